@@ -1,0 +1,165 @@
+// Package house holds the rules of the house as tests: which room may import which, and what lies at the top level.
+// The rooms and their reasons are in docs/architecture.md.
+package house
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/vitrine-dev/vitrine/"
+
+// root is the top of the repository, seen from this package.
+const root = "../.."
+
+// room is a folder and what the packages in it may import besides the standard library.
+type room struct {
+	// own lists the folders of this module that may be imported; a room may always import itself.
+	own []string
+	// ownInTests lists those that its tests may import as well.
+	ownInTests []string
+	// others lists prefixes of foreign modules; nil leaves them free.
+	others []string
+}
+
+// domain is what every implementation and every user of the library speaks in.
+var domain = []string{"server/library", "server/item", "server/query"}
+
+var rooms = map[string]room{
+	"api": {others: []string{"k8s.io/apimachinery/"}},
+	"controllers": {
+		own: append([]string{"api"}, domain...), ownInTests: []string{"server/reference"},
+		others: []string{
+			"k8s.io/", "sigs.k8s.io/", "github.com/go-logr/logr", "github.com/prometheus/client_golang/", "golang.org/x/time/",
+		},
+	},
+	"server/query":     {others: []string{"golang.org/x/text/", "github.com/clipperhouse/uax29/"}},
+	"server/item":      {own: []string{"server/query"}, others: []string{}},
+	"server/library":   {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid"}},
+	"server/reference": {own: domain, others: []string{"github.com/cockroachdb/pebble/v2", "golang.org/x/sys/"}},
+	"server/httpapi": {
+		own: domain, ownInTests: []string{"server/reference"},
+		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/google/uuid"},
+	},
+	"server/client": {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
+	"cmd/vitrine":   {own: []string{"api", "controllers", "server"}},
+	"hack":          {own: []string{"api", "controllers", "server", "cmd"}},
+}
+
+// TestImports walks every package of the main module and holds it against its room.
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	eachGoFile(t, func(path string) {
+		name, r, ok := roomOf(path)
+		if !ok {
+			t.Errorf("%s lies in no room: put it into one, or give its room a row in this test and in docs/architecture.md", path)
+			return
+		}
+		seen[name] = true
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Errorf("parse %s: %v", path, err)
+			return
+		}
+		test := strings.HasSuffix(path, "_test.go")
+		for _, spec := range f.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.allows(name, imported, test) {
+				t.Errorf("%s imports %s, which the room %s may not", path, imported, name)
+			}
+		}
+	})
+	for name := range rooms {
+		if !seen[name] {
+			t.Errorf("the room %s has no Go file: remove its row, or look where its files went", name)
+		}
+	}
+}
+
+func (r room) allows(name, imported string, test bool) bool {
+	if rest, ok := strings.CutPrefix(imported, module); ok {
+		allowed := append([]string{name}, r.own...)
+		if test {
+			allowed = append(allowed, r.ownInTests...)
+		}
+		return slices.ContainsFunc(allowed, func(dir string) bool { return within(rest, dir) })
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	if !strings.Contains(first, ".") || r.others == nil {
+		return true // the standard library, or a room whose foreign imports are free
+	}
+	hasPrefix := func(p string) bool { return strings.HasPrefix(imported, p) }
+	return slices.ContainsFunc(r.others, hasPrefix) || test
+}
+
+// roomOf finds the innermost room of a file.
+func roomOf(path string) (string, room, bool) {
+	best := ""
+	for name := range rooms {
+		if within(path, name) && len(name) > len(best) {
+			best = name
+		}
+	}
+	return best, rooms[best], best != ""
+}
+
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// TestTopLevel keeps the first look at the repository as small as docs/architecture.md promises.
+func TestTopLevel(t *testing.T) {
+	allowed := []string{
+		"api", "cmd", "config", "controllers", "docs", "hack", "server",
+		"CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", "LICENSE", "Makefile", "PROJECT", "README.md", "go.mod", "go.sum",
+		"bin", "dist", // build output, not tracked
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && !slices.Contains(allowed, e.Name()) {
+			t.Errorf("%s does not belong at the top level", e.Name())
+		}
+	}
+}
+
+// eachGoFile calls visit for every Go file of the main module, with its slash path below the root.
+func eachGoFile(t *testing.T, visit func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if rel != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+				return fs.SkipDir
+			}
+			// A folder with a go.mod of its own is another module, made apart for its heavy imports.
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && rel != "." {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.HasSuffix(rel, ".go") {
+			visit(filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
