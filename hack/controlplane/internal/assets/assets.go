@@ -1,0 +1,266 @@
+// Package assets provides the programs of a local control plane, etcd, kube-apiserver and kubectl, built from Go
+// modules: the versions are those of the go.mod of this module, and nothing but Go and its module proxy is needed.
+//
+// They are built once per version and machine, into the user's cache, where every clone finds them. A program in the
+// cache is complete: it is built beside its place and renamed into it, under a lock.
+package assets
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+)
+
+// Names of the programs.
+const (
+	Etcd      = "etcd"
+	APIServer = "kube-apiserver"
+	Kubectl   = "kubectl"
+)
+
+// packages are the main packages of the programs, as the tool directives of go.mod list them.
+var packages = map[string]string{
+	Etcd:      "go.etcd.io/etcd/server/v3",
+	APIServer: "k8s.io/kubernetes/cmd/kube-apiserver",
+	Kubectl:   "k8s.io/kubernetes/cmd/kubectl",
+}
+
+// EnvAssets names a directory that already holds the programs, as envtest does; EnvCache the cache to use.
+const (
+	EnvAssets = "KUBEBUILDER_ASSETS"
+	EnvCache  = "VITRINE_CACHE"
+)
+
+// Options say where things are.
+type Options struct {
+	// Module is the directory of this module's go.mod.
+	Module string
+	// Progress receives a line for each thing that is done; nil for silence.
+	Progress func(format string, args ...any)
+	// Heartbeat is how often a build that goes on is spoken of; 0 means every 15 s.
+	Heartbeat time.Duration
+}
+
+// Ensure returns a directory that holds the named programs (none: all three). With KUBEBUILDER_ASSETS set, that
+// directory is checked and returned and nothing is built. Otherwise what the cache lacks is built, which takes minutes.
+func Ensure(ctx context.Context, opts Options, names ...string) (string, error) {
+	if len(names) == 0 {
+		names = []string{Etcd, Kubectl, APIServer}
+	}
+	if opts.Progress == nil {
+		opts.Progress = func(string, ...any) {}
+	}
+	if opts.Heartbeat == 0 {
+		opts.Heartbeat = 15 * time.Second
+	}
+	if dir := os.Getenv(EnvAssets); dir != "" {
+		if lacking := missing(dir, names); len(lacking) > 0 {
+			return "", fmt.Errorf("%s is set to %s, where there is no %s: put it there, or unset the variable to have it built",
+				EnvAssets, dir, strings.Join(lacking, ", "))
+		}
+		return filepath.Abs(dir)
+	}
+	dir, version, err := place(opts.Module)
+	if err != nil {
+		return "", err
+	}
+	if len(missing(dir, names)) == 0 {
+		return dir, nil
+	}
+	unlock, err := process.Lock(ctx, dir+".lock", func() {
+		opts.Progress("another process builds the control plane; waiting for it")
+	})
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	lacking := missing(dir, names) // again: the one that was waited for may have built them
+	if len(lacking) == 0 {
+		return dir, nil
+	}
+	opts.Progress("building the control plane from Go modules, once for this machine: %s, into %s", strings.Join(lacking, ", "), dir)
+	begin := time.Now()
+	for _, name := range lacking {
+		if err := build(ctx, opts, dir, name, version); err != nil {
+			return "", err
+		}
+	}
+	opts.Progress("control plane built in %s", time.Since(begin).Round(time.Second))
+	return dir, nil
+}
+
+// missing lists the names without an executable in dir.
+func missing(dir string, names []string) []string {
+	var out []string
+	for _, name := range names {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// place returns the directory in the cache, and the version of Kubernetes with its "v".
+func place(module string) (dir, version string, err error) {
+	mod, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
+		return "", "", fmt.Errorf("read the go.mod of the control plane: %w", err)
+	}
+	kubernetes, etcd := required(mod, "k8s.io/kubernetes"), required(mod, "go.etcd.io/etcd/server/v3")
+	if kubernetes == "" || etcd == "" {
+		return "", "", fmt.Errorf("%s does not require k8s.io/kubernetes and go.etcd.io/etcd/server/v3", filepath.Join(module, "go.mod"))
+	}
+	cache := os.Getenv(EnvCache)
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", "", fmt.Errorf("find the user's cache directory (set %s to choose one): %w", EnvCache, err)
+		}
+		cache = filepath.Join(user, "vitrine")
+	}
+	if cache, err = filepath.Abs(cache); err != nil {
+		return "", "", fmt.Errorf("resolve the cache directory: %w", err)
+	}
+	key := fmt.Sprintf("kubernetes-%s-etcd-%s-%s-%s", kubernetes, etcd, runtime.GOOS, runtime.GOARCH)
+	return filepath.Join(cache, "controlplane", key), kubernetes, nil
+}
+
+// required returns the version that a go.mod requires of a module, "" when it does not.
+func required(mod []byte, module string) string {
+	line := regexp.MustCompile(`(?m)^(?:require)?\s*` + regexp.QuoteMeta(module) + `\s+(v\S+)`)
+	if m := line.FindSubmatch(mod); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// linkerFlags stamp the version: a server built without them calls itself v0.0.0-master, and clients that look at the
+// version of the server go wrong.
+func linkerFlags(version string) string {
+	minor, _, _ := strings.Cut(strings.TrimPrefix(version, "v1."), ".")
+	flags := []string{"-s", "-w"}
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		for _, stamp := range []string{"gitVersion=" + version, "gitMajor=1", "gitMinor=" + minor, "gitTreeState=archive"} {
+			flags = append(flags, "-X", pkg+"."+stamp)
+		}
+	}
+	return strings.Join(flags, " ")
+}
+
+// build builds one program into dir.
+func build(ctx context.Context, opts Options, dir, name, version string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the cache directory (set %s to choose another): %w", EnvCache, err)
+	}
+	temp, err := os.MkdirTemp(dir, ".building-")
+	if err != nil {
+		return fmt.Errorf("make a directory in the cache (set %s to choose another): %w", EnvCache, err)
+	}
+	defer os.RemoveAll(temp)
+
+	// -mod=readonly whatever GOFLAGS says, and no workspace: the versions are those of go.mod.
+	made := filepath.Join(temp, name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(version), "-o", made, packages[name])
+	cmd.Dir = opts.Module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=", "GOARCH=")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		return fmt.Errorf("build %s: %w", name, err)
+	}
+	opts.Progress("  %s: building…", name)
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("build %s: %w", name, err)
+	}
+	var downloaded atomic.Int64
+	said := make(chan string, 1)
+	go func() { said <- countDownloads(pipe, &downloaded) }()
+	stop := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(opts.Heartbeat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				opts.Progress("  %s: still building, %s%s", name, time.Since(begin).Round(time.Second), modules(downloaded.Load()))
+			}
+		}
+	}()
+	text := <-said // before Wait, which closes the pipe
+	err = cmd.Wait()
+	close(stop)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("build %s: %w\n%s", name, err, text)
+	}
+	if err := os.Rename(made, filepath.Join(dir, name)); err != nil {
+		return fmt.Errorf("put %s in its place: %w", name, err)
+	}
+	size := ""
+	if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		size = fmt.Sprintf(", %d MB", info.Size()/1_000_000)
+	}
+	opts.Progress("  %s: built in %s%s%s", name, time.Since(begin).Round(time.Second), size, modules(downloaded.Load()))
+	return nil
+}
+
+// countDownloads counts the downloads that the go command reports and returns whatever else it says.
+func countDownloads(r io.Reader, downloaded *atomic.Int64) string {
+	var rest strings.Builder
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "go: downloading ") {
+			downloaded.Add(1)
+			continue
+		}
+		rest.WriteString(lines.Text() + "\n")
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
+		fmt.Fprintf(&rest, "(its messages could not be read further: %v)\n", err)
+	}
+	return rest.String()
+}
+
+func modules(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d modules downloaded)", n)
+}
+
+// FindModule returns the directory of this module's go.mod, at or above the working directory: that of `go -C DIR run`.
+func FindModule() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the working directory: %w", err)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		mod, err := os.ReadFile(filepath.Join(at, "go.mod"))
+		if err == nil && regexp.MustCompile(`(?m)^module github\.com/vitrine-dev/vitrine/hack/controlplane$`).Match(mod) {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s is not within hack/controlplane: run it with `go -C hack/controlplane run …`", dir)
+		}
+	}
+}
