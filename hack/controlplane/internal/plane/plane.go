@@ -134,7 +134,7 @@ func start(ctx context.Context, opts Options, files credentials) (_ *Plane, err 
 	p.etcd, err = process.Start(process.Spec{
 		Name: assets.Etcd, Path: filepath.Join(opts.Assets, assets.Etcd), Log: filepath.Join(logs, "etcd.log"),
 		Args: []string{
-			"--name=default",
+			"--name=local",
 			"--data-dir=" + filepath.Join(opts.Dir, "etcd"),
 			"--unsafe-no-fsync", // see the package comment
 			"--log-level=warn",
@@ -142,7 +142,7 @@ func start(ctx context.Context, opts Options, files credentials) (_ *Plane, err 
 			"--advertise-client-urls=" + etcdURL,
 			"--listen-peer-urls=" + peerURL,
 			"--initial-advertise-peer-urls=" + peerURL,
-			"--initial-cluster=default=" + peerURL,
+			"--initial-cluster=local=" + peerURL,
 			// Secrets are in there, and other users of the machine reach loopback too.
 			"--client-cert-auth", "--trusted-ca-file=" + files.ca,
 			"--cert-file=" + files.server.cert, "--key-file=" + files.server.key,
@@ -172,7 +172,7 @@ func start(ctx context.Context, opts Options, files credentials) (_ *Plane, err 
 			"--authorization-mode=RBAC",
 			"--service-cluster-ip-range=10.201.0.0/16",
 			"--service-account-issuer=https://kubernetes.default.svc",
-			"--service-account-key-file=" + files.server.key, "--service-account-signing-key-file=" + files.server.key,
+			"--service-account-key-file=" + files.server.cert, "--service-account-signing-key-file=" + files.server.key,
 			// Without a controller-manager no namespace has a service account, and every pod would be refused for that.
 			"--disable-admission-plugins=ServiceAccount",
 			"--profiling=false",
