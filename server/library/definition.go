@@ -1,0 +1,197 @@
+package library
+
+import (
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// PropertyID names a property: "namespace/name" of its manifest.
+type PropertyID string
+
+// Kind is a kind of definition.
+type Kind uint8
+
+// The five kinds.
+const (
+	KindProperty Kind = iota + 1
+	KindToken
+	KindFilter
+	KindTag
+	KindUnit
+)
+
+// String returns the name of the manifest's kind: Property, AccessToken, ContentFilter, Tag, ActivateUnit.
+func (k Kind) String() string {
+	switch k {
+	case KindProperty:
+		return "Property"
+	case KindToken:
+		return "AccessToken"
+	case KindFilter:
+		return "ContentFilter"
+	case KindTag:
+		return "Tag"
+	case KindUnit:
+		return "ActivateUnit"
+	}
+	return "unknown kind"
+}
+
+// Owner says which manifest brought a definition. The zero Owner is HTTP.
+type Owner struct {
+	// Install is the identity of the cluster: the UID of its kube-system namespace.
+	Install   string
+	Kind      Kind
+	Namespace string
+	Name      string
+}
+
+// IsHTTP reports whether o is the owner of what was made over HTTP.
+func (o Owner) IsHTTP() bool { return o == Owner{} }
+
+// String returns "Kind namespace/name", or "HTTP".
+func (o Owner) String() string {
+	if o.IsHTTP() {
+		return "HTTP"
+	}
+	return o.Kind.String() + " " + o.Namespace + "/" + o.Name
+}
+
+// Definition is one thing that a library holds besides items. Exactly one of the five spec members is set.
+type Definition struct {
+	Property PropertyID
+	Owner    Owner
+	// Created is the creationTimestamp of the manifest. Where two definitions claim one thing, the older one holds it;
+	// the same age is decided by namespace/name. Zero for HTTP.
+	Created time.Time
+
+	PropertySpec *Property
+	Token        *Token
+	Filter       *Filter
+	Tag          *TagRule
+	Unit         *UnitRule
+}
+
+// Kind returns the kind of the spec member that is set, 0 when none is.
+func (d Definition) Kind() Kind {
+	switch {
+	case d.PropertySpec != nil:
+		return KindProperty
+	case d.Token != nil:
+		return KindToken
+	case d.Filter != nil:
+		return KindFilter
+	case d.Tag != nil:
+		return KindTag
+	case d.Unit != nil:
+		return KindUnit
+	}
+	return 0
+}
+
+// Property is what a token is scoped to.
+type Property struct {
+	DisplayName    string
+	PlatformPageID int64 // never 0
+	// AllowedOrigins are the origins that a web page may call from: scheme, host and port exactly; a leading "*." stands
+	// for one label.
+	AllowedOrigins []string
+	// RatePerSecond and Burst limit each token; 0 means unlimited.
+	RatePerSecond float64
+	Burst         int
+	// Cache times sent to READ-ONLY callers; nil means the defaults of the interface.
+	Cache *Cache
+	// Maintenance, when set, has every request answered with 503.
+	Maintenance *Maintenance
+	// ExternalURL is the base of links; "" means the server's own.
+	ExternalURL string
+}
+
+// Cache holds cache times, each at least 0.
+type Cache struct{ MaxAge, StaleWhileRevalidate time.Duration }
+
+// Maintenance is what callers are told meanwhile.
+type Maintenance struct {
+	RetryAfter time.Duration
+	Message    string
+}
+
+// Digest is the SHA-256 of a token. Tokens themselves are never stored.
+type Digest [32]byte
+
+// Token is an access token: one value, or two while a rotation overlaps.
+type Token struct {
+	ReadWrite bool
+	Values    []TokenValue
+	// Filters, when not nil, are the only filters (by UUID) that the token may list, and nothing else. A filter that is
+	// not there, or whose ReadAccess is not public, grants nothing.
+	Filters []string
+}
+
+// TokenValue is one accepted value of a token.
+type TokenValue struct {
+	Digest Digest
+	// Expires is the first instant at which the value is refused; zero means never.
+	Expires time.Time
+}
+
+// Filter is a saved query and order.
+type Filter struct {
+	// UUID and ID are the two names of the filter in the interface. For a definition with an Owner they are derived
+	// from it (see FilterIDs), or those of the adopted filter.
+	UUID string
+	ID   int64
+	Name string
+	// Query is the query string as given; Order the sort string.
+	Query string
+	Order string
+	// Favourite is listed first where the request names none.
+	Favourite *item.Tag
+	// Public lets READ-ONLY tokens list the items; the query stays hidden.
+	Public bool
+	// Adopt is true for a manifest that takes over the HTTP-made filter ID; removing the definition gives it back.
+	Adopt bool
+}
+
+// TagRule says which items carry a tag: some by id, some by rule, now and later.
+type TagRule struct {
+	Tag   item.Tag
+	Items []item.ID
+	// Selector is a query, "" for none. It may not name tags… or activate_units….
+	Selector string
+}
+
+// UnitRule is a conversion unit and the items it is attached to.
+type UnitRule struct {
+	Unit item.Unit
+	// Default makes it the property's default unit.
+	Default bool
+	Items   []item.ID
+	// Selector is a query, "" for none. It may name tags but not activate_units….
+	Selector string
+}
+
+// Result says what became of one Definition in Apply.
+type Result struct {
+	// Changed is false when the library already held the same definition.
+	Changed bool
+	// Err is nil, or why this definition was refused: *ConflictError, *IDTakenError, ErrNoProperty (the property is not
+	// there yet), *query.SyntaxError, ErrInvalid. The last good version of a refused definition stays served, except
+	// where it lost a conflict.
+	Err error
+	// Displaced names the owners that lost a claim to this definition and are refused from now on.
+	Displaced []Owner
+	// MissingItems counts the ids in Items that are not in the library, MissingFirst names at most ten of them.
+	MissingItems int
+	MissingFirst []item.ID
+}
+
+// FilterRecord, as the interface lists filters, is a Filter with what surrounds it.
+type FilterRecord struct {
+	Filter
+	PlatformPageID int64
+	Owner          Owner // the zero Owner for HTTP-made ones: those are editable
+	Warnings       []query.Warning
+}

@@ -1,0 +1,86 @@
+package library
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+)
+
+// Fingerprint returns a digest of everything that a definition says. Two definitions with equal fingerprints mean the
+// same, and applying the second changes nothing. The time zone of Created and the difference between an empty and an
+// absent list make no difference; the order of a list does. Filters is the exception: a token with an empty list may
+// read nothing, one with a nil list everything.
+func Fingerprint(d Definition) ([sha256.Size]byte, error) {
+	text, err := EncodeDefinition(d)
+	if err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	return sha256.Sum256(text), nil
+}
+
+// EncodeDefinition writes a definition as JSON, in the one form that a store keeps and Fingerprint reads.
+func EncodeDefinition(d Definition) ([]byte, error) {
+	text, err := json.Marshal(normalized(d))
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", d.Owner, err)
+	}
+	return text, nil
+}
+
+// DecodeDefinition reads what EncodeDefinition wrote.
+func DecodeDefinition(text []byte) (Definition, error) {
+	var d Definition
+	if err := json.Unmarshal(text, &d); err != nil {
+		return Definition{}, fmt.Errorf("decode a definition: %w", err)
+	}
+	return normalized(d), nil
+}
+
+// normalized brings equal meanings to equal values, without touching what d points to.
+func normalized(d Definition) Definition {
+	d.Created = d.Created.UTC().Round(0)
+	if d.PropertySpec != nil {
+		s := *d.PropertySpec
+		s.AllowedOrigins = absent(s.AllowedOrigins)
+		d.PropertySpec = &s
+	}
+	if d.Token != nil {
+		s := *d.Token
+		s.Values = absent(s.Values)
+		for i, v := range s.Values {
+			if utc := v.Expires.UTC().Round(0); utc != v.Expires {
+				s.Values = append([]TokenValue(nil), s.Values...)
+				s.Values[i].Expires = utc
+			}
+		}
+		d.Token = &s
+	}
+	if d.Tag != nil {
+		s := *d.Tag
+		s.Items = absent(s.Items)
+		d.Tag = &s
+	}
+	if d.Unit != nil {
+		s := *d.Unit
+		s.Items = absent(s.Items)
+		s.Unit.CatalogItem = absentJSON(s.Unit.CatalogItem)
+		s.Unit.CatalogImageURLSrc = absentJSON(s.Unit.CatalogImageURLSrc)
+		d.Unit = &s
+	}
+	return d
+}
+
+func absent[S ~[]E, E any](s S) S {
+	if len(s) == 0 {
+		return nil
+	}
+	return s
+}
+
+// absentJSON makes null and nil one: both are shown as null.
+func absentJSON(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
