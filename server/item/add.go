@@ -1,0 +1,230 @@
+package item
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The values of approval_status (specification, States and transitions). New items are Pending.
+const (
+	Approved = "app"
+	Rejected = "rej"
+	Pending  = "pen"
+)
+
+// The values of content_type (specification, Content object).
+const (
+	Image = "image"
+	Video = "video"
+	Text  = "text"
+)
+
+// Active is the content_state of new items (specification, States and transitions).
+const Active = "active"
+
+// Direct is the social platform of items that were posted through the interface.
+const Direct = "direct"
+
+// ErrNoAuthorKey says that a body brings a submission and ParseOptions no key to derive its author with.
+var ErrNoAuthorKey = errors.New("derive author: ParseOptions has no author key")
+
+// ParseOptions are what an item needs besides what is sent.
+type ParseOptions struct {
+	// Now is when the item is made; zero means the system's clock.
+	Now time.Time
+	// AuthorKey derives author references from submissions. It is required for bodies with a submission
+	// (ErrNoAuthorKey) and has to stay the same, or one person becomes two authors.
+	AuthorKey []byte
+	// Rand is where short codes and made-up references are drawn; nil means crypto/rand.
+	Rand io.Reader
+}
+
+func (o ParseOptions) now() time.Time {
+	if o.Now.IsZero() {
+		return time.Now()
+	}
+	return o.Now
+}
+
+// ParseAdd reads the body of POST /v2/content/ (specification, Adding content; HTTP interface, Bodies) into a new item,
+// whose ID is 0. Errors about the body are *InvalidError: Malformed for what is not JSON, of a wrong type or without
+// content_type; else for values and combinations that cannot be accepted. Unknown members are ignored.
+//
+// The content_url of an image or video is its media's original_url, and the original of every item that has one; the
+// video_thumbnail of a video is its three media_urls. An explicit author wins over the submission. An author reference
+// that is not given comes from the submission as a keyed hash, else it is random; no public member ever holds the
+// submission's email, nor a username with an @.
+func ParseAdd(body []byte, o ParseOptions) (*Item, error) {
+	root, err := (&decoder{}).document(body)
+	if err != nil {
+		return nil, err
+	}
+	return root.added(o)
+}
+
+func (o object) added(opts ParseOptions) (*Item, error) {
+	now := stamp(opts.now())
+	it := &Item{
+		ApprovalStatus: o.oneOf("approval_status", Approved, Rejected, Pending),
+		CreatedOn:      now,
+		Submission:     o.submission(),
+		Tags:           o.tags(),
+		Content: Content{
+			Text:           o.text("caption", MaxText),
+			PlatformRef:    o.given("content_ref"),
+			ContentState:   Active,
+			SocialPlatform: Direct,
+			CreatedOn:      now,
+			ContentType:    o.oneOf("content_type", Image, Video, Text),
+			OriginalURL:    o.absoluteURL("content_url"),
+		},
+	}
+	it.Claimed = it.Submission != nil
+	if it.ApprovalStatus == "" {
+		it.ApprovalStatus = Pending
+	}
+	thumbnail := o.absoluteURL("video_thumbnail")
+	switch it.Content.ContentType {
+	case "":
+		o.malformed("content_type", "is required: image, video or text")
+	case Text:
+		if strings.TrimSpace(it.Content.Text) == "" {
+			o.unacceptable("caption", "a text item needs a caption")
+		}
+	case Video, Image:
+		if it.Content.OriginalURL == "" {
+			o.unacceptable("content_url", "an image or a video needs the URL of its content")
+		}
+		it.Content.Media = &Media{OriginalURL: it.Content.OriginalURL}
+		if it.Content.ContentType == Video {
+			if thumbnail == "" {
+				o.unacceptable("video_thumbnail", "a video needs the URL of a thumbnail")
+			}
+			it.Content.Media.SmallImage = thumbnail
+			it.Content.Media.MediumImage = thumbnail
+			it.Content.Media.LargeImage = thumbnail
+		}
+	}
+	author := o.child("author")
+	explicit := Author{Username: author.given("username"), PlatformID: author.given("author_ref")}
+	if err := o.failure(); err != nil {
+		return nil, err
+	}
+	return it, it.complete(o.child("submission"), explicit, opts)
+}
+
+// complete derives and draws what the body of an added item does not say.
+func (it *Item) complete(submission object, author Author, o ParseOptions) error {
+	username, email := identity(submission.given("username")), identity(submission.given("email"))
+	if author == (Author{}) && username != "" && email != "" {
+		author.Username = strings.TrimSpace(submission.given("username"))
+	}
+	isEmail := email != "" && identity(author.PlatformID) == email
+	isAddress := strings.Contains(author.Username, "@")
+	if isEmail || isAddress || author.PlatformID == "" && (email != "" || username != "") {
+		if len(o.AuthorKey) == 0 {
+			return ErrNoAuthorKey
+		}
+		hash := authorHash(o.AuthorKey, cmp.Or(email, username, identity(author.Username)))
+		if isEmail || author.PlatformID == "" {
+			author.PlatformID = hash
+		}
+		if isAddress {
+			author.Username = hash
+		}
+	}
+	var err error
+	if author.PlatformID == "" {
+		if author.PlatformID, err = draw(o.Rand, 20); err != nil {
+			return err
+		}
+	}
+	it.Content.Author = &author
+	if it.Content.PlatformRef == "" {
+		if it.Content.PlatformRef, err = draw(o.Rand, 20); err != nil {
+			return err
+		}
+	}
+	it.ShortCode, err = NewShortCode(o.Rand)
+	return err
+}
+
+// authorHash derives an author reference from an identity: 32 hexadecimal characters of HMAC-SHA-256.
+func authorHash(key []byte, identity string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(identity))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// identity is how an email or a username is compared: writing it in capitals does not make another person.
+func identity(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+
+// base62 are the characters of what is drawn.
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// NewShortCode draws the code of a short link, 10 letters and digits, from r, nil for crypto/rand. A library that finds
+// the code taken, one chance in 8e17 for each item it holds, draws another one.
+func NewShortCode(r io.Reader) (string, error) { return draw(r, 10) }
+
+// draw draws n characters, each of the 62 as likely as another.
+func draw(r io.Reader, n int) (string, error) {
+	if r == nil {
+		r = rand.Reader
+	}
+	drawn := make([]byte, 0, n)
+	var buf [32]byte
+	for {
+		if _, err := io.ReadFull(r, buf[:]); err != nil {
+			return "", fmt.Errorf("draw a random code: %w", err)
+		}
+		for _, b := range buf {
+			// 248 is the greatest multiple of 62 in a byte: beyond it the first characters would come more often.
+			if b < 248 {
+				drawn = append(drawn, base62[b%62])
+			}
+			if len(drawn) == n {
+				return string(drawn), nil
+			}
+		}
+	}
+}
+
+// submission reads the member submission: an object of strings, made compact with its members sorted; nil when it is
+// absent or has no members. Its members and their names are personal data: no error holds a value.
+func (o object) submission() json.RawMessage {
+	submission := o.child("submission")
+	kept := make(map[string]any, len(submission.members))
+	for _, name := range slices.Sorted(maps.Keys(submission.members)) {
+		if !submission.has(name) {
+			continue
+		}
+		if len(name) == 0 || len(name) > MaxSubmissionKey {
+			o.unacceptable(submission.path, "the names of members must have 1 to %d bytes", MaxSubmissionKey)
+			continue
+		}
+		kept[name] = submission.word(name)
+	}
+	return o.keepSubmission(kept)
+}
+
+// keepSubmission makes the stored form of a submission.
+func (d *decoder) keepSubmission(members map[string]any) json.RawMessage {
+	if len(members) > MaxSubmissionMembers {
+		d.unacceptable("submission", "at most %d members are accepted", MaxSubmissionMembers)
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	return appendValue(nil, members)
+}

@@ -1,0 +1,282 @@
+package item
+
+import (
+	"cmp"
+	"encoding/binary"
+	"strconv"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Encoded is an item as responses show it, fillers in, cut at the slots. It is plain bytes that can be stored and mapped:
+// five little-endian uint32 (where the slots of the short link, the units and the default unit are, and where the private
+// part begins and ends, all counted from the end of these five), then the JSON text without the slots, in this order:
+//
+//	{"id":…,"shortened_permalink":‹short link›,"activate_units":‹units›,"default_activate_unit":‹default›‹,"submission":…›}
+//
+// An item with a permalink of its own has it in the text, and its first slot at slotless.
+type Encoded []byte
+
+const (
+	slotLink = iota
+	slotUnits
+	slotDefault
+	privateBegin
+	privateEnd
+	slots
+)
+
+const (
+	frame = slots * 4
+	// slotless stands for a slot that the item does not have.
+	slotless = 1<<32 - 1
+)
+
+// Slots are what other objects put into an encoded item.
+type Slots struct {
+	// Units are the item's conversion units, as EncodeUnit writes them, in order.
+	Units [][]byte
+	// Default is the item's default unit, as EncodeUnit writes it; nil means the null unit.
+	Default []byte
+	// BaseURL is put before the server's own short links, without a trailing slash.
+	BaseURL string
+}
+
+// nullUnit is the encoded null unit; never written to.
+var nullUnit = EncodeUnit(NullUnit())
+
+// Append appends the item as JSON, as the audience may see it: without the member submission for the public, with it,
+// null when there is none, for the private one. It allocates nothing but what dst lacks.
+func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
+	text := e[frame:]
+	from := 0
+	if at := e.slot(slotLink); at != slotless {
+		dst = append(dst, text[:at]...)
+		dst = appendEscaped(dst, s.BaseURL)
+		from = at
+	}
+	at := e.slot(slotUnits)
+	dst = append(dst, text[from:at]...)
+	dst = append(dst, '[')
+	for i, u := range s.Units {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, u...)
+	}
+	dst = append(dst, ']')
+	from, at = at, e.slot(slotDefault)
+	dst = append(dst, text[from:at]...)
+	if s.Default == nil {
+		dst = append(dst, nullUnit...)
+	} else {
+		dst = append(dst, s.Default...)
+	}
+	from, at = at, e.slot(privateBegin)
+	if a == query.Private {
+		at = e.slot(privateEnd)
+	}
+	dst = append(dst, text[from:at]...)
+	return append(dst, text[e.slot(privateEnd):]...)
+}
+
+func (e Encoded) slot(i int) int { return int(binary.LittleEndian.Uint32(e[i*4:])) }
+
+// Encode returns the item as responses show it, see Encoded. Every member that the specification requires is there and
+// not null; what the item does not have is filled in as the HTTP interface says ("Bodies"): a place "Unknown", geo_data
+// Point 0/0, the hashtag and the other platforms after the item's own, "direct" where that is missing too, campaign and
+// ids 0, about:blank for links, an author named as far as known, else "unknown".
+func Encode(it *Item) Encoded {
+	e := encoder{it: it, dst: make([]byte, frame, frame+2048)}
+	e.item()
+	return e.dst
+}
+
+// encoder appends the members of one item.
+type encoder struct {
+	it  *Item
+	dst Encoded
+}
+
+// mark notes that a slot, or an end of the private part, is here.
+func (e *encoder) mark(slot int) {
+	binary.LittleEndian.PutUint32(e.dst[slot*4:], uint32(len(e.dst)-frame))
+}
+
+// literal appends text as it stands.
+func (e *encoder) literal(s string) { e.dst = append(e.dst, s...) }
+
+// text appends the first of the values that is not empty, after what leads to it.
+func (e *encoder) text(lead string, values ...string) {
+	e.literal(lead)
+	e.dst = appendString(e.dst, cmp.Or(values...))
+}
+
+func (e *encoder) integer(lead string, n int64) {
+	e.literal(lead)
+	e.dst = strconv.AppendInt(e.dst, n, 10)
+}
+
+func (e *encoder) boolean(lead string, b bool) {
+	e.literal(lead)
+	e.dst = strconv.AppendBool(e.dst, b)
+}
+
+func (e *encoder) item() {
+	it := e.it
+	created := cmp.Or(it.CreatedOn, epoch)
+	platform := cmp.Or(it.Content.SocialPlatform, Direct)
+
+	e.integer(`{"id":`, it.ID)
+	e.text(`,"approval_status":`, it.ApprovalStatus, Pending)
+	e.text(`,"created_on":`, created)
+	e.boolean(`,"featured":`, it.Featured)
+	e.integer(`,"campaign":`, zero(it.Campaign))
+	e.boolean(`,"claimed":`, it.Claimed)
+	e.boolean(`,"entry_confirmation_sent":`, it.EntryConfirmationSent)
+	e.hashtag(platform)
+	e.literal(`,"configuration":`)
+	e.dst = appendRaw(e.dst, it.Configuration)
+	e.content(created, platform)
+	e.permalink()
+	e.literal(`,"activate_units":`)
+	e.mark(slotUnits)
+	e.literal(`,"default_activate_unit":`)
+	e.mark(slotDefault)
+	e.mark(privateBegin)
+	e.literal(`,"submission":`)
+	e.dst = appendRaw(e.dst, it.Submission)
+	e.mark(privateEnd)
+	e.literal(`}`)
+}
+
+// permalink appends the short link: the one imported, else the server's own, whose base is a slot.
+func (e *encoder) permalink() {
+	e.literal(`,"shortened_permalink":`)
+	if own := e.it.ShortenedPermalink; own != "" || e.it.ShortCode == "" {
+		e.text("", own, blank)
+		binary.LittleEndian.PutUint32(e.dst[slotLink*4:], slotless)
+		return
+	}
+	e.literal(`"`)
+	e.mark(slotLink)
+	e.literal(ShortLinkPath)
+	e.dst = appendEscaped(e.dst, e.it.ShortCode)
+	e.literal(`"`)
+}
+
+// ShortLinkPath stands between the base URL and the short code in a short link.
+const ShortLinkPath = "/i/"
+
+func (e *encoder) hashtag(platform string) {
+	var h Hashtag
+	if e.it.Hashtag != nil {
+		h = *e.it.Hashtag
+	}
+	if h.Text == "" {
+		for _, t := range e.it.Tags {
+			if t.Namespace == HashtagNamespace {
+				h.Text = t.Key
+				break
+			}
+		}
+	}
+	e.text(`,"hashtag":{"social_platform":`, h.SocialPlatform, platform)
+	e.integer(`,"id":`, h.ID)
+	e.text(`,"hashtag_text":`, h.Text)
+	e.literal(`}`)
+}
+
+func (e *encoder) content(created, platform string) {
+	c := &e.it.Content
+	kind := cmp.Or(c.ContentType, Text)
+	var media Media
+	if c.Media != nil {
+		media = *c.Media
+	}
+
+	e.text(`,"content":{"content_type":`, kind)
+	e.text(`,"text":`, c.Text)
+	e.text(`,"social_platform":`, platform)
+	e.literal(`,`)
+	e.dst = append(appendString(e.dst, platformRef+platform), ':')
+	e.text(``, c.PlatformRef)
+	e.text(`,"content_state":`, c.ContentState, Active)
+	e.text(`,"created_on":`, c.CreatedOn, created)
+	e.text(`,"social_platform_created_on":`, c.SocialPlatformCreatedOn, created)
+	e.platformData(media)
+	e.author(created, platform)
+	e.media(media, kind, platform)
+	e.literal(`}`)
+}
+
+func (e *encoder) platformData(media Media) {
+	c := &e.it.Content
+	geo := Geo{}
+	if c.Geo != nil {
+		geo = *c.Geo
+	}
+	var l Location
+	if c.Location != nil {
+		l = *c.Location
+	}
+	e.text(`,"platform_data":{"social_platform_original_url":`, c.OriginalURL, media.OriginalURL, blank)
+	e.text(`,"geo_data":{"type":`, geo.Type, "Point")
+	e.literal(`,"coordinates":{"latitude":`)
+	e.dst = appendFloat(e.dst, geo.Latitude)
+	e.literal(`,"longitude":`)
+	e.dst = appendFloat(e.dst, geo.Longitude)
+	e.text(`}},"location":{"country_code":`, l.CountryCode, "ZZ")
+	e.text(`,"url":`, l.URL, blank)
+	e.text(`,"country":`, l.Country, "Unknown")
+	e.text(`,"place_type":`, l.PlaceType, "unknown")
+	e.text(`,"type":`, l.Type, "unknown")
+	e.text(`,"full_name":`, l.FullName, l.Name, "Unknown")
+	e.text(`,"name":`, l.Name, l.FullName, "Unknown")
+	e.text(`,"bounding_box":`, l.BoundingBox)
+	e.text(`,"coordinates":`, l.Coordinates)
+	e.literal(`}}`)
+}
+
+func (e *encoder) author(created, platform string) {
+	var a Author
+	if e.it.Content.Author != nil {
+		a = *e.it.Content.Author
+	}
+	username := cmp.Or(a.Username, a.ProfileUser, "unknown")
+	e.text(`,"author":{"username":`, username)
+	e.text(`,"platform_id":`, a.PlatformID)
+	e.integer(`,"id":`, zero(a.ID))
+	e.text(`,"social_platform":`, a.SocialPlatform, platform)
+	e.text(`,"created_on":`, a.CreatedOn, created)
+	e.text(`,"profile":{"username":`, a.ProfileUser, username)
+	e.text(`,"name":`, a.ProfileName, username)
+	e.text(`,"profile_link":`, a.ProfileLink, blank)
+	e.text(`,"avatar":`, a.Avatar, blank)
+	e.literal(`}}`)
+}
+
+func (e *encoder) media(m Media, kind, platform string) {
+	original := cmp.Or(m.OriginalURL, blank)
+	image := original
+	if kind == Text {
+		image = blank
+	}
+	e.text(`,"media":{"mediatype":`, m.MediaType, kind)
+	e.integer(`,"id":`, zero(m.ID))
+	e.text(`,"social_platform":`, m.SocialPlatform, platform)
+	e.text(`,"original_url":`, original)
+	e.text(`,"base_url":`, m.BaseURL, original)
+	e.text(`,"platform_data":{"url":`, m.PlatformURL, original)
+	e.text(`},"media_urls":{"small_image":`, m.SmallImage, image)
+	e.text(`,"medium_image":`, m.MediumImage, image)
+	e.text(`,"large_image":`, m.LargeImage, image)
+	e.literal(`}}`)
+}
+
+// appendMember appends a member of an object that is not the first one.
+func appendMember(dst []byte, name, value string) []byte {
+	dst = append(dst, ',')
+	dst = append(appendString(dst, name), ':')
+	return appendString(dst, value)
+}

@@ -1,0 +1,133 @@
+package item
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// ID identifies an item within its property; always positive and at most 2^53-1.
+type ID = int64
+
+// MaxID is the largest id that an item, a unit or a filter can have: JSON numbers are exact up to here.
+const MaxID = 1<<53 - 1
+
+// Item is one content item as it is stored: what was given, nothing filled in. Zero values and nil pointers mean "the
+// item has none", which is what `_missing_` sees; the members that the specification requires are filled in on the way
+// out only (see Encode). Timestamps are RFC 3339 in UTC, or a year or a date alone as imported.
+//
+// The JSON form (Marshal, ParseLine, Unmarshal) is the item shape of the specification without fillers, plus tags,
+// claimed and short_code: the line of an export.
+type Item struct {
+	ID                    ID
+	EntryConfirmationSent bool
+	ApprovalStatus        string // app, rej or pen
+	Campaign              *int64
+	Submission            json.RawMessage // private: PII; a JSON object, or nil
+	ShortenedPermalink    string          // as imported; "" means that the server's own short link is shown
+	ShortCode             string          // the code of the server's short link; random, drawn once
+	CreatedOn             string
+	Hashtag               *Hashtag
+	Featured              bool
+	Configuration         json.RawMessage // any JSON; nil for null
+	Claimed               bool            // extension
+	Content               Content
+	// Tags are the mappings that belong to the item itself: made over HTTP or by import. Sorted by namespace and key,
+	// unique.
+	Tags []Tag
+	// Units are the conversion units attached to the item itself, by id, in the order given; unique.
+	Units []int64
+}
+
+// Hashtag is the hashtag by which an item was collected.
+type Hashtag struct {
+	SocialPlatform string
+	ID             int64
+	Text           string
+}
+
+// Content is the content object of an item.
+type Content struct {
+	Geo                     *Geo
+	Location                *Location
+	OriginalURL             string // platform_data.social_platform_original_url
+	Author                  *Author
+	Text                    string
+	SocialPlatformCreatedOn string
+	PlatformRef             string // the value of platform_ref:<platform>; content_ref of an added item
+	ContentState            string
+	SocialPlatform          string
+	CreatedOn               string
+	ContentType             string // image, video or text
+	Media                   *Media
+}
+
+// Geo is platform_data.geo_data.
+type Geo struct {
+	Type                string
+	Latitude, Longitude float64
+}
+
+// Location is platform_data.location.
+type Location struct {
+	CountryCode, URL, Country, PlaceType, Type, FullName, Name, BoundingBox, Coordinates string
+}
+
+// Author is content.author.
+type Author struct {
+	Username       string
+	ProfileName    string
+	ProfileUser    string // profile.username
+	ProfileLink    string
+	Avatar         string
+	PlatformID     string
+	SocialPlatform string
+	CreatedOn      string
+	ID             *int64
+}
+
+// Media is content.media.
+type Media struct {
+	PlatformURL                         string // platform_data.url
+	OriginalURL, BaseURL, MediaType     string
+	SocialPlatform                      string
+	SmallImage, MediumImage, LargeImage string
+	ID                                  *int64
+}
+
+// Tag names a tag.
+type Tag struct{ Namespace, Key string }
+
+// Unit is a conversion unit as every item that carries it shows it.
+type Unit struct {
+	ID                  int64
+	Name                string
+	ImageURL            string
+	ClickThroughURL     string
+	CatalogItem         json.RawMessage // any JSON; nil for null
+	CatalogImageURLSrc  json.RawMessage // any JSON; nil for null
+	ExternalID          string          // "" for null
+	Archived            bool
+	Managed             bool // true when a manifest brought it
+	CreatedOn           string
+	LastModified        string
+	ClickUnitLibrary    int64
+	ActivateUnitLibrary int64
+}
+
+// InvalidError says what is wrong with a body, a patch or an import line.
+type InvalidError struct {
+	// Malformed is true for what cannot be understood (HTTP 400: not JSON, a wrong type, a required member missing) and
+	// false for what is well-formed yet unacceptable (HTTP 422).
+	Malformed bool
+	// Member is the path of the member, such as submission.email; "" for the whole.
+	Member string
+	// Reason says what is wrong and what to do.
+	Reason string
+}
+
+func (e *InvalidError) Error() string {
+	if e.Member == "" {
+		return e.Reason
+	}
+	return fmt.Sprintf("%s: %s", e.Member, e.Reason)
+}

@@ -1,0 +1,163 @@
+package item
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends s as a JSON string; which characters are escaped is said in the package comment.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	dst = appendEscaped(dst, s)
+	return append(dst, '"')
+}
+
+// appendEscaped appends the characters of s as they stand between the quotes of a JSON string.
+func appendEscaped(dst []byte, s string) []byte {
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			switch {
+			case r == utf8.RuneError && size == 1:
+				dst = append(append(dst, s[start:i]...), "\uFFFD"...)
+				start = i + size
+			case r == '\u2028' || r == '\u2029':
+				dst = append(append(dst, s[start:i]...), `\u202`...)
+				dst = append(dst, hexDigits[r&0xF])
+				start = i + size
+			}
+			i += size
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' {
+			i++
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xF])
+		}
+		i++
+		start = i
+	}
+	return append(dst, s[start:]...)
+}
+
+// appendFloat appends f as the shortest JSON number that reads back as f; 0 for what JSON has no number for.
+func appendFloat(dst []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, '0')
+	}
+	format := byte('f')
+	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(dst, f, format, -1, 64)
+}
+
+// appendRaw appends raw without white space and with the escapes of appendString, and null for nil and for what is not
+// JSON. An item is one line of an export, whatever line breaks a manifest had in its free JSON.
+func appendRaw(dst []byte, raw json.RawMessage) []byte {
+	if !json.Valid(raw) {
+		return append(dst, "null"...)
+	}
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; c {
+		case ' ', '\t', '\r', '\n':
+		case '"':
+			end := closingQuote(raw, i)
+			dst = append(dst, '"')
+			dst = appendEscapedAgain(dst, raw[i+1:end])
+			dst = append(dst, '"')
+			i = end
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// closingQuote returns the index of the quote that ends the string that begins at raw[i], len(raw) when none does.
+func closingQuote(raw []byte, i int) int {
+	for i++; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return len(raw)
+}
+
+// appendEscapedAgain appends the inside of a JSON string, which keeps its escapes, with those added that it lacks.
+func appendEscapedAgain(dst, inside []byte) []byte {
+	for i := 0; i < len(inside); {
+		switch c := inside[i]; {
+		case c == '<' || c == '>':
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xF])
+			i++
+		case c < utf8.RuneSelf:
+			dst = append(dst, c)
+			i++
+		default:
+			r, size := utf8.DecodeRune(inside[i:])
+			if r == '\u2028' || r == '\u2029' {
+				dst = append(append(dst, `\u202`...), hexDigits[r&0xF])
+			} else {
+				dst = utf8.AppendRune(dst, r)
+			}
+			i += size
+		}
+	}
+	return dst
+}
+
+// appendValue appends a decoded JSON value (nil, bool, string, json.Number, []any, map[string]any), members sorted.
+func appendValue(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case string:
+		return appendString(dst, v)
+	case json.Number:
+		return append(dst, v...)
+	case []any:
+		dst = append(dst, '[')
+		for i, e := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendValue(dst, e)
+		}
+		return append(dst, ']')
+	case map[string]any:
+		dst = append(dst, '{')
+		for i, k := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendString(dst, k), ':')
+			dst = appendValue(dst, v[k])
+		}
+		return append(dst, '}')
+	}
+	return append(dst, "null"...)
+}

@@ -1,0 +1,415 @@
+package item
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// platformRef begins the name of the content's member that holds the platform's reference (specification, Content
+// object); the platform follows.
+const platformRef = "platform_ref:"
+
+// Line is what one line of a bulk import brings.
+type Line struct {
+	Item *Item
+	// Units are the conversion units that came whole with the item. Those with Managed false are to be made where the
+	// property does not have them. Those with Managed true are not: a manifest brings them, perhaps later, and until
+	// then the item's reference to them is allowed to lead nowhere. An id of Item.Units that is not among Units has to
+	// be known to the property.
+	Units []Unit
+}
+
+// ParseLine reads one line of a bulk import: a whole item as Marshal writes it when it has an object content, else the
+// body of ParseAdd. It is the inverse of Marshal.
+//
+// In a whole item content.content_type is required and everything else optional; null and "" count as absent, unknown
+// members are ignored, as is default_activate_unit, which follows from the others. Without created_on the item is made
+// now, without approval_status it is pending, without claimed it is claimed when it has a submission. The errors are
+// *InvalidError with the path of the member.
+func ParseLine(line []byte, o ParseOptions) (Line, error) {
+	d := &decoder{}
+	body, err := d.document(line)
+	if err != nil {
+		return Line{}, err
+	}
+	if !body.has("content") {
+		it, err := body.added(o)
+		return Line{Item: it}, err
+	}
+	it, units := body.item()
+	if it.Content.ContentType == "" {
+		d.malformed("content.content_type", "is required: image, video or text")
+	}
+	if err := d.failure(); err != nil {
+		return Line{}, err
+	}
+	if !body.has("claimed") {
+		it.Claimed = it.Submission != nil
+	}
+	if it.ApprovalStatus == "" {
+		it.ApprovalStatus = Pending
+	}
+	if it.CreatedOn == "" {
+		it.CreatedOn = stamp(o.now())
+	}
+	if it.ShortCode == "" && it.ShortenedPermalink == "" {
+		if it.ShortCode, err = NewShortCode(o.Rand); err != nil {
+			return Line{}, err
+		}
+	}
+	return Line{Item: it, Units: units}, nil
+}
+
+// Unmarshal reads what Marshal wrote. Unlike ParseLine it looks at no limits, requires nothing and fills in nothing: it is
+// for a store that reads back what it accepted. Its errors are *InvalidError and mean that the stored bytes are damaged.
+func Unmarshal(stored []byte) (*Item, error) {
+	d := &decoder{stored: true}
+	body, err := d.document(stored)
+	if err != nil {
+		return nil, err
+	}
+	it, _ := body.item()
+	if err := d.failure(); err != nil {
+		return nil, err
+	}
+	return it, nil
+}
+
+// Marshal returns the item as one line of an export, without the newline: the item shape without fillers, and the members
+// tags, claimed and short_code. units are the item's own units as far as the property has them; the others are written
+// as managed units of which nothing but the id is known. It is the inverse of ParseLine.
+func Marshal(it *Item, units []Unit) []byte {
+	w := objectWriter{dst: make([]byte, 0, 2048)}
+	w.dst = append(w.dst, '{')
+	w.number("id", it.ID)
+	w.boolean("entry_confirmation_sent", it.EntryConfirmationSent)
+	w.text("approval_status", it.ApprovalStatus)
+	w.pointer("campaign", it.Campaign)
+	w.raw("submission", it.Submission)
+	w.text("shortened_permalink", it.ShortenedPermalink)
+	w.text("short_code", it.ShortCode)
+	w.text("created_on", it.CreatedOn)
+	if h := it.Hashtag; h != nil {
+		w.open("hashtag")
+		w.text("social_platform", h.SocialPlatform)
+		w.number("id", h.ID)
+		w.text("hashtag_text", h.Text)
+		w.close()
+	}
+	w.boolean("featured", it.Featured)
+	w.raw("configuration", it.Configuration)
+	w.boolean("claimed", it.Claimed)
+	w.open("content")
+	it.Content.marshal(&w)
+	w.close()
+	w.tags(it.Tags)
+	if len(it.Units) > 0 {
+		w.key("activate_units")
+		for i, id := range it.Units {
+			w.dst = append(w.dst, "[,"[min(i, 1)])
+			if at := slices.IndexFunc(units, func(u Unit) bool { return u.ID == id }); at >= 0 {
+				w.dst = units[at].marshal(w.dst)
+			} else {
+				w.dst = append(strconv.AppendInt(append(w.dst, `{"id":`...), id, 10), `,"managed":true}`...)
+			}
+		}
+		w.dst = append(w.dst, ']')
+	}
+	return append(w.dst, '}')
+}
+
+func (c *Content) marshal(w *objectWriter) {
+	if c.Geo != nil || c.Location != nil || c.OriginalURL != "" {
+		w.open("platform_data")
+		if g := c.Geo; g != nil {
+			w.open("geo_data")
+			w.text("type", g.Type)
+			w.open("coordinates")
+			w.key("latitude")
+			w.dst = appendFloat(w.dst, g.Latitude)
+			w.key("longitude")
+			w.dst = appendFloat(w.dst, g.Longitude)
+			w.close()
+			w.close()
+		}
+		if l := c.Location; l != nil {
+			w.open("location")
+			w.text("country_code", l.CountryCode)
+			w.text("url", l.URL)
+			w.text("country", l.Country)
+			w.text("place_type", l.PlaceType)
+			w.text("type", l.Type)
+			w.text("full_name", l.FullName)
+			w.text("name", l.Name)
+			w.text("bounding_box", l.BoundingBox)
+			w.text("coordinates", l.Coordinates)
+			w.close()
+		}
+		w.text("social_platform_original_url", c.OriginalURL)
+		w.close()
+	}
+	if a := c.Author; a != nil {
+		w.open("author")
+		if a.ProfileUser != "" || a.ProfileName != "" || a.ProfileLink != "" || a.Avatar != "" {
+			w.open("profile")
+			w.text("username", a.ProfileUser)
+			w.text("name", a.ProfileName)
+			w.text("profile_link", a.ProfileLink)
+			w.text("avatar", a.Avatar)
+			w.close()
+		}
+		w.text("platform_id", a.PlatformID)
+		w.text("social_platform", a.SocialPlatform)
+		w.text("created_on", a.CreatedOn)
+		w.text("username", a.Username)
+		w.pointer("id", a.ID)
+		w.close()
+	}
+	w.text("text", c.Text)
+	w.text("social_platform_created_on", c.SocialPlatformCreatedOn)
+	if c.PlatformRef != "" {
+		w.text(platformRef+c.SocialPlatform, c.PlatformRef)
+	}
+	w.text("content_state", c.ContentState)
+	w.text("social_platform", c.SocialPlatform)
+	w.text("created_on", c.CreatedOn)
+	w.text("content_type", c.ContentType)
+	if m := c.Media; m != nil {
+		w.open("media")
+		if m.PlatformURL != "" {
+			w.open("platform_data")
+			w.text("url", m.PlatformURL)
+			w.close()
+		}
+		w.text("original_url", m.OriginalURL)
+		w.text("base_url", m.BaseURL)
+		w.text("mediatype", m.MediaType)
+		w.text("social_platform", m.SocialPlatform)
+		if m.SmallImage != "" || m.MediumImage != "" || m.LargeImage != "" {
+			w.open("media_urls")
+			w.text("small_image", m.SmallImage)
+			w.text("medium_image", m.MediumImage)
+			w.text("large_image", m.LargeImage)
+			w.close()
+		}
+		w.pointer("id", m.ID)
+		w.close()
+	}
+}
+
+// tags writes {namespace: [{"key": key}, …], …}; the tags are sorted by namespace.
+func (w *objectWriter) tags(tags []Tag) {
+	if len(tags) == 0 {
+		return
+	}
+	w.open("tags")
+	for i := 0; i < len(tags); {
+		namespace := tags[i].Namespace
+		w.key(namespace)
+		w.dst = append(w.dst, '[')
+		for first := i; i < len(tags) && tags[i].Namespace == namespace; i++ {
+			if i > first {
+				w.dst = append(w.dst, ',')
+			}
+			w.dst = append(w.dst, `{"key":`...)
+			w.dst = append(appendString(w.dst, tags[i].Key), '}')
+		}
+		w.dst = append(w.dst, ']')
+	}
+	w.close()
+}
+
+// objectWriter appends the members of JSON objects, leaving out what is empty.
+type objectWriter struct{ dst []byte }
+
+func (w *objectWriter) key(name string) {
+	if w.dst[len(w.dst)-1] != '{' {
+		w.dst = append(w.dst, ',')
+	}
+	w.dst = append(appendString(w.dst, name), ':')
+}
+
+func (w *objectWriter) open(name string) {
+	w.key(name)
+	w.dst = append(w.dst, '{')
+}
+
+func (w *objectWriter) close() { w.dst = append(w.dst, '}') }
+
+func (w *objectWriter) text(name, value string) {
+	if value != "" {
+		w.key(name)
+		w.dst = appendString(w.dst, value)
+	}
+}
+
+// number writes a number of which 0 means that it is not there.
+func (w *objectWriter) number(name string, value int64) {
+	if value != 0 {
+		w.key(name)
+		w.dst = strconv.AppendInt(w.dst, value, 10)
+	}
+}
+
+// pointer writes a number that may be absent while 0 is a value.
+func (w *objectWriter) pointer(name string, value *int64) {
+	if value != nil {
+		w.key(name)
+		w.dst = strconv.AppendInt(w.dst, *value, 10)
+	}
+}
+
+func (w *objectWriter) boolean(name string, value bool) {
+	w.key(name)
+	w.dst = strconv.AppendBool(w.dst, value)
+}
+
+func (w *objectWriter) raw(name string, value json.RawMessage) {
+	if value != nil {
+		w.key(name)
+		w.dst = appendRaw(w.dst, value)
+	}
+}
+
+// item reads the item shape.
+func (o object) item() (*Item, []Unit) {
+	it := &Item{
+		ID:                    zero(o.integer("id", 1)),
+		EntryConfirmationSent: o.boolean("entry_confirmation_sent", false),
+		ApprovalStatus:        o.oneOf("approval_status", Approved, Rejected, Pending),
+		Campaign:              o.integer("campaign", 0),
+		Submission:            o.submission(),
+		ShortenedPermalink:    o.link("shortened_permalink"),
+		ShortCode:             o.shortCode(),
+		CreatedOn:             o.timestamp("created_on"),
+		Featured:              o.boolean("featured", false),
+		Configuration:         o.raw("configuration"),
+		Claimed:               o.boolean("claimed", false),
+		Content:               o.child("content").content(),
+		Tags:                  o.tags(),
+	}
+	hashtag := o.child("hashtag")
+	it.Hashtag = orNil(Hashtag{
+		SocialPlatform: hashtag.word("social_platform"),
+		ID:             zero(hashtag.integer("id", 0)),
+		Text:           hashtag.word("hashtag_text"),
+	})
+	ids, units := o.units()
+	it.Units = ids
+	return it, units
+}
+
+// content reads the content object.
+func (o object) content() Content {
+	platform := o.child("platform_data")
+	c := Content{
+		Geo:                     platform.child("geo_data").geo(),
+		Location:                platform.child("location").location(),
+		OriginalURL:             platform.link("social_platform_original_url"),
+		Author:                  o.child("author").author(),
+		Text:                    o.text("text", MaxText),
+		SocialPlatformCreatedOn: o.timestamp("social_platform_created_on"),
+		ContentState:            o.word("content_state"),
+		SocialPlatform:          o.word("social_platform"),
+		CreatedOn:               o.timestamp("created_on"),
+		ContentType:             o.oneOf("content_type", Image, Video, Text),
+		Media:                   o.child("media").media(),
+	}
+	// The reference of the content's own platform counts; without one, the first by name, whose name also tells a
+	// platform that is not given elsewhere.
+	name := platformRef + c.SocialPlatform
+	if !o.has(name) {
+		for _, name = range slices.Sorted(maps.Keys(o.members)) {
+			if strings.HasPrefix(name, platformRef) && o.has(name) {
+				break
+			}
+			name = ""
+		}
+	}
+	if name != "" {
+		c.PlatformRef = o.word(name)
+		if c.SocialPlatform == "" && c.PlatformRef != "" {
+			c.SocialPlatform = strings.TrimPrefix(name, platformRef)
+		}
+	}
+	return c
+}
+
+// geo reads geo_data. A type alone locates nothing and counts as none.
+func (o object) geo() *Geo {
+	g := Geo{Type: o.word("type")}
+	coordinates := o.child("coordinates")
+	g.Latitude = coordinates.coordinate("latitude", 90)
+	g.Longitude = coordinates.coordinate("longitude", 180)
+	switch latitude, longitude := coordinates.has("latitude"), coordinates.has("longitude"); {
+	case !latitude && !longitude:
+		return nil
+	case !latitude || !longitude:
+		o.unacceptable(coordinates.path, "must have both latitude and longitude")
+	}
+	return &g
+}
+
+func (o object) location() *Location {
+	return orNil(Location{
+		CountryCode: o.word("country_code"),
+		URL:         o.link("url"),
+		Country:     o.word("country"),
+		PlaceType:   o.word("place_type"),
+		Type:        o.word("type"),
+		FullName:    o.word("full_name"),
+		Name:        o.word("name"),
+		BoundingBox: o.word("bounding_box"),
+		Coordinates: o.word("coordinates"),
+	})
+}
+
+func (o object) author() *Author {
+	profile := o.child("profile")
+	return orNil(Author{
+		Username:       o.word("username"),
+		ProfileName:    profile.word("name"),
+		ProfileUser:    profile.word("username"),
+		ProfileLink:    profile.link("profile_link"),
+		Avatar:         profile.link("avatar"),
+		PlatformID:     o.word("platform_id"),
+		SocialPlatform: o.word("social_platform"),
+		CreatedOn:      o.timestamp("created_on"),
+		ID:             o.integer("id", 0),
+	})
+}
+
+func (o object) media() *Media {
+	urls := o.child("media_urls")
+	return orNil(Media{
+		PlatformURL:    o.child("platform_data").link("url"),
+		OriginalURL:    o.link("original_url"),
+		BaseURL:        o.link("base_url"),
+		MediaType:      o.word("mediatype"),
+		SocialPlatform: o.word("social_platform"),
+		SmallImage:     urls.link("small_image"),
+		MediumImage:    urls.link("medium_image"),
+		LargeImage:     urls.link("large_image"),
+		ID:             o.integer("id", 0),
+	})
+}
+
+// shortCode reads the code of the server's own short link.
+func (o object) shortCode() string {
+	code := o.word("short_code")
+	if len(code) > MaxShortCode || strings.Trim(code, base62) != "" {
+		o.unacceptable(o.at("short_code"), "must have at most %d letters and digits", MaxShortCode)
+	}
+	return code
+}
+
+// orNil returns nil for an object without any value.
+func orNil[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,190 @@
+package item
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Patch is a parsed merge patch of the members that moderation may change; see ParsePatch.
+type Patch struct {
+	// changes are made one after the other on a copy of the item.
+	changes []func(*decoder, *Item)
+	units   []int64
+	hasUnit bool
+}
+
+// ParsePatch reads the body of PATCH /v2/content/{id}: a JSON merge patch (RFC 7396) of approval_status, featured,
+// campaign, claimed, entry_confirmation_sent, activate_units as ids, submission, configuration, content.text and
+// content.content_state. Other members are ignored.
+//
+// null takes away campaign, submission and its members, configuration and its members, all units, content.content_state,
+// and the text of an image or a video; the others cannot be without a value (HTTP 422). Errors are *InvalidError.
+func ParsePatch(body []byte) (*Patch, error) {
+	d := &decoder{}
+	root, err := d.document(body)
+	if err != nil {
+		return nil, err
+	}
+	p := &Patch{}
+	p.status(root)
+	p.flag(root, "featured", func(it *Item, b bool) { it.Featured = b })
+	p.flag(root, "claimed", func(it *Item, b bool) { it.Claimed = b })
+	p.flag(root, "entry_confirmation_sent", func(it *Item, b bool) { it.EntryConfirmationSent = b })
+	if root.named("campaign") {
+		campaign := root.integer("campaign", 0)
+		p.change(func(_ *decoder, it *Item) { it.Campaign = campaign })
+	}
+	p.attached(root)
+	p.submission(root)
+	p.configuration(root)
+	p.content(root)
+	if err := d.failure(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Apply changes the item, or returns an *InvalidError that is not Malformed and leaves it as it is. It replaces members
+// and never writes through them, so a shallow copy of an item that others read can be patched.
+func (p *Patch) Apply(it *Item) error {
+	changed := *it
+	d := &decoder{}
+	for _, change := range p.changes {
+		change(d, &changed)
+	}
+	if err := d.failure(); err != nil {
+		return err
+	}
+	*it = changed
+	return nil
+}
+
+// Units returns the ids that the patch attaches in place of the present ones, and whether it touches them at all. Whether
+// they are known is for the library to say.
+func (p *Patch) Units() ([]int64, bool) { return slices.Clone(p.units), p.hasUnit }
+
+func (p *Patch) change(f func(*decoder, *Item)) { p.changes = append(p.changes, f) }
+
+// named reports whether the object has the member, null included.
+func (o object) named(name string) bool {
+	_, ok := o.members[name]
+	return ok
+}
+
+func (p *Patch) status(root object) {
+	if !root.named("approval_status") {
+		return
+	}
+	status := root.oneOf("approval_status", Approved, Rejected, Pending)
+	if status == "" {
+		root.unacceptable("approval_status", "cannot be taken away: send app, rej or pen")
+	}
+	p.change(func(_ *decoder, it *Item) { it.ApprovalStatus = status })
+}
+
+func (p *Patch) flag(root object, name string, set func(*Item, bool)) {
+	if !root.named(name) {
+		return
+	}
+	if !root.has(name) {
+		root.unacceptable(name, "cannot be taken away: send true or false")
+	}
+	value := root.boolean(name, false)
+	p.change(func(_ *decoder, it *Item) { set(it, value) })
+}
+
+func (p *Patch) attached(root object) {
+	if !root.named("activate_units") {
+		return
+	}
+	for _, v := range root.list("activate_units") {
+		if _, ok := v.(map[string]any); ok {
+			root.malformed("activate_units", "expected the ids of units, got an object")
+		}
+	}
+	p.hasUnit = true
+	p.units, _ = root.units()
+	p.change(func(_ *decoder, it *Item) { it.Units = p.units })
+}
+
+func (p *Patch) submission(root object) {
+	if !root.named("submission") {
+		return
+	}
+	if !root.has("submission") {
+		p.change(func(_ *decoder, it *Item) { it.Submission = nil })
+		return
+	}
+	// Read for its errors; what is merged are the members themselves, whose nulls mean something.
+	root.submission()
+	merge := root.child("submission").members
+	p.change(func(d *decoder, it *Item) {
+		merged, _ := mergePatch(decoded(it.Submission), merge).(map[string]any)
+		it.Submission = d.keepSubmission(merged)
+	})
+}
+
+func (p *Patch) configuration(root object) {
+	if !root.named("configuration") {
+		return
+	}
+	merge := root.members["configuration"]
+	p.change(func(d *decoder, it *Item) {
+		o := object{decoder: d, members: map[string]any{"configuration": mergePatch(decoded(it.Configuration), merge)}}
+		it.Configuration = o.raw("configuration")
+	})
+}
+
+func (p *Patch) content(root object) {
+	if !root.named("content") {
+		return
+	}
+	if !root.has("content") {
+		root.unacceptable("content", "cannot be taken away")
+	}
+	content := root.child("content")
+	if content.named("text") {
+		text := content.text("text", MaxText)
+		p.change(func(d *decoder, it *Item) {
+			if it.Content.ContentType == Text && strings.TrimSpace(text) == "" {
+				d.unacceptable("content.text", "a text item needs a text")
+			}
+			it.Content.Text = text
+		})
+	}
+	if content.named("content_state") {
+		state := content.given("content_state")
+		p.change(func(_ *decoder, it *Item) { it.Content.ContentState = state })
+	}
+}
+
+// mergePatch applies a merge patch to a decoded value (RFC 7396, section 2) and leaves both as they are.
+func mergePatch(target, patch any) any {
+	members, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	merged := map[string]any{}
+	if object, ok := target.(map[string]any); ok {
+		maps.Copy(merged, object)
+	}
+	for name, value := range members {
+		if value == nil {
+			delete(merged, name)
+		} else {
+			merged[name] = mergePatch(merged[name], value)
+		}
+	}
+	return merged
+}
+
+// decoded returns the value of raw JSON, nil for none.
+func decoded(raw json.RawMessage) any {
+	v, err := decodeValue(raw)
+	if err != nil {
+		return nil
+	}
+	return v
+}

@@ -1,0 +1,123 @@
+package item
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// HashtagNamespace is the namespace of the tags that come from an item's hashtags (specification, Tag). Its keys may also
+// hold digits and underscores, and letters of any script.
+const HashtagNamespace = "hashtags"
+
+// MarketerNamespace is the namespace that the dashboard shows (specification, Tag), and the one that favorite_tag means
+// when it names none.
+const MarketerNamespace = "marketer_tags"
+
+// ValidNamespace returns nil for a tag namespace that can be used over HTTP: 1 to MaxNamespace characters, none of them a
+// slash, a dot or a control character, not blank, and not "ugc", whose path is taken (HTTP interface, Bodies). Else it
+// returns an *InvalidError with the member namespace, never Malformed.
+func ValidNamespace(namespace string) error {
+	complain := ""
+	switch n := utf8.RuneCountInString(namespace); {
+	case strings.TrimSpace(namespace) == "":
+		complain = "must not be empty"
+	case n > MaxNamespace:
+		complain = fmt.Sprintf("must have at most %d characters", MaxNamespace)
+	case !utf8.ValidString(namespace):
+		complain = "must be valid UTF-8"
+	case strings.ContainsAny(namespace, "/.") || strings.ContainsFunc(namespace, unicode.IsControl):
+		complain = "must not hold slashes, dots or control characters"
+	case namespace == "ugc":
+		complain = `must not be "ugc", which is reserved: choose another one`
+	default:
+		return nil
+	}
+	return &InvalidError{Member: "namespace", Reason: "a tag namespace " + complain}
+}
+
+// ValidKey returns nil for a key that tags of the namespace can have: lowercase letters a to z only (specification, Tag),
+// at most MaxKey; in the namespace hashtags lower-cased letters of any script, digits and underscores, at most
+// MaxHashtagKey. Else it returns an *InvalidError with the member key, never Malformed.
+func ValidKey(namespace, key string) error {
+	invalid := func(format string, args ...any) error {
+		return &InvalidError{Member: "key", Reason: fmt.Sprintf(format, args...)}
+	}
+	if namespace == HashtagNamespace {
+		if !utf8.ValidString(key) || key != strings.ToLower(key) || strings.ContainsFunc(key, notInHashtag) {
+			return invalid("a hashtag key can hold lowercase letters, digits and underscores only")
+		}
+		if n := utf8.RuneCountInString(key); n < 1 || n > MaxHashtagKey {
+			return invalid("a hashtag key must have 1 to %d characters", MaxHashtagKey)
+		}
+		return nil
+	}
+	if strings.ContainsFunc(key, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		return invalid("a tag key can hold lowercase letters (a to z) only")
+	}
+	if len(key) < 1 || len(key) > MaxKey {
+		return invalid("a tag key must have 1 to %d characters", MaxKey)
+	}
+	return nil
+}
+
+// notInHashtag reports whether a character cannot stand in a hashtag. Marks are parts of letters in many scripts.
+func notInHashtag(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && r != '_'
+}
+
+// CompareTags orders tags by namespace, then key.
+func CompareTags(a, b Tag) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Key, b.Key))
+}
+
+// tags reads the member tags: {namespace: [key, …]} or {namespace: [{"key": key}, …]}. The result is sorted and unique.
+func (o object) tags() []Tag {
+	byNamespace := o.child("tags")
+	var tags []Tag
+	if len(byNamespace.members) > MaxNamespaces {
+		o.unacceptable(byNamespace.path, "at most %d namespaces are accepted", MaxNamespaces)
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace.members)) {
+		if err := ValidNamespace(namespace); err != nil {
+			// The path stays without the name: it can be of any length.
+			o.check(byNamespace.path, err)
+			if !o.stored {
+				continue
+			}
+		}
+		list := byNamespace.list(namespace)
+		if len(list) > MaxTagsPerNamespace {
+			o.unacceptable(byNamespace.at(namespace), "at most %d tags of a namespace are accepted", MaxTagsPerNamespace)
+		}
+		for i, v := range list {
+			member := fmt.Sprintf("%s[%d]", byNamespace.at(namespace), i)
+			if key, ok := o.tagKey(member, v); ok {
+				if namespace == HashtagNamespace && !o.stored {
+					key = strings.ToLower(strings.TrimPrefix(key, "#"))
+				}
+				o.check(member, ValidKey(namespace, key))
+				tags = append(tags, Tag{Namespace: namespace, Key: key})
+			}
+		}
+	}
+	slices.SortFunc(tags, CompareTags)
+	return slices.Compact(tags)
+}
+
+// tagKey reads one tag of a list: its key, or an object with it.
+func (d *decoder) tagKey(member string, v any) (string, bool) {
+	if tag, ok := v.(map[string]any); ok {
+		member += ".key"
+		v = tag["key"]
+	}
+	key, ok := v.(string)
+	if !ok {
+		d.malformed(member, "expected the key of a tag, got %s", kindOf(v))
+	}
+	return key, ok
+}

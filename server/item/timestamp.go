@@ -1,0 +1,51 @@
+package item
+
+import (
+	"strings"
+	"time"
+)
+
+// normalTimestamp brings an RFC 3339 timestamp to UTC and leaves a year or a date alone as it is (HTTP interface,
+// Bodies). It is false for anything else, and for what leaves the years 0 to 9999.
+func normalTimestamp(s string) (string, bool) {
+	if _, ok := parsePartial(s); ok {
+		return s, true
+	}
+	var t time.Time
+	if err := t.UnmarshalText([]byte(strings.ToUpper(s))); err != nil {
+		return s, false
+	}
+	t = t.UTC()
+	if t.Year() < 0 || t.Year() > 9999 {
+		return s, false
+	}
+	return t.Format(time.RFC3339Nano), true
+}
+
+// parsePartial reads a year or a date.
+func parsePartial(s string) (time.Time, bool) {
+	layout := ""
+	switch len(s) {
+	case len("2006"):
+		layout = "2006"
+	case len("2006-01-02"):
+		layout = "2006-01-02"
+	default:
+		return time.Time{}, false
+	}
+	t, err := time.Parse(layout, s)
+	return t, err == nil
+}
+
+// Millis returns the instant of an item's timestamp in milliseconds since 1970-01-01T00:00:00Z, rounded down. A year and
+// a date stand for their first instant. It is false for "" and for what is no timestamp.
+func Millis(timestamp string) (int64, bool) {
+	if t, ok := parsePartial(timestamp); ok {
+		return t.UnixMilli(), true
+	}
+	t, err := time.Parse(time.RFC3339Nano, timestamp)
+	return t.UnixMilli(), err == nil
+}
+
+// stamp writes an instant as new items carry it: RFC 3339 in UTC, whole seconds.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

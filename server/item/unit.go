@@ -1,0 +1,154 @@
+package item
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+const (
+	// blank stands where the specification requires an address and there is none.
+	blank = "about:blank"
+	// epoch stands where the specification requires a timestamp and there is none.
+	epoch = "1970-01-01T00:00:00Z"
+)
+
+// NullUnit returns the unit that is shown as default_activate_unit where there is none: id 0, archived, with addresses
+// that lead nowhere (HTTP interface, Bodies).
+func NullUnit() Unit {
+	return Unit{
+		Name:                "none",
+		ImageURL:            blank,
+		ClickThroughURL:     blank,
+		Archived:            true,
+		CreatedOn:           epoch,
+		LastModified:        epoch,
+		ClickUnitLibrary:    1,
+		ActivateUnitLibrary: 1,
+	}
+}
+
+// DefaultUnit returns the unit that an item shows as default_activate_unit: the first of its units that is not archived,
+// else the property's default, which may be nil for none.
+func DefaultUnit(units []Unit, property *Unit) *Unit {
+	for i := range units {
+		if !units[i].Archived {
+			return &units[i]
+		}
+	}
+	return property
+}
+
+// EncodeUnit returns the unit as responses show it, with every member that the specification requires: what the unit does
+// not have is filled in as in NullUnit.
+func EncodeUnit(u Unit) []byte {
+	null := NullUnit()
+	dst := append([]byte(nil), `{"id":`...)
+	dst = strconv.AppendInt(dst, u.ID, 10)
+	dst = appendMember(dst, "name", cmp.Or(u.Name, null.Name))
+	dst = appendMember(dst, "image_url", cmp.Or(u.ImageURL, blank))
+	dst = appendMember(dst, "click_through_url", cmp.Or(u.ClickThroughURL, blank))
+	dst = append(dst, `,"catalog_item":`...)
+	dst = appendRaw(dst, u.CatalogItem)
+	dst = append(dst, `,"catalog_image_url_src":`...)
+	dst = appendRaw(dst, u.CatalogImageURLSrc)
+	if u.ExternalID == "" {
+		dst = append(dst, `,"external_id":null`...)
+	} else {
+		dst = appendMember(dst, "external_id", u.ExternalID)
+	}
+	dst = append(dst, `,"archived":`...)
+	dst = strconv.AppendBool(dst, u.Archived)
+	dst = append(dst, `,"managed":`...)
+	dst = strconv.AppendBool(dst, u.Managed)
+	dst = appendMember(dst, "created_on", cmp.Or(u.CreatedOn, epoch))
+	dst = appendMember(dst, "last_modified", cmp.Or(u.LastModified, u.CreatedOn, epoch))
+	dst = append(dst, `,"click_unit_library":`...)
+	dst = strconv.AppendInt(dst, max(u.ClickUnitLibrary, 1), 10)
+	dst = append(dst, `,"activate_unit_library":`...)
+	dst = strconv.AppendInt(dst, max(u.ActivateUnitLibrary, 1), 10)
+	return append(dst, `,"associated_contents":[]}`...)
+}
+
+// marshal appends the unit to an export line: what it has, no fillers.
+func (u Unit) marshal(dst []byte) []byte {
+	w := objectWriter{dst: append(dst, '{')}
+	w.number("id", u.ID)
+	w.text("name", u.Name)
+	w.text("image_url", u.ImageURL)
+	w.text("click_through_url", u.ClickThroughURL)
+	w.raw("catalog_item", u.CatalogItem)
+	w.raw("catalog_image_url_src", u.CatalogImageURLSrc)
+	w.text("external_id", u.ExternalID)
+	w.boolean("archived", u.Archived)
+	w.boolean("managed", u.Managed)
+	w.text("created_on", u.CreatedOn)
+	w.text("last_modified", u.LastModified)
+	w.number("click_unit_library", u.ClickUnitLibrary)
+	w.number("activate_unit_library", u.ActivateUnitLibrary)
+	return append(w.dst, '}')
+}
+
+// units reads the member activate_units: ids, or objects with an id. ids are all of them, in order and unique; whole
+// holds those that came with a name of their own or marked as managed.
+func (o object) units() (ids []int64, whole []Unit) {
+	list := o.list("activate_units")
+	if len(list) > MaxUnits && !o.stored {
+		o.unacceptable(o.at("activate_units"), "at most %d units are accepted", MaxUnits)
+		return nil, nil
+	}
+	for i, v := range list {
+		member := fmt.Sprintf("%s[%d]", o.at("activate_units"), i)
+		var u Unit
+		switch v := v.(type) {
+		case json.Number:
+			if id := o.wholeNumber(member, v, 1); id != nil {
+				u.ID = *id
+			}
+		case map[string]any:
+			u = object{decoder: o.decoder, path: member, members: v}.unit()
+		default:
+			o.malformed(member, "expected a unit or its id, got %s", kindOf(v))
+		}
+		if u.ID == 0 || slices.Contains(ids, u.ID) {
+			continue
+		}
+		ids = append(ids, u.ID)
+		if u.Name != "" || u.Managed {
+			whole = append(whole, u)
+		}
+	}
+	return ids, whole
+}
+
+// unit reads a conversion unit. Only its id is required: an object with nothing else stands for its id.
+func (o object) unit() Unit {
+	if !o.has("id") {
+		o.malformed(o.at("id"), "a unit needs its id")
+	}
+	return Unit{
+		ID:                  zero(o.integer("id", 1)),
+		Name:                o.given("name"),
+		ImageURL:            o.link("image_url"),
+		ClickThroughURL:     o.link("click_through_url"),
+		CatalogItem:         o.raw("catalog_item"),
+		CatalogImageURLSrc:  o.raw("catalog_image_url_src"),
+		ExternalID:          o.word("external_id"),
+		Archived:            o.boolean("archived", false),
+		Managed:             o.boolean("managed", false),
+		CreatedOn:           o.timestamp("created_on"),
+		LastModified:        o.timestamp("last_modified"),
+		ClickUnitLibrary:    zero(o.integer("click_unit_library", 0)),
+		ActivateUnitLibrary: zero(o.integer("activate_unit_library", 0)),
+	}
+}
+
+// zero returns what n points to, 0 for nil.
+func zero(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
