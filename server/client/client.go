@@ -1,0 +1,302 @@
+// Package client is the Go client of a content library's HTTP interface: items, filters, tags, conversion units, bulk
+// import and export.
+//
+// Invariants: the token travels in the Authorization header alone, never in a URL, and stands in no error; it is sent to
+// no other host (redirects are not followed) and over plain HTTP to this machine alone. A call is sent again only where
+// that cannot do anything twice.
+//
+// It may import server/item.
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options describe a server and how to speak to it.
+type Options struct {
+	// Server is the base address, such as https://content.shop.example:8443; a path in it is put before every path of the
+	// interface. Required. Plain http is accepted for this machine only, as it would show the token to the network.
+	Server string
+	// Token is the access token; it decides the property and what may be done. Required.
+	Token string
+	// RootCAs are the authorities that the server's certificate may come from; nil means those of the system.
+	RootCAs *x509.CertPool
+	// Transport replaces the connection handling, RootCAs included; for tests and proxies. Default: none.
+	Transport http.RoundTripper
+	// Attempts is how often a call is sent at most, the first time included. Default 4.
+	Attempts int
+	// Wait pauses between attempts and returns early with the error of a context that ended. Default: a timer.
+	Wait func(ctx context.Context, d time.Duration) error
+	// UserAgent is sent with each call. Default "vitrine-client".
+	UserAgent string
+}
+
+// Client speaks to one property of one server. It is safe for concurrent use.
+type Client struct {
+	base      *url.URL
+	token     string
+	http      *http.Client
+	attempts  int
+	wait      func(context.Context, time.Duration) error
+	userAgent string
+}
+
+// New returns a client. It fails on options that cannot work and makes no connection.
+func New(o Options) (*Client, error) {
+	base, err := parseServer(o.Server)
+	if err != nil {
+		return nil, err
+	}
+	if o.Token == "" {
+		return nil, errors.New("no access token given")
+	}
+	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("the access token holds white space or characters that no token has")
+	}
+	c := &Client{base: base, token: o.Token, attempts: o.Attempts, wait: o.Wait, userAgent: o.UserAgent}
+	if c.attempts == 0 {
+		c.attempts = 4
+	}
+	if c.wait == nil {
+		c.wait = wait
+	}
+	if c.userAgent == "" {
+		c.userAgent = "vitrine-client"
+	}
+	transport := o.Transport
+	if transport == nil {
+		transport = &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			TLSClientConfig:       &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:   10 * time.Second,
+			ResponseHeaderTimeout: 2 * time.Minute,
+			IdleConnTimeout:       30 * time.Second,
+			ForceAttemptHTTP2:     true,
+		}
+	}
+	c.http = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+func parseServer(s string) (*url.URL, error) {
+	if s == "" {
+		return nil, errors.New("no server given")
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("server address %q: want https://host[:port], without user, query or fragment", redact(s))
+	}
+	switch u.Scheme {
+	case "https":
+	case "http":
+		if !isLoopback(u.Hostname()) {
+			return nil, fmt.Errorf("server address %q: plain http would show the access token to the network; use https", s)
+		}
+	default:
+		return nil, fmt.Errorf("server address %q: want https", s)
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	return u, nil
+}
+
+// redact cuts what may hold a token or a password from an address that did not parse as one of ours.
+func redact(s string) string {
+	if i := strings.IndexAny(s, "?#"); i >= 0 {
+		s = s[:i]
+	}
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		s = "…" + s[i:]
+	}
+	return s
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// Server returns the base address, without a trailing slash.
+func (c *Client) Server() string { return c.base.String() }
+
+// call is one request of the interface.
+type call struct {
+	method string
+	// path begins with a slash; its segments are escaped.
+	path  string
+	query url.Values
+	// body is marshalled as JSON when set.
+	body any
+}
+
+// do sends a call, again where that is safe, and decodes a JSON answer into out unless that is nil.
+func (c *Client) do(ctx context.Context, k call, out any) error {
+	var body []byte
+	if k.body != nil {
+		var err error
+		if body, err = json.Marshal(k.body); err != nil {
+			return fmt.Errorf("encode the request: %w", err)
+		}
+	}
+	resp, err := c.send(ctx, k, body)
+	if err != nil {
+		return err
+	}
+	defer drain(resp.Body)
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("read the answer of %s %s: %w", k.method, k.path, err)
+	}
+	return nil
+}
+
+// send returns the first successful answer to a call; its body is the caller's to close.
+func (c *Client) send(ctx context.Context, k call, body []byte) (*http.Response, error) {
+	for attempt := 1; ; attempt++ {
+		resp, err := c.once(ctx, k, bytes.NewReader(body), int64(len(body)))
+		if err == nil {
+			return resp, nil
+		}
+		if attempt >= c.attempts || ctx.Err() != nil || !retriable(k.method, err) {
+			return nil, err
+		}
+		if werr := c.wait(ctx, pause(attempt, err)); werr != nil {
+			return nil, err
+		}
+	}
+}
+
+// once sends a call a single time. A status that is not a success is returned as *Problem, anything else that went wrong
+// on the way as *url.Error.
+func (c *Client) once(ctx context.Context, k call, body io.Reader, length int64) (*http.Response, error) {
+	target := c.base.String() + k.path
+	if len(k.query) > 0 {
+		target += "?" + k.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, k.method, target, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	if length > 0 {
+		req.Body, req.ContentLength = io.NopCloser(body), length
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("User-Agent", c.userAgent)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 != 2 {
+		defer drain(resp.Body)
+		return nil, problemOf(resp)
+	}
+	return resp, nil
+}
+
+// drain reads a bounded rest so that the connection can be used again, and closes.
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, 64<<10)
+	body.Close()
+}
+
+// retriable reports whether a failed call may be sent again: the server refused it before doing anything, the connection
+// was never made, or doing it twice is the same as doing it once.
+func retriable(method string, err error) bool {
+	if fateOf(err) == refused {
+		return true
+	}
+	return fateOf(err) == unknown && (method == http.MethodGet || method == http.MethodPut)
+}
+
+// fate is what became of a request that failed.
+type fate uint8
+
+const (
+	// final: sending it again would give the same.
+	final fate = iota
+	// refused: the server did nothing, and may accept it later.
+	refused
+	// unknown: the server may have done it.
+	unknown
+)
+
+func fateOf(err error) fate {
+	if p := (*Problem)(nil); errors.As(err, &p) {
+		switch {
+		case p.Status == http.StatusTooManyRequests, p.Status == http.StatusServiceUnavailable && p.Documented:
+			return refused
+		case p.Status >= 502 && p.Status <= 504: // a proxy that lost the server
+			return unknown
+		}
+		return final
+	}
+	if errors.Is(err, context.Canceled) {
+		return final
+	}
+	if cert := (*tls.CertificateVerificationError)(nil); errors.As(err, &cert) {
+		return final
+	}
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+		return refused
+	}
+	if ue := (*url.Error)(nil); errors.As(err, &ue) {
+		return unknown
+	}
+	return final
+}
+
+// pause is how long to wait after the attempt that failed with err: what the server asked for, else half a second doubled
+// each time up to 30 s, a fifth more or less so that clients do not come back all at once.
+func pause(attempt int, err error) time.Duration {
+	if p := (*Problem)(nil); errors.As(err, &p) && p.RetryAfter > 0 {
+		return p.RetryAfter
+	}
+	d := min(500*time.Millisecond<<min(attempt-1, 10), 30*time.Second)
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// path joins segments into a path of the interface, each escaped.
+func path(segments ...string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteByte('/')
+		b.WriteString(url.PathEscape(s))
+	}
+	return b.String()
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }

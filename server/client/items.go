@@ -1,0 +1,310 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+)
+
+// Item is a content item as the interface shows it (specification, Content item). Timestamps are as the server keeps
+// them: RFC 3339 in UTC, or a year or a date alone where it was imported so.
+type Item struct {
+	ID                    item.ID `json:"id"`
+	ActivateUnits         []Unit  `json:"activate_units"`
+	EntryConfirmationSent bool    `json:"entry_confirmation_sent"`
+	// ApprovalStatus is app, rej or pen.
+	ApprovalStatus      string `json:"approval_status"`
+	Campaign            int64  `json:"campaign"`
+	DefaultActivateUnit Unit   `json:"default_activate_unit"`
+	// Submission holds PII; nil for READ-ONLY tokens and for items without one.
+	Submission         json.RawMessage `json:"submission,omitempty"`
+	Content            Content         `json:"content"`
+	ShortenedPermalink string          `json:"shortened_permalink"`
+	CreatedOn          string          `json:"created_on"`
+	Hashtag            Hashtag         `json:"hashtag"`
+	Featured           bool            `json:"featured"`
+	Configuration      json.RawMessage `json:"configuration,omitempty"`
+	// Claimed is an extension.
+	Claimed bool `json:"claimed"`
+}
+
+// Hashtag is the hashtag by which an item was collected.
+type Hashtag struct {
+	SocialPlatform string `json:"social_platform"`
+	ID             int64  `json:"id"`
+	HashtagText    string `json:"hashtag_text"`
+}
+
+// Content is the content object of an item (specification, Content object).
+type Content struct {
+	PlatformData            PlatformData `json:"platform_data"`
+	Author                  Author       `json:"author"`
+	Text                    string       `json:"text"`
+	SocialPlatformCreatedOn string       `json:"social_platform_created_on"`
+	// PlatformRef is the value of the member whose name starts with "platform_ref:".
+	PlatformRef    string `json:"-"`
+	ContentState   string `json:"content_state"`
+	SocialPlatform string `json:"social_platform"`
+	CreatedOn      string `json:"created_on"`
+	// ContentType is image, video or text.
+	ContentType string `json:"content_type"`
+	Media       Media  `json:"media"`
+}
+
+// UnmarshalJSON reads the content object, with the member whose name depends on the platform.
+func (c *Content) UnmarshalJSON(b []byte) error {
+	type plain Content
+	if err := json.Unmarshal(b, (*plain)(c)); err != nil {
+		return err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b, &members); err != nil {
+		return err
+	}
+	for name, value := range members {
+		if strings.HasPrefix(name, "platform_ref:") {
+			if err := json.Unmarshal(value, &c.PlatformRef); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// PlatformData says where an item was made.
+type PlatformData struct {
+	GeoData struct {
+		Type        string `json:"type"`
+		Coordinates struct {
+			Latitude  float64 `json:"latitude"`
+			Longitude float64 `json:"longitude"`
+		} `json:"coordinates"`
+	} `json:"geo_data"`
+	Location struct {
+		CountryCode string `json:"country_code"`
+		URL         string `json:"url"`
+		Country     string `json:"country"`
+		PlaceType   string `json:"place_type"`
+		Type        string `json:"type"`
+		FullName    string `json:"full_name"`
+		Name        string `json:"name"`
+		BoundingBox string `json:"bounding_box"`
+		Coordinates string `json:"coordinates"`
+	} `json:"location"`
+	SocialPlatformOriginalURL string `json:"social_platform_original_url"`
+}
+
+// Author made an item.
+type Author struct {
+	Profile struct {
+		Username    string `json:"username"`
+		Name        string `json:"name"`
+		ProfileLink string `json:"profile_link"`
+		Avatar      string `json:"avatar"`
+	} `json:"profile"`
+	PlatformID     string `json:"platform_id"`
+	SocialPlatform string `json:"social_platform"`
+	CreatedOn      string `json:"created_on"`
+	Username       string `json:"username"`
+	ID             int64  `json:"id"`
+}
+
+// Media is the picture or film of an item (specification, Media).
+type Media struct {
+	PlatformData struct {
+		URL string `json:"url"`
+	} `json:"platform_data"`
+	OriginalURL    string `json:"original_url"`
+	BaseURL        string `json:"base_url"`
+	MediaType      string `json:"mediatype"`
+	SocialPlatform string `json:"social_platform"`
+	MediaURLs      struct {
+		SmallImage  string `json:"small_image"`
+		MediumImage string `json:"medium_image"`
+		LargeImage  string `json:"large_image"`
+	} `json:"media_urls"`
+	ID int64 `json:"id"`
+}
+
+// Listing says which items to list and in which order. The zero value lists in the server's order.
+type Listing struct {
+	// SortBy is `<field>:<asc|desc>`, a comma-separated list of them, `_score:desc` or `random`.
+	SortBy string
+	// Seed keeps a random order the same over all pages; the server chooses one when it is empty.
+	Seed string
+	// FavoriteTag is a key of the namespace marketer_tags or `namespace:key`: items that carry it come first.
+	FavoriteTag string
+	// AdditionalQuery is ANDed to a filter's query; FilterItems only.
+	AdditionalQuery string
+	// PageSize is how many items travel at once, 1 to 500; 0 means the server's default of 50.
+	PageSize int
+}
+
+func (l Listing) values() url.Values {
+	v := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	set("sort_by", l.SortBy)
+	set("seed", l.Seed)
+	set("favorite_tag", l.FavoriteTag)
+	set("additional_query", l.AdditionalQuery)
+	if l.PageSize != 0 {
+		v.Set("page_size", strconv.Itoa(l.PageSize))
+	}
+	return v
+}
+
+// ListItems yields every item that matches a query, page after page. Items added meanwhile neither repeat nor hide
+// others. The first error ends the listing; a query that does not parse is a *Problem with a Position.
+func (c *Client) ListItems(ctx context.Context, query string, l Listing) iter.Seq2[Item, error] {
+	v := l.values()
+	v.Set("q", query)
+	return c.listItems(ctx, "/v2/content/items", v)
+}
+
+// FilterItems yields every item of a filter, named by its UUID or its numeric id. It needs a READ-WRITE token unless the
+// filter lets READ-ONLY ones list it.
+func (c *Client) FilterItems(ctx context.Context, filter string, l Listing) iter.Seq2[Item, error] {
+	return c.listItems(ctx, path("v2", "content", "filters", filter), l.values())
+}
+
+func (c *Client) listItems(ctx context.Context, p string, v url.Values) iter.Seq2[Item, error] {
+	return listed(ctx, c, p, v, func(raw json.RawMessage) ([]Item, error) {
+		var embedded struct {
+			Items []Item `json:"ugc:item"`
+		}
+		err := json.Unmarshal(raw, &embedded)
+		return embedded.Items, err
+	})
+}
+
+// CountItems returns how many items match a query.
+func (c *Client) CountItems(ctx context.Context, query string) (int64, error) {
+	var page struct {
+		Total int64 `json:"total_results"`
+	}
+	err := c.do(ctx, call{method: http.MethodGet, path: "/v2/content/items", query: url.Values{"q": {query}, "page_size": {"1"}}}, &page)
+	return page.Total, err
+}
+
+// Item returns one item (a deprecated read of the specification, and the only one by id).
+func (c *Client) Item(ctx context.Context, id item.ID) (Item, error) {
+	var it Item
+	err := c.do(ctx, call{method: http.MethodGet, path: path("v1", "ugc", number(id)) + "/"}, &it)
+	return it, err
+}
+
+// NewItem is the body that adds an item (specification, Content queries and adding content).
+type NewItem struct {
+	// ContentType is image, video or text.
+	ContentType string `json:"content_type"`
+	// ContentURL is the picture or film: absolute, http or https; required for both.
+	ContentURL string `json:"content_url,omitempty"`
+	// VideoThumbnail is required for a video.
+	VideoThumbnail string `json:"video_thumbnail,omitempty"`
+	// Caption is required for a text.
+	Caption string `json:"caption,omitempty"`
+	// ContentRef is a reference of the caller's own; the server makes one up when it is empty.
+	ContentRef string `json:"content_ref,omitempty"`
+	// Submission is PII: username, email and anything else; returned to READ-WRITE tokens only.
+	Submission map[string]string `json:"submission,omitempty"`
+	// Tags are keys by namespace.
+	Tags   map[string][]string `json:"tags,omitempty"`
+	Author *NewAuthor          `json:"author,omitempty"`
+	// ApprovalStatus is app, rej or pen; "" means pen.
+	ApprovalStatus string `json:"approval_status,omitempty"`
+}
+
+// NewAuthor names the author of an added item; without one it is derived from the submission.
+type NewAuthor struct {
+	Username string `json:"username,omitempty"`
+	// AuthorRef is the author's unique id; "" lets the server derive one.
+	AuthorRef string `json:"author_ref,omitempty"`
+}
+
+// AddItem adds an item and returns it as stored. It is sent once: an answer that was lost leaves open whether the item
+// was added.
+func (c *Client) AddItem(ctx context.Context, n NewItem) (Item, error) {
+	var it Item
+	err := c.do(ctx, call{method: http.MethodPost, path: "/v2/content/", body: n}, &it)
+	return it, err
+}
+
+// PatchItem changes members of an item by a JSON merge patch (extension): approval_status, featured, campaign, claimed,
+// entry_confirmation_sent, activate_units (ids), submission, configuration, content.text, content.content_state.
+func (c *Client) PatchItem(ctx context.Context, id item.ID, patch map[string]any) error {
+	return c.do(ctx, call{method: http.MethodPatch, path: path("v2", "content", number(id)), body: patch}, nil)
+}
+
+// DeleteItem erases an item (extension).
+func (c *Client) DeleteItem(ctx context.Context, id item.ID) error {
+	return c.do(ctx, call{method: http.MethodDelete, path: path("v2", "content", number(id))}, nil)
+}
+
+// page is what every list of the interface has around its members. The filter list spells one name differently.
+type page struct {
+	Total    int64           `json:"total_results"`
+	Embedded json.RawMessage `json:"_embedded"`
+	Embeded  json.RawMessage `json:"_embeded"`
+	Links    struct {
+		Next *struct {
+			Href string `json:"href"`
+		} `json:"next"`
+	} `json:"_links"`
+}
+
+// listed yields the members of a list, following its next links.
+func listed[T any](ctx context.Context, c *Client, p string, v url.Values, members func(json.RawMessage) ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var zero T
+		for {
+			var got page
+			if err := c.do(ctx, call{method: http.MethodGet, path: p, query: v}, &got); err != nil {
+				yield(zero, err)
+				return
+			}
+			raw := got.Embedded
+			if raw == nil {
+				raw = got.Embeded
+			}
+			list, err := members(raw)
+			if err != nil {
+				yield(zero, fmt.Errorf("read the answer of GET %s: %w", p, err))
+				return
+			}
+			for _, m := range list {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			if got.Links.Next == nil {
+				return
+			}
+			if p, v, err = c.follow(got.Links.Next.Href); err != nil {
+				yield(zero, err)
+				return
+			}
+		}
+	}
+}
+
+// follow reads a link of an answer. Only its path and query count, so that no answer can send the token elsewhere.
+func (c *Client) follow(href string) (string, url.Values, error) {
+	u, err := url.Parse(href)
+	if err != nil || !strings.HasPrefix(u.Path, "/") {
+		return "", nil, errors.New("the server sent a next link that is no path")
+	}
+	p := strings.TrimPrefix(u.EscapedPath(), c.base.EscapedPath())
+	return p, u.Query(), nil
+}

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"hash"
+	"io"
+)
+
+// line is one line of an import.
+type line struct {
+	number int64 // from 1
+	// raw is the line with its line end; of one that is too long only the first bytes.
+	raw     []byte
+	length  int64
+	digest  [sha256.Size]byte // of the whole line where it is too long
+	blank   bool
+	tooLong bool
+	// done: nothing is left to do about it. unsure: it was sent, and what became of it is not known.
+	done, unsure bool
+}
+
+// identified reports whether the line can be sent again without adding a second item: it holds a whole item with an id,
+// or is no JSON object, which no server stores.
+func (l *line) identified() bool {
+	var probe struct{ ID, Content json.RawMessage }
+	if json.Unmarshal(l.raw, &probe) != nil {
+		return true
+	}
+	return bytes.HasPrefix(probe.Content, []byte("{")) && len(probe.ID) > 0 && probe.ID[0] >= '1' && probe.ID[0] <= '9'
+}
+
+// lineReader cuts an input into lines, holding no more than maxLine bytes of one.
+type lineReader struct {
+	r      *bufio.Reader
+	number int64
+}
+
+func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 256<<10)} }
+
+// chunk returns the next lines; none at the end of the input.
+func (lr *lineReader) chunk(maxLines, maxBytes int) ([]*line, error) {
+	var lines []*line
+	for size := 0; len(lines) < maxLines && size < maxBytes; {
+		l, err := lr.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, &l)
+		size += len(l.raw)
+	}
+	return lines, nil
+}
+
+// next returns one line, or io.EOF. The last one may lack its line end.
+func (lr *lineReader) next() (line, error) {
+	l := line{}
+	var rest hash.Hash
+	for {
+		part, err := lr.r.ReadSlice('\n')
+		l.length += int64(len(part))
+		switch {
+		case rest != nil:
+			rest.Write(part)
+		case len(l.raw)+len(part) > maxLine+2: // a line end of two bytes does not count
+			l.tooLong, rest = true, sha256.New()
+			rest.Write(l.raw)
+			rest.Write(part)
+			l.raw = nil
+		default:
+			l.raw = append(l.raw, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return line{}, err
+		}
+		if l.length == 0 {
+			return line{}, io.EOF
+		}
+		break
+	}
+	if rest != nil {
+		rest.Sum(l.digest[:0])
+	}
+	lr.number++
+	l.number = lr.number
+	l.blank = !l.tooLong && len(bytes.TrimSpace(l.raw)) == 0
+	return l, nil
+}
+
+// prefixDigest is the digest of all lines added so far.
+type prefixDigest struct {
+	h     hash.Hash
+	bytes int64
+}
+
+func newPrefixDigest() *prefixDigest { return &prefixDigest{h: sha256.New()} }
+
+func (d *prefixDigest) add(l line) {
+	if l.tooLong {
+		d.h.Write(l.digest[:])
+	} else {
+		d.h.Write(l.raw)
+	}
+	d.bytes += l.length
+}
+
+func (d *prefixDigest) hex() string { return hex.EncodeToString(d.h.Sum(nil)) }
