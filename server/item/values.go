@@ -1,0 +1,307 @@
+package item
+
+import (
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// AllField is the name of the field that stands for "no field" (query language, Fields): Values yields, under it and one
+// by one, the texts that a bare word is looked up in.
+const AllField = "_all"
+
+// all is the field AllField.
+var all = query.Field{Name: AllField, Type: query.Text}
+
+// Values yields everything of the item that is indexed: a field of the catalogue and one value of it, at a time; text and
+// keywords as stored, dates in milliseconds (a year and a date stand for their first instant). units and tags are all that
+// the item carries, its own and those of manifests, and def is the property's default unit, nil for none, which counts as
+// default_activate_unit where no unit of the item is live (see DefaultUnit).
+//
+// What the item does not have is not there, so fillers are never seen. The private fields of the submission are among
+// them: query.Field.Private says which.
+func (it *Item) Values(units []Unit, def *Unit, tags []Tag) iter.Seq2[query.Field, query.Value] {
+	return func(yield func(query.Field, query.Value) bool) {
+		e := emitter{yield: yield}
+		e.item(it)
+		for i := range units {
+			e.unit(&attachedFields, &units[i])
+		}
+		if u := DefaultUnit(units, def); u != nil {
+			e.unit(&defaultFields, u)
+		}
+		for _, t := range tags {
+			e.word(resolve("tags."+t.Namespace+".key"), t.Key)
+		}
+	}
+}
+
+// emitter yields values until the caller has enough.
+type emitter struct {
+	yield func(query.Field, query.Value) bool
+	done  bool
+}
+
+func (e *emitter) value(f query.Field, v query.Value) {
+	if !e.done {
+		e.done = !e.yield(f, v)
+	}
+}
+
+// word yields a keyword or a text, and nothing for an empty one.
+func (e *emitter) word(f query.Field, s string) {
+	if s != "" {
+		e.value(f, query.Value{Str: s})
+	}
+}
+
+// found yields a text that bare words find too.
+func (e *emitter) found(f query.Field, s string) {
+	e.word(f, s)
+	e.word(all, s)
+}
+
+func (e *emitter) date(f query.Field, timestamp string) {
+	if ms, ok := Millis(timestamp); ok {
+		e.value(f, query.Value{Int: ms})
+	}
+}
+
+func (e *emitter) integer(f query.Field, n *int64) {
+	if n != nil {
+		e.value(f, query.Value{Int: *n})
+	}
+}
+
+// number yields a number of which 0 means that it is not there.
+func (e *emitter) number(f query.Field, n int64) {
+	if n != 0 {
+		e.value(f, query.Value{Int: n})
+	}
+}
+
+func (e *emitter) boolean(f query.Field, b bool) {
+	v := query.Value{}
+	if b {
+		v.Int = 1
+	}
+	e.value(f, v)
+}
+
+func (e *emitter) double(f query.Field, d float64) { e.value(f, query.Value{Float: d}) }
+
+func (e *emitter) item(it *Item) {
+	f := &itemFields
+	e.number(f.id, it.ID)
+	e.boolean(f.confirmationSent, it.EntryConfirmationSent)
+	e.word(f.approvalStatus, it.ApprovalStatus)
+	e.integer(f.campaign, it.Campaign)
+	e.word(f.permalink, it.ShortenedPermalink)
+	e.date(f.createdOn, it.CreatedOn)
+	e.boolean(f.featured, it.Featured)
+	e.boolean(f.claimed, it.Claimed)
+	if h := it.Hashtag; h != nil {
+		e.word(f.hashtagPlatform, h.SocialPlatform)
+		e.number(f.hashtagID, h.ID)
+		e.found(f.hashtagText, h.Text)
+	}
+	e.content(&it.Content)
+	if it.Submission != nil {
+		e.submission(it.Submission)
+	}
+}
+
+func (e *emitter) content(c *Content) {
+	f := &contentFields
+	if g := c.Geo; g != nil {
+		e.word(f.geoType, g.Type)
+		e.double(f.latitude, g.Latitude)
+		e.double(f.longitude, g.Longitude)
+	}
+	if l := c.Location; l != nil {
+		e.word(f.countryCode, l.CountryCode)
+		e.word(f.placeURL, l.URL)
+		e.found(f.country, l.Country)
+		e.word(f.placeType, l.PlaceType)
+		e.word(f.locationType, l.Type)
+		e.found(f.fullName, l.FullName)
+		e.found(f.placeName, l.Name)
+		e.word(f.boundingBox, l.BoundingBox)
+		e.word(f.coordinates, l.Coordinates)
+	}
+	e.word(f.original, c.OriginalURL)
+	if a := c.Author; a != nil {
+		e.word(f.profileUser, a.ProfileUser)
+		e.found(f.profileName, a.ProfileName)
+		e.word(f.profileLink, a.ProfileLink)
+		e.word(f.avatar, a.Avatar)
+		e.word(f.authorPlatformID, a.PlatformID)
+		e.word(f.authorPlatform, a.SocialPlatform)
+		e.date(f.authorCreatedOn, a.CreatedOn)
+		e.found(f.username, a.Username)
+		e.integer(f.authorID, a.ID)
+	}
+	e.found(f.text, c.Text)
+	e.date(f.platformCreatedOn, c.SocialPlatformCreatedOn)
+	if c.PlatformRef != "" {
+		e.word(resolve("content."+platformRef+c.SocialPlatform), c.PlatformRef)
+	}
+	e.word(f.state, c.ContentState)
+	e.word(f.platform, c.SocialPlatform)
+	e.date(f.createdOn, c.CreatedOn)
+	e.word(f.contentType, c.ContentType)
+	if m := c.Media; m != nil {
+		e.word(f.mediaURL, m.PlatformURL)
+		e.word(f.mediaOriginal, m.OriginalURL)
+		e.word(f.mediaBase, m.BaseURL)
+		e.word(f.mediaType, m.MediaType)
+		e.word(f.mediaPlatform, m.SocialPlatform)
+		e.word(f.smallImage, m.SmallImage)
+		e.word(f.mediumImage, m.MediumImage)
+		e.word(f.largeImage, m.LargeImage)
+		e.integer(f.mediaID, m.ID)
+	}
+}
+
+// submission yields the members of a submission under submission.<key>.
+func (e *emitter) submission(raw json.RawMessage) {
+	var members map[string]any
+	if json.Unmarshal(raw, &members) != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if s, ok := members[name].(string); ok {
+			e.word(resolve("submission."+name), s)
+		}
+	}
+}
+
+func (e *emitter) unit(f *unitFields, u *Unit) {
+	e.integer(f.id, &u.ID)
+	e.word(f.name, u.Name)
+	e.word(f.imageURL, u.ImageURL)
+	e.word(f.clickThroughURL, u.ClickThroughURL)
+	e.word(f.externalID, u.ExternalID)
+	e.boolean(f.archived, u.Archived)
+	e.boolean(f.managed, u.Managed)
+	e.date(f.createdOn, u.CreatedOn)
+	e.date(f.lastModified, u.LastModified)
+	e.number(f.clickLibrary, u.ClickUnitLibrary)
+	e.number(f.activateLibrary, u.ActivateUnitLibrary)
+}
+
+// The fields of the catalogue, looked up once.
+var (
+	itemFields = struct {
+		id, confirmationSent, approvalStatus, campaign, permalink, createdOn, featured, claimed query.Field
+		hashtagPlatform, hashtagID, hashtagText                                                 query.Field
+	}{
+		id:               resolve("id"),
+		confirmationSent: resolve("entry_confirmation_sent"),
+		approvalStatus:   resolve("approval_status"),
+		campaign:         resolve("campaign"),
+		permalink:        resolve("shortened_permalink"),
+		createdOn:        resolve("created_on"),
+		featured:         resolve("featured"),
+		claimed:          resolve("claimed"),
+		hashtagPlatform:  resolve("hashtag.social_platform"),
+		hashtagID:        resolve("hashtag.id"),
+		hashtagText:      resolve("hashtag.hashtag_text"),
+	}
+	contentFields = struct {
+		geoType, latitude, longitude                                          query.Field
+		countryCode, placeURL, country, placeType, locationType               query.Field
+		fullName, placeName, boundingBox, coordinates, original               query.Field
+		profileUser, profileName, profileLink, avatar                         query.Field
+		authorPlatformID, authorPlatform, authorCreatedOn, username, authorID query.Field
+		text, platformCreatedOn, state, platform, createdOn, contentType      query.Field
+		mediaURL, mediaOriginal, mediaBase, mediaType, mediaPlatform, mediaID query.Field
+		smallImage, mediumImage, largeImage                                   query.Field
+	}{
+		geoType:           resolve("content.platform_data.geo_data.type"),
+		latitude:          resolve("content.platform_data.geo_data.coordinates.latitude"),
+		longitude:         resolve("content.platform_data.geo_data.coordinates.longitude"),
+		countryCode:       resolve("content.platform_data.location.country_code"),
+		placeURL:          resolve("content.platform_data.location.url"),
+		country:           resolve("content.platform_data.location.country"),
+		placeType:         resolve("content.platform_data.location.place_type"),
+		locationType:      resolve("content.platform_data.location.type"),
+		fullName:          resolve("content.platform_data.location.full_name"),
+		placeName:         resolve("content.platform_data.location.name"),
+		boundingBox:       resolve("content.platform_data.location.bounding_box"),
+		coordinates:       resolve("content.platform_data.location.coordinates"),
+		original:          resolve("content.platform_data.social_platform_original_url"),
+		profileUser:       resolve("content.author.profile.username"),
+		profileName:       resolve("content.author.profile.name"),
+		profileLink:       resolve("content.author.profile.profile_link"),
+		avatar:            resolve("content.author.profile.avatar"),
+		authorPlatformID:  resolve("content.author.platform_id"),
+		authorPlatform:    resolve("content.author.social_platform"),
+		authorCreatedOn:   resolve("content.author.created_on"),
+		username:          resolve("content.author.username"),
+		authorID:          resolve("content.author.id"),
+		text:              resolve("content.text"),
+		platformCreatedOn: resolve("content.social_platform_created_on"),
+		state:             resolve("content.content_state"),
+		platform:          resolve("content.social_platform"),
+		createdOn:         resolve("content.created_on"),
+		contentType:       resolve("content.content_type"),
+		mediaURL:          resolve("content.media.platform_data.url"),
+		mediaOriginal:     resolve("content.media.original_url"),
+		mediaBase:         resolve("content.media.base_url"),
+		mediaType:         resolve("content.media.mediatype"),
+		mediaPlatform:     resolve("content.media.social_platform"),
+		mediaID:           resolve("content.media.id"),
+		smallImage:        resolve("content.media.media_urls.small_image"),
+		mediumImage:       resolve("content.media.media_urls.medium_image"),
+		largeImage:        resolve("content.media.media_urls.large_image"),
+	}
+	attachedFields = newUnitFields("activate_units.")
+	defaultFields  = newUnitFields("default_activate_unit.")
+)
+
+// unitFields are the fields of a conversion unit, under one of the two members that show one.
+type unitFields struct {
+	id, name, imageURL, clickThroughURL, externalID, archived, managed query.Field
+	createdOn, lastModified, clickLibrary, activateLibrary             query.Field
+}
+
+func newUnitFields(prefix string) unitFields {
+	return unitFields{
+		id:              resolve(prefix + "id"),
+		name:            resolve(prefix + "name"),
+		imageURL:        resolve(prefix + "image_url"),
+		clickThroughURL: resolve(prefix + "click_through_url"),
+		externalID:      resolve(prefix + "external_id"),
+		archived:        resolve(prefix + "archived"),
+		managed:         resolve(prefix + "managed"),
+		createdOn:       resolve(prefix + "created_on"),
+		lastModified:    resolve(prefix + "last_modified"),
+		clickLibrary:    resolve(prefix + "click_unit_library"),
+		activateLibrary: resolve(prefix + "activate_unit_library"),
+	}
+}
+
+// resolve returns the field of a documented name.
+func resolve(name string) query.Field {
+	f := query.Field{Name: name, Private: strings.HasPrefix(name, "submission.")}
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	switch {
+	case strings.HasPrefix(name, "tags."), f.Private:
+	case last == "created_on", last == "social_platform_created_on", last == "last_modified":
+		f.Type = query.Date
+	case last == "id", last == "campaign", strings.HasSuffix(last, "_library"):
+		f.Type = query.Long
+	case last == "latitude", last == "longitude":
+		f.Type = query.Double
+	case slices.Contains([]string{"entry_confirmation_sent", "featured", "claimed", "archived", "managed"}, last):
+		f.Type = query.Boolean
+	case slices.Contains([]string{"text", "name", "full_name", "country"}, last):
+		f.Type = query.Text
+	}
+	return f
+}
