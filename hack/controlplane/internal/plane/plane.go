@@ -11,11 +11,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -23,6 +21,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/ports"
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 )
 
@@ -113,18 +112,21 @@ func (p *Plane) watch() {
 	close(p.failed)
 }
 
+// portsFile, in the directory of a control plane, remembers its ports.
+const portsFile = "ports.json"
+
 // errEnded means that a program ended before the control plane was ready.
 var errEnded = errors.New("the control plane did not start")
 
 func start(ctx context.Context, opts Options, files credentials) (_ *Plane, err error) {
-	ports, err := choosePorts(opts.Dir)
+	chosen, err := ports.Choose(filepath.Join(opts.Dir, portsFile), map[string]int{"apiserver": 0, "etcd": 0, "peer": 0})
 	if err != nil {
 		return nil, err
 	}
-	etcdURL, peerURL := loopback(ports.Etcd), loopback(ports.Peer)
+	etcdURL, peerURL := ports.URL(chosen["etcd"]), ports.URL(chosen["peer"])
 	p := &Plane{
 		Kubeconfig: filepath.Join(opts.Dir, "admin.kubeconfig"),
-		URL:        loopback(ports.API),
+		URL:        ports.URL(chosen["apiserver"]),
 		failed:     make(chan struct{}),
 	}
 	if err := writeKubeconfig(p.Kubeconfig, p.URL, files); err != nil {
@@ -164,7 +166,7 @@ func start(ctx context.Context, opts Options, files credentials) (_ *Plane, err 
 			"--etcd-servers=" + etcdURL,
 			"--etcd-cafile=" + files.ca, "--etcd-certfile=" + files.server.cert, "--etcd-keyfile=" + files.server.key,
 			"--bind-address=127.0.0.1",
-			"--secure-port=" + strconv.Itoa(ports.API),
+			"--secure-port=" + strconv.Itoa(chosen["apiserver"]),
 			"--advertise-address=127.0.0.1",
 			"--endpoint-reconciler-type=none", // nobody uses the service `kubernetes`
 			"--tls-cert-file=" + files.server.cert, "--tls-private-key-file=" + files.server.key,
@@ -188,8 +190,6 @@ func start(ctx context.Context, opts Options, files credentials) (_ *Plane, err 
 	}()
 	return p, p.waitReady(ctx, files)
 }
-
-func loopback(port int) string { return "https://127.0.0.1:" + strconv.Itoa(port) }
 
 // waitReady waits until /readyz answers.
 func (p *Plane) waitReady(ctx context.Context, files credentials) error {
@@ -240,45 +240,4 @@ func readyz(ctx context.Context, client *http.Client, url string) error {
 		return fmt.Errorf("/readyz answers %s", resp.Status)
 	}
 	return nil
-}
-
-// portsFile remembers the ports, so that what was pasted from a run works after the next start.
-const portsFile = "ports.json"
-
-type ports struct{ API, Etcd, Peer int }
-
-// choosePorts returns the ports of the last run when they are free, else others.
-func choosePorts(dir string) (ports, error) {
-	file := filepath.Join(dir, portsFile)
-	var last ports
-	if text, err := os.ReadFile(file); err == nil {
-		// An unreadable file is as good as none: its ports fail to bind.
-		_ = json.Unmarshal(text, &last)
-	}
-	var chosen ports
-	var held []net.Listener // all at once, or one port would be handed out twice
-	defer func() {
-		for _, l := range held {
-			l.Close()
-		}
-	}()
-	for _, port := range []struct{ last, chosen *int }{{&last.API, &chosen.API}, {&last.Etcd, &chosen.Etcd}, {&last.Peer, &chosen.Peer}} {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(*port.last)))
-		if err != nil {
-			l, err = net.Listen("tcp", "127.0.0.1:0")
-		}
-		if err != nil {
-			return ports{}, fmt.Errorf("find a free port on loopback: %w", err)
-		}
-		held = append(held, l)
-		*port.chosen = l.Addr().(*net.TCPAddr).Port
-	}
-	text, err := json.Marshal(chosen)
-	if err != nil {
-		return ports{}, fmt.Errorf("encode the ports: %w", err)
-	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return ports{}, fmt.Errorf("remember the ports: %w", err)
-	}
-	return chosen, nil
 }

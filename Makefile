@@ -1,0 +1,67 @@
+# Everything needs Go alone. `make help` lists what there is; README says what for.
+SHELL := /bin/sh
+GO ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+IMAGE ?= vitrine:$(VERSION)
+CONTAINER_TOOL ?= $(shell for tool in docker podman buildah; do command -v $$tool && break; done)
+STATE ?= $(CURDIR)/.vitrine
+
+# Tools come from a go.mod of their own, so that the product depends on none of them.
+TOOL := $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod
+# make → this program, with no shell or go command between them: each of the two notices when the other is gone.
+LOCALRUN := bin/localrun
+
+.DEFAULT_GOAL := help
+.PHONY: help run smoke test verify generate format lint build image samples assets $(LOCALRUN)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(LOCALRUN) ## the whole product on this machine, until Ctrl-C
+	@exec $(LOCALRUN) run -state '$(STATE)'
+
+smoke: $(LOCALRUN) ## the same without a terminal: checks every printed line and the tour of README, then stops
+	@exec $(LOCALRUN) smoke
+
+test: ## every test, with a real API server
+	@assets=$$($(GO) -C hack/controlplane run . assets) && \
+	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun . hack/controlplane
+
+verify: ## what must hold of the tree: generated files, formatting, vet, lint, go.mod; fails when it is dirty
+	$(MAKE) generate
+	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) -C hack/controlplane vet ./...
+	$(GO) mod tidy -diff
+	$(GO) -C hack/controlplane mod tidy -diff
+	$(GO) -C hack/tools mod tidy -diff
+	$(MAKE) lint
+	@[ -z "$$(git status --porcelain)" ] || { echo "the tree is dirty: commit these, or what make generate made of them:"; git status --short; git diff; exit 1; }
+
+generate: ## CRDs, deep copies and RBAC from the markers in the code
+	$(TOOL) controller-gen object paths=./api/...
+	$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(TOOL) controller-gen rbac:roleName=vitrine paths=./controllers/... output:rbac:artifacts:config=config/rbac
+
+format: ## gofmt
+	@git ls-files -co --exclude-standard '*.go' | xargs gofmt -w
+
+lint: ## golangci-lint, with .golangci.yml
+	$(TOOL) golangci-lint run ./...
+	cd hack/controlplane && $(TOOL) golangci-lint run ./...
+
+build: ## bin/vitrine
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/vitrine ./cmd/vitrine
+
+image: ## a container image, with docker, podman or buildah
+	@[ -n '$(CONTAINER_TOOL)' ] || { echo 'make image needs docker, podman or buildah (or CONTAINER_TOOL=…)'; exit 1; }
+	$(CONTAINER_TOOL) build --build-arg VERSION='$(VERSION)' -t '$(IMAGE)' .
+
+samples: ## the sample content, as NDJSON on the standard output
+	@$(GO) run ./hack/samplegen
+
+assets: ## build etcd, kube-apiserver and kubectl, and print where they are
+	@$(GO) -C hack/controlplane run . assets
+
+$(LOCALRUN):
+	@$(GO) -C hack/controlplane build -o '$(CURDIR)/$@' ./localrun
