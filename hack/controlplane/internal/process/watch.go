@@ -18,10 +18,7 @@ func watchGroup(group int) (release func(), err error) {
 		return nil, err
 	}
 	defer reader.Close()
-	cmd := exec.Command("/bin/sh", "-c", `read -r line && exit 0; kill -KILL -- "-$0"`, strconv.Itoa(group))
-	cmd.Stdin = reader
-	// A group of its own: a Ctrl-C must not end the watcher before the watched.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd := watcherCommand(group, reader)
 	if err := cmd.Start(); err != nil {
 		writer.Close()
 		return nil, err
@@ -31,4 +28,13 @@ func watchGroup(group int) (release func(), err error) {
 		writer.Close()
 		_ = cmd.Wait()
 	}, nil
+}
+
+// watcherCommand is the shell, with the reading end of the pipe.
+func watcherCommand(group int, reader *os.File) *exec.Cmd {
+	cmd := exec.Command("/bin/sh", "-c", `read -r line && exit 0; kill -s KILL -- "-$0"`, strconv.Itoa(group))
+	cmd.Stdin = reader
+	// A group of its own: a Ctrl-C must not end the watcher before the watched.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
 }
