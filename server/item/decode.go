@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -363,11 +364,33 @@ func (o object) raw(name string) json.RawMessage {
 	if v == nil {
 		return nil
 	}
+	if !representable(v) {
+		o.unacceptable(o.at(name), "holds a number that is beyond what clients can read (1.8e308)")
+	}
 	raw := appendValue(nil, v)
 	if len(raw) > MaxRaw {
 		o.unacceptable(o.at(name), "is %d bytes of JSON: at most %d are accepted", len(raw), MaxRaw)
 	}
 	return raw
+}
+
+// representable reports whether every number in a decoded value has a double: many JSON readers refuse the whole text for
+// one that has none.
+func representable(v any) bool {
+	switch v := v.(type) {
+	case json.Number:
+		_, err := v.Float64()
+		return err == nil
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !representable(e) })
+	case map[string]any:
+		for _, e := range v {
+			if !representable(e) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // timestamp reads a timestamp and normalises it, see normalTimestamp.

@@ -12,7 +12,8 @@ func normalTimestamp(s string) (string, bool) {
 		return s, true
 	}
 	var t time.Time
-	if err := t.UnmarshalText([]byte(strings.ToUpper(s))); err != nil {
+	// Package time takes a comma before the fraction, RFC 3339 does not.
+	if err := t.UnmarshalText([]byte(strings.ToUpper(s))); err != nil || strings.Contains(s, ",") {
 		return s, false
 	}
 	t = t.UTC()
