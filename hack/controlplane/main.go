@@ -56,11 +56,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func ensure(ctx context.Context, progress func(string, ...any)) (string, error) {
-	module, err := assets.FindModule()
+	root, err := assets.FindRoot()
 	if err != nil {
 		return "", err
 	}
-	return assets.Ensure(ctx, assets.Options{Module: module, Progress: progress})
+	return assets.Ensure(ctx, assets.Options{Root: root, Progress: progress})
 }
 
 // up runs a control plane until ctx ends, or one of its programs does.

@@ -45,8 +45,8 @@ const (
 
 // Options say where things are.
 type Options struct {
-	// Module is the directory of this module's go.mod.
-	Module string
+	// Root is the root of this repository; the versions come from the go.mod of its hack/controlplane.
+	Root string
 	// Progress receives a line for each thing that is done; nil for silence.
 	Progress func(format string, args ...any)
 	// Heartbeat is how often a build that goes on is spoken of; 0 means every 15 s.
@@ -72,7 +72,7 @@ func Ensure(ctx context.Context, opts Options, names ...string) (string, error) 
 		}
 		return filepath.Abs(dir)
 	}
-	dir, version, err := place(opts.Module)
+	dir, version, err := place(Module(opts.Root))
 	if err != nil {
 		return "", err
 	}
@@ -174,7 +174,7 @@ func build(ctx context.Context, opts Options, dir, name, version string) error {
 	// -mod=readonly whatever GOFLAGS says, and no workspace: the versions are those of go.mod.
 	made := filepath.Join(temp, name)
 	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(version), "-o", made, packages[name])
-	cmd.Dir = opts.Module
+	cmd.Dir = Module(opts.Root)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=", "GOARCH=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
@@ -248,19 +248,21 @@ func modules(n int64) string {
 	return fmt.Sprintf(" (%d modules downloaded)", n)
 }
 
-// FindModule returns the directory of this module's go.mod, at or above the working directory: that of `go -C DIR run`.
-func FindModule() (string, error) {
+// FindRoot returns the root of this repository, at or above the working directory.
+func FindRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("find the working directory: %w", err)
 	}
 	for at := dir; ; at = filepath.Dir(at) {
-		mod, err := os.ReadFile(filepath.Join(at, "go.mod"))
-		if err == nil && regexp.MustCompile(`(?m)^module github\.com/vitrine-dev/vitrine/hack/controlplane$`).Match(mod) {
+		if _, err := os.Stat(filepath.Join(Module(at), "go.mod")); err == nil {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%s is not within hack/controlplane: run it with `go -C hack/controlplane run …`", dir)
+			return "", fmt.Errorf("%s is not within a clone of this repository: change into one", dir)
 		}
 	}
 }
+
+// Module returns the directory of this module within the repository.
+func Module(root string) string { return filepath.Join(root, "hack", "controlplane") }

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/ports"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+)
+
+// server is the vitrine process.
+type server struct {
+	process *process.Process
+	url     string // where the content is served
+	health  string // where /readyz is
+}
+
+// startServer starts vitrine and waits until it is ready.
+func startServer(ctx context.Context, binary, state, kubeconfig string) (*server, error) {
+	chosen, err := ports.Choose(filepath.Join(state, "ports.json"), map[string]int{"https": 8443, "health": 0, "metrics": 0})
+	if err != nil {
+		return nil, err
+	}
+	s := &server{url: ports.URL(chosen["https"]), health: "http://" + ports.Address(chosen["health"])}
+	s.process, err = process.Start(process.Spec{
+		Name: "vitrine", Path: binary, Log: filepath.Join(state, "logs", "vitrine.log"),
+		Args: []string{
+			"serve",
+			"--kubeconfig=" + kubeconfig,
+			"--data-dir=" + filepath.Join(state, "data"),
+			"--https-bind-address=" + ports.Address(chosen["https"]),
+			"--health-probe-bind-address=" + ports.Address(chosen["health"]),
+			"--metrics-bind-address=" + ports.Address(chosen["metrics"]),
+			"--external-url=" + s.url,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = eventually(ctx, time.Minute, func() error {
+		if err := s.process.Ended(); err != nil {
+			return fatal{err}
+		}
+		status, body, err := fetch(ctx, http.DefaultClient, s.health+"/readyz", "")
+		if err != nil {
+			return err
+		}
+		if status != http.StatusOK {
+			return fmt.Errorf("/readyz answers %d: %s", status, body)
+		}
+		return nil
+	})
+	if err != nil {
+		if ended := s.process.Ended(); ended == nil {
+			err = fmt.Errorf("vitrine does not get ready: %w; the end of %s:\n%s", err, s.process.Log, s.process.Tail(15))
+		}
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// stop lets the requests under way end and closes the store.
+func (s *server) stop() { s.process.Stop(20 * time.Second) }
+
+// caller makes requests to the content server with one token.
+type caller struct {
+	server string
+	token  string
+	client *http.Client
+}
+
+func newCaller(server, token, ca string) (*caller, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(ca)) {
+		return nil, errors.New("the Secret's ca.crt holds no certificate")
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	return &caller{server: server, token: token, client: &http.Client{Transport: transport, Timeout: 30 * time.Second}}, nil
+}
+
+// answer is what the checks look at of an answer of the content server.
+type answer struct {
+	Total    int64 `json:"total_results"`
+	Embedded struct {
+		Items []contentItem `json:"ugc:item"`
+		Tags  []struct {
+			Namespace string `json:"namespace"`
+			Key       string `json:"key"`
+		} `json:"tags"`
+		Units []unit `json:"activate_unit:item"`
+	} `json:"_embedded"`
+}
+
+type contentItem struct {
+	ID    int64  `json:"id"`
+	Units []unit `json:"activate_units"`
+}
+
+type unit struct {
+	Name string `json:"name"`
+}
+
+// get reads path, or an absolute address, and wants status 200.
+func (c *caller) get(ctx context.Context, path string) (*answer, error) {
+	status, body, err := c.fetch(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: status %d: %s", path, status, body)
+	}
+	var a answer
+	if err := json.Unmarshal([]byte(body), &a); err != nil {
+		return nil, fmt.Errorf("GET %s: read the answer: %w", path, err)
+	}
+	return &a, nil
+}
+
+// items lists the items that a query finds.
+func (c *caller) items(ctx context.Context, query string) (*answer, error) {
+	return c.get(ctx, "/v2/content/items?page_size=5&q="+url.QueryEscape(query))
+}
+
+// fetch reads path, or an absolute address, whatever its status.
+func (c *caller) fetch(ctx context.Context, path string) (status int, body string, err error) {
+	if path[0] == '/' {
+		path = c.server + path
+	}
+	return fetch(ctx, c.client, path, c.token)
+}
+
+func fetch(ctx context.Context, client *http.Client, address, token string) (status int, body string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	if err != nil {
+		return 0, "", fmt.Errorf("GET %s: read the answer: %w", address, err)
+	}
+	return resp.StatusCode, string(text), nil
+}

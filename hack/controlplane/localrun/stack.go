@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/plane"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+)
+
+// namespace is where config/samples lives.
+const namespace = "shop"
+
+// Names of the AccessTokens of config/samples.
+const (
+	readOnly  = "storefront"
+	readWrite = "backoffice"
+)
+
+// options of a local run.
+type options struct {
+	// root is the root of the repository, state the directory that keeps everything; absolute paths.
+	root, state string
+	// out receives what is said.
+	out io.Writer
+}
+
+func (o options) say(format string, args ...any) { fmt.Fprintf(o.out, format+"\n", args...) }
+
+func (o options) samples() string { return filepath.Join(o.root, "config", "samples") }
+
+// stack is everything that a local run has started.
+type stack struct {
+	options
+	cluster cluster
+	given   bool         // the cluster is the user's
+	plane   *plane.Plane // nil when the cluster is given
+	server  *server
+	binary  string // vitrine
+	tokens  map[string]token
+	unlock  func()
+}
+
+// token is what an AccessToken's Secret holds.
+type token struct {
+	value string
+	file  string // where its value stands, for command lines
+}
+
+// bringUp starts everything and waits until all sample objects are ready and all sample content is in. What it started
+// is stopped again when that fails.
+func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
+	begin := time.Now()
+	s := &stack{options: opts, tokens: map[string]token{}, binary: filepath.Join(opts.root, "bin", "vitrine")}
+	s.unlock, err = process.TryLock(filepath.Join(opts.state, "lock"))
+	if errors.Is(err, process.ErrLocked) {
+		return nil, fmt.Errorf("another run uses %s: stop that one first, or choose another directory (make run STATE=DIR)", opts.state)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.stop()
+		}
+	}()
+	steps := []func(context.Context) error{
+		s.buildServer, s.startPlane, s.applyCRDs, s.startServer, s.applySamples, s.readTokens, s.importContent, s.awaitCounts, s.writeEnvironment,
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.say("up after %s", time.Since(begin).Round(100*time.Millisecond))
+	return s, nil
+}
+
+// stop ends what was started, the last first, and returns when it is gone.
+func (s *stack) stop() {
+	if s.server != nil {
+		s.server.stop()
+	}
+	if s.plane != nil {
+		s.plane.Stop()
+	}
+	s.unlock()
+}
+
+// failed is closed when something that was started has ended by itself.
+func (s *stack) failed() <-chan struct{} {
+	failed := make(chan struct{})
+	go func() {
+		defer close(failed)
+		var plane <-chan struct{} // nil, so never ready, when the cluster is given
+		if s.plane != nil {
+			plane = s.plane.Failed()
+		}
+		select {
+		case <-plane:
+		case <-s.server.process.Done():
+		}
+	}()
+	return failed
+}
+
+// err says what has ended by itself.
+func (s *stack) err() error {
+	if s.plane != nil {
+		if err := s.plane.Err(); err != nil {
+			return err
+		}
+	}
+	return s.server.process.Ended()
+}
+
+func (s *stack) buildServer(ctx context.Context) error {
+	return s.goCommand(ctx, "building vitrine", "build", "-o", s.binary, "./cmd/vitrine")
+}
+
+// goCommand runs the go command in the root and says so, again and again while it takes long.
+func (s *stack) goCommand(ctx context.Context, what string, args ...string) error {
+	s.say("%s…", what)
+	begin := time.Now()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		tick := time.NewTicker(15 * time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				s.say("  %s, %s so far (modules are downloaded and compiled once)", what, time.Since(begin).Round(time.Second))
+			}
+		}
+	}()
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = s.root
+	output, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", what, err, output)
+	}
+	return nil
+}
+
+// startPlane starts a control plane, or takes the cluster that KUBECONFIG names.
+func (s *stack) startPlane(ctx context.Context) error {
+	own := filepath.Join(s.state, "controlplane")
+	s.cluster.cache = filepath.Join(s.state, "kubectl")
+	wanted := []string{assets.Etcd, assets.Kubectl, assets.APIServer}
+	// .vitrine/env sets KUBECONFIG to our own; that one is no cluster that somebody gives us.
+	given := os.Getenv("KUBECONFIG")
+	if s.given = given != "" && given != filepath.Join(own, "admin.kubeconfig"); s.given {
+		if _, err := os.Stat(given); err != nil {
+			return fmt.Errorf("KUBECONFIG has to name one file that is there, or be unset for a control plane of our own: %w", err)
+		}
+		wanted = []string{assets.Kubectl}
+	}
+	bin, err := assets.Ensure(ctx, assets.Options{Root: s.root, Progress: s.say}, wanted...)
+	if err != nil {
+		return err
+	}
+	s.cluster.kubectl = filepath.Join(bin, assets.Kubectl)
+	if s.given {
+		if s.cluster.kubeconfig, err = filepath.Abs(given); err != nil {
+			return fmt.Errorf("resolve KUBECONFIG: %w", err)
+		}
+		address, err := s.cluster.run(ctx, "", "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+		if err != nil {
+			return err
+		}
+		s.say("using the cluster at %s, since KUBECONFIG is set to %s", address, given)
+		return nil
+	}
+	s.say("starting etcd and kube-apiserver…")
+	s.plane, err = plane.Start(ctx, plane.Options{Dir: own, Assets: bin})
+	if err != nil {
+		return err
+	}
+	s.cluster.kubeconfig = s.plane.Kubeconfig
+	return nil
+}
+
+func (s *stack) applyCRDs(ctx context.Context) error { return s.cluster.applyCRDs(ctx, s.root) }
+
+func (s *stack) startServer(ctx context.Context) error {
+	s.say("starting vitrine…")
+	var err error
+	s.server, err = startServer(ctx, s.binary, s.state, s.cluster.kubeconfig)
+	return err
+}
+
+// applySamples applies config/samples and waits until every object of it is ready.
+func (s *stack) applySamples(ctx context.Context) error {
+	s.say("applying config/samples…")
+	if _, err := s.cluster.run(ctx, "", "apply", "-k", s.samples()); err != nil {
+		return err
+	}
+	if err := s.cluster.waitReady(ctx, time.Minute, "-k", s.samples()); err != nil {
+		return fmt.Errorf("wait until the sample objects are ready: %w; the end of %s:\n%s", err, s.server.process.Log, s.server.process.Tail(15))
+	}
+	return nil
+}
+
+// readTokens writes the tokens of the samples, and the authority to trust, into files of their own.
+func (s *stack) readTokens(ctx context.Context) error {
+	for _, name := range []string{readOnly, readWrite} {
+		secret, err := s.cluster.secret(ctx, name)
+		if err != nil {
+			return err
+		}
+		t := token{value: secret["token"], file: filepath.Join(s.state, "tokens", name)}
+		if t.value == "" || secret["ca.crt"] == "" {
+			return fmt.Errorf("Secret %s/%s lacks token or ca.crt", namespace, name)
+		}
+		s.tokens[name] = t
+		if err := writePrivate(t.file, t.value); err != nil {
+			return err
+		}
+		if err := writePrivate(s.authority(), secret["ca.crt"]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// authority is the file with the certificate to trust.
+func (s *stack) authority() string { return filepath.Join(s.state, "ca.crt") }
+
+// caller makes requests with the token of an AccessToken of the samples.
+func (s *stack) caller(name string) (*caller, error) {
+	ca, err := os.ReadFile(s.authority())
+	if err != nil {
+		return nil, fmt.Errorf("read the authority: %w", err)
+	}
+	return newCaller(s.server.url, s.tokens[name].value, string(ca))
+}
+
+// awaitCounts waits until the counts in the objects have caught up with the content, so that the tables show them. They
+// are written at leisure, and nothing else depends on them.
+func (s *stack) awaitCounts(ctx context.Context) error {
+	err := eventually(ctx, 30*time.Second, func() error {
+		objects, err := s.cluster.get(ctx, "-n", namespace, "property/default", "contentfilter/latest", "tag/seaside")
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			if o.Status.Items+o.Status.MatchedItems+o.Status.Applied == 0 {
+				return fmt.Errorf("%s counts no items yet", o)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the counts in the status of the sample objects: %w", err)
+	}
+	return nil
+}
+
+// writePrivate writes a file that only this user reads.
+func writePrivate(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("make a directory of the state: %w", err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write a file of the state: %w", err)
+	}
+	return nil
+}
