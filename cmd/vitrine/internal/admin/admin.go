@@ -1,0 +1,188 @@
+// Package admin is what may be done to a running server by whoever may write in its data directory: confirm a held sweep,
+// purge a property. It is HTTP over a Unix socket in that directory, made for `kubectl exec`; there is no token, the file's
+// mode is the permission.
+//
+// Invariants: the socket is readable and writable by its owner alone from the instant it can be found; nothing is changed
+// by a GET. It may import library.
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// SocketPath returns where the socket of a data directory is.
+func SocketPath(dataDir string) string { return filepath.Join(dataDir, "admin.sock") }
+
+// Sweep says how the guarded sweep stands.
+type Sweep struct {
+	// Kubernetes is false for a server that watches no cluster: it never sweeps.
+	Kubernetes bool `json:"kubernetes"`
+	// Held is true when a sweep waits to be confirmed: it would remove Remove of Total definitions.
+	Held   bool `json:"held"`
+	Remove int  `json:"remove"`
+	Total  int  `json:"total"`
+}
+
+// Operations are what the socket offers.
+type Operations interface {
+	// Sweep says how the sweep stands.
+	Sweep(ctx context.Context) (Sweep, error)
+	// ConfirmSweep lets a held sweep go ahead; it returns how many definitions were removed.
+	ConfirmSweep(ctx context.Context) (int, error)
+	// Stored lists every property that has anything stored, with its number of items.
+	Stored(ctx context.Context) (map[library.PropertyID]int64, error)
+	// Purge erases a property that no manifest brings any more.
+	Purge(ctx context.Context, p library.PropertyID) error
+}
+
+// Listen makes the socket of a data directory and replaces one that a stopped server left. The caller has to hold the
+// store's lock, so that no living server loses its socket.
+func Listen(dataDir string) (net.Listener, error) {
+	// Made in a directory that nobody else may enter, and moved once its mode is right.
+	dir, err := os.MkdirTemp(dataDir, ".admin-")
+	if err != nil {
+		return nil, fmt.Errorf("make the admin socket: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	made := filepath.Join(dir, "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("make the admin socket (a path of about 90 bytes is the most that works; a shorter --data-dir helps): %w", err)
+	}
+	l.SetUnlinkOnClose(false)
+	path := SocketPath(dataDir)
+	if err := errors.Join(os.Chmod(made, 0o600), os.Rename(made, path)); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the admin socket: %w", err), l.Close())
+	}
+	return &listener{l, path}, nil
+}
+
+// listener removes its socket when it closes, so that a client is told at once that no server runs.
+type listener struct {
+	net.Listener
+	path string
+}
+
+func (l *listener) Close() error {
+	os.Remove(l.path)
+	return l.Listener.Close()
+}
+
+// answer is the body of every answer.
+type answer struct {
+	Error   string                       `json:"error,omitempty"`
+	Sweep   *Sweep                       `json:"sweep,omitempty"`
+	Removed int                          `json:"removed"`
+	Stored  map[library.PropertyID]int64 `json:"stored,omitempty"`
+}
+
+// Handler serves the operations.
+func Handler(ops Operations) http.Handler {
+	mux := http.NewServeMux()
+	handle := func(pattern string, f func(r *http.Request) (answer, error)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			a, err := f(r)
+			if err != nil {
+				a = answer{Error: err.Error()}
+				w.WriteHeader(http.StatusConflict)
+			}
+			_ = json.NewEncoder(w).Encode(a) // a caller that is gone needs no answer
+		})
+	}
+	handle("GET /sweep", func(r *http.Request) (answer, error) {
+		s, err := ops.Sweep(r.Context())
+		return answer{Sweep: &s}, err
+	})
+	handle("POST /sweep", func(r *http.Request) (answer, error) {
+		n, err := ops.ConfirmSweep(r.Context())
+		return answer{Removed: n}, err
+	})
+	handle("GET /properties", func(r *http.Request) (answer, error) {
+		stored, err := ops.Stored(r.Context())
+		return answer{Stored: stored}, err
+	})
+	handle("DELETE /properties/{namespace}/{name}", func(r *http.Request) (answer, error) {
+		return answer{}, ops.Purge(r.Context(), library.PropertyID(r.PathValue("namespace")+"/"+r.PathValue("name")))
+	})
+	return mux
+}
+
+// ErrNoServer says that no server runs on the data directory.
+var ErrNoServer = errors.New("no server runs there")
+
+// Client offers the operations of the server that runs on a data directory.
+type Client struct{ http *http.Client }
+
+var _ Operations = (*Client)(nil)
+
+// NewClient returns a client; it connects with each call, and a call fails with ErrNoServer when no server runs on dataDir.
+func NewClient(dataDir string) *Client {
+	path := SocketPath(dataDir)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", path)
+	}
+	return &Client{http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
+}
+
+// Sweep implements Operations.
+func (c *Client) Sweep(ctx context.Context) (Sweep, error) {
+	a, err := c.do(ctx, http.MethodGet, "/sweep")
+	if err != nil || a.Sweep == nil {
+		return Sweep{}, err
+	}
+	return *a.Sweep, nil
+}
+
+// ConfirmSweep implements Operations.
+func (c *Client) ConfirmSweep(ctx context.Context) (int, error) {
+	a, err := c.do(ctx, http.MethodPost, "/sweep")
+	return a.Removed, err
+}
+
+// Stored implements Operations.
+func (c *Client) Stored(ctx context.Context) (map[library.PropertyID]int64, error) {
+	a, err := c.do(ctx, http.MethodGet, "/properties")
+	return a.Stored, err
+}
+
+// Purge implements Operations.
+func (c *Client) Purge(ctx context.Context, p library.PropertyID) error {
+	_, err := c.do(ctx, http.MethodDelete, (&url.URL{Path: "/properties/" + string(p)}).EscapedPath())
+	return err
+}
+
+func (c *Client) do(ctx context.Context, method, path string) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://vitrine"+path, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	resp, err := c.http.Do(req)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return answer{}, ErrNoServer
+	}
+	if err != nil {
+		return answer{}, fmt.Errorf("reach the server: %w", err)
+	}
+	defer resp.Body.Close()
+	var a answer
+	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
+		return answer{}, fmt.Errorf("read the server's answer (HTTP %d): %w", resp.StatusCode, err)
+	}
+	if a.Error != "" {
+		return answer{}, errors.New(a.Error)
+	}
+	return a, nil
+}

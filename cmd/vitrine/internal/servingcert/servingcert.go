@@ -1,0 +1,296 @@
+// Package servingcert makes the certificate that the server shows when none is given: an authority of its own, made once
+// and kept in a directory, and a server certificate from it that is renewed before it expires.
+//
+// Invariants: private keys are readable by their owner alone and never leave the directory; files are replaced by rename,
+// so that a crash leaves the old or the new one. It imports the standard library only.
+package servingcert
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// authorityFor is how long the authority lasts. It is made anew, and clients then need the new one, when less than
+	// authorityLeft remains at a start.
+	authorityFor  = 10 * 365 * 24 * time.Hour
+	authorityLeft = 365 * 24 * time.Hour
+	// certificateFor is how long a server certificate lasts; it is renewed when less than certificateLeft remains.
+	certificateFor  = 90 * 24 * time.Hour
+	certificateLeft = 30 * 24 * time.Hour
+	// backdate allows for clients whose clocks are behind.
+	backdate = time.Hour
+	// lookEvery is how often Run looks whether the certificate has to be renewed.
+	lookEvery = 6 * time.Hour
+)
+
+// Source holds the certificate in use. It is safe for concurrent use.
+type Source struct {
+	dir       string
+	hosts     []string
+	clock     func() time.Time
+	authority pair
+	current   atomic.Pointer[tls.Certificate]
+}
+
+// pair is a certificate and its key.
+type pair struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// Open reads the authority and the server certificate kept in dir, and makes what is missing, expired soon, or not valid
+// for all of hosts (names and IP addresses). A nil clock means time.Now.
+func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
+	if clock == nil {
+		clock = time.Now
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of the certificates: %w", err)
+	}
+	s := &Source{dir: dir, hosts: slices.Clone(hosts), clock: clock}
+	var err error
+	if s.authority, err = s.openAuthority(); err != nil {
+		return nil, err
+	}
+	if _, err := s.Renew(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// GetCertificate is for tls.Config.
+func (s *Source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return s.current.Load(), nil
+}
+
+// CABundle returns the authority as PEM: what clients have to trust.
+func (s *Source) CABundle() []byte { return encodeCertificate(s.authority.certificate) }
+
+// CAFile returns the path of the file with the CABundle.
+func (s *Source) CAFile() string { return filepath.Join(s.dir, "ca.crt") }
+
+// Run renews the certificate when it is time to, until ctx ends. An error of a renewal goes to report; the old certificate
+// stays in use and it is tried again.
+func (s *Source) Run(ctx context.Context, report func(renewed bool, err error)) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if renewed, err := s.Renew(); renewed || err != nil {
+				report(renewed, err)
+			}
+		}
+	}
+}
+
+// Renew makes a new server certificate if the kept one does not do any more, and reports whether it did.
+func (s *Source) Renew() (bool, error) {
+	path := filepath.Join(s.dir, "server.pem")
+	kept, err := readPair(path)
+	if err == nil && s.serves(kept) {
+		s.use(kept)
+		return false, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNotPEM) {
+		return false, fmt.Errorf("read the server certificate: %w", err)
+	}
+	made, err := s.issue()
+	if err != nil {
+		return false, fmt.Errorf("make a server certificate: %w", err)
+	}
+	if err := writePair(path, made); err != nil {
+		return false, fmt.Errorf("keep the server certificate: %w", err)
+	}
+	s.use(made)
+	return true, nil
+}
+
+func (s *Source) use(p pair) {
+	s.current.Store(&tls.Certificate{Certificate: [][]byte{p.certificate.Raw}, PrivateKey: p.key, Leaf: p.certificate})
+}
+
+// serves reports whether a certificate is of this authority, lasts, and is good for every host.
+func (s *Source) serves(p pair) bool {
+	if p.certificate.CheckSignatureFrom(s.authority.certificate) != nil || s.clock().Add(certificateLeft).After(p.certificate.NotAfter) {
+		return false
+	}
+	for _, h := range s.hosts {
+		if p.certificate.VerifyHostname(h) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Source) openAuthority() (pair, error) {
+	keyed := filepath.Join(s.dir, "ca.pem")
+	kept, err := readPair(keyed)
+	switch {
+	case err == nil && s.clock().Add(authorityLeft).Before(kept.certificate.NotAfter):
+		return kept, writeFile(s.CAFile(), encodeCertificate(kept.certificate), 0o644)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		// Never replaced silently: every client that trusts it would be cut off.
+		return pair{}, fmt.Errorf("read the authority in %s (remove the file to have a new one made; clients then need the new ca.crt): %w", keyed, err)
+	}
+	made, err := s.makeAuthority()
+	if err != nil {
+		return pair{}, fmt.Errorf("make an authority: %w", err)
+	}
+	if err := writePair(keyed, made); err != nil {
+		return pair{}, fmt.Errorf("keep the authority: %w", err)
+	}
+	return made, writeFile(s.CAFile(), encodeCertificate(made.certificate), 0o644)
+}
+
+func (s *Source) makeAuthority() (pair, error) {
+	serial, err := newSerial()
+	if err != nil {
+		return pair{}, err
+	}
+	return s.sign(&x509.Certificate{
+		SerialNumber: serial,
+		// The number keeps two authorities apart in a list of trusted ones.
+		Subject:               pkix.Name{CommonName: "vitrine authority " + hex.EncodeToString(serial.Bytes()[:4])},
+		NotBefore:             s.clock().Add(-backdate),
+		NotAfter:              s.clock().Add(authorityFor),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}, nil)
+}
+
+func (s *Source) issue() (pair, error) {
+	serial, err := newSerial()
+	if err != nil {
+		return pair{}, err
+	}
+	c := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: "vitrine"},
+		NotBefore:             s.clock().Add(-backdate),
+		NotAfter:              s.clock().Add(certificateFor),
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+	}
+	for _, h := range s.hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			c.IPAddresses = append(c.IPAddresses, ip)
+		} else {
+			c.DNSNames = append(c.DNSNames, strings.ToLower(h))
+		}
+	}
+	return s.sign(c, &s.authority)
+}
+
+// sign makes a key for c and has it signed by parent, nil for itself.
+func (s *Source) sign(c *x509.Certificate, parent *pair) (pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return pair{}, err
+	}
+	issuer, signer := c, key
+	if parent != nil {
+		issuer, signer = parent.certificate, parent.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, issuer, &key.PublicKey, signer)
+	if err != nil {
+		return pair{}, err
+	}
+	made, err := x509.ParseCertificate(der)
+	return pair{made, key}, err
+}
+
+// newSerial draws 127 random bits; the topmost is set so that its length is always the same.
+func newSerial() (*big.Int, error) {
+	b := make([]byte, 16)
+	if _, err := rand.Read(b); err != nil {
+		return nil, err
+	}
+	b[0] = b[0]&0x7f | 0x40
+	return new(big.Int).SetBytes(b), nil
+}
+
+var errNotPEM = errors.New("want a CERTIFICATE and an EC PRIVATE KEY in PEM")
+
+func readPair(path string) (pair, error) {
+	rest, err := os.ReadFile(path)
+	if err != nil {
+		return pair{}, err
+	}
+	var p pair
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		switch block.Type {
+		case "CERTIFICATE":
+			p.certificate, err = x509.ParseCertificate(block.Bytes)
+		case "EC PRIVATE KEY":
+			p.key, err = x509.ParseECPrivateKey(block.Bytes)
+		}
+		if err != nil {
+			return pair{}, fmt.Errorf("%w: %w", errNotPEM, err)
+		}
+	}
+	if p.certificate == nil || p.key == nil || !p.key.PublicKey.Equal(p.certificate.PublicKey) {
+		return pair{}, errNotPEM
+	}
+	return p, nil
+}
+
+func writePair(path string, p pair) error {
+	key, err := x509.MarshalECPrivateKey(p.key)
+	if err != nil {
+		return err
+	}
+	content := append(encodeCertificate(p.certificate), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})...)
+	return writeFile(path, content, 0o600)
+}
+
+func encodeCertificate(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+}
+
+// writeFile replaces a file by rename; one that already holds the content is left alone.
+func writeFile(path string, content []byte, mode fs.FileMode) error {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
