@@ -1,0 +1,32 @@
+// Package automaton makes finite automata over the UTF-8 bytes of a term: prefixes, wildcards, Lucene's regular
+// expressions and Levenshtein distances. Its interface is the one that term dictionaries walk with, so that one
+// automaton serves a test on a single word and a walk over a sorted dictionary alike.
+//
+// It imports nothing of this project.
+package automaton
+
+// Automaton accepts or refuses byte strings. States are small integers; a negative state is dead. An Automaton is
+// immutable and safe for concurrent use.
+type Automaton interface {
+	// Start returns the start state.
+	Start() int
+	// IsMatch reports whether the bytes read so far are accepted.
+	IsMatch(state int) bool
+	// CanMatch reports whether any continuation can be accepted.
+	CanMatch(state int) bool
+	// WillAlwaysMatch reports whether every continuation is accepted.
+	WillAlwaysMatch(state int) bool
+	// Accept returns the state after one more byte.
+	Accept(state int, b byte) int
+}
+
+// Match runs a over the whole of term.
+func Match(a Automaton, term string) bool {
+	s := a.Start()
+	for i := 0; i < len(term); i++ {
+		if s = a.Accept(s, term[i]); !a.CanMatch(s) {
+			return false
+		}
+	}
+	return a.IsMatch(s)
+}

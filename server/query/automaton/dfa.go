@@ -1,0 +1,233 @@
+package automaton
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// maxEffort bounds the steps of the subset construction, so that a pattern is refused within a fraction of a second
+// even when it stays under MaxStates.
+const maxEffort = 30_000_000
+
+const dead = -1
+
+// dfa is a complete deterministic automaton over bytes. Bytes that no state tells apart share a column.
+type dfa struct {
+	columns [256]uint8
+	width   int     // columns
+	next    []int32 // next[state*width+column], dead where nothing can follow
+	accept  []bool
+	always  []bool // every continuation is accepted
+}
+
+func (d *dfa) Start() int {
+	if len(d.accept) == 0 {
+		return dead
+	}
+	return 0
+}
+
+func (d *dfa) IsMatch(s int) bool         { return s >= 0 && d.accept[s] }
+func (d *dfa) CanMatch(s int) bool        { return s >= 0 }
+func (d *dfa) WillAlwaysMatch(s int) bool { return s >= 0 && d.always[s] }
+
+func (d *dfa) Accept(s int, b byte) int {
+	if s < 0 {
+		return dead
+	}
+	return int(d.next[s*d.width+int(d.columns[b])])
+}
+
+// determinize makes the program that is entered at entry deterministic (subset construction), with at most limit
+// states, and removes the states that lead nowhere.
+func (p *program) determinize(entry int32, limit int) (*dfa, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	d := &dfa{}
+	p.columns(d)
+	var (
+		ids     = map[string]int32{}
+		sets    [][]int32
+		key     []byte
+		stack   []int32
+		mark    = make([]int32, len(p.code))
+		stamp   int32
+		effort  int
+		targets = make([][]int32, d.width)
+	)
+	// closure follows the splits from the given addresses and returns the sorted instructions that read or accept.
+	closure := func(from []int32) []int32 {
+		stamp++
+		stack = append(stack[:0], from...)
+		var set []int32
+		for len(stack) > 0 {
+			at := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if mark[at] == stamp {
+				continue
+			}
+			mark[at] = stamp
+			effort++
+			switch i := p.code[at]; i.op {
+			case opSplit:
+				stack = append(stack, i.out, i.alt)
+			case opBytes, opMatch:
+				set = append(set, at)
+			}
+		}
+		slices.Sort(set)
+		return set
+	}
+	// state returns the number of the state for a set of instructions, a new one at its first sight.
+	state := func(set []int32) int32 {
+		if len(set) == 0 {
+			return dead
+		}
+		key = key[:0]
+		for _, at := range set {
+			key = binary.LittleEndian.AppendUint32(key, uint32(at))
+		}
+		if id, ok := ids[string(key)]; ok {
+			return id
+		}
+		id := int32(len(sets))
+		ids[string(key)] = id
+		sets = append(sets, set)
+		return id
+	}
+	state(closure([]int32{entry}))
+	for s := 0; s < len(sets); s++ {
+		if len(sets) > limit || effort > maxEffort {
+			return nil, fmt.Errorf("compile pattern: %w", ErrTooComplex)
+		}
+		accept := false
+		for c := range targets {
+			targets[c] = targets[c][:0]
+		}
+		for _, at := range sets[s] {
+			i := p.code[at]
+			if i.op == opMatch {
+				accept = true
+				continue
+			}
+			for c := d.columns[i.lo]; ; c++ {
+				targets[c] = append(targets[c], i.out)
+				effort++
+				if c == d.columns[i.hi] {
+					break
+				}
+			}
+		}
+		d.accept = append(d.accept, accept)
+		for c := range targets {
+			to := int32(dead)
+			switch {
+			case len(targets[c]) == 0:
+			case c > 0 && slices.Equal(targets[c], targets[c-1]):
+				to = d.next[len(d.next)-1]
+			default:
+				to = state(closure(targets[c]))
+			}
+			d.next = append(d.next, to)
+		}
+	}
+	d.trim()
+	return d, nil
+}
+
+// columns gives bytes that no instruction tells apart the same column. Columns ascend with the bytes, so that a range
+// of bytes is a range of columns.
+func (p *program) columns(d *dfa) {
+	var starts [257]bool
+	starts[0] = true
+	for _, i := range p.code {
+		if i.op == opBytes {
+			starts[i.lo] = true
+			starts[int(i.hi)+1] = true
+		}
+	}
+	n := -1
+	for b := range 256 {
+		if starts[b] {
+			n++
+		}
+		d.columns[b] = uint8(n)
+	}
+	d.width = n + 1
+}
+
+// trim sends every transition into a state from which nothing can be accepted to dead, renumbers what remains, and
+// finds the states whose every continuation is accepted.
+func (d *dfa) trim() {
+	n := len(d.accept)
+	before := make([][]int32, n)
+	for at, to := range d.next {
+		if to >= 0 {
+			before[to] = append(before[to], int32(at/d.width))
+		}
+	}
+	useful := make([]bool, n)
+	var work []int32
+	for s, ok := range d.accept {
+		if ok {
+			useful[s] = true
+			work = append(work, int32(s))
+		}
+	}
+	for len(work) > 0 {
+		s := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, b := range before[s] {
+			if !useful[b] {
+				useful[b] = true
+				work = append(work, b)
+			}
+		}
+	}
+	names := make([]int32, n)
+	kept := int32(0)
+	for s := range names {
+		names[s] = dead
+		if useful[s] {
+			names[s] = kept
+			kept++
+		}
+	}
+	var next []int32
+	var accept []bool
+	if n > 0 && useful[0] {
+		next = make([]int32, 0, int(kept)*d.width)
+		for s := range n {
+			if !useful[s] {
+				continue
+			}
+			accept = append(accept, d.accept[s])
+			for _, to := range d.next[s*d.width : (s+1)*d.width] {
+				if to >= 0 {
+					to = names[to]
+				}
+				next = append(next, to)
+			}
+		}
+	}
+	d.next, d.accept = next, accept
+	// A state always matches when it accepts and so does all that follows: take away until nothing changes.
+	d.always = slices.Clone(accept)
+	for changed := true; changed; {
+		changed = false
+		for s, ok := range d.always {
+			if !ok {
+				continue
+			}
+			for _, to := range d.next[s*d.width : (s+1)*d.width] {
+				if to < 0 || !d.always[to] {
+					d.always[s] = false
+					changed = true
+					break
+				}
+			}
+		}
+	}
+}

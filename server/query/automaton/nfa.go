@@ -1,0 +1,113 @@
+package automaton
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// maxInstructions bounds the program that a pattern is compiled to before it is made deterministic: repetitions such as
+// a{1000}{1000} multiply. A program of MaxStates states rarely needs a tenth of it.
+const maxInstructions = 100_000
+
+// op is what an instruction of a program does.
+type op uint8
+
+const (
+	opBytes op = iota // read one byte in [lo, hi], go to out
+	opSplit           // go to out and to alt without reading
+	opMatch           // accept what was read
+	opFail            // a dead end
+)
+
+type instruction struct {
+	op       op
+	lo, hi   byte
+	out, alt int32
+}
+
+// program is a nondeterministic automaton over bytes, built from its end: every build method takes the address to
+// continue at and returns the address to enter at. Terms are valid UTF-8, which the program relies on: "any string" is
+// any bytes, and "any character" does not check for overlong forms.
+type program struct {
+	code []instruction
+	err  error
+}
+
+// add appends an instruction and returns its address.
+func (p *program) add(i instruction) int32 {
+	if len(p.code) >= maxInstructions {
+		if p.err == nil {
+			p.err = fmt.Errorf("compile pattern: %w", ErrTooComplex)
+		}
+		return 0
+	}
+	p.code = append(p.code, i)
+	return int32(len(p.code) - 1)
+}
+
+func (p *program) match() int32 { return p.add(instruction{op: opMatch}) }
+
+func (p *program) bytes(lo, hi byte, next int32) int32 {
+	return p.add(instruction{op: opBytes, lo: lo, hi: hi, out: next})
+}
+
+func (p *program) split(a, b int32) int32 {
+	return p.add(instruction{op: opSplit, out: a, alt: b})
+}
+
+// anyString reads any number of characters.
+func (p *program) anyString(next int32) int32 {
+	s := p.split(0, next)
+	if p.err != nil {
+		return s
+	}
+	p.code[s].out = p.bytes(0, 0xFF, s)
+	return s
+}
+
+// literal reads one character.
+func (p *program) literal(r rune, next int32) int32 {
+	var b [utf8.UTFMax]byte
+	for i := utf8.EncodeRune(b[:], r) - 1; i >= 0; i-- {
+		next = p.bytes(b[i], b[i], next)
+	}
+	return next
+}
+
+// anyRune reads one character, whichever it is.
+func (p *program) anyRune(next int32) int32 {
+	one := p.bytes(0x80, 0xBF, next)
+	two := p.bytes(0x80, 0xBF, one)
+	three := p.bytes(0x80, 0xBF, two)
+	return p.split(
+		p.split(p.bytes(0x00, 0x7F, next), p.bytes(0xC2, 0xDF, one)),
+		p.split(p.bytes(0xE0, 0xEF, two), p.bytes(0xF0, 0xF4, three)))
+}
+
+// runes reads one character of a normalised set of ranges; none at all for an empty set.
+func (p *program) runes(set []runeRange, next int32) int32 {
+	if len(set) == 1 && set[0] == (runeRange{0, utf8.MaxRune}) {
+		return p.anyRune(next)
+	}
+	entry := int32(-1)
+	for _, r := range set {
+		if p.err != nil {
+			break
+		}
+		for _, seq := range utf8Sequences(r) {
+			at := next
+			for i := len(seq) - 1; i >= 0; i-- {
+				at = p.bytes(seq[i].lo, seq[i].hi, at)
+			}
+			if entry < 0 {
+				entry = at
+			} else {
+				entry = p.split(at, entry)
+			}
+		}
+	}
+	if entry < 0 {
+		return p.add(instruction{op: opFail})
+	}
+	return entry
+}

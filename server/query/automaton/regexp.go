@@ -1,0 +1,378 @@
+package automaton
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Regexp returns an automaton for a regular expression in the syntax of Lucene's RegExp, anchored at both ends:
+// . ? * + {n} {n,} {n,m} | ( ) [ ] [^ ], "quoted text", a backslash before any character that is not a letter, and
+// \d \D \s \S \w \W (ASCII). # matches nothing, () the empty string; ^ and $ stand for themselves. As in Lucene, an
+// operator where an operand is expected is an ordinary character. Letters are compared as they are.
+//
+// Lucene's complement ~, intersection &, any string @ and intervals <n-m> are refused. Errors are *SyntaxError, or wrap
+// ErrTooComplex.
+func Regexp(pattern string) (Automaton, error) {
+	ps := &regexpParser{text: []rune(pattern)}
+	e := expression{kind: exprConcat}
+	if len(ps.text) > 0 {
+		var err error
+		if e, err = ps.union(); err != nil {
+			return nil, err
+		}
+		if ps.more() {
+			return nil, ps.errorf(ps.pos, "unbalanced %q", ps.text[ps.pos])
+		}
+	}
+	p := &program{}
+	at := e.compile(p, p.match())
+	d, err := p.determinize(at, MaxStates)
+	if err != nil {
+		return nil, fmt.Errorf("regular expression: %w", err)
+	}
+	return d, nil
+}
+
+type exprKind uint8
+
+const (
+	exprRunes  exprKind = iota // one character of set
+	exprConcat                 // parts one after another; none is the empty string
+	exprUnion                  // one of parts
+	exprRepeat                 // parts[0], from min to max times
+)
+
+// unbounded is the max of a repetition without one.
+const unbounded = -1
+
+type expression struct {
+	kind     exprKind
+	set      []runeRange
+	parts    []expression
+	min, max int
+}
+
+// compile adds e to a program and returns where to enter it; next is where it continues.
+func (e expression) compile(p *program, next int32) int32 {
+	if p.err != nil {
+		return next
+	}
+	switch e.kind {
+	case exprRunes:
+		return p.runes(e.set, next)
+	case exprConcat:
+		for _, part := range slices.Backward(e.parts) {
+			next = part.compile(p, next)
+		}
+		return next
+	case exprUnion:
+		at := e.parts[0].compile(p, next)
+		for _, part := range e.parts[1:] {
+			at = p.split(part.compile(p, next), at)
+		}
+		return at
+	default:
+		return e.repeat(p, next)
+	}
+}
+
+// repeat writes the body out min times, then either a loop around the last of them or the optional rest, each able to
+// leave to next.
+func (e expression) repeat(p *program, next int32) int32 {
+	body, at, copies := e.parts[0], next, e.min
+	if e.max == unbounded {
+		if at = e.loop(p, next); copies > 0 {
+			copies--
+		}
+	}
+	for i := range copies + max(e.max-e.min, 0) {
+		size := len(p.code)
+		entry := body.compile(p, at)
+		if p.err != nil || len(p.code) == size {
+			break // no more room, or the body is the empty string
+		}
+		if e.max != unbounded && i < e.max-e.min {
+			entry = p.split(entry, next)
+		}
+		at = entry
+	}
+	return at
+}
+
+// loop reads the body any number of times, at least once where min says so.
+func (e expression) loop(p *program, next int32) int32 {
+	body := e.parts[0]
+	if e.min == 0 && body.kind == exprRunes && len(body.set) == 1 && body.set[0] == (runeRange{0, utf8.MaxRune}) {
+		return p.anyString(next)
+	}
+	back := p.split(0, next)
+	entry := body.compile(p, back)
+	if p.err != nil {
+		return next
+	}
+	p.code[back].out = entry
+	if e.min == 0 {
+		return back
+	}
+	return entry
+}
+
+// regexpParser is a recursive descent over the characters of the pattern.
+type regexpParser struct {
+	text []rune
+	pos  int
+}
+
+func (ps *regexpParser) more() bool { return ps.pos < len(ps.text) }
+
+// peek reports whether the next character is one of set.
+func (ps *regexpParser) peek(set string) bool {
+	return ps.more() && strings.ContainsRune(set, ps.text[ps.pos])
+}
+
+// take reads the next character when it is r.
+func (ps *regexpParser) take(r rune) bool {
+	if ps.more() && ps.text[ps.pos] == r {
+		ps.pos++
+		return true
+	}
+	return false
+}
+
+func (ps *regexpParser) errorf(at int, format string, args ...any) error {
+	return &SyntaxError{Offset: at, Reason: fmt.Sprintf(format, args...)}
+}
+
+// next reads any one character.
+func (ps *regexpParser) next() (rune, error) {
+	if !ps.more() {
+		return 0, ps.errorf(ps.pos, "unexpected end")
+	}
+	r := ps.text[ps.pos]
+	ps.pos++
+	return r, nil
+}
+
+func (ps *regexpParser) union() (expression, error) {
+	e, err := ps.concat()
+	if err != nil {
+		return e, err
+	}
+	u := expression{kind: exprUnion, parts: []expression{e}}
+	for ps.take('|') {
+		if e, err = ps.concat(); err != nil {
+			return e, err
+		}
+		u.parts = append(u.parts, e)
+	}
+	if len(u.parts) == 1 {
+		return u.parts[0], nil
+	}
+	return u, nil
+}
+
+func (ps *regexpParser) concat() (expression, error) {
+	c := expression{kind: exprConcat}
+	for first := true; first || ps.more() && !ps.peek(")|"); first = false {
+		e, err := ps.repetition()
+		if err != nil {
+			return e, err
+		}
+		c.parts = append(c.parts, e)
+	}
+	if len(c.parts) == 1 {
+		return c.parts[0], nil
+	}
+	return c, nil
+}
+
+func (ps *regexpParser) repetition() (expression, error) {
+	e, err := ps.operand()
+	for err == nil && ps.peek("?*+{") {
+		r := expression{kind: exprRepeat, parts: []expression{e}}
+		switch {
+		case ps.take('?'):
+			r.min, r.max = 0, 1
+		case ps.take('*'):
+			r.min, r.max = 0, unbounded
+		case ps.take('+'):
+			r.min, r.max = 1, unbounded
+		default:
+			err = ps.count(&r)
+		}
+		// x** is x*: a run of operators would otherwise nest as deep as the pattern is long.
+		if e.kind == exprRepeat && e.min == 0 && e.max == unbounded && r.min <= 1 && r.max != 0 {
+			continue
+		}
+		e = r
+	}
+	return e, err
+}
+
+// count reads {n}, {n,} or {n,m}.
+func (ps *regexpParser) count(r *expression) error {
+	open := ps.pos
+	ps.pos++
+	var err error
+	if !ps.peek("0123456789") {
+		return ps.errorf(ps.pos, "a number is expected after %q", '{')
+	}
+	if r.min, err = ps.number(); err != nil {
+		return err
+	}
+	r.max = r.min
+	if ps.take(',') {
+		r.max = unbounded
+		if ps.peek("0123456789") {
+			if r.max, err = ps.number(); err != nil {
+				return err
+			}
+		}
+	}
+	if !ps.take('}') {
+		return ps.errorf(ps.pos, "missing %q", '}')
+	}
+	if r.max != unbounded && r.min > r.max {
+		return ps.errorf(open, "the repetition {%d,%d} is out of order", r.min, r.max)
+	}
+	return nil
+}
+
+func (ps *regexpParser) number() (int, error) {
+	start, n := ps.pos, 0
+	for ps.peek("0123456789") {
+		if n = n*10 + int(ps.text[ps.pos]-'0'); n > math.MaxInt32 {
+			return 0, ps.errorf(start, "the number is too large")
+		}
+		ps.pos++
+	}
+	return n, nil
+}
+
+// operand reads what a repetition applies to.
+func (ps *regexpParser) operand() (expression, error) {
+	start := ps.pos
+	switch {
+	case ps.peek("~&@<"):
+		return expression{}, ps.unsupported()
+	case ps.take('['):
+		return ps.class(start)
+	case ps.take('.'):
+		return anyOf(runeRange{0, utf8.MaxRune}), nil
+	case ps.take('#'):
+		return anyOf(), nil
+	case ps.take('"'):
+		return ps.quoted(start)
+	case ps.take('('):
+		if ps.take(')') {
+			return expression{kind: exprConcat}, nil
+		}
+		e, err := ps.union()
+		if err == nil && !ps.take(')') {
+			err = ps.errorf(start, "unbalanced %q", '(')
+		}
+		return e, err
+	case ps.take('\\'):
+		set, err := ps.escape()
+		return anyOf(set...), err
+	}
+	r, err := ps.next()
+	return anyOf(runeRange{r, r}), err
+}
+
+func anyOf(set ...runeRange) expression {
+	return expression{kind: exprRunes, set: normalise(set)}
+}
+
+// unsupported says which of Lucene's rarer operators stands at the position, and how to write the character itself.
+func (ps *regexpParser) unsupported() error {
+	r := ps.text[ps.pos]
+	name := map[rune]string{'~': "complement", '&': "intersection", '@': "any string", '<': "interval"}[r]
+	return ps.errorf(ps.pos, "the operator %q (%s) is not supported; write \\%c for the character", r, name, r)
+}
+
+func (ps *regexpParser) quoted(start int) (expression, error) {
+	e := expression{kind: exprConcat}
+	for ps.more() && !ps.peek(`"`) {
+		r := ps.text[ps.pos]
+		ps.pos++
+		e.parts = append(e.parts, anyOf(runeRange{r, r}))
+	}
+	if !ps.take('"') {
+		return e, ps.errorf(start, "missing closing quote")
+	}
+	return e, nil
+}
+
+// escape reads what follows a backslash: a named class, or a character that is no letter.
+func (ps *regexpParser) escape() ([]runeRange, error) {
+	at := ps.pos - 1
+	r, err := ps.next()
+	if err != nil {
+		return nil, ps.errorf(at, "nothing follows the backslash")
+	}
+	digit := []runeRange{{'0', '9'}}
+	space := []runeRange{{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}
+	word := []runeRange{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}
+	switch r {
+	case 'd':
+		return digit, nil
+	case 'D':
+		return complement(digit), nil
+	case 's':
+		return space, nil
+	case 'S':
+		return complement(space), nil
+	case 'w':
+		return word, nil
+	case 'W':
+		return complement(word), nil
+	}
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+		return nil, ps.errorf(at, "unknown class \\%c", r)
+	}
+	return []runeRange{{r, r}}, nil
+}
+
+// class reads a bracket expression after its "[" at start. A "]" that comes first is an ordinary character.
+func (ps *regexpParser) class(start int) (expression, error) {
+	negated := ps.take('^')
+	var set []runeRange
+	for first := true; first || ps.more() && !ps.peek("]"); first = false {
+		if ps.take('\\') {
+			escaped, err := ps.escape()
+			if err != nil {
+				return expression{}, err
+			}
+			set = append(set, escaped...)
+			continue
+		}
+		at := ps.pos
+		lo, err := ps.next()
+		if err != nil {
+			return expression{}, ps.errorf(start, "unbalanced %q", '[')
+		}
+		hi := lo
+		if ps.take('-') {
+			ps.take('\\')
+			if hi, err = ps.next(); err != nil {
+				return expression{}, ps.errorf(start, "unbalanced %q", '[')
+			}
+		}
+		if lo > hi {
+			return expression{}, ps.errorf(at, "the range %c-%c is out of order", lo, hi)
+		}
+		set = append(set, runeRange{lo, hi})
+	}
+	if !ps.take(']') {
+		return expression{}, ps.errorf(start, "unbalanced %q", '[')
+	}
+	e := anyOf(set...)
+	if negated {
+		e.set = complement(e.set)
+	}
+	return e, nil
+}

@@ -1,0 +1,94 @@
+package automaton
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// runeRange is a closed range of code points.
+type runeRange struct{ lo, hi rune }
+
+// byteRange is a closed range of bytes.
+type byteRange struct{ lo, hi byte }
+
+// normalise sorts ranges and merges those that touch.
+func normalise(set []runeRange) []runeRange {
+	set = slices.Clone(set)
+	slices.SortFunc(set, func(a, b runeRange) int { return int(a.lo - b.lo) })
+	out := set[:0]
+	for _, r := range set {
+		if n := len(out); n > 0 && r.lo <= out[n-1].hi+1 {
+			out[n-1].hi = max(out[n-1].hi, r.hi)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// complement returns the code points that a normalised set leaves out.
+func complement(set []runeRange) []runeRange {
+	var out []runeRange
+	next := rune(0)
+	for _, r := range set {
+		if r.lo > next {
+			out = append(out, runeRange{next, r.lo - 1})
+		}
+		next = r.hi + 1
+	}
+	if next <= utf8.MaxRune {
+		out = append(out, runeRange{next, utf8.MaxRune})
+	}
+	return out
+}
+
+// utf8Sequences returns sequences of byte ranges that together accept exactly the UTF-8 forms of a range. Surrogates
+// have no such form and are left out.
+func utf8Sequences(r runeRange) [][]byteRange {
+	var out [][]byteRange
+	var split func(lo, hi rune)
+	split = func(lo, hi rune) {
+		if lo > hi {
+			return
+		}
+		if lo <= 0xDFFF && hi >= 0xD800 {
+			split(lo, 0xD7FF)
+			split(0xE000, hi)
+			return
+		}
+		for _, top := range [...]rune{0x7F, 0x7FF, 0xFFFF} {
+			if lo <= top && top < hi {
+				split(lo, top)
+				split(top+1, hi)
+				return
+			}
+		}
+		// Both ends have the same length. All bytes after the first in which they differ must span 80 to BF.
+		for shift := 6; shift <= 18; shift += 6 {
+			mask := rune(1)<<shift - 1
+			if hi>>shift == 0 && hi <= 0x7F || lo&^mask == hi&^mask {
+				continue
+			}
+			if lo&mask != 0 {
+				split(lo, lo|mask)
+				split((lo|mask)+1, hi)
+				return
+			}
+			if hi&mask != mask {
+				split(lo, hi&^mask-1)
+				split(hi&^mask, hi)
+				return
+			}
+		}
+		var a, b [utf8.UTFMax]byte
+		n := utf8.EncodeRune(a[:], lo)
+		utf8.EncodeRune(b[:], hi)
+		seq := make([]byteRange, n)
+		for i := range seq {
+			seq[i] = byteRange{a[i], b[i]}
+		}
+		out = append(out, seq)
+	}
+	split(max(r.lo, 0), min(r.hi, utf8.MaxRune))
+	return out
+}

@@ -1,0 +1,53 @@
+package automaton
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// Wildcard returns an automaton for Lucene's wildcard patterns: * is any string, ? any one character, and a backslash
+// takes the character after it literally (a last one stands for itself). The whole term must match; letters are
+// compared as they are. The only error wraps ErrTooComplex.
+func Wildcard(pattern string) (Automaton, error) {
+	type piece struct {
+		wild byte // '*', '?' or 0
+		r    rune
+	}
+	var pieces []piece
+	for i := 0; i < len(pattern); {
+		r, n := utf8.DecodeRuneInString(pattern[i:])
+		i += n
+		switch {
+		case r == '*':
+			if len(pieces) > 0 && pieces[len(pieces)-1].wild == '*' {
+				continue
+			}
+			pieces = append(pieces, piece{wild: '*'})
+		case r == '?':
+			pieces = append(pieces, piece{wild: '?'})
+		case r == '\\' && i < len(pattern):
+			r, n = utf8.DecodeRuneInString(pattern[i:])
+			i += n
+			fallthrough
+		default:
+			pieces = append(pieces, piece{r: r})
+		}
+	}
+	p := &program{}
+	at := p.match()
+	for i := len(pieces) - 1; i >= 0 && p.err == nil; i-- {
+		switch pieces[i].wild {
+		case '*':
+			at = p.anyString(at)
+		case '?':
+			at = p.anyRune(at)
+		default:
+			at = p.literal(pieces[i].r, at)
+		}
+	}
+	d, err := p.determinize(at, MaxStates)
+	if err != nil {
+		return nil, fmt.Errorf("wildcard pattern: %w", err)
+	}
+	return d, nil
+}
