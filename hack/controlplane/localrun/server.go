@@ -26,7 +26,7 @@ type server struct {
 
 // startServer starts vitrine and waits until it is ready.
 func startServer(ctx context.Context, binary, state, kubeconfig string) (*server, error) {
-	chosen, err := ports.Choose(filepath.Join(state, "ports.json"), map[string]int{"https": 8443, "health": 0, "metrics": 0})
+	chosen, err := ports.Choose(ctx, filepath.Join(state, "ports.json"), map[string]int{"https": 8443, "health": 0, "metrics": 0})
 	if err != nil {
 		return nil, err
 	}

@@ -223,7 +223,7 @@ func (s *stack) readTokens(ctx context.Context) error {
 		}
 		t := token{value: secret["token"], file: filepath.Join(s.state, "tokens", name)}
 		if t.value == "" || secret["ca.crt"] == "" {
-			return fmt.Errorf("Secret %s/%s lacks token or ca.crt", namespace, name)
+			return fmt.Errorf("the Secret %s/%s lacks token or ca.crt", namespace, name)
 		}
 		s.tokens[name] = t
 		if err := writePrivate(t.file, t.value); err != nil {

@@ -119,7 +119,7 @@ const portsFile = "ports.json"
 var errEnded = errors.New("the control plane did not start")
 
 func start(ctx context.Context, opts Options, files credentials) (_ *Plane, err error) {
-	chosen, err := ports.Choose(filepath.Join(opts.Dir, portsFile), map[string]int{"apiserver": 0, "etcd": 0, "peer": 0})
+	chosen, err := ports.Choose(ctx, filepath.Join(opts.Dir, portsFile), map[string]int{"apiserver": 0, "etcd": 0, "peer": 0})
 	if err != nil {
 		return nil, err
 	}
@@ -208,9 +208,9 @@ func (p *Plane) waitReady(ctx context.Context, files credentials) error {
 	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
-	last := errors.New("no answer yet")
 	for {
-		if last = readyz(ctx, client, p.URL); last == nil {
+		last := readyz(ctx, client, p.URL)
+		if last == nil {
 			return nil
 		}
 		select {

@@ -3,6 +3,7 @@
 package ports
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -13,7 +14,7 @@ import (
 
 // Choose returns a free port for every name: the one that file remembers, else the preferred one (0: none), else any.
 // What it chose is written to file. A port is free when it is chosen, and could be taken a moment later.
-func Choose(file string, preferred map[string]int) (map[string]int, error) {
+func Choose(ctx context.Context, file string, preferred map[string]int) (map[string]int, error) {
 	remembered := map[string]int{}
 	if text, err := os.ReadFile(file); err == nil {
 		// What cannot be read is as good as nothing remembered.
@@ -21,7 +22,7 @@ func Choose(file string, preferred map[string]int) (map[string]int, error) {
 	}
 	chosen := make(map[string]int, len(preferred))
 	for name, prefers := range preferred {
-		held, err := listen(remembered[name], prefers)
+		held, err := listen(ctx, remembered[name], prefers)
 		if err != nil {
 			return nil, fmt.Errorf("find a free port for %s: %w", name, err)
 		}
@@ -43,16 +44,17 @@ func Choose(file string, preferred map[string]int) (map[string]int, error) {
 }
 
 // listen listens on the first of the wanted ports that is free, or on any.
-func listen(wanted ...int) (net.Listener, error) {
+func listen(ctx context.Context, wanted ...int) (net.Listener, error) {
+	var config net.ListenConfig
 	for _, port := range wanted {
 		if port == 0 {
 			continue
 		}
-		if l, err := net.Listen("tcp", Address(port)); err == nil {
+		if l, err := config.Listen(ctx, "tcp", Address(port)); err == nil {
 			return l, nil
 		}
 	}
-	return net.Listen("tcp", Address(0))
+	return config.Listen(ctx, "tcp", Address(0))
 }
 
 // Address is host:port of a port on loopback.

@@ -9,7 +9,7 @@ import (
 
 func TestChoose(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "ports.json")
-	first, err := Choose(file, map[string]int{"a": 0, "b": 0})
+	first, err := Choose(t.Context(), file, map[string]int{"a": 0, "b": 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +17,7 @@ func TestChoose(t *testing.T) {
 		t.Fatalf("chose %v, want two ports", first)
 	}
 
-	again, err := Choose(file, map[string]int{"a": 0, "b": 0})
+	again, err := Choose(t.Context(), file, map[string]int{"a": 0, "b": 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestChoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	other, err := Choose(file, map[string]int{"a": 0, "b": 0})
+	other, err := Choose(t.Context(), file, map[string]int{"a": 0, "b": 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestChoosePrefers(t *testing.T) {
 	if err := os.WriteFile(file, []byte("not JSON"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	chosen, err := Choose(file, map[string]int{"a": free})
+	chosen, err := Choose(t.Context(), file, map[string]int{"a": free})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func watchGroup(group int) (release func(), err error) {
 
 // watcherCommand is the shell, with the reading end of the pipe.
 func watcherCommand(group int, reader *os.File) *exec.Cmd {
-	cmd := exec.Command("/bin/sh", "-c", `read -r line && exit 0; kill -s KILL -- "-$0"`, strconv.Itoa(group))
+	cmd := exec.Command("/bin/sh", "-c", `read -r line && exit 0; kill -s KILL -- "-$0"`, strconv.Itoa(group)) //nolint:noctx // it ends with its pipe
 	cmd.Stdin = reader
 	// A group of its own: a Ctrl-C must not end the watcher before the watched.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
