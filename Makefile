@@ -6,6 +6,8 @@ IMAGE ?= vitrine:$(VERSION)
 CONTAINER_TOOL ?= $(shell for tool in docker podman buildah; do command -v $$tool && break; done)
 STATE ?= $(CURDIR)/.vitrine
 
+GOFMT := $(shell $(GO) env GOROOT)/bin/gofmt
+
 # Tools come from a go.mod of their own, so that the product depends on none of them.
 TOOL := $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod
 # make → this program, with no shell or go command between them: each of the two notices when the other is gone.
@@ -29,7 +31,7 @@ test: ## every test, with a real API server
 
 verify: ## what must hold of the tree: generated files, formatting, vet, lint, go.mod; fails when it is dirty
 	$(MAKE) generate
-	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
+	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) -C hack/controlplane vet ./...
 	$(GO) mod tidy -diff
@@ -44,7 +46,7 @@ generate: ## CRDs, deep copies and RBAC from the markers in the code
 	$(TOOL) controller-gen rbac:roleName=vitrine paths=./controllers/... output:rbac:artifacts:config=config/rbac
 
 format: ## gofmt
-	@git ls-files -co --exclude-standard '*.go' | xargs gofmt -w
+	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -w
 
 lint: ## golangci-lint, with .golangci.yml
 	$(TOOL) golangci-lint run ./...

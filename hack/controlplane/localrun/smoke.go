@@ -32,9 +32,11 @@ func smoke(ctx context.Context, root string, out io.Writer) (err error) {
 			opts.say("smoke: ok, everything stopped, %s", time.Since(begin).Round(time.Second))
 			return
 		}
-		// The log of the server says most; everything is kept for a closer look.
-		err = fmt.Errorf("smoke: %w\n\nthe end of the server's log:\n%s\n\nall logs and data are kept in %s",
-			err, process.Tail(filepath.Join(state, "logs", "vitrine.log"), 30), state)
+		err = fmt.Errorf("smoke: %w\n\nall logs and data are kept in %s", err, state)
+		log := filepath.Join(state, "logs", "vitrine.log")
+		if _, missing := os.Stat(log); missing == nil {
+			err = fmt.Errorf("%w; the end of the server's log:\n%s", err, process.Tail(log, 30))
+		}
 	}()
 	if err := refuseUsedNamespace(ctx, opts); err != nil {
 		return err
