@@ -1,0 +1,32 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the API group and version of all five kinds.
+var GroupVersion = schema.GroupVersion{Group: "vitrine.dev", Version: "v1alpha1"}
+
+// The names of the five kinds.
+const (
+	PropertyKind      = "Property"
+	AccessTokenKind   = "AccessToken"
+	ContentFilterKind = "ContentFilter"
+	TagKind           = "Tag"
+	ActivateUnitKind  = "ActivateUnit"
+)
+
+// AddToScheme adds the five kinds and their lists to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion,
+		&Property{}, &PropertyList{},
+		&AccessToken{}, &AccessTokenList{},
+		&ContentFilter{}, &ContentFilterList{},
+		&Tag{}, &TagList{},
+		&ActivateUnit{}, &ActivateUnitList{},
+	)
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
