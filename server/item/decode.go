@@ -251,17 +251,24 @@ func (o object) boolean(name string, absent bool) bool {
 	return b
 }
 
-// integer reads a whole number from least to MaxID; nil when the member is absent.
-func (o object) integer(name string, least int64) *int64 {
-	v := o.members[name]
-	if v == nil {
-		return nil
+// id reads the id of something of ours: a whole number from 1 to MaxID; 0 when the member is absent.
+func (o object) id(name string) int64 {
+	if !o.has(name) {
+		return 0
 	}
-	return o.wholeNumber(o.at(name), v, least)
+	return zero(o.wholeNumber(o.at(name), o.members[name], 1, MaxID))
 }
 
-// wholeNumber reads a value that has to be a whole number from least to MaxID.
-func (d *decoder) wholeNumber(member string, v any, least int64) *int64 {
+// integer reads a whole number from 0 to most; nil when the member is absent.
+func (o object) integer(name string, most int64) *int64 {
+	if !o.has(name) {
+		return nil
+	}
+	return o.wholeNumber(o.at(name), o.members[name], 0, most)
+}
+
+// wholeNumber reads a value that has to be a whole number from least to most.
+func (d *decoder) wholeNumber(member string, v any, least, most int64) *int64 {
 	num, ok := v.(json.Number)
 	if !ok {
 		d.malformed(member, "expected a whole number, got %s", kindOf(v))
@@ -272,15 +279,15 @@ func (d *decoder) wholeNumber(member string, v any, least int64) *int64 {
 		d.malformed(member, "expected a whole number, got a fraction")
 		return nil
 	}
-	if !inRange || n < least {
-		d.unacceptable(member, "must be from %d to %d", least, int64(MaxID))
+	if !inRange || n < least || n > most {
+		d.unacceptable(member, "must be from %d to %d", least, most)
 		return nil
 	}
 	return &n
 }
 
-// parseWhole reads a JSON number exactly: whole is false for a fraction, inRange false beyond ±MaxID. 1e3 and 1.50e1 are
-// whole numbers.
+// parseWhole reads a JSON number exactly: whole is false for a fraction, inRange for what no int64 holds. 1e3 and 1.50e1
+// are whole numbers.
 func parseWhole(num string) (n int64, whole, inRange bool) {
 	digits, negative := strings.CutPrefix(num, "-")
 	exponent := 0
@@ -307,17 +314,16 @@ func parseWhole(num string) (n int64, whole, inRange bool) {
 	if exponent < 0 {
 		return 0, false, false
 	}
-	if len(trimmed)+exponent > 16 {
+	// An int64 has 19 digits at most; the zeros are written out only where that can hold.
+	if len(trimmed)+exponent > 19 {
 		return 0, true, false
 	}
-	n, err := strconv.ParseInt(trimmed+strings.Repeat("0", exponent), 10, 64)
-	if err != nil || n > MaxID {
-		return 0, true, false
-	}
+	text := trimmed + strings.Repeat("0", exponent)
 	if negative {
-		n = -n
+		text = "-" + text
 	}
-	return n, true, true
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, true, err == nil
 }
 
 // coordinate reads a number from -limit to limit.

@@ -3,6 +3,7 @@ package item
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -274,13 +275,14 @@ func (w *objectWriter) raw(name string, value json.RawMessage) {
 	}
 }
 
-// item reads the item shape.
+// item reads the item shape. The ids of hashtags, authors and media are those of other systems, whose numbers go beyond
+// MaxID.
 func (o object) item() (*Item, []Unit) {
 	it := &Item{
-		ID:                    zero(o.integer("id", 1)),
+		ID:                    o.id("id"),
 		EntryConfirmationSent: o.boolean("entry_confirmation_sent", false),
 		ApprovalStatus:        o.oneOf("approval_status", Approved, Rejected, Pending),
-		Campaign:              o.integer("campaign", 0),
+		Campaign:              o.integer("campaign", MaxID),
 		Submission:            o.submission(),
 		ShortenedPermalink:    o.link("shortened_permalink"),
 		ShortCode:             o.shortCode(),
@@ -294,7 +296,7 @@ func (o object) item() (*Item, []Unit) {
 	hashtag := o.child("hashtag")
 	it.Hashtag = orNil(Hashtag{
 		SocialPlatform: hashtag.word("social_platform"),
-		ID:             zero(hashtag.integer("id", 0)),
+		ID:             zero(hashtag.integer("id", math.MaxInt64)),
 		Text:           hashtag.word("hashtag_text"),
 	})
 	ids, units := o.units()
@@ -378,7 +380,7 @@ func (o object) author() *Author {
 		PlatformID:     o.word("platform_id"),
 		SocialPlatform: o.word("social_platform"),
 		CreatedOn:      o.timestamp("created_on"),
-		ID:             o.integer("id", 0),
+		ID:             o.integer("id", math.MaxInt64),
 	})
 }
 
@@ -393,7 +395,7 @@ func (o object) media() *Media {
 		SmallImage:     urls.link("small_image"),
 		MediumImage:    urls.link("medium_image"),
 		LargeImage:     urls.link("large_image"),
-		ID:             o.integer("id", 0),
+		ID:             o.integer("id", math.MaxInt64),
 	})
 }
 

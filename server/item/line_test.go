@@ -3,6 +3,7 @@ package item
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,14 @@ func TestParseLineReadsWholeItems(t *testing.T) {
 				it.Campaign = id(0)
 				it.Content.Author = &Author{ID: id(0)}
 				it.Content.Media = &Media{ID: id(0)}
+			}),
+		},
+		"ids of other systems are exact": {
+			`{"hashtag":{"id":9223372036854775807},"content":{"content_type":"text","author":{"id":9007199254740993},"media":{"id":922337203685477580.7e1}}}`,
+			base(func(it *Item) {
+				it.Hashtag = &Hashtag{ID: math.MaxInt64}
+				it.Content.Author = &Author{ID: id(9007199254740993)}
+				it.Content.Media = &Media{ID: id(math.MaxInt64)}
 			}),
 		},
 		"tags as objects and as strings": {
@@ -267,6 +276,8 @@ func TestParseLineRefuses(t *testing.T) {
 		"id 0":                           {`{"id":0,` + minimal + `}`, false, "id"},
 		"id below 0":                     {`{"id":-1,` + minimal + `}`, false, "id"},
 		"id past 2^53-1":                 {`{"id":9007199254740992,` + minimal + `}`, false, "id"},
+		"an author's id past 2^63-1":     {`{"content":{"content_type":"text","author":{"id":9223372036854775808}}}`, false, "content.author.id"},
+		"campaign past 2^53-1":           {`{"campaign":9007199254740992,` + minimal + `}`, false, "campaign"},
 		"campaign below 0":               {`{"campaign":-1,` + minimal + `}`, false, "campaign"},
 		"featured as a number":           {`{"featured":1,` + minimal + `}`, true, "featured"},
 		"a year as a number":             {`{"created_on":2015,` + minimal + `}`, true, "created_on"},

@@ -33,7 +33,7 @@ func ParsePatch(body []byte) (*Patch, error) {
 	p.flag(root, "claimed", func(it *Item, b bool) { it.Claimed = b })
 	p.flag(root, "entry_confirmation_sent", func(it *Item, b bool) { it.EntryConfirmationSent = b })
 	if root.named("campaign") {
-		campaign := root.integer("campaign", 0)
+		campaign := root.integer("campaign", MaxID)
 		p.change(func(_ *decoder, it *Item) { it.Campaign = campaign })
 	}
 	p.attached(root)

@@ -43,11 +43,12 @@ func (m maker) date() string {
 
 func (m maker) id() int64 { return 1 + m.Int64N(MaxID) }
 
+// pointer is an id of another system, absent at times.
 func (m maker) pointer() *int64 {
 	if !m.often() {
 		return nil
 	}
-	n := m.id() - 1
+	n := m.Int64() >> m.IntN(63)
 	return &n
 }
 
@@ -67,13 +68,13 @@ func (m maker) item() *Item {
 		ID:                    m.id(),
 		EntryConfirmationSent: m.often(),
 		ApprovalStatus:        m.choice(Approved, Rejected, Pending),
-		Campaign:              m.pointer(),
-		ShortenedPermalink:    m.link(),
-		ShortCode:             "aZ09",
-		CreatedOn:             m.choice("2015", "2015-02-28", "2026-11-20T08:00:00Z"),
-		Featured:              m.often(),
-		Configuration:         m.optional(),
-		Claimed:               m.often(),
+
+		ShortenedPermalink: m.link(),
+		ShortCode:          "aZ09",
+		CreatedOn:          m.choice("2015", "2015-02-28", "2026-11-20T08:00:00Z"),
+		Featured:           m.often(),
+		Configuration:      m.optional(),
+		Claimed:            m.often(),
 		Content: Content{
 			OriginalURL:             m.link(),
 			Text:                    m.text(),
@@ -85,6 +86,10 @@ func (m maker) item() *Item {
 			ContentType:             m.choice(Image, Video, Text),
 		},
 		Tags: m.tags(),
+	}
+	if m.often() {
+		n := m.id() - 1
+		it.Campaign = &n
 	}
 	if m.often() {
 		it.Submission = json.RawMessage(m.choice(`{"email":"a@b.example","username":"a"}`, `{"k\u003c":"v","x":""}`))

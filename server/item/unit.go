@@ -104,7 +104,7 @@ func (o object) units() (ids []int64, whole []Unit) {
 		var u Unit
 		switch v := v.(type) {
 		case json.Number:
-			if id := o.wholeNumber(member, v, 1); id != nil {
+			if id := o.wholeNumber(member, v, 1, MaxID); id != nil {
 				u.ID = *id
 			}
 		case map[string]any:
@@ -129,7 +129,7 @@ func (o object) unit() Unit {
 		o.malformed(o.at("id"), "a unit needs its id")
 	}
 	return Unit{
-		ID:                  zero(o.integer("id", 1)),
+		ID:                  o.id("id"),
 		Name:                o.given("name"),
 		ImageURL:            o.link("image_url"),
 		ClickThroughURL:     o.link("click_through_url"),
@@ -140,8 +140,8 @@ func (o object) unit() Unit {
 		Managed:             o.boolean("managed", false),
 		CreatedOn:           o.timestamp("created_on"),
 		LastModified:        o.timestamp("last_modified"),
-		ClickUnitLibrary:    zero(o.integer("click_unit_library", 0)),
-		ActivateUnitLibrary: zero(o.integer("activate_unit_library", 0)),
+		ClickUnitLibrary:    zero(o.integer("click_unit_library", MaxID)),
+		ActivateUnitLibrary: zero(o.integer("activate_unit_library", MaxID)),
 	}
 }
 
