@@ -1,0 +1,62 @@
+// Package analysis cuts texts into words and folds keywords, for items and for queries alike, so that both sides meet.
+// It gives the same tokens and positions as the standard analyzer of OpenSearch (Lucene 10: StandardTokenizer, then
+// LowerCaseFilter), and for keywords the same text as its lowercase normalizer.
+//
+// What it returns is stored in indexes: a change of any result makes old indexes wrong.
+//
+// It imports the standard library alone.
+package analysis
+
+import "unicode/utf8"
+
+// maxWordUnits is the length of the longest word in UTF-16 units, which Lucene counts in (max_token_length); what
+// follows begins a word of its own.
+const maxWordUnits = 255
+
+// PositionGap is the distance between the last word of one value of a text field and the first of the next, so that no
+// phrase reaches over (OpenSearch: position_increment_gap).
+const PositionGap = 100
+
+// Token is one word of a text.
+type Token struct {
+	// Text is the word in lower case.
+	Text string
+	// Position counts the words of the text from 0.
+	Position int
+	// Start and End enclose the word in the text, in bytes.
+	Start, End int
+}
+
+// Analyze returns the words of a text, none for a text without any. Bytes that are not UTF-8 are skipped.
+func Analyze(text string) []Token {
+	var tokens []Token
+	words := words()
+	for i := 0; i < len(text); {
+		n := words.match(text[i:])
+		if n == 0 {
+			_, n = utf8.DecodeRuneInString(text[i:])
+			i += n
+			continue
+		}
+		tokens = append(tokens, Token{Text: lower(text[i : i+n]), Position: len(tokens), Start: i, End: i + n})
+		i += n
+	}
+	return tokens
+}
+
+// HasWord reports whether a text holds at least one word; without one a text counts as missing (query language,
+// "Fields").
+func HasWord(text string) bool {
+	words := words()
+	for i := 0; i < len(text); {
+		if words.match(text[i:]) > 0 {
+			return true
+		}
+		_, n := utf8.DecodeRuneInString(text[i:])
+		i += n
+	}
+	return false
+}
+
+// Keyword returns a keyword as it is compared: in lower case, character by character.
+func Keyword(s string) string { return lower(s) }

@@ -1,0 +1,35 @@
+package analysis
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// lower folds each character by itself, as Java's Character.toLowerCase does: a final sigma stays σ, İ becomes i.
+func lower(s string) string {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return strings.Map(lowerRune, s)
+		}
+	}
+	return strings.ToLower(s) // ASCII: s itself where there is nothing to fold
+}
+
+// lowerRune adds to Go's Unicode 15.0 the pairs that Unicode 16.0, which JDK 25 has, knows besides. A later Go has them
+// too.
+func lowerRune(r rune) rune {
+	switch {
+	case r < 0x1C89:
+		return unicode.ToLower(r)
+	case r == 0x1C89, r == 0xA7CC, r == 0xA7DA:
+		return r + 1
+	case r == 0xA7CB:
+		return 0x264
+	case r == 0xA7DC:
+		return 0x19B
+	case r >= 0x10D50 && r <= 0x10D65: // Garay
+		return r + 0x20
+	}
+	return unicode.ToLower(r)
+}

@@ -1,0 +1,158 @@
+package analysis
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"unicode/utf8"
+)
+
+// scanner is the grammar as a deterministic automaton over classes.
+type scanner struct {
+	next   [][classes]int16 // next[state][class], -1 where no word goes on
+	accept []bool
+}
+
+// words is compiled at the first use and never changes.
+var words = sync.OnceValue(func() *scanner { return compile(wordGrammar()) })
+
+// A rule adds itself to a nondeterministic automaton that is built from its end: it continues at next and returns the
+// node to enter at.
+type rule func(n *nodes, next int) int
+
+// node reads one class of set and goes to next, or, where set is empty, goes to next and alt without reading. The node
+// acceptNode ends the match.
+type node struct {
+	set       uint32
+	next, alt int
+}
+
+type nodes []node
+
+const acceptNode = 0
+
+func (n *nodes) add(nd node) int {
+	*n = append(*n, nd)
+	return len(*n) - 1
+}
+
+func one(set uint32) rule {
+	return func(n *nodes, next int) int { return n.add(node{set: set, next: next}) }
+}
+
+func seq(rules ...rule) rule {
+	return func(n *nodes, next int) int {
+		for _, r := range slices.Backward(rules) {
+			next = r(n, next)
+		}
+		return next
+	}
+}
+
+func alt(rules ...rule) rule {
+	return func(n *nodes, next int) int {
+		at := rules[0](n, next)
+		for _, r := range rules[1:] {
+			at = n.add(node{next: r(n, next), alt: at})
+		}
+		return at
+	}
+}
+
+func star(r rule) rule {
+	return func(n *nodes, next int) int {
+		at := n.add(node{alt: next})
+		entry := r(n, at)
+		(*n)[at].next = entry
+		return at
+	}
+}
+
+func plus(r rule) rule { return seq(r, star(r)) }
+
+func opt(r rule) rule { return alt(r, seq()) }
+
+// compile makes a rule deterministic (subset construction).
+func compile(r rule) *scanner {
+	n := nodes{{}}
+	start := r(&n, acceptNode)
+	s := &scanner{}
+	var (
+		sets [][]int
+		ids  = map[string]int16{}
+		seen = make([]int, len(n)) // the round in which a node was met last
+		key  []byte
+	)
+	// state returns the state for some nodes and all that they reach without reading.
+	round := 0
+	state := func(from []int) int16 {
+		round++
+		var set []int
+		for len(from) > 0 {
+			at := from[len(from)-1]
+			from = from[:len(from)-1]
+			switch {
+			case seen[at] == round:
+				continue
+			case at == acceptNode || n[at].set != 0:
+				set = append(set, at)
+			default:
+				from = append(from, n[at].next, n[at].alt)
+			}
+			seen[at] = round
+		}
+		if len(set) == 0 {
+			return -1
+		}
+		slices.Sort(set)
+		key = key[:0]
+		for _, at := range set {
+			key = binary.BigEndian.AppendUint16(key, uint16(at))
+		}
+		id, ok := ids[string(key)]
+		if !ok {
+			id = int16(len(sets))
+			ids[string(key)] = id
+			sets = append(sets, set)
+		}
+		return id
+	}
+	state([]int{start})
+	var to []int
+	for i := 0; i < len(sets); i++ {
+		var row [classes]int16
+		for c := range classes {
+			to = to[:0]
+			for _, at := range sets[i] {
+				if n[at].set&(1<<c) != 0 {
+					to = append(to, n[at].next)
+				}
+			}
+			row[c] = state(to)
+		}
+		s.next = append(s.next, row)
+		s.accept = append(s.accept, sets[i][0] == acceptNode)
+	}
+	return s
+}
+
+// match returns the length in bytes of the longest word at the start of text, 0 where there is none. It looks no
+// further than maxWordUnits UTF-16 units, and cuts longer words there.
+func (s *scanner) match(text string) int {
+	state, end, units := int16(0), 0, 0
+	for i, r := range text {
+		if units++; r > 0xFFFF {
+			units++
+		}
+		if units > maxWordUnits {
+			break
+		}
+		if state = s.next[state][classOf(r)]; state < 0 {
+			break
+		}
+		if s.accept[state] {
+			end = i + utf8.RuneLen(r)
+		}
+	}
+	return end
+}
