@@ -1,8 +1,7 @@
 # Everything needs Go alone. `make help` lists what there is; README says what for.
 SHELL := /bin/sh
 GO ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-IMAGE ?= vitrine:$(VERSION)
+IMAGE ?= vitrine:$(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 CONTAINER_TOOL ?= $(shell for tool in docker podman buildah; do command -v $$tool && break; done)
 STATE ?= $(CURDIR)/.vitrine
 
@@ -53,11 +52,11 @@ lint: ## golangci-lint, with .golangci.yml
 	cd hack/controlplane && $(TOOL) golangci-lint run ./...
 
 build: ## bin/vitrine
-	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/vitrine ./cmd/vitrine
+	$(GO) build -trimpath -o bin/vitrine ./cmd/vitrine
 
 image: ## a container image, with docker, podman or buildah
 	@[ -n '$(CONTAINER_TOOL)' ] || { echo 'make image needs docker, podman or buildah (or CONTAINER_TOOL=…)'; exit 1; }
-	$(CONTAINER_TOOL) build --build-arg VERSION='$(VERSION)' -t '$(IMAGE)' .
+	$(CONTAINER_TOOL) build -t '$(IMAGE)' .
 
 samples: ## the sample content, as NDJSON on the standard output
 	@$(GO) run ./hack/samplegen

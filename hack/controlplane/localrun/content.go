@@ -41,7 +41,8 @@ func (s *stack) importContent(ctx context.Context) error {
 		return nil
 	}
 	s.say("importing %d items…", items)
-	cmd := exec.CommandContext(ctx, s.binary, "import", "--on-conflict=replace", file)
+	// From its beginning: what an interrupted run left behind is no reason to skip lines of data that may be new.
+	cmd := exec.CommandContext(ctx, s.binary, "import", "--on-conflict=replace", "--restart", file)
 	cmd.Env = append(os.Environ(), "VITRINE_SERVER="+s.server.url, "VITRINE_TOKEN="+s.tokens[readWrite].value, "VITRINE_CA_FILE="+s.authority())
 	output, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
