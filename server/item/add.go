@@ -121,7 +121,10 @@ func (o object) added(opts ParseOptions) (*Item, error) {
 	if err := o.failure(); err != nil {
 		return nil, err
 	}
-	return it, it.complete(o.child("submission"), explicit, opts)
+	if err := it.complete(o.child("submission"), explicit, opts); err != nil {
+		return nil, err
+	}
+	return it, nil
 }
 
 // complete derives and draws what the body of an added item does not say.

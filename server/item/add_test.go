@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -242,5 +243,25 @@ func TestDraw(t *testing.T) {
 			t.Fatalf("code %q, error %v: want another one each time", code, err)
 		}
 		seen[code] = true
+	}
+}
+
+func TestNothingIsMadeWithoutRandomness(t *testing.T) {
+	broken := errors.New("broken")
+	for name, source := range map[string]io.Reader{
+		"none":           iotest.ErrReader(broken),
+		"for the author": io.MultiReader(bytes.NewReader(make([]byte, 32)), iotest.ErrReader(broken)),
+		"and the item":   io.MultiReader(bytes.NewReader(make([]byte, 64)), iotest.ErrReader(broken)),
+	} {
+		o := testOptions()
+		o.Rand = source
+		if it, err := ParseAdd([]byte(`{"content_type":"text","caption":"x"}`), o); it != nil || !errors.Is(err, broken) {
+			t.Errorf("%s: item %v, error %v: want no item and the source's error", name, it, err)
+		}
+	}
+	o := testOptions()
+	o.Rand = iotest.ErrReader(broken)
+	if l, err := ParseLine([]byte(`{`+minimal+`}`), o); l.Item != nil || !errors.Is(err, broken) {
+		t.Errorf("item %v, error %v: want no item and the source's error", l.Item, err)
 	}
 }

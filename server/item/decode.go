@@ -34,19 +34,11 @@ func (d *decoder) unacceptable(member, format string, args ...any) {
 	}
 }
 
-// check notes err, which says why a value is unacceptable, with the member that it is about.
+// check notes what ValidNamespace or ValidKey says of a member, nothing for nil.
 func (d *decoder) check(member string, err error) {
-	if err != nil {
-		d.unacceptable(member, "%s", reason(err))
-	}
-}
-
-// reason is what err says, without the member that it may name.
-func reason(err error) string {
 	if invalid, ok := errors.AsType[*InvalidError](err); ok {
-		return invalid.Reason
+		d.unacceptable(member, "%s", invalid.Reason)
 	}
-	return err.Error()
 }
 
 // failure returns what was noted, nil when nothing was.
@@ -251,12 +243,12 @@ func (o object) boolean(name string, absent bool) bool {
 	return b
 }
 
-// id reads the id of something of ours: a whole number from 1 to MaxID; 0 when the member is absent.
-func (o object) id(name string) int64 {
-	if !o.has(name) {
+// id reads the member id of something of ours: a whole number from 1 to MaxID; 0 when it is absent.
+func (o object) id() int64 {
+	if !o.has("id") {
 		return 0
 	}
-	return zero(o.wholeNumber(o.at(name), o.members[name], 1, MaxID))
+	return zero(o.wholeNumber(o.at("id"), o.members["id"], 1, MaxID))
 }
 
 // integer reads a whole number from 0 to most; nil when the member is absent.

@@ -3,6 +3,8 @@ package item
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -366,6 +368,17 @@ func TestStringsAreEscaped(t *testing.T) {
 	} {
 		if !json.Valid(text) || strings.ContainsAny(string(text), "<>\n\u2028") || !strings.Contains(string(text), `{"\u003c/script\u003e":[1,"\u2028\""]}`) {
 			t.Errorf("%s: %s", form, text)
+		}
+	}
+}
+
+func TestNumbersAreShortest(t *testing.T) {
+	for f, want := range map[float64]string{
+		0: "0", 35.66: "35.66", -118: "-118", 1e20: "100000000000000000000", 1e21: "1e+21", 1e-7: "1e-07", math.Inf(1): "0", math.NaN(): "0",
+	} {
+		got := string(appendFloat(nil, f))
+		if back, err := strconv.ParseFloat(got, 64); got != want || err != nil || back != f && want != "0" {
+			t.Errorf("%g is written as %s, want %s", f, got, want)
 		}
 	}
 }

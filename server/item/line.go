@@ -38,7 +38,10 @@ func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	}
 	if !body.has("content") {
 		it, err := body.added(o)
-		return Line{Item: it}, err
+		if err != nil {
+			return Line{}, err
+		}
+		return Line{Item: it}, nil
 	}
 	it, units := body.item()
 	if it.Content.ContentType == "" {
@@ -279,7 +282,7 @@ func (w *objectWriter) raw(name string, value json.RawMessage) {
 // MaxID.
 func (o object) item() (*Item, []Unit) {
 	it := &Item{
-		ID:                    o.id("id"),
+		ID:                    o.id(),
 		EntryConfirmationSent: o.boolean("entry_confirmation_sent", false),
 		ApprovalStatus:        o.oneOf("approval_status", Approved, Rejected, Pending),
 		Campaign:              o.integer("campaign", MaxID),

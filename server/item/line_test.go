@@ -3,6 +3,7 @@ package item
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -250,6 +251,13 @@ func refused(t *testing.T, err error, malformed bool, member string) {
 func TestParseLineRefuses(t *testing.T) {
 	long := strings.Repeat("x", MaxString+1)
 	list := func(n int, element string) string { return "[" + strings.Repeat(element+",", n) + element + "]" }
+	names := func(n int, value string) string {
+		members := make([]string, n)
+		for i := range members {
+			members[i] = fmt.Sprintf(`"n%d":%s`, i, value)
+		}
+		return strings.Join(members, ",")
+	}
 	for name, tc := range map[string]struct {
 		line      string
 		malformed bool
@@ -306,6 +314,8 @@ func TestParseLineRefuses(t *testing.T) {
 		"a capital in a key":             {`{"tags":{"vibe":["Bold"]},` + minimal + `}`, false, "tags.vibe[0]"},
 		"a reserved namespace":           {`{"tags":{"ugc":["a"]},` + minimal + `}`, false, "tags"},
 		"many tags":                      {`{"tags":{"vibe":` + list(MaxTagsPerNamespace, `"a"`) + `},` + minimal + `}`, false, "tags.vibe"},
+		"many namespaces":                {`{"tags":{` + names(MaxNamespaces+1, `["a"]`) + `},` + minimal + `}`, false, "tags"},
+		"a submission of many":           {`{"submission":{` + names(MaxSubmissionMembers+1, `""`) + `},` + minimal + `}`, false, "submission"},
 		"units as an object":             {`{"activate_units":{},` + minimal + `}`, true, "activate_units"},
 		"a unit of a string":             {`{"activate_units":["5"],` + minimal + `}`, true, "activate_units[0]"},
 		"a unit without an id":           {`{"activate_units":[5,{"name":"x"}],` + minimal + `}`, true, "activate_units[1].id"},

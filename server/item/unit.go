@@ -129,7 +129,7 @@ func (o object) unit() Unit {
 		o.malformed(o.at("id"), "a unit needs its id")
 	}
 	return Unit{
-		ID:                  o.id("id"),
+		ID:                  o.id(),
 		Name:                o.given("name"),
 		ImageURL:            o.link("image_url"),
 		ClickThroughURL:     o.link("click_through_url"),

@@ -5,20 +5,14 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// AllField is the name of the field that stands for "no field" (query language, Fields): Values yields, under it and one
-// by one, the texts that a bare word is looked up in.
-const AllField = "_all"
-
-// all is the field AllField.
-var all = query.Field{Name: AllField, Type: query.Text}
-
 // Values yields everything of the item that is indexed: a field of the catalogue and one value of it, at a time; text and
-// keywords as stored, dates in milliseconds (a year and a date stand for their first instant). units and tags are all that
+// keywords as stored, dates in milliseconds (a year and a date stand for their first instant), free JSON as a string when
+// it is one, else as compact text. The texts that a bare word is looked up in come a second time, one by one, under
+// query.AllField. units and tags are all that
 // the item carries, its own and those of manifests, and def is the property's default unit, nil for none, which counts as
 // default_activate_unit where no unit of the item is live (see DefaultUnit).
 //
@@ -62,7 +56,7 @@ func (e *emitter) word(f query.Field, s string) {
 // found yields a text that bare words find too.
 func (e *emitter) found(f query.Field, s string) {
 	e.word(f, s)
-	e.word(all, s)
+	e.word(allField, s)
 }
 
 func (e *emitter) date(f query.Field, timestamp string) {
@@ -92,6 +86,23 @@ func (e *emitter) boolean(f query.Field, b bool) {
 	e.value(f, v)
 }
 
+// raw yields free JSON, and nothing for null, "", [] and {}, which count as missing (query language, Fields).
+func (e *emitter) raw(f query.Field, raw json.RawMessage) {
+	if raw == nil {
+		return
+	}
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		e.word(f, s)
+		return
+	}
+	switch compact := string(appendRaw(nil, raw)); compact {
+	case "[]", "{}", "null":
+	default:
+		e.word(f, compact)
+	}
+}
+
 func (e *emitter) double(f query.Field, d float64) { e.value(f, query.Value{Float: d}) }
 
 func (e *emitter) item(it *Item) {
@@ -104,6 +115,7 @@ func (e *emitter) item(it *Item) {
 	e.date(f.createdOn, it.CreatedOn)
 	e.boolean(f.featured, it.Featured)
 	e.boolean(f.claimed, it.Claimed)
+	e.raw(f.configuration, it.Configuration)
 	if h := it.Hashtag; h != nil {
 		e.word(f.hashtagPlatform, h.SocialPlatform)
 		e.number(f.hashtagID, h.ID)
@@ -147,9 +159,7 @@ func (e *emitter) content(c *Content) {
 	}
 	e.found(f.text, c.Text)
 	e.date(f.platformCreatedOn, c.SocialPlatformCreatedOn)
-	if c.PlatformRef != "" {
-		e.word(resolve("content."+platformRef+c.SocialPlatform), c.PlatformRef)
-	}
+	e.word(f.reference, c.PlatformRef)
 	e.word(f.state, c.ContentState)
 	e.word(f.platform, c.SocialPlatform)
 	e.date(f.createdOn, c.CreatedOn)
@@ -186,6 +196,8 @@ func (e *emitter) unit(f *unitFields, u *Unit) {
 	e.word(f.imageURL, u.ImageURL)
 	e.word(f.clickThroughURL, u.ClickThroughURL)
 	e.word(f.externalID, u.ExternalID)
+	e.raw(f.catalogItem, u.CatalogItem)
+	e.raw(f.catalogImageURLSrc, u.CatalogImageURLSrc)
 	e.boolean(f.archived, u.Archived)
 	e.boolean(f.managed, u.Managed)
 	e.date(f.createdOn, u.CreatedOn)
@@ -196,9 +208,10 @@ func (e *emitter) unit(f *unitFields, u *Unit) {
 
 // The fields of the catalogue, looked up once.
 var (
+	allField   = resolve(query.AllField)
 	itemFields = struct {
-		id, confirmationSent, approvalStatus, campaign, permalink, createdOn, featured, claimed query.Field
-		hashtagPlatform, hashtagID, hashtagText                                                 query.Field
+		id, confirmationSent, approvalStatus, campaign, permalink, createdOn, featured, claimed, configuration query.Field
+		hashtagPlatform, hashtagID, hashtagText                                                                query.Field
 	}{
 		id:               resolve("id"),
 		confirmationSent: resolve("entry_confirmation_sent"),
@@ -208,19 +221,20 @@ var (
 		createdOn:        resolve("created_on"),
 		featured:         resolve("featured"),
 		claimed:          resolve("claimed"),
+		configuration:    resolve("configuration"),
 		hashtagPlatform:  resolve("hashtag.social_platform"),
 		hashtagID:        resolve("hashtag.id"),
 		hashtagText:      resolve("hashtag.hashtag_text"),
 	}
 	contentFields = struct {
-		geoType, latitude, longitude                                          query.Field
-		countryCode, placeURL, country, placeType, locationType               query.Field
-		fullName, placeName, boundingBox, coordinates, original               query.Field
-		profileUser, profileName, profileLink, avatar                         query.Field
-		authorPlatformID, authorPlatform, authorCreatedOn, username, authorID query.Field
-		text, platformCreatedOn, state, platform, createdOn, contentType      query.Field
-		mediaURL, mediaOriginal, mediaBase, mediaType, mediaPlatform, mediaID query.Field
-		smallImage, mediumImage, largeImage                                   query.Field
+		geoType, latitude, longitude                                                query.Field
+		countryCode, placeURL, country, placeType, locationType                     query.Field
+		fullName, placeName, boundingBox, coordinates, original                     query.Field
+		profileUser, profileName, profileLink, avatar                               query.Field
+		authorPlatformID, authorPlatform, authorCreatedOn, username, authorID       query.Field
+		text, platformCreatedOn, reference, state, platform, createdOn, contentType query.Field
+		mediaURL, mediaOriginal, mediaBase, mediaType, mediaPlatform, mediaID       query.Field
+		smallImage, mediumImage, largeImage                                         query.Field
 	}{
 		geoType:           resolve("content.platform_data.geo_data.type"),
 		latitude:          resolve("content.platform_data.geo_data.coordinates.latitude"),
@@ -246,6 +260,7 @@ var (
 		authorID:          resolve("content.author.id"),
 		text:              resolve("content.text"),
 		platformCreatedOn: resolve("content.social_platform_created_on"),
+		reference:         resolve("content.platform_ref"),
 		state:             resolve("content.content_state"),
 		platform:          resolve("content.social_platform"),
 		createdOn:         resolve("content.created_on"),
@@ -267,41 +282,30 @@ var (
 // unitFields are the fields of a conversion unit, under one of the two members that show one.
 type unitFields struct {
 	id, name, imageURL, clickThroughURL, externalID, archived, managed query.Field
+	catalogItem, catalogImageURLSrc                                    query.Field
 	createdOn, lastModified, clickLibrary, activateLibrary             query.Field
 }
 
 func newUnitFields(prefix string) unitFields {
 	return unitFields{
-		id:              resolve(prefix + "id"),
-		name:            resolve(prefix + "name"),
-		imageURL:        resolve(prefix + "image_url"),
-		clickThroughURL: resolve(prefix + "click_through_url"),
-		externalID:      resolve(prefix + "external_id"),
-		archived:        resolve(prefix + "archived"),
-		managed:         resolve(prefix + "managed"),
-		createdOn:       resolve(prefix + "created_on"),
-		lastModified:    resolve(prefix + "last_modified"),
-		clickLibrary:    resolve(prefix + "click_unit_library"),
-		activateLibrary: resolve(prefix + "activate_unit_library"),
+		id:                 resolve(prefix + "id"),
+		name:               resolve(prefix + "name"),
+		imageURL:           resolve(prefix + "image_url"),
+		clickThroughURL:    resolve(prefix + "click_through_url"),
+		externalID:         resolve(prefix + "external_id"),
+		catalogItem:        resolve(prefix + "catalog_item"),
+		catalogImageURLSrc: resolve(prefix + "catalog_image_url_src"),
+		archived:           resolve(prefix + "archived"),
+		managed:            resolve(prefix + "managed"),
+		createdOn:          resolve(prefix + "created_on"),
+		lastModified:       resolve(prefix + "last_modified"),
+		clickLibrary:       resolve(prefix + "click_unit_library"),
+		activateLibrary:    resolve(prefix + "activate_unit_library"),
 	}
 }
 
-// resolve returns the field of a documented name.
+// resolve looks a field up in the catalogue by its documented name. A test holds that every one used here is there.
 func resolve(name string) query.Field {
-	f := query.Field{Name: name, Private: strings.HasPrefix(name, "submission.")}
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	switch {
-	case strings.HasPrefix(name, "tags."), f.Private:
-	case last == "created_on", last == "social_platform_created_on", last == "last_modified":
-		f.Type = query.Date
-	case last == "id", last == "campaign", strings.HasSuffix(last, "_library"):
-		f.Type = query.Long
-	case last == "latitude", last == "longitude":
-		f.Type = query.Double
-	case slices.Contains([]string{"entry_confirmation_sent", "featured", "claimed", "archived", "managed"}, last):
-		f.Type = query.Boolean
-	case slices.Contains([]string{"text", "name", "full_name", "country"}, last):
-		f.Type = query.Text
-	}
+	f, _ := query.Lookup(name)
 	return f
 }
