@@ -22,6 +22,8 @@ type Candidate struct {
 type Verdict struct {
 	// Serve is Latest, Good, or nil for nothing. An adopting filter carries the ids of the filter that it took over.
 	Serve *Definition
+	// Fallback is true when Serve is Good.
+	Fallback bool
 	// Err is why Latest is not served: *ConflictError, *IDTakenError, ErrNoProperty, ErrInvalid (nothing to adopt), or,
 	// for an HTTP-made filter that a manifest adopted, *ManagedError.
 	Err error
@@ -63,6 +65,7 @@ func Arbitrate(candidates []Candidate) []Verdict {
 			c := candidates[i]
 			if (c.Latest.Kind() == KindProperty) == property && a.verdicts[i].Err != nil && c.Good != nil {
 				a.verdicts[i].Serve = a.fallBack(*c.Good, i)
+				a.verdicts[i].Fallback = a.verdicts[i].Serve != nil
 			}
 		}
 	}

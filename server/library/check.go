@@ -1,0 +1,196 @@
+package library
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Check says whether a definition is sound by itself, whatever else the library holds: nil, *query.SyntaxError, or an
+// error that wraps ErrInvalid and says what to do. Every implementation refuses in Apply what Check refuses.
+func Check(d Definition) error {
+	if n := d.specs(); n != 1 {
+		return fmt.Errorf("%w: %d of the five specs are set, and it must be one", ErrInvalid, n)
+	}
+	if d.Property == "" {
+		return fmt.Errorf("%w: no property is named", ErrInvalid)
+	}
+	if d.Owner.IsHTTP() {
+		if k := d.Kind(); k != KindFilter && k != KindUnit {
+			return fmt.Errorf("%w: a %s cannot be made over HTTP: write a manifest", ErrInvalid, k)
+		}
+	} else if d.Owner.Kind != d.Kind() || d.Owner.Namespace == "" || d.Owner.Name == "" {
+		return fmt.Errorf("%w: owner %q cannot bring a %s", ErrInvalid, d.Owner, d.Kind())
+	}
+	switch {
+	case d.PropertySpec != nil:
+		return d.PropertySpec.check()
+	case d.Token != nil:
+		return d.Token.check()
+	case d.Filter != nil:
+		return d.Filter.check(d.Owner)
+	case d.Tag != nil:
+		return d.Tag.check()
+	}
+	return d.Unit.check(d.Owner)
+}
+
+func (d Definition) specs() int {
+	n := 0
+	for _, set := range []bool{d.PropertySpec != nil, d.Token != nil, d.Filter != nil, d.Tag != nil, d.Unit != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *Property) check() error {
+	if p.PlatformPageID < 1 || p.PlatformPageID > item.MaxID {
+		return fmt.Errorf("%w: platform page id %d is not between 1 and 2^53-1", ErrInvalid, p.PlatformPageID)
+	}
+	if p.RatePerSecond < 0 || p.Burst < 0 {
+		return fmt.Errorf("%w: a rate limit cannot be negative", ErrInvalid)
+	}
+	return nil
+}
+
+func (t *Token) check() error {
+	var zero Digest
+	for i, v := range t.Values {
+		if v.Digest == zero {
+			return fmt.Errorf("%w: token value %d has no digest", ErrInvalid, i)
+		}
+	}
+	return nil
+}
+
+func (f *Filter) check(owner Owner) error {
+	switch {
+	case f.Name == "":
+		return fmt.Errorf("%w: the filter has no name", ErrInvalid)
+	case f.ID < 1 || f.ID > item.MaxID:
+		return fmt.Errorf("%w: filter id %d is not between 1 and 2^53-1", ErrInvalid, f.ID)
+	case f.UUID == "" && !f.Adopt:
+		return fmt.Errorf("%w: the filter has no UUID", ErrInvalid)
+	case f.Adopt && owner.IsHTTP():
+		return fmt.Errorf("%w: only a manifest can adopt a filter", ErrInvalid)
+	}
+	_, err := ParseFilter(*f)
+	return err
+}
+
+func (t *TagRule) check() error {
+	if err := item.ValidNamespace(t.Tag.Namespace); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err := item.ValidKey(t.Tag.Namespace, t.Tag.Key); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return checkRule(KindTag, t.Items, t.Selector)
+}
+
+func (u *UnitRule) check(owner Owner) error {
+	switch {
+	case u.Unit.ID < 1 || u.Unit.ID > item.MaxID:
+		return fmt.Errorf("%w: unit id %d is not between 1 and 2^53-1", ErrInvalid, u.Unit.ID)
+	case u.Unit.Name == "":
+		return fmt.Errorf("%w: the unit has no name", ErrInvalid)
+	case owner.IsHTTP() && (u.Default || len(u.Items) > 0 || u.Selector != ""):
+		return fmt.Errorf("%w: a unit made over HTTP is attached by items alone", ErrInvalid)
+	}
+	return checkRule(KindUnit, u.Items, u.Selector)
+}
+
+func checkRule(kind Kind, ids []item.ID, selector string) error {
+	for _, id := range ids {
+		if id < 1 || id > item.MaxID {
+			return fmt.Errorf("%w: item id %d is not between 1 and 2^53-1", ErrInvalid, id)
+		}
+	}
+	_, _, err := ParseSelector(kind, selector)
+	return err
+}
+
+// ParsedFilter is a Filter with its texts parsed.
+type ParsedFilter struct {
+	Query     query.Node
+	Order     query.Order
+	Favourite *item.Tag
+	Warnings  []query.Warning
+}
+
+// ParseFilter parses the query and the order of a filter, with the rights of its author: private fields may be named. An
+// Order of "" is newest first. The error is *query.SyntaxError.
+func ParseFilter(f Filter) (ParsedFilter, error) {
+	q, err := query.Parse(f.Query)
+	if err != nil {
+		return ParsedFilter{}, fmt.Errorf("query: %w", err)
+	}
+	warnings, err := query.Check(q.Root, query.Private)
+	if err != nil {
+		return ParsedFilter{}, fmt.Errorf("query: %w", err)
+	}
+	order, err := query.ParseOrder(cmpOr(f.Order, DefaultOrder))
+	if err != nil {
+		return ParsedFilter{}, fmt.Errorf("order: %w", err)
+	}
+	return ParsedFilter{
+		Query: q.Root, Order: order, Favourite: f.Favourite, Warnings: append(slices.Clone(q.Warnings), warnings...),
+	}, nil
+}
+
+// DefaultOrder is the order of a filter that names none.
+const DefaultOrder = "created_on:desc"
+
+// ParseSelector parses the selector of a Tag (KindTag) or an ActivateUnit (KindUnit); "" gives a nil node, which matches
+// nothing. So that rules cannot go round in circles ("The five kinds": no loops), a Tag's selector may name neither tags
+// nor units, and an ActivateUnit's no units; a field pattern that could stand for one counts as naming it. The error is
+// *query.SyntaxError, or wraps ErrInvalid.
+func ParseSelector(kind Kind, selector string) (query.Node, []query.Warning, error) {
+	if selector == "" {
+		return nil, nil, nil
+	}
+	q, err := query.Parse(selector)
+	if err != nil {
+		return nil, nil, fmt.Errorf("selector: %w", err)
+	}
+	warnings, err := query.Check(q.Root, query.Private)
+	if err != nil {
+		return nil, nil, fmt.Errorf("selector: %w", err)
+	}
+	forbidden := []string{"activate_units", "default_activate_unit"}
+	rule := "the selector of an ActivateUnit may not name units"
+	if kind == KindTag {
+		forbidden = append(forbidden, "tags")
+		rule = "the selector of a Tag may name neither tags nor units"
+	}
+	for _, name := range query.Names(q.Root) {
+		for _, family := range forbidden {
+			if namesFamily(name, family) {
+				return nil, nil, fmt.Errorf("%w: selector names %s: %s", ErrInvalid, name.Name, rule)
+			}
+		}
+	}
+	return q.Root, append(slices.Clone(q.Warnings), warnings...), nil
+}
+
+// namesFamily reports whether a field name is in the family of fields below (and including) prefix, or is a pattern that
+// could stand for one. Only the text before the first star is looked at: `c*` is harmless, `*.key` is not.
+func namesFamily(name query.FieldName, prefix string) bool {
+	if !name.Pattern {
+		return name.Name == prefix || strings.HasPrefix(name.Name, prefix+".")
+	}
+	head, _, _ := strings.Cut(name.Name, "*")
+	return strings.HasPrefix(prefix+".", head) || strings.HasPrefix(head, prefix+".")
+}
+
+func cmpOr(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
