@@ -87,18 +87,15 @@ func makeItem(i, n int) object {
 	}
 
 	item := object{
-		"activate_units":          []any{},
 		"approval_status":         pickStatus(d),
 		"campaign":                1 + d.roll(12),
 		"claimed":                 false,
-		"configuration":           nil,
 		"content":                 content,
 		"created_on":              stamp(created),
 		"entry_confirmation_sent": d.chance(50),
 		"featured":                d.chance(6),
 		"hashtag":                 object{"hashtag_text": hashtags[0], "id": int(about)*10 + 1, "social_platform": platform},
 		"id":                      id,
-		"submission":              nil,
 		"tags":                    tags,
 	}
 	if platform == "direct" {
@@ -197,7 +194,6 @@ func makePlatformData(d *dice, where place, platform string, id int) object {
 	}
 	data["geo_data"] = object{"type": "Point", "coordinates": object{"latitude": where.latitude, "longitude": where.longitude}}
 	data["location"] = object{
-		"bounding_box": "",
 		"coordinates":  fmt.Sprintf("%.2f,%.2f", where.latitude, where.longitude),
 		"country":      where.country,
 		"country_code": where.code,
@@ -227,8 +223,9 @@ func makeMedia(contentType, platform string, id int) object {
 	}
 }
 
-// keys are tags of one namespace as an import line has them.
+// keys are tags of one namespace as an import line has them, in the order in which an export has them.
 func keys(names ...string) []object {
+	names = slices.Sorted(slices.Values(names))
 	out := make([]object, len(names))
 	for i, name := range names {
 		out[i] = object{"key": name}
