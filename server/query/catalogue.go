@@ -1,0 +1,258 @@
+package query
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// AllField is the name of the field that stands for "no field": it holds the words of every Row with InAll. It may be
+// written like any other field.
+const AllField = "_all"
+
+// Row is a field of the catalogue with what documentation and mappings need besides.
+type Row struct {
+	Field
+	// InAll is true where the values are also values of AllField.
+	InAll bool
+	// About says in a few words what the field holds.
+	About string
+}
+
+// Static and dynamic fields. A dynamic one stands for all fields of its shape, one for each namespace or key.
+const (
+	// TagField is the shape of the fields that hold the keys of the tags of one namespace.
+	TagField = "tags.<namespace>.key"
+	// SubmissionField is the shape of the fields that hold the members of a submission.
+	SubmissionField = "submission.<key>"
+
+	tagPrefix        = "tags."
+	tagSuffix        = ".key"
+	submissionPrefix = "submission."
+)
+
+// rows is the catalogue, in the order of the documentation. Everything that knows fields comes from here: look-ups,
+// the OpenSearch mapping, docs/query-language.md.
+func rows() []Row {
+	keyword := func(name, about string) Row { return Row{Field: Field{Name: name, Sortable: true}, About: about} }
+	text := func(name, about string) Row { return Row{Field: Field{Name: name, Type: Text}, About: about} }
+	typed := func(name string, t Type, about string) Row {
+		return Row{Field: Field{Name: name, Type: t, Sortable: true}, About: about}
+	}
+	inAll := func(r Row) Row { r.InAll = true; return r }
+
+	table := []Row{
+		typed("id", Long, "the item's identifier"),
+		keyword("approval_status", "app, rej or pen"),
+		typed("campaign", Long, "the collecting campaign"),
+		typed("claimed", Boolean, "whether the author has claimed the item"),
+		typed("created_on", Date, "when the item came into the library"),
+		typed("entry_confirmation_sent", Boolean, "whether the author has been told"),
+		typed("featured", Boolean, "whether the item is featured"),
+		keyword("shortened_permalink", "the short link, as imported"),
+		keyword("configuration", "the configuration, as JSON; a string as it is"),
+		inAll(keyword("hashtag.hashtag_text", "the hashtag by which the item was collected")),
+		typed("hashtag.id", Long, "its identifier"),
+		keyword("hashtag.social_platform", "its platform"),
+
+		inAll(text("content.text", "text or caption")),
+		keyword("content.content_type", "image, video or text"),
+		keyword("content.content_state", "active"),
+		keyword("content.social_platform", "instagram, twitter and so on"),
+		typed("content.created_on", Date, "when the content came into the library"),
+		typed("content.social_platform_created_on", Date, "when it was posted"),
+		keyword("content.platform_ref", "the reference on the platform; also as content.platform_ref\\:<platform>"),
+
+		inAll(keyword("content.author.username", "the author's name on the platform")),
+		typed("content.author.id", Long, "the author's identifier"),
+		keyword("content.author.platform_id", "the author's identifier on the platform"),
+		keyword("content.author.social_platform", "the author's platform"),
+		typed("content.author.created_on", Date, "since when the author is known"),
+		inAll(text("content.author.profile.name", "the author's display name")),
+		keyword("content.author.profile.username", "the profile's user name"),
+		keyword("content.author.profile.profile_link", "the profile's URL"),
+		keyword("content.author.profile.avatar", "the URL of the author's picture"),
+
+		inAll(text("content.platform_data.location.name", "the place")),
+		inAll(text("content.platform_data.location.full_name", "the place with its region")),
+		inAll(text("content.platform_data.location.country", "the country")),
+		keyword("content.platform_data.location.country_code", "its two letters"),
+		keyword("content.platform_data.location.place_type", "such as city"),
+		keyword("content.platform_data.location.type", "such as place"),
+		keyword("content.platform_data.location.url", "the place's URL"),
+		keyword("content.platform_data.location.bounding_box", "the place's bounds, as given"),
+		keyword("content.platform_data.location.coordinates", "the place's coordinates, as given"),
+		keyword("content.platform_data.geo_data.type", "such as Point"),
+		typed("content.platform_data.geo_data.coordinates.latitude", Double, "degrees north"),
+		typed("content.platform_data.geo_data.coordinates.longitude", Double, "degrees east"),
+		keyword("content.platform_data.social_platform_original_url", "the original post"),
+
+		typed("content.media.id", Long, "the medium's identifier"),
+		keyword("content.media.mediatype", "image, video or text"),
+		keyword("content.media.social_platform", "the medium's platform"),
+		keyword("content.media.original_url", "the medium itself"),
+		keyword("content.media.base_url", "the base of its URLs"),
+		keyword("content.media.platform_data.url", "the medium on its platform"),
+		keyword("content.media.media_urls.small_image", "the small picture"),
+		keyword("content.media.media_urls.medium_image", "the medium picture"),
+		keyword("content.media.media_urls.large_image", "the large picture"),
+	}
+	unit := []Row{
+		typed("id", Long, "the unit's identifier"),
+		text("name", "the unit's name"),
+		keyword("image_url", "the unit's picture"),
+		keyword("click_through_url", "where a click leads"),
+		keyword("external_id", "the unit's identifier elsewhere"),
+		keyword("catalog_item", "the catalogue item, as JSON; a string as it is"),
+		keyword("catalog_image_url_src", "the source of the picture's URL, as JSON; a string as it is"),
+		typed("archived", Boolean, "whether the unit is archived"),
+		typed("managed", Boolean, "whether a manifest brought the unit"),
+		typed("created_on", Date, "when the unit was made"),
+		typed("last_modified", Date, "when the unit was last changed"),
+		typed("activate_unit_library", Long, "the unit's library"),
+		typed("click_unit_library", Long, "the unit's click library"),
+	}
+	for _, r := range unit {
+		r.Name, r.Sortable = "activate_units."+r.Name, false
+		table = append(table, r)
+	}
+	for _, r := range unit {
+		r.Name = "default_activate_unit." + r.Name
+		table = append(table, r)
+	}
+	return append(table,
+		Row{Field: Field{Name: TagField}, About: "the keys of the item's tags in one namespace; also as tags.<namespace>"},
+		Row{Field: Field{Name: SubmissionField, Private: true, Sortable: true}, About: "one member of the submission; READ-WRITE tokens only"},
+	)
+}
+
+// shortNames are the names of the documentation that leave out "content.": short form to canonical name.
+func shortNames() map[string]string {
+	return map[string]string{
+		"text":            "content.text",
+		"content_type":    "content.content_type",
+		"social_platform": "content.social_platform",
+		"author":          "content.author.username",
+		"content.author":  "content.author.username",
+	}
+}
+
+// shortPrefixes are the objects whose "content." may be left out.
+func shortPrefixes() map[string]string {
+	return map[string]string{"author.": "content.author.", "media.": "content.media."}
+}
+
+// catalogue is the table ready for look-ups.
+type catalogue struct {
+	rows    []Row
+	fields  map[string]Field // by canonical and by short name, static ones
+	objects map[string]bool  // every object that holds fields, such as content.media
+	names   []string         // all of fields' keys, sorted
+}
+
+var loadCatalogue = sync.OnceValue(func() *catalogue {
+	c := &catalogue{rows: rows(), fields: map[string]Field{}, objects: map[string]bool{}}
+	for _, r := range c.rows {
+		for i, b := range r.Name {
+			if b == '.' {
+				c.objects[r.Name[:i]] = true
+			}
+		}
+		if !strings.Contains(r.Name, "<") {
+			c.fields[r.Name] = r.Field
+		}
+	}
+	for name, f := range c.fields {
+		for short, long := range shortPrefixes() {
+			if rest, ok := strings.CutPrefix(name, long); ok {
+				c.fields[short+rest] = f
+			}
+		}
+	}
+	for short, long := range shortNames() {
+		c.fields[short] = c.fields[long]
+	}
+	c.fields[AllField] = Field{Name: AllField, Type: Text}
+	for name := range c.fields {
+		c.names = append(c.names, name)
+	}
+	slices.Sort(c.names)
+	return c
+})
+
+// Rows returns the catalogue in the order of the documentation, dynamic fields by their shape (TagField,
+// SubmissionField). AllField is not among them.
+func Rows() []Row { return slices.Clone(loadCatalogue().rows) }
+
+// Fields returns the static fields of the catalogue by their canonical names, in the order of the documentation.
+func Fields() []Field {
+	var out []Field
+	for _, r := range loadCatalogue().rows {
+		if !strings.Contains(r.Name, "<") {
+			out = append(out, r.Field)
+		}
+	}
+	return out
+}
+
+// Aliases returns the short names of a canonical field name, sorted.
+func Aliases(canonical string) []string {
+	c := loadCatalogue()
+	var out []string
+	for _, name := range c.names {
+		if name != canonical && c.fields[name].Name == canonical {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Lookup finds a field by its documented name, a short name (text, author.username), or the name of a dynamic field
+// (tags.<namespace>, tags.<namespace>.key, submission.<key>). The Field has the canonical name.
+func Lookup(name string) (Field, bool) {
+	if f, ok := loadCatalogue().fields[name]; ok {
+		return f, true
+	}
+	if namespace, ok := strings.CutPrefix(name, tagPrefix); ok {
+		namespace = strings.TrimSuffix(namespace, tagSuffix)
+		if namespace == "" || strings.Contains(namespace, ".") {
+			return Field{}, false
+		}
+		return Field{Name: tagPrefix + namespace + tagSuffix}, true
+	}
+	if key, ok := strings.CutPrefix(name, submissionPrefix); ok && key != "" {
+		return Field{Name: name, Private: true, Sortable: true}, true
+	}
+	if platform, ok := strings.CutPrefix(name, "content.platform_ref:"); ok && platform != "" {
+		return loadCatalogue().fields["content.platform_ref"], true
+	}
+	return Field{}, false
+}
+
+// Object reports whether name is an object that holds fields, such as content.media, tags or author: _exists_ and
+// _missing_ may name one. The canonical name comes back.
+func Object(name string) (string, bool) {
+	canonical := expandShort(name)
+	if loadCatalogue().objects[canonical] {
+		return canonical, true
+	}
+	return "", false
+}
+
+// expandShort puts "content." before a name that leaves it out, objects included.
+func expandShort(name string) string {
+	for short, long := range shortPrefixes() {
+		if rest, ok := strings.CutPrefix(name+".", short); ok {
+			return strings.TrimSuffix(long+rest, ".")
+		}
+	}
+	if long, ok := shortNames()[name]; ok && name != "content.author" {
+		return long
+	}
+	return name
+}
+
+// private reports whether a name that Lookup or Object may not know lies in the private part of an item.
+func private(name string) bool {
+	return name == strings.TrimSuffix(submissionPrefix, ".") || strings.HasPrefix(name, submissionPrefix)
+}

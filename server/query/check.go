@@ -1,0 +1,232 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Check judges a tree against the catalogue, without an index. Warnings name fields that do not exist; the error is a
+// *SyntaxError where a value or a construct does not fit the type of its field, and a *ForbiddenFieldError where a
+// names a private field that it may not see.
+func Check(n Node, a Audience) ([]Warning, error) {
+	var (
+		warnings []Warning
+		first    error
+		warned   = map[FieldName]bool{}
+		leaves   = 0
+	)
+	Walk(n, func(n Node) bool {
+		if first != nil {
+			return false
+		}
+		if leaves += leafCount(n); leaves > MaxClauses {
+			first = tooManyClauses(n)
+			return false
+		}
+		f := fieldOf(n)
+		if f.Name == "" {
+			first = checkFit(n, Field{Name: AllField, Type: Text})
+			return first == nil
+		}
+		if !f.Pattern && a == Public && private(f.Name) {
+			first = &ForbiddenFieldError{Field: f.Name}
+			return false
+		}
+		fields := Resolve(f, a, nil)
+		if len(fields) == 0 && !warned[f] && !known(n, f) {
+			warned[f] = true
+			warnings = append(warnings, unknownField(f))
+		}
+		for _, field := range fields {
+			if first = checkFit(n, field); first != nil {
+				return false
+			}
+		}
+		return true
+	})
+	if first != nil {
+		return nil, first
+	}
+	return warnings, nil
+}
+
+// leafCount is 1 for a node that looks at a field.
+func leafCount(n Node) int {
+	switch n.(type) {
+	case Bool, Any, Boost:
+		return 0
+	}
+	return 1
+}
+
+// tooManyClauses is the error about the clause with which MaxClauses is passed.
+func tooManyClauses(n Node) error {
+	err := ErrorAt(n, "too many clauses", fmt.Sprintf("at most %d", MaxClauses))
+	err.Limit = true
+	return err
+}
+
+// Resolve returns the fields that f stands for to an audience: one for a name, those that a pattern covers, none for an
+// unknown name. dynamic lists the canonical names of the dynamic fields that a corpus holds, which only patterns need.
+func Resolve(f FieldName, a Audience, dynamic []string) []Field {
+	if !f.Pattern {
+		if field, ok := Lookup(f.Name); ok {
+			return []Field{field}
+		}
+		return nil
+	}
+	return collect(a, dynamic, func(name string) bool { return f.Matches(name) })
+}
+
+// ResolveObject returns the fields below the object that f names, none where it names no object. dynamic is as for
+// Resolve.
+func ResolveObject(f FieldName, a Audience, dynamic []string) []Field {
+	object, ok := Object(f.Name)
+	if f.Pattern || !ok {
+		return nil
+	}
+	return collect(a, dynamic, func(name string) bool { return strings.HasPrefix(name, object+".") })
+}
+
+// collect returns the fields that wanted accepts.
+func collect(a Audience, dynamic []string, wanted func(string) bool) []Field {
+	var out []Field
+	for _, field := range Fields() {
+		if wanted(field.Name) {
+			out = append(out, field)
+		}
+	}
+	for _, name := range dynamic {
+		if field, ok := Lookup(name); ok && field.Name == name && wanted(name) && (a == Private || !field.Private) {
+			out = append(out, field)
+		}
+	}
+	return out
+}
+
+// known reports whether a name that stands for no static field is no mistake: a pattern over dynamic fields, or the
+// presence of an object.
+func known(n Node, f FieldName) bool {
+	if f.Pattern {
+		return f.Reaches("tags") || f.Reaches("submission")
+	}
+	switch n.(type) {
+	case Exists, Missing:
+		_, ok := Object(f.Name)
+		return ok
+	}
+	return false
+}
+
+// unknownField warns of a field that the catalogue does not have.
+func unknownField(f FieldName) Warning {
+	name := excerpt(f.Name, 100)
+	if f.Pattern {
+		return Warning{Code: WarnUnknownField, Message: fmt.Sprintf("no field matches the pattern %q, so its clause finds nothing", name)}
+	}
+	message := fmt.Sprintf("there is no field %q, so its clause finds nothing", name)
+	if object, ok := Object(f.Name); ok {
+		message += fmt.Sprintf(": it is an object; name one of its members, such as %q", memberOf(object))
+	} else if near := nearestField(f.Name); near != "" {
+		message += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return Warning{Code: WarnUnknownField, Message: message}
+}
+
+// memberOf returns the first member of an object.
+func memberOf(object string) string {
+	for _, r := range loadCatalogue().rows {
+		if strings.HasPrefix(r.Name, object+".") {
+			return r.Name
+		}
+	}
+	return object
+}
+
+// checkFit judges whether the construct n and its value fit the field.
+func checkFit(n Node, f Field) error {
+	switch f.Type {
+	case Keyword, Text:
+		switch n := n.(type) {
+		case Regexp:
+			_, err := n.Automaton()
+			return err
+		case Wildcard:
+			_, err := n.Automaton()
+			return err
+		}
+		return nil
+	}
+	switch n := n.(type) {
+	case Term, Phrase, Range:
+		var err error
+		if f.Type == Double {
+			_, _, err = FloatSpan(n, f)
+		} else {
+			_, _, err = Span(n, f, time.UnixMilli(0))
+		}
+		return err
+	case Wildcard:
+		if n.Pattern != "*" {
+			return wrongConstruct(n, f, "a wildcard")
+		}
+	case Fuzzy:
+		return wrongConstruct(n, f, "a nearness sign")
+	case Regexp:
+		return wrongConstruct(n, f, "a regular expression")
+	}
+	return nil
+}
+
+// wrongConstruct is the error about a construct that compares words, on a field that has none.
+func wrongConstruct(n Node, f Field, construct string) error {
+	return ErrorAt(n, fmt.Sprintf("%s on the %s field %q", construct, typeNoun(f.Type), f.Name), "a value, a range, or * for any value")
+}
+
+// nearestField returns the name in the catalogue that needs the fewest edits to become name, "" when none is near:
+// at most a third of its characters.
+func nearestField(name string) string {
+	if len(name) > 100 {
+		return ""
+	}
+	best, edits := "", len([]rune(name))/3+1
+	for _, candidate := range loadCatalogue().names {
+		if candidate == AllField {
+			continue
+		}
+		whole, tail := candidate, candidate[strings.LastIndexByte(candidate, '.')+1:]
+		for _, s := range []string{whole, tail} {
+			d := editDistance(name, s)
+			if s == tail && s != whole {
+				d++ // a member alone counts as one edit further than a whole name
+			}
+			if d < edits {
+				best, edits = candidate, d
+			}
+		}
+	}
+	return best
+}
+
+// editDistance is the Levenshtein distance in characters.
+func editDistance(a, b string) int {
+	s, t := []rune(a), []rune(b)
+	row := make([]int, len(t)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, c := range s {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, d := range t {
+			cost := diagonal
+			if c != d {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(t)]
+}

@@ -1,0 +1,282 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// period is the time that a date text stands for, from its first to its last millisecond: a year, a month, a day, an
+// hour, a minute, a second or an instant.
+type period struct{ from, to int64 }
+
+// errDate is the reason of every text that is no date.
+var errDate = errors.New("not a date")
+
+// parsePeriod reads a date without date math: 2024, 2024-05, 2024-05-21, 2024-05-21T10 down to fractions of a second,
+// with a zone (Z, +02, +0200, +02:00) once there is an hour, UTC without; or more than four digits, milliseconds since
+// 1970.
+func parsePeriod(s string) (period, error) {
+	if digits := strings.TrimPrefix(s, "-"); len(digits) > 4 && allDigits(digits) {
+		ms, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return period{}, fmt.Errorf("%w: out of range", errDate)
+		}
+		return period{ms, ms}, nil
+	}
+	day, clock, hasClock := strings.Cut(s, "T")
+	year, month, date, parts := 0, 1, 1, strings.Split(day, "-")
+	for i, p := range parts {
+		width, to := 2, &date
+		switch i {
+		case 0:
+			width, to = 4, &year
+		case 1:
+			to = &month
+		case 2:
+		default:
+			return period{}, errDate
+		}
+		if len(p) != width || !allDigits(p) {
+			return period{}, errDate
+		}
+		*to, _ = strconv.Atoi(p)
+	}
+	start := time.Date(year, time.Month(month), date, 0, 0, 0, 0, time.UTC)
+	if start.Year() != year || int(start.Month()) != month || start.Day() != date {
+		return period{}, fmt.Errorf("%w: there is no such day", errDate)
+	}
+	switch {
+	case len(parts) < 3 && hasClock:
+		return period{}, errDate
+	case len(parts) == 1:
+		return span(start, start.AddDate(1, 0, 0)), nil
+	case len(parts) == 2:
+		return span(start, start.AddDate(0, 1, 0)), nil
+	case clock == "":
+		return span(start, start.AddDate(0, 0, 1)), nil
+	}
+	return parseClock(start, clock)
+}
+
+// span is the period from one instant to just before another.
+func span(from, to time.Time) period { return period{from.UnixMilli(), to.UnixMilli() - 1} }
+
+// parseClock reads the time of day behind the T.
+func parseClock(day time.Time, s string) (period, error) {
+	offset := time.Duration(0)
+	if i := strings.IndexAny(s, "Z+-"); i >= 0 {
+		var err error
+		if offset, err = parseZone(s[i:]); err != nil {
+			return period{}, err
+		}
+		s = s[:i]
+	}
+	s, fraction, hasFraction := strings.Cut(strings.Replace(s, ",", ".", 1), ".")
+	units := []time.Duration{time.Hour, time.Minute, time.Second}
+	parts := strings.Split(s, ":")
+	if len(parts) > len(units) || hasFraction && (len(parts) < len(units) || !allDigits(fraction) || len(fraction) > 9) {
+		return period{}, errDate
+	}
+	at, unit := day, units[len(parts)-1]
+	for i, p := range parts {
+		n, err := strconv.Atoi(p)
+		if len(p) != 2 || err != nil || !allDigits(p) || n > 59 || i == 0 && n > 23 {
+			return period{}, errDate
+		}
+		at = at.Add(time.Duration(n) * units[i])
+	}
+	at = at.Add(-offset)
+	if !hasFraction {
+		return span(at, at.Add(unit)), nil
+	}
+	ms, _ := strconv.Atoi((fraction + "00")[:3])
+	instant := at.UnixMilli() + int64(ms)
+	return period{instant, instant}, nil
+}
+
+// parseZone reads Z, +02, +0200 or +02:00.
+func parseZone(s string) (time.Duration, error) {
+	if s == "Z" {
+		return 0, nil
+	}
+	digits := strings.Replace(s[1:], ":", "", 1)
+	if s[0] == 'Z' || !allDigits(digits) || len(digits) != 2 && len(digits) != 4 || len(s) == 4 {
+		return 0, errDate
+	}
+	hours, _ := strconv.Atoi(digits[:2])
+	minutes := 0
+	if len(digits) == 4 {
+		minutes, _ = strconv.Atoi(digits[2:])
+	}
+	offset := time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+	if offset > 18*time.Hour || minutes > 59 {
+		return 0, errDate
+	}
+	if s[0] == '-' {
+		offset = -offset
+	}
+	return offset, nil
+}
+
+// ParseDate reads the date of a document, the start of its period in UTC, in milliseconds since 1970: RFC 3339, or a
+// year, a month, a day, an hour and so on alone, or epoch milliseconds.
+func ParseDate(s string) (int64, error) {
+	p, err := parsePeriod(s)
+	if err != nil {
+		return 0, fmt.Errorf("read date %q: %w", excerpt(s, 50), err)
+	}
+	return p.from, nil
+}
+
+// boundDate reads a date as a query writes it, with date math or without, as an instant in milliseconds. up decides
+// which end of a period is meant: a partial date and every rounding stand for their first millisecond, or with up for
+// their last one (query language, "Ranges and dates").
+func boundDate(s string, now time.Time, up bool) (int64, error) {
+	var t time.Time
+	math, ok := strings.CutPrefix(s, "now")
+	if ok {
+		t = now.UTC().Truncate(time.Millisecond)
+	} else {
+		var base string
+		if base, math, ok = strings.Cut(s, "||"); !ok {
+			p, err := parsePeriod(s)
+			if up {
+				return p.to, err
+			}
+			return p.from, err
+		}
+		p, err := parsePeriod(base)
+		if err != nil {
+			return 0, err
+		}
+		t = time.UnixMilli(p.from).UTC()
+	}
+	for math != "" {
+		step, rest, err := nextStep(math)
+		if err != nil {
+			return 0, err
+		}
+		if t, err = step.apply(t, up); err != nil {
+			return 0, err
+		}
+		math = rest
+	}
+	return t.UnixMilli(), nil
+}
+
+// step is one operation of date math: n units added, or with round a rounding to one unit.
+type step struct {
+	round bool
+	n     int
+	unit  byte
+}
+
+// nextStep cuts the first operation off: +, - or /, digits (one unit where there are none), and a unit.
+func nextStep(s string) (step, string, error) {
+	var st step
+	sign := 1
+	switch s[0] {
+	case '/':
+		st.round = true
+	case '+':
+	case '-':
+		sign = -1
+	default:
+		return st, "", fmt.Errorf("%w: date math begins with +, - or /, not %q", errDate, excerpt(s, 1))
+	}
+	i := 1
+	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
+		i++
+	}
+	st.n = sign
+	if i > 1 {
+		n, err := strconv.ParseInt(s[1:i], 10, 32)
+		if err != nil {
+			return st, "", fmt.Errorf("%w: %s is too large a number for date math", errDate, excerpt(s[1:i], nearLength))
+		}
+		if st.n = sign * int(n); st.round && n != 1 {
+			return st, "", fmt.Errorf("%w: / rounds to one unit", errDate)
+		}
+	}
+	if i == len(s) {
+		return st, "", fmt.Errorf("%w: date math ends without a unit (y M w d h H m s)", errDate)
+	}
+	st.unit = s[i]
+	if !strings.ContainsRune("yMwdhHms", rune(st.unit)) {
+		return st, "", fmt.Errorf("%w: date math has the units y M w d h H m s, not %q", errDate, excerpt(s[i:], 1))
+	}
+	return st, s[i+1:], nil
+}
+
+// maxYear keeps every instant within 64 bits of milliseconds.
+const maxYear = 200_000_000
+
+func (st step) apply(t time.Time, up bool) (time.Time, error) {
+	if st.round {
+		t = floor(t, st.unit)
+		if up {
+			t = add(t, 1, st.unit).Add(-time.Millisecond)
+		}
+	} else {
+		if st.unit == 'y' && math.Abs(float64(t.Year()+st.n)) > maxYear {
+			return t, fmt.Errorf("%w: out of range", errDate)
+		}
+		t = add(t, st.n, st.unit)
+	}
+	if y := t.Year(); y > maxYear || y < -maxYear {
+		return t, fmt.Errorf("%w: out of range", errDate)
+	}
+	return t, nil
+}
+
+// add adds n units. A month that lacks the day ends on its last one.
+func add(t time.Time, n int, unit byte) time.Time {
+	seconds := func(size int64) time.Time {
+		return time.Unix(t.Unix()+int64(n)*size, int64(t.Nanosecond())).UTC()
+	}
+	switch unit {
+	case 'y', 'M':
+		months := n
+		if unit == 'y' {
+			months *= 12
+		}
+		first := time.Date(t.Year(), t.Month()+time.Month(months), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+		last := first.AddDate(0, 1, -1).Day()
+		return first.AddDate(0, 0, min(t.Day(), last)-1)
+	case 'w':
+		return seconds(7 * 86400)
+	case 'd':
+		return seconds(86400)
+	case 'h', 'H':
+		return seconds(3600)
+	case 'm':
+		return seconds(60)
+	default:
+		return seconds(1)
+	}
+}
+
+// floor returns the first instant of the unit that t lies in. Weeks begin on Monday.
+func floor(t time.Time, unit byte) time.Time {
+	y, m, d := t.Date()
+	switch unit {
+	case 'y':
+		return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC)
+	case 'M':
+		return time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
+	case 'w':
+		return time.Date(y, m, d-(int(t.Weekday())+6)%7, 0, 0, 0, 0, time.UTC)
+	case 'd':
+		return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+	case 'h', 'H':
+		return time.Date(y, m, d, t.Hour(), 0, 0, 0, time.UTC)
+	case 'm':
+		return time.Date(y, m, d, t.Hour(), t.Minute(), 0, 0, time.UTC)
+	default:
+		return time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+	}
+}

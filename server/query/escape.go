@@ -1,0 +1,113 @@
+package query
+
+import (
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// unescape removes the backslashes of src[start:end]: \x is x for every character x but u, \uXXXX the character with
+// that hexadecimal UTF-16 code (two of them for one outside the basic plane). With wild, \*, \? and \\ stay escaped, as
+// a Wildcard keeps them.
+func (p *parser) unescape(start, end int, wild bool) (string, error) {
+	var b strings.Builder
+	for i := start; i < end; i++ {
+		c := p.src[i]
+		if c == '\\' {
+			i++ // the lexer has seen to it that a character follows
+			if p.src[i] == 'u' {
+				decoded, next, err := p.codePoint(i-1, end)
+				if err != nil {
+					return "", err
+				}
+				i, c = next-1, decoded
+			} else {
+				c = p.src[i]
+			}
+			if wild && (c == '*' || c == '?' || c == '\\') {
+				b.WriteByte('\\')
+			}
+		}
+		b.WriteRune(c)
+	}
+	return b.String(), nil
+}
+
+// codePoint decodes the \uXXXX (or the surrogate pair of them) at i and returns where it ends.
+func (p *parser) codePoint(i, end int) (rune, int, error) {
+	high, ok := p.codeUnit(i, end)
+	if !ok {
+		return 0, 0, p.errorAt(i, `bad \u escape`, "four hexadecimal digits after it")
+	}
+	if !utf16.IsSurrogate(high) {
+		return high, i + 6, nil
+	}
+	if low, ok := p.codeUnit(i+6, end); ok {
+		if r := utf16.DecodeRune(high, low); r != utf8.RuneError {
+			return r, i + 12, nil
+		}
+	}
+	return 0, 0, p.errorAt(i, `half a surrogate pair as \u escape`, "both halves")
+}
+
+// codeUnit decodes the six characters \uXXXX at i.
+func (p *parser) codeUnit(i, end int) (rune, bool) {
+	if i+6 > end || p.src[i] != '\\' || p.src[i+1] != 'u' {
+		return 0, false
+	}
+	var unit rune
+	for _, c := range p.src[i+2 : i+6] {
+		switch {
+		case '0' <= c && c <= '9':
+			unit = unit<<4 | (c - '0')
+		case 'a' <= c && c <= 'f':
+			unit = unit<<4 | (c - 'a' + 10)
+		case 'A' <= c && c <= 'F':
+			unit = unit<<4 | (c - 'A' + 10)
+		default:
+			return 0, false
+		}
+	}
+	return unit, true
+}
+
+// writeWord writes s so that it is read as one word again. A value of a named field also has its commas escaped, which
+// would begin a list, and a comparison sign at its beginning.
+func writeWord(b *strings.Builder, s string, value bool) {
+	switch s {
+	case "AND", "OR", "NOT", "&&", "||":
+		b.WriteByte('\\')
+	}
+	for i, c := range s {
+		switch {
+		case isTermStart(c):
+			if value && (c == ',' || i == 0 && (c == '<' || c == '>')) {
+				b.WriteByte('\\')
+			}
+		case isTermPart(c) && i > 0:
+		default:
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+}
+
+// writeQuoted writes s in quotes.
+func writeQuoted(b *strings.Builder, s string) {
+	b.WriteByte('"')
+	for _, c := range s {
+		if c == '"' || c == '\\' {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	b.WriteByte('"')
+}
+
+// write writes the name and a colon; nothing for no field.
+func (f FieldName) write(b *strings.Builder) {
+	if f.Name != "" {
+		writeWord(b, f.Name, false)
+		b.WriteByte(':')
+	}
+}

@@ -1,0 +1,60 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The two names that ask for the presence of a field rather than for a value.
+const (
+	existsName  = "_exists_"
+	missingName = "_missing_"
+)
+
+// presence reports whether the scope asks for the presence of a field.
+func (s scope) presence() bool { return s.field.Name == existsName || s.field.Name == missingName }
+
+// presence parses the field name, or the pattern of them, that follows _exists_: or _missing_:.
+func (p *parser) presence(in scope) (Node, error) {
+	tok, err := p.peek(true)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.leaf(tok.start); err != nil {
+		return nil, err
+	}
+	start, end := tok.start, tok.end
+	switch tok.kind {
+	case tokQuoted:
+		start, end = start+1, end-1
+	case tokTerm, tokPrefix, tokWildcard, tokStar:
+	default:
+		end = start
+	}
+	if end == start {
+		return nil, p.errorAt(tok.start, fmt.Sprintf("no field after %s:", in.field.Name), fmt.Sprintf("a field name, as in %s:content.text", in.field.Name))
+	}
+	name, err := p.unescape(start, end, false)
+	if err != nil {
+		return nil, err
+	}
+	p.pos = tok.end
+	f := FieldName{Name: name, Pattern: strings.Contains(name, "*")}
+	if in.field.Name == existsName {
+		return p.boosted(Exists{Field: f, at: p.at(tok.start)}, in)
+	}
+	return p.boosted(Missing{Field: f, at: p.at(tok.start)}, in)
+}
+
+// String returns _exists_:field.
+func (n Exists) String() string { return presenceString(existsName, n.Field) }
+
+// String returns _missing_:field.
+func (n Missing) String() string { return presenceString(missingName, n.Field) }
+
+func presenceString(sign string, f FieldName) string {
+	var b strings.Builder
+	b.WriteString(sign + ":")
+	writeWord(&b, f.Name, true)
+	return b.String()
+}

@@ -1,0 +1,145 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Type is the type of a field; it decides how its values are indexed, compared, sorted and ranked.
+type Type uint8
+
+const (
+	// Keyword values are compared whole and in lower case, and shown as stored.
+	Keyword Type = iota
+	// Text values are cut into words (UAX #29, lower case) with positions; a gap of 100 lies between two values.
+	Text
+	// Long values are 64-bit integers.
+	Long
+	// Double values are 64-bit floating-point numbers.
+	Double
+	// Boolean values are true or false.
+	Boolean
+	// Date values are instants in milliseconds since 1970-01-01T00:00:00Z.
+	Date
+)
+
+// String returns the name of the type as documentation and OpenSearch mappings write it.
+func (t Type) String() string {
+	switch t {
+	case Keyword:
+		return "keyword"
+	case Text:
+		return "text"
+	case Long:
+		return "long"
+	case Double:
+		return "double"
+	case Boolean:
+		return "boolean"
+	case Date:
+		return "date"
+	}
+	return fmt.Sprintf("Type(%d)", uint8(t))
+}
+
+// Field is one row of the catalogue.
+type Field struct {
+	// Name is the documented path, such as content.text.
+	Name string
+	Type Type
+	// Private fields (submission and everything below) are seen by READ-WRITE callers alone.
+	Private bool
+	// Sortable fields have at most one value an item and may stand in sort_by. Text fields never do.
+	Sortable bool
+}
+
+// Value is one value of a field as it is indexed. Which member holds it follows from the field's type.
+type Value struct {
+	// Str holds Keyword (as stored, not lower-cased) and Text values.
+	Str string
+	// Int holds Long values, Date values in milliseconds, and Boolean values (0 or 1).
+	Int int64
+	// Float holds Double values.
+	Float float64
+}
+
+// Audience is who reads: it decides which fields can be named and which bytes are sent.
+type Audience uint8
+
+const (
+	// Public is the audience of READ-ONLY tokens, and the zero value: nothing private.
+	Public Audience = iota
+	// Private is the audience of READ-WRITE tokens: everything.
+	Private
+)
+
+// Matches reports whether the name as written is, or the pattern covers, the canonical field name.
+func (f FieldName) Matches(canonical string) bool {
+	if !f.Pattern {
+		field, ok := Lookup(f.Name)
+		return ok && field.Name == canonical
+	}
+	if matchStars(f.Name, canonical) {
+		return true
+	}
+	for short, long := range shortPrefixes() {
+		if rest, ok := strings.CutPrefix(canonical, long); ok && matchStars(f.Name, short+rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// Reaches reports whether the name is the object (such as tags), something below it, or a pattern that covers anything
+// of either: what a rule against naming an object has to ask. Short names count as what they stand for.
+func (f FieldName) Reaches(object string) bool {
+	if f.Pattern {
+		return starsMeet(f.Name, object) || starsMeet(f.Name, object+".*")
+	}
+	name := expandShort(f.Name)
+	return name == object || strings.HasPrefix(name, object+".")
+}
+
+// matchStars reports whether s matches a pattern in which * stands for any characters.
+func matchStars(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == s
+	}
+	first, last := parts[0], parts[len(parts)-1]
+	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
+		return false
+	}
+	s = s[len(first) : len(s)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(part):]
+	}
+	return true
+}
+
+// starsMeet reports whether some string matches both patterns.
+func starsMeet(a, b string) bool {
+	// meet[j] says whether a[:i] and b[:j] have a string in common.
+	meet := make([]bool, len(b)+1)
+	for i := range len(a) + 1 {
+		diagonal := false // meet[j-1] of the row before
+		for j := range len(b) + 1 {
+			above := meet[j]
+			switch {
+			case i == 0 && j == 0:
+				meet[j] = true
+			case i > 0 && j > 0 && a[i-1] == b[j-1] && a[i-1] != '*':
+				meet[j] = diagonal
+			default:
+				meet[j] = i > 0 && a[i-1] == '*' && (above || j > 0 && meet[j-1]) ||
+					j > 0 && b[j-1] == '*' && (meet[j-1] || i > 0 && above)
+			}
+			diagonal = above
+		}
+	}
+	return meet[len(b)]
+}

@@ -1,0 +1,79 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxEdits is the largest edit distance; a larger number means this one, as in OpenSearch.
+const maxEdits = 2
+
+// fuzzy makes the leaf of word~ or word~N. A fraction is cut off.
+func (p *parser) fuzzy(tok token, s suffix, in scope) (Node, error) {
+	text := p.text(tok)
+	if tok.kind != tokBareSign {
+		var err error
+		if text, err = p.unescape(tok.start, tok.end, false); err != nil {
+			return nil, err
+		}
+	}
+	n := Fuzzy{Field: in.field, Text: text, Edits: AutoEdits, at: p.at(tok.start)}
+	if s.number == "" || strings.EqualFold(s.number, "auto") {
+		return n, nil
+	}
+	edits, ok := wholePart(s.number)
+	if !ok {
+		return nil, p.errorAt(s.at, "bad edit distance", "~, ~0, ~1 or ~2")
+	}
+	n.Edits = min(edits, maxEdits)
+	return n, nil
+}
+
+// wholePart reads the whole part of digits, or digits.digits; at most 2^31-1, which larger numbers mean.
+func wholePart(s string) (int, bool) {
+	whole, fraction, dotted := strings.Cut(s, ".")
+	if !allDigits(whole) || dotted && !allDigits(fraction) {
+		return 0, false
+	}
+	n := 0
+	for _, c := range whole {
+		if n = n*10 + int(c-'0'); n > 1<<31-1 {
+			n = 1<<31 - 1
+		}
+	}
+	return n, true
+}
+
+// allDigits reports whether s is one decimal digit or more.
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// EditsFor returns the edit distance that AUTO stands for, by the number of characters: 0 for 1–2, 1 for 3–5, 2 from 6.
+func EditsFor(text string) int {
+	switch n := len([]rune(text)); {
+	case n < 3:
+		return 0
+	case n < 6:
+		return 1
+	default:
+		return maxEdits
+	}
+}
+
+// String returns [field:]word~ or word~N.
+func (n Fuzzy) String() string {
+	var b strings.Builder
+	n.Field.write(&b)
+	writeWord(&b, n.Text, n.Field.Name != "")
+	b.WriteByte('~')
+	if n.Edits >= 0 {
+		fmt.Fprint(&b, n.Edits)
+	}
+	return b.String()
+}

@@ -1,0 +1,276 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
+)
+
+// group parses clauses up to the end of the query, or up to the bracket that closes the one at position open (-1 for
+// none). There is no precedence: AND makes the clause before it and the one after it Must, OR changes nothing.
+func (p *parser) group(in scope, open int) (Node, error) {
+	var (
+		clauses       []Clause
+		sawAnd, sawOr bool
+	)
+	for {
+		tok, err := p.peek(in.list())
+		if err != nil {
+			return nil, err
+		}
+		if tok.kind == tokEnd || tok.kind == tokClose {
+			if err := p.closing(tok, open, len(clauses) == 0); err != nil {
+				return nil, err
+			}
+			break
+		}
+		and := false
+		if tok.kind == tokAnd || tok.kind == tokOr {
+			if len(clauses) == 0 {
+				return nil, p.errorAt(tok.start, "misplaced "+p.text(tok), "a clause before it")
+			}
+			and = tok.kind == tokAnd
+			sawAnd, sawOr = sawAnd || and, sawOr || !and
+			p.pos = tok.end
+			if err := p.wantClause(in, tok); err != nil {
+				return nil, err
+			}
+		}
+		clause, err := p.modified(in)
+		if err != nil {
+			return nil, err
+		}
+		if and {
+			requireLast(clauses)
+			if clause.Occur == Should {
+				clause.Occur = Must
+			}
+		}
+		clauses = append(clauses, clause)
+	}
+	if len(clauses) == 1 && clauses[0].Occur == Should {
+		return clauses[0].Node, nil
+	}
+	n := Bool{Clauses: clauses}
+	if sawAnd && sawOr {
+		p.warn(WarnMixedOperators, fmt.Sprintf("AND and OR stand together without brackets, and neither binds tighter: "+
+			"this is read as %s; put brackets around what belongs together", shorten(n.String())))
+	}
+	return n, nil
+}
+
+// closing judges the token that ends a group.
+func (p *parser) closing(tok token, open int, empty bool) error {
+	switch {
+	case tok.kind == tokClose && open < 0:
+		return p.errorAt(tok.start, "unbalanced bracket", `"(" before it`)
+	case tok.kind == tokEnd && open >= 0:
+		return p.errorAt(tok.start, opened("unbalanced bracket", open), `")"`)
+	case empty:
+		return p.errorAt(tok.start, "nothing between brackets", "a clause")
+	}
+	return nil
+}
+
+// wantClause refuses an operator or a sign, sign, with no clause after it.
+func (p *parser) wantClause(in scope, sign token) error {
+	next, err := p.peek(in.list())
+	if err != nil {
+		return err
+	}
+	switch next.kind {
+	case tokEnd, tokClose, tokAnd, tokOr:
+		return p.errorAt(next.start, "nothing after "+p.text(sign), "a clause")
+	}
+	return nil
+}
+
+// requireLast makes the clause that an AND reaches back to Must, unless it is prohibited.
+func requireLast(clauses []Clause) {
+	for i := len(clauses) - 1; i >= 0; i-- {
+		if wordless(clauses[i].Node) {
+			continue
+		}
+		if clauses[i].Occur == Should {
+			clauses[i].Occur = Must
+		}
+		return
+	}
+}
+
+// wordless reports whether n asks for words and holds none, such as "...": it vanishes from its group, and an AND
+// behind it reaches back to the clause before it.
+func wordless(n Node) bool {
+	var text string
+	switch n := n.(type) {
+	case Bool:
+		return !slices.ContainsFunc(n.Clauses, func(c Clause) bool { return !wordless(c.Node) })
+	case Any:
+		return !slices.ContainsFunc(n.Values, func(v Node) bool { return !wordless(v) })
+	case Boost:
+		return wordless(n.Node)
+	case Term:
+		text = n.Text
+	case Phrase:
+		text = n.Text
+	default:
+		return false
+	}
+	if f := fieldOf(n); f.Name != "" {
+		if field, ok := Lookup(f.Name); !ok || field.Type != Text {
+			return false
+		}
+	}
+	return !analysis.HasWord(text)
+}
+
+// modified parses a clause with the sign before it, if any.
+func (p *parser) modified(in scope) (Clause, error) {
+	tok, err := p.peek(in.list())
+	if err != nil {
+		return Clause{}, err
+	}
+	occur := Should
+	switch tok.kind {
+	case tokPlus:
+		occur = Must
+	case tokMinus, tokNot:
+		occur = MustNot
+	}
+	if occur != Should {
+		p.pos = tok.end
+		if err := p.wantClause(in, tok); err != nil {
+			return Clause{}, err
+		}
+		next, err := p.peek(in.list())
+		if err != nil {
+			return Clause{}, err
+		}
+		switch next.kind {
+		case tokPlus, tokMinus, tokNot:
+			return Clause{}, p.errorAt(next.start, fmt.Sprintf("%s after %s", p.text(next), p.text(tok)), "a clause")
+		}
+	}
+	n, err := p.clause(in)
+	return Clause{Occur: occur, Node: n}, err
+}
+
+// clause parses [field:] and what it applies to: brackets, or values.
+func (p *parser) clause(in scope) (Node, error) {
+	tok, err := p.peek(in.list())
+	if err != nil {
+		return nil, err
+	}
+	switch tok.kind {
+	case tokTerm, tokStar, tokPrefix, tokWildcard:
+		if p.colonAfter(tok.end) {
+			return p.fielded(tok)
+		}
+	}
+	if tok.kind == tokOpen {
+		return p.brackets(in)
+	}
+	return p.values(in)
+}
+
+// colonAfter reports whether the next token from i on is a colon.
+func (p *parser) colonAfter(i int) bool {
+	for i < len(p.src) && isSpace(p.src[i]) {
+		i++
+	}
+	return i < len(p.src) && p.src[i] == ':'
+}
+
+// fielded parses a clause of the field that name spells.
+func (p *parser) fielded(name token) (Node, error) {
+	if name.kind == tokPrefix || name.kind == tokWildcard {
+		return nil, p.errorAt(name.start, "a field name with an unescaped wildcard", `a field name; its pattern is written with \*`)
+	}
+	field, err := p.unescape(name.start, name.end, false)
+	if err != nil {
+		return nil, err
+	}
+	p.pos = name.end
+	p.skipSpace()
+	p.pos++ // the colon
+	f := FieldName{Name: field, Pattern: strings.Contains(field, "*")}
+	tok, err := p.peek(true)
+	if err != nil {
+		return nil, err
+	}
+	switch tok.kind {
+	case tokEnd, tokClose, tokAnd, tokOr, tokNot, tokPlus, tokComma:
+		return nil, p.errorAt(tok.start, fmt.Sprintf("no value for field %q", field), "a value")
+	case tokMinus:
+		return nil, p.errorAt(tok.start, fmt.Sprintf("no value for field %q", field), `a value; one that begins with - is written \- or in quotes`)
+	}
+	if tok.kind == tokOpen {
+		return p.brackets(scope{field: f})
+	}
+	return p.values(scope{field: f})
+}
+
+// brackets parses ( clauses ) and the boost after it.
+func (p *parser) brackets(in scope) (Node, error) {
+	open := p.pos
+	if p.depth++; p.depth > MaxNesting {
+		err := p.errorAt(open, "too many brackets in one another", fmt.Sprintf("at most %d", MaxNesting))
+		err.Limit = true
+		return nil, err
+	}
+	p.pos++
+	in.bracketed = true
+	n, err := p.group(in, open)
+	if err != nil {
+		return nil, err
+	}
+	p.skipSpace()
+	p.pos++ // the closing bracket
+	p.depth--
+	return p.boosted(n, in)
+}
+
+// String returns the clauses with their signs.
+func (n Bool) String() string {
+	var b strings.Builder
+	for i, c := range n.Clauses {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		switch c.Occur {
+		case Must:
+			b.WriteByte('+')
+		case MustNot:
+			b.WriteByte('-')
+		}
+		b.WriteString(nested(c.Node))
+	}
+	return b.String()
+}
+
+// nested returns n as it stands in a group or before a boost.
+func nested(n Node) string {
+	switch n := n.(type) {
+	case Bool:
+		return "(" + n.String() + ")"
+	case None:
+		return "(-*:*)"
+	}
+	return n.String()
+}
+
+// String returns *:*.
+func (All) String() string { return "*:*" }
+
+// String returns the blank query.
+func (None) String() string { return "" }
+
+// shorten cuts a canonical form that goes into a message to 300 characters.
+func shorten(s string) string {
+	if cut := excerpt(s, 300); cut != s {
+		return cut + "…"
+	}
+	return s
+}

@@ -1,0 +1,67 @@
+package query_test
+
+import "testing"
+
+func TestGroups(t *testing.T) {
+	mixed := []string{"mixed-operators"}
+	testParse(t, map[string]parseCase{
+		"word":                    {query: "love", want: "love"},
+		"words":                   {query: "love great", want: "love great"},
+		"and":                     {query: "a AND b", want: "+a +b"},
+		"and as sign":             {query: "a && b", want: "+a +b"},
+		"or":                      {query: "a OR b", want: "a b"},
+		"or as sign":              {query: "a || b", want: "a b"},
+		"and of three":            {query: "a AND b AND c", want: "+a +b +c"},
+		"or then and":             {query: "a OR b AND c", want: "a +b +c", warns: mixed},
+		"and then or":             {query: "a AND b OR c", want: "+a +b c", warns: mixed},
+		"no precedence":           {query: "A AND B OR C AND D", want: "+A +B +C +D", warns: mixed},
+		"space then and":          {query: "a b AND c", want: "a +b +c"},
+		"or not":                  {query: "a OR NOT b", want: "a -b"},
+		"or minus":                {query: "a OR -b", want: "a -b"},
+		"not and":                 {query: "NOT a AND b", want: "-a +b"},
+		"and not":                 {query: "a AND NOT b", want: "+a -b"},
+		"exclamation":             {query: "a !b", want: "a -b"},
+		"not alone":               {query: "NOT a", want: "-a"},
+		"plus and minus":          {query: "+a -b c", want: "+a -b c"},
+		"plus then or":            {query: "+a OR b", want: "+a b"},
+		"and plus":                {query: "a AND +b", want: "+a +b"},
+		"brackets":                {query: "a AND (b OR c)", want: "+a +(b c)"},
+		"needless brackets":       {query: "((a))", want: "a"},
+		"bracketed sign":          {query: "(+a)", want: "+a"},
+		"nested prohibition":      {query: "a (-b)", want: "a (-b)"},
+		"bracket without space":   {query: "a(b)c", want: "a b c"},
+		"mixed in brackets":       {query: "x (a AND b OR c)", want: "x (+a +b c)", warns: mixed},
+		"mixed across brackets":   {query: "a AND (b OR c)", want: "+a +(b c)"},
+		"lower-case operators":    {query: "a and b or not c", want: "a and b or not c"},
+		"wordless before and":     {query: "a OR ... AND b", want: "+a ... +b", warns: mixed},
+		"wordless brackets":       {query: `a ("..." !x) AND b`, want: `a +("..." -x) +b`},
+		"all wordless brackets":   {query: `a ("..." "-") AND b`, want: `+a ("..." "-") +b`},
+		"wordless keyword":        {query: "a OR id:... AND b", want: "a +id:... +b", warns: mixed},
+		"operators in one word":   {query: "a&&b c||d", want: "a&&b c||d"},
+		"signs before white":      {query: "a - b + c ! d", want: `a \- b \+ c \! d`},
+		"sign before ideographic": {query: "-\u3000a", want: `\- a`},
+		"everything":              {query: "*:*", want: "*:*"},
+		"everything, escaped":     {query: `\*:*`, want: "*:*"},
+		"everything but":          {query: "*:* -a", want: "*:* -a"},
+	})
+}
+
+func TestGroupErrors(t *testing.T) {
+	testFail(t, map[string]failCase{
+		"the issue's example": {"approval_status:app AND (summer OR beach", `unbalanced bracket (opened at position 24) at position 40, at the end: expected ")"`},
+		"closed too often":    {"love)", `unbalanced bracket at position 4, near ")": expected "(" before it`},
+		"nothing in brackets": {"love ()", `nothing between brackets at position 6, near ")": expected a clause`},
+		"and at the end":      {"a AND", `nothing after AND at position 5, at the end: expected a clause`},
+		"or before bracket":   {"(a OR)", `nothing after OR at position 5, near ")": expected a clause`},
+		"and first":           {"AND a", `misplaced AND at position 0, near "AND a": expected a clause before it`},
+		"two operators":       {"a AND OR b", `nothing after AND at position 6, near "OR b": expected a clause`},
+		"two signs":           {"NOT NOT a", `NOT after NOT at position 4, near "NOT a": expected a clause`},
+		"plus minus":          {"+-a", `- after + at position 1, near "-a": expected a clause`},
+		"sign at the end":     {"a -", `nothing after - at position 3, at the end: expected a clause`},
+		"colon alone":         {":", `misplaced colon at position 0, near ":": expected one field name before it; a colon in a value is written \: or in quotes`},
+		"two colons":          {"a:b:c", `misplaced colon at position 3, near ":c": expected one field name before it; a colon in a value is written \: or in quotes`},
+		"closing range":       {"a ]", `unbalanced range bracket at position 2, near "]": expected "[" or "{" before it`},
+		"tilde alone":         {"~1", `misplaced ~1 at position 0, near "~1": expected a clause before it`},
+		"slop on brackets":    {"(a b)~2", `misplaced ~2 at position 5, near "~2": expected a clause before it`},
+	})
+}

@@ -1,0 +1,168 @@
+package query
+
+import "strings"
+
+// tokenKind is the kind of a token. The lexer takes the longest token that begins at a place, as Lucene's does.
+type tokenKind uint8
+
+const (
+	tokEnd      tokenKind = iota
+	tokTerm               // a word without wildcards
+	tokPrefix             // word*
+	tokWildcard           // any other word with * or ?
+	tokStar               // * alone
+	tokQuoted             // "text"
+	tokRegexp             // /pattern/
+	tokFuzzy              // ~ and what sticks to it
+	tokAnd                // AND, &&
+	tokOr                 // OR, ||
+	tokNot                // NOT, !
+	tokPlus               // +
+	tokMinus              // -
+	tokBareSign           // + - or ! before white space: a literal term
+	tokOpen               // (
+	tokClose              // )
+	tokColon              // :
+	tokBoost              // ^
+	tokRange              // [ or {
+	tokRangeEnd           // ] or }
+	tokComma              // , in a list of values
+)
+
+// token is a piece of the query: src[start:end].
+type token struct {
+	kind       tokenKind
+	start, end int
+}
+
+// isSpace reports whether c separates clauses.
+func isSpace(c rune) bool {
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\u3000'
+}
+
+// isTermStart reports whether c may begin a word as it is. A backslash and the character after it may, too.
+func isTermStart(c rune) bool {
+	return !isSpace(c) && !strings.ContainsRune(`+-!():^[]"{}~*?\/`, c)
+}
+
+// isTermPart reports whether c may stand inside a word as it is.
+func isTermPart(c rune) bool { return isTermStart(c) || c == '+' || c == '-' }
+
+// skipSpace moves to the next character that is not white space.
+func (p *parser) skipSpace() {
+	for p.pos < len(p.src) && isSpace(p.src[p.pos]) {
+		p.pos++
+	}
+}
+
+// peek skips white space and returns the next token without taking it. In a list of values (list is true) a comma is a
+// token of its own and ends a word.
+func (p *parser) peek(list bool) (token, error) {
+	p.skipSpace()
+	at := p.pos
+	one := func(k tokenKind) (token, error) { return token{k, at, at + 1}, nil }
+	if at == len(p.src) {
+		return token{tokEnd, at, at}, nil
+	}
+	switch c := p.src[at]; c {
+	case '+', '-', '!':
+		if at+1 < len(p.src) && isSpace(p.src[at+1]) {
+			return one(tokBareSign)
+		}
+		return one(map[rune]tokenKind{'+': tokPlus, '-': tokMinus, '!': tokNot}[c])
+	case '(':
+		return one(tokOpen)
+	case ')':
+		return one(tokClose)
+	case ':':
+		return one(tokColon)
+	case '^':
+		return one(tokBoost)
+	case '[', '{':
+		return one(tokRange)
+	case ']', '}':
+		return one(tokRangeEnd)
+	case '"':
+		return p.delimited(tokQuoted, '"', "unclosed quote")
+	case '/':
+		return p.delimited(tokRegexp, '/', "unclosed regular expression")
+	case '~':
+		end, err := p.wordEnd(at+1, list, false)
+		return token{tokFuzzy, at, end}, err
+	case ',':
+		if list {
+			return one(tokComma)
+		}
+	}
+	return p.word(list)
+}
+
+// word lexes a word, with or without wildcards, or an operator that is spelled like one.
+func (p *parser) word(list bool) (token, error) {
+	start := p.pos
+	end, err := p.wordEnd(start, list, true)
+	if err != nil {
+		return token{}, err
+	}
+	switch string(p.src[start:end]) {
+	case "AND", "&&":
+		return token{tokAnd, start, end}, nil
+	case "OR", "||":
+		return token{tokOr, start, end}, nil
+	case "NOT":
+		return token{tokNot, start, end}, nil
+	case "*":
+		return token{tokStar, start, end}, nil
+	}
+	wild, last := 0, -1
+	for i := start; i < end; i++ {
+		switch p.src[i] {
+		case '\\':
+			i++
+		case '*', '?':
+			wild, last = wild+1, i
+		}
+	}
+	switch {
+	case wild == 0:
+		return token{tokTerm, start, end}, nil
+	case wild == 1 && last == end-1 && p.src[last] == '*':
+		return token{tokPrefix, start, end}, nil
+	default:
+		return token{tokWildcard, start, end}, nil
+	}
+}
+
+// wordEnd returns where the run of word characters ends that begins at i; with wild, * and ? are among them.
+func (p *parser) wordEnd(i int, list, wild bool) (int, error) {
+	for i < len(p.src) {
+		switch c := p.src[i]; {
+		case c == '\\':
+			if i+1 == len(p.src) {
+				return 0, p.errorAt(i, "a backslash escapes nothing", `a character after it, or \\`)
+			}
+			i += 2
+			continue
+		case list && c == ',':
+			return i, nil
+		case wild && (c == '*' || c == '?'):
+		case !isTermPart(c):
+			return i, nil
+		}
+		i++
+	}
+	return i, nil
+}
+
+// delimited lexes a token that ends with the delimiter it begins with; a backslash escapes.
+func (p *parser) delimited(kind tokenKind, delimiter rune, complaint string) (token, error) {
+	for i := p.pos + 1; i < len(p.src); i++ {
+		switch p.src[i] {
+		case '\\':
+			i++
+		case delimiter:
+			return token{kind, p.pos, i + 1}, nil
+		}
+	}
+	return token{}, p.errorAt(len(p.src), opened(complaint, p.pos), quoted(delimiter))
+}

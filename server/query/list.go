@@ -1,0 +1,110 @@
+package query
+
+import "strings"
+
+// values parses one value, or the comma form field:a,b ("specification, Query language": any of several).
+func (p *parser) values(in scope) (Node, error) {
+	one := p.value
+	if in.presence() {
+		one = p.presence
+	}
+	n, err := one(in)
+	if err != nil || !in.list() {
+		return n, err
+	}
+	values := []Node{n}
+	for p.comma(in) {
+		if in.bracketed {
+			p.skipSpace()
+		}
+		if p.pos == len(p.src) || isSpace(p.src[p.pos]) {
+			return nil, p.errorAt(p.pos, "nothing right after the comma", `a value; a list with spaces is written field:(a, b), a comma that is text \,`)
+		}
+		if n, err = one(in); err != nil {
+			return nil, err
+		}
+		values = append(values, n)
+	}
+	if len(values) == 1 {
+		return n, nil
+	}
+	for _, v := range values {
+		if b, ok := v.(Boost); ok {
+			return nil, ErrorAt(b, "a boost within a list of values", "it after the brackets, as in field:(a,b)^2, or OR between the values")
+		}
+	}
+	if in.presence() {
+		return anyOf(values), nil
+	}
+	return Any{Values: values}, nil
+}
+
+// anyOf returns the group in which one of the nodes has to match.
+func anyOf(nodes []Node) Node {
+	b := Bool{Clauses: make([]Clause, len(nodes))}
+	for i, n := range nodes {
+		b.Clauses[i] = Clause{Occur: Should, Node: n}
+	}
+	return b
+}
+
+// comma takes the comma that continues a list.
+func (p *parser) comma(in scope) bool {
+	i := p.pos
+	for in.bracketed && i < len(p.src) && isSpace(p.src[i]) {
+		i++
+	}
+	if i < len(p.src) && p.src[i] == ',' {
+		p.pos = i + 1
+		return true
+	}
+	return false
+}
+
+// String returns field:(a,b).
+func (n Any) String() string {
+	var b strings.Builder
+	for i, v := range n.Values {
+		s, field := splitField(v)
+		if i == 0 {
+			field.write(&b)
+			b.WriteByte('(')
+		} else {
+			b.WriteByte(',')
+		}
+		b.WriteString(s)
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// splitField returns the field of a value and the value without it.
+func splitField(v Node) (string, FieldName) {
+	f := fieldOf(v)
+	var b strings.Builder
+	f.write(&b)
+	return strings.TrimPrefix(v.String(), b.String()), f
+}
+
+// fieldOf returns the field of a leaf; none for anything else.
+func fieldOf(n Node) FieldName {
+	switch n := n.(type) {
+	case Term:
+		return n.Field
+	case Phrase:
+		return n.Field
+	case Wildcard:
+		return n.Field
+	case Fuzzy:
+		return n.Field
+	case Regexp:
+		return n.Field
+	case Range:
+		return n.Field
+	case Exists:
+		return n.Field
+	case Missing:
+		return n.Field
+	}
+	return FieldName{}
+}

@@ -1,0 +1,162 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Span reads a Term, Phrase or Range on a Long, Date or Boolean field as the closed interval of values that it covers;
+// with lo > hi it covers none. now is what date math calls now. The error is a *SyntaxError.
+func Span(n Node, f Field, now time.Time) (lo, hi int64, err error) {
+	r := asRange(n)
+	lo, hi = math.MinInt64, math.MaxInt64
+	if !r.From.Open {
+		v, beyond, err := lowest(f, r.From, now)
+		if err != nil {
+			return 0, 0, misfit(r.From, f, err)
+		}
+		if beyond {
+			return 1, 0, nil
+		}
+		lo = v
+	}
+	if !r.To.Open {
+		v, beyond, err := highest(f, r.To, now)
+		if err != nil {
+			return 0, 0, misfit(r.To, f, err)
+		}
+		if beyond {
+			return 1, 0, nil
+		}
+		hi = v
+	}
+	if f.Type == Boolean {
+		lo, hi = max(lo, 0), min(hi, 1)
+	}
+	return lo, hi, nil
+}
+
+// FloatSpan is Span for a Double field; open ends are infinities.
+func FloatSpan(n Node, f Field) (lo, hi float64, err error) {
+	r := asRange(n)
+	lo, hi = math.Inf(-1), math.Inf(1)
+	if !r.From.Open {
+		if lo, err = parseDouble(r.From.Text); err != nil {
+			return 0, 0, misfit(r.From, f, err)
+		}
+		if !r.From.Inclusive {
+			lo = math.Nextafter(lo, math.Inf(1))
+		}
+	}
+	if !r.To.Open {
+		if hi, err = parseDouble(r.To.Text); err != nil {
+			return 0, 0, misfit(r.To, f, err)
+		}
+		if !r.To.Inclusive {
+			hi = math.Nextafter(hi, math.Inf(-1))
+		}
+	}
+	return lo, hi, nil
+}
+
+// asRange returns the range that a Term or Phrase stands for on a field without words: from its value to its value.
+func asRange(n Node) Range {
+	switch n := n.(type) {
+	case Term:
+		b := Bound{Text: n.Text, Inclusive: true, at: n.at}
+		return Range{Field: n.Field, From: b, To: b, at: n.at}
+	case Phrase:
+		b := Bound{Text: n.Text, Inclusive: true, at: n.at}
+		return Range{Field: n.Field, From: b, To: b, at: n.at}
+	case Range:
+		return n
+	}
+	return Range{From: Bound{Open: true}, To: Bound{Open: true}, at: placeOf(n)}
+}
+
+// lowest returns the lowest value that lies above b; beyond is true where there is none.
+func lowest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) {
+	switch f.Type {
+	case Date:
+		v, err = boundDate(b.Text, now, !b.Inclusive)
+	case Boolean:
+		v, err = parseBoolean(b.Text)
+	default:
+		w, err := parseWhole(b.Text)
+		// 5.5 begins at 6, -5.5 at -5, whichever the bracket.
+		if err != nil || w.cut && w.negative {
+			return w.n, false, err
+		}
+		if !w.cut && b.Inclusive {
+			return w.n, false, nil
+		}
+		v = w.n
+		return v + 1, v == math.MaxInt64, nil
+	}
+	if err != nil || b.Inclusive {
+		return v, false, err
+	}
+	return v + 1, v == math.MaxInt64, nil
+}
+
+// highest returns the highest value that lies below b; beyond is true where there is none.
+func highest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) {
+	switch f.Type {
+	case Date:
+		v, err = boundDate(b.Text, now, b.Inclusive)
+	case Boolean:
+		v, err = parseBoolean(b.Text)
+	default:
+		w, err := parseWhole(b.Text)
+		if err != nil || w.cut && !w.negative {
+			return w.n, false, err
+		}
+		if !w.cut && b.Inclusive {
+			return w.n, false, nil
+		}
+		v = w.n
+		return v - 1, v == math.MinInt64, nil
+	}
+	if err != nil || b.Inclusive {
+		return v, false, err
+	}
+	return v - 1, v == math.MinInt64, nil
+}
+
+// misfit is the error about a value that the type of its field cannot hold.
+func misfit(b Bound, f Field, err error) *SyntaxError {
+	reason := fmt.Sprintf("bad %s for field %q", typeNoun(f.Type), f.Name)
+	expected := ""
+	switch f.Type {
+	case Long:
+		expected = "a whole number"
+	case Double:
+		expected = "a number"
+	case Boolean:
+		expected = "true or false"
+	case Date:
+		expected = `a date such as 2026-11-20, 2026-11 or "2026-11-20T10:00:00Z", or date math such as now-30d`
+	}
+	switch {
+	case errors.Is(err, errRange):
+		reason += " (out of range)"
+	case err != errDate && errors.Is(err, errDate):
+		reason += " (" + err.Error() + ")"
+	}
+	return b.at.errorAt(b.Text, reason, expected)
+}
+
+// typeNoun names the values of a type in messages.
+func typeNoun(t Type) string {
+	switch t {
+	case Long, Double:
+		return "number"
+	case Boolean:
+		return "boolean"
+	case Date:
+		return "date"
+	}
+	return t.String()
+}

@@ -1,0 +1,143 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
+)
+
+// errNumber and errRange are the reasons of texts that are no number, or one that the type cannot hold.
+var (
+	errNumber = errors.New("not a number")
+	errRange  = errors.New("out of range")
+)
+
+// whole is a decimal number cut to its integer part.
+type whole struct {
+	n int64
+	// cut is true where a fraction was cut off; negative is the sign of the number before that.
+	cut, negative bool
+}
+
+// parseWhole reads a decimal number, with a fraction and an exponent if need be, exactly.
+func parseWhole(s string) (whole, error) {
+	var w whole
+	digits, point, err := decimal(s)
+	if err != nil {
+		return w, err
+	}
+	w.negative = strings.HasPrefix(s, "-")
+	lead := len(digits) - len(strings.TrimLeft(digits, "0"))
+	digits, point = digits[lead:], point-lead
+	if digits == "" {
+		return w, nil
+	}
+	if point > 19 {
+		return w, errRange
+	}
+	if point <= 0 {
+		w.cut = true
+		return w, nil
+	}
+	if point >= len(digits) {
+		digits += strings.Repeat("0", point-len(digits))
+	} else {
+		w.cut = strings.Trim(digits[point:], "0") != ""
+		digits = digits[:point]
+	}
+	if w.negative {
+		digits = "-" + digits
+	}
+	if w.n, err = strconv.ParseInt(digits, 10, 64); err != nil {
+		return w, errRange
+	}
+	return w, nil
+}
+
+// decimal splits [sign]digits[.digits][e[sign]digits] into all its digits and the place of the point among them.
+func decimal(s string) (digits string, point int, err error) {
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		s = s[1:]
+	}
+	mantissa, exponent := s, 0
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		mantissa = s[:i]
+		e := strings.TrimLeft(s[i+1:], "+-")
+		if !allDigits(e) || len(s[i+1:])-len(e) > 1 {
+			return "", 0, errNumber
+		}
+		// An exponent past this makes every number that fits into a query zero or out of range.
+		n, convErr := strconv.Atoi(e)
+		if convErr != nil || n > 4*MaxLength {
+			n = 4 * MaxLength
+		}
+		if exponent = n; s[i+1] == '-' {
+			exponent = -n
+		}
+	}
+	integer, fraction, dotted := strings.Cut(mantissa, ".")
+	digits = integer + fraction
+	if !allDigits(digits) || dotted && fraction == "" && integer == "" {
+		return "", 0, errNumber
+	}
+	return digits, len(integer) + exponent, nil
+}
+
+// parseDouble reads a decimal number.
+func parseDouble(s string) (float64, error) {
+	if _, _, err := decimal(s); err != nil {
+		return 0, err
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(f, 0) {
+		return 0, errRange
+	}
+	return f, nil
+}
+
+// errBoolean is the reason of a text that is no boolean.
+var errBoolean = errors.New("not a boolean")
+
+func parseBoolean(s string) (int64, error) {
+	switch s {
+	case "true":
+		return 1, nil
+	case "false":
+		return 0, nil
+	}
+	return 0, errBoolean
+}
+
+// ParseValue reads the text of a document's value as the field's type keeps it: numbers in decimal, true and false,
+// dates as ParseDate does; keywords and texts as they are.
+func ParseValue(f Field, s string) (Value, error) {
+	var v Value
+	var err error
+	switch f.Type {
+	case Keyword, Text:
+		v.Str = s
+	case Long:
+		var w whole
+		if w, err = parseWhole(s); err == nil && w.cut {
+			err = errors.New("not a whole number")
+		}
+		v.Int = w.n
+	case Double:
+		v.Float, err = parseDouble(s)
+	case Boolean:
+		v.Int, err = parseBoolean(s)
+	case Date:
+		v.Int, err = ParseDate(s)
+	}
+	if err != nil {
+		return Value{}, fmt.Errorf("read value of %s: %w", f.Name, err)
+	}
+	return v, nil
+}
+
+// Fold returns a keyword as it is compared: in lower case, character by character.
+func Fold(s string) string { return analysis.Keyword(s) }

@@ -1,0 +1,143 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Order is a parsed sort_by: its keys from the most significant on. A nil Order means "not given". Every order is
+// completed by the tie rule: newest created_on, then highest id. Items without a value come last in either direction.
+type Order []Key
+
+// Key is one key of an Order.
+type Key struct {
+	// Field is the canonical name of a sortable field, ScoreKey or RandomKey.
+	Field string
+	// Desc is true for :desc.
+	Desc bool
+}
+
+const (
+	// ScoreKey sorts by relevance; only _score:desc exists.
+	ScoreKey = "_score"
+	// RandomKey sorts by hash(seed, id); it stands alone.
+	RandomKey = "random"
+)
+
+// ParseOrder reads a sort string ("specification, Endpoints"): <field>:<asc|desc>, a comma-separated list of them, with
+// _score:desc for relevance, or random alone. The error is a *SyntaxError; that of a field which cannot be sorted on
+// names those that can.
+func ParseOrder(s string) (Order, error) {
+	if strings.TrimSpace(s) == "" {
+		return nil, &SyntaxError{Reason: "the sort order is empty", Expected: "<field>:asc, <field>:desc or random"}
+	}
+	if !utf8.ValidString(s) {
+		return nil, &SyntaxError{Reason: "invalid UTF-8", Position: invalidAt(s), Near: excerpt(strings.ToValidUTF8(s, "\uFFFD"), nearLength)}
+	}
+	var order Order
+	parts := strings.Split(s, ",")
+	at := 0 // of the part, in characters
+	for _, part := range parts {
+		blank := len(part) - len(strings.TrimLeft(part, " \t"))
+		key, err := parseKey(strings.TrimSpace(part), at+blank)
+		if err != nil {
+			return nil, err
+		}
+		if key.Field == RandomKey && len(parts) > 1 {
+			return nil, orderError("random stands with other keys", RandomKey, at+blank, "random alone")
+		}
+		if slices.ContainsFunc(order, func(k Key) bool { return k.Field == key.Field }) {
+			return nil, orderError(fmt.Sprintf("the key %s stands twice", key.Field), strings.TrimSpace(part), at+blank, "every field once")
+		}
+		order = append(order, key)
+		at += utf8.RuneCountInString(part) + 1
+	}
+	return order, nil
+}
+
+// parseKey reads one key, which stands at position at.
+func parseKey(s string, at int) (Key, error) {
+	if s == RandomKey {
+		return Key{Field: RandomKey}, nil
+	}
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return Key{}, orderError("a sort key without a direction", s, at, fmt.Sprintf("%s:asc or %s:desc", keyName(s), keyName(s)))
+	}
+	name, direction := s[:i], s[i+1:]
+	behind := at + utf8.RuneCountInString(name) + 1
+	if name == RandomKey {
+		return Key{}, orderError("random has no direction", s, at, "random alone")
+	}
+	if direction != "asc" && direction != "desc" {
+		return Key{}, orderError("a bad sort direction", direction, behind, "asc or desc")
+	}
+	key := Key{Field: name, Desc: direction == "desc"}
+	if name == ScoreKey {
+		if !key.Desc {
+			return Key{}, orderError("relevance sorts downwards only", direction, behind, "_score:desc")
+		}
+		return key, nil
+	}
+	field, ok := Lookup(name)
+	if !ok || !field.Sortable {
+		return Key{}, orderError(fmt.Sprintf("the field %q cannot be sorted on", excerpt(name, 100)), s, at,
+			"one of "+strings.Join(SortableFields(), ", "))
+	}
+	key.Field = field.Name
+	return key, nil
+}
+
+func keyName(s string) string {
+	if s == "" {
+		return "<field>"
+	}
+	return excerpt(s, 100)
+}
+
+func orderError(reason, near string, at int, expected string) error {
+	return &SyntaxError{Reason: reason, Position: at, Near: excerpt(near, nearLength), Expected: expected}
+}
+
+// CheckOrder refuses an order that names a field which a may not see, with a *ForbiddenFieldError.
+func CheckOrder(o Order, a Audience) error {
+	for _, k := range o {
+		if a == Public && private(k.Field) {
+			return &ForbiddenFieldError{Field: k.Field}
+		}
+	}
+	return nil
+}
+
+// String returns the sort string with canonical field names.
+func (o Order) String() string {
+	var b strings.Builder
+	for i, k := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(k.Field)
+		switch {
+		case k.Field == RandomKey:
+		case k.Desc:
+			b.WriteString(":desc")
+		default:
+			b.WriteString(":asc")
+		}
+	}
+	return b.String()
+}
+
+// SortableFields lists the public fields that can stand in a sort string, by canonical name, with _score and random.
+func SortableFields() []string {
+	var out []string
+	for _, f := range Fields() {
+		if f.Sortable && !f.Private {
+			out = append(out, f.Name)
+		}
+	}
+	slices.Sort(out)
+	return append(out, ScoreKey, RandomKey)
+}

@@ -1,0 +1,128 @@
+package query
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Query is a parsed query.
+type Query struct {
+	Root Node
+	// Warnings speak of the syntax alone: mixed AND and OR, leading wildcards. Check adds what the catalogue knows.
+	Warnings []Warning
+}
+
+// String returns the canonical form of the query.
+func (q Query) String() string {
+	if q.Root == nil {
+		return ""
+	}
+	return q.Root.String()
+}
+
+// Parse reads a query ("specification, Query language"). A blank one is None, which matches nothing. The error is a
+// *SyntaxError.
+func Parse(q string) (Query, error) {
+	if len(q) > MaxLength {
+		at := utf8.RuneCountInString(q[:MaxLength])
+		return Query{}, &SyntaxError{
+			Reason:   fmt.Sprintf("the query has %d bytes", len(q)),
+			Position: at,
+			Near:     excerpt(strings.ToValidUTF8(q[MaxLength:], "\uFFFD"), nearLength),
+			Expected: fmt.Sprintf("at most %d", MaxLength),
+			Limit:    true,
+		}
+	}
+	p := &parser{src: []rune(q)}
+	if !utf8.ValidString(q) {
+		return Query{}, p.errorAt(invalidAt(q), "invalid UTF-8", "")
+	}
+	if p.skipSpace(); p.pos == len(p.src) {
+		return Query{Root: None{}}, nil
+	}
+	root, err := p.group(scope{}, -1)
+	if err != nil {
+		return Query{}, err
+	}
+	return Query{Root: root, Warnings: p.warnings}, nil
+}
+
+// invalidAt returns the position of the first character of s that is not UTF-8.
+func invalidAt(s string) int {
+	n := 0
+	for i, c := range s {
+		if c == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				break
+			}
+		}
+		n++
+	}
+	return n
+}
+
+// parser holds the state of one Parse: a recursive descent over the characters of the query.
+type parser struct {
+	src      []rune
+	pos      int // the next character
+	depth    int // of brackets
+	leaves   int
+	warnings []Warning
+}
+
+// scope is what brackets hand down to the clauses in them.
+type scope struct {
+	// field is the field before the brackets, "" for none.
+	field FieldName
+	// bracketed is true for the clauses in brackets after a field, where white space may stand around a comma.
+	bracketed bool
+}
+
+// list reports whether a comma separates values: after a field prefix, and only there.
+func (s scope) list() bool { return s.field.Name != "" }
+
+// errorAt makes the error about position i.
+func (p *parser) errorAt(i int, reason, expected string) *SyntaxError {
+	return &SyntaxError{Reason: reason, Position: i, Near: p.near(i), Expected: expected}
+}
+
+// near returns the text at i, for messages.
+func (p *parser) near(i int) string {
+	return string(p.src[i:min(i+nearLength, len(p.src))])
+}
+
+// at returns the place of what begins at i.
+func (p *parser) at(i int) place { return place{pos: i, near: p.near(i)} }
+
+// text returns the characters of a token as written.
+func (p *parser) text(t token) string { return string(p.src[t.start:t.end]) }
+
+// warn adds a warning once.
+func (p *parser) warn(code, message string) {
+	for _, w := range p.warnings {
+		if w.Code == code && w.Message == message {
+			return
+		}
+	}
+	p.warnings = append(p.warnings, Warning{Code: code, Message: message})
+}
+
+// leaf counts a leaf that begins at i against MaxClauses.
+func (p *parser) leaf(i int) error {
+	if p.leaves++; p.leaves > MaxClauses {
+		err := p.errorAt(i, "too many clauses", fmt.Sprintf("at most %d", MaxClauses))
+		err.Limit = true
+		return err
+	}
+	return nil
+}
+
+// opened says where the thing began that is not closed.
+func opened(complaint string, at int) string {
+	return fmt.Sprintf("%s (opened at position %d)", complaint, at)
+}
+
+// quoted returns c in double quotes, as Expected names characters.
+func quoted(c rune) string { return strconv.Quote(string(c)) }

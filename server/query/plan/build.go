@@ -1,0 +1,278 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
+)
+
+// maxExpansions is the number of terms that a fuzzy word expands to (query language, "Phrases, patterns, nearness").
+const maxExpansions = 50
+
+// errNoNow is returned for Options without Now.
+var errNoNow = errors.New("plan: Options.Now is required")
+
+// Build gives a query its meaning. The error is a *query.SyntaxError (a value that does not fit its field, a bad
+// pattern, a limit) or a *query.ForbiddenFieldError, as query.Check gives them. A nil query matches nothing.
+func Build(n query.Node, o Options) (*Plan, error) {
+	if o.Now.IsZero() {
+		return nil, errNoNow
+	}
+	if n == nil {
+		return &Plan{Root: None{}}, nil
+	}
+	warnings, err := query.Check(n, o.Audience)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{Options: o}
+	root, err := b.build(n)
+	if err != nil {
+		return nil, err
+	}
+	if root == nil {
+		root = None{}
+	}
+	return &Plan{Root: root, Warnings: warnings, UsesNow: query.UsesNow(n)}, nil
+}
+
+// builder is one run of Build. A nil Node stands for a clause without words: it vanishes from its group.
+type builder struct {
+	Options
+	clauses int
+}
+
+func (b *builder) build(n query.Node) (Node, error) {
+	switch n := n.(type) {
+	case query.Bool:
+		return b.group(n)
+	case query.Any:
+		return b.any(n)
+	case query.Boost:
+		inner, err := b.build(n.Node)
+		if err != nil || inner == nil {
+			return nil, err
+		}
+		return Boost{Node: inner, Factor: float32(n.Factor)}, nil
+	case query.All:
+		return All{}, b.count(n, 1)
+	case query.None:
+		return None{}, nil
+	case query.Exists:
+		return b.exists(n, n.Field)
+	case query.Missing:
+		return b.missing(n)
+	case query.Wildcard:
+		if n.Pattern == "*" {
+			return b.exists(n, n.Field)
+		}
+	}
+	return b.leaf(n)
+}
+
+// count counts clauses against query.MaxClauses; n is the clause with which they may pass it.
+func (b *builder) count(n query.Node, clauses int) error {
+	if b.clauses += clauses; b.clauses <= query.MaxClauses {
+		return nil
+	}
+	err := query.ErrorAt(n, "too many clauses once words, lists and field patterns are expanded", fmt.Sprintf("at most %d", query.MaxClauses))
+	err.Limit = true
+	return err
+}
+
+// leaf builds a leaf over every field that its name stands for.
+func (b *builder) leaf(n query.Node) (Node, error) {
+	name := fieldName(n)
+	if name.Name == "" {
+		return b.on(n, query.Field{Name: AllField, Type: query.Text})
+	}
+	fields := query.Resolve(name, b.Audience, b.Fields)
+	if len(fields) == 0 {
+		return None{}, b.count(n, 1)
+	}
+	var nodes []Node
+	for _, f := range fields {
+		node, err := b.on(n, f)
+		if err != nil {
+			return nil, err
+		}
+		if node != nil {
+			nodes = append(nodes, node)
+		}
+	}
+	switch len(nodes) {
+	case 0:
+		return nil, nil
+	case 1:
+		return nodes[0], nil
+	}
+	return DisMax{Nodes: nodes}, nil
+}
+
+// fieldName returns the field of a leaf as written.
+func fieldName(n query.Node) query.FieldName {
+	switch n := n.(type) {
+	case query.Term:
+		return n.Field
+	case query.Phrase:
+		return n.Field
+	case query.Wildcard:
+		return n.Field
+	case query.Fuzzy:
+		return n.Field
+	case query.Regexp:
+		return n.Field
+	case query.Range:
+		return n.Field
+	}
+	return query.FieldName{}
+}
+
+// on builds a leaf on one field.
+func (b *builder) on(n query.Node, f query.Field) (Node, error) {
+	switch f.Type {
+	case query.Text:
+		return b.onText(n, f)
+	case query.Keyword:
+		return b.onKeyword(n, f)
+	case query.Double:
+		return b.onDouble(n, f)
+	default:
+		return b.onInteger(n, f)
+	}
+}
+
+// onText builds a leaf on a text field.
+func (b *builder) onText(n query.Node, f query.Field) (Node, error) {
+	switch n := n.(type) {
+	case query.Term:
+		return b.words(n, f, analysis.Analyze(n.Text))
+	case query.Phrase:
+		return b.phrase(n, f, analysis.Analyze(n.Text))
+	}
+	return b.onTerms(n, f)
+}
+
+// words builds a bare word: every word that the text of it is cut into is a clause of its own, as with
+// auto_generate_phrase_queries off.
+func (b *builder) words(n query.Node, f query.Field, tokens []analysis.Token) (Node, error) {
+	if err := b.count(n, len(tokens)); err != nil {
+		return nil, err
+	}
+	switch len(tokens) {
+	case 0:
+		return nil, nil
+	case 1:
+		return Term{Field: f, Text: tokens[0].Text}, nil
+	}
+	group := Bool{Should: make([]Node, len(tokens))}
+	for i, t := range tokens {
+		group.Should[i] = Term{Field: f, Text: t.Text}
+	}
+	return group, nil
+}
+
+// phrase builds a phrase; one word alone is a term.
+func (b *builder) phrase(n query.Phrase, f query.Field, tokens []analysis.Token) (Node, error) {
+	if err := b.count(n, len(tokens)); err != nil {
+		return nil, err
+	}
+	switch len(tokens) {
+	case 0:
+		return nil, nil
+	case 1:
+		return Term{Field: f, Text: tokens[0].Text}, nil
+	}
+	p := Phrase{Field: f, Words: make([]Word, len(tokens)), Slop: n.Slop}
+	for i, t := range tokens {
+		p.Words[i] = Word{Text: t.Text, Position: t.Position - tokens[0].Position}
+	}
+	return p, nil
+}
+
+// onKeyword builds a leaf on a keyword field, whose values are compared whole and in lower case.
+func (b *builder) onKeyword(n query.Node, f query.Field) (Node, error) {
+	text := ""
+	switch n := n.(type) {
+	case query.Term:
+		text = n.Text
+	case query.Phrase:
+		text = n.Text
+	default:
+		return b.onTerms(n, f)
+	}
+	if text == "" {
+		return None{}, b.count(n, 1)
+	}
+	return Term{Field: f, Text: query.Fold(text)}, b.count(n, 1)
+}
+
+// onTerms builds the leaves that look at terms one by one, on text and keyword fields alike: the text is put into lower
+// case but never cut.
+func (b *builder) onTerms(n query.Node, f query.Field) (Node, error) {
+	if err := b.count(n, 1); err != nil {
+		return nil, err
+	}
+	switch n := n.(type) {
+	case query.Wildcard:
+		if n.Pattern == "*" {
+			return Exists{Field: f}, nil
+		}
+		a, err := n.Automaton()
+		return Pattern{Field: f, Automaton: a, Source: n.Pattern}, err
+	case query.Regexp:
+		a, err := n.Automaton()
+		return Pattern{Field: f, Automaton: a, Source: "/" + n.Pattern + "/"}, err
+	case query.Fuzzy:
+		edits := n.Edits
+		if edits == query.AutoEdits {
+			edits = query.EditsFor(n.Text)
+		}
+		return Fuzzy{Field: f, Text: query.Fold(n.Text), Edits: edits, MaxExpansions: maxExpansions}, nil
+	case query.Range:
+		r := TermRange{
+			Field:  f,
+			LoOpen: n.From.Open, Lo: query.Fold(n.From.Text), LoIncl: n.From.Inclusive,
+			HiOpen: n.To.Open, Hi: query.Fold(n.To.Text), HiIncl: n.To.Inclusive,
+		}
+		return r, nil
+	}
+	return nil, fmt.Errorf("plan: unknown clause %T", n)
+}
+
+// onInteger builds a leaf on a Long, Date or Boolean field: a single value is a range of one.
+func (b *builder) onInteger(n query.Node, f query.Field) (Node, error) {
+	if err := b.count(n, 1); err != nil {
+		return nil, err
+	}
+	lo, hi, err := query.Span(n, f, b.Now)
+	if err != nil {
+		return nil, err
+	}
+	if lo > hi {
+		return None{}, nil
+	}
+	if f.Type == query.Boolean && lo == hi {
+		// One truth value is a term and ranks by its rarity, also where a range comes down to it, as OpenSearch has it.
+		return Term{Field: f, Text: []string{"false", "true"}[lo]}, nil
+	}
+	return IntRange{Field: f, Lo: lo, Hi: hi}, nil
+}
+
+// onDouble builds a leaf on a Double field.
+func (b *builder) onDouble(n query.Node, f query.Field) (Node, error) {
+	if err := b.count(n, 1); err != nil {
+		return nil, err
+	}
+	lo, hi, err := query.FloatSpan(n, f)
+	if err != nil {
+		return nil, err
+	}
+	if lo > hi || math.IsInf(lo, 1) || math.IsInf(hi, -1) {
+		return None{}, nil
+	}
+	return FloatRange{Field: f, Lo: lo, Hi: hi}, nil
+}

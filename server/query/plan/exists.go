@@ -1,0 +1,49 @@
+package plan
+
+import "github.com/vitrine-dev/vitrine/server/query"
+
+// exists builds the presence of a field, of any field that a pattern covers, or of anything in an object; score 1.
+func (b *builder) exists(n query.Node, name query.FieldName) (Node, error) {
+	if name.Name == "" {
+		return Exists{Field: query.Field{Name: AllField, Type: query.Text}}, b.count(n, 1)
+	}
+	fields := query.ResolveObject(name, b.Audience, b.Fields)
+	if _, isField := query.Lookup(name.Name); len(fields) == 0 || isField && !presence(n) {
+		fields = query.Resolve(name, b.Audience, b.Fields)
+	}
+	if err := b.count(n, max(1, len(fields))); err != nil {
+		return nil, err
+	}
+	switch len(fields) {
+	case 0:
+		return None{}, nil
+	case 1:
+		return Exists{Field: fields[0]}, nil
+	}
+	group := Bool{Should: make([]Node, len(fields))}
+	for i, f := range fields {
+		group.Should[i] = Exists{Field: f}
+	}
+	return Const{Node: group, Score: 1}, nil
+}
+
+// presence reports whether n asks for the presence of a field by name, and may so mean an object.
+func presence(n query.Node) bool {
+	switch n.(type) {
+	case query.Exists, query.Missing:
+		return true
+	}
+	return false
+}
+
+// missing builds the exact negation of exists; score 1. An unknown field is missing everywhere.
+func (b *builder) missing(n query.Missing) (Node, error) {
+	there, err := b.exists(n, n.Field)
+	if err != nil {
+		return nil, err
+	}
+	if _, never := there.(None); never {
+		return All{}, nil
+	}
+	return Bool{Must: []Node{All{}}, MustNot: []Node{there}}, nil
+}

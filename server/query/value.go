@@ -1,0 +1,147 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+)
+
+// value parses a word, a phrase, a pattern or a range, with the boost and the nearness behind it.
+func (p *parser) value(in scope) (Node, error) {
+	tok, err := p.peek(in.list())
+	if err != nil {
+		return nil, err
+	}
+	if err := p.leaf(tok.start); err != nil {
+		return nil, err
+	}
+	switch tok.kind {
+	case tokRange:
+		return p.bracketRange(in)
+	case tokTerm:
+		if n, ok, err := p.comparison(tok, in); ok || err != nil {
+			return n, err
+		}
+	case tokQuoted, tokPrefix, tokWildcard, tokStar, tokRegexp, tokBareSign:
+	default:
+		return nil, p.unexpected(tok)
+	}
+	p.pos = tok.end
+	suffix, err := p.suffix(in)
+	if err != nil {
+		return nil, err
+	}
+	n, err := p.leafOf(tok, suffix, in)
+	if err != nil {
+		return nil, err
+	}
+	if suffix.boosted {
+		n = Boost{Node: n, Factor: suffix.factor}
+	}
+	return n, nil
+}
+
+// leafOf makes the leaf of a token. A nearness sign after a pattern has no effect, as in Lucene.
+func (p *parser) leafOf(tok token, s suffix, in scope) (Node, error) {
+	at := p.at(tok.start)
+	switch tok.kind {
+	case tokQuoted:
+		return p.phrase(tok, s, in)
+	case tokRegexp:
+		return Regexp{Field: in.field, Pattern: string(p.src[tok.start+1 : tok.end-1]), at: at}, nil
+	case tokPrefix, tokWildcard, tokStar:
+		return p.wildcard(tok, in)
+	case tokBareSign:
+		if s.near {
+			return p.fuzzy(tok, s, in)
+		}
+		return Term{Field: in.field, Text: p.text(tok), at: at}, nil
+	}
+	if s.near {
+		return p.fuzzy(tok, s, in)
+	}
+	text, err := p.unescape(tok.start, tok.end, false)
+	return Term{Field: in.field, Text: text, at: at}, err
+}
+
+// suffix is what may follow a value: ^factor and ~number, in either order.
+type suffix struct {
+	boosted bool
+	factor  float64
+	near    bool
+	number  string // what sticks to ~
+	at      int    // of ~
+}
+
+func (p *parser) suffix(in scope) (suffix, error) {
+	var s suffix
+	for {
+		tok, err := p.peek(in.list())
+		if err != nil {
+			return s, err
+		}
+		switch {
+		case tok.kind == tokBoost && !s.boosted:
+			s.boosted = true
+			if s.factor, err = p.factor(tok); err != nil {
+				return s, err
+			}
+		case tok.kind == tokFuzzy && !s.near:
+			s.near, s.at, s.number = true, tok.start, string(p.src[tok.start+1:tok.end])
+			p.pos = tok.end
+		default:
+			return s, nil
+		}
+	}
+}
+
+// unexpected is the error about a token that cannot begin a clause.
+func (p *parser) unexpected(tok token) error {
+	switch tok.kind {
+	case tokRangeEnd:
+		return p.errorAt(tok.start, "unbalanced range bracket", `"[" or "{" before it`)
+	case tokEnd, tokClose, tokAnd, tokOr:
+		return p.errorAt(tok.start, "a clause is missing", "a word, a phrase or brackets")
+	case tokComma:
+		return p.errorAt(tok.start, "nothing before the comma", "a value")
+	case tokPlus, tokMinus, tokNot:
+		return p.errorAt(tok.start, "misplaced "+p.text(tok), `a value; one that begins with it is written \`+p.text(tok)+` or in quotes`)
+	case tokColon:
+		return p.errorAt(tok.start, "misplaced colon", `one field name before it; a colon in a value is written \: or in quotes`)
+	}
+	return p.errorAt(tok.start, "misplaced "+p.text(tok), "a clause before it")
+}
+
+// String returns [field:]word.
+func (n Term) String() string {
+	var b strings.Builder
+	n.Field.write(&b)
+	if n.Text == "" {
+		return b.String() + `""`
+	}
+	writeWord(&b, n.Text, n.Field.Name != "")
+	return b.String()
+}
+
+// phrase makes the leaf of quoted text. The number after ~ is the slop, none is 0.
+func (p *parser) phrase(tok token, s suffix, in scope) (Node, error) {
+	text, err := p.unescape(tok.start+1, tok.end-1, false)
+	if err != nil {
+		return nil, err
+	}
+	slop, ok := wholePart(s.number)
+	if !ok && s.number != "" {
+		return nil, p.errorAt(s.at, "bad slop", "a number of moves such as ~2")
+	}
+	return Phrase{Field: in.field, Text: text, Slop: slop, at: p.at(tok.start)}, nil
+}
+
+// String returns [field:]"text"[~slop].
+func (n Phrase) String() string {
+	var b strings.Builder
+	n.Field.write(&b)
+	writeQuoted(&b, n.Text)
+	if n.Slop > 0 {
+		fmt.Fprintf(&b, "~%d", n.Slop)
+	}
+	return b.String()
+}
