@@ -139,7 +139,7 @@ var languages = []language{
 			beach: {
 				"Barfuß über den Strand, {when}, und kein Mensch weit und breit.",
 				"Von {place} ans Meer sind es zwei Stunden, die sich jedes Mal lohnen.",
-				"Sonnenuntergang am Strand {when}, die Füße noch im warmen Sand.",
+				"Sonnenuntergang am Strand, die Füße noch im warmen Sand.",
 			},
 			coffee: {
 				"Der Milchkaffee in diesem Café in {place} ist jeden Umweg wert.",
@@ -299,7 +299,7 @@ var languages = []language{
 		},
 		captions: [themes][]string{
 			beach: {
-				"{when}、{place}から海まで歩いて夕日を見ました。",
+				"{place}から海まで歩いて夕日を見ました。",
 				"砂浜を裸足で散歩。サンダルは手に持ったまま。",
 				"今日のビーチは貸し切りでした。波の音だけ。",
 			},
@@ -353,7 +353,7 @@ var languages = []language{
 		},
 		captions: [themes][]string{
 			beach: {
-				"{when}在{place}的海边看日落，不需要滤镜。",
+				"在{place}的海边看日落，不需要滤镜。",
 				"整片沙滩只有我们，鞋子提在手里。",
 				"头发里是海盐，包里是沙子，心里很满足。",
 			},
@@ -406,7 +406,7 @@ var languages = []language{
 		},
 		captions: [themes][]string{
 			beach: {
-				"เดินเล่นริมทะเล{when} พระอาทิตย์ตกสวยมาก",
+				"เดินเล่นริมทะเล พระอาทิตย์ตกสวยมาก",
 				"ทั้งหาดมีแค่เราสองคน",
 				"ทะเลใกล้{place}สวยจนไม่อยากกลับ",
 			},
@@ -460,7 +460,7 @@ var languages = []language{
 		},
 		captions: [themes][]string{
 			beach: {
-				"غروب الشمس على الشاطئ {when} لا يحتاج إلى أي فلتر.",
+				"غروب الشمس على الشاطئ لا يحتاج إلى أي فلتر.",
 				"الشاطئ كله لنا اليوم، والصندل في اليد.",
 				"من {place} إلى البحر {when}.",
 			},
