@@ -8,8 +8,8 @@ STATE ?= $(CURDIR)/.vitrine
 GOFMT := $(shell $(GO) env GOROOT)/bin/gofmt
 
 # Tools come from a go.mod of their own, so that the product depends on none of them.
-TOOL := $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod
-# make → this program, with no shell or go command between them: each of the two notices when the other is gone.
+TOOL := $(GO) tool -modfile=hack/tools/go.mod
+# No shell and no go command stand between make and this program: when make is killed, it notices and stops everything.
 LOCALRUN := bin/localrun
 
 .DEFAULT_GOAL := help
@@ -49,7 +49,7 @@ format: ## gofmt
 
 lint: ## golangci-lint, with .golangci.yml
 	$(TOOL) golangci-lint run ./...
-	cd hack/controlplane && $(TOOL) golangci-lint run ./...
+	cd hack/controlplane && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 
 build: ## bin/vitrine
 	$(GO) build -trimpath -o bin/vitrine ./cmd/vitrine
@@ -65,4 +65,4 @@ assets: ## build etcd, kube-apiserver and kubectl, and print where they are
 	@$(GO) -C hack/controlplane run . assets
 
 $(LOCALRUN):
-	@$(GO) -C hack/controlplane build -o '$(CURDIR)/$@' ./localrun
+	@$(GO) -C hack/controlplane build -buildvcs=false -o '../../$@' ./localrun

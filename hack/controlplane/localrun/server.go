@@ -69,8 +69,8 @@ func startServer(ctx context.Context, binary, state, kubeconfig string) (*server
 	return s, nil
 }
 
-// stop lets the requests under way end and closes the store.
-func (s *server) stop() { s.process.Stop(20 * time.Second) }
+// stop lets the requests under way end, for which serve takes 20 s at most, and closes the store.
+func (s *server) stop() { s.process.Stop(25 * time.Second) }
 
 // caller makes requests to the content server with one token.
 type caller struct {

@@ -122,7 +122,8 @@ func (s *stack) err() error {
 }
 
 func (s *stack) buildServer(ctx context.Context) error {
-	return s.goCommand(ctx, "building vitrine", "build", "-o", s.binary, "./cmd/vitrine")
+	// Without the version from git, which fails where the clone belongs to another user, as in some containers.
+	return s.goCommand(ctx, "building vitrine", "build", "-buildvcs=false", "-o", s.binary, "./cmd/vitrine")
 }
 
 // goCommand runs the go command in the root and says so, again and again while it takes long.
