@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// presentedTokens returns every token that came with a request, in the query and in the header.
+func presentedTokens(r *http.Request) []string {
+	var tokens []string
+	add := func(token string) {
+		if token != "" {
+			tokens = append(tokens, token)
+		}
+	}
+	// What cannot be decoded is refused later; what could be decoded of it may hold the token all the same.
+	params, _ := url.ParseQuery(r.URL.RawQuery)
+	for _, token := range params["access_token"] {
+		add(token)
+	}
+	for _, value := range r.Header.Values("Authorization") {
+		add(bearer(value))
+	}
+	return tokens
+}
+
+// bearer returns the token of an Authorization header, "" for another scheme.
+func bearer(value string) string {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// authenticate finds the one token of the request and the property that it is scoped to.
+func (x *exchange) authenticate() error {
+	if !x.server.Ready() {
+		return &problem{Type: unavailable, Detail: "the server is starting and does not know its tokens yet: come again in a moment", retryAfter: time.Second}
+	}
+	for _, token := range x.presented {
+		if x.token != "" && x.token != token {
+			return &problem{Type: tokensDiffer, Detail: "the request carries two different tokens: send one, best in the header Authorization"}
+		}
+		x.token = token
+	}
+	if x.token == "" {
+		return &problem{Type: tokenRefused, Detail: "send an access token: Authorization: Bearer, or the parameter access_token"}
+	}
+	g, ok := x.server.tokens.find(x.token, x.server.options.Clock())
+	if !ok {
+		return &problem{Type: tokenRefused, Detail: "the access token is unknown, expired or revoked"}
+	}
+	settings, err := x.server.lib.Property(g.property)
+	if errors.Is(err, library.ErrNotFound) {
+		return &problem{Type: tokenRefused, Detail: "the access token is unknown, expired or revoked"}
+	}
+	if err != nil {
+		return err
+	}
+	x.grant, x.settings = g, settings
+	return nil
+}
+
+// authorize holds the class of the token against the endpoint's.
+func (x *exchange) authorize() error {
+	switch {
+	case x.grant.readWrite, x.route.access == filterReader:
+		return nil
+	case x.route.access == writer:
+		return &problem{Type: classRefused, Detail: "this needs a READ-WRITE token"}
+	case x.grant.restricted:
+		return &problem{Type: classRefused, Detail: "this token may list its filters and nothing else"}
+	}
+	return nil
+}
+
+// stillValid reports whether the token of a long request has been revoked or has expired meanwhile.
+func (x *exchange) stillValid() bool {
+	g, ok := x.server.tokens.find(x.token, x.server.options.Clock())
+	return ok && g.property == x.grant.property && g.readWrite == x.grant.readWrite
+}

@@ -1,0 +1,116 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+)
+
+// maxBody is the length of a body, and of a line of a bulk import, in bytes (HTTP interface, Bodies).
+const maxBody = 1 << 20
+
+// body reads the whole body of the request. A longer one is an error that becomes 413.
+func (x *exchange) body() ([]byte, error) {
+	b, err := io.ReadAll(http.MaxBytesReader(x.ResponseWriter, x.r.Body, maxBody))
+	if err != nil {
+		return nil, fmt.Errorf("read the body: %w", badBody(err))
+	}
+	return b, nil
+}
+
+// badBody tells a body that ended early or broke its framing from one that is too long: both are the caller's.
+func badBody(err error) error {
+	if p := problemOf(err); p.Type != internal {
+		return err
+	}
+	return &problem{Type: invalidBody, Detail: "the body ended before all of it was received"}
+}
+
+// members reads the body as a JSON object. Unknown members are ignored (HTTP interface, Bodies).
+func (x *exchange) members() (object, error) {
+	body, err := x.body()
+	if err != nil {
+		return nil, err
+	}
+	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	var o object
+	if err := json.Unmarshal(body, &o); err != nil || o == nil {
+		return nil, &problem{Type: invalidBody, Detail: "the body must be one JSON object"}
+	}
+	return o, nil
+}
+
+// object is a JSON object whose members are still to be read.
+type object map[string]json.RawMessage
+
+// text reads a required string of at most most bytes. A blank one counts as missing.
+func (o object) text(name string, most int) (string, error) {
+	raw, ok := o[name]
+	if !ok || string(raw) == "null" {
+		return "", lacking(name)
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %s must be a string", name)}
+	}
+	if strings.TrimSpace(s) == "" {
+		return "", lacking(name)
+	}
+	if len(s) > most {
+		return "", &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %s has more than %d bytes", name, most)}
+	}
+	return s, nil
+}
+
+// ids reads a required array of item ids, each once. An empty one counts as missing. Numbers that no item can have are
+// among them as long as they are whole: they are well-formed and unknown.
+func (o object) ids(name string) ([]item.ID, error) {
+	raw, ok := o[name]
+	if !ok || string(raw) == "null" {
+		return nil, lacking(name)
+	}
+	wrong := &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %s must be an array of whole numbers", name)}
+	var numbers []json.RawMessage
+	if err := json.Unmarshal(raw, &numbers); err != nil {
+		return nil, wrong
+	}
+	if len(numbers) == 0 {
+		return nil, lacking(name)
+	}
+	ids := make([]item.ID, 0, len(numbers))
+	seen := make(map[item.ID]bool, len(numbers))
+	for _, n := range numbers {
+		var id item.ID
+		if err := json.Unmarshal(n, &id); err != nil {
+			// 1.0 and 1e3 are whole, and so are numbers beyond 64 bits.
+			var f float64
+			if n[0] == '"' || n[0] == 'n' || json.Unmarshal(n, &f) != nil || f != math.Trunc(f) {
+				return nil, wrong
+			}
+			id = item.ID(min(max(f, -1), 1<<62))
+		} else if n[0] == 'n' {
+			return nil, wrong
+		}
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// impossible returns the ids that no item can have.
+func impossible(ids []item.ID) []item.ID {
+	return slices.DeleteFunc(slices.Clone(ids), func(id item.ID) bool { return id > 0 && id <= item.MaxID })
+}
+
+func lacking(name string) error {
+	return &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %s is required", name)}
+}

@@ -1,0 +1,335 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// A batch is written as soon as no further line has been received, and at the latest when it holds this much: large enough
+// that an fsync is shared by many lines, small enough that nobody waits for an answer.
+const (
+	batchLines = 256
+	batchBytes = 1 << 20
+)
+
+// bulkLine is one line of an import as received.
+type bulkLine struct {
+	// number counts from 1, blank lines included.
+	number int64
+	text   []byte
+	// err says why there is no text: *problem (the line is too long), or the end of the body.
+	err error
+}
+
+// lineAnswer is one line of the answer to an import.
+type lineAnswer struct {
+	Line    int64            `json:"line"`
+	Status  int              `json:"status"`
+	ID      item.ID          `json:"id,omitempty"`
+	Problem *problemDocument `json:"problem,omitempty"`
+}
+
+// importItems answers POST /v2/content/bulk (extension): NDJSON in and out, one answer for each line that is not blank, in
+// their order, while the body is still being sent.
+func (s *Server) importItems(x *exchange) error {
+	mode, err := x.optional("on_conflict")
+	if err != nil {
+		return err
+	}
+	if mode != "" && mode != "fail" && mode != "replace" {
+		return invalid("on_conflict", "must be fail or replace")
+	}
+	conn := http.NewResponseController(x.ResponseWriter)
+	// Neither is known to every connection: HTTP/2 is full duplex anyway, and tests have no deadlines.
+	_ = conn.EnableFullDuplex()
+	imp := &bulkImport{x: x, conn: conn, replace: mode == "replace"}
+
+	ctx, cancel := context.WithCancel(x.r.Context())
+	defer cancel()
+	lines := make(chan bulkLine, batchLines)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		imp.receive(ctx, lines)
+	}()
+	// The body must not be read any more once the handler has returned.
+	defer func() {
+		cancel()
+		select {
+		case <-finished:
+		default:
+			_ = conn.SetReadDeadline(time.Now())
+			<-finished
+		}
+		_ = conn.SetWriteDeadline(time.Time{})
+	}()
+
+	h := x.Header()
+	h.Set("Content-Type", "application/x-ndjson")
+	h.Set("Cache-Control", "private, no-store")
+	x.WriteHeader(http.StatusOK)
+	imp.flush()
+	return imp.answer(lines)
+}
+
+// errRevoked ends a stream whose token is no longer valid: a revoked token works for no second longer.
+var errRevoked = &problem{Type: tokenRefused, Detail: "the access token was revoked or expired meanwhile"}
+
+type bulkImport struct {
+	x       *exchange
+	conn    *http.ResponseController
+	replace bool
+}
+
+// receive reads lines until the body ends.
+func (b *bulkImport) receive(ctx context.Context, lines chan<- bulkLine) {
+	defer close(lines)
+	r := bufio.NewReaderSize(b.x.r.Body, 64<<10)
+	for number := int64(1); ; number++ {
+		_ = b.conn.SetReadDeadline(time.Now().Add(b.x.server.options.StreamIdle))
+		text, err := readLine(r)
+		l := bulkLine{number: number, text: text, err: err}
+		if err == nil && len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			// The connection goes on to its next request, or waits for one, without our deadline.
+			_ = b.conn.SetReadDeadline(time.Time{})
+			return
+		}
+		select {
+		case lines <- l:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil && !errors.Is(err, errLongLine) {
+			return
+		}
+	}
+}
+
+var errLongLine = errors.New("line too long")
+
+// readLine reads a line without its end. Of one that is longer than maxBody it reads everything and keeps nothing
+// (errLongLine).
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(bytes.TrimRight(part, "\r\n")) > maxBody; long {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0 && !long):
+			return nil, err
+		case long:
+			return nil, errLongLine
+		}
+		return bytes.TrimRight(line, "\r\n"), nil
+	}
+}
+
+// answer writes batches of lines until there are no more.
+func (b *bulkImport) answer(lines <-chan bulkLine) error {
+	for {
+		first, ok := <-lines
+		if !ok {
+			return nil
+		}
+		batch, bytes := []bulkLine{first}, len(first.text)
+	more:
+		for len(batch) < batchLines && bytes < batchBytes {
+			select {
+			case l, ok := <-lines:
+				if !ok {
+					break more
+				}
+				batch, bytes = append(batch, l), bytes+len(l.text)
+			default:
+				break more
+			}
+		}
+		err := b.store(batch)
+		if errors.Is(err, errRevoked) {
+			return nil // each line was told
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// store writes a batch and answers its lines. An error ends the import; the lines that have no answer yet may or may not
+// have been stored.
+func (b *bulkImport) store(batch []bulkLine) error {
+	answers := make([]lineAnswer, len(batch))
+	var muts []library.Mutation
+	var of []int // muts[i] is from batch[of[i]]
+	var broken error
+	valid := b.x.stillValid()
+	for i, l := range batch {
+		answers[i].Line = l.number
+		switch m, err := b.mutation(l); {
+		case l.err != nil && !errors.Is(l.err, errLongLine):
+			broken = l.err
+			answers = answers[:i]
+		case !valid:
+			b.refuse(&answers[i], errRevoked)
+		case err != nil:
+			b.refuse(&answers[i], err)
+		default:
+			muts, of = append(muts, m), append(of, i)
+		}
+	}
+	if len(muts) > 0 {
+		outcomes, err := b.x.server.lib.Write(b.x.r.Context(), b.x.grant.property, muts)
+		for i, at := range of {
+			switch {
+			case err != nil:
+				b.refuse(&answers[at], err)
+			case outcomes[i].Err != nil:
+				b.refuse(&answers[at], outcomes[i].Err)
+			default:
+				answers[at].ID = outcomes[i].ID
+				answers[at].Status = http.StatusOK
+				if outcomes[i].Created {
+					answers[at].Status = http.StatusCreated
+				}
+			}
+		}
+		if ctx := b.x.r.Context(); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if err := b.send(answers); err != nil {
+		return err
+	}
+	if broken != nil {
+		return fmt.Errorf("receive a line: %w", badBody(broken))
+	}
+	if !valid {
+		return errRevoked
+	}
+	return nil
+}
+
+// mutation reads one line.
+func (b *bulkImport) mutation(l bulkLine) (library.Mutation, error) {
+	if l.err != nil {
+		return library.Mutation{}, &problem{Type: tooLarge, Detail: fmt.Sprintf("the line is longer than %d bytes, which is the most", maxBody)}
+	}
+	line, err := item.ParseLine(l.text, b.x.server.parseOptions())
+	if err != nil {
+		return library.Mutation{}, err
+	}
+	return library.Mutation{Put: line.Item, Units: line.Units, Replace: b.replace}, nil
+}
+
+// refuse fills in why a line was not stored.
+func (b *bulkImport) refuse(a *lineAnswer, err error) {
+	p := problemOf(err)
+	if p.Type == internal {
+		b.x.server.options.Logger.ErrorContext(b.x.r.Context(), "import line failed", "request", b.x.id, "line", a.Line, "error", b.x.redact(err.Error()))
+	}
+	d := p.document(b.x.redact)
+	a.Status, a.Problem = d.Status, &d
+}
+
+func (b *bulkImport) send(answers []lineAnswer) error {
+	var out bytes.Buffer
+	for _, a := range answers {
+		out.Write(marshal(a))
+		out.WriteByte('\n')
+	}
+	// A client that never reads must not hold the server for ever.
+	_ = b.conn.SetWriteDeadline(time.Now().Add(b.x.server.options.StreamIdle))
+	if _, err := b.x.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("send answers: %w", err)
+	}
+	b.flush()
+	return nil
+}
+
+// flush sends what was written. A connection that cannot flush sends when it likes.
+func (b *bulkImport) flush() { _ = b.conn.Flush() }
+
+// exportItems answers GET /v2/content/bulk (extension): every item that matches q, all without one, by id, a line each as
+// importItems takes it. An export that fails in the middle ends the connection, so that it cannot be taken for a whole.
+func (s *Server) exportItems(x *exchange) error {
+	root, err := x.queryParam("q")
+	if err != nil {
+		return err
+	}
+	done, err := x.grant.allowance.begin(s.options.QueriesPerToken)
+	if err != nil {
+		return err
+	}
+	defer done()
+	conn := http.NewResponseController(x.ResponseWriter)
+	var out io.Writer = x
+	begin := func() {
+		x.warn()
+		h := x.Header()
+		h.Set("Content-Type", "application/x-ndjson")
+		h.Set("Cache-Control", "private, no-store")
+		if acceptsGzip(x.r.Header) {
+			h.Set("Content-Encoding", "gzip")
+		}
+		x.WriteHeader(http.StatusOK)
+	}
+	if x.r.Method == http.MethodHead {
+		begin()
+		return nil
+	}
+	var zip io.Closer
+	if acceptsGzip(x.r.Header) {
+		z := s.gzip.writer(x)
+		defer s.gzip.pool.Put(z)
+		out, zip = z, z
+	}
+	buffered := bufio.NewWriterSize(out, 64<<10)
+	n := 0
+	for line, err := range s.lib.Export(x.r.Context(), x.grant.property, root) {
+		if err != nil {
+			return err
+		}
+		if n++; n == 1 {
+			begin()
+		}
+		if n%1000 == 0 && !x.stillValid() {
+			return errRevoked
+		}
+		if buffered.Available() <= len(line) {
+			_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle))
+		}
+		buffered.Write(line)
+		if err := buffered.WriteByte('\n'); err != nil {
+			return fmt.Errorf("send the export: %w", err)
+		}
+	}
+	if n == 0 {
+		begin()
+	}
+	err = buffered.Flush()
+	if zip != nil {
+		err = errors.Join(err, zip.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("send the export: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+const (
+	// exposedHeaders are those that a script of an allowed page may read besides the ones that it always may.
+	exposedHeaders = "ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, Warning, X-Request-Id"
+	// requestHeaders are those that it may send.
+	requestHeaders = "Authorization, Content-Type, If-None-Match"
+	// preflightAge is how long a browser may remember a preflight, in seconds.
+	preflightAge = "600"
+)
+
+// allowOrigin refuses a web page that the property does not list, and lets a listed one read the answer, errors included.
+func (x *exchange) allowOrigin() error {
+	origin := x.r.Header.Get("Origin")
+	if origin == "" {
+		return nil
+	}
+	if !originAllowed(x.settings.AllowedOrigins, origin) {
+		return refusedOrigin()
+	}
+	x.Header().Set("Access-Control-Allow-Origin", origin)
+	x.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
+	return nil
+}
+
+func refusedOrigin() error {
+	return &problem{Type: originRefused, Detail: "the property does not list the origin of this web page: add it to spec.allowedOrigins"}
+}
+
+// options answers OPTIONS: a preflight, or the question which methods there are.
+//
+// A preflight carries no Authorization header. With access_token in its URL it is answered for that property; without, it
+// is answered when any property allows the origin, and the real request decides.
+func (x *exchange) options() error {
+	h := x.Header()
+	h.Set("Cache-Control", "private, no-store")
+	origin := x.r.Header.Get("Origin")
+	if origin == "" || x.r.Header.Get("Access-Control-Request-Method") == "" {
+		h.Set("Allow", x.resource.allow)
+		x.write(http.StatusNoContent, "", nil)
+		return nil
+	}
+	h.Set("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers")
+	if err := x.preflight(origin); err != nil {
+		return err
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Methods", x.resource.allow)
+	h.Set("Access-Control-Allow-Headers", requestHeaders)
+	h.Set("Access-Control-Max-Age", preflightAge)
+	x.write(http.StatusNoContent, "", nil)
+	return nil
+}
+
+func (x *exchange) preflight(origin string) error {
+	if len(x.presented) > 0 {
+		if err := x.authenticate(); err != nil {
+			return err
+		}
+		return x.allowOrigin()
+	}
+	for _, p := range x.server.lib.Properties() {
+		if settings, err := x.server.lib.Property(p); err == nil && originAllowed(settings.AllowedOrigins, origin) {
+			return nil
+		}
+	}
+	return refusedOrigin()
+}
+
+// originAllowed compares an origin with those that a property lists: scheme, host and port exactly, where a port that is
+// the scheme's own may be left out; a leading "*." of a listed host stands for one label.
+func originAllowed(listed []string, origin string) bool {
+	scheme, host, port, ok := splitOrigin(origin)
+	if !ok {
+		return false
+	}
+	for _, l := range listed {
+		s, h, p, ok := splitOrigin(l)
+		if !ok || s != scheme || p != port {
+			continue
+		}
+		if h == host {
+			return true
+		}
+		if parent, wild := strings.CutPrefix(h, "*."); wild {
+			if label, rest, _ := strings.Cut(host, "."); label != "" && rest == parent {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// splitOrigin takes an origin apart; it is false for what is none, such as "null".
+func splitOrigin(origin string) (scheme, host, port string, ok bool) {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", "", "", false
+	}
+	scheme, port = strings.ToLower(u.Scheme), u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return scheme, strings.ToLower(u.Hostname()), port, true
+}

@@ -1,0 +1,201 @@
+package httpapi
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// The sizes of a page of the deprecated collection (specification, Limits).
+const (
+	collectionPageSize    = 8
+	maxCollectionPageSize = 100
+)
+
+// successor says in the header Link what replaces a deprecated endpoint (RFC 5829).
+func (x *exchange) successor(path string) {
+	x.Header().Add("Link", fmt.Sprintf("<%s>; rel=%q", x.linkTo(path), "successor-version"))
+}
+
+// showItem answers GET /v1/ugc/{ugc_id}/ (specification, Deprecated endpoints).
+func (s *Server) showItem(x *exchange) error {
+	id, err := x.pathNumber("ugc_id")
+	if err != nil {
+		return err
+	}
+	shown, err := x.readItem(id)
+	if err != nil {
+		return orNoItem(err, id)
+	}
+	x.successor("/v2/content/items")
+	return x.show(shown)
+}
+
+// listCollection answers GET /v1/ugc/collections/{collection_id}/: the items of one campaign.
+func (s *Server) listCollection(x *exchange) error {
+	campaign, err := x.pathNumber("collection_id")
+	if err != nil {
+		return err
+	}
+	parts, err := x.collectionParams()
+	if err != nil {
+		return err
+	}
+	l := listing{name: itemMember, defaultSize: collectionPageSize, maxSize: maxCollectionPageSize}
+	if l.read.Order, err = x.collectionOrder(); err != nil {
+		return err
+	}
+	if l.read.Seed, err = x.seed(false); err != nil {
+		return err
+	}
+	l.random = isRandom(l.read.Order)
+	l.read.Query = query.And(append([]query.Node{query.FieldTerm("campaign", strconv.FormatInt(campaign, 10))}, parts...)...)
+	x.successor("/v2/content/filters")
+	return x.list(l)
+}
+
+// collectionOrder reads the parameter order.
+func (x *exchange) collectionOrder() (query.Order, error) {
+	text, err := x.optional("order")
+	if err != nil {
+		return nil, err
+	}
+	switch text {
+	case "", "random_sort":
+		return query.Order{{Field: query.RandomKey}}, nil
+	case "date_asc":
+		return query.Order{{Field: "created_on"}}, nil
+	}
+	return nil, invalid("order", "must be random_sort or date_asc")
+}
+
+// collectionParams translates the parameters of the collection into trees, made by constructors: what a caller sends is a
+// value in them and never syntax.
+func (x *exchange) collectionParams() ([]query.Node, error) {
+	var parts []query.Node
+	add := func(values []string, node func(value string) query.Node) {
+		if len(values) > 0 {
+			parts = append(parts, anyOf(values, node))
+		}
+	}
+	term := func(field string) func(string) query.Node {
+		return func(value string) query.Node { return query.FieldTerm(field, value) }
+	}
+
+	for _, p := range []struct {
+		name, field string
+		allowed     []string
+	}{
+		{"approval_status", "approval_status", []string{item.Approved, item.Rejected, item.Pending}},
+		{"social_platform", "content.social_platform", []string{"twitter", "vinetweet", "instagram", "facebook", "tumblr", item.Direct}},
+		{"media_type", "content.content_type", []string{item.Video, item.Image, item.Text}},
+	} {
+		values, err := x.choices(p.name, p.allowed...)
+		if err != nil {
+			return nil, err
+		}
+		add(values, term(p.field))
+	}
+
+	claimed, err := x.choices("claimed", "yes", "no")
+	if err != nil {
+		return nil, err
+	}
+	add(claimed, func(v string) query.Node { return query.FieldTerm("claimed", strconv.FormatBool(v == "yes")) })
+
+	attached, err := x.choices("has_activate_units", "yes", "no")
+	if err != nil {
+		return nil, err
+	}
+	add(attached, func(v string) query.Node {
+		units := query.FieldName{Name: "activate_units.id"}
+		if v == "yes" {
+			return query.Exists{Field: units}
+		}
+		return query.Missing{Field: units}
+	})
+
+	external, err := x.commaList("external_id")
+	if err != nil {
+		return nil, err
+	}
+	add(external, term("activate_units.external_id"))
+
+	units, err := x.commaList("activate_unit_id")
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range units {
+		if n, ok := digits(u); !ok || n > item.MaxID {
+			return nil, invalid("activate_unit_id", "must list the ids of units, which are whole numbers")
+		}
+	}
+	add(units, term("activate_units.id"))
+
+	tagged, err := x.collectionTags()
+	if err != nil {
+		return nil, err
+	}
+	parts = append(parts, tagged...)
+
+	authors, err := x.commaList("author_id")
+	if err != nil {
+		return nil, err
+	}
+	add(authors, author)
+	return parts, nil
+}
+
+// anyOf matches where any of the values does.
+func anyOf(values []string, node func(value string) query.Node) query.Node {
+	if len(values) == 1 {
+		return node(values[0])
+	}
+	clauses := make([]query.Clause, len(values))
+	for i, v := range values {
+		clauses[i] = query.Clause{Occur: query.Should, Node: node(v)}
+	}
+	return query.Bool{Clauses: clauses}
+}
+
+// author matches items by one author: by username, by the platform's id, or by the author's number.
+func author(name string) query.Node {
+	fields := []string{"content.author.username", "content.author.platform_id"}
+	if n, ok := digits(name); ok && n <= item.MaxID {
+		fields = append(fields, "content.author.id")
+	}
+	return anyOf(fields, func(field string) query.Node { return query.FieldTerm(field, name) })
+}
+
+// collectionTags reads namespace and tags_required, which only make sense together: all the keys are required, each in any
+// of the namespaces.
+func (x *exchange) collectionTags() ([]query.Node, error) {
+	namespaces, err := x.commaList("namespace")
+	if err != nil {
+		return nil, err
+	}
+	keys, err := x.commaList("tags_required")
+	if err != nil {
+		return nil, err
+	}
+	if (namespaces == nil) != (keys == nil) {
+		name := "tags_required"
+		if namespaces == nil {
+			name = "namespace"
+		}
+		return nil, &problem{Type: missingParameter, Parameter: name, Detail: "parameters namespace and tags_required need each other"}
+	}
+	if len(namespaces)*len(keys) > maxListed {
+		return nil, invalid("tags_required", "lists too many tags: at most %d", maxListed)
+	}
+	var parts []query.Node
+	for _, key := range keys {
+		parts = append(parts, anyOf(namespaces, func(namespace string) query.Node {
+			return library.FavouriteTerm(item.Tag{Namespace: namespace, Key: key})
+		}))
+	}
+	return parts, nil
+}

@@ -1,0 +1,220 @@
+package httpapi
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// exchange is one request and its answer. It is the http.ResponseWriter that the mux sees.
+type exchange struct {
+	http.ResponseWriter
+	server *Server
+	r      *http.Request
+	id     string
+	began  time.Time
+	// presented are the tokens that came with the request, valid or not; they are kept to keep them out of what is said.
+	presented []string
+	resource  *resource
+	route     route
+	params    url.Values
+
+	// token is the value that grant was found by; both are zero where the endpoint needs none.
+	token    string
+	grant    grant
+	settings library.Property
+	warnings []query.Warning
+
+	status int
+	bytes  int64
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{ResponseWriter: w, server: s, began: s.options.Clock(), presented: presentedTokens(r)}
+	x.id = s.requestID(r, x.presented)
+	// The URL is changed on the way to its route; the caller's request stays as it is.
+	own := *r
+	u := *r.URL
+	own.URL, x.r = &u, &own
+	s.metrics.begin()
+	defer x.end()
+
+	h := x.Header()
+	h.Set("X-Request-Id", x.id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Vary", "Accept-Encoding, Origin, Authorization")
+	if s.options.Version != "" {
+		h.Set("Server", "vitrine/"+s.options.Version)
+	}
+	if !plainPath(x.r) {
+		x.serve(nil, x.r)
+		return
+	}
+	s.mux.ServeHTTP(x, x.r)
+}
+
+// serve answers a request for a resource, nil for an unknown path.
+func (x *exchange) serve(res *resource, r *http.Request) {
+	x.r, x.resource = r, res
+	if err := x.answer(); err != nil {
+		x.fail(err)
+	}
+}
+
+// answer leads the request through everything that comes before its handler. The order is the order in which a caller
+// is told: what does not exist, who may ask, whether the property serves, whether there is quota, and what the class of
+// the token allows.
+func (x *exchange) answer() error {
+	if x.resource == nil {
+		return absent("no endpoint has this path: /openapi.json describes all of them")
+	}
+	if x.r.Method == http.MethodOptions {
+		return x.options()
+	}
+	var ok bool
+	if x.route, ok = x.resource.byVerb[x.r.Method]; !ok {
+		return &problem{Type: methodNotAllowed, allow: x.resource.allow, Detail: "this path answers " + x.resource.allow}
+	}
+	var err error
+	if x.params, err = url.ParseQuery(x.r.URL.RawQuery); err != nil {
+		return &problem{Type: invalidParameter, Detail: "the query part of the URL cannot be decoded: percent-encode what is not plain text, semicolons included"}
+	}
+	if x.route.access != anyone {
+		if err := x.admit(); err != nil {
+			return err
+		}
+	}
+	return x.route.handle(x.server, x)
+}
+
+// admit finds the token and checks everything that depends on it.
+func (x *exchange) admit() error {
+	if err := x.authenticate(); err != nil {
+		return err
+	}
+	if err := x.allowOrigin(); err != nil {
+		return err
+	}
+	if m := x.settings.Maintenance; m != nil {
+		return underMaintenance(m)
+	}
+	if err := x.grant.allowance.take(x.server.options.Clock(), x.settings, x.Header()); err != nil {
+		return err
+	}
+	return x.authorize()
+}
+
+func underMaintenance(m *library.Maintenance) error {
+	p := &problem{Type: maintenance, Detail: m.Message, retryAfter: m.RetryAfter}
+	if p.Detail == "" {
+		p.Detail = "this property is under maintenance: come again later"
+	}
+	p.retryAfter = max(p.retryAfter, time.Second)
+	return p
+}
+
+// audience is who the answer is for.
+func (x *exchange) audience() query.Audience {
+	if x.grant.readWrite {
+		return query.Private
+	}
+	return query.Public
+}
+
+// fail tells the caller of an error, and the log where it is ours.
+func (x *exchange) fail(err error) {
+	p := problemOf(err)
+	if x.r.Context().Err() == nil && p.Type == internal {
+		x.server.options.Logger.ErrorContext(x.r.Context(), "request failed", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
+	}
+	if x.status != 0 {
+		// A part of the answer is out already: the caller has to see that the rest is missing.
+		panic(http.ErrAbortHandler)
+	}
+	h := x.Header()
+	if p.allow != "" {
+		h.Set("Allow", p.allow)
+	}
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(seconds(p.retryAfter.Seconds())))
+	}
+	h.Set("Cache-Control", "private, no-store")
+	for _, name := range []string{"ETag", "Location", "Link"} {
+		h.Del(name)
+	}
+	x.write(p.status(), "application/problem+json", marshal(p.document(x.redact)))
+}
+
+// end logs and counts the request. A panic becomes a 500, or ends the connection where the answer has begun.
+func (x *exchange) end() {
+	cause := recover()
+	if cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // recover gives the very value
+		x.server.options.Logger.ErrorContext(x.r.Context(), "panic", "request", x.id, "route", x.routeName(),
+			"panic", x.redact(fmt.Sprint(cause)), "stack", string(debug.Stack()))
+		if x.status == 0 {
+			cause = nil
+			x.fail(&problem{Type: internal, Detail: problemOf(errPanic).Detail})
+		} else {
+			cause = http.ErrAbortHandler
+		}
+	}
+	elapsed := x.server.options.Clock().Sub(x.began)
+	x.server.metrics.end(x.routeName(), x.r.Method, x.status, elapsed)
+	x.server.options.Logger.LogAttrs(x.r.Context(), slog.LevelInfo, "request",
+		slog.String("request", x.id), slog.String("method", x.r.Method), slog.String("path", x.redact(x.r.URL.Path)),
+		slog.String("query", x.redact(loggable(x.r.URL.RawQuery))), slog.String("route", x.routeName()),
+		slog.Int("status", x.status), slog.Int64("bytes", x.bytes), slog.Duration("elapsed", elapsed),
+		slog.String("property", string(x.grant.property)), slog.String("token", tokenName(x.grant)))
+	if cause != nil {
+		panic(cause)
+	}
+}
+
+// routeName is the path of the endpoint with its placeholders: the same for every item, and so fit for a metric.
+func (x *exchange) routeName() string {
+	if x.resource == nil {
+		return "unknown"
+	}
+	return x.resource.path
+}
+
+// redact takes the caller's tokens out of a text. What is shorter than eight characters is no token (they have at least
+// 32), and taking it out would only garble the text.
+func (x *exchange) redact(text string) string {
+	for _, token := range x.presented {
+		if len(token) >= 8 {
+			text = strings.ReplaceAll(text, token, "[token]")
+		}
+	}
+	return text
+}
+
+// WriteHeader notes the status on its way out.
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write notes the length on its way out.
+func (x *exchange) Write(b []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	n, err := x.ResponseWriter.Write(b)
+	x.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }

@@ -1,0 +1,306 @@
+package httpapi
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+const (
+	// filterPageSize and maxFilterPageSize are of the list of filters (specification, Limits; the default is ours).
+	filterPageSize    = 50
+	maxFilterPageSize = 100
+	// maxFilterName and maxSort are the lengths of a filter's name and order, in bytes.
+	maxFilterName = 200
+	maxSort       = 4 << 10
+	// maxQueryText is more than the language takes, so that the language words its own limit.
+	maxQueryText = 64 << 10
+)
+
+// filterRecord is a filter as it is listed (specification, Filter).
+type filterRecord struct {
+	ID             int64  `json:"id"`
+	FilterUUID     string `json:"filter_uuid"`
+	Name           string `json:"name"`
+	PlatformPageID int64  `json:"platform_page_id"`
+	// Query is left out for READ-ONLY callers.
+	Query      string `json:"query,omitempty"`
+	SortBy     string `json:"sort_by"`
+	IsEditable bool   `json:"is_editable"`
+}
+
+func (x *exchange) filterRecord(f library.FilterRecord) filterRecord {
+	r := filterRecord{
+		ID: f.ID, FilterUUID: f.UUID, Name: f.Name, PlatformPageID: f.PlatformPageID,
+		Query: f.Query, SortBy: cmp.Or(f.Order, library.DefaultOrder), IsEditable: f.Owner.IsHTTP(),
+	}
+	if x.audience() == query.Public {
+		r.Query = ""
+	}
+	return r
+}
+
+// filterLocation is the address of a filter (specification: /v2/content/filters/<filter_id>).
+func (x *exchange) filterLocation(id int64) string {
+	return x.linkTo("/v2/content/filters/" + strconv.FormatInt(id, 10))
+}
+
+// createFilter answers POST /v2/content/filters (specification, Content filters).
+func (s *Server) createFilter(x *exchange) error {
+	body, err := x.members()
+	if err != nil {
+		return err
+	}
+	f, err := x.filterBody(body)
+	if err != nil {
+		return err
+	}
+	if f.Name, err = body.text("name", maxFilterName); err != nil {
+		return err
+	}
+	for {
+		if f.UUID, f.ID, err = library.NewFilterIDs(s.options.Rand); err != nil {
+			return err
+		}
+		err := x.storeFilter(f)
+		if taken := (*library.IDTakenError)(nil); errors.As(err, &taken) {
+			continue // one chance in 2^53 for each filter that there is
+		}
+		if err != nil {
+			return err
+		}
+		break
+	}
+	stored, err := s.lib.Filter(x.grant.property, library.FilterRef{UUID: f.UUID})
+	if err != nil {
+		return fmt.Errorf("read back a filter: %w", err)
+	}
+	x.Header().Set("Location", x.filterLocation(f.ID))
+	return x.done(http.StatusCreated, marshal(x.filterRecord(stored)))
+}
+
+// filterBody reads what POST and PUT share. The query and the order are checked with the rights of a READ-WRITE token,
+// which is what it takes to come here.
+func (x *exchange) filterBody(body object) (library.Filter, error) {
+	var f library.Filter
+	var err error
+	if f.Query, err = body.text("q", maxQueryText); err != nil {
+		return f, err
+	}
+	if _, err = x.query(f.Query); err != nil {
+		return f, inMember(err, "q")
+	}
+	if f.Order, err = body.text("sort_by", maxSort); err != nil {
+		return f, err
+	}
+	if _, err = x.order(f.Order); err != nil {
+		return f, inMember(err, "sort_by")
+	}
+	return f, nil
+}
+
+func (x *exchange) storeFilter(f library.Filter) error {
+	results, err := x.server.lib.Apply(x.r.Context(), []library.Definition{{Property: x.grant.property, Filter: &f}})
+	if err != nil {
+		return err
+	}
+	return results[0].Err
+}
+
+// listFilters answers GET /v2/content/filters. Its pages are numbered, as documented; next is a cursor here too.
+func (s *Server) listFilters(x *exchange) error {
+	at, err := x.pagingParams(filterPageSize, maxFilterPageSize)
+	if err != nil {
+		return err
+	}
+	var filters []library.FilterRecord
+	var total int
+	if at.cursor == "" {
+		// The library counts with int; no list is as long as this.
+		offset := int(min((at.page-1)*at.size, 1<<31-1))
+		filters, total, err = s.lib.Filters(x.grant.property, offset, int(at.size)+1)
+	} else {
+		filters, total, err = s.filtersAfter(x.grant.property, at.cursor)
+	}
+	if err != nil {
+		return err
+	}
+	var next library.Cursor
+	if int64(len(filters)) > at.size {
+		filters = filters[:at.size]
+		next = filterCursor(filters[at.size-1])
+	}
+	records := make([]filterRecord, len(filters))
+	for i, f := range filters {
+		records[i] = x.filterRecord(f)
+	}
+	to := x.pageLinks(at.page, x.server.seal.seal(x.grant.property, next), "")
+	to.announce(x)
+	return x.show(marshal(struct {
+		Total    int            `json:"total_results"`
+		Embedded []filterRecord `json:"_embeded"` // spelled with one d in the specification
+		Links    links          `json:"_links"`
+	}{total, records, to}))
+}
+
+// filterPlace is what a cursor of the list of filters holds: the place of the last one shown, by name and id.
+type filterPlace struct {
+	Name string `json:"filter_name"`
+	ID   int64  `json:"id"`
+}
+
+func filterCursor(f library.FilterRecord) library.Cursor {
+	return library.Cursor("filters." + base64.RawURLEncoding.EncodeToString(marshal(filterPlace{f.Name, f.ID})))
+}
+
+// filtersAfter lists the filters after a cursor, and how many there are in all.
+func (s *Server) filtersAfter(p library.PropertyID, c library.Cursor) ([]library.FilterRecord, int, error) {
+	encoded, ok := strings.CutPrefix(string(c), "filters.")
+	text, err := base64.RawURLEncoding.DecodeString(encoded)
+	var after filterPlace
+	if !ok || err != nil || json.Unmarshal(text, &after) != nil {
+		return nil, 0, &library.CursorError{Reason: "it belongs to another list"}
+	}
+	all, total, err := s.lib.Filters(p, 0, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	from := slices.IndexFunc(all, func(f library.FilterRecord) bool {
+		return cmp.Or(strings.Compare(f.Name, after.Name), cmp.Compare(f.ID, after.ID)) > 0
+	})
+	if from < 0 {
+		from = len(all)
+	}
+	return all[from:], total, nil
+}
+
+// updateFilter answers PUT /v2/content/filters.
+func (s *Server) updateFilter(x *exchange) error {
+	id, err := x.required("filter_id")
+	if err != nil {
+		return err
+	}
+	body, err := x.members()
+	if err != nil {
+		return err
+	}
+	f, err := x.filterBody(body)
+	if err != nil {
+		return err
+	}
+	stored, err := x.filter(id)
+	if err != nil {
+		return err
+	}
+	if !stored.Owner.IsHTTP() {
+		return &library.ManagedError{Owner: stored.Owner}
+	}
+	f.UUID, f.ID, f.Name, f.Favourite, f.Public = stored.UUID, stored.ID, stored.Name, stored.Favourite, stored.Public
+	if err := x.storeFilter(f); err != nil {
+		return err
+	}
+	x.Header().Set("Location", x.filterLocation(f.ID))
+	return x.done(http.StatusNoContent, nil)
+}
+
+// deleteFilter answers DELETE /v2/content/filters/{filter_uuid}.
+func (s *Server) deleteFilter(x *exchange) error {
+	err := s.lib.RemoveFilter(x.r.Context(), x.grant.property, filterRef(x.r.PathValue("filter_uuid")))
+	if errors.Is(err, library.ErrNotFound) {
+		return noFilter()
+	}
+	if err != nil {
+		return err
+	}
+	return x.done(http.StatusNoContent, nil)
+}
+
+func noFilter() error { return absent("no filter of this property has that id") }
+
+// filter finds a filter by either of its names.
+func (x *exchange) filter(name string) (library.FilterRecord, error) {
+	f, err := x.server.lib.Filter(x.grant.property, filterRef(name))
+	if errors.Is(err, library.ErrNotFound) {
+		return f, noFilter()
+	}
+	return f, err
+}
+
+// readableFilter finds the filter of the path, and holds it against the token: READ-ONLY ones may list only those that a
+// manifest opens to them, and of these a restricted token only its own.
+func (x *exchange) readableFilter() (library.FilterRecord, error) {
+	f, err := x.filter(x.r.PathValue("filter_uuid"))
+	switch {
+	case x.grant.readWrite:
+		return f, err
+	case x.grant.restricted && (err != nil || !x.grant.filters[f.UUID]):
+		return f, &problem{Type: classRefused, Detail: "this token may list its filters and nothing else"}
+	case err != nil:
+		return f, err
+	case !f.Public:
+		return f, &problem{Type: classRefused, Detail: "this needs a READ-WRITE token, as the filter's readAccess is not ReadOnly"}
+	}
+	return f, nil
+}
+
+// listFilterItems answers GET /v2/content/filters/{filter_uuid}.
+func (s *Server) listFilterItems(x *exchange) error {
+	f, err := x.readableFilter()
+	if err != nil {
+		return err
+	}
+	l := listing{name: itemMember, defaultSize: itemPageSize, maxSize: maxItemPageSize}
+	l.read.Filter = &library.FilterRef{UUID: f.UUID}
+	if l.read.Where, err = x.queryParam("additional_query"); err != nil {
+		return err
+	}
+	if err := x.presentation(&l.read); err != nil {
+		return err
+	}
+	info, err := x.flag("info")
+	if err != nil {
+		return err
+	}
+	if info {
+		return x.describeFilter(f)
+	}
+	l.free = l.read.Where != nil
+	order := l.read.Order
+	if order == nil {
+		// Stored orders were parsed when they were stored; nothing of one goes into an error.
+		if order, err = query.ParseOrder(cmp.Or(f.Order, library.DefaultOrder)); err != nil {
+			return errors.New("the order of a stored filter does not parse")
+		}
+	}
+	l.random = isRandom(order)
+	return x.list(l)
+}
+
+// describeFilter answers info=1: the filter instead of its items.
+func (x *exchange) describeFilter(f library.FilterRecord) error {
+	page, err := x.server.lib.Read(x.r.Context(), library.Read{
+		Property: x.grant.property, Audience: x.audience(), Filter: &library.FilterRef{UUID: f.UUID},
+	})
+	if err != nil {
+		return err
+	}
+	var managedBy *string
+	if !f.Owner.IsHTTP() {
+		name := f.Owner.String()
+		managedBy = &name
+	}
+	return x.show(marshal(struct {
+		filterRecord
+		Total     int64   `json:"total_results"`
+		ManagedBy *string `json:"managed_by"`
+	}{x.filterRecord(f), page.Total, managedBy}))
+}

@@ -1,0 +1,133 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// The sizes of a page of items (specification, Limits; the most is ours).
+const (
+	itemPageSize    = 50
+	maxItemPageSize = 500
+)
+
+// itemMember names the array of items (specification, Item list response).
+const itemMember = "ugc:item"
+
+// listItems answers GET /v2/content/items (specification, Content queries).
+func (s *Server) listItems(x *exchange) error {
+	if _, err := x.required("q"); err != nil {
+		return err
+	}
+	var l listing
+	var err error
+	if l.read.Query, err = x.queryParam("q"); err != nil {
+		return err
+	}
+	if err := x.presentation(&l.read); err != nil {
+		return err
+	}
+	l.random = isRandom(l.read.Order)
+	l.free, l.name, l.defaultSize, l.maxSize = true, itemMember, itemPageSize, maxItemPageSize
+	return x.list(l)
+}
+
+// presentation reads the parameters that every current list of items has: sort_by, favorite_tag and seed.
+func (x *exchange) presentation(r *library.Read) error {
+	var err error
+	if r.Order, err = x.orderParam(); err != nil {
+		return err
+	}
+	if r.Favourite, err = x.favouriteParam(); err != nil {
+		return err
+	}
+	r.Seed, err = x.seed(true)
+	return err
+}
+
+// addItem answers POST /v2/content/ (specification, Adding content).
+func (s *Server) addItem(x *exchange) error {
+	body, err := x.body()
+	if err != nil {
+		return err
+	}
+	it, err := item.ParseAdd(body, s.parseOptions())
+	if err != nil {
+		return err
+	}
+	out, err := x.change(library.Mutation{Put: it})
+	if err != nil {
+		return err
+	}
+	x.Header().Set("Location", x.linkTo("/v1/ugc/"+strconv.FormatInt(out.ID, 10)+"/"))
+	shown, err := x.readItem(out.ID)
+	if errors.Is(err, library.ErrNotFound) {
+		// Erased by someone else already; it was made all the same, and this is what it was.
+		it.ID = out.ID
+		shown, err = item.Encode(it).Append(nil, query.Private, item.Slots{BaseURL: x.baseURL()}), nil
+	}
+	if err != nil {
+		return err
+	}
+	return x.done(http.StatusCreated, shown)
+}
+
+func (s *Server) parseOptions() item.ParseOptions {
+	return item.ParseOptions{Now: s.options.Clock(), AuthorKey: s.lib.AuthorKey(), Rand: s.options.Rand}
+}
+
+// change makes one change of items.
+func (x *exchange) change(m library.Mutation) (library.Outcome, error) {
+	outcomes, err := x.server.lib.Write(x.r.Context(), x.grant.property, []library.Mutation{m})
+	if err != nil {
+		return library.Outcome{}, err
+	}
+	return outcomes[0], outcomes[0].Err
+}
+
+// patchItem answers PATCH /v2/content/{id} (extension).
+func (s *Server) patchItem(x *exchange) error {
+	id, err := x.pathNumber("id")
+	if err != nil {
+		return err
+	}
+	body, err := x.body()
+	if err != nil {
+		return err
+	}
+	patch, err := item.ParsePatch(body)
+	if err != nil {
+		return err
+	}
+	if id == 0 {
+		return noItem(id)
+	}
+	if _, err := x.change(library.Mutation{Patch: patch, ID: id}); err != nil {
+		return orNoItem(err, id)
+	}
+	shown, err := x.readItem(id)
+	if err != nil {
+		return orNoItem(err, id)
+	}
+	return x.done(http.StatusOK, shown)
+}
+
+// eraseItem answers DELETE /v2/content/{id} (extension).
+func (s *Server) eraseItem(x *exchange) error {
+	id, err := x.pathNumber("id")
+	if err != nil {
+		return err
+	}
+	if id == 0 {
+		return noItem(id)
+	}
+	if _, err := x.change(library.Mutation{Delete: true, ID: id}); err != nil {
+		return orNoItem(err, id)
+	}
+	return x.done(http.StatusNoContent, nil)
+}

@@ -1,0 +1,81 @@
+package httpapi
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// allowance is what one token has left: of its rate, and of the free queries that it may run at a time.
+type allowance struct {
+	mu      sync.Mutex
+	limiter *rate.Limiter
+	queries int
+}
+
+// take takes one request from the token's rate limit, which is the property's, and tells the caller about it in the
+// headers RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). The error is a *problem with when to
+// come again.
+//
+// The limit is a bucket of burst requests that fills at the given rate. In the words of the draft: a quota q of burst
+// requests, in a window w of the seconds that an empty bucket takes to fill; r requests remain, and t seconds pass until
+// the bucket is full.
+func (a *allowance) take(now time.Time, p library.Property, h http.Header) error {
+	if p.RatePerSecond <= 0 {
+		return nil
+	}
+	limit, burst := rate.Limit(p.RatePerSecond), p.Burst
+	if burst < 1 {
+		burst = max(1, int(math.Ceil(p.RatePerSecond)))
+	}
+	a.mu.Lock()
+	switch {
+	case a.limiter == nil:
+		a.limiter = rate.NewLimiter(limit, burst)
+	case a.limiter.Limit() != limit || a.limiter.Burst() != burst:
+		// The property was changed: what is left carries over.
+		a.limiter.SetLimitAt(now, limit)
+		a.limiter.SetBurstAt(now, burst)
+	}
+	allowed := a.limiter.AllowN(now, 1)
+	left := a.limiter.TokensAt(now)
+	a.mu.Unlock()
+
+	h.Set("RateLimit-Policy", fmt.Sprintf(`"token";q=%d;w=%d`, burst, seconds(float64(burst)/p.RatePerSecond)))
+	h.Set("RateLimit", fmt.Sprintf(`"token";r=%d;t=%d`, max(0, int(left)), seconds((float64(burst)-left)/p.RatePerSecond)))
+	if allowed {
+		return nil
+	}
+	wait := max(1, seconds((1-left)/p.RatePerSecond))
+	return &problem{
+		Type: rateLimited, retryAfter: time.Duration(wait) * time.Second,
+		Detail: fmt.Sprintf("this token may send %g requests a second, %d at once: come again in %d s", p.RatePerSecond, burst, wait),
+	}
+}
+
+// seconds rounds up to whole seconds that fit a header, never below 0.
+func seconds(s float64) int { return int(math.Ceil(min(max(s, 0), math.MaxInt32))) }
+
+// begin takes one of the free queries that the token may run at a time; done gives it back.
+func (a *allowance) begin(most int) (done func(), err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.queries >= most {
+		return nil, &problem{
+			Type: tooManyQueries, retryAfter: time.Second,
+			Detail: fmt.Sprintf("%d free queries of this token are running, which is the most at a time: wait for one to end, or list a stored filter", most),
+		}
+	}
+	a.queries++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.queries--
+	}, nil
+}

@@ -1,0 +1,210 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// listing is one list of items: what differs between the endpoints that have one.
+type listing struct {
+	// read says which items; paging, audience and property are filled in.
+	read library.Read
+	// random is true when the order in effect is random: of read, or of its stored filter.
+	random bool
+	// free is true for a query that the caller sent: it has a time budget and counts against the token's cap.
+	free bool
+	// defaultSize and maxSize are of page_size.
+	defaultSize, maxSize int64
+	// name is the member of _embedded that holds the items; beside is what stands after them, "" or `,"…":…`.
+	name, beside string
+}
+
+// paging is which page of a list is asked for.
+type paging struct {
+	page, size int64
+	cursor     library.Cursor
+}
+
+// pagingParams reads page, page_size and cursor. The cursor wins over the page, which then only counts on.
+func (x *exchange) pagingParams(defaultSize, maxSize int64) (paging, error) {
+	page, err := x.number("page", 1, 1, item.MaxID)
+	if err != nil {
+		return paging{}, err
+	}
+	size, err := x.number("page_size", defaultSize, 1, maxSize)
+	if err != nil {
+		return paging{}, err
+	}
+	sealed, err := x.optional("cursor")
+	if err != nil || sealed == "" {
+		return paging{page: page, size: size}, err
+	}
+	cursor, err := x.server.seal.open(x.grant.property, sealed)
+	if err != nil {
+		return paging{}, err
+	}
+	return paging{page, size, cursor}, nil
+}
+
+// list answers with a page of items.
+func (x *exchange) list(l listing) error {
+	at, err := x.pagingParams(l.defaultSize, l.maxSize)
+	if err != nil {
+		return err
+	}
+	r := l.read
+	r.Property, r.Audience, r.BaseURL, r.Budgeted = x.grant.property, x.audience(), x.baseURL(), l.free
+	r.Offset, r.After, r.Limit = (at.page-1)*at.size, at.cursor, int(at.size)
+	var fresh freshness
+	if !l.random {
+		r.Seed = ""
+	} else if r.Seed == "" {
+		fresh.never = true
+		if r.Seed, err = x.server.drawSeed(); err != nil {
+			return err
+		}
+	}
+
+	identity := x.identity(r.Seed)
+	r.IfVersion = heldVersion(heldTags(x.r.Header), identity, acceptsGzip(x.r.Header))
+	page, err := x.find(r, l.free)
+	if errors.Is(err, library.ErrNotModified) {
+		// The body is not needed: If-None-Match names this very ETag.
+		return x.showTagged(nil, versionTag(r.IfVersion, identity), fresh)
+	}
+	if err != nil {
+		return err
+	}
+	fresh.expires = page.Expires
+	to := x.pageLinks(at.page, x.server.seal.seal(r.Property, page.Next), r.Seed)
+	to.announce(x)
+	return x.showTagged(itemList(page, l, to), versionTag(page.Version, identity), fresh)
+}
+
+// find reads a page. A free query is read within its budget and the token's cap.
+func (x *exchange) find(r library.Read, free bool) (*library.Page, error) {
+	ctx := x.r.Context()
+	if !free {
+		return x.server.lib.Read(ctx, r)
+	}
+	done, err := x.grant.allowance.begin(x.server.options.QueriesPerToken)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, x.server.options.QueryBudget)
+	defer cancel()
+	page, err := x.server.lib.Read(ctx, r)
+	return page, overBudget(x.r.Context(), err)
+}
+
+// overBudget tells the end of the budget from the end of the request.
+func overBudget(request context.Context, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && request.Err() == nil {
+		return library.ErrTooExpensive
+	}
+	return err
+}
+
+// itemList is the body of a list of items (specification, Item list response).
+func itemList(page *library.Page, l listing, to links) []byte {
+	body := make([]byte, 0, len(page.Items)+1024)
+	body = append(body, `{"total_results":`...)
+	body = strconv.AppendInt(body, page.Total, 10)
+	body = append(body, `,"_embedded":{"`...)
+	body = append(body, l.name...)
+	body = append(body, `":[`...)
+	body = append(body, page.Items...)
+	body = append(body, ']')
+	body = append(body, l.beside...)
+	body = append(body, `},"_links":`...)
+	body = append(body, marshal(to)...)
+	return append(body, '}')
+}
+
+// identity digests everything that the bytes of a list depend on besides the library's state: who asks, and for what.
+func (x *exchange) identity(seed string) string {
+	h := sha256.New()
+	// Lengths stand between the parts, so that no two lists of parts meet.
+	for _, part := range []string{
+		string(x.grant.property), strconv.Itoa(int(x.audience())), x.baseURL(), x.r.URL.EscapedPath(), x.linkHere(nil).Href, seed,
+	} {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
+		h.Write(n[:])
+		h.Write([]byte(part))
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+}
+
+// versionTag is the ETag of a list: the library's version of it, which lets the library say "not modified" without
+// reading the page, and its identity.
+func versionTag(version, identity string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(version)) + "." + identity
+}
+
+// heldVersion finds, among the ETags that a caller holds, the version of the list with this identity and encoding.
+func heldVersion(tags []string, identity string, zip bool) string {
+	end := strings.TrimPrefix(quoteTag("."+identity, zip), `"`)
+	for _, tag := range tags {
+		if encoded, ok := strings.CutSuffix(strings.TrimPrefix(tag, `"`), end); ok {
+			if version, err := base64.RawURLEncoding.DecodeString(encoded); err == nil {
+				return string(version)
+			}
+		}
+	}
+	return ""
+}
+
+// drawSeed draws a seed: a number, as the specification types it.
+func (s *Server) drawSeed() (string, error) {
+	var b [4]byte
+	if _, err := io.ReadFull(s.options.Rand, b[:]); err != nil {
+		return "", fmt.Errorf("draw a seed: %w", err)
+	}
+	return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 10), nil
+}
+
+// readItem returns one item as JSON, as the caller may see it. library.ErrNotFound.
+func (x *exchange) readItem(id item.ID) ([]byte, error) {
+	if id < 1 || id > item.MaxID {
+		return nil, fmt.Errorf("read item: %w", library.ErrNotFound)
+	}
+	page, err := x.server.lib.Read(x.r.Context(), library.Read{
+		Property: x.grant.property, Audience: x.audience(), BaseURL: x.baseURL(),
+		Query: query.FieldTerm("id", strconv.FormatInt(id, 10)), Limit: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if page.Count == 0 {
+		return nil, fmt.Errorf("read item: %w", library.ErrNotFound)
+	}
+	return page.Items, nil
+}
+
+func noItem(id int64) error {
+	if id < 1 {
+		return absent("no item of this property has that id")
+	}
+	return absent("no item of this property has the id %d", id)
+}
+
+// orNoItem words ErrNotFound for an item.
+func orNoItem(err error, id item.ID) error {
+	if errors.Is(err, library.ErrNotFound) {
+		return noItem(id)
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// errPanic stands for a panic where an error is needed.
+var errPanic = errors.New("panic")
+
+// loggedParams are the parameters whose values may stand in a log: they hold neither tokens nor personal data, which a
+// query over submissions does.
+var loggedParams = []string{"page", "page_size", "sort_by", "order", "info", "on_conflict", "filter_id", "ugc_id"}
+
+// loggable returns the query part of a URL for the log: all names, and the values that may be seen.
+func loggable(raw string) string {
+	if raw == "" {
+		return ""
+	}
+	params, _ := url.ParseQuery(raw)
+	names := make([]string, 0, len(params))
+	for name := range params {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		if b.Len() > 0 {
+			b.WriteByte('&')
+		}
+		if b.Len() > 500 {
+			b.WriteString("…")
+			break
+		}
+		b.WriteString(url.QueryEscape(clip(name, 50)))
+		b.WriteByte('=')
+		if slices.Contains(loggedParams, name) {
+			b.WriteString(url.QueryEscape(clip(params.Get(name), 50)))
+		} else {
+			b.WriteString("…")
+		}
+	}
+	return b.String()
+}
+
+// clip cuts a text at n bytes.
+func clip(s string, n int) string { return s[:min(len(s), n)] }
+
+// tokenName names a token in the log without its value.
+func tokenName(g grant) string {
+	if g.property == "" {
+		return ""
+	}
+	return g.owner.String()
+}
+
+// requestID is what the request is called in its answer and in the log: what the caller calls it, where that is a plain
+// word and no token, else something random.
+func (s *Server) requestID(r *http.Request, tokens []string) string {
+	id := r.Header.Get("X-Request-Id")
+	plain := !strings.ContainsFunc(id, func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' && c != '.'
+	})
+	holdsToken := slices.ContainsFunc(tokens, func(token string) bool { return strings.Contains(id, token) })
+	if plain && id != "" && len(id) <= 64 && !holdsToken {
+		return id
+	}
+	var drawn [12]byte
+	if _, err := io.ReadFull(s.options.Rand, drawn[:]); err != nil {
+		// A name that is not unique is better than no answer.
+		return "unnamed"
+	}
+	return hex.EncodeToString(drawn[:])
+}

@@ -1,0 +1,248 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// problemType is the last part of a problem's type; docs/http-api.md lists them all.
+type problemType string
+
+const (
+	invalidParameter  problemType = "invalid-parameter"
+	missingParameter  problemType = "missing-parameter"
+	invalidBody       problemType = "invalid-body"
+	syntaxError       problemType = "syntax-error"
+	queryTooExpensive problemType = "query-too-expensive"
+	cursorUnusable    problemType = "cursor-unusable"
+	tokensDiffer      problemType = "tokens-differ"
+	tokenRefused      problemType = "token-refused"
+	classRefused      problemType = "class-refused"
+	originRefused     problemType = "origin-refused"
+	fieldPrivate      problemType = "field-private"
+	managed           problemType = "managed"
+	notFound          problemType = "not-found"
+	methodNotAllowed  problemType = "method-not-allowed"
+	exists            problemType = "exists"
+	tooLarge          problemType = "too-large"
+	unacceptable      problemType = "unacceptable"
+	rateLimited       problemType = "rate-limited"
+	tooManyQueries    problemType = "too-many-queries"
+	internal          problemType = "internal"
+	maintenance       problemType = "maintenance"
+	unavailable       problemType = "unavailable"
+)
+
+// about returns the status that a problem of this type has, and its title.
+func (t problemType) about() (status int, title string) {
+	switch t {
+	case invalidParameter:
+		return http.StatusBadRequest, "A parameter cannot be used"
+	case missingParameter:
+		return http.StatusBadRequest, "A parameter is missing"
+	case invalidBody:
+		return http.StatusBadRequest, "The body cannot be understood"
+	case syntaxError:
+		return http.StatusBadRequest, "The query or the order cannot be parsed"
+	case queryTooExpensive:
+		return http.StatusBadRequest, "The query takes too long"
+	case cursorUnusable:
+		return http.StatusBadRequest, "The listing cannot be continued"
+	case tokensDiffer:
+		return http.StatusBadRequest, "Two different tokens were sent"
+	case tokenRefused:
+		return http.StatusForbidden, "No valid token"
+	case classRefused:
+		return http.StatusForbidden, "This token may not do that"
+	case originRefused:
+		return http.StatusForbidden, "This web page may not call"
+	case fieldPrivate:
+		return http.StatusForbidden, "The field is private"
+	case managed:
+		return http.StatusForbidden, "Managed by a manifest"
+	case notFound:
+		return http.StatusNotFound, "Not found"
+	case methodNotAllowed:
+		return http.StatusMethodNotAllowed, "Method not allowed"
+	case exists:
+		return http.StatusConflict, "It exists"
+	case tooLarge:
+		return http.StatusRequestEntityTooLarge, "Too large"
+	case unacceptable:
+		return http.StatusUnprocessableEntity, "A value cannot be accepted"
+	case rateLimited:
+		return http.StatusTooManyRequests, "Too many requests"
+	case tooManyQueries:
+		return http.StatusTooManyRequests, "Too many queries at a time"
+	case maintenance:
+		return http.StatusServiceUnavailable, "Maintenance"
+	case unavailable:
+		return http.StatusServiceUnavailable, "Unavailable"
+	}
+	return http.StatusInternalServerError, "Internal error"
+}
+
+// problemBase begins the type of every problem.
+const problemBase = "https://vitrine.dev/problems/"
+
+// problem is an error that callers are told as a problem document (RFC 9457).
+type problem struct {
+	Type   problemType
+	Detail string
+	// Parameter or Member names what is wrong, where it is one thing.
+	Parameter, Member string
+	// Syntax says where a query or an order breaks.
+	Syntax *query.SyntaxError
+	// UnknownIDs are all the ids of items that are not there.
+	UnknownIDs []item.ID
+	// retryAfter, when not 0, is when to come again.
+	retryAfter time.Duration
+	// allow are the methods of the path, for methodNotAllowed.
+	allow string
+}
+
+func (p *problem) Error() string { return p.Detail }
+
+func (p *problem) status() int {
+	status, _ := p.Type.about()
+	return status
+}
+
+// problemDocument is the JSON of a problem.
+type problemDocument struct {
+	Type       string    `json:"type"`
+	Title      string    `json:"title"`
+	Status     int       `json:"status"`
+	Detail     string    `json:"detail"`
+	Parameter  string    `json:"parameter,omitempty"`
+	Member     string    `json:"member,omitempty"`
+	Position   *int      `json:"position,omitempty"`
+	Near       *string   `json:"near,omitempty"`
+	Expected   *string   `json:"expected,omitempty"`
+	UnknownIDs []item.ID `json:"unknown_ids,omitempty"`
+}
+
+// document returns what is sent. redact takes the caller's tokens out of whatever repeats a part of the request.
+func (p *problem) document(redact func(string) string) problemDocument {
+	status, title := p.Type.about()
+	d := problemDocument{
+		Type: problemBase + string(p.Type), Title: title, Status: status, Detail: redact(p.Detail),
+		Parameter: p.Parameter, Member: redact(p.Member), UnknownIDs: p.UnknownIDs,
+	}
+	if s := p.Syntax; s != nil {
+		near, expected := redact(s.Near), redact(s.Expected)
+		d.Position, d.Near, d.Expected = &s.Position, &near, &expected
+	}
+	return d
+}
+
+// problemOf returns the problem that an error is told as. Errors that are nobody's fault but ours become internal, whose
+// cause is for the log alone.
+func problemOf(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	if e, ok := errors.AsType[*query.SyntaxError](err); ok {
+		return &problem{Type: syntaxError, Detail: e.Error(), Syntax: e}
+	}
+	if e, ok := errors.AsType[*query.ForbiddenFieldError](err); ok {
+		return &problem{Type: fieldPrivate, Detail: e.Error()}
+	}
+	if e, ok := errors.AsType[*item.InvalidError](err); ok {
+		p := &problem{Type: unacceptable, Detail: e.Error(), Member: e.Member}
+		if e.Malformed {
+			p.Type = invalidBody
+		}
+		return p
+	}
+	if e, ok := errors.AsType[*library.UnknownItemsError](err); ok {
+		return &problem{
+			Type: unacceptable, Member: "ugc_ids", UnknownIDs: e.IDs,
+			Detail: "nothing was changed, as these items are not there: " + named(e.IDs),
+		}
+	}
+	if e, ok := errors.AsType[*library.ManagedError](err); ok {
+		return &problem{Type: managed, Detail: e.Error() + ": change the manifest"}
+	}
+	if e, ok := errors.AsType[*library.CursorError](err); ok {
+		return &problem{Type: cursorUnusable, Parameter: "cursor", Detail: e.Error() + ": start again at the first page"}
+	}
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &problem{Type: tooLarge, Detail: fmt.Sprintf("the body is longer than %d bytes, which is the most", e.Limit)}
+	}
+	switch {
+	case errors.Is(err, library.ErrNotFound):
+		return &problem{Type: notFound, Detail: "it is not in this property"}
+	case errors.Is(err, library.ErrExists):
+		return &problem{Type: exists, Detail: library.ErrExists.Error() + ": send on_conflict=replace to replace it"}
+	case errors.Is(err, library.ErrTooExpensive):
+		return &problem{
+			Type: queryTooExpensive, Parameter: "q",
+			Detail: "the query passed its time budget: narrow it, take leading wildcards out, or store it as a filter",
+		}
+	case errors.Is(err, library.ErrInvalid):
+		return &problem{Type: unacceptable, Detail: err.Error()}
+	case errors.Is(err, library.ErrNoProperty):
+		return &problem{Type: tokenRefused, Detail: "the property of this token is not there"}
+	case errors.Is(err, library.ErrUnavailable), errors.Is(err, library.ErrClosed):
+		return &problem{Type: unavailable, Detail: "the store takes no requests now: come again later", retryAfter: 5 * time.Second}
+	case errors.Is(err, context.Canceled):
+		return &problem{Type: unavailable, Detail: "the request was given up", retryAfter: time.Second}
+	}
+	return &problem{Type: internal, Detail: "the server failed to answer; its log says why, under this request id"}
+}
+
+// named lists ids as text, the first twenty of them.
+func named(ids []item.ID) string {
+	const most = 20
+	var words []string
+	for _, id := range ids[:min(len(ids), most)] {
+		words = append(words, strconv.FormatInt(id, 10))
+	}
+	if more := len(ids) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(words, ", "), more)
+	}
+	return strings.Join(words, ", ")
+}
+
+// inParameter says which parameter a query or an order that cannot be used came in.
+func inParameter(err error, name string) error {
+	p := *problemOf(err)
+	if p.Type == internal {
+		return err
+	}
+	p.Parameter = cmp.Or(p.Parameter, name)
+	return &p
+}
+
+// inMember says which member of the body it came in.
+func inMember(err error, name string) error {
+	p := *problemOf(err)
+	if p.Type == internal {
+		return err
+	}
+	p.Member = cmp.Or(p.Member, name)
+	return &p
+}
+
+func missing(name string) error {
+	return &problem{Type: missingParameter, Parameter: name, Detail: fmt.Sprintf("parameter %s is required", name)}
+}
+
+func invalid(name, format string, args ...any) error {
+	return &problem{Type: invalidParameter, Parameter: name, Detail: fmt.Sprintf("parameter %s ", name) + fmt.Sprintf(format, args...)}
+}
+
+func absent(format string, args ...any) error {
+	return &problem{Type: notFound, Detail: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,125 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// access says which tokens may call an endpoint.
+type access uint8
+
+const (
+	// anyone needs no token.
+	anyone access = iota
+	// reader needs a token that is not restricted to some filters.
+	reader
+	// writer needs a READ-WRITE token.
+	writer
+	// filterReader needs a READ-WRITE token, or a READ-ONLY one for a filter that READ-ONLY tokens may list; the handler
+	// looks at the filter.
+	filterReader
+)
+
+// route is one endpoint.
+type route struct {
+	method string
+	// path is a pattern of http.ServeMux without a trailing slash; a request may have one or not.
+	path   string
+	access access
+	handle func(*Server, *exchange) error
+}
+
+// routes are all endpoints: those of the specification in its order, then ours.
+func routes() []route {
+	return []route{
+		{"POST", "/v2/content/filters", writer, (*Server).createFilter},
+		{"GET", "/v2/content/filters", writer, (*Server).listFilters},
+		{"PUT", "/v2/content/filters", writer, (*Server).updateFilter},
+		{"GET", "/v2/content/filters/{filter_uuid}", filterReader, (*Server).listFilterItems},
+		{"DELETE", "/v2/content/filters/{filter_uuid}", writer, (*Server).deleteFilter},
+		{"GET", "/v2/content/items", reader, (*Server).listItems},
+		{"POST", "/v2/content", writer, (*Server).addItem},
+		{"POST", "/v1/tags", writer, (*Server).addTag},
+		{"DELETE", "/v1/tags/{namespace}/{key}/{ugc_id}", writer, (*Server).removeTag},
+		{"GET", "/v1/tags/{namespace}/{key}", reader, (*Server).listTagged},
+		{"GET", "/v1/tags/ugc/{ugc_id}", reader, (*Server).listItemTags},
+		{"GET", "/v1/activate_units", reader, (*Server).listUnits},
+		{"GET", "/v1/activate_units/{id}", reader, (*Server).showUnit},
+		{"GET", "/v1/ugc/{ugc_id}", reader, (*Server).showItem},
+		{"GET", "/v1/ugc/collections/{collection_id}", reader, (*Server).listCollection},
+
+		{"PATCH", "/v2/content/{id}", writer, (*Server).patchItem},
+		{"DELETE", "/v2/content/{id}", writer, (*Server).eraseItem},
+		{"POST", "/v2/content/bulk", writer, (*Server).importItems},
+		{"GET", "/v2/content/bulk", writer, (*Server).exportItems},
+		{"GET", "/v2/content/filters/{filter_uuid}/explain", writer, (*Server).explainFilter},
+		{"GET", "/v2/content/items/explain", writer, (*Server).explainQuery},
+		{"GET", "/i/{code}", anyone, (*Server).followShortLink},
+		{"GET", "/openapi.json", anyone, (*Server).showOpenAPI},
+	}
+}
+
+// resource is everything that one path answers.
+type resource struct {
+	path   string
+	byVerb map[string]route
+	// allow lists its methods for the header Allow.
+	allow string
+}
+
+// newMux makes one resource of all routes with the same path. Methods are told apart by the resource and not by the mux,
+// so that HEAD, OPTIONS and 405 are the same everywhere.
+func (s *Server) newMux() (*http.ServeMux, error) {
+	byPath := map[string]*resource{}
+	for _, r := range routes() {
+		res := byPath[r.path]
+		if res == nil {
+			res = &resource{path: r.path, byVerb: map[string]route{}}
+			byPath[r.path] = res
+		}
+		if _, taken := res.byVerb[r.method]; taken {
+			return nil, fmt.Errorf("two routes for %s %s", r.method, r.path)
+		}
+		res.byVerb[r.method] = r
+		if r.method == http.MethodGet {
+			res.byVerb[http.MethodHead] = r
+		}
+	}
+	mux := http.NewServeMux()
+	for path, res := range byPath {
+		methods := []string{http.MethodOptions}
+		for m := range res.byVerb {
+			methods = append(methods, m)
+		}
+		slices.Sort(methods)
+		res.allow = strings.Join(methods, ", ")
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { serving(w).serve(res, r) })
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { serving(w).serve(nil, r) })
+	return mux, nil
+}
+
+// serving returns the exchange that ServeHTTP put around the connection.
+func serving(w http.ResponseWriter) *exchange { return w.(*exchange) }
+
+// plainPath brings a request's path to the form of the routes: no trailing slash. It reports false for a path that the mux
+// would redirect to a cleaner one (//, /./, /../): such a path is unknown here.
+func plainPath(r *http.Request) bool {
+	u := r.URL
+	if len(u.Path) > 1 && strings.HasSuffix(u.EscapedPath(), "/") {
+		u.Path = strings.TrimSuffix(u.Path, "/")
+		u.RawPath = strings.TrimSuffix(u.RawPath, "/")
+	}
+	escaped := u.EscapedPath()
+	if !strings.HasPrefix(escaped, "/") {
+		return false
+	}
+	for i, segment := range strings.Split(escaped, "/") {
+		if segment == "." || segment == ".." || segment == "" && i > 0 && escaped != "/" {
+			return false
+		}
+	}
+	return true
+}

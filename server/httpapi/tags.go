@@ -1,0 +1,146 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// tagPageSize is the default and the most of the list of a tag's items (ours).
+const tagPageSize = 500
+
+// maxTagText is more than a namespace or a key can have, so that their own rules word the limit.
+const maxTagText = 4 << 10
+
+// addTag answers POST /v1/tags/ (specification, Tagging). One unknown id, and no item is tagged.
+func (s *Server) addTag(x *exchange) error {
+	body, err := x.members()
+	if err != nil {
+		return err
+	}
+	ids, err := body.ids("ugc_ids")
+	if err != nil {
+		return err
+	}
+	var t item.Tag
+	if t.Namespace, err = body.text("namespace", maxTagText); err != nil {
+		return err
+	}
+	if t.Key, err = body.text("key", maxTagText); err != nil {
+		return err
+	}
+	if err := item.ValidNamespace(t.Namespace); err != nil {
+		return err
+	}
+	if err := item.ValidKey(t.Namespace, t.Key); err != nil {
+		return err
+	}
+	if wrong := impossible(ids); len(wrong) > 0 {
+		return x.unknownItems(ids, wrong)
+	}
+	if _, err := x.change(library.Mutation{Tag: &t, IDs: ids}); err != nil {
+		return err
+	}
+	return x.done(http.StatusCreated, marshal(struct {
+		Namespace string    `json:"namespace"`
+		Key       string    `json:"key"`
+		IDs       []item.ID `json:"ugc_ids"`
+	}{t.Namespace, t.Key, ids}))
+}
+
+// unknownItems names every unknown id among ids, some of which no item can have.
+func (x *exchange) unknownItems(ids, wrong []item.ID) error {
+	unknown := wrong
+	for _, id := range ids {
+		if id < 1 || id > item.MaxID {
+			continue
+		}
+		if _, err := x.server.lib.ItemTags(x.r.Context(), x.grant.property, id); errors.Is(err, library.ErrNotFound) {
+			unknown = append(unknown, id)
+		} else if err != nil {
+			return err
+		}
+	}
+	return &library.UnknownItemsError{IDs: unknown}
+}
+
+// removeTag answers DELETE /v1/tags/{namespace}/{key}/{ugc_id}.
+func (s *Server) removeTag(x *exchange) error {
+	t := x.pathTag()
+	id := x.pathID("ugc_id")
+	gone := absent("the item does not carry this tag")
+	if id == 0 {
+		return gone
+	}
+	_, err := x.change(library.Mutation{Untag: &t, IDs: []item.ID{id}})
+	if unknown := (*library.UnknownItemsError)(nil); errors.Is(err, library.ErrNotFound) || errors.As(err, &unknown) {
+		return gone
+	}
+	if err != nil {
+		return err
+	}
+	return x.done(http.StatusNoContent, nil)
+}
+
+func (x *exchange) pathTag() item.Tag {
+	return item.Tag{Namespace: x.r.PathValue("namespace"), Key: x.r.PathValue("key")}
+}
+
+// listTagged answers GET /v1/tags/{namespace}/{key}/.
+func (s *Server) listTagged(x *exchange) error {
+	t := x.pathTag()
+	known, err := s.lib.HasTag(x.grant.property, t)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return absent("no item of this property ever carried this tag")
+	}
+	names := marshal(struct {
+		Namespace string `json:"namespace"`
+		Key       string `json:"key"`
+	}{t.Namespace, t.Key})
+	return x.list(listing{
+		read: library.Read{
+			Query: library.FavouriteTerm(t),
+			Order: query.Order{{Field: "created_on", Desc: true}},
+		},
+		defaultSize: tagPageSize, maxSize: tagPageSize,
+		name: "ugc:tags", beside: "," + string(names[1:len(names)-1]),
+	})
+}
+
+// listItemTags answers GET /v1/tags/ugc/{ugc_id}/.
+func (s *Server) listItemTags(x *exchange) error {
+	id := x.pathID("ugc_id")
+	shown, err := x.readItem(id)
+	if err != nil {
+		return orNoItem(err, id)
+	}
+	tags, err := s.lib.ItemTags(x.r.Context(), x.grant.property, id)
+	if err != nil {
+		return orNoItem(err, id)
+	}
+	type tag struct {
+		Namespace string `json:"namespace"`
+		Key       string `json:"key"`
+	}
+	first, all := tag{}, make([]tag, len(tags))
+	for i, t := range tags {
+		all[i] = tag(t)
+	}
+	if len(all) > 0 {
+		first = all[0]
+	}
+	body := append([]byte(`{"total_results":`), strconv.Itoa(len(all))...)
+	body = append(append(body, `,"_embedded":{"ugc":[`...), shown...)
+	body = append(append(body, `],"namespace":`...), marshal(first.Namespace)...)
+	body = append(append(body, `,"key":`...), marshal(first.Key)...)
+	body = append(append(body, `,"tags":`...), marshal(all)...)
+	body = append(append(body, `},"_links":`...), marshal(links{Self: x.linkHere(nil)})...)
+	return x.show(append(body, '}'))
+}

@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// grant is what a token value allows.
+type grant struct {
+	property  library.PropertyID
+	owner     library.Owner
+	readWrite bool
+	// restricted is true for a token that may list the filters (by UUID) and nothing else.
+	restricted bool
+	filters    map[string]bool
+	// expires is the first instant at which the value is refused; zero means never.
+	expires time.Time
+	// allowance is shared by all values of one token, and by its values before and after a change.
+	allowance *allowance
+}
+
+func (g grant) expired(now time.Time) bool { return !g.expires.IsZero() && !now.Before(g.expires) }
+
+// tokenTable knows every valid token value by its digest. Readers load one immutable map; follow swaps it.
+type tokenTable struct {
+	current atomic.Pointer[map[library.Digest]grant]
+}
+
+func (t *tokenTable) synced() bool { return t.current.Load() != nil }
+
+// find returns what a token allows.
+//
+// A look-up in a map takes a time that depends on the key, yet tells nobody anything: the key is the SHA-256 of what was
+// sent, and to learn from the time how close a digest came, one would have to choose digests, that is, to invert SHA-256.
+// This is why digests are compared and never the tokens themselves.
+func (t *tokenTable) find(token string, now time.Time) (grant, bool) {
+	known := t.current.Load()
+	if known == nil {
+		return grant{}, false
+	}
+	g, ok := (*known)[sha256.Sum256([]byte(token))]
+	if !ok || g.expired(now) {
+		return grant{}, false
+	}
+	return g, true
+}
+
+// tokenKey tells two tokens apart.
+type tokenKey struct {
+	property library.PropertyID
+	owner    library.Owner
+}
+
+// heldToken is a token as last told by the library.
+type heldToken struct {
+	token     *library.Token
+	allowance *allowance
+}
+
+// follow takes in events until they end. The present table stays in use until the new one is complete.
+func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
+	held := map[tokenKey]heldToken{}
+	synced := false
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		key := tokenKey{e.Property, e.Owner}
+		switch before, ok := held[key]; {
+		case e.Synced:
+			synced = true
+		case e.Token == nil:
+			delete(held, key)
+		case ok:
+			held[key] = heldToken{e.Token, before.allowance}
+		default:
+			held[key] = heldToken{e.Token, &allowance{}}
+		}
+		if synced {
+			t.publish(held)
+		}
+	}
+	return nil
+}
+
+// publish swaps in a table of the tokens held. A value that two tokens claim is in none: the library refuses both, and
+// where its news of the two come one after the other neither works in between.
+func (t *tokenTable) publish(held map[tokenKey]heldToken) {
+	table := make(map[library.Digest]grant, len(held))
+	claimed := make(map[library.Digest]bool, len(held))
+	for key, h := range held {
+		g := grant{
+			property: key.property, owner: key.owner, readWrite: h.token.ReadWrite,
+			restricted: h.token.Filters != nil, allowance: h.allowance,
+		}
+		if g.restricted {
+			g.filters = make(map[string]bool, len(h.token.Filters))
+			for _, uuid := range h.token.Filters {
+				g.filters[uuid] = true
+			}
+		}
+		for _, v := range h.token.Values {
+			if claimed[v.Digest] {
+				if table[v.Digest].allowance != h.allowance {
+					delete(table, v.Digest)
+				}
+				continue
+			}
+			claimed[v.Digest] = true
+			g.expires = v.Expires
+			table[v.Digest] = g
+		}
+	}
+	t.current.Store(&table)
+}

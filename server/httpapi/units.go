@@ -1,0 +1,40 @@
+package httpapi
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// listUnits answers GET /v1/activate_units/ (specification, Conversion units): all of them, archived ones too.
+func (s *Server) listUnits(x *exchange) error {
+	units, err := s.lib.Units(x.grant.property)
+	if err != nil {
+		return err
+	}
+	body := append([]byte(`{"total_results":`), strconv.Itoa(len(units))...)
+	body = append(body, `,"_embedded":{"activate_unit:item":[`...)
+	for i, u := range units {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, item.EncodeUnit(u)...)
+	}
+	here := x.linkHere(nil)
+	body = append(append(body, `]},"_links":`...), marshal(links{Self: here, First: here})...)
+	return x.show(append(body, '}'))
+}
+
+// showUnit answers GET /v1/activate_units/{id}: an array of one, as in the specification's sample.
+func (s *Server) showUnit(x *exchange) error {
+	u, err := s.lib.Unit(x.grant.property, x.pathID("id"))
+	if errors.Is(err, library.ErrNotFound) {
+		return absent("no conversion unit of this property has that id")
+	}
+	if err != nil {
+		return err
+	}
+	return x.show(append(append([]byte{'['}, item.EncodeUnit(u)...), ']'))
+}
