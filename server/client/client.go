@@ -11,8 +11,10 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -139,6 +141,12 @@ func isLoopback(host string) bool {
 // Server returns the base address, without a trailing slash.
 func (c *Client) Server() string { return c.base.String() }
 
+// Identity returns a digest that is the same for the same token and tells nothing of it.
+func (c *Client) Identity() string {
+	sum := sha256.Sum256([]byte("vitrine client\x00" + c.token))
+	return hex.EncodeToString(sum[:])
+}
+
 // call is one request of the interface.
 type call struct {
 	method string
@@ -244,7 +252,7 @@ const (
 )
 
 func fateOf(err error) fate {
-	if p := (*Problem)(nil); errors.As(err, &p) {
+	if p, ok := errors.AsType[*Problem](err); ok {
 		switch {
 		case p.Status == http.StatusTooManyRequests, p.Status == http.StatusServiceUnavailable && p.Documented:
 			return refused
@@ -256,13 +264,13 @@ func fateOf(err error) fate {
 	if errors.Is(err, context.Canceled) {
 		return final
 	}
-	if cert := (*tls.CertificateVerificationError)(nil); errors.As(err, &cert) {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return final
 	}
-	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return refused
 	}
-	if ue := (*url.Error)(nil); errors.As(err, &ue) {
+	if _, ok := errors.AsType[*url.Error](err); ok {
 		return unknown
 	}
 	return final
@@ -271,7 +279,7 @@ func fateOf(err error) fate {
 // pause is how long to wait after the attempt that failed with err: what the server asked for, else half a second doubled
 // each time up to 30 s, a fifth more or less so that clients do not come back all at once.
 func pause(attempt int, err error) time.Duration {
-	if p := (*Problem)(nil); errors.As(err, &p) && p.RetryAfter > 0 {
+	if p, ok := errors.AsType[*Problem](err); ok && p.RetryAfter > 0 {
 		return p.RetryAfter
 	}
 	d := min(500*time.Millisecond<<min(attempt-1, 10), 30*time.Second)
