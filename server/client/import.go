@@ -350,7 +350,7 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	return longer, func() { stop(); cancel() }
 }
 
-// answered takes in the answer to one line. It returns a problem when the line may be accepted later.
+// answered takes in the answer to one line. It returns a problem that is not the line's own: it may be accepted later.
 func (im *importer) answered(l *line, a lineAnswer) *Problem {
 	if l.done {
 		return nil
@@ -360,7 +360,8 @@ func (im *importer) answered(l *line, a lineAnswer) *Problem {
 		im.at.Created++
 	case a.Status/100 == 2:
 		im.at.Replaced++
-	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable:
+	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable, a.Status == http.StatusForbidden:
+		// Nothing was stored. Forbidden is the token that was revoked meanwhile: no fault of the line.
 		l.unsure = false
 		p := a.Problem
 		if p == nil {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // bulkServer is a property that is filled over the bulk path, by one request at a time, and whose connection fails as a
@@ -34,8 +35,8 @@ type fault struct {
 	// store says how many lines are stored all the same, and answer how many answers are sent, before the connection breaks.
 	cut           bool
 	store, answer int
-	// refuse has every line from this one on answered with 503; 0 means none.
-	refuse int
+	// refuse has every line from this one on answered with 503, or with refuseWith; 0 means none.
+	refuse, refuseWith int
 }
 
 func (s *bulkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +76,7 @@ func (s *bulkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if i >= f.store && i >= f.answer {
 			break
 		}
-		a := map[string]any{"line": i + 1, "status": 503, "problem": map[string]any{"detail": "disk full"}}
+		a := map[string]any{"line": i + 1, "status": cmp.Or(f.refuseWith, 503), "problem": map[string]any{"detail": "refused"}}
 		if f.refuse == 0 || i+1 < f.refuse {
 			a = s.store(l, r.URL.Query().Get("on_conflict") == "replace")
 			a["line"] = i + 1
@@ -207,6 +208,11 @@ func TestImport(t *testing.T) {
 			want: Checkpoint{Lines: 3, Sent: 3, Created: 3}, requests: []int{3, 2},
 			stored: map[string]int{"a": 1, "b": 1, "c": 1},
 		},
+		"the token is revoked in the middle": {
+			input: withoutIDs, faults: []fault{{refuse: 2, refuseWith: 403}},
+			want: Checkpoint{Lines: 1, Sent: 1, Created: 1}, requests: []int{3},
+			wantErr: &Problem{Status: 403, Detail: "refused", Documented: true},
+		},
 		"no id, not sent: safe to send again": {
 			input: withoutIDs, faults: []fault{{status: 503, documented: true}},
 			want: Checkpoint{Lines: 3, Sent: 3, Created: 3}, requests: []int{3, 3},
@@ -243,25 +249,25 @@ func TestImport(t *testing.T) {
 			var failed []string
 			tc.options.Failed = func(e LineError) { failed = append(failed, e.Error()) }
 			got, err := c.Import(t.Context(), strings.NewReader(tc.input), tc.options)
-			if diff := cmp.Diff(tc.wantErr, unwrapped(err)); diff != "" {
+			if diff := gocmp.Diff(tc.wantErr, unwrapped(err)); diff != "" {
 				t.Errorf("error %v: -want +got\n%s", err, diff)
 			}
 			got.Bytes, got.SHA256 = 0, ""
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := gocmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.failed, failed); diff != "" {
+			if diff := gocmp.Diff(tc.failed, failed); diff != "" {
 				t.Errorf("failed lines: -want +got\n%s", diff)
 			}
 			var requests []int
 			for _, r := range s.requests {
 				requests = append(requests, len(r))
 			}
-			if diff := cmp.Diff(tc.requests, requests); diff != "" {
+			if diff := gocmp.Diff(tc.requests, requests); diff != "" {
 				t.Errorf("lines a request: -want +got\n%s", diff)
 			}
 			if tc.stored != nil {
-				if diff := cmp.Diff(tc.stored, s.items); diff != "" {
+				if diff := gocmp.Diff(tc.stored, s.items); diff != "" {
 					t.Errorf("stored: -want +got\n%s", diff)
 				}
 			}
