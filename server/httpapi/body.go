@@ -16,6 +16,9 @@ import (
 // maxBody is the length of a body, and of a line of a bulk import, in bytes (HTTP interface, Bodies).
 const maxBody = 1 << 20
 
+// maxTagged is how many items can be tagged at once (ours, as in a Tag manifest).
+const maxTagged = 10_000
+
 // body reads the whole body of the request. A longer one is an error that becomes 413.
 func (x *exchange) body() ([]byte, error) {
 	b, err := io.ReadAll(http.MaxBytesReader(x.ResponseWriter, x.r.Body, maxBody))
@@ -83,6 +86,9 @@ func (o object) ids(name string) ([]item.ID, error) {
 	}
 	if len(numbers) == 0 {
 		return nil, lacking(name)
+	}
+	if len(numbers) > maxTagged {
+		return nil, &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %s has more than %d ids: send them in several requests", name, maxTagged)}
 	}
 	ids := make([]item.ID, 0, len(numbers))
 	seen := make(map[item.ID]bool, len(numbers))

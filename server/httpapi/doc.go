@@ -7,7 +7,7 @@
 //   - A request sees one property, that of its token; nothing is answered from another one.
 //   - A token never leaves the request: it is compared as a SHA-256 digest and stands in no answer, log line or metric.
 //   - A READ-ONLY caller learns nothing private: no submission, no field of it in a query or an order, nothing of a stored
-//     query's text, and no value inside a cursor.
+//     query's text.
 //   - Every answer is described by openapi.json, which tests hold against each answer that they get.
 //
 // Where things are. routes.go is the table of all endpoints: one line each, with who may call it and its handler. A

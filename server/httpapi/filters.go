@@ -143,7 +143,7 @@ func (s *Server) listFilters(x *exchange) error {
 	for i, f := range filters {
 		records[i] = x.filterRecord(f)
 	}
-	to := x.pageLinks(at.page, x.server.seal.seal(x.grant.property, next), "")
+	to := x.pageLinks(at.page, next, "")
 	to.announce(x)
 	return x.show(marshal(struct {
 		Total    int            `json:"total_results"`
@@ -168,7 +168,7 @@ func (s *Server) filtersAfter(p library.PropertyID, c library.Cursor) ([]library
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
 	var after filterPlace
 	if !ok || err != nil || json.Unmarshal(text, &after) != nil {
-		return nil, 0, &library.CursorError{Reason: "it belongs to another list"}
+		return nil, 0, &library.CursorError{Reason: "it is not one of this listing: start again from the first page"}
 	}
 	all, total, err := s.lib.Filters(p, 0, 0)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // link is one HAL link.
@@ -69,7 +71,7 @@ func (x *exchange) keepsSlash() bool {
 
 // pageLinks are the links of page n of a list: numbered ones, and next by cursor ("" on the last page). seed is the one
 // that the list was shuffled with, "" for none.
-func (x *exchange) pageLinks(n int64, cursor, seed string) links {
+func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links {
 	here := func(page, cursor string) *link {
 		changes := map[string]string{"page": page, "cursor": cursor}
 		if seed != "" {
@@ -86,7 +88,7 @@ func (x *exchange) pageLinks(n int64, cursor, seed string) links {
 		l.Prev = here(strconv.FormatInt(n-1, 10), "")
 	}
 	if cursor != "" {
-		l.Next = here(strconv.FormatInt(n+1, 10), cursor)
+		l.Next = here(strconv.FormatInt(n+1, 10), string(cursor))
 	}
 	return l
 }

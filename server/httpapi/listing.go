@@ -46,15 +46,8 @@ func (x *exchange) pagingParams(defaultSize, maxSize int64) (paging, error) {
 	if err != nil {
 		return paging{}, err
 	}
-	sealed, err := x.optional("cursor")
-	if err != nil || sealed == "" {
-		return paging{page: page, size: size}, err
-	}
-	cursor, err := x.server.seal.open(x.grant.property, sealed)
-	if err != nil {
-		return paging{}, err
-	}
-	return paging{page, size, cursor}, nil
+	cursor, err := x.optional("cursor")
+	return paging{page, size, library.Cursor(cursor)}, err
 }
 
 // list answers with a page of items.
@@ -87,7 +80,7 @@ func (x *exchange) list(l listing) error {
 		return err
 	}
 	fresh.expires = page.Expires
-	to := x.pageLinks(at.page, x.server.seal.seal(r.Property, page.Next), r.Seed)
+	to := x.pageLinks(at.page, page.Next, r.Seed)
 	to.announce(x)
 	return x.showTagged(itemList(page, l, to), versionTag(page.Version, identity), fresh)
 }

@@ -185,8 +185,8 @@ func (x *exchange) order(text string) (query.Order, error) {
 		// have values for it is private as well.
 		for key := range strings.SplitSeq(text, ",") {
 			name, _, _ := strings.Cut(strings.TrimSpace(key), ":")
-			if field, ok := query.Lookup(strings.TrimSpace(name)); ok && field.Private {
-				return nil, &query.ForbiddenFieldError{Field: field.Name}
+			if err := query.CheckOrder(query.Order{{Field: name}}, query.Public); err != nil {
+				return nil, err
 			}
 		}
 	}

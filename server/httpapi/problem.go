@@ -175,7 +175,7 @@ func problemOf(err error) *problem {
 		return &problem{Type: managed, Detail: e.Error() + ": change the manifest"}
 	}
 	if e, ok := errors.AsType[*library.CursorError](err); ok {
-		return &problem{Type: cursorUnusable, Parameter: "cursor", Detail: e.Error() + ": start again at the first page"}
+		return &problem{Type: cursorUnusable, Parameter: "cursor", Detail: e.Error()}
 	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &problem{Type: tooLarge, Detail: fmt.Sprintf("the body is longer than %d bytes, which is the most", e.Limit)}

@@ -64,7 +64,6 @@ type Server struct {
 	options Options
 	mux     *http.ServeMux
 	tokens  tokenTable
-	seal    *cursorSeal
 	gzip    gzipPool
 	metrics *metrics
 }
@@ -78,11 +77,8 @@ func New(lib library.Library, o Options) (*Server, error) {
 			return nil, fmt.Errorf("external URL %q: it must be an absolute http or https URL", o.ExternalURL)
 		}
 	}
-	seal, err := newCursorSeal(lib.AuthorKey())
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{lib: lib, options: o, seal: seal}
+	s := &Server{lib: lib, options: o}
+	var err error
 	if s.metrics, err = newMetrics(o.Metrics); err != nil {
 		return nil, err
 	}
