@@ -15,6 +15,7 @@ func Check(n Node, a Audience) ([]Warning, error) {
 		first    error
 		warned   = map[FieldName]bool{}
 		leaves   = 0
+		patterns Patterns
 	)
 	Walk(n, func(n Node) bool {
 		if first != nil {
@@ -26,7 +27,7 @@ func Check(n Node, a Audience) ([]Warning, error) {
 		}
 		f := fieldOf(n)
 		if f.Name == "" {
-			first = checkFit(n, Field{Name: AllField, Type: Text})
+			first = checkFit(n, Field{Name: AllField, Type: Text}, &patterns)
 			return first == nil
 		}
 		if !f.Pattern && a == Public && private(f.Name) {
@@ -39,7 +40,7 @@ func Check(n Node, a Audience) ([]Warning, error) {
 			warnings = append(warnings, unknownField(f))
 		}
 		for _, field := range fields {
-			if first = checkFit(n, field); first != nil {
+			if first = checkFit(n, field, &patterns); first != nil {
 				return false
 			}
 		}
@@ -145,15 +146,12 @@ func memberOf(object string) string {
 }
 
 // checkFit judges whether the construct n and its value fit the field.
-func checkFit(n Node, f Field) error {
+func checkFit(n Node, f Field, patterns *Patterns) error {
 	switch f.Type {
 	case Keyword, Text:
-		switch n := n.(type) {
-		case Regexp:
-			_, err := n.Automaton()
-			return err
-		case Wildcard:
-			_, err := n.Automaton()
+		switch n.(type) {
+		case Regexp, Wildcard:
+			_, err := patterns.Compile(n)
 			return err
 		}
 		return nil
@@ -201,7 +199,7 @@ func nearestField(name string) string {
 			if s == tail && s != whole {
 				d++ // a member alone counts as one edit further than a whole name
 			}
-			if d < edits {
+			if d < edits || d == edits && best != "" && len(candidate) < len(best) {
 				best, edits = candidate, d
 			}
 		}

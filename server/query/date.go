@@ -103,8 +103,11 @@ func parseZone(s string) (time.Duration, error) {
 	if s == "Z" {
 		return 0, nil
 	}
-	digits := strings.Replace(s[1:], ":", "", 1)
-	if s[0] == 'Z' || !allDigits(digits) || len(digits) != 2 && len(digits) != 4 || len(s) == 4 {
+	digits := s[1:]
+	if len(s) == len("+02:00") && s[3] == ':' {
+		digits = s[1:3] + s[4:]
+	}
+	if s[0] == 'Z' || !allDigits(digits) || len(digits) != 2 && len(digits) != 4 {
 		return 0, errDate
 	}
 	hours, _ := strconv.Atoi(digits[:2])

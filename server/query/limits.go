@@ -9,4 +9,7 @@ const (
 	// MaxClauses is the number of leaves that a query may have, before and after words, lists and field patterns are
 	// expanded. OpenSearch counts the same way (indices.query.bool.max_clause_count).
 	MaxClauses = 1024
+	// MaxStates is the number of states that the automata of all patterns of a query may have together; each alone is
+	// bounded by automaton.MaxStates. Without it a thousand patterns, each within its limit, take ten seconds to compile.
+	MaxStates = 100_000
 )

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -143,7 +144,7 @@ func misfit(b Bound, f Field, err error) *SyntaxError {
 	case errors.Is(err, errRange):
 		reason += " (out of range)"
 	case err != errDate && errors.Is(err, errDate):
-		reason += " (" + err.Error() + ")"
+		reason += " (" + strings.TrimPrefix(err.Error(), errDate.Error()+": ") + ")"
 	}
 	return b.at.errorAt(b.Text, reason, expected)
 }

@@ -64,26 +64,57 @@ func (n Regexp) String() string {
 	return b.String()
 }
 
-// Automaton compiles the pattern, in lower case, as texts and keywords are compared. The error is a *SyntaxError.
-func (n Wildcard) Automaton() (automaton.Automaton, error) {
-	folded := Fold(n.Pattern)
-	if prefix, ok := strings.CutSuffix(folded, "*"); ok && !strings.ContainsAny(prefix, `*?\`) {
-		return automaton.Prefix(prefix), nil
+// Patterns compiles the wildcards and regular expressions of one query, each different one once. The zero value is
+// ready; it is not safe for concurrent use.
+type Patterns struct {
+	compiled map[string]automaton.Automaton
+	states   int
+}
+
+// Compile returns the automaton of a Wildcard or Regexp, in lower case throughout, as texts and keywords are compared
+// (and as OpenSearch does it). The error is a *SyntaxError, with Limit set where the pattern passes
+// automaton.MaxStates, or all patterns together pass MaxStates.
+func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
+	var (
+		key, pattern string
+		compile      func(string) (automaton.Automaton, error)
+		at           place
+		lead         int // characters before the text of the pattern
+	)
+	switch n := n.(type) {
+	case Wildcard:
+		key, pattern, at, compile = "*", n.Pattern, n.at, compileWildcard
+	case Regexp:
+		key, pattern, at, compile, lead = "/", n.Pattern, n.at, automaton.Regexp, 1
+	default:
+		return nil, fmt.Errorf("compile pattern: %T is none", n)
 	}
-	a, err := automaton.Wildcard(folded)
+	key += Fold(pattern)
+	if a, ok := p.compiled[key]; ok {
+		return a, nil
+	}
+	a, err := compile(Fold(pattern))
+	if err == nil {
+		if p.states += automaton.Size(a); p.states > MaxStates {
+			err = automaton.ErrTooComplex
+		}
+	}
 	if err != nil {
-		return nil, patternError(n.at, n.Pattern, 0, err)
+		return nil, patternError(at, pattern, lead, err)
 	}
+	if p.compiled == nil {
+		p.compiled = map[string]automaton.Automaton{}
+	}
+	p.compiled[key] = a
 	return a, nil
 }
 
-// Automaton compiles the expression, in lower case throughout, as OpenSearch does. The error is a *SyntaxError.
-func (n Regexp) Automaton() (automaton.Automaton, error) {
-	a, err := automaton.Regexp(Fold(n.Pattern))
-	if err != nil {
-		return nil, patternError(n.at, n.Pattern, 1, err)
+// compileWildcard compiles a wildcard; a mere prefix, the most frequent one, needs no table.
+func compileWildcard(pattern string) (automaton.Automaton, error) {
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok && !strings.ContainsAny(prefix, `*?\`) {
+		return automaton.Prefix(prefix), nil
 	}
-	return a, nil
+	return automaton.Wildcard(pattern)
 }
 
 // patternError places the error about a pattern whose text begins lead characters behind its place.
@@ -98,7 +129,7 @@ func patternError(at place, pattern string, lead int, err error) *SyntaxError {
 			Near:     excerpt(string(rest)+strings.Repeat("/", lead), nearLength),
 		}
 	}
-	out := at.errorAt(pattern, "the pattern is too complex", "fewer repetitions and alternatives")
+	out := at.errorAt(pattern, "the pattern is too complex", "fewer repetitions, alternatives and patterns")
 	out.Limit = errors.Is(err, automaton.ErrTooComplex)
 	return out
 }

@@ -2,6 +2,8 @@ package query_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -117,13 +119,7 @@ func TestPatternAutomata(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, ok := q.Root.(interface {
-				Automaton() (automaton.Automaton, error)
-			})
-			if !ok {
-				t.Fatalf("%T is no pattern", q.Root)
-			}
-			a, err := n.Automaton()
+			a, err := new(query.Patterns).Compile(q.Root)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,5 +134,28 @@ func TestPatternAutomata(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestPatternsHaveALimitTogether(t *testing.T) {
+	var one strings.Builder // 12 patterns of 8,192 states and more, all different
+	for i := range 13 {
+		fmt.Fprintf(&one, "/%c(a|b)*a(a|b){12}/ ", 'c'+rune(i))
+	}
+	q, err := query.Parse(one.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = query.Check(q.Root, query.Public)
+	var syntax *query.SyntaxError
+	if !errors.As(err, &syntax) || !syntax.Limit {
+		t.Errorf("13 large patterns: %v, want a limit", err)
+	}
+	same, err := query.Parse(strings.Repeat("/c(a|b)*a(a|b){12}/ ", 800))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = query.Check(same.Root, query.Public); err != nil {
+		t.Errorf("one large pattern 800 times: %v", err)
 	}
 }

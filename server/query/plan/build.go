@@ -42,7 +42,8 @@ func Build(n query.Node, o Options) (*Plan, error) {
 // builder is one run of Build. A nil Node stands for a clause without words: it vanishes from its group.
 type builder struct {
 	Options
-	clauses int
+	patterns query.Patterns
+	clauses  int
 }
 
 func (b *builder) build(n query.Node) (Node, error) {
@@ -221,10 +222,10 @@ func (b *builder) onTerms(n query.Node, f query.Field) (Node, error) {
 		if n.Pattern == "*" {
 			return Exists{Field: f}, nil
 		}
-		a, err := n.Automaton()
+		a, err := b.patterns.Compile(n)
 		return Pattern{Field: f, Automaton: a, Source: n.Pattern}, err
 	case query.Regexp:
-		a, err := n.Automaton()
+		a, err := b.patterns.Compile(n)
 		return Pattern{Field: f, Automaton: a, Source: "/" + n.Pattern + "/"}, err
 	case query.Fuzzy:
 		edits := n.Edits
