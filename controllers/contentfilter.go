@@ -1,0 +1,62 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters/status,verbs=get;patch
+
+func filterKind() kind {
+	return kind{
+		library: library.KindFilter,
+		new:     func() object { return &v1alpha1.ContentFilter{} },
+		list:    func() client.ObjectList { return &v1alpha1.ContentFilterList{} },
+		steps:   []step{translateFilter, apply, reportFilter},
+		load: func(_ context.Context, e *environment, o object) (library.Definition, bool) {
+			d, _, err := translate.ContentFilter(e.install, o.(*v1alpha1.ContentFilter))
+			return d, err == nil
+		},
+		count: countFilter,
+	}
+}
+
+func translateFilter(_ context.Context, r *round) (err error) {
+	r.hasQuery = true
+	r.def, r.warnings, err = translate.ContentFilter(r.install, r.object.(*v1alpha1.ContentFilter))
+	return err
+}
+
+func reportFilter(ctx context.Context, r *round) error {
+	o := r.object.(*v1alpha1.ContentFilter)
+	record, err := r.Library.Filter(r.def.Property, library.FilterRef{ID: r.def.Filter.ID})
+	if err != nil {
+		return fmt.Errorf("read the filter back: %w", err)
+	}
+	o.Status.ID, o.Status.UUID = record.ID, record.UUID
+	o.Status.URL = r.base(r.def.Property) + "/v2/content/filters/" + record.UUID
+	_, err = countFilter(ctx, r.environment, o)
+	return err
+}
+
+func countFilter(ctx context.Context, e *environment, o object) (bool, error) {
+	f := o.(*v1alpha1.ContentFilter)
+	if f.Status.ID == 0 {
+		return false, nil
+	}
+	page, err := e.Library.Read(ctx, library.Read{
+		Property: translate.PropertyID(o), Audience: query.Private, Filter: &library.FilterRef{ID: f.Status.ID}, Now: e.Clock(),
+	})
+	if err != nil {
+		return false, fmt.Errorf("count the items of the filter: %w", err)
+	}
+	return setCount(&f.Status.MatchedItems, page.Total), nil
+}

@@ -1,0 +1,197 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+const (
+	// countWrites is how many counts are written a second, over all objects: they serve kubectl get, not displays.
+	countWrites = 2
+	// countAnyway is how often counts are looked at while nothing changes: queries with `now` move by time alone.
+	countAnyway = time.Minute
+	// idsAtOnce keeps the queries that count listed items below the language's limit of clauses.
+	idsAtOnce = 500
+	// missingFirst is how many missing ids a status names.
+	missingFirst = 10
+)
+
+// keepCounts brings the counts in status up to date until ctx ends. It is the only writer of status besides the
+// reconcilers, and nothing that it writes sets off a reconcile.
+func (e *environment) keepCounts(ctx context.Context) error {
+	limiter := rate.NewLimiter(countWrites, 1)
+	var seen uint64
+	var last time.Time
+	ticker := time.NewTicker(e.CountInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		version := e.Library.State(ctx).Version
+		if version == seen && time.Since(last) < countAnyway {
+			continue
+		}
+		complete := true
+		for _, k := range kinds() {
+			if k.count == nil {
+				continue
+			}
+			if err := e.each(ctx, k, nil, func(o object) { complete = e.keepCount(ctx, limiter, k, o) && complete }); err != nil {
+				return err
+			}
+		}
+		if complete {
+			seen, last = version, time.Now()
+		}
+	}
+}
+
+// keepCount looks at the counts of one object, and reports whether they are up to date now.
+func (e *environment) keepCount(ctx context.Context, limiter *rate.Limiter, k kind, o object) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	// An object that is not served has nothing to count; one whose newest spec waits for its round is counted there.
+	if readyCondition(o).Status != "True" || o.Suspended() || *o.StatusObservedGeneration() != o.GetGeneration() {
+		return true
+	}
+	before := o.DeepCopyObject().(object)
+	changed, err := k.count(ctx, e, o)
+	if err != nil {
+		e.Logger.V(1).Info("could not count", "object", client.ObjectKeyFromObject(o), "kind", k.library.String(), "reason", err.Error())
+		return false
+	}
+	if !changed || equality.Semantic.DeepEqual(before, o) {
+		return true
+	}
+	if limiter.Wait(ctx) != nil {
+		return false
+	}
+	if err := e.client.Status().Patch(ctx, o, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		e.Logger.V(1).Info("could not write a count", "object", client.ObjectKeyFromObject(o), "kind", k.library.String(), "reason", err.Error())
+		return false
+	}
+	return true
+}
+
+// setCount takes over a count where the difference is worth a write: between 0 and more, or a tenth.
+func setCount(shown **int64, n int64) bool {
+	if *shown != nil {
+		was := **shown
+		if was == n || (was != 0 && n != 0 && max(n-was, was-n)*10 < was) {
+			return false
+		}
+	}
+	*shown = &n
+	return true
+}
+
+// setMissing takes over what is missing where it passed between none and some, or the count changed as setCount says.
+func setMissing(shown **v1alpha1.MissingItems, lost *v1alpha1.MissingItems) bool {
+	if *shown != nil && lost != nil {
+		count := &(*shown).Count
+		if !setCount(&count, lost.Count) {
+			return false
+		}
+	} else if *shown == nil && lost == nil {
+		return false
+	}
+	*shown = lost
+	return true
+}
+
+// countRule counts the items that a rule chooses, by id or by selector, and the listed ids that are not there.
+func (e *environment) countRule(
+	ctx context.Context, p library.PropertyID, ids []item.ID, kind library.Kind, selector *v1alpha1.Selector,
+) (int64, *v1alpha1.MissingItems, error) {
+	var rule query.Node
+	var total int64
+	if selector != nil {
+		node, _, err := library.ParseSelector(kind, selector.Query)
+		if err != nil {
+			return 0, nil, err
+		}
+		if total, err = e.total(ctx, p, node); err != nil {
+			return 0, nil, err
+		}
+		rule = node
+	}
+	var lost v1alpha1.MissingItems
+	for chunk := range slices.Chunk(ids, idsAtOnce) {
+		listed := anyID(chunk)
+		there, err := e.total(ctx, p, listed)
+		if err != nil {
+			return 0, nil, err
+		}
+		if gone := int64(len(chunk)) - there; gone > 0 {
+			lost.Count += gone
+			if err := e.nameMissing(ctx, p, chunk, &lost); err != nil {
+				return 0, nil, err
+			}
+		}
+		if rule != nil {
+			both, err := e.total(ctx, p, query.And(listed, rule))
+			if err != nil {
+				return 0, nil, err
+			}
+			there -= both
+		}
+		total += there
+	}
+	if lost.Count == 0 {
+		return total, nil, nil
+	}
+	return total, &lost, nil
+}
+
+// nameMissing adds ids of chunk that are not there, until enough are named.
+func (e *environment) nameMissing(ctx context.Context, p library.PropertyID, chunk []item.ID, lost *v1alpha1.MissingItems) error {
+	for _, id := range chunk {
+		if len(lost.First) == missingFirst {
+			return nil
+		}
+		n, err := e.total(ctx, p, anyID([]item.ID{id}))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			lost.First = append(lost.First, id)
+		}
+	}
+	return nil
+}
+
+func anyID(ids []item.ID) query.Node {
+	clauses := make([]query.Clause, len(ids))
+	for i, id := range ids {
+		clauses[i].Node = query.FieldTerm("id", strconv.FormatInt(id, 10))
+	}
+	return query.Bool{Clauses: clauses}
+}
+
+func (e *environment) total(ctx context.Context, p library.PropertyID, q query.Node) (int64, error) {
+	page, err := e.Library.Read(ctx, library.Read{Property: p, Audience: query.Private, Query: q, Now: e.Clock()})
+	if err != nil {
+		return 0, fmt.Errorf("count the items of a rule: %w", err)
+	}
+	return page.Total, nil
+}
+
+func unitURL(base string, id int64) string {
+	return base + "/v1/activate_units/" + strconv.FormatInt(id, 10)
+}

@@ -1,0 +1,63 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// kinds lists the five kinds, Properties first: everything else waits for them.
+func kinds() []kind {
+	return []kind{propertyKind(), filterKind(), tagKind(), unitKind(), tokenKind()}
+}
+
+// each visits the cached objects of a kind. They are copies.
+func (e *environment) each(ctx context.Context, k kind, in client.ListOption, visit func(object)) error {
+	list := k.list()
+	var options []client.ListOption
+	if in != nil {
+		options = append(options, in)
+	}
+	if err := e.client.List(ctx, list, options...); err != nil {
+		return fmt.Errorf("list the cached %s objects: %w", k.library, err)
+	}
+	return meta.EachListItem(list, func(o runtime.Object) error {
+		visit(o.(object))
+		return nil
+	})
+}
+
+// stored returns what the library holds of an owner, nil when it holds nothing.
+func (e *environment) stored(ctx context.Context, owner library.Owner) (*library.Definition, error) {
+	d, err := e.Library.Definition(ctx, owner)
+	if errors.Is(err, library.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up the stored definition: %w", err)
+	}
+	return &d, nil
+}
+
+func readyCondition(o v1alpha1.Object) metav1.Condition {
+	if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.ReadyCondition); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// missing is what status tells of listed items that are not there; nil when all are.
+func missing(r library.Result) *v1alpha1.MissingItems {
+	if r.MissingItems == 0 {
+		return nil
+	}
+	return &v1alpha1.MissingItems{Count: int64(r.MissingItems), First: r.MissingFirst}
+}

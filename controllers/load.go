@@ -1,0 +1,73 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Marks in the store.
+const (
+	// markInstall is the identity of the cluster whose manifests the store holds.
+	markInstall = "install"
+	// markLoaded is "true" once a complete load was seen.
+	markLoaded = "loaded"
+)
+
+// load brings all objects into the library in one Apply, and returns their owners. It does not go through the work queues:
+// ten thousand objects would pass there one by one. What cannot be translated, and what is suspended, is left as the store
+// has it; its reconciler says why.
+func (e *environment) load(ctx context.Context) (owners []library.Owner, err error) {
+	var defs []library.Definition
+	for _, k := range kinds() {
+		err := e.each(ctx, k, nil, func(o object) {
+			if !o.GetDeletionTimestamp().IsZero() {
+				return
+			}
+			owners = append(owners, translate.Owner(e.install, k.library, o))
+			if o.Suspended() {
+				return
+			}
+			if d, ok := k.load(ctx, e, o); ok {
+				defs = append(defs, d)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if _, err := e.Library.Apply(ctx, defs); err != nil {
+		return nil, fmt.Errorf("load %d definitions: %w", len(defs), err)
+	}
+	return owners, nil
+}
+
+// owners lists the owners of all cached objects.
+func (e *environment) owners(ctx context.Context) ([]library.Owner, error) {
+	var owners []library.Owner
+	for _, k := range kinds() {
+		err := e.each(ctx, k, nil, func(o object) {
+			if o.GetDeletionTimestamp().IsZero() {
+				owners = append(owners, translate.Owner(e.install, k.library, o))
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return owners, nil
+}
+
+// sweep removes what the store knows of this cluster, in the namespaces that are watched, and the cluster knows no more.
+func (e *environment) sweep(ctx context.Context, keep []library.Owner, confirmed bool) (int, error) {
+	scope := library.Scope{Install: e.install, Confirmed: confirmed}
+	for _, k := range kinds() {
+		scope.Kinds = append(scope.Kinds, k.library)
+	}
+	if len(e.Namespaces) > 0 {
+		scope.Namespaces = e.Namespaces
+	}
+	return e.Library.Sweep(ctx, scope, keep)
+}

@@ -1,0 +1,60 @@
+package controllers
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Options are what a Supervisor needs.
+type Options struct {
+	// RESTConfig says how to reach the API server; it is asked again before every try. Required.
+	RESTConfig func() (*rest.Config, error)
+	// Library is kept as the manifests say. Required.
+	Library library.Library
+	// Namespaces restricts what is watched; none means all.
+	Namespaces []string
+	// ExternalURL is the base of URLs in status and Secrets where the Property names none, without a trailing slash.
+	ExternalURL string
+	// CABundle is written as ca.crt beside each token, where the server made its own certificate. PEM; nil otherwise.
+	CABundle []byte
+	// Clock tells the time; nil means time.Now.
+	Clock func() time.Time
+	// Logger is used for everything; the zero value discards.
+	Logger logr.Logger
+	// Metrics registers this package's metrics; nil registers none.
+	Metrics prometheus.Registerer
+	// Concurrency is the number of workers a kind; 0 means 4.
+	Concurrency int
+	// CountInterval is the time between two looks at the counts in status; 0 means 2 seconds.
+	CountInterval time.Duration
+	// MaxBackoff bounds the wait between two tries to run a manager; 0 means 30 seconds.
+	MaxBackoff time.Duration
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.RESTConfig == nil || o.Library == nil {
+		return o, errors.New("controllers: RESTConfig and Library are required")
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	if o.Concurrency == 0 {
+		o.Concurrency = 4
+	}
+	if o.CountInterval == 0 {
+		o.CountInterval = 2 * time.Second
+	}
+	if o.MaxBackoff == 0 {
+		o.MaxBackoff = 30 * time.Second
+	}
+	return o, nil
+}

@@ -1,0 +1,232 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// object is an object of one of the five kinds.
+type object interface {
+	client.Object
+	v1alpha1.Object
+}
+
+// kind is what one of the five kinds adds to the shape that all of them share.
+type kind struct {
+	library library.Kind
+	new     func() object
+	list    func() client.ObjectList
+	// steps run in this order and stop at the first error.
+	steps []step
+	// load translates an object for the bulk load at start; false where there is nothing to load yet.
+	load func(ctx context.Context, e *environment, o object) (library.Definition, bool)
+	// count looks at the counts in status; nil where the kind has none.
+	count func(ctx context.Context, e *environment, o object) (changed bool, err error)
+}
+
+// step is one step of a round. Its error decides what the object shows and when it is tried again.
+type step func(ctx context.Context, r *round) error
+
+// environment is what the reconcilers of one manager share.
+type environment struct {
+	Options
+	client client.Client
+	// direct reads past the cache.
+	direct  client.Reader
+	events  events.EventRecorder
+	install string
+	gate    <-chan struct{} // closed when the bulk load is in
+	waiters *waiters
+	queues  *queues
+}
+
+// reconciler keeps the library as the objects of one kind say.
+type reconciler struct {
+	*environment
+	kind kind
+}
+
+// round is one pass over one object.
+type round struct {
+	*environment
+	kind     kind
+	object   object
+	log      logr.Logger
+	def      library.Definition
+	result   library.Result
+	warnings []query.Warning
+	hasQuery bool
+	// after, when not zero, is when the object has to be looked at again by time alone.
+	after time.Time
+}
+
+// wake makes sure that the object is looked at again at t at the latest. The zero time means never.
+func (r *round) wake(t time.Time) {
+	if !t.IsZero() && (r.after.IsZero() || t.Before(r.after)) {
+		r.after = t
+	}
+}
+
+// Reconcile brings the library, and then the status, to what one object says.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
+	select {
+	case <-r.gate:
+	case <-ctx.Done():
+		return ctrl.Result{}, ctx.Err()
+	}
+	o := r.kind.new()
+	if err := r.client.Get(ctx, req.NamespacedName, o); apierrors.IsNotFound(err) {
+		o.SetNamespace(req.Namespace)
+		o.SetName(req.Name)
+		return ctrl.Result{}, r.remove(ctx, o)
+	} else if err != nil {
+		return ctrl.Result{}, fmt.Errorf("get the object: %w", err)
+	}
+	if !o.GetDeletionTimestamp().IsZero() {
+		// Somebody else's finalizer may hold the object for long; what it brought goes now.
+		return ctrl.Result{}, r.remove(ctx, o)
+	}
+	before := o.DeepCopyObject().(object)
+	current := &round{environment: r.environment, kind: r.kind, object: o, log: ctrl.LoggerFrom(ctx)}
+	if o.Suspended() {
+		suspend(o)
+		return ctrl.Result{}, r.report(ctx, before, current)
+	}
+	var failed error
+	for _, s := range r.kind.steps {
+		if failed = s(ctx, current); failed != nil {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return ctrl.Result{}, ctx.Err() // the manager is stopping: what failed, failed because of that
+	}
+	failed = refusal(o, failed)
+	summarise(o, current.warnings, current.hasQuery, failed)
+	return r.outcome(current, failed, r.report(ctx, before, current))
+}
+
+// outcome decides when the object is looked at again.
+func (r *reconciler) outcome(current *round, failed, reported error) (ctrl.Result, error) {
+	var st *stalled
+	var wait *waiting
+	if failed != nil && !errors.As(failed, &st) && !errors.As(failed, &wait) {
+		return ctrl.Result{}, errors.Join(failed, reported)
+	}
+	if reported != nil || current.after.IsZero() {
+		return ctrl.Result{}, reported
+	}
+	return ctrl.Result{RequeueAfter: max(current.after.Sub(r.Clock()), time.Second)}, nil
+}
+
+// report patches the status when its meaning changed, and tells of a transition in an event.
+func (r *reconciler) report(ctx context.Context, before object, current *round) error {
+	o := current.object
+	if equality.Semantic.DeepEqual(before, o) {
+		return nil
+	}
+	if err := r.client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("patch the status: %w", err))
+	}
+	if was, is := readyLine(before), readyLine(o); was != is {
+		level := corev1.EventTypeNormal
+		c := readyCondition(o)
+		if c.Status == "False" {
+			level = corev1.EventTypeWarning
+		}
+		r.events.Eventf(o, nil, level, c.Reason, "Reconcile", "%s", cut(c.Message, 1000))
+	}
+	return nil
+}
+
+// remove takes away what the object brought, and has everyone looked at again who may gain or lose by that.
+func (r *reconciler) remove(ctx context.Context, o object) error {
+	owner := translate.Owner(r.install, r.kind.library, o)
+	stored, err := r.Library.Definition(ctx, owner)
+	if err != nil && !errors.Is(err, library.ErrNotFound) {
+		return fmt.Errorf("look up what the object brought: %w", err)
+	}
+	if _, err := r.Library.Remove(ctx, []library.Owner{owner}); err != nil {
+		return fmt.Errorf("remove what the object brought: %w", err)
+	}
+	p := stored.Property
+	if p == "" {
+		p = translate.PropertyID(o)
+	}
+	r.waiters.remove(p, owner)
+	return r.wakeOthers(ctx, p, owner, nil)
+}
+
+// apply stores the definition of this round.
+func apply(ctx context.Context, r *round) error {
+	p, owner := r.def.Property, r.def.Owner
+	r.waiters.add(p, owner)
+	results, err := r.Library.Apply(ctx, []library.Definition{r.def})
+	if err != nil {
+		return fmt.Errorf("store the definition: %w", err)
+	}
+	r.result = results[0]
+	if r.result.Err != nil {
+		return r.result.Err
+	}
+	r.waiters.remove(p, owner)
+	if !r.result.Changed {
+		return nil
+	}
+	return r.wakeOthers(ctx, p, owner, r.result.Displaced)
+}
+
+// wakeOthers has looked at again: those that lost a claim, those that wait for something in the property, and, when the
+// property itself changed, all that belongs to it.
+func (e *environment) wakeOthers(ctx context.Context, p library.PropertyID, owner library.Owner, displaced []library.Owner) error {
+	e.queues.add(displaced...)
+	e.queues.add(e.waiters.others(p, owner)...)
+	if owner.Kind != library.KindProperty {
+		return nil
+	}
+	for _, k := range kinds() {
+		if k.library == library.KindProperty {
+			continue
+		}
+		err := e.each(ctx, k, client.InNamespace(owner.Namespace), func(o object) {
+			if o.PropertyName() == owner.Name {
+				e.queues.add(translate.Owner(e.install, k.library, o))
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// base is the base of the URLs of an object's property.
+func (e *environment) base(p library.PropertyID) string {
+	if settings, err := e.Library.Property(p); err == nil && settings.ExternalURL != "" {
+		return settings.ExternalURL
+	}
+	return e.ExternalURL
+}
+
+func cut(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,253 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Supervisor runs the controllers for as long as the process lives. A manager needs the API server to be made and ends
+// when its caches cannot be filled; the supervisor makes the next one, with backoff, and whatever is stored is served
+// meanwhile.
+type Supervisor struct {
+	options Options
+	held    prometheus.Gauge
+
+	mu     sync.Mutex
+	status Status
+	// foreign is the identity of a cluster that the store does not belong to, "" when there is none.
+	foreign string
+	// current belongs to the manager that is loaded; nil when none is.
+	current *environment
+	// wake ends a backoff early.
+	wake chan struct{}
+}
+
+// Status says how far the library follows the cluster.
+type Status struct {
+	// Synced is true when a complete load was seen in this process, and its manager runs.
+	Synced bool
+	// Remembered is true when the store remembers an earlier complete load: what is stored can be served.
+	Remembered bool
+	// LastError is why no manager runs; nil while one does.
+	LastError error
+	// HeldSweep is a sweep that waits for confirmation; nil when there is none.
+	HeldSweep *library.HeldError
+	// Message is one sentence for people.
+	Message string
+}
+
+// NewSupervisor checks its options; nothing runs before Run.
+func NewSupervisor(o Options) (*Supervisor, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Supervisor{options: o, wake: make(chan struct{}, 1), held: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "vitrine_sweep_held_definitions",
+		Help: "Definitions that a held sweep would remove; 0 when no sweep is held.",
+	})}
+	if o.Metrics != nil {
+		if err := o.Metrics.Register(s.held); err != nil {
+			return nil, fmt.Errorf("register the metrics of the controllers: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Run makes and runs managers until ctx ends.
+func (s *Supervisor) Run(ctx context.Context) error {
+	backoff := time.Second
+	for {
+		started := time.Now()
+		err := s.once(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil {
+			err = errors.New("the manager stopped")
+		}
+		s.mu.Lock()
+		s.status.Synced, s.status.LastError, s.current = false, err, nil
+		s.mu.Unlock()
+		s.options.Logger.Info("no manager runs; what is stored is served on", "reason", err.Error(), "retry", backoff.String())
+		if time.Since(started) > time.Minute {
+			backoff = time.Second
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.wake:
+		case <-time.After(backoff):
+		}
+		backoff = min(2*backoff, s.options.MaxBackoff)
+	}
+}
+
+// once makes a manager and runs it until it ends.
+func (s *Supervisor) once(ctx context.Context) error {
+	cfg, err := s.options.RESTConfig()
+	if err != nil {
+		return fmt.Errorf("find the API server: %w", err)
+	}
+	install, err := identify(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if err := s.admit(ctx, install); err != nil {
+		return err
+	}
+	gate := make(chan struct{})
+	mgr, e, err := newManager(cfg, s.options, install, gate)
+	if err != nil {
+		return err
+	}
+	// Runnables start when the caches are filled.
+	loading := manager.RunnableFunc(func(ctx context.Context) error {
+		if err := s.load(ctx, e); err != nil {
+			return err
+		}
+		close(gate)
+		return e.keepCounts(ctx)
+	})
+	if err := mgr.Add(loading); err != nil {
+		return fmt.Errorf("add the bulk load: %w", err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run the manager: %w", err)
+	}
+	return nil
+}
+
+// admit lets a cluster in whose manifests the store holds, or any when it holds none yet. With another one nothing is
+// read and nothing is removed: a kubeconfig may simply be wrong.
+func (s *Supervisor) admit(_ context.Context, install string) error {
+	recorded, err := s.options.Library.Mark(markInstall)
+	if err != nil {
+		return fmt.Errorf("read the recorded cluster identity: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.foreign = ""
+	if recorded == "" || recorded == install {
+		return nil
+	}
+	s.foreign = install
+	return fmt.Errorf("check the kubeconfig, or run vitrine sweep --confirm to hand the store over: it holds the manifests of cluster %s, and this is cluster %s", recorded, install)
+}
+
+// load runs the bulk load and the sweep after it.
+func (s *Supervisor) load(ctx context.Context, e *environment) error {
+	if err := s.options.Library.SetMark(ctx, markInstall, e.install); err != nil {
+		return fmt.Errorf("record the cluster identity: %w", err)
+	}
+	keep, err := e.load(ctx)
+	if err != nil {
+		return err
+	}
+	removed, err := e.sweep(ctx, keep, false)
+	var held *library.HeldError
+	if err != nil && !errors.As(err, &held) {
+		return fmt.Errorf("sweep: %w", err)
+	}
+	if err := s.options.Library.SetMark(ctx, markLoaded, "true"); err != nil {
+		return fmt.Errorf("record the complete load: %w", err)
+	}
+	s.options.Logger.Info("loaded", "objects", len(keep), "swept", removed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current = e
+	s.status.Synced, s.status.LastError, s.status.HeldSweep = true, nil, held
+	s.held.Set(0)
+	if held != nil {
+		s.held.Set(float64(held.Remove))
+		s.options.Logger.Error(held, "run vitrine sweep --confirm when this is meant")
+	}
+	return nil
+}
+
+// Status reports how far the library follows the cluster.
+func (s *Supervisor) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.status
+	if mark, err := s.options.Library.Mark(markLoaded); err == nil {
+		st.Remembered = mark != ""
+	}
+	switch {
+	case st.Synced && st.HeldSweep != nil:
+		st.Message = st.HeldSweep.Error()
+	case st.Synced:
+		st.Message = "following the cluster"
+	case st.Remembered && st.LastError != nil:
+		st.Message = "serving last known state: " + st.LastError.Error()
+	case st.Remembered:
+		st.Message = "serving last known state: the first load of this process is under way"
+	case st.LastError != nil:
+		st.Message = "nothing loaded yet: " + st.LastError.Error()
+	default:
+		st.Message = "nothing loaded yet: the first load is under way"
+	}
+	return st
+}
+
+// ErrNothingHeld says that no sweep waits for confirmation.
+var ErrNothingHeld = errors.New("no sweep is held, and the store belongs to this cluster")
+
+// ConfirmSweep runs the sweep that is held and returns how many definitions it removed. Where the store belongs to another
+// cluster, it removes what that one brought and hands the store to the present one, whose manifests are loaded next.
+// ErrNothingHeld when neither is so.
+func (s *Supervisor) ConfirmSweep(ctx context.Context) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.foreign != "" {
+		return s.handOver(ctx)
+	}
+	if s.current == nil || s.status.HeldSweep == nil {
+		return 0, ErrNothingHeld
+	}
+	// The objects may have changed since the sweep was held: the cache knows which there are now.
+	keep, err := s.current.owners(ctx)
+	if err != nil {
+		return 0, err
+	}
+	removed, err := s.current.sweep(ctx, keep, true)
+	if err != nil {
+		return 0, fmt.Errorf("sweep: %w", err)
+	}
+	s.status.HeldSweep = nil
+	s.held.Set(0)
+	return removed, nil
+}
+
+func (s *Supervisor) handOver(ctx context.Context) (int, error) {
+	lib := s.options.Library
+	recorded, err := lib.Mark(markInstall)
+	if err != nil {
+		return 0, fmt.Errorf("read the recorded cluster identity: %w", err)
+	}
+	owners, err := lib.Owners(ctx, recorded)
+	if err != nil {
+		return 0, fmt.Errorf("list what the other cluster brought: %w", err)
+	}
+	removed, err := lib.Remove(ctx, owners)
+	if err != nil {
+		return 0, fmt.Errorf("remove what the other cluster brought: %w", err)
+	}
+	if err := lib.SetMark(ctx, markInstall, s.foreign); err != nil {
+		return removed, fmt.Errorf("record the cluster identity: %w", err)
+	}
+	s.foreign = ""
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return removed, nil
+}

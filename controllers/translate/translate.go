@@ -1,0 +1,239 @@
+// Package translate turns an object of one of the five kinds into the definition that a library takes. It is pure: no
+// client, no clock, no I/O; what depends on anything but the object comes in as an argument. A case is added by putting
+// two files into testdata (see the golden test).
+//
+// It may import api, library, query and item.
+package translate
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// SpecError says which member of a spec cannot be used although the schema lets it pass.
+type SpecError struct {
+	// Member is its path, such as spec.query.
+	Member string
+	// Err says why: *query.SyntaxError for a query or a sort string.
+	Err error
+}
+
+func (e *SpecError) Error() string { return e.Member + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *SpecError) Unwrap() error { return e.Err }
+
+// maxFreeJSON bounds each free JSON member of an ActivateUnit, in bytes: items carry it in every response.
+const maxFreeJSON = 64 << 10
+
+// PropertyID names the property that an object belongs to, or is.
+func PropertyID(o v1alpha1.Object) library.PropertyID {
+	return library.PropertyID(o.GetNamespace() + "/" + o.PropertyName())
+}
+
+// Owner names the object as the owner of what it brings. install is the identity of the cluster.
+func Owner(install string, kind library.Kind, o metav1.Object) library.Owner {
+	return library.Owner{Install: install, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func definition(install string, kind library.Kind, o v1alpha1.Object) library.Definition {
+	return library.Definition{
+		Property: PropertyID(o),
+		Owner:    Owner(install, kind, o),
+		Created:  o.GetCreationTimestamp().UTC(),
+	}
+}
+
+// Property translates a Property.
+func Property(install string, o *v1alpha1.Property) (library.Definition, error) {
+	d := definition(install, library.KindProperty, o)
+	p := &library.Property{
+		DisplayName:    o.Spec.DisplayName,
+		PlatformPageID: library.PlatformPageID(d.Property),
+		AllowedOrigins: o.Spec.AllowedOrigins,
+		ExternalURL:    base(o.Spec.ExternalURL),
+	}
+	if id := o.Spec.PlatformPageID; id != nil {
+		p.PlatformPageID = *id
+	}
+	if r := o.Spec.RateLimit; r != nil {
+		p.RatePerSecond, p.Burst = float64(r.RequestsPerSecond), int(r.Burst)
+	}
+	if c := o.Spec.Cache; c != nil {
+		p.Cache = &library.Cache{MaxAge: c.MaxAge.Duration, StaleWhileRevalidate: c.StaleWhileRevalidate.Duration}
+	}
+	if m := o.Spec.Maintenance; m != nil {
+		p.Maintenance = &library.Maintenance{RetryAfter: m.RetryAfter.Duration, Message: m.Message}
+	}
+	d.PropertySpec = p
+	return d, nil
+}
+
+// ContentFilter translates a ContentFilter. The warnings speak of its query.
+func ContentFilter(install string, o *v1alpha1.ContentFilter) (library.Definition, []query.Warning, error) {
+	d := definition(install, library.KindFilter, o)
+	q, err := query.Parse(o.Spec.Query)
+	if err != nil {
+		return d, nil, &SpecError{"spec.query", err}
+	}
+	warnings, err := query.Check(q.Root, query.Private)
+	if err != nil {
+		return d, nil, &SpecError{"spec.query", err}
+	}
+	order := o.Spec.SortBy
+	if order == "" {
+		order = library.DefaultOrder
+	}
+	if _, err := query.ParseOrder(order); err != nil {
+		return d, nil, &SpecError{"spec.sortBy", err}
+	}
+	f := &library.Filter{
+		Name:   o.Spec.Name,
+		Query:  o.Spec.Query,
+		Order:  order,
+		Public: o.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly,
+	}
+	if f.Name == "" {
+		f.Name = o.Name
+	}
+	if t := o.Spec.FavoriteTag; t != nil {
+		f.Favourite = &item.Tag{Namespace: t.Namespace, Key: t.Key}
+	}
+	if a := o.Spec.Adopt; a != nil {
+		f.Adopt, f.ID = true, a.FilterID
+	} else {
+		f.UUID, f.ID = library.FilterIDs(d.Property, library.KindFilter, o.Namespace, o.Name)
+	}
+	d.Filter = f
+	return d, append(q.Warnings, warnings...), nil
+}
+
+// Tag translates a Tag. The warnings speak of its selector.
+func Tag(install string, o *v1alpha1.Tag) (library.Definition, []query.Warning, error) {
+	d := definition(install, library.KindTag, o)
+	selector, warnings, err := selectorOf(library.KindTag, o.Spec.Selector)
+	if err != nil {
+		return d, nil, err
+	}
+	d.Tag = &library.TagRule{
+		Tag:      item.Tag{Namespace: o.Spec.Namespace, Key: o.Spec.Key},
+		Items:    o.Spec.Items,
+		Selector: selector,
+	}
+	return d, warnings, nil
+}
+
+// ActivateUnit translates an ActivateUnit. The warnings speak of its selector. LastModified is the object's creation: who
+// applies a changed unit sets it (see Modified).
+func ActivateUnit(install string, o *v1alpha1.ActivateUnit) (library.Definition, []query.Warning, error) {
+	d := definition(install, library.KindUnit, o)
+	selector, warnings, err := selectorOf(library.KindUnit, o.Spec.Selector)
+	if err != nil {
+		return d, nil, err
+	}
+	catalogItem, err := freeJSON("spec.catalogItem", o.Spec.CatalogItem)
+	if err != nil {
+		return d, nil, err
+	}
+	imageSource, err := freeJSON("spec.catalogImageURLSrc", o.Spec.CatalogImageURLSrc)
+	if err != nil {
+		return d, nil, err
+	}
+	created := d.Created.Format(time.RFC3339)
+	d.Unit = &library.UnitRule{
+		Unit: item.Unit{
+			ID:                  library.UnitID(d.Property, o.Namespace, o.Name),
+			Name:                o.Spec.Name,
+			ImageURL:            o.Spec.ImageURL,
+			ClickThroughURL:     o.Spec.ClickThroughURL,
+			CatalogItem:         catalogItem,
+			CatalogImageURLSrc:  imageSource,
+			ExternalID:          o.Spec.ExternalID,
+			Archived:            o.Spec.Archived,
+			Managed:             true,
+			CreatedOn:           created,
+			LastModified:        created,
+			ClickUnitLibrary:    numberOr(o.Spec.ClickUnitLibrary, 1),
+			ActivateUnitLibrary: numberOr(o.Spec.ActivateUnitLibrary, 1),
+		},
+		Default:  o.Spec.Default,
+		Items:    o.Spec.Items,
+		Selector: selector,
+	}
+	return d, warnings, nil
+}
+
+// Modified returns the unit definition next with the LastModified that it shall have: that of stored when nothing else
+// differs, so that applying it again changes nothing, and now otherwise.
+func Modified(next library.Definition, stored *library.Definition, now time.Time) library.Definition {
+	rule := *next.Unit
+	next.Unit = &rule
+	if stored == nil || stored.Unit == nil {
+		return next
+	}
+	rule.Unit.LastModified = stored.Unit.Unit.LastModified
+	if !same(next, *stored) {
+		rule.Unit.LastModified = now.UTC().Format(time.RFC3339)
+	}
+	return next
+}
+
+// same reports whether two definitions say the same. One that cannot be encoded is like no other; Apply tells why.
+func same(a, b library.Definition) bool {
+	fa, errA := library.Fingerprint(a)
+	fb, errB := library.Fingerprint(b)
+	return errA == nil && errB == nil && fa == fb
+}
+
+// AccessToken translates an AccessToken whose accepted values are known. filters are the UUIDs of spec.filters.
+func AccessToken(install string, o *v1alpha1.AccessToken, values []library.TokenValue, filters []string) library.Definition {
+	d := definition(install, library.KindToken, o)
+	d.Token = &library.Token{ReadWrite: o.Spec.Class == v1alpha1.ReadWrite, Values: values}
+	if o.Spec.Filters != nil {
+		d.Token.Filters = append([]string{}, filters...)
+	}
+	return d
+}
+
+func selectorOf(kind library.Kind, s *v1alpha1.Selector) (string, []query.Warning, error) {
+	if s == nil {
+		return "", nil, nil
+	}
+	_, warnings, err := library.ParseSelector(kind, s.Query)
+	if err != nil {
+		return "", nil, &SpecError{"spec.selector.query", err}
+	}
+	return s.Query, warnings, nil
+}
+
+func freeJSON(member string, j *v1alpha1.JSON) ([]byte, error) {
+	if j == nil || len(j.Raw) == 0 || string(j.Raw) == "null" {
+		return nil, nil
+	}
+	if len(j.Raw) > maxFreeJSON {
+		return nil, &SpecError{member, fmt.Errorf("%d bytes of JSON are more than %d", len(j.Raw), maxFreeJSON)}
+	}
+	return j.Raw, nil
+}
+
+// base cuts the slash that would double in front of a path.
+func base(u string) string {
+	for len(u) > 0 && u[len(u)-1] == '/' {
+		u = u[:len(u)-1]
+	}
+	return u
+}
+
+func numberOr(n *int64, otherwise int64) int64 {
+	if n == nil {
+		return otherwise
+	}
+	return *n
+}

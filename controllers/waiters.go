@@ -1,0 +1,50 @@
+package controllers
+
+import (
+	"sync"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// waiters remembers which owners were refused for something that another object can change: a claim that is held, a
+// Property that is not there. An owner is added before its definition is applied and taken off when that went well, so
+// that a change in between is never missed.
+type waiters struct {
+	mu     sync.Mutex
+	owners map[library.PropertyID]map[library.Owner]bool
+}
+
+func newWaiters() *waiters {
+	return &waiters{owners: map[library.PropertyID]map[library.Owner]bool{}}
+}
+
+func (w *waiters) add(p library.PropertyID, o library.Owner) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.owners[p] == nil {
+		w.owners[p] = map[library.Owner]bool{}
+	}
+	w.owners[p][o] = true
+}
+
+func (w *waiters) remove(p library.PropertyID, o library.Owner) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.owners[p], o)
+	if len(w.owners[p]) == 0 {
+		delete(w.owners, p)
+	}
+}
+
+// others returns who waits for something in p, besides o.
+func (w *waiters) others(p library.PropertyID, o library.Owner) []library.Owner {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []library.Owner
+	for waiting := range w.owners[p] {
+		if waiting != o {
+			list = append(list, waiting)
+		}
+	}
+	return list
+}
