@@ -112,12 +112,17 @@ func known(n Node, f FieldName) bool {
 	if f.Pattern {
 		return f.Reaches("tags") || f.Reaches("submission")
 	}
-	switch n.(type) {
+	switch n := n.(type) {
 	case Exists, Missing:
-		_, ok := Object(f.Name)
-		return ok
+	case Wildcard:
+		if n.Pattern != "*" {
+			return false
+		}
+	default:
+		return false
 	}
-	return false
+	_, ok := Object(f.Name)
+	return ok
 }
 
 // unknownField warns of a field that the catalogue does not have.

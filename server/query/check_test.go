@@ -21,7 +21,7 @@ func TestCheckWarnsOfUnknownFields(t *testing.T) {
 		"nothing near":     {query: "colour:x", want: []string{`there is no field "colour", so its clause finds nothing`}},
 		"once":             {query: "colour:x OR colour:y", want: []string{`there is no field "colour", so its clause finds nothing`}},
 		"object":           {query: "content.media:x", want: []string{`there is no field "content.media", so its clause finds nothing: it is an object; name one of its members, such as "content.media.id"`}},
-		"object exists":    {query: "_exists_:content.media _missing_:tags _exists_:author _exists_:activate_units"},
+		"object exists":    {query: "_exists_:content.media _missing_:tags _exists_:author _exists_:activate_units hashtag:*"},
 		"unknown exists":   {query: "_exists_:colour", want: []string{`there is no field "colour", so its clause finds nothing`}},
 		"pattern":          {query: `tags.\*:x content.author.\*username:y media.\*image:z`},
 		"pattern, nothing": {query: `colour\*:x`, want: []string{`no field matches the pattern "colour*", so its clause finds nothing`}},

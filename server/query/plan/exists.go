@@ -8,7 +8,7 @@ func (b *builder) exists(n query.Node, name query.FieldName) (Node, error) {
 		return Exists{Field: query.Field{Name: AllField, Type: query.Text}}, b.count(n, 1)
 	}
 	fields := query.ResolveObject(name, b.Audience, b.Fields)
-	if _, isField := query.Lookup(name.Name); len(fields) == 0 || isField && !presence(n) {
+	if len(fields) == 0 {
 		fields = query.Resolve(name, b.Audience, b.Fields)
 	}
 	if err := b.count(n, max(1, len(fields))); err != nil {
@@ -25,15 +25,6 @@ func (b *builder) exists(n query.Node, name query.FieldName) (Node, error) {
 		group.Should[i] = Exists{Field: f}
 	}
 	return Const{Node: group, Score: 1}, nil
-}
-
-// presence reports whether n asks for the presence of a field by name, and may so mean an object.
-func presence(n query.Node) bool {
-	switch n.(type) {
-	case query.Exists, query.Missing:
-		return true
-	}
-	return false
 }
 
 // missing builds the exact negation of exists; score 1. An unknown field is missing everywhere.
