@@ -1,0 +1,113 @@
+package eval
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
+)
+
+// group is a plan.Bool. Within each list the cheap clauses come first.
+type group struct {
+	must, should, mustNot []clause
+	scored                bool
+}
+
+func (c *compiler) group(n plan.Bool, boost float32) (clause, error) {
+	g := &group{scored: !c.unscored}
+	var err error
+	if g.must, err = c.list(n.Must, boost); err != nil {
+		return nil, err
+	}
+	if g.scored || len(n.Must) == 0 { // beside a required clause, optional ones only rank
+		if g.should, err = c.list(n.Should, boost); err != nil {
+			return nil, err
+		}
+	}
+	unscored := compiler{ctx: c.ctx, corpus: c.corpus, unscored: true}
+	if g.mustNot, err = unscored.list(n.MustNot, 1); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// list binds nodes and puts the cheap ones first; which comes first changes no score (rank.Sum).
+func (c *compiler) list(nodes []plan.Node, boost float32) ([]clause, error) {
+	clauses := make([]clause, len(nodes))
+	for i, n := range nodes {
+		var err error
+		if clauses[i], err = c.compile(n, boost); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(clauses, func(a, b clause) int { return cmp.Compare(a.cost(), b.cost()) })
+	return clauses, nil
+}
+
+func (g *group) match(d *Doc) (float32, bool) {
+	var sum rank.Sum
+	for _, c := range g.must {
+		score, ok := c.match(d)
+		if !ok {
+			return 0, false
+		}
+		sum.Must(score)
+	}
+	for _, c := range g.mustNot {
+		if _, ok := c.match(d); ok {
+			return 0, false
+		}
+	}
+	matched := len(g.must) > 0
+	for _, c := range g.should {
+		score, ok := c.match(d)
+		if !ok {
+			continue
+		}
+		matched = true
+		if !g.scored {
+			break
+		}
+		sum.Should(score)
+	}
+	return sum.Score(), matched
+}
+
+func (g *group) cost() int {
+	sum := 0
+	for _, list := range [][]clause{g.must, g.should, g.mustNot} {
+		for _, c := range list {
+			sum += c.cost()
+		}
+	}
+	return sum
+}
+
+// best is a plan.DisMax: the highest score of its clauses.
+type best struct{ clauses []clause }
+
+func (c *compiler) best(n plan.DisMax, boost float32) (clause, error) {
+	clauses, err := c.list(n.Nodes, boost)
+	return &best{clauses: clauses}, err
+}
+
+func (b *best) match(d *Doc) (float32, bool) {
+	var high float32
+	matched := false
+	for _, c := range b.clauses {
+		if score, ok := c.match(d); ok {
+			matched = true
+			high = max(high, score)
+		}
+	}
+	return high, matched
+}
+
+func (b *best) cost() int {
+	sum := 0
+	for _, c := range b.clauses {
+		sum += c.cost()
+	}
+	return sum
+}

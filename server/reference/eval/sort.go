@@ -1,0 +1,137 @@
+package eval
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"unique"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// SortValue is the value of one key of an order. Which member counts follows from the key, as in query.Value; a score is
+// in Float, and a random place in Int.
+type SortValue struct {
+	// Missing is true where the item has no value; it comes last in either direction.
+	Missing bool
+	Str     string
+	Int     int64
+	Float   float64
+}
+
+// SortValue returns the value of a sortable field: a keyword in lower case, which orders by its bytes. Of several values
+// it is the lowest.
+func (d *Doc) SortValue(f query.Field) SortValue {
+	at := d.field(unique.Make(f.Name), new(int))
+	switch {
+	case at == nil:
+		return SortValue{Missing: true}
+	case at.hasTerms():
+		return SortValue{Str: d.terms[at.from].Value()}
+	case at.typ == query.Double:
+		return SortValue{Float: float(d.numbers[at.from])}
+	default:
+		return SortValue{Int: d.numbers[at.from]}
+	}
+}
+
+// Compare orders two values of one key: ascending, or descending with desc, and missing ones last.
+func (v SortValue) Compare(o SortValue, desc bool) int {
+	switch {
+	case v.Missing && o.Missing:
+		return 0
+	case v.Missing:
+		return 1
+	case o.Missing:
+		return -1
+	}
+	c := cmp.Or(cmp.Compare(v.Str, o.Str), cmp.Compare(v.Int, o.Int), cmp.Compare(v.Float, o.Float))
+	if desc {
+		return -c
+	}
+	return c
+}
+
+// Place is where an item stands in an order. It is all that a cursor has to remember.
+type Place struct {
+	// Values holds one value for each key of the order.
+	Values []SortValue
+	// Created (milliseconds) and ID break ties: the newest, then the highest, comes first.
+	Created, ID int64
+}
+
+// Sorter puts hits in an order.
+type Sorter struct {
+	order  query.Order
+	fields []query.Field // of each key; unused for the score and the random key
+	random func(id int64) int64
+}
+
+// NewSorter prepares an order; a nil one is the tie rule alone. random gives an item's place in the random order, and is
+// needed for that alone. A key that is not in the catalogue is an error.
+func NewSorter(order query.Order, random func(id int64) int64) (*Sorter, error) {
+	s := &Sorter{order: order, fields: make([]query.Field, len(order)), random: random}
+	for i, key := range order {
+		switch key.Field {
+		case query.ScoreKey:
+		case query.RandomKey:
+			if random == nil {
+				return nil, fmt.Errorf("sort: no places for the random order are given")
+			}
+		default:
+			f, ok := query.Lookup(key.Field)
+			if !ok {
+				return nil, fmt.Errorf("sort: unknown field %q", key.Field)
+			}
+			s.fields[i] = f
+		}
+	}
+	return s, nil
+}
+
+// Scored reports whether the order looks at scores; where it does not, Options.Unscored may be set.
+func (s *Sorter) Scored() bool {
+	return slices.ContainsFunc(s.order, func(k query.Key) bool { return k.Field == query.ScoreKey })
+}
+
+// Place works out where a hit stands.
+func (s *Sorter) Place(h Hit) Place {
+	p := Place{Values: make([]SortValue, len(s.order)), Created: h.Doc.created, ID: h.Doc.id}
+	for i, key := range s.order {
+		switch key.Field {
+		case query.ScoreKey:
+			p.Values[i] = SortValue{Float: float64(h.Score)}
+		case query.RandomKey:
+			p.Values[i] = SortValue{Int: s.random(h.Doc.id)}
+		default:
+			p.Values[i] = h.Doc.SortValue(s.fields[i])
+		}
+	}
+	return p
+}
+
+// Compare orders two places: it is negative where a comes first, and 0 for one and the same item only.
+func (s *Sorter) Compare(a, b Place) int {
+	for i, key := range s.order {
+		if c := a.Values[i].Compare(b.Values[i], key.Desc); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(b.ID, a.ID))
+}
+
+// Sort puts hits in order.
+func (s *Sorter) Sort(hits []Hit) {
+	type placed struct {
+		hit   Hit
+		place Place
+	}
+	all := make([]placed, len(hits))
+	for i, h := range hits {
+		all[i] = placed{h, s.Place(h)}
+	}
+	slices.SortFunc(all, func(a, b placed) int { return s.Compare(a.place, b.place) })
+	for i := range all {
+		hits[i] = all[i].hit
+	}
+}
