@@ -69,6 +69,7 @@ type object struct {
 		Items              int64       `json:"items"`
 		MatchedItems       int64       `json:"matchedItems"`
 		Applied            int64       `json:"applied"`
+		Attached           int64       `json:"attached"`
 		Conditions         []condition `json:"conditions"`
 	} `json:"status"`
 	Data map[string]string `json:"data"` // of a Secret

@@ -253,12 +253,12 @@ func (s *stack) caller(name string) (*caller, error) {
 // are written at leisure, and nothing else depends on them.
 func (s *stack) awaitCounts(ctx context.Context) error {
 	err := eventually(ctx, 30*time.Second, func() error {
-		objects, err := s.cluster.get(ctx, "-n", namespace, "property/default", "contentfilter/latest", "tag/seaside")
+		objects, err := s.cluster.get(ctx, "-n", namespace, "property/default", "contentfilter/latest", "tag/seaside", "activateunit/sandals")
 		if err != nil {
 			return err
 		}
 		for _, o := range objects {
-			if o.Status.Items+o.Status.MatchedItems+o.Status.Applied == 0 {
+			if o.Status.Items+o.Status.MatchedItems+o.Status.Applied+o.Status.Attached == 0 {
 				return fmt.Errorf("%s counts no items yet", o)
 			}
 		}
