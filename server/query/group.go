@@ -214,6 +214,7 @@ func (p *parser) fielded(name token) (Node, error) {
 
 // brackets parses ( clauses ) and the boost after it.
 func (p *parser) brackets(in scope) (Node, error) {
+	p.skipSpace()
 	open := p.pos
 	if p.depth++; p.depth > MaxNesting {
 		err := p.errorAt(open, "too many brackets in one another", fmt.Sprintf("at most %d", MaxNesting))

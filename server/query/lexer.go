@@ -55,11 +55,13 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// peek skips white space and returns the next token without taking it. In a list of values (list is true) a comma is a
-// token of its own and ends a word.
+// peek returns the next token, behind white space, without taking either. In a list of values (list is true) a comma is
+// a token of its own and ends a word.
 func (p *parser) peek(list bool) (token, error) {
-	p.skipSpace()
 	at := p.pos
+	for at < len(p.src) && isSpace(p.src[at]) {
+		at++
+	}
 	one := func(k tokenKind) (token, error) { return token{k, at, at + 1}, nil }
 	if at == len(p.src) {
 		return token{tokEnd, at, at}, nil
@@ -83,9 +85,9 @@ func (p *parser) peek(list bool) (token, error) {
 	case ']', '}':
 		return one(tokRangeEnd)
 	case '"':
-		return p.delimited(tokQuoted, '"', "unclosed quote")
+		return p.delimited(at, tokQuoted, '"', "unclosed quote")
 	case '/':
-		return p.delimited(tokRegexp, '/', "unclosed regular expression")
+		return p.delimited(at, tokRegexp, '/', "unclosed regular expression")
 	case '~':
 		end, err := p.wordEnd(at+1, list, false)
 		return token{tokFuzzy, at, end}, err
@@ -94,12 +96,11 @@ func (p *parser) peek(list bool) (token, error) {
 			return one(tokComma)
 		}
 	}
-	return p.word(list)
+	return p.word(at, list)
 }
 
 // word lexes a word, with or without wildcards, or an operator that is spelled like one.
-func (p *parser) word(list bool) (token, error) {
-	start := p.pos
+func (p *parser) word(start int, list bool) (token, error) {
 	end, err := p.wordEnd(start, list, true)
 	if err != nil {
 		return token{}, err
@@ -154,15 +155,15 @@ func (p *parser) wordEnd(i int, list, wild bool) (int, error) {
 	return i, nil
 }
 
-// delimited lexes a token that ends with the delimiter it begins with; a backslash escapes.
-func (p *parser) delimited(kind tokenKind, delimiter rune, complaint string) (token, error) {
-	for i := p.pos + 1; i < len(p.src); i++ {
+// delimited lexes the token at start that ends with the delimiter it begins with; a backslash escapes.
+func (p *parser) delimited(start int, kind tokenKind, delimiter rune, complaint string) (token, error) {
+	for i := start + 1; i < len(p.src); i++ {
 		switch p.src[i] {
 		case '\\':
 			i++
 		case delimiter:
-			return token{kind, p.pos, i + 1}, nil
+			return token{kind, start, i + 1}, nil
 		}
 	}
-	return token{}, p.errorAt(len(p.src), opened(complaint, p.pos), quoted(delimiter))
+	return token{}, p.errorAt(len(p.src), opened(complaint, start), quoted(delimiter))
 }

@@ -24,6 +24,8 @@ func TestLists(t *testing.T) {
 		"nested brackets":   {query: "text:((a,b) AND c)", want: "+text:(a,b) +text:c"},
 		"pattern of fields": {query: `tags.\*:(a,b)`, want: `tags.\*:(a,b)`},
 		"exists":            {query: "_exists_:(campaign,text)", want: "_exists_:campaign _exists_:text"},
+		"space before":      {query: "campaign:1 ,2", want: "campaign:1 ,2"},
+		"space, suffixed":   {query: "text:a~1 ,b", want: "text:a~1 ,b"},
 		"comma in bracket":  {query: "(a,b)", want: "a,b"},
 	})
 	testFail(t, map[string]failCase{

@@ -4,6 +4,7 @@ import "strings"
 
 // bracketRange parses [from TO to] with either bracket at either end.
 func (p *parser) bracketRange(in scope) (Node, error) {
+	p.skipSpace()
 	open := p.pos
 	p.pos++
 	n := Range{Field: in.field, at: p.at(open)}
@@ -54,7 +55,7 @@ func (p *parser) bound(open int) (Bound, error) {
 	var text string
 	var err error
 	if p.src[start] == '"' {
-		tok, err := p.delimited(tokQuoted, '"', "unclosed quote")
+		tok, err := p.delimited(start, tokQuoted, '"', "unclosed quote")
 		if err != nil {
 			return Bound{}, err
 		}
