@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/ports"
@@ -56,6 +57,10 @@ func startServer(ctx context.Context, binary, state, kubeconfig string) (*server
 		}
 		if status != http.StatusOK {
 			return fmt.Errorf("/readyz answers %d: %s", status, body)
+		}
+		// A second start is ready at once, with what it remembers. What is printed should be what it sees now.
+		if !strings.Contains(body, "definitions: loaded from the cluster") {
+			return fmt.Errorf("it has not loaded the cluster: %s", body)
 		}
 		return nil
 	})
