@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -96,6 +97,11 @@ func (s *Supervisor) once(ctx context.Context) error {
 	cfg, err := s.options.RESTConfig()
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
+	}
+	if cfg.QPS == 0 {
+		// The server's own priority and fairness does this better than a client can.
+		cfg = rest.CopyConfig(cfg)
+		cfg.QPS = -1
 	}
 	install, err := identify(ctx, cfg)
 	if err != nil {
