@@ -34,6 +34,8 @@ type Sweep struct {
 	Held   bool `json:"held"`
 	Remove int  `json:"remove"`
 	Total  int  `json:"total"`
+	// Message is how the server follows its cluster, in one sentence.
+	Message string `json:"message"`
 }
 
 // Operations are what the socket offers.

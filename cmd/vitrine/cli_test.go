@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/importstate"
+	"github.com/vitrine-dev/vitrine/server/client"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestImportAndExportAreInverse(t *testing.T) {
+	from := start(t, newStore(t))
+	from.environment(t)
+	file := write(t, "items.ndjson", itemLines(1, 20)+`{"content_type":"text","caption":"no id","submission":{"username":"ann","email":"ann@shop.example"},"tags":{"hashtags":["Sun"]}}`+"\n")
+	vitrine(t.Context(), "", "import", file).want(t, 0, "21 lines", "21 added")
+	first := vitrine(t.Context(), "", "export")
+	first.want(t, 0, "ann@shop.example")
+
+	packed := filepath.Join(t.TempDir(), "all.ndjson.gz")
+	vitrine(t.Context(), "", "export", "--file", packed).want(t, 0, "21 lines in")
+	if info, err := os.Stat(packed); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the export's mode is %v, %v; want 0600", info.Mode(), err)
+	}
+	if plain := unpack(t, packed); plain != first.stdout {
+		t.Error("the compressed export differs from the plain one")
+	}
+
+	to := start(t, newStore(t))
+	to.environment(t)
+	vitrine(t.Context(), "", "import", packed).want(t, 0, "21 added")
+	second := vitrine(t.Context(), "", "export")
+	if diff := cmp.Diff(strings.Split(first.stdout, "\n"), strings.Split(second.stdout, "\n")); diff != "" {
+		t.Errorf("exported, imported and exported again: -first +second\n%s", diff)
+	}
+	part := vitrine(t.Context(), "", "export", "--query", "id:[5 TO 7]")
+	part.want(t, 0)
+	if n := strings.Count(part.stdout, "\n"); n != 3 {
+		t.Errorf("%d lines for a query that matches 3", n)
+	}
+}
+
+func unpack(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(plain)
+}
+
+func TestImportTellsBadLines(t *testing.T) {
+	s := start(t, newStore(t))
+	s.environment(t)
+	lines := itemLines(1, 2) + "nonsense\n\n" + `{"content_type":"text"}` + "\n" + itemLines(2, 2)
+	got := vitrine(t.Context(), lines, "import", "-")
+	got.want(t, exitLines, "line 3: ", "line 5: caption", "line 6: an item with this id exists", "3 added, 3 failed", "3 of 7 lines failed")
+	vitrine(t.Context(), itemLines(1, 4), "import", "-", "--on-conflict", "skip").want(t, 0, "1 added, 3 there already")
+	vitrine(t.Context(), strings.ReplaceAll(itemLines(1, 2), "number", "changed"), "import", "-", "--on-conflict", "replace").want(t, 0, "0 added, 2 replaced")
+	if out := vitrine(t.Context(), "", "export", "-q", "text:changed").stdout; strings.Count(out, "\n") != 2 {
+		t.Errorf("replaced items: %s", out)
+	}
+	vitrine(t.Context(), "", "export", "-q", "a AND").want(t, exitFailed, "position")
+}
+
+// TestImportIsResumed interrupts an import of a file and repeats the command.
+func TestImportIsResumed(t *testing.T) {
+	s := start(t, newStore(t))
+	s.environment(t)
+	file := write(t, "items.ndjson", itemLines(1, 2500))
+	s.signal(9)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	vitrine(ctx, "", "import", file).want(t, exitInterrupted, "interrupted after line 0; the same command goes on from there")
+
+	s = start(t, s.dir)
+	s.environment(t)
+	// What an earlier run leaves after its second request, whose answer it did not live to see.
+	prefix := itemLines(1, 1000)
+	vitrine(t.Context(), itemLines(1, 2000), "import", "-").want(t, 0)
+	keepState(t, file, prefix, 1000, 2000)
+	vitrine(t.Context(), "", "import", file).want(t, 0, "going on after line 1,000", "--restart would begin again", "2,500 lines", "500 added, 1,000 there already")
+	left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "vitrine", "imports", "*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("a finished import leaves %v, %v", left, err)
+	}
+
+	keepState(t, file, prefix, 1000, 2000)
+	vitrine(t.Context(), "", "import", file, "--restart", "--on-conflict", "skip").want(t, 0, "0 added, 2,500 there already")
+	keepState(t, file, strings.Replace(prefix, "item", "iten", 1), 1000, 2000)
+	vitrine(t.Context(), "", "import", file).want(t, exitFailed, "changed since the import was stopped", "--restart begins with its first line")
+}
+
+func TestCommandsSayWhatIsMissing(t *testing.T) {
+	for _, name := range []string{"VITRINE_SERVER", "VITRINE_TOKEN", "VITRINE_CA_FILE"} {
+		t.Setenv(name, "")
+	}
+	file := write(t, "items.ndjson", "")
+	token := write(t, "token", secret+"\n")
+	server := []string{"--server", "https://127.0.0.1:1", "--token-file", token}
+	cases := map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no server":        {[]string{"export"}, exitUsage, "give --server or set VITRINE_SERVER"},
+		"no token":         {[]string{"export", "--server", "https://127.0.0.1:1"}, exitUsage, "give --token-file or set VITRINE_TOKEN"},
+		"no token file":    {[]string{"export", "--server", "https://127.0.0.1:1", "--token-file", file + "x"}, exitFailed, "read the access token"},
+		"plain HTTP":       {[]string{"export", "--server", "http://shop.example", "--token-file", token}, exitFailed, "use https"},
+		"no authority":     {append([]string{"export", "--ca-file", file}, server...), exitCertificate, "holds no certificate"},
+		"no input":         {append([]string{"import", file + "x"}, server...), exitFailed, "no such file"},
+		"a directory":      {append([]string{"import", filepath.Dir(file)}, server...), exitFailed, "is a directory"},
+		"no file named":    {append([]string{"import"}, server...), exitUsage, "accepts 1 arg(s)"},
+		"on conflict":      {append([]string{"import", "-", "--on-conflict", "merge"}, server...), exitUsage, "want fail, replace or skip"},
+		"unanswered":       {append([]string{"import", "-", "--unanswered", "guess"}, server...), exitUsage, "want stop, resend or skip"},
+		"unknown command":  {[]string{"bogus"}, exitUsage, "unknown command"},
+		"no server to ask": {[]string{"sweep", "--data-dir", t.TempDir()}, exitFailed, "no server runs on"},
+		"no property":      {[]string{"purge", "shop"}, exitUsage, "want NAMESPACE/NAME"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			vitrine(t.Context(), "", tc.args...).want(t, tc.code, tc.says)
+		})
+	}
+}
+
+func TestWrongAuthorityAndWrongToken(t *testing.T) {
+	s := start(t, newStore(t))
+	s.environment(t)
+	t.Setenv("VITRINE_CA_FILE", "")
+	vitrine(t.Context(), "", "export").want(t, exitCertificate, "give the server's ca.crt with --ca-file")
+	s.environment(t)
+	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")
+	got := vitrine(t.Context(), itemLines(1, 1), "import", "-")
+	got.want(t, exitFailed, "stopped after line 0", "a READ-WRITE token of the property is needed")
+	if strings.Contains(got.stderr, "another-token") {
+		t.Error("the token was printed")
+	}
+}
+
+func TestSweepAndPurge(t *testing.T) {
+	s := start(t, newStore(t))
+	s.environment(t)
+	vitrine(t.Context(), itemLines(1, 3), "import", "-").want(t, 0)
+	dir := "--data-dir=" + s.dir
+	vitrine(t.Context(), "", "sweep", dir).want(t, 0, "no sweep is held: the server watches no cluster")
+	vitrine(t.Context(), "", "purge", "shop/other", dir).want(t, exitFailed, "nothing is stored of property shop/other; there is: shop/default (3 items)")
+	vitrine(t.Context(), "shop/default\n", "purge", "shop/default", dir).want(t, exitFailed, "nothing was erased")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "brought by Property shop/default: delete that manifest first")
+	s.signal(15)
+
+	forget(t, s.dir)
+	s = start(t, s.dir)
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, 0, "shop/default erased, with 3 items")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "there is: nothing")
+}
+
+// forget removes what the test's manifests brought, as their deletion would.
+func forget(t *testing.T, dir string) {
+	t.Helper()
+	lib, err := reference.Open(reference.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owners, err := lib.Owners(t.Context(), "test")
+	if err == nil {
+		_, err = lib.Remove(t.Context(), owners)
+	}
+	if err := errors.Join(err, lib.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if len(owners) != 2 || owners[0].Kind != library.KindProperty {
+		t.Fatalf("owners: %v", owners)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	vitrine(t.Context(), "", "version").want(t, 0, "vitrine ", "commit ", "go1.")
+}
+
+func TestMemoryLimit(t *testing.T) {
+	files := func(v2, v1 string) func(string) ([]byte, error) {
+		return func(name string) ([]byte, error) {
+			content := v1
+			if name == cgroupLimitFiles[0] {
+				content = v2
+			}
+			if content == "" {
+				return nil, os.ErrNotExist
+			}
+			return []byte(content + "\n"), nil
+		}
+	}
+	cases := map[string]struct {
+		flag, v2, v1 string
+		want         int64
+	}{
+		"flag":                {flag: "512Mi", v2: "1000000000", want: 512 << 20},
+		"container":           {v2: "1000000000", want: 800000000},
+		"container, v1":       {v1: "1000000000", want: 800000000},
+		"unlimited container": {v2: "max"},
+		"unlimited, v1":       {v1: "9223372036854771712"},
+		"no container":        {},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := memoryLimit(tc.flag, files(tc.v2, tc.v1))
+			if err != nil || got != tc.want {
+				t.Errorf("got %d, %v; want %d", got, err, tc.want)
+			}
+		})
+	}
+	if _, err := memoryLimit("1Ki", files("", "")); err == nil {
+		t.Error("a limit below 64Mi was accepted")
+	}
+}
+
+func TestThousands(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234", -123: "-123"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d: %s; want %s", n, got, want)
+		}
+	}
+}
+
+// keepState leaves behind what an import of file keeps after some lines, whose text is prefix.
+func keepState(t *testing.T, file, prefix string, lines, sent int64) {
+	t.Helper()
+	c, err := (&connection{}).open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(prefix))
+	kept := importstate.Open(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "vitrine", "imports"), c.Server(), c.Identity(), file)
+	err = kept.Save(importstate.State{Server: c.Server(), Input: file, Begun: time.Now(), At: client.Checkpoint{
+		Lines: lines, Bytes: int64(len(prefix)), SHA256: hex.EncodeToString(sum[:]), Sent: sent,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

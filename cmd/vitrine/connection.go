@@ -1,0 +1,80 @@
+package main
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/vitrine-dev/vitrine/server/client"
+)
+
+// connection says which server a client command speaks to. There is no flag for the token itself: a command line shows in
+// process lists, shell histories and audit logs.
+type connection struct {
+	server, tokenFile, caFile string
+}
+
+func (c *connection) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&c.server, "server", "", "base address of the server, such as https://content.shop.example (environment: VITRINE_SERVER)")
+	fs.StringVar(&c.tokenFile, "token-file", "", "file that holds the access token; without it VITRINE_TOKEN is the token")
+	fs.StringVar(&c.caFile, "ca-file", "", "PEM file of the only authority that the server's certificate may come from (environment: VITRINE_CA_FILE)")
+}
+
+// open returns a client of the server.
+func (c *connection) open() (*client.Client, error) {
+	server := first(c.server, os.Getenv("VITRINE_SERVER"))
+	if server == "" {
+		return nil, usagef("no server: give --server or set VITRINE_SERVER")
+	}
+	token := os.Getenv("VITRINE_TOKEN")
+	if c.tokenFile != "" {
+		content, err := os.ReadFile(c.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the access token: %w", err)
+		}
+		token = strings.TrimSpace(string(content))
+	}
+	if token == "" {
+		return nil, usagef("no access token: give --token-file or set VITRINE_TOKEN")
+	}
+	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}
+	if file := first(c.caFile, os.Getenv("VITRINE_CA_FILE")); file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the authority: %w", err)
+		}
+		o.RootCAs = x509.NewCertPool()
+		if !o.RootCAs.AppendCertsFromPEM(content) {
+			return nil, &codedError{exitCertificate, fmt.Errorf("%s holds no certificate in PEM", file)}
+		}
+	}
+	return client.New(o)
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// explain adds to an error of a call what to do about it, where the error alone does not say.
+func explain(err error) error {
+	unknown, host := x509.UnknownAuthorityError{}, x509.HostnameError{}
+	problem := (*client.Problem)(nil)
+	switch {
+	case errors.As(err, &unknown):
+		return &codedError{exitCertificate, fmt.Errorf("%w: give the server's ca.crt with --ca-file", err)}
+	case errors.As(err, &host):
+		return &codedError{exitCertificate, fmt.Errorf("%w: use a name that the certificate holds, or add this one with serve --tls-hosts", err)}
+	case errors.As(err, &problem) && problem.Status == 403:
+		return fmt.Errorf("%w: a READ-WRITE token of the property is needed", err)
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+type exportOptions struct {
+	connection connection
+	file       string
+	query      string
+}
+
+func newExport() *cobra.Command {
+	o := &exportOptions{}
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write every item as a line of NDJSON, as import takes them",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.connection.bind(cmd.Flags())
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "write to this file, compressed if it ends in .gz; it appears only once it is whole (default standard output)")
+	cmd.Flags().StringVarP(&o.query, "query", "q", "", "export only the items that match this query")
+	return cmd
+}
+
+func (o *exportOptions) run(cmd *cobra.Command) error {
+	c, err := o.connection.open()
+	if err != nil {
+		return err
+	}
+	var out io.Writer = cmd.OutOrStdout()
+	var file *exportFile
+	if o.file != "" {
+		if file, err = createExport(o.file); err != nil {
+			return err
+		}
+		defer file.abandon()
+		out = file
+	}
+	p := &progress{}
+	stderr := cmd.ErrOrStderr()
+	if isTerminal(stderr) && !isTerminal(out) {
+		query := o.query
+		if query == "" {
+			query = "*:*"
+		}
+		total, err := c.CountItems(cmd.Context(), query)
+		if err != nil {
+			return explain(err)
+		}
+		p = newProgress(stderr, "exported", 0, 0, total)
+	} else {
+		p = newProgress(io.Discard, "exported", 0, 0, 0)
+	}
+	began := time.Now()
+	lines, err := c.Export(cmd.Context(), out, o.query, func(lines, _ int64) { p.set(lines, lines) })
+	p.finish()
+	if err != nil {
+		return explain(err)
+	}
+	if file != nil {
+		if err := file.keep(); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s lines in %s\n", thousands(lines), time.Since(began).Round(time.Millisecond))
+	}
+	return nil
+}
+
+// exportFile is a file that appears under its name only once it is whole. It is readable by its owner alone, as it holds
+// personal data.
+type exportFile struct {
+	io.Writer
+	path string
+	zip  *gzip.Writer
+	file *os.File // nil once kept or abandoned
+}
+
+func createExport(path string) (*exportFile, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".vitrine-export-*")
+	if err != nil {
+		return nil, fmt.Errorf("make the export: %w", err)
+	}
+	e := &exportFile{Writer: f, path: path, file: f}
+	if strings.HasSuffix(path, ".gz") {
+		e.zip = gzip.NewWriter(f)
+		e.Writer = e.zip
+	}
+	return e, nil
+}
+
+func (e *exportFile) keep() error {
+	var err error
+	if e.zip != nil {
+		err = e.zip.Close()
+	}
+	err = errors.Join(err, e.file.Sync(), e.file.Close())
+	if err == nil {
+		err = os.Rename(e.file.Name(), e.path)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the export: %w", err)
+	}
+	e.file = nil
+	return nil
+}
+
+func (e *exportFile) abandon() {
+	if e.file != nil {
+		e.file.Close()
+		os.Remove(e.file.Name())
+	}
+}

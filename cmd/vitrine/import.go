@@ -1,0 +1,221 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/importstate"
+	"github.com/vitrine-dev/vitrine/server/client"
+)
+
+type importOptions struct {
+	connection connection
+	onConflict string
+	unanswered string
+	restart    bool
+}
+
+func newImport() *cobra.Command {
+	o := &importOptions{}
+	cmd := &cobra.Command{
+		Use:   "import FILE|-",
+		Short: "Store the items of an NDJSON file, one a line",
+		Long: "Store the items of an NDJSON file (also compressed as .gz) or of standard input, one a line: whole items as export\n" +
+			"writes them, or bodies as POST /v2/content/ takes them. The server judges each line on its own; those it refuses are\n" +
+			"printed with their line numbers. An import of a file that was stopped goes on where it was.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+	}
+	o.connection.bind(cmd.Flags())
+	cmd.Flags().StringVar(&o.onConflict, "on-conflict", string(client.Fail), "what to do with a line whose id exists: fail, replace or skip")
+	cmd.Flags().StringVar(&o.unanswered, "unanswered", string(client.Stop),
+		"what to do with a line without an id when the answer to it was lost: stop, resend (it may then be there twice) or skip (it may then be missing)")
+	cmd.Flags().BoolVar(&o.restart, "restart", false, "begin with the first line even if an earlier import of the file was stopped")
+	return cmd
+}
+
+func (o *importOptions) run(cmd *cobra.Command, name string) error {
+	if !slices.Contains([]client.OnConflict{client.Fail, client.Replace, client.Skip}, client.OnConflict(o.onConflict)) {
+		return usagef("--on-conflict %q: want fail, replace or skip", o.onConflict)
+	}
+	if !slices.Contains([]client.Unanswered{client.Stop, client.Resend, client.PassOver}, client.Unanswered(o.unanswered)) {
+		return usagef("--unanswered %q: want stop, resend or skip", o.unanswered)
+	}
+	c, err := o.connection.open()
+	if err != nil {
+		return err
+	}
+	in, err := openInput(cmd.InOrStdin(), name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	stderr := cmd.ErrOrStderr()
+	kept, state := o.state(stderr, c, in)
+	if state.At.Lines > 0 || state.At.Sent > 0 {
+		fmt.Fprintf(stderr, "going on after line %s of an import begun %s; --restart would begin again\n",
+			thousands(state.At.Lines), state.Begun.Local().Format(time.DateTime))
+	}
+
+	p := newProgress(stderr, "imported", state.At.Lines, 0, in.size)
+	began := time.Now()
+	at, err := c.Import(cmd.Context(), in, client.ImportOptions{
+		OnConflict: client.OnConflict(o.onConflict),
+		Unanswered: client.Unanswered(o.unanswered),
+		Resume:     &state.At,
+		Save: func(at client.Checkpoint) error {
+			p.set(at.Lines, in.read)
+			if kept == nil {
+				return nil
+			}
+			state.At = at
+			return kept.Save(state)
+		},
+		Failed: func(e client.LineError) { fmt.Fprintln(p.out, e.Error()) },
+		Retrying: func(err error, in time.Duration) {
+			fmt.Fprintf(p.out, "%v; trying again in %s\n", err, in.Round(100*time.Millisecond))
+		},
+	})
+	p.finish()
+	if err != nil {
+		return o.stopped(cmd.Context(), in, at, err)
+	}
+	if kept != nil {
+		if err := kept.Remove(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), summary(at, time.Since(began)))
+	if at.Failed > 0 {
+		return &codedError{exitLines, fmt.Errorf("%s of %s lines failed", thousands(at.Failed), thousands(at.Lines))}
+	}
+	return nil
+}
+
+// state returns where to keep how far the import is (nil for standard input) and what is kept from an earlier run.
+func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*importstate.File, importstate.State) {
+	fresh := importstate.State{Server: c.Server(), Input: in.path, Begun: time.Now().UTC()}
+	if in.path == "" {
+		return nil, fresh
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		fmt.Fprintf(stderr, "this import cannot be resumed if it is stopped: %v\n", err)
+		return nil, fresh
+	}
+	kept := importstate.Open(filepath.Join(cache, "vitrine", "imports"), c.Server(), c.Identity(), in.path)
+	if o.restart {
+		return kept, fresh
+	}
+	state, err := kept.Load()
+	if err != nil {
+		fmt.Fprintf(stderr, "%v; beginning with the first line\n", err)
+	}
+	if state == nil {
+		return kept, fresh
+	}
+	return kept, *state
+}
+
+// stopped says how far the import came and how to go on.
+func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkpoint, err error) error {
+	again := "the same command goes on from there"
+	if in.path == "" {
+		again = "what comes after it in the input is still to be imported"
+	}
+	var lost *client.UnansweredError
+	switch {
+	case errors.Is(err, client.ErrChanged):
+		return fmt.Errorf("%s changed since the import was stopped: %w; --restart begins with its first line", in.name, err)
+	case errors.As(err, &lost):
+		return fmt.Errorf("stopped after line %s: %w; look whether they are there, then run again with --unanswered=resend or --unanswered=skip",
+			thousands(at.Lines), err)
+	case ctx.Err() != nil:
+		return &codedError{exitInterrupted, fmt.Errorf("interrupted after line %s; %s", thousands(at.Lines), again)}
+	}
+	return fmt.Errorf("stopped after line %s: %w; %s", thousands(at.Lines), explain(err), again)
+}
+
+func summary(at client.Checkpoint, took time.Duration) string {
+	parts := []string{thousands(at.Created) + " added"}
+	for _, p := range []struct {
+		n    int64
+		what string
+	}{{at.Replaced, "replaced"}, {at.Present, "there already"}, {at.Unknown, "left in doubt"}, {at.Failed, "failed"}} {
+		if p.n > 0 {
+			parts = append(parts, thousands(p.n)+" "+p.what)
+		}
+	}
+	return fmt.Sprintf("%s lines in %s: %s", thousands(at.Lines), took.Round(time.Millisecond), strings.Join(parts, ", "))
+}
+
+// input is what is imported. It counts the bytes read of the file, before any decompression.
+type input struct {
+	io.Reader
+	name string
+	path string // absolute; "" for standard input
+	size int64  // of the file; 0 where it is not known
+	read int64
+	file *os.File
+}
+
+func openInput(stdin io.Reader, name string) (*input, error) {
+	if name == "-" {
+		in := &input{name: "standard input"}
+		in.Reader = &counted{stdin, &in.read}
+		return in, nil
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if info.IsDir() {
+		return nil, errors.Join(fmt.Errorf("%s is a directory: name a file", name), f.Close())
+	}
+	in := &input{name: name, path: path, size: info.Size(), file: f}
+	in.Reader = &counted{f, &in.read}
+	if strings.HasSuffix(name, ".gz") {
+		if in.Reader, err = gzip.NewReader(in.Reader); err != nil {
+			return nil, errors.Join(fmt.Errorf("decompress %s: %w", name, err), f.Close())
+		}
+	}
+	return in, nil
+}
+
+// Close closes the file.
+func (in *input) Close() error {
+	if in.file == nil {
+		return nil
+	}
+	return in.file.Close()
+}
+
+// counted adds up what is read.
+type counted struct {
+	r io.Reader
+	n *int64
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	*c.n += int64(n)
+	return n, err
+}

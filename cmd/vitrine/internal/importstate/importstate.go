@@ -1,0 +1,78 @@
+// Package importstate keeps how far an import has come between two runs of the command: one small file an import under the
+// user's cache directory.
+//
+// Invariants: nothing of the token or of the content can be read from a file or its name; a file is replaced by rename, so
+// that a crash leaves the old state or the new one. It may import client.
+package importstate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/client"
+)
+
+// State is what is kept of an import.
+type State struct {
+	Server string            `json:"server"`
+	Input  string            `json:"input"` // absolute path
+	Begun  time.Time         `json:"begun"`
+	At     client.Checkpoint `json:"at"`
+}
+
+// File is where the state of one import is kept.
+type File struct{ path string }
+
+// Open returns the file of the import of input (an absolute path) into a server as an identity (of the token, as that
+// decides the property), under dir.
+func Open(dir, server, identity, input string) *File {
+	sum := sha256.Sum256([]byte(server + "\x00" + identity + "\x00" + input))
+	return &File{filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")}
+}
+
+// Load returns the kept state, or nil when there is none.
+func (f *File) Load() (*State, error) {
+	content, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read how far the import is: %w", err)
+	}
+	s := &State{}
+	if err := json.Unmarshal(content, s); err != nil {
+		return nil, fmt.Errorf("read how far the import is from %s: %w", f.path, err)
+	}
+	return s, nil
+}
+
+// Save keeps a state.
+func (f *File) Save(s State) error {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		return err
+	}
+	next := f.path + ".new"
+	if err := os.WriteFile(next, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, f.path)
+}
+
+// Remove forgets the state.
+func (f *File) Remove() error {
+	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget how far the import was: %w", err)
+	}
+	return nil
+}

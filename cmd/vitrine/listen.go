@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// Times that bound what one connection can cost. Streams (bulk import and export) set their own as they go.
+const (
+	headerTimeout = 10 * time.Second
+	readTimeout   = 30 * time.Second
+	writeTimeout  = 90 * time.Second
+	idleTimeout   = 2 * time.Minute
+	// maxHeader leaves room for two queries of 16 KiB in a URL, each byte of them escaped.
+	maxHeader = 128 << 10
+)
+
+// listener is one address of the process with its HTTP server.
+type listener struct {
+	name   string
+	net    net.Listener
+	server *http.Server
+}
+
+// listen binds an address that a flag names. A nil config means plain HTTP.
+func listen(ctx context.Context, name, flag, address string, h http.Handler, config *tls.Config, log *slog.Logger) (*listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, &codedError{exitAddress, fmt.Errorf("--%s %s is in use by another process: stop that, or choose another address", flag, address)}
+	}
+	if err != nil {
+		return nil, &codedError{exitAddress, fmt.Errorf("--%s %s cannot be listened on: %w", flag, address, err)}
+	}
+	log.Info("listening", "name", name, "address", l.Addr().String())
+	return newListener(name, l, h, config, log), nil
+}
+
+func newListener(name string, l net.Listener, h http.Handler, config *tls.Config, log *slog.Logger) *listener {
+	return &listener{name: name, net: l, server: &http.Server{
+		Handler:           h,
+		TLSConfig:         config,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		// What net/http reports here is done by clients: broken handshakes, and the like.
+		ErrorLog: slog.NewLogLogger(log.With("listener", name).Handler(), slog.LevelDebug),
+	}}
+}
+
+// serve answers until the listener is drained or closed.
+func (l *listener) serve() error {
+	var err error
+	if l.server.TLSConfig != nil {
+		err = l.server.ServeTLS(l.net, "", "")
+	} else {
+		err = l.server.Serve(l.net)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve %s: %w", l.name, err)
+}
+
+// drain takes no new requests and waits for those under way until ctx ends, when they are cut off.
+func (l *listener) drain(ctx context.Context) error {
+	err := l.server.Shutdown(ctx)
+	if err != nil {
+		return errors.Join(fmt.Errorf("requests on %s were cut off: %w", l.name, err), l.server.Close())
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+// Command vitrine is the content library: the server and operator, and the commands that speak to it.
+//
+// It is the only place where the parts are put together. Each subcommand is a file named after it; serve is spread over
+// process.go (what runs, in which order it starts and stops), listen.go, probes.go, kubernetes.go and memory.go. Packages
+// under internal each do one thing for one subcommand.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	os.Exit(run(interruptible(context.Background()), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// interruptible returns a context that ends with the first SIGINT or SIGTERM. The second one ends the process at once.
+func interruptible(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(exitInterrupted)
+	}()
+	return ctx
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// newMetrics returns where the server's own metrics are registered, and the page that shows them beside those of
+// controller-runtime, of the process and of the Go runtime.
+func newMetrics(lib library.Library) (prometheus.Registerer, http.Handler, error) {
+	own := prometheus.NewRegistry()
+	if err := own.Register(newLibraryCollector(lib)); err != nil {
+		return nil, nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{own, ctrlmetrics.Registry}, promhttp.HandlerOpts{}))
+	return own, mux, nil
+}
+
+// libraryCollector shows the state of the library whenever it is asked.
+type libraryCollector struct {
+	lib                             library.Library
+	ready, items, definitions, disk *prometheus.Desc
+}
+
+func newLibraryCollector(lib library.Library) *libraryCollector {
+	return &libraryCollector{
+		lib:         lib,
+		ready:       prometheus.NewDesc("vitrine_store_ready", "1 when reads and writes are served.", nil, nil),
+		items:       prometheus.NewDesc("vitrine_items", "Items stored, by property.", []string{"property"}, nil),
+		definitions: prometheus.NewDesc("vitrine_definitions", "Definitions stored, over all properties.", nil, nil),
+		disk:        prometheus.NewDesc("vitrine_store_bytes", "Size of the store on disk.", nil, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *libraryCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+// Collect implements prometheus.Collector.
+func (c *libraryCollector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	s := c.lib.State(ctx)
+	ready := 0.0
+	if s.Ready {
+		ready = 1
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(c.ready, ready)
+	for p, n := range s.PropertyItems {
+		gauge(c.items, float64(n), string(p))
+	}
+	gauge(c.definitions, float64(s.Definitions))
+	gauge(c.disk, float64(s.DiskBytes))
+}

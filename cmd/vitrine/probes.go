@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// health is what the probes look at.
+type health struct {
+	lib library.Library
+	// tokens reports whether all tokens are known.
+	tokens func() bool
+	// operator returns the state of what watches the cluster; nil without one.
+	operator func() controllers.Status
+	draining atomic.Bool
+	loaded   atomic.Bool
+}
+
+// isLoaded reports whether the definitions are in: a complete load of the cluster, or an earlier one that the store
+// remembers. Once true it stays so.
+func (h *health) isLoaded() bool {
+	if h.loaded.Load() {
+		return true
+	}
+	if h.operator != nil {
+		if s := h.operator(); !s.Synced && !s.Remembered {
+			return false
+		}
+	}
+	h.loaded.Store(true)
+	return true
+}
+
+// check is one line of a probe's answer.
+type check struct {
+	name   string
+	ok     bool
+	detail string
+}
+
+// checks says how every part is. All of them have to be ok for the process to be ready.
+func (h *health) checks(r *http.Request) []check {
+	state := h.lib.State(r.Context())
+	store := check{"store", state.Ready, fmt.Sprintf("%s items, %s definitions", thousands(state.Items), thousands(state.Definitions))}
+	if state.Problem != "" {
+		store.detail += "; " + state.Problem
+	}
+	tokens := check{"tokens", h.tokens(), "known"}
+	if !tokens.ok {
+		tokens.detail = "being read"
+	}
+	checks := []check{store, tokens, h.definitions()}
+	if h.operator != nil {
+		if held := h.operator().HeldSweep; held != nil {
+			checks = append(checks, check{"sweep", true, fmt.Sprintf("%v with vitrine sweep --confirm", held)})
+		}
+	}
+	if h.draining.Load() {
+		checks = append(checks, check{"process", false, "shutting down"})
+	}
+	return checks
+}
+
+func (h *health) definitions() check {
+	if h.operator == nil {
+		return check{"definitions", true, "serving the stored state, without Kubernetes"}
+	}
+	s := h.operator()
+	return check{"definitions", s.Synced || s.Remembered, s.Message}
+}
+
+// probes serves /readyz and /healthz, each with the details as text.
+func (h *health) probes() http.Handler {
+	mux := http.NewServeMux()
+	answer := func(w http.ResponseWriter, r *http.Request, word string, fails bool) {
+		var b strings.Builder
+		ok := true
+		for _, c := range h.checks(r) {
+			sign := "+"
+			if !c.ok {
+				sign, ok = "-", false
+			}
+			fmt.Fprintf(&b, "[%s] %s: %s\n", sign, c.name, c.detail)
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		if fails && !ok {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			word = "not " + word
+		}
+		fmt.Fprintf(w, "%s\n%s", word, b.String())
+	}
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, "ready", true) })
+	// A process that answers is alive: a restart cures neither a full disk nor an API server that is gone.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, "alive", false) })
+	return mux
+}
+
+// gate answers 503 until the definitions are in: before that, a filter that exists would be told as missing.
+func (h *health) gate(next http.Handler) http.Handler {
+	const body = `{"type":"https://vitrine.dev/problems/unavailable","title":"Unavailable","status":503,` +
+		`"detail":"the server has just started and loads its definitions: come again in a moment"}` + "\n"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h.isLoaded() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Retry-After", "2")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, body)
+	})
+}

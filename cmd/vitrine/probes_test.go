@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// stateOnly is a library of which only the state is asked.
+type stateOnly struct {
+	library.Library
+	state library.State
+}
+
+func (l stateOnly) State(context.Context) library.State { return l.state }
+
+func TestProbes(t *testing.T) {
+	ready := library.State{Ready: true, Items: 1200, Definitions: 7}
+	held := &library.HeldError{Remove: 30, Total: 60}
+	cases := map[string]struct {
+		state    library.State
+		tokens   bool
+		operator *controllers.Status // nil: without Kubernetes
+		draining bool
+		code     int
+		says     []string
+		gate     int // what callers of the interface get
+	}{
+		"following": {
+			state: ready, tokens: true, operator: &controllers.Status{Synced: true, Message: "following the cluster"},
+			code: 200, gate: 200, says: []string{"ready\n", "[+] store: 1,200 items, 7 definitions", "[+] definitions: following the cluster"},
+		},
+		"API server gone, earlier load remembered": {
+			state: ready, tokens: true,
+			operator: &controllers.Status{Remembered: true, LastError: errors.New("refused"), Message: "serving last known state: refused"},
+			code:     200, gate: 200, says: []string{"[+] definitions: serving last known state: refused"},
+		},
+		"never loaded": {
+			state: ready, tokens: true, operator: &controllers.Status{LastError: errors.New("refused"), Message: "nothing loaded yet: refused"},
+			code: 503, gate: 503, says: []string{"not ready\n", "[-] definitions: nothing loaded yet: refused"},
+		},
+		"sweep held": {
+			state: ready, tokens: true, operator: &controllers.Status{Synced: true, HeldSweep: held, Message: held.Error()},
+			code: 200, gate: 200, says: []string{"[+] sweep: ", "30 of 60", "vitrine sweep --confirm"},
+		},
+		"tokens unknown": {state: ready, code: 503, gate: 200, says: []string{"[-] tokens: being read"}},
+		"disk full": {
+			state: library.State{Problem: "disk full"}, tokens: true,
+			code: 503, gate: 200, says: []string{"[-] store: 0 items, 0 definitions; disk full"},
+		},
+		"shutting down": {state: ready, tokens: true, draining: true, code: 503, gate: 200, says: []string{"[-] process: shutting down"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := &health{lib: stateOnly{state: tc.state}, tokens: func() bool { return tc.tokens }}
+			if tc.operator != nil {
+				h.operator = func() controllers.Status { return *tc.operator }
+			}
+			h.draining.Store(tc.draining)
+			ask := func(handler http.Handler, path string) *httptest.ResponseRecorder {
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+				return w
+			}
+			w := ask(h.probes(), "/readyz")
+			if w.Code != tc.code {
+				t.Errorf("/readyz: %d; want %d", w.Code, tc.code)
+			}
+			for _, part := range tc.says {
+				if !strings.Contains(w.Body.String(), part) {
+					t.Errorf("/readyz does not say %q:\n%s", part, w.Body)
+				}
+			}
+			if w := ask(h.probes(), "/healthz"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "alive\n") {
+				t.Errorf("/healthz: %d %s", w.Code, w.Body)
+			}
+			w = ask(h.gate(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), "/v2/content/items")
+			if w.Code != tc.gate {
+				t.Errorf("the interface answers %d; want %d", w.Code, tc.gate)
+			}
+			if w.Code == http.StatusServiceUnavailable && (w.Header().Get("Retry-After") == "" || w.Header().Get("Content-Type") != "application/problem+json") {
+				t.Errorf("the interface is not ready with headers %v", w.Header())
+			}
+		})
+	}
+}
+
+// TestLoadedStays: a cluster that goes away after a complete load takes nothing down.
+func TestLoadedStays(t *testing.T) {
+	status := controllers.Status{Synced: true}
+	h := &health{operator: func() controllers.Status { return status }}
+	if !h.isLoaded() {
+		t.Fatal("not loaded after a complete load")
+	}
+	status = controllers.Status{}
+	if !h.isLoaded() {
+		t.Error("not loaded any more")
+	}
+}

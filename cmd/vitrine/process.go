@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/httpapi"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+// process is a running server: its parts, in the order in which they start. They stop the other way round.
+type process struct {
+	o        serveOptions
+	log      *slog.Logger
+	lib      library.Library
+	api      *httpapi.Server
+	operator *controllers.Supervisor // nil without Kubernetes
+	health   *health
+	metrics  prometheus.Registerer
+	page     http.Handler // of the metrics
+	tls      *tls.Config
+	caBundle []byte // nil when a certificate was given
+	// background runs until the listeners are drained.
+	background []func(context.Context) error
+	// public take part in draining; private (probes, metrics, admin) answer until the end.
+	public, private []*listener
+}
+
+// serve runs until ctx ends or a part fails.
+func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
+	logr := bridge(log)
+	if err := limitMemory(o.memoryLimit, log); err != nil {
+		return err
+	}
+	p := &process{o: o, log: log}
+	// The cluster first: a wrong kubeconfig should not leave a data directory behind.
+	options := controllers.Options{Namespaces: o.watchNamespaces, ExternalURL: o.externalURL, Logger: logr}
+	if !o.withoutKubernetes {
+		if options.RESTConfig, err = restConfig(o.kubeconfig); err != nil {
+			return err
+		}
+	}
+	if p.lib, err = openLibrary(o, log); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.lib.Close()) }()
+	if p.metrics, p.page, err = newMetrics(p.lib); err != nil {
+		return err
+	}
+	if err := p.openCertificate(); err != nil {
+		return err
+	}
+	if !o.withoutKubernetes {
+		options.Library, options.CABundle, options.Metrics = p.lib, p.caBundle, p.metrics
+		if p.operator, err = controllers.NewSupervisor(options); err != nil {
+			return fmt.Errorf("make the operator: %w", err)
+		}
+		p.background = append(p.background, p.operator.Run)
+	}
+	if err := p.listen(ctx); err != nil {
+		p.close()
+		return err
+	}
+	return p.run(ctx)
+}
+
+func openLibrary(o serveOptions, log *slog.Logger) (library.Library, error) {
+	lib, err := reference.Open(reference.Options{Dir: o.dataDir, Logger: log.With("part", "store")})
+	if err == nil {
+		return lib, nil
+	}
+	locked, newer := (*reference.LockedError)(nil), (*reference.NewerFormatError)(nil)
+	if errors.As(err, &locked) || errors.As(err, &newer) {
+		return nil, &codedError{exitStore, err}
+	}
+	return nil, &codedError{exitStore, fmt.Errorf("open the store in %s: %w", o.dataDir, err)}
+}
+
+// openCertificate prepares TLS: from the given files, else from an authority of the server's own.
+func (p *process) openCertificate() error {
+	p.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	if p.o.certFile != "" {
+		watcher, err := certwatcher.New(p.o.certFile, p.o.keyFile)
+		if err != nil {
+			return &codedError{exitCertificate, fmt.Errorf("use --tls-cert-file %s with --tls-private-key-file %s: %w", p.o.certFile, p.o.keyFile, err)}
+		}
+		p.tls.GetCertificate = watcher.GetCertificate
+		p.background = append(p.background, watcher.Start)
+		return nil
+	}
+	source, err := servingcert.Open(filepath.Join(p.o.dataDir, "tls"), p.o.certificateHosts(), nil)
+	if err != nil {
+		return &codedError{exitCertificate, err}
+	}
+	p.tls.GetCertificate, p.caBundle = source.GetCertificate, source.CABundle()
+	p.log.Info("serving a certificate of our own authority", "ca", source.CAFile())
+	p.background = append(p.background, func(ctx context.Context) error {
+		source.Run(ctx, func(renewed bool, err error) {
+			if err != nil {
+				p.log.Error("renewing the certificate failed; the present one stays in use", "error", err)
+			} else if renewed {
+				p.log.Info("certificate renewed")
+			}
+		})
+		return nil
+	})
+	return nil
+}
+
+// listen makes the HTTP server and binds every address. From here on callers are answered, with 503 until the definitions
+// are in.
+func (p *process) listen(ctx context.Context) error {
+	var err error
+	p.api, err = httpapi.New(p.lib, httpapi.Options{
+		Logger: p.log.With("part", "http"), ExternalURL: p.o.externalURL, Metrics: p.metrics, Version: buildVersion().version,
+	})
+	if err != nil {
+		return fmt.Errorf("make the HTTP interface: %w", err)
+	}
+	p.background = append(p.background, p.api.Run)
+	p.health = &health{lib: p.lib, tokens: p.api.Ready}
+	if p.operator != nil {
+		p.health.operator = p.operator.Status
+	}
+	gated := p.health.gate(p.api)
+	for _, l := range []struct {
+		name, flag, address string
+		handler             http.Handler
+		tls                 *tls.Config
+		into                *[]*listener
+	}{
+		{"https", "https-bind-address", p.o.https, gated, p.tls, &p.public},
+		{"http", "http-bind-address", p.o.http, gated, nil, &p.public},
+		{"probes", "health-probe-bind-address", p.o.probes, p.health.probes(), nil, &p.private},
+		{"metrics", "metrics-bind-address", p.o.metrics, p.page, nil, &p.private},
+	} {
+		if l.address == "" {
+			continue
+		}
+		bound, err := listen(ctx, l.name, l.flag, l.address, l.handler, l.tls, p.log)
+		if err != nil {
+			return err
+		}
+		*l.into = append(*l.into, bound)
+	}
+	if p.o.http != "" && !loopbackOnly(p.o.http) {
+		p.log.Warn("plain HTTP is on: access tokens travel in clear; only a proxy that ends TLS should reach this address", "address", p.o.http)
+	}
+	socket, err := admin.Listen(p.o.dataDir)
+	if err != nil {
+		return err
+	}
+	p.private = append(p.private, newListener("admin", socket, admin.Handler(operations{p}), nil, p.log))
+	return nil
+}
+
+func loopbackOnly(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// close lets go of addresses that were bound before one failed.
+func (p *process) close() {
+	for _, l := range append(p.public, p.private...) {
+		l.net.Close()
+	}
+}
+
+// run starts every part, waits for ctx to end or a part to fail, and stops them: first no new requests are taken and those
+// under way finish, then the operator and the rest, then the probes.
+func (p *process) run(ctx context.Context) error {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	parts, failed := errgroup.WithContext(work)
+	for _, l := range append(p.public, p.private...) {
+		parts.Go(l.serve)
+	}
+	for _, f := range p.background {
+		parts.Go(func() error { return f(failed) })
+	}
+	select {
+	case <-ctx.Done():
+		p.log.Info("stopping: no new requests; a second signal ends at once", "drain", p.o.drainFor)
+	case <-failed.Done():
+		p.log.Error("stopping, as a part failed", "error", context.Cause(failed))
+	}
+	p.health.draining.Store(true)
+	p.drain(p.public)
+	stop()
+	p.drain(p.private)
+	err := parts.Wait()
+	p.log.Info("stopped")
+	return err
+}
+
+func (p *process) drain(listeners []*listener) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.o.drainFor)
+	defer cancel()
+	var all errgroup.Group
+	for _, l := range listeners {
+		all.Go(func() error {
+			if err := l.drain(ctx); err != nil {
+				p.log.Warn("draining", "error", err)
+			}
+			return nil
+		})
+	}
+	_ = all.Wait() // every error was logged
+}
+
+// operations are what the admin socket offers of a process.
+type operations struct{ p *process }
+
+var _ admin.Operations = operations{}
+
+func (o operations) Sweep(context.Context) (admin.Sweep, error) {
+	if o.p.operator == nil {
+		return admin.Sweep{}, nil
+	}
+	status := o.p.operator.Status()
+	s := admin.Sweep{Kubernetes: true, Message: status.Message}
+	if held := status.HeldSweep; held != nil {
+		s.Held, s.Remove, s.Total = true, held.Remove, held.Total
+	}
+	return s, nil
+}
+
+func (o operations) ConfirmSweep(ctx context.Context) (int, error) {
+	if o.p.operator == nil {
+		return 0, errors.New("no sweep is held: the server watches no cluster")
+	}
+	n, err := o.p.operator.ConfirmSweep(ctx)
+	o.p.log.Info("sweep confirmed", "removed", n, "failed", err != nil)
+	return n, err
+}
+
+func (o operations) Stored(ctx context.Context) (map[library.PropertyID]int64, error) {
+	return o.p.lib.Stored(ctx)
+}
+
+func (o operations) Purge(ctx context.Context, p library.PropertyID) error {
+	err := o.p.lib.Purge(ctx, p)
+	if managed, ok := errors.AsType[*library.ManagedError](err); ok {
+		return fmt.Errorf("%s is brought by %s: delete that manifest first", p, managed.Owner)
+	}
+	o.p.log.Info("property purged", "property", p, "failed", err != nil)
+	return err
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+func newPurge() *cobra.Command {
+	var dataDir string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "purge NAMESPACE/NAME",
+		Short: "Erase a property that no manifest brings any more, with all its items",
+		Long: "Erase a deleted property for good: its items and whatever was made in it over HTTP. Without this they stay stored\n" +
+			"and return when the Property manifest does. Runs beside the server, as in:\n" +
+			"kubectl exec -it deploy/vitrine -- vitrine purge shop/default",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p := library.PropertyID(args[0])
+			if ns, name, ok := strings.Cut(args[0], "/"); !ok || ns == "" || name == "" || strings.Contains(name, "/") {
+				return usagef("property %q: want NAMESPACE/NAME", args[0])
+			}
+			c := admin.NewClient(dataDir)
+			stored, err := c.Stored(cmd.Context())
+			if err != nil {
+				return adminError(dataDir, err)
+			}
+			items, ok := stored[p]
+			if !ok {
+				return fmt.Errorf("nothing is stored of property %s; there is: %s", p, listing(stored))
+			}
+			if !yes && !confirmed(cmd, p, items) {
+				return fmt.Errorf("nothing was erased; type the property's name when asked, or pass --yes")
+			}
+			if err := c.Purge(cmd.Context(), p); err != nil {
+				return adminError(dataDir, err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s erased, with %s items\n", p, thousands(items))
+			return nil
+		},
+	}
+	bindDataDir(cmd.Flags(), &dataDir)
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// confirmed asks on a terminal; elsewhere nobody can answer, and the answer is no.
+func confirmed(cmd *cobra.Command, p library.PropertyID, items int64) bool {
+	if !isTerminal(cmd.InOrStdin()) {
+		return false
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "This erases %s items of %s for good. Type the property's name to go on: ", thousands(items), p)
+	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	return err == nil && strings.TrimSpace(line) == string(p)
+}
+
+func listing(stored map[library.PropertyID]int64) string {
+	if len(stored) == 0 {
+		return "nothing"
+	}
+	var names []string
+	for _, p := range slices.Sorted(maps.Keys(stored)) {
+		names = append(names, fmt.Sprintf("%s (%s items)", p, thousands(stored[p])))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	kubeconfig        string
+	withoutKubernetes bool
+	watchNamespaces   []string
+
+	dataDir     string
+	library     string
+	memoryLimit string
+
+	https, http, probes, metrics string
+	certFile, keyFile            string
+	tlsHosts                     []string
+	externalURL                  string
+	drainFor                     time.Duration
+
+	logFormat, logLevel string
+}
+
+func newServe() *cobra.Command {
+	o := &serveOptions{}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the content server and its operator",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := newLogger(cmd.ErrOrStderr(), o.logFormat, o.logLevel)
+			if err != nil {
+				return err
+			}
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), *o, log)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster to watch (default: the files that KUBECONFIG names, else the pod's own cluster; never ~/.kube/config)")
+	fs.BoolVar(&o.withoutKubernetes, "without-kubernetes", false, "watch no cluster and serve what is stored")
+	fs.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "namespaces to watch (default all)")
+	bindDataDir(fs, &o.dataDir)
+	fs.StringVar(&o.library, "library", "reference", "what stores and finds the items: reference")
+	fs.StringVar(&o.memoryLimit, "memory-limit", "", "keep the heap below this, such as 512Mi (default GOMEMLIMIT, else 80 % of the container's limit)")
+	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the interface over HTTPS")
+	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM, reloaded when it changes (default: one from an authority that is made in the data directory)")
+	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "key of the certificate in PEM")
+	fs.StringSliceVar(&o.tlsHosts, "tls-hosts", nil, "further names and IP addresses for the certificate that the server makes for itself, such as its Service's")
+	fs.StringVar(&o.http, "http-bind-address", "", "address of the interface over plain HTTP: for loopback, or behind a proxy that ends TLS (default off)")
+	fs.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /readyz and /healthz")
+	fs.StringVar(&o.metrics, "metrics-bind-address", ":9090", "address of /metrics; empty for none")
+	fs.StringVar(&o.externalURL, "external-url", "", "base address under which callers reach the server; a Property's externalURL beats it")
+	fs.DurationVar(&o.drainFor, "drain-timeout", 20*time.Second, "how long requests under way may go on when the server is stopped")
+	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	fs.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}
+
+func (o *serveOptions) validate() error {
+	if o.library != "reference" {
+		return usagef("--library %q: there is only reference", o.library)
+	}
+	if (o.certFile == "") != (o.keyFile == "") {
+		return usagef("--tls-cert-file and --tls-private-key-file need each other: give both, or neither to have a certificate made")
+	}
+	if o.withoutKubernetes && (o.kubeconfig != "" || len(o.watchNamespaces) > 0) {
+		return usagef("--without-kubernetes contradicts --kubeconfig and --watch-namespaces")
+	}
+	if o.externalURL != "" {
+		u, err := url.Parse(o.externalURL)
+		if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+			return usagef("--external-url %q: want an absolute https or http address", o.externalURL)
+		}
+	}
+	return nil
+}
+
+// certificateHosts are the names and addresses that the server's own certificate is for.
+func (o *serveOptions) certificateHosts() []string {
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if u, err := url.Parse(o.externalURL); err == nil && u.Hostname() != "" {
+		hosts = append(hosts, u.Hostname())
+	}
+	if host, _, err := net.SplitHostPort(o.https); err == nil {
+		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() && !ip.IsLoopback() {
+			hosts = append(hosts, host)
+		}
+	}
+	return append(hosts, o.tlsHosts...)
+}

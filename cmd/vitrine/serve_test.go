@@ -1,0 +1,306 @@
+package main
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
+)
+
+func TestServeAnswersAndStops(t *testing.T) {
+	s := start(t, newStore(t))
+	s.environment(t)
+	vitrine(t.Context(), itemLines(1, 10), "import", "-").want(t, 0, "10 lines", "10 added")
+
+	code, body := s.probe("/readyz")
+	if code != 200 || !strings.HasPrefix(body, "ready\n[+] store: 10 items, 2 definitions\n") {
+		t.Errorf("/readyz: %d %s", code, body)
+	}
+	code, body = s.probe("/healthz")
+	if code != 200 || !strings.HasPrefix(body, "alive\n") {
+		t.Errorf("/healthz: %d %s", code, body)
+	}
+	code, body = get(t, "http://"+s.addresses["metrics"]+"/metrics")
+	for _, metric := range []string{`vitrine_items{property="shop/default"} 10`, "vitrine_store_ready 1", "go_goroutines ", "process_open_fds "} {
+		if code != 200 || !strings.Contains(body, metric) {
+			t.Errorf("/metrics: %d without %s", code, metric)
+		}
+	}
+	if s.addresses["http"] != "" {
+		t.Errorf("plain HTTP is on, at %s, though nobody asked for it", s.addresses["http"])
+	}
+
+	if code := s.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d after SIGTERM", code)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "admin.sock")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the admin socket is left: %v", err)
+	}
+}
+
+func TestPlainHTTPWhenAskedFor(t *testing.T) {
+	s := start(t, newStore(t), "--http-bind-address", "127.0.0.1:0", "--https-bind-address", "")
+	if code, body := get(t, "http://"+s.addresses["http"]+"/v2/content/items?q=*:*&access_token="+secret); code != 200 || !strings.Contains(body, `"total_results":0`) {
+		t.Errorf("%d %s", code, body)
+	}
+	if s.addresses["https"] != "" {
+		t.Error("HTTPS is on though its address is empty")
+	}
+}
+
+func TestKilledServerServesWhatItAcknowledged(t *testing.T) {
+	dir := newStore(t)
+	s := start(t, dir)
+	s.environment(t)
+	vitrine(t.Context(), itemLines(1, 50), "import", "-").want(t, 0, "50 added")
+	s.signal(syscall.SIGKILL)
+
+	s = start(t, dir)
+	s.environment(t)
+	got := vitrine(t.Context(), "", "export")
+	got.want(t, 0)
+	if n := strings.Count(got.stdout, "\n"); n != 50 {
+		t.Errorf("%d of 50 items after a kill", n)
+	}
+}
+
+func TestSecondServerIsRefused(t *testing.T) {
+	s := start(t, newStore(t))
+	out, err := command("serve", "--without-kubernetes", "--data-dir", s.dir).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), fmt.Sprintf("in use by process %d", s.cmd.Process.Pid)) {
+		t.Errorf("%v: %s", err, out)
+	}
+	other := newStore(t)
+	cmd := command("serve", "--without-kubernetes", "--data-dir", other, "--https-bind-address", s.addresses["https"])
+	out, _ = cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitAddress || !strings.Contains(string(out), "--https-bind-address "+s.addresses["https"]+" is in use") {
+		t.Errorf("%d: %s", cmd.ProcessState.ExitCode(), out)
+	}
+}
+
+func TestNewerStoreIsRefused(t *testing.T) {
+	dir := newStore(t)
+	db, err := pebble.Open(filepath.Join(dir, "pebble"), &pebble.Options{FormatMajorVersion: pebble.FormatNewest, Logger: silent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(db.Set([]byte("mformat"), []byte(`{"version":99,"needs":"9.9.0"}`), pebble.Sync), db.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := command("serve", "--without-kubernetes", "--data-dir", dir)
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitStore || !strings.Contains(string(out), "use Vitrine 9.9.0 or newer") {
+		t.Errorf("%d: %s", cmd.ProcessState.ExitCode(), out)
+	}
+}
+
+// serial returns the number of the certificate that is shown to a client that trusts bundle.
+func serial(t *testing.T, address string, bundle []byte) string {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	c, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots})
+	if err != nil {
+		return err.Error()
+	}
+	defer c.Close()
+	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
+}
+
+func TestGivenCertificateIsReloaded(t *testing.T) {
+	dir := t.TempDir()
+	given := filepath.Join(dir, "given.pem")
+	issue := func(name string) (bundle []byte) {
+		source, err := servingcert.Open(filepath.Join(dir, name), []string{"127.0.0.1"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The certificate and its key in one file serve as both.
+		if err := os.Rename(filepath.Join(dir, name, "server.pem"), given); err != nil {
+			t.Fatal(err)
+		}
+		return source.CABundle()
+	}
+	first := issue("first")
+	s := start(t, newStore(t), "--tls-cert-file", given, "--tls-private-key-file", given)
+	before := serial(t, s.addresses["https"], first)
+	second := issue("second")
+	eventually(t, "reloaded", func() bool {
+		now := serial(t, s.addresses["https"], second)
+		return now != before && !strings.Contains(now, "x509")
+	})
+	if _, err := os.Stat(filepath.Join(s.dir, "tls")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an authority was made though a certificate was given: %v", err)
+	}
+}
+
+func TestOldTLSIsRefused(t *testing.T) {
+	s := start(t, newStore(t))
+	bundle, err := os.ReadFile(filepath.Join(s.dir, "tls", "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	for version, accepted := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
+		c, err := tls.Dial("tcp", s.addresses["https"], &tls.Config{RootCAs: roots, MinVersion: version, MaxVersion: version})
+		if (err == nil) != accepted {
+			t.Errorf("%s: %v", tls.VersionName(version), err)
+		}
+		if err == nil {
+			c.Close()
+		}
+	}
+}
+
+// begin sends the first line of an import and keeps the request open. The answers come line by line.
+func begin(t *testing.T, s *server) (body *io.PipeWriter, answers *bufio.Reader) {
+	t.Helper()
+	bundle, err := os.ReadFile(filepath.Join(s.dir, "tls", "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	r, w := io.Pipe()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+s.addresses["https"]+"/v2/content/bulk", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+secret)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	sent := make(chan error, 1)
+	go func() { _, err := io.WriteString(w, itemLines(1, 1)); sent <- err }()
+	resp, err := transport.RoundTrip(req)
+	if err := errors.Join(err, <-sent); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close(); resp.Body.Close() })
+	answers = bufio.NewReader(resp.Body)
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, `"status":201`) {
+		t.Fatalf("first answer: %s, %v", line, err)
+	}
+	return w, answers
+}
+
+func TestStoppingLetsRequestsFinish(t *testing.T) {
+	s := start(t, newStore(t))
+	body, answers := begin(t, s)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "not ready any more", func() bool {
+		code, body := s.probe("/readyz")
+		return code == http.StatusServiceUnavailable && strings.Contains(body, "[-] process: shutting down")
+	})
+	if _, err := io.WriteString(body, itemLines(2, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, `"status":201`) {
+		t.Errorf("answer after SIGTERM: %s, %v", line, err)
+	}
+	body.Close()
+	if code := s.wait(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestStoppingDoesNotWaitForEver(t *testing.T) {
+	s := start(t, newStore(t), "--drain-timeout", "50ms")
+	begin(t, s)
+	if code := s.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(s.logged(), "requests on https were cut off") {
+		t.Error("the log does not say that a request was cut off")
+	}
+}
+
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	s := start(t, newStore(t))
+	begin(t, s)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "stopping", func() bool { return strings.Contains(s.logged(), "stopping") })
+	began := time.Now()
+	if code := s.signal(syscall.SIGTERM); code != exitInterrupted {
+		t.Errorf("exit code %d; want %d", code, exitInterrupted)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+func TestServeRefusesWhatCannotWork(t *testing.T) {
+	// None of these comes as far as opening a store, so they can run within the test.
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken")
+	if err := os.WriteFile(broken, []byte("no kubeconfig: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no cluster":         {nil, exitUsage, "give --kubeconfig or set KUBECONFIG, or serve what is stored with --without-kubernetes"},
+		"no such kubeconfig": {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
+		"broken kubeconfig":  {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
+		"unknown library":    {[]string{"--library", "engine"}, exitUsage, `--library "engine": there is only reference`},
+		"half a certificate": {[]string{"--tls-cert-file", broken}, exitUsage, "give both, or neither"},
+		"external URL":       {[]string{"--external-url", "shop.example"}, exitUsage, "want an absolute https or http address"},
+		"log level":          {[]string{"--log-level", "loud"}, exitUsage, "want debug, info, warn or error"},
+		"log format":         {[]string{"--log-format", "xml"}, exitUsage, "want text or json"},
+		"memory limit":       {[]string{"--memory-limit", "lots"}, exitUsage, "want at least 64Mi"},
+		"contradiction":      {[]string{"--without-kubernetes", "--watch-namespaces", "a"}, exitUsage, "contradicts"},
+		"unknown flag":       {[]string{"--bogus"}, exitUsage, "see vitrine serve --help"},
+		"argument":           {[]string{"bogus"}, exitUsage, "see vitrine serve --help"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"serve", "--data-dir", filepath.Join(dir, "data")}, tc.args...)
+			vitrine(t.Context(), "", args...).want(t, tc.code, tc.says)
+		})
+	}
+	if _, err := os.Stat(filepath.Join(dir, "data")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a command that cannot work left a data directory: %v", err)
+	}
+}
+
+func TestBadCertificateIsRefused(t *testing.T) {
+	dir := newStore(t)
+	file := filepath.Join(t.TempDir(), "tls.crt")
+	if err := os.WriteFile(file, []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command("serve", "--without-kubernetes", "--data-dir", dir, "--tls-cert-file", file, "--tls-private-key-file", file)
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitCertificate || !strings.Contains(string(out), file) {
+		t.Errorf("%d: %s", cmd.ProcessState.ExitCode(), out)
+	}
+}
+
+// silent keeps what Pebble has to say out of the test's output.
+type silent struct{}
+
+func (silent) Infof(string, ...any)  {}
+func (silent) Errorf(string, ...any) {}
+func (silent) Fatalf(string, ...any) {}

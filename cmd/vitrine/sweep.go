@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
+)
+
+// defaultDataDir is where the manifests in config mount the server's volume.
+const defaultDataDir = "/var/lib/vitrine"
+
+func bindDataDir(fs *pflag.FlagSet, dir *string) {
+	fs.StringVar(dir, "data-dir", defaultDataDir, "data directory of the server")
+}
+
+func newSweep() *cobra.Command {
+	var dataDir string
+	var confirm bool
+	cmd := &cobra.Command{
+		Use:   "sweep",
+		Short: "Say whether a sweep is held back, and let it go ahead",
+		Long: "After a start, the server removes what manifests brought that are no longer in the cluster. When that would be\n" +
+			"unusually much, the sweep is held back: everything stays served until it is confirmed here, or the manifests are back.\n" +
+			"Runs beside the server, as in: kubectl exec deploy/vitrine -- vitrine sweep",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c := admin.NewClient(dataDir)
+			s, err := c.Sweep(cmd.Context())
+			if err != nil {
+				return adminError(dataDir, err)
+			}
+			out := cmd.OutOrStdout()
+			switch {
+			case !s.Kubernetes:
+				fmt.Fprintln(out, "no sweep is held: the server watches no cluster")
+			case confirm:
+				// Also where nothing is held: this hands the store over from another cluster.
+				n, err := c.ConfirmSweep(cmd.Context())
+				if err != nil {
+					return adminError(dataDir, err)
+				}
+				fmt.Fprintf(out, "%s definitions removed\n", thousands(int64(n)))
+			case s.Held:
+				fmt.Fprintf(out, "a sweep is held: it would remove %s of %s definitions; check that all manifests are in the cluster, then run it with --confirm\n",
+					thousands(int64(s.Remove)), thousands(int64(s.Total)))
+			default:
+				fmt.Fprintf(out, "no sweep is held; %s\n", s.Message)
+			}
+			return nil
+		},
+	}
+	bindDataDir(cmd.Flags(), &dataDir)
+	cmd.Flags().BoolVar(&confirm, "confirm", false, "let the held sweep go ahead")
+	return cmd
+}
+
+func adminError(dataDir string, err error) error {
+	if errors.Is(err, admin.ErrNoServer) {
+		return fmt.Errorf("no server runs on %s: start it, or name its directory with --data-dir", dataDir)
+	}
+	return err
+}

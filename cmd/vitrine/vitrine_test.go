@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+// asCommand has the test binary run as vitrine itself, so that tests can start and kill real processes.
+const asCommand = "VITRINE_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// secret is the READ-WRITE token of every property in these tests.
+const secret = "test-token-that-must-never-be-logged"
+
+const property = library.PropertyID("shop/default")
+
+// newStore makes a data directory with a property and a token, as an operator would have.
+func newStore(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	lib, err := reference.Open(reference.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := func(k library.Kind) library.Owner {
+		return library.Owner{Install: "test", Kind: k, Namespace: "shop", Name: "default"}
+	}
+	results, err := lib.Apply(t.Context(), []library.Definition{
+		{Property: property, Owner: owner(library.KindProperty), PropertySpec: &library.Property{DisplayName: "Shop", PlatformPageID: 1}},
+		{Property: property, Owner: owner(library.KindToken), Token: &library.Token{
+			ReadWrite: true, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(secret))}},
+		}},
+	})
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	if err := errors.Join(err, lib.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// server is a running `vitrine serve`.
+type server struct {
+	t         *testing.T
+	cmd       *exec.Cmd
+	dir       string
+	addresses map[string]string // by the name of the listener
+	exited    chan struct{}
+	mu        sync.Mutex
+	log       bytes.Buffer
+}
+
+// start runs serve on a store, with ports of the system's choice, and waits until it is ready.
+func start(t *testing.T, dir string, flags ...string) *server {
+	t.Helper()
+	s := &server{t: t, dir: dir, addresses: map[string]string{}, exited: make(chan struct{})}
+	args := append([]string{
+		"serve", "--data-dir", dir, "--without-kubernetes", "--log-format", "json", "--https-bind-address", "127.0.0.1:0",
+		"--health-probe-bind-address", "127.0.0.1:0", "--metrics-bind-address", "127.0.0.1:0",
+	}, flags...)
+	s.cmd = command(args...)
+	stderr, err := s.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	bound := make(chan struct{})
+	go s.follow(stderr, bound)
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		<-s.exited
+		if t.Failed() {
+			t.Logf("log of the server:\n%s", s.logged())
+		}
+		if strings.Contains(s.logged(), secret) {
+			t.Error("the log holds the token")
+		}
+	})
+	select {
+	case <-bound:
+	case <-s.exited:
+		t.Fatalf("the server did not start:\n%s", s.logged())
+	case <-time.After(30 * time.Second):
+		t.Fatalf("the server does not listen:\n%s", s.logged())
+	}
+	eventually(t, "ready", func() bool { code, _ := s.probe("/readyz"); return code == http.StatusOK })
+	return s
+}
+
+// command returns this binary run as vitrine, without the user's environment.
+func command(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = []string{asCommand + "=1", "HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")}
+	return cmd
+}
+
+// follow reads the log until the process ends. bound is closed once the last address is listened on.
+func (s *server) follow(stderr io.Reader, bound chan struct{}) {
+	defer close(s.exited)
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		var event struct{ Msg, Name, Address string }
+		_ = json.Unmarshal(lines.Bytes(), &event) // the last line may be an error in plain text
+		s.mu.Lock()
+		s.log.Write(append(lines.Bytes(), '\n'))
+		if event.Msg == "listening" {
+			s.addresses[event.Name] = event.Address
+			if event.Name == "metrics" {
+				close(bound)
+			}
+		}
+		s.mu.Unlock()
+	}
+	_ = s.cmd.Wait()
+}
+
+func (s *server) logged() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.String()
+}
+
+func (s *server) probe(path string) (int, string) {
+	return get(s.t, "http://"+s.addresses["probes"]+path)
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(body)
+}
+
+// signal sends a signal and waits for the process to end; it returns the exit code, -1 when the signal killed it.
+func (s *server) signal(sig syscall.Signal) int {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.wait()
+}
+
+func (s *server) wait() int {
+	s.t.Helper()
+	select {
+	case <-s.exited:
+	case <-time.After(30 * time.Second):
+		s.t.Fatal("the server does not stop")
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// environment points the client commands of this process at the server.
+func (s *server) environment(t *testing.T) {
+	t.Helper()
+	t.Setenv("VITRINE_SERVER", "https://"+s.addresses["https"])
+	t.Setenv("VITRINE_TOKEN", secret)
+	t.Setenv("VITRINE_CA_FILE", filepath.Join(s.dir, "tls", "ca.crt"))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+}
+
+// result is what a command printed and how it ended.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// vitrine runs a command within this process.
+func vitrine(ctx context.Context, stdin string, args ...string) result {
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, args, strings.NewReader(stdin), &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+func (r result) want(t *testing.T, code int, parts ...string) {
+	t.Helper()
+	if r.code != code {
+		t.Errorf("exit code %d; want %d\nstdout: %s\nstderr: %s", r.code, code, r.stdout, r.stderr)
+	}
+	for _, p := range parts {
+		if !strings.Contains(r.stdout+r.stderr, p) {
+			t.Errorf("not printed: %q\nstdout: %s\nstderr: %s", p, r.stdout, r.stderr)
+		}
+	}
+	if strings.Contains(r.stdout+r.stderr, secret) {
+		t.Error("the token was printed")
+	}
+}
+
+// eventually waits for a condition of another process, for which there is no channel.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("not %s in time", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// itemLines returns n import lines with ids from first on.
+func itemLines(first, n int) string {
+	var b strings.Builder
+	for id := first; id < first+n; id++ {
+		fmt.Fprintf(&b, `{"id":%d,"approval_status":"app","created_on":"2026-11-15T20:38:13Z","content":{"content_type":"text","text":"item number %d",`+
+			`"social_platform":"direct","created_on":"2026-11-15T20:38:13Z"},"tags":{"marketer_tags":[{"key":"summer"}]}}`+"\n", id, id)
+	}
+	return b.String()
+}
