@@ -59,7 +59,7 @@ func startServer(ctx context.Context, binary, state, kubeconfig string) (*server
 			return fmt.Errorf("/readyz answers %d: %s", status, body)
 		}
 		// A second start is ready at once, with what it remembers. What is printed should be what it sees now.
-		if !strings.Contains(body, "definitions: loaded from the cluster") {
+		if strings.Contains(body, "serving last known state") {
 			return fmt.Errorf("it has not loaded the cluster: %s", body)
 		}
 		return nil

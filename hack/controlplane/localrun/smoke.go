@@ -268,7 +268,7 @@ func (s *stack) walkEnd(ctx context.Context) error {
 		return fmt.Errorf("after everything is deleted: %w", err)
 	}
 	if s.given {
-		if _, err := s.cluster.run(ctx, "", "delete", "-k", s.samples(), "--ignore-not-found"); err != nil {
+		if _, err := s.cluster.run(ctx, "", "delete", "-k", s.samples(), "--ignore-not-found", "--wait=false"); err != nil {
 			return err
 		}
 	}
