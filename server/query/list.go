@@ -28,9 +28,12 @@ func (p *parser) values(in scope) (Node, error) {
 	if len(values) == 1 {
 		return n, nil
 	}
-	for _, v := range values {
-		if b, ok := v.(Boost); ok {
-			return nil, ErrorAt(b, "a boost within a list of values", "it after the brackets, as in field:(a,b)^2, or OR between the values")
+	for i, v := range values {
+		switch v := v.(type) {
+		case Boost:
+			return nil, ErrorAt(v, "a boost within a list of values", "it after the brackets, as in field:(a,b)^2, or OR between the values")
+		case All: // *:(a,*): the star is one of the values, not *:*
+			values[i] = Wildcard{Field: in.field, Pattern: "*"}
 		}
 	}
 	if in.presence() {
