@@ -1,0 +1,156 @@
+package librarytest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// listen follows the tokens of a library in a goroutine, one event at a time.
+type listener struct {
+	w      *world
+	events chan library.TokenEvent
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+func (w *world) listen() *listener {
+	ctx, cancel := context.WithCancel(w.ctx())
+	l := &listener{w: w, events: make(chan library.TokenEvent), cancel: cancel, ended: make(chan struct{})}
+	seq := w.lib.Tokens(ctx)
+	go l.run(ctx, seq)
+	w.Cleanup(cancel)
+	return l
+}
+
+func (l *listener) run(ctx context.Context, seq iter.Seq2[library.TokenEvent, error]) {
+	defer close(l.ended)
+	for e, err := range seq {
+		if err != nil {
+			return
+		}
+		select {
+		case l.events <- e:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// next waits for an event, and fails after ten seconds: revocation is promised within one.
+func (l *listener) next() library.TokenEvent {
+	l.w.Helper()
+	select {
+	case e := <-l.events:
+		return e
+	case <-l.ended:
+		l.w.Fatal("the tokens ended")
+	case <-time.After(10 * time.Second):
+		l.w.Fatal("no token event came")
+	}
+	return library.TokenEvent{}
+}
+
+// describe writes an event in words.
+func describe(e library.TokenEvent) string {
+	switch {
+	case e.Synced:
+		return "synced"
+	case e.Token == nil:
+		return e.Owner.Name + " gone"
+	}
+	values := ""
+	for _, v := range e.Token.Values {
+		values += fmt.Sprintf(" %d", v.Digest[0])
+	}
+	return fmt.Sprintf("%s of %s:%s", e.Owner.Name, e.Property, values)
+}
+
+func (l *listener) expect(want ...string) {
+	l.w.Helper()
+	for i, text := range want {
+		if got := describe(l.next()); got != text {
+			l.w.Fatalf("event %d is %q, want %q", i, got, text)
+		}
+	}
+}
+
+var tokenTests = map[string]func(*world){
+	"all, then a marker, then changes": func(w *world) {
+		w.serve()
+		w.accept(token("a", []byte{1}), token("b", []byte{2, 3}))
+		l := w.listen()
+		l.expect("a of shop/default: 1", "b of shop/default: 2 3", "synced")
+		w.accept(token("c", []byte{4}))
+		l.expect("c of shop/default: 4")
+		w.accept(token("c", []byte{5}))
+		l.expect("c of shop/default: 5")
+		w.accept(filter("wall", "*:*"), token("c", []byte{5}))
+		w.remove(token("a", nil).Owner)
+		l.expect("a gone")
+		w.accept(token("b", nil))
+		l.expect("b gone")
+		l.cancel()
+		<-l.ended
+	},
+	"a deleted property revokes its tokens": func(w *world) {
+		w.accept(property(shop), property(wall), token("a", []byte{1}), token("b", []byte{2}, in(wall)))
+		l := w.listen()
+		l.expect("a of shop/default: 1", "b of wall/default: 2", "synced")
+		w.remove(property(shop).Owner)
+		l.expect("a gone")
+		w.serve()
+		l.expect("a of shop/default: 1")
+	},
+	"one value in two tokens: both refused": func(w *world) {
+		w.serve()
+		l := w.listen()
+		l.expect("synced")
+		w.accept(token("a", []byte{1}))
+		l.expect("a of shop/default: 1")
+		r := w.apply(token("b", []byte{1}))[0]
+		conflict := errorAs[*library.ConflictError](w, "the second", r.Err)
+		if conflict != nil {
+			w.equal("the other one", conflict.Holder, token("a", nil).Owner)
+		}
+		w.equal("displaced", r.Displaced, []library.Owner{token("a", nil).Owner})
+		l.expect("a gone")
+		errorAs[*library.ConflictError](w, "the first again", w.apply(token("a", []byte{1}))[0].Err)
+		w.remove(token("b", nil).Owner)
+		l.expect("a of shop/default: 1")
+	},
+	"a late listener hears of the present": func(w *world) {
+		w.serve()
+		w.accept(token("a", []byte{1}))
+		w.remove(token("a", nil).Owner)
+		w.accept(token("b", []byte{2}))
+		w.restart()
+		w.listen().expect("b of shop/default: 2", "synced")
+	},
+	"a slow listener holds up nobody": func(w *world) {
+		w.serve()
+		l := w.listen()
+		l.expect("synced")
+		for i := range 50 {
+			w.accept(token("a", []byte{byte(i + 1)}))
+		}
+		w.remove(token("a", nil).Owner)
+		for describe(l.next()) != "a gone" {
+			continue
+		}
+	},
+	"the end": func(w *world) {
+		w.serve()
+		l := w.listen()
+		l.expect("synced")
+		w.restart()
+		select {
+		case <-l.ended:
+		case <-time.After(10 * time.Second):
+			w.Error("the tokens of a closed library do not end")
+		}
+	},
+}

@@ -1,0 +1,355 @@
+package librarytest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// shop and wall are two properties that must never see each other.
+const (
+	shop library.PropertyID = "shop/default"
+	wall library.PropertyID = "wall/default"
+)
+
+const install = "cluster-uid"
+
+// start is when every test begins: a Saturday at noon, far from any boundary of a day, a month or a year.
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// clock is a clock that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// world is a library under test and what is needed to speak with it. Its methods fail the test on errors that the test
+// does not ask about.
+type world struct {
+	*testing.T
+	open  Factory
+	dir   string
+	clock *clock
+	lib   library.Library
+}
+
+func newWorld(t *testing.T, open Factory) *world {
+	w := &world{T: t, open: open, dir: t.TempDir(), clock: &clock{now: start}}
+	w.lib = open(t, w.dir, w.clock.Now)
+	t.Cleanup(func() {
+		if err := w.lib.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return w
+}
+
+// restart closes the library and opens it again.
+func (w *world) restart() {
+	w.Helper()
+	if err := w.lib.Close(); err != nil {
+		w.Fatalf("close: %v", err)
+	}
+	w.lib = w.open(w.T, w.dir, w.clock.Now)
+}
+
+func (w *world) ctx() context.Context { return w.Context() }
+
+// serve brings the property shop.
+func (w *world) serve() { w.Helper(); w.accept(property(shop)) }
+
+// apply applies definitions and returns the results, whatever they are.
+func (w *world) apply(defs ...library.Definition) []library.Result {
+	w.Helper()
+	results, err := w.lib.Apply(w.ctx(), defs)
+	if err != nil {
+		w.Fatalf("apply: %v", err)
+	}
+	if len(results) != len(defs) {
+		w.Fatalf("apply of %d definitions gave %d results", len(defs), len(results))
+	}
+	return results
+}
+
+// accept applies definitions that must be accepted.
+func (w *world) accept(defs ...library.Definition) []library.Result {
+	w.Helper()
+	results := w.apply(defs...)
+	for i, r := range results {
+		if r.Err != nil {
+			w.Fatalf("apply %s: %v", defs[i].Owner, r.Err)
+		}
+	}
+	return results
+}
+
+func (w *world) remove(owners ...library.Owner) int {
+	w.Helper()
+	n, err := w.lib.Remove(w.ctx(), owners)
+	if err != nil {
+		w.Fatalf("remove: %v", err)
+	}
+	return n
+}
+
+// write writes to shop and returns the outcomes, whatever they are.
+func (w *world) write(muts ...library.Mutation) []library.Outcome {
+	w.Helper()
+	outcomes, err := w.lib.Write(w.ctx(), shop, muts)
+	if err != nil {
+		w.Fatalf("write: %v", err)
+	}
+	if len(outcomes) != len(muts) {
+		w.Fatalf("write of %d mutations gave %d outcomes", len(muts), len(outcomes))
+	}
+	return outcomes
+}
+
+// change writes mutations that must be accepted.
+func (w *world) change(muts ...library.Mutation) []library.Outcome {
+	w.Helper()
+	outcomes := w.write(muts...)
+	for i, o := range outcomes {
+		if o.Err != nil {
+			w.Fatalf("mutation %d: %v", i, o.Err)
+		}
+	}
+	return outcomes
+}
+
+// put stores items of shop.
+func (w *world) put(items ...*item.Item) {
+	w.Helper()
+	muts := make([]library.Mutation, len(items))
+	for i, it := range items {
+		muts[i] = library.Mutation{Put: it}
+	}
+	w.change(muts...)
+}
+
+func (w *world) erase(ids ...item.ID) {
+	w.Helper()
+	for _, id := range ids {
+		w.change(library.Mutation{Delete: true, ID: id})
+	}
+}
+
+func (w *world) tag(namespace, key string, ids ...item.ID) {
+	w.Helper()
+	w.change(library.Mutation{Tag: &item.Tag{Namespace: namespace, Key: key}, IDs: ids})
+}
+
+func (w *world) untag(namespace, key string, ids ...item.ID) {
+	w.Helper()
+	w.change(library.Mutation{Untag: &item.Tag{Namespace: namespace, Key: key}, IDs: ids})
+}
+
+// patch changes an item by a JSON merge patch.
+func (w *world) patch(id item.ID, body string) {
+	w.Helper()
+	w.change(library.Mutation{Patch: w.parsePatch(body), ID: id})
+}
+
+func (w *world) parsePatch(body string) *item.Patch {
+	w.Helper()
+	p, err := item.ParsePatch([]byte(body))
+	if err != nil {
+		w.Fatalf("parse patch %s: %v", body, err)
+	}
+	return p
+}
+
+// query parses a query; "" is nil.
+func (w *world) query(q string) query.Node {
+	w.Helper()
+	if q == "" {
+		return nil
+	}
+	parsed, err := query.Parse(q)
+	if err != nil {
+		w.Fatalf("parse %q: %v", q, err)
+	}
+	return parsed.Root
+}
+
+func (w *world) order(s string) query.Order {
+	w.Helper()
+	o, err := query.ParseOrder(s)
+	if err != nil {
+		w.Fatalf("parse order %q: %v", s, err)
+	}
+	return o
+}
+
+// search is a Read of shop by query with the rights of a READ-WRITE token, newest first.
+func (w *world) search(q string) library.Read {
+	w.Helper()
+	return library.Read{Property: shop, Audience: query.Private, Query: w.query(q), Order: w.order("created_on:desc"), Limit: 500}
+}
+
+// page reads a page.
+func (w *world) page(r library.Read) *library.Page {
+	w.Helper()
+	p, err := w.lib.Read(w.ctx(), r)
+	if err != nil {
+		w.Fatalf("read: %v", err)
+	}
+	if shown := len(w.items(p)); shown != p.Count {
+		w.Fatalf("a page with Count %d shows %d items", p.Count, shown)
+	}
+	return p
+}
+
+// shownItem is what tests look at in an item's bytes.
+type shownItem struct {
+	ID         item.ID      `json:"id"`
+	Units      []shownUnit  `json:"activate_units"`
+	Default    shownUnit    `json:"default_activate_unit"`
+	Submission any          `json:"submission"`
+	Status     string       `json:"approval_status"`
+	Link       string       `json:"shortened_permalink"`
+	Content    shownContent `json:"content"`
+}
+
+type shownContent struct {
+	Text string `json:"text"`
+}
+
+type shownUnit struct {
+	ID       int64  `json:"id"`
+	Name     string `json:"name"`
+	Managed  bool   `json:"managed"`
+	Archived bool   `json:"archived"`
+}
+
+func (w *world) items(p *library.Page) []shownItem {
+	w.Helper()
+	var items []shownItem
+	if err := json.Unmarshal([]byte("["+string(p.Items)+"]"), &items); err != nil {
+		w.Fatalf("the items of a page are not JSON: %v\n%s", err, p.Items)
+	}
+	return items
+}
+
+func (w *world) ids(p *library.Page) []item.ID {
+	w.Helper()
+	ids := []item.ID{}
+	for _, it := range w.items(p) {
+		ids = append(ids, it.ID)
+	}
+	return ids
+}
+
+// expect reads and compares the ids, in order, and the total.
+func (w *world) expect(what string, r library.Read, want ...item.ID) {
+	w.Helper()
+	p := w.page(r)
+	if got := w.ids(p); !slices.Equal(got, want) && len(got)+len(want) > 0 {
+		w.Errorf("%s: items %v, want %v", what, got, want)
+	}
+	if r.Limit >= len(want) && r.Offset == 0 && r.After == "" && p.Total != int64(len(want)) {
+		w.Errorf("%s: total %d, want %d", what, p.Total, len(want))
+	}
+}
+
+// finds expects that a query finds these items, in whatever order.
+func (w *world) finds(q string, want ...item.ID) {
+	w.Helper()
+	got := w.ids(w.page(w.search(q)))
+	slices.Sort(got)
+	want = slices.Sorted(slices.Values(want))
+	if !slices.Equal(got, want) && len(got)+len(want) > 0 {
+		w.Errorf("%s finds %v, want %v", q, got, want)
+	}
+}
+
+// show returns one item as a READ-WRITE token sees it.
+func (w *world) show(id item.ID) shownItem {
+	w.Helper()
+	r := w.search("*:*")
+	r.Query = query.FieldTerm("id", itoa(id))
+	items := w.items(w.page(r))
+	if len(items) != 1 {
+		w.Fatalf("item %d is shown %d times", id, len(items))
+	}
+	return items[0]
+}
+
+func (w *world) tagsOf(id item.ID) []string {
+	w.Helper()
+	tags, err := w.lib.ItemTags(w.ctx(), shop, id)
+	if err != nil {
+		w.Fatalf("tags of item %d: %v", id, err)
+	}
+	out := []string{}
+	for _, t := range tags {
+		out = append(out, t.Namespace+":"+t.Key)
+	}
+	return out
+}
+
+func (w *world) expectTags(id item.ID, want ...string) {
+	w.Helper()
+	if got := w.tagsOf(id); !slices.Equal(got, want) && len(got)+len(want) > 0 {
+		w.Errorf("item %d carries %v, want %v", id, got, want)
+	}
+}
+
+func (w *world) expectUnits(id item.ID, want ...int64) {
+	w.Helper()
+	got := []int64{}
+	for _, u := range w.show(id).Units {
+		got = append(got, u.ID)
+	}
+	if !slices.Equal(got, want) && len(got)+len(want) > 0 {
+		w.Errorf("item %d shows the units %v, want %v", id, got, want)
+	}
+}
+
+// errorIs fails unless err is target.
+func (w *world) errorIs(what string, err, target error) {
+	w.Helper()
+	if !errors.Is(err, target) {
+		w.Errorf("%s: error %v, want %v", what, err, target)
+	}
+}
+
+// errorAs returns the error of type E in err, and fails where there is none.
+func errorAs[E error](w *world, what string, err error) E {
+	w.Helper()
+	e, ok := errors.AsType[E](err)
+	if !ok {
+		w.Errorf("%s: error %v, want a %v", what, err, reflect.TypeFor[E]())
+	}
+	return e
+}
+
+func (w *world) equal(what string, got, want any) {
+	w.Helper()
+	if !reflect.DeepEqual(got, want) {
+		w.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func (w *world) version() uint64 { return w.lib.State(w.ctx()).Version }

@@ -1,0 +1,289 @@
+package librarytest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+var writeTests = map[string]func(*world){
+	"ids are drawn above every imported one": func(w *world) {
+		w.serve()
+		draw := func() item.ID {
+			o := w.change(library.Mutation{Put: &item.Item{Content: item.Content{ContentType: item.Image}}})[0]
+			w.equal("created", o.Created, true)
+			return o.ID
+		}
+		first := draw()
+		if first < 1 {
+			w.Fatalf("the first id is %d", first)
+		}
+		w.equal("the next", draw(), first+1)
+		w.put(newItem(500))
+		w.equal("above an imported one", draw(), item.ID(501))
+		w.erase(501)
+		w.equal("never again", draw(), item.ID(502))
+		w.restart()
+		w.equal("after a restart", draw(), item.ID(503))
+	},
+	"an id that exists": func(w *world) {
+		w.serve()
+		w.put(newItem(1, text("old")))
+		outcomes := w.write(library.Mutation{Put: newItem(1, text("new"))}, library.Mutation{Put: newItem(2)})
+		w.errorIs("without Replace", outcomes[0].Err, library.ErrExists)
+		if outcomes[1].Err != nil || !outcomes[1].Created {
+			w.Errorf("the one beside it: %+v", outcomes[1])
+		}
+		w.equal("the old one", w.show(1).Content.Text, "old")
+		outcomes = w.change(library.Mutation{Put: newItem(1, text("new")), Replace: true}, library.Mutation{Put: newItem(3), Replace: true})
+		w.equal("replaced", outcomes[0], library.Outcome{ID: 1})
+		w.equal("made", outcomes[1], library.Outcome{ID: 3, Created: true})
+		w.finds("new", 1)
+		w.finds("old")
+	},
+	"an id past 2^53": func(w *world) {
+		w.serve()
+		for _, id := range []item.ID{item.MaxID + 1, -1} {
+			o := w.write(library.Mutation{Put: newItem(id)})[0]
+			errorAs[*item.InvalidError](w, itoa(id), o.Err)
+		}
+		w.finds("*:*")
+	},
+	"unknown units": func(w *world) {
+		w.serve()
+		o := w.write(library.Mutation{Put: newItem(1, attached(99))})[0]
+		invalid := errorAs[*item.InvalidError](w, "in an item", o.Err)
+		if invalid != nil {
+			w.equal("unacceptable rather than malformed", invalid.Malformed, false)
+		}
+		w.put(newItem(1))
+		o = w.write(library.Mutation{Patch: w.parsePatch(`{"activate_units": [99]}`), ID: 1})[0]
+		errorAs[*item.InvalidError](w, "in a patch", o.Err)
+		w.expectUnits(1)
+	},
+	"a patch": func(w *world) {
+		w.serve()
+		w.put(newItem(1, text("beach"), status(item.Pending)))
+		w.finds("approval_status:pen", 1)
+		w.patch(1, `{"approval_status": "app", "campaign": 12}`)
+		w.finds("approval_status:pen")
+		w.finds("campaign:12", 1)
+		w.equal("what it does not name", w.show(1).Content.Text, "beach")
+		o := w.write(library.Mutation{Patch: w.parsePatch(`{"featured": true}`), ID: 9})[0]
+		w.errorIs("of an unknown item", o.Err, library.ErrNotFound)
+		w.equal("its id", o.ID, item.ID(9))
+		text := &item.Item{ID: 2, ApprovalStatus: item.Approved, Content: item.Content{ContentType: item.Text, Text: "a"}}
+		w.put(text)
+		o = w.write(library.Mutation{Patch: w.parsePatch(`{"featured": true, "content": {"text": ""}}`), ID: 2})[0]
+		errorAs[*item.InvalidError](w, "that would break the item", o.Err)
+		w.finds("featured:true")
+	},
+	"deleting": func(w *world) {
+		w.serve()
+		w.put(newItems(1, 3)...)
+		w.erase(2)
+		w.finds("*:*", 1, 3)
+		o := w.write(library.Mutation{Delete: true, ID: 2})[0]
+		w.errorIs("twice", o.Err, library.ErrNotFound)
+	},
+	"tagging": func(w *world) {
+		w.serve()
+		w.put(newItems(1, 3)...)
+		w.tag("marketer_tags", "summer", 1, 3, 1)
+		w.tag("marketer_tags", "summer", 1)
+		w.tag("any name", "bold", 1)
+		w.finds("tags.marketer_tags.key:summer", 1, 3)
+		w.finds("tags.marketer_tags:summer", 1, 3)
+		w.expectTags(1, "any name:bold", "marketer_tags:summer")
+		w.untag("marketer_tags", "summer", 1)
+		w.expectTags(1, "any name:bold")
+		o := w.write(library.Mutation{Untag: &item.Tag{Namespace: "marketer_tags", Key: "summer"}, IDs: []item.ID{1}})[0]
+		w.errorIs("a mapping that is not there", o.Err, library.ErrNotFound)
+		_, err := w.lib.ItemTags(w.ctx(), shop, 99)
+		w.errorIs("the tags of an unknown item", err, library.ErrNotFound)
+		o = w.write(library.Mutation{Tag: &item.Tag{Namespace: "marketer_tags", Key: "Not a key"}, IDs: []item.ID{1}})[0]
+		errorAs[*item.InvalidError](w, "a key that cannot be", o.Err)
+	},
+	"tagging is all or nothing": func(w *world) {
+		w.serve()
+		w.put(newItems(1, 2)...)
+		o := w.write(library.Mutation{Tag: &item.Tag{Namespace: "marketer_tags", Key: "summer"}, IDs: []item.ID{1, 98, 2, 99}})[0]
+		unknown := errorAs[*library.UnknownItemsError](w, "with unknown ids", o.Err)
+		if unknown != nil {
+			w.equal("all of them are named", unknown.IDs, []item.ID{98, 99})
+		}
+		w.finds("tags.marketer_tags.key:summer")
+		had, err := w.lib.HasTag(shop, item.Tag{Namespace: "marketer_tags", Key: "summer"})
+		if err != nil || had {
+			w.Errorf("the tag was made: %t (%v)", had, err)
+		}
+		w.tag("marketer_tags", "summer", 1)
+		o = w.write(library.Mutation{Untag: &item.Tag{Namespace: "marketer_tags", Key: "summer"}, IDs: []item.ID{1, 2}})[0]
+		w.errorIs("taking away what one of them lacks", o.Err, library.ErrNotFound)
+		w.finds("tags.marketer_tags.key:summer", 1)
+	},
+	"later mutations see earlier ones": func(w *world) {
+		w.serve()
+		summer := &item.Tag{Namespace: "marketer_tags", Key: "summer"}
+		outcomes := w.write(
+			library.Mutation{Put: newItem(1)},
+			library.Mutation{Tag: summer, IDs: []item.ID{1}},
+			library.Mutation{Put: newItem(1)},
+			library.Mutation{Delete: true, ID: 1},
+			library.Mutation{Tag: summer, IDs: []item.ID{1}},
+			library.Mutation{Put: newItem(1, text("again"))},
+		)
+		for i, refused := range []bool{false, false, true, false, true, false} {
+			if (outcomes[i].Err != nil) != refused {
+				w.Errorf("mutation %d: %v, want refused: %t", i, outcomes[i].Err, refused)
+			}
+		}
+		w.expectTags(1)
+		w.finds("again", 1)
+	},
+	"what the caller keeps is not ours": func(w *world) {
+		w.serve()
+		it := newItem(1, text("beach"), tagged("vibe", "bold"))
+		w.put(it)
+		it.Content.Text = "changed"
+		w.equal("the text", w.show(1).Content.Text, "beach")
+	},
+	"a canceled write": func(w *world) {
+		w.serve()
+		ctx, cancel := context.WithCancel(w.ctx())
+		cancel()
+		_, err := w.lib.Write(ctx, shop, []library.Mutation{{Put: newItem(1)}})
+		w.errorIs("with a context that ended", err, context.Canceled)
+		w.finds("*:*")
+	},
+	"short links": func(w *world) {
+		w.serve()
+		w.put(newItem(1), newItem(2, status(item.Rejected)), newItem(3, func(it *item.Item) { it.Content.OriginalURL = "ftp://posts.example/3" }))
+		p, link, err := w.lib.ShortLink(w.ctx(), "code1")
+		if err != nil || p != shop || link != "https://posts.example/1" {
+			w.Errorf("an approved item leads to %q of %s (%v)", link, p, err)
+		}
+		for what, code := range map[string]string{"a rejected item": "code2", "no web address": "code3", "no such code": "nothing", "an empty code": ""} {
+			_, _, err := w.lib.ShortLink(w.ctx(), code)
+			w.errorIs(what, err, library.ErrNotFound)
+		}
+		w.put(newItem(4, func(it *item.Item) { it.ShortCode = "code1" }))
+		if _, link, err = w.lib.ShortLink(w.ctx(), "code1"); err != nil || link != "https://posts.example/1" {
+			w.Errorf("a code that came twice leads to %q (%v)", link, err)
+		}
+		w.erase(1)
+		_, _, err = w.lib.ShortLink(w.ctx(), "code1")
+		w.errorIs("an erased item", err, library.ErrNotFound)
+	},
+	"marks": func(w *world) {
+		got, err := w.lib.Mark("install")
+		if err != nil || got != "" {
+			w.Errorf("an unknown mark is %q (%v)", got, err)
+		}
+		if err := w.lib.SetMark(w.ctx(), "install", "uid"); err != nil {
+			w.Fatal(err)
+		}
+		w.restart()
+		if got, err = w.lib.Mark("install"); err != nil || got != "uid" {
+			w.Errorf("a mark after a restart is %q (%v)", got, err)
+		}
+	},
+}
+
+var exportTests = map[string]func(*world){
+	"import is its inverse": func(w *world) {
+		w.accept(property(shop), property(wall))
+		w.accept(tagRule("manifest", "*:*", nil), unitRule("sandals", "*:*", nil))
+		u := item.Unit{ID: 77, Name: "Boots", ImageURL: "https://cdn.example/b.png", ClickThroughURL: "https://shop.example/b", ExternalID: "SKU", CreatedOn: "2026-01-01T00:00:00Z"}
+		w.change(
+			library.Mutation{Put: newItem(3, text("beach"), campaign(0), tagged("vibe", "bold"), attached(77, unitID("sandals")), submitted(`{"email":"ann@mail.example"}`), latitude(1.25)),
+				Units: []item.Unit{u}},
+			library.Mutation{Put: newItem(1, text("city"), status(item.Pending))},
+			library.Mutation{Put: newItem(2, created("2014"))},
+		)
+		lines := w.export(shop, "")
+		w.equal("lines", len(lines), 3)
+		var muts []library.Mutation
+		for i, line := range lines {
+			parsed, err := item.ParseLine(line, item.ParseOptions{Now: start})
+			if err != nil {
+				w.Fatalf("line %d: %v\n%s", i, err, line)
+			}
+			w.equal("by id", parsed.Item.ID, item.ID(i+1))
+			muts = append(muts, library.Mutation{Put: parsed.Item, Units: parsed.Units})
+		}
+		outcomes, err := w.lib.Write(w.ctx(), wall, muts)
+		if err != nil {
+			w.Fatal(err)
+		}
+		for i, o := range outcomes {
+			if o.Err != nil {
+				w.Errorf("line %d: %v", i, o.Err)
+			}
+		}
+		again := w.export(wall, "")
+		for i := range lines {
+			var a, b map[string]any
+			if json.Unmarshal(lines[i], &a) != nil || json.Unmarshal(again[i], &b) != nil {
+				w.Fatalf("line %d is not JSON", i)
+			}
+			// The code of a short link belongs to one item over all properties, and a manifest's unit to its property.
+			delete(a, "short_code")
+			delete(b, "short_code")
+			if i == 2 {
+				a["activate_units"], b["activate_units"] = a["activate_units"].([]any)[:1], b["activate_units"].([]any)[:1]
+			}
+			w.equal("line "+itoa(int64(i+1)), b, a)
+		}
+	},
+	"what matches, and nothing of manifests": func(w *world) {
+		w.serve()
+		w.put(newItem(2, text("beach")), newItem(1, text("beach"), tagged("vibe", "bold")), newItem(3, text("city")))
+		w.accept(tagRule("manifest", "*:*", nil), unitRule("sandals", "*:*", nil))
+		lines := w.export(shop, "beach")
+		w.equal("lines", len(lines), 2)
+		for i, line := range lines {
+			it, err := item.Unmarshal(line)
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.equal("by id", it.ID, item.ID(i+1))
+			if len(it.Units) != 0 || slices.ContainsFunc(it.Tags, func(t item.Tag) bool { return t.Namespace == "marketer_tags" }) {
+				w.Errorf("a line with what manifests brought: %s", line)
+			}
+		}
+	},
+	"stopping early and an unknown property": func(w *world) {
+		w.serve()
+		w.put(newItems(1, 600)...)
+		n := 0
+		for _, err := range w.lib.Export(w.ctx(), shop, nil) {
+			if err != nil {
+				w.Fatal(err)
+			}
+			if n++; n == 10 {
+				break
+			}
+		}
+		w.equal("lines taken", n, 10)
+		for _, err := range w.lib.Export(w.ctx(), wall, nil) {
+			w.errorIs("an unknown property", err, library.ErrNotFound)
+		}
+		w.put(newItem(601))
+	},
+}
+
+func (w *world) export(p library.PropertyID, q string) [][]byte {
+	w.Helper()
+	var lines [][]byte
+	for line, err := range w.lib.Export(w.ctx(), p, w.query(q)) {
+		if err != nil {
+			w.Fatalf("export: %v", err)
+		}
+		lines = append(lines, slices.Clone(line))
+	}
+	return lines
+}
