@@ -1,0 +1,37 @@
+package reference
+
+import (
+	"context"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Explain says why an item is in an answer or is not, see library.Library.
+func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
+	if r.Now.IsZero() {
+		r.Now = l.now()
+	}
+	var out *library.Explanation
+	err := l.view(r.Property, r.Now, func(p *property) error {
+		listing, err := p.listing(r)
+		if err != nil {
+			return err
+		}
+		rec := p.records[id]
+		if rec == nil {
+			return unknownItem(id)
+		}
+		s, err := p.search(listing, r.Now)
+		if err != nil {
+			return err
+		}
+		e, err := p.corpus.Explain(ctx, s.root, rec.doc)
+		out = &e
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

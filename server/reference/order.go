@@ -1,0 +1,53 @@
+package reference
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference/eval"
+)
+
+// position is where an item stands in a listing.
+type position struct {
+	// Rest is false for favourites, which come first.
+	Rest bool `json:"r,omitempty"`
+	// Place is what the item is sorted by within its group.
+	Place eval.Place `json:"p"`
+}
+
+// ranker puts the items of one listing in order.
+type ranker struct {
+	sorter    *eval.Sorter
+	favourite bool // whether the listing has favourites at all
+}
+
+func newRanker(l library.Listing) (*ranker, error) {
+	sorter, err := eval.NewSorter(l.Order, func(id int64) int64 { return randomPlace(l.Seed, id) })
+	if err != nil {
+		return nil, err
+	}
+	return &ranker{sorter: sorter, favourite: l.Favourite != nil}, nil
+}
+
+func (r *ranker) position(h eval.Hit, favourite bool) position {
+	return position{Rest: r.favourite && !favourite, Place: r.sorter.Place(h)}
+}
+
+// compare orders two positions: favourites, then the order with its tie rule.
+func (r *ranker) compare(a, b position) int {
+	switch {
+	case a.Rest == b.Rest:
+		return r.sorter.Compare(a.Place, b.Place)
+	case b.Rest:
+		return -1
+	}
+	return 1
+}
+
+// randomPlace is hash(seed, id): the same for ever, whatever else is there.
+func randomPlace(seed string, id item.ID) int64 {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(seed), uint64(id)))
+	return int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
+}

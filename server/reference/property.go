@@ -1,0 +1,489 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/reference/eval"
+)
+
+// property is the items of one property, served or not.
+type property struct {
+	id library.PropertyID
+	// version is the batch that last changed anything of the property.
+	version  uint64
+	sequence item.ID
+	made     map[item.Tag]bool
+	records  map[item.ID]*record
+	corpus   *eval.Corpus
+	// fields counts the items that have a value in each dynamic field: what a field pattern can stand for.
+	fields map[string]int
+	// members are the items of each rule: what manifests bring stands beside the items and is never written to them.
+	members map[*rule]map[item.ID]bool
+	// settled is while members of volatile rules are right, and settlement counts how often they were made right.
+	settled    interval
+	settlement uint64
+	// catalogue is what members and records were made with; nil while the property is not served.
+	catalogue *catalogue
+}
+
+func newProperty(id library.PropertyID) *property {
+	return &property{
+		id: id, made: map[item.Tag]bool{}, records: map[item.ID]*record{}, corpus: eval.NewCorpus(),
+		fields: map[string]int{}, members: map[*rule]map[item.ID]bool{},
+	}
+}
+
+// record is one item as it is served. It is never changed, only replaced.
+type record struct {
+	item    *item.Item
+	encoded item.Encoded
+	// tags are the item's own and those of manifests, sorted and unique.
+	tags []item.Tag
+	// units are the ids of the item's own units in order, then of those attached by manifests in the order of their ids;
+	// unique. An own one that the property does not have is among them, and is not shown.
+	units []int64
+	doc   *eval.Doc
+	// fields are the dynamic fields in which the item has a value.
+	fields []string
+	// dates are the values of all its date fields: what `now` can pass.
+	dates []date
+}
+
+// date is one value of a date field, in milliseconds since 1970.
+type date struct {
+	field string
+	at    int64
+}
+
+// served returns the units that the property has.
+func (r *record) served(c *catalogue) []*unit {
+	units := make([]*unit, 0, len(r.units))
+	for _, id := range r.units {
+		if u := c.units[id]; u != nil {
+			units = append(units, u)
+		}
+	}
+	return units
+}
+
+// interval is a stretch of time, from included, to not; a zero to is open. The zero interval holds no instant.
+type interval struct{ from, to time.Time }
+
+func (i interval) contains(t time.Time) bool {
+	return !i.from.IsZero() && !t.Before(i.from) && (i.to.IsZero() || t.Before(i.to))
+}
+
+// refresh works out what changed items and a changed catalogue make of a property. Nothing is changed before install.
+//
+// Tags by rule come first, because a unit's selector may name tags; then units; then the documents of all items that came
+// out different. Only what can have changed is looked at: all rules for an item that changed, all items for a rule that
+// changed.
+type refresh struct {
+	p         *property
+	catalogue *catalogue
+	now       time.Time
+	version   uint64
+	sequence  item.ID
+	made      map[item.Tag]bool
+	// again has the volatile rules evaluated as if they had changed.
+	again bool
+
+	// changed are the new items, nil for one that went.
+	changed map[item.ID]*item.Item
+	// records are those that replace present ones.
+	records map[item.ID]*record
+	// whole is the new membership of rules that changed; moves says of the others who joined (true) and who left.
+	whole map[*rule]map[item.ID]bool
+	moves map[*rule]map[item.ID]bool
+}
+
+func newRefresh(p *property, c *catalogue, now time.Time) *refresh {
+	return &refresh{
+		p: p, catalogue: c, now: now, version: p.version, sequence: p.sequence,
+		changed: map[item.ID]*item.Item{}, records: map[item.ID]*record{},
+		whole: map[*rule]map[item.ID]bool{}, moves: map[*rule]map[item.ID]bool{},
+	}
+}
+
+// put notes a new or changed item, or with nil one that went.
+func (r *refresh) put(id item.ID, it *item.Item) { r.changed[id] = it }
+
+// record returns a record as it will be, nil when it is not there.
+func (r *refresh) record(id item.ID) *record {
+	if rec, replaced := r.records[id]; replaced {
+		return rec
+	}
+	if it, changed := r.changed[id]; changed && it == nil {
+		return nil
+	}
+	return r.p.records[id]
+}
+
+// ids lists all items as they will be, sorted so that the outcome never depends on the order of a map.
+func (r *refresh) ids() []item.ID {
+	ids := make([]item.ID, 0, len(r.p.records)+len(r.changed))
+	for id := range r.p.records {
+		if _, changed := r.changed[id]; !changed {
+			ids = append(ids, id)
+		}
+	}
+	for id, it := range r.changed {
+		if it != nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// run works everything out.
+func (r *refresh) run() error {
+	if r.catalogue == nil {
+		// Not served: items are kept, and nothing is asked of them before the property returns.
+		for id, it := range r.changed {
+			if it != nil {
+				r.records[id] = &record{item: it}
+			}
+		}
+		return nil
+	}
+	returned := r.p.catalogue == nil
+	if returned {
+		for id, rec := range r.p.records {
+			if _, changed := r.changed[id]; !changed {
+				r.changed[id] = rec.item
+			}
+		}
+	}
+	for id, it := range r.changed {
+		if it != nil {
+			rec := &record{item: it, encoded: item.Encode(it), tags: it.Tags, units: it.Units}
+			r.document(rec)
+			r.records[id] = rec
+		}
+	}
+	retagged, err := r.tags()
+	if err != nil {
+		return err
+	}
+	attached, err := r.units(retagged)
+	if err != nil {
+		return err
+	}
+	r.redocument(attached)
+	return nil
+}
+
+// tags brings the tag rules up to date and returns the items whose tags are not what they were.
+func (r *refresh) tags() (map[item.ID]bool, error) {
+	touched, err := r.rules(r.catalogue.tagRules, r.oldRules(func(c *catalogue) []*rule { return c.tagRules }), r.changedIDs())
+	if err != nil {
+		return nil, err
+	}
+	retagged := map[item.ID]bool{}
+	for id := range touched {
+		rec := r.record(id)
+		if rec == nil {
+			continue
+		}
+		tags := slices.Clone(rec.item.Tags)
+		for _, rule := range r.catalogue.tagRules {
+			if r.isMember(rule, id) {
+				tags = append(tags, rule.tag)
+			}
+		}
+		slices.SortFunc(tags, item.CompareTags)
+		tags = slices.Compact(tags)
+		if slices.Equal(tags, rec.tags) {
+			continue
+		}
+		replacement := *rec
+		replacement.tags = tags
+		r.document(&replacement)
+		r.records[id] = &replacement
+		retagged[id] = true
+	}
+	return retagged, nil
+}
+
+// units brings the unit rules up to date, for changed items and those whose tags changed, and returns the items whose
+// units are not what they were.
+func (r *refresh) units(retagged map[item.ID]bool) (map[item.ID]bool, error) {
+	dirty := r.changedIDs()
+	for id := range retagged {
+		dirty[id] = true
+	}
+	touched, err := r.rules(r.catalogue.unitRules, r.oldRules(func(c *catalogue) []*rule { return c.unitRules }), dirty)
+	if err != nil {
+		return nil, err
+	}
+	attached := map[item.ID]bool{}
+	for id := range touched {
+		rec := r.record(id)
+		if rec == nil {
+			continue
+		}
+		units := slices.Clone(rec.item.Units)
+		for _, rule := range r.catalogue.unitRules {
+			if r.isMember(rule, id) && !slices.Contains(units, rule.unit) {
+				units = append(units, rule.unit)
+			}
+		}
+		if slices.Equal(units, rec.units) {
+			continue
+		}
+		replacement := *rec
+		replacement.units = units
+		r.records[id] = &replacement
+		attached[id] = true
+	}
+	return attached, nil
+}
+
+// redocument makes the documents anew of items whose units changed, or show a unit that changed.
+func (r *refresh) redocument(attached map[item.ID]bool) {
+	old := r.p.catalogue
+	different := map[int64]bool{}
+	newDefault := false
+	if old != nil && old != r.catalogue {
+		for id, u := range r.catalogue.units {
+			if before := old.units[id]; before == nil || !slices.Equal(before.encoded, u.encoded) {
+				different[id] = true
+			}
+		}
+		for id := range old.units {
+			if r.catalogue.units[id] == nil {
+				different[id] = true
+			}
+		}
+		newDefault = old.byDefault != r.catalogue.byDefault &&
+			(old.byDefault == nil || r.catalogue.byDefault == nil || !slices.Equal(old.byDefault.encoded, r.catalogue.byDefault.encoded))
+	}
+	if len(different) > 0 || newDefault {
+		for _, id := range r.ids() {
+			rec := r.record(id)
+			if newDefault || slices.ContainsFunc(rec.units, func(u int64) bool { return different[u] }) {
+				attached[id] = true
+			}
+		}
+	}
+	for id := range attached {
+		replacement := *r.record(id)
+		r.document(&replacement)
+		r.records[id] = &replacement
+	}
+}
+
+func (r *refresh) changedIDs() map[item.ID]bool {
+	ids := make(map[item.ID]bool, len(r.changed))
+	for id := range r.changed {
+		ids[id] = true
+	}
+	return ids
+}
+
+func (r *refresh) oldRules(of func(*catalogue) []*rule) []*rule {
+	if r.p.catalogue == nil {
+		return nil
+	}
+	return of(r.p.catalogue)
+}
+
+// rules brings rules up to date and returns the items whose membership in any of them may have changed. dirty are the
+// items that present rules have to look at again.
+func (r *refresh) rules(now, before []*rule, dirty map[item.ID]bool) (touched map[item.ID]bool, err error) {
+	touched = maps.Clone(dirty)
+	kept := make(map[*rule]bool, len(now))
+	var all []item.ID
+	for _, rule := range now {
+		kept[rule] = true
+		present, known := r.p.members[rule]
+		matches, err := r.matcher(rule)
+		if err != nil {
+			return nil, err
+		}
+		if known && (!r.again || !rule.volatile) {
+			for id := range dirty {
+				rec := r.record(id)
+				if is := rec != nil && matches(rec); is != present[id] {
+					r.move(rule, id, is)
+				}
+			}
+			continue
+		}
+		if all == nil {
+			all = r.ids()
+		}
+		members := map[item.ID]bool{}
+		for _, id := range all {
+			if matches(r.record(id)) {
+				members[id] = true
+				if !present[id] {
+					touched[id] = true
+				}
+			}
+		}
+		for id := range present {
+			if !members[id] {
+				touched[id] = true
+			}
+		}
+		r.whole[rule] = members
+	}
+	for _, rule := range before {
+		if !kept[rule] {
+			for id := range r.p.members[rule] {
+				touched[id] = true
+			}
+		}
+	}
+	return touched, nil
+}
+
+// isMember reports whether an item will be one of the rule's.
+func (r *refresh) isMember(rule *rule, id item.ID) bool {
+	if members, changed := r.whole[rule]; changed {
+		return members[id]
+	}
+	if joined, moved := r.moves[rule][id]; moved {
+		return joined
+	}
+	return r.p.members[rule][id]
+}
+
+func (r *refresh) move(rule *rule, id item.ID, joined bool) {
+	if r.moves[rule] == nil {
+		r.moves[rule] = map[item.ID]bool{}
+	}
+	r.moves[rule][id] = joined
+}
+
+// matcher returns what decides whether a record belongs to a rule.
+func (r *refresh) matcher(rule *rule) (func(*record) bool, error) {
+	if rule.selector == nil {
+		return func(rec *record) bool { return rule.ids[rec.item.ID] }, nil
+	}
+	pl, err := plan.Build(rule.selector, plan.Options{Audience: query.Private, Now: r.now, Fields: r.fields()})
+	if err != nil {
+		return nil, fmt.Errorf("selector of %s: %w", rule.owner, err)
+	}
+	m, err := r.p.corpus.Compile(context.Background(), pl.Root, eval.Options{Unscored: true})
+	if err != nil {
+		return nil, fmt.Errorf("selector of %s: %w", rule.owner, err)
+	}
+	return func(rec *record) bool {
+		_, ok := m.Match(rec.doc)
+		return ok || rule.ids[rec.item.ID]
+	}, nil
+}
+
+// document makes the document of a record from its item, tags and units.
+func (r *refresh) document(rec *record) {
+	shown := rec.served(r.catalogue)
+	units := make([]item.Unit, len(shown))
+	for i, u := range shown {
+		units[i] = u.Unit
+	}
+	var byDefault *item.Unit
+	if r.catalogue.byDefault != nil {
+		byDefault = &r.catalogue.byDefault.Unit
+	}
+	rec.dates = nil
+	created := int64(math.MinInt64) // an item without a date is older than any with one
+	for f, v := range rec.item.Values(units, byDefault, rec.tags) {
+		if f.Type == query.Date {
+			rec.dates = append(rec.dates, date{field: f.Name, at: v.Int})
+			if f.Name == "created_on" {
+				created = v.Int
+			}
+		}
+	}
+	rec.doc = eval.NewDoc(rec.item.ID, created, rec.item.Values(units, byDefault, rec.tags))
+	rec.fields = nil
+	for name := range rec.doc.Names() {
+		if strings.HasPrefix(name, "tags.") || strings.HasPrefix(name, "submission.") {
+			rec.fields = append(rec.fields, name)
+		}
+	}
+}
+
+// fields lists the dynamic fields that will be there.
+func (r *refresh) fields() []string {
+	names := map[string]bool{}
+	for name := range r.p.fields {
+		names[name] = true
+	}
+	for _, rec := range r.records {
+		for _, name := range rec.fields {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// install makes the outcome visible. The caller holds the lock of all readers, or is alone.
+func (r *refresh) install() {
+	p := r.p
+	p.version, p.sequence = r.version, r.sequence
+	maps.Copy(p.made, r.made)
+	for id, it := range r.changed {
+		if it == nil {
+			p.replace(id, nil)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.records)) {
+		p.replace(id, r.records[id])
+	}
+	kept := map[*rule]bool{}
+	if r.catalogue != nil {
+		for _, rule := range r.catalogue.rules {
+			kept[rule] = true
+		}
+	}
+	maps.DeleteFunc(p.members, func(rule *rule, _ map[item.ID]bool) bool { return !kept[rule] })
+	maps.Copy(p.members, r.whole)
+	for rule, moves := range r.moves {
+		for id, joined := range moves {
+			if joined {
+				p.members[rule][id] = true
+			} else {
+				delete(p.members[rule], id)
+			}
+		}
+	}
+	p.catalogue = r.catalogue
+	p.settled = interval{}
+}
+
+// replace puts a record in the place of the present one; nil takes it away.
+func (p *property) replace(id item.ID, rec *record) {
+	if old := p.records[id]; old != nil {
+		p.corpus.Remove(id)
+		for _, name := range old.fields {
+			if p.fields[name]--; p.fields[name] == 0 {
+				delete(p.fields, name)
+			}
+		}
+	}
+	if rec == nil {
+		delete(p.records, id)
+		return
+	}
+	p.records[id] = rec
+	if rec.doc != nil {
+		p.corpus.Put(rec.doc)
+	}
+	for _, name := range rec.fields {
+		p.fields[name]++
+	}
+}

@@ -1,0 +1,269 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference/eval"
+)
+
+// Read finds a page of items, see library.Library.
+func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
+	if r.Now.IsZero() {
+		r.Now = l.now()
+	}
+	var page *library.Page
+	err := l.view(r.Property, r.Now, func(p *property) (err error) {
+		page, err = l.page(ctx, p, r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// view calls look with a property that is served, its rules settled at that time. Nothing changes while look runs.
+func (l *Library) view(id library.PropertyID, now time.Time, look func(*property) error) error {
+	l.mu.RLock()
+	p, err := l.served(id)
+	if err != nil || p.isSettled(now) {
+		defer l.mu.RUnlock()
+		if err != nil {
+			return err
+		}
+		return look(p)
+	}
+	l.mu.RUnlock()
+	// Rules that depend on the time are brought up to it, and looked at before anyone brings them to another time. The
+	// writer is kept out as well: what it prepares must not be overtaken.
+	l.mutate.Lock()
+	defer l.mutate.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p, err = l.served(id); err != nil {
+		return err
+	}
+	if !p.isSettled(now) {
+		if err := p.settle(now); err != nil {
+			return err
+		}
+	}
+	return look(p)
+}
+
+// served returns a property that is served. The caller holds a lock.
+func (l *Library) served(id library.PropertyID) (*property, error) {
+	if l.closed {
+		return nil, library.ErrClosed
+	}
+	if l.memory.catalogues[id] == nil {
+		return nil, fmt.Errorf("property %s: %w", id, library.ErrNotFound)
+	}
+	return l.memory.properties[id], nil
+}
+
+// page makes the answer to a Read.
+func (l *Library) page(ctx context.Context, p *property, r library.Read) (*library.Page, error) {
+	listing, err := p.listing(r)
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.find(ctx, p, listing, r)
+	if err != nil {
+		return nil, err
+	}
+	page := &library.Page{Total: int64(len(found.ids)), Version: l.versionOf(p, found), Expires: found.until}
+	if r.IfVersion != "" && r.IfVersion == page.Version {
+		return nil, library.ErrNotModified
+	}
+	ids, next, err := l.cut(p, listing, found, r)
+	if err != nil {
+		return nil, err
+	}
+	page.Count, page.Next = len(ids), next
+	for i, id := range ids {
+		if i > 0 {
+			page.Items = append(page.Items, ',')
+		}
+		page.Items = p.appendItem(page.Items, p.records[id], r)
+	}
+	return page, nil
+}
+
+// versionOf names what a listing looks like: the store, the batch that last changed the property, and until when the
+// clock alone changes nothing, which tells the stretches of time between two batches apart.
+func (l *Library) versionOf(p *property, found *result) string {
+	version := l.memory.storeID + "-" + strconv.FormatUint(p.version, 36)
+	if !found.until.IsZero() {
+		version += "-" + strconv.FormatInt(found.until.UnixMilli(), 36)
+	}
+	return version
+}
+
+// listing puts a Read together with the filter that it names.
+func (p *property) listing(r library.Read) (library.Listing, error) {
+	if r.Filter == nil {
+		return library.NewListing(r, nil, "")
+	}
+	f, err := p.catalogue.filter(p.id, *r.Filter)
+	if err != nil {
+		return library.Listing{}, err
+	}
+	return library.NewListing(r, &f.parsed, f.record.UUID)
+}
+
+// filter finds a filter by either of its names.
+func (c *catalogue) filter(p library.PropertyID, ref library.FilterRef) (*filter, error) {
+	if c == nil {
+		return nil, fmt.Errorf("property %s: %w", p, library.ErrNotFound)
+	}
+	f := c.byUUID[ref.UUID]
+	if ref.UUID == "" {
+		f = c.byID[ref.ID]
+	}
+	if f == nil {
+		return nil, fmt.Errorf("filter %s%d of property %s: %w", ref.UUID, ref.ID, p, library.ErrNotFound)
+	}
+	return f, nil
+}
+
+// appendItem appends one item as the reader may see it.
+func (p *property) appendItem(dst []byte, rec *record, r library.Read) []byte {
+	slots := item.Slots{BaseURL: r.BaseURL}
+	for _, u := range rec.served(p.catalogue) {
+		slots.Units = append(slots.Units, u.encoded)
+		if slots.Default == nil && !u.Archived {
+			slots.Default = u.encoded
+		}
+	}
+	if slots.Default == nil && p.catalogue.byDefault != nil {
+		slots.Default = p.catalogue.byDefault.encoded
+	}
+	return rec.encoded.Append(dst, r.Audience, slots)
+}
+
+// cut takes the page that r asks for out of a listing, with the cursor of the one after it.
+func (l *Library) cut(p *property, listing library.Listing, found *result, r library.Read) ([]item.ID, library.Cursor, error) {
+	var c cursor
+	if r.After != "" {
+		var err error
+		if c, err = l.sealer.open(r.After, listing.Identity); err != nil {
+			return nil, "", err
+		}
+	}
+	if listing.Scored() {
+		return l.cutPinned(listing, found, r, c)
+	}
+	ranker, err := newRanker(listing)
+	if err != nil {
+		return nil, "", err
+	}
+	start := int(min(r.Offset, int64(len(found.ids))))
+	if c.After != nil {
+		start = sort.Search(len(found.ids), func(i int) bool {
+			return ranker.compare(found.position(p, ranker, i), *c.After) > 0
+		})
+	}
+	end := min(start+r.Limit, len(found.ids))
+	ids := found.ids[start:end]
+	if len(ids) == 0 || end == len(found.ids) {
+		return ids, "", nil
+	}
+	after := found.position(p, ranker, end-1)
+	next, err := l.sealer.seal(cursor{Listing: listing.Identity, After: &after})
+	return ids, next, err
+}
+
+// cutPinned is cut by relevance: pages after the first come from the listing as it was then, without what has left it
+// meanwhile.
+func (l *Library) cutPinned(listing library.Listing, found *result, r library.Read, c cursor) ([]item.ID, library.Cursor, error) {
+	now := l.now()
+	list, start := found.ids, int(min(r.Offset, int64(len(found.ids))))
+	still := func(item.ID) bool { return true }
+	l.pinsMu.Lock()
+	defer l.pinsMu.Unlock()
+	if r.After != "" {
+		var err error
+		if list, err = l.pins.find(c, now); err != nil {
+			return nil, "", err
+		}
+		start = c.Index
+		if !slices.Equal(list, found.ids) {
+			in := make(map[item.ID]bool, len(found.ids))
+			for _, id := range found.ids {
+				in[id] = true
+			}
+			still = func(id item.ID) bool { return in[id] }
+		}
+	}
+	var ids []item.ID
+	for ; start < len(list) && len(ids) < r.Limit; start++ {
+		if still(list[start]) {
+			ids = append(ids, list[start])
+		}
+	}
+	for start < len(list) && !still(list[start]) {
+		start++
+	}
+	if len(ids) == 0 || start == len(list) {
+		return ids, "", nil
+	}
+	next := cursor{Listing: listing.Identity, Pin: c.Pin, Index: start, Until: c.Until}
+	if r.After == "" {
+		next.Pin, next.Until = found.name, now.Add(pinTime).UnixMilli()
+		l.pins.keep(found.name, list, now)
+	}
+	sealed, err := l.sealer.seal(next)
+	return ids, sealed, err
+}
+
+// result is a listing in order. It is never changed.
+type result struct {
+	// name tells it from every other one.
+	name string
+	ids  []item.ID
+	// first is how many of ids are favourites.
+	first int
+	// until is when the clock alone may change it; zero for never.
+	until time.Time
+}
+
+// position works out where the i-th item stands. Not for listings by relevance.
+func (res *result) position(p *property, ranker *ranker, i int) position {
+	return ranker.position(eval.Hit{Doc: p.records[res.ids[i]].doc}, i < res.first)
+}
+
+// find returns a listing in order, from the cache when nothing has changed.
+func (l *Library) find(ctx context.Context, p *property, listing library.Listing, r library.Read) (*result, error) {
+	name := fmt.Sprintf("%s %d %d %d %s", p.id, p.version, p.settlement, r.Audience, listing.Identity)
+	if found := l.results.get(name, r.Now); found != nil {
+		return found, nil
+	}
+	if r.Budgeted {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, l.options.QueryBudget, library.ErrTooExpensive)
+		defer cancel()
+	}
+	s, err := p.search(listing, r.Now)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.run(ctx)
+	if err != nil {
+		if errors.Is(err, library.ErrTooExpensive) {
+			return nil, fmt.Errorf("%w: it took longer than %s", library.ErrTooExpensive, l.options.QueryBudget)
+		}
+		return nil, err
+	}
+	found.name = name
+	l.results.put(name, interval{from: r.Now, to: found.until}, found)
+	return found, nil
+}
