@@ -140,12 +140,12 @@ func ParseDate(s string) (int64, error) {
 // their last one (query language, "Ranges and dates").
 func boundDate(s string, now time.Time, up bool) (int64, error) {
 	var t time.Time
-	math, ok := strings.CutPrefix(s, "now")
+	steps, ok := strings.CutPrefix(s, "now")
 	if ok {
 		t = now.UTC().Truncate(time.Millisecond)
 	} else {
 		var base string
-		if base, math, ok = strings.Cut(s, "||"); !ok {
+		if base, steps, ok = strings.Cut(s, "||"); !ok {
 			p, err := parsePeriod(s)
 			if up {
 				return p.to, err
@@ -158,15 +158,15 @@ func boundDate(s string, now time.Time, up bool) (int64, error) {
 		}
 		t = time.UnixMilli(p.from).UTC()
 	}
-	for math != "" {
-		step, rest, err := nextStep(math)
+	for steps != "" {
+		step, rest, err := nextStep(steps)
 		if err != nil {
 			return 0, err
 		}
 		if t, err = step.apply(t, up); err != nil {
 			return 0, err
 		}
-		math = rest
+		steps = rest
 	}
 	return t.UnixMilli(), nil
 }

@@ -143,8 +143,10 @@ func misfit(b Bound, f Field, err error) *SyntaxError {
 	switch {
 	case errors.Is(err, errRange):
 		reason += " (out of range)"
-	case err != errDate && errors.Is(err, errDate):
-		reason += " (" + strings.TrimPrefix(err.Error(), errDate.Error()+": ") + ")"
+	case errors.Is(err, errDate):
+		if detail, ok := strings.CutPrefix(err.Error(), errDate.Error()+": "); ok {
+			reason += " (" + detail + ")"
+		}
 	}
 	return b.at.errorAt(b.Text, reason, expected)
 }

@@ -36,6 +36,16 @@ func ParseOrder(s string) (Order, error) {
 	if !utf8.ValidString(s) {
 		return nil, &SyntaxError{Reason: "invalid UTF-8", Position: invalidAt(s), Near: excerpt(strings.ToValidUTF8(s, "\uFFFD"), nearLength)}
 	}
+	order, err := parseKeys(s)
+	if err != nil {
+		err.Near = excerpt(string([]rune(s)[err.Position:]), nearLength)
+		return nil, err
+	}
+	return order, nil
+}
+
+// parseKeys reads the keys; its error lacks Near.
+func parseKeys(s string) (Order, *SyntaxError) {
 	var order Order
 	parts := strings.Split(s, ",")
 	at := 0 // of the part, in characters
@@ -46,10 +56,10 @@ func ParseOrder(s string) (Order, error) {
 			return nil, err
 		}
 		if key.Field == RandomKey && len(parts) > 1 {
-			return nil, orderError("random stands with other keys", RandomKey, at+blank, "random alone")
+			return nil, orderError("random stands with other keys", at+blank, "random alone")
 		}
 		if slices.ContainsFunc(order, func(k Key) bool { return k.Field == key.Field }) {
-			return nil, orderError(fmt.Sprintf("the key %s stands twice", key.Field), strings.TrimSpace(part), at+blank, "every field once")
+			return nil, orderError(fmt.Sprintf("the key %s stands twice", key.Field), at+blank, "every field once")
 		}
 		order = append(order, key)
 		at += utf8.RuneCountInString(part) + 1
@@ -58,32 +68,32 @@ func ParseOrder(s string) (Order, error) {
 }
 
 // parseKey reads one key, which stands at position at.
-func parseKey(s string, at int) (Key, error) {
+func parseKey(s string, at int) (Key, *SyntaxError) {
 	if s == RandomKey {
 		return Key{Field: RandomKey}, nil
 	}
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {
-		return Key{}, orderError("a sort key without a direction", s, at, fmt.Sprintf("%s:asc or %s:desc", keyName(s), keyName(s)))
+		return Key{}, orderError("a sort key without a direction", at, fmt.Sprintf("%s:asc or %s:desc", keyName(s), keyName(s)))
 	}
 	name, direction := s[:i], s[i+1:]
 	behind := at + utf8.RuneCountInString(name) + 1
 	if name == RandomKey {
-		return Key{}, orderError("random has no direction", s, at, "random alone")
+		return Key{}, orderError("random has no direction", at, "random alone")
 	}
 	if direction != "asc" && direction != "desc" {
-		return Key{}, orderError("a bad sort direction", direction, behind, "asc or desc")
+		return Key{}, orderError("a bad sort direction", behind, "asc or desc")
 	}
 	key := Key{Field: name, Desc: direction == "desc"}
 	if name == ScoreKey {
 		if !key.Desc {
-			return Key{}, orderError("relevance sorts downwards only", direction, behind, "_score:desc")
+			return Key{}, orderError("relevance sorts downwards only", behind, "_score:desc")
 		}
 		return key, nil
 	}
 	field, ok := Lookup(name)
 	if !ok || !field.Sortable {
-		return Key{}, orderError(fmt.Sprintf("the field %q cannot be sorted on", excerpt(name, 100)), s, at,
+		return Key{}, orderError(fmt.Sprintf("the field %q cannot be sorted on", excerpt(name, 100)), at,
 			"one of "+strings.Join(SortableFields(), ", "))
 	}
 	key.Field = field.Name
@@ -97,8 +107,8 @@ func keyName(s string) string {
 	return excerpt(s, 100)
 }
 
-func orderError(reason, near string, at int, expected string) error {
-	return &SyntaxError{Reason: reason, Position: at, Near: excerpt(near, nearLength), Expected: expected}
+func orderError(reason string, at int, expected string) *SyntaxError {
+	return &SyntaxError{Reason: reason, Position: at, Expected: expected}
 }
 
 // CheckOrder refuses an order that names a field which a may not see, with a *ForbiddenFieldError.

@@ -66,9 +66,9 @@ func TestParseOrderErrors(t *testing.T) {
 		"upwards":       {"_score:asc", `relevance sorts downwards only at position 7, near "asc": expected _score:desc`},
 		"random list":   {"id:asc,random", `random stands with other keys at position 7, near "random": expected random alone`},
 		"random sign":   {"random:asc", `random has no direction at position 0, near "random:asc": expected random alone`},
-		"twice":         {"text:asc,text:asc", `the field "text" cannot be sorted on at position 0, near "text:asc": expected ` + list},
+		"twice":         {"text:asc,text:asc", `the field "text" cannot be sorted on at position 0, near "text:asc,text:asc": expected ` + list},
 		"same field":    {"author.id:asc,content.author.id:desc", `the key content.author.id stands twice at position 14, near "content.author.id:de": expected every field once`},
-		"empty key":     {"id:asc,,", `a sort key without a direction at position 7, at the end: expected <field>:asc or <field>:desc`},
+		"empty key":     {"id:asc,,", `a sort key without a direction at position 7, near ",": expected <field>:asc or <field>:desc`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
