@@ -127,7 +127,7 @@ func known(n Node, f FieldName) bool {
 
 // unknownField warns of a field that the catalogue does not have.
 func unknownField(f FieldName) Warning {
-	name := excerpt(f.Name, 100)
+	name := excerpt(f.Name, longestName)
 	if f.Pattern {
 		return Warning{Code: WarnUnknownField, Message: fmt.Sprintf("no field matches the pattern %q, so its clause finds nothing", name)}
 	}
@@ -190,7 +190,7 @@ func wrongConstruct(n Node, f Field, construct string) error {
 // nearestField returns the name in the catalogue that needs the fewest edits to become name, "" when none is near:
 // at most a third of its characters.
 func nearestField(name string) string {
-	if len(name) > 100 {
+	if len(name) > longestName {
 		return ""
 	}
 	best, edits := "", len([]rune(name))/3+1

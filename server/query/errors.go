@@ -33,7 +33,7 @@ func (e *SyntaxError) Error() string {
 type ForbiddenFieldError struct{ Field string }
 
 func (e *ForbiddenFieldError) Error() string {
-	return fmt.Sprintf("field %q can be named with a READ-WRITE token only", e.Field)
+	return fmt.Sprintf("field %q can be named with a READ-WRITE token only", excerpt(e.Field, longestName))
 }
 
 // The codes of warnings.
@@ -54,8 +54,11 @@ type Warning struct {
 	Message string
 }
 
-// nearLength is the number of characters that SyntaxError.Near and messages quote.
-const nearLength = 20
+// How many characters messages quote of a query, and of a field name in it.
+const (
+	nearLength  = 20
+	longestName = 100
+)
 
 // excerpt cuts s to n characters for a message.
 func excerpt(s string, n int) string {

@@ -202,9 +202,9 @@ func (p *parser) fielded(name token) (Node, error) {
 	}
 	switch tok.kind {
 	case tokEnd, tokClose, tokAnd, tokOr, tokNot, tokPlus, tokComma:
-		return nil, p.errorAt(tok.start, fmt.Sprintf("no value for field %q", field), "a value")
+		return nil, p.errorAt(tok.start, fmt.Sprintf("no value for field %q", excerpt(field, longestName)), "a value")
 	case tokMinus:
-		return nil, p.errorAt(tok.start, fmt.Sprintf("no value for field %q", field), `a value; one that begins with - is written \- or in quotes`)
+		return nil, p.errorAt(tok.start, fmt.Sprintf("no value for field %q", excerpt(field, longestName)), `a value; one that begins with - is written \- or in quotes`)
 	}
 	if tok.kind == tokOpen {
 		return p.brackets(scope{field: f})

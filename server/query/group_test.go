@@ -1,6 +1,10 @@
 package query_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
 
 func TestGroups(t *testing.T) {
 	mixed := []string{"mixed-operators"}
@@ -61,7 +65,18 @@ func TestGroupErrors(t *testing.T) {
 		"colon alone":         {":", `misplaced colon at position 0, near ":": expected one field name before it; a colon in a value is written \: or in quotes`},
 		"two colons":          {"a:b:c", `misplaced colon at position 3, near ":c": expected one field name before it; a colon in a value is written \: or in quotes`},
 		"closing range":       {"a ]", `unbalanced range bracket at position 2, near "]": expected "[" or "{" before it`},
-		"tilde alone":         {"~1", `misplaced ~1 at position 0, near "~1": expected a clause before it`},
-		"slop on brackets":    {"(a b)~2", `misplaced ~2 at position 5, near "~2": expected a clause before it`},
+		"tilde alone":         {"~1", `misplaced ~ at position 0, near "~1": expected a clause before it`},
+		"slop on brackets":    {"(a b)~2", `misplaced ~ at position 5, near "~2": expected a clause before it`},
 	})
+}
+
+func TestWarningsAreOneLine(t *testing.T) {
+	q, err := query.Parse("a AND \"b\nc\" OR d\x00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `AND and OR stand together without brackets, and neither binds tighter: this is read as +a +"b c" d ; put brackets around what belongs together`
+	if len(q.Warnings) != 1 || q.Warnings[0].Message != want {
+		t.Errorf("got %+v\nwant %s", q.Warnings, want)
+	}
 }

@@ -8,6 +8,8 @@ func (p *parser) values(in scope) (Node, error) {
 	if in.presence() {
 		one = p.presence
 	}
+	p.skipSpace()
+	starts := []int{p.pos}
 	n, err := one(in)
 	if err != nil || !in.list() {
 		return n, err
@@ -20,6 +22,7 @@ func (p *parser) values(in scope) (Node, error) {
 		if p.pos == len(p.src) || isSpace(p.src[p.pos]) {
 			return nil, p.errorAt(p.pos, "nothing right after the comma", `a value; a list with spaces is written field:(a, b), a comma that is text \,`)
 		}
+		starts = append(starts, p.pos)
 		if n, err = one(in); err != nil {
 			return nil, err
 		}
@@ -29,9 +32,9 @@ func (p *parser) values(in scope) (Node, error) {
 		return n, nil
 	}
 	for i, v := range values {
-		switch v := v.(type) {
+		switch v.(type) {
 		case Boost:
-			return nil, ErrorAt(v, "a boost within a list of values", "it after the brackets, as in field:(a,b)^2, or OR between the values")
+			return nil, p.errorAt(starts[i], "a boost within a list of values", "it after the brackets, as in field:(a,b)^2, or OR between the values")
 		case All: // *:(a,*): the star is one of the values, not *:*
 			values[i] = Wildcard{Field: in.field, Pattern: "*"}
 		}

@@ -36,6 +36,7 @@ func TestLists(t *testing.T) {
 		"first":              {"campaign:,1", `no value for field "campaign" at position 9, near ",1": expected a value`},
 		"nothing between":    {"campaign:1,,2", `nothing before the comma at position 11, near ",2": expected a value`},
 		"boost within":       {"campaign:(1^2,3)", `a boost within a list of values at position 10, near "1^2,3)": expected it after the brackets, as in field:(a,b)^2, or OR between the values`},
+		"boosted star":       {"*:0,*^0", `a boost within a list of values at position 4, near "*^0": expected it after the brackets, as in field:(a,b)^2, or OR between the values`},
 		"negative in a list": {"campaign:(1,-2)", `misplaced - at position 12, near "-2)": expected a value; one that begins with it is written \- or in quotes`},
 	})
 }

@@ -50,8 +50,8 @@ func parseKeys(s string) (Order, *SyntaxError) {
 	parts := strings.Split(s, ",")
 	at := 0 // of the part, in characters
 	for _, part := range parts {
-		blank := len(part) - len(strings.TrimLeft(part, " \t"))
-		key, err := parseKey(strings.TrimSpace(part), at+blank)
+		blank := utf8.RuneCountInString(part) - utf8.RuneCountInString(strings.TrimLeftFunc(part, isSpace))
+		key, err := parseKey(strings.TrimFunc(part, isSpace), at+blank)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func parseKey(s string, at int) (Key, *SyntaxError) {
 	}
 	field, ok := Lookup(name)
 	if !ok || !field.Sortable {
-		return Key{}, orderError(fmt.Sprintf("the field %q cannot be sorted on", excerpt(name, 100)), at,
+		return Key{}, orderError(fmt.Sprintf("the field %q cannot be sorted on", excerpt(name, longestName)), at,
 			"one of "+strings.Join(SortableFields(), ", "))
 	}
 	key.Field = field.Name
@@ -104,7 +104,7 @@ func keyName(s string) string {
 	if s == "" {
 		return "<field>"
 	}
-	return excerpt(s, 100)
+	return excerpt(s, longestName)
 }
 
 func orderError(reason string, at int, expected string) *SyntaxError {

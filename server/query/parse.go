@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -99,8 +100,14 @@ func (p *parser) at(i int) place { return place{pos: i, near: p.near(i)} }
 // text returns the characters of a token as written.
 func (p *parser) text(t token) string { return string(p.src[t.start:t.end]) }
 
-// warn adds a warning once.
+// warn adds a warning once. A message is one line, whatever the query holds: it may go into a header.
 func (p *parser) warn(code, message string) {
+	message = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, message)
 	for _, w := range p.warnings {
 		if w.Code == code && w.Message == message {
 			return

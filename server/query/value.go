@@ -108,7 +108,7 @@ func (p *parser) unexpected(tok token) error {
 	case tokColon:
 		return p.errorAt(tok.start, "misplaced colon", `one field name before it; a colon in a value is written \: or in quotes`)
 	}
-	return p.errorAt(tok.start, "misplaced "+p.text(tok), "a clause before it")
+	return p.errorAt(tok.start, "misplaced "+string(p.src[tok.start]), "a clause before it")
 }
 
 // String returns [field:]word.
