@@ -77,6 +77,9 @@ func smokeFirst(ctx context.Context, opts options) error {
 		return err
 	}
 	opts.say("")
+	if err := s.awaitCounts(ctx, 30*time.Second); err != nil {
+		return fmt.Errorf("the counts in the status of the objects: %w", err)
+	}
 	if err := s.checkLines(ctx); err != nil {
 		return err
 	}
@@ -260,17 +263,12 @@ func (s *stack) walkEnd(ctx context.Context) error {
 	if err := c.awaitStatus(ctx, wall, http.StatusNotFound); err != nil {
 		return fmt.Errorf("after the filter's manifest is deleted: %w", err)
 	}
-	// Without a controller-manager nobody would finish the deletion of the namespace, so its objects go and it stays.
-	if _, err := s.cluster.run(ctx, "", "delete", "vitrine", "--all", "-n", namespace); err != nil {
+	// The namespace goes with its objects; kubectl waits until both are gone.
+	if _, err := s.cluster.run(ctx, "", "delete", "-k", s.samples(), "--ignore-not-found", "--timeout=60s"); err != nil {
 		return err
 	}
 	if err := c.awaitStatus(ctx, "/v2/content/items?q=*:*", http.StatusForbidden); err != nil {
 		return fmt.Errorf("after everything is deleted: %w", err)
-	}
-	if s.given {
-		if _, err := s.cluster.run(ctx, "", "delete", "-k", s.samples(), "--ignore-not-found", "--wait=false"); err != nil {
-			return err
-		}
 	}
 	s.say("ok: everything deleted, nothing served")
 	return nil

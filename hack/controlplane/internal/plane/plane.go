@@ -1,7 +1,8 @@
 // Package plane runs etcd and kube-apiserver on loopback.
 //
 // There is no controller-manager, no scheduler and no node: objects are stored, validated, watched and served, as
-// operators need it, but nobody gives a namespace service accounts and nobody finishes the deletion of a namespace.
+// operators need it. Of the controllers there is one thing: a namespace that is deleted is emptied and goes. Nothing else
+// is done for anybody; owner references delete nothing, and namespaces get no service accounts.
 //
 // State lives in one directory and survives a stop. It is for trials and tests: etcd runs without fsync, so a machine
 // that loses power may lose it.
@@ -9,11 +10,8 @@ package plane
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,6 +41,7 @@ type Plane struct {
 	etcd, apiserver *process.Process
 	failed          chan struct{}
 	unlock          func()
+	stopNamespaces  func() // returns when the emptying of namespaces has ended
 }
 
 // ErrInUse means that another process runs a control plane on the same directory.
@@ -77,6 +76,11 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 	for attempt := 1; ; attempt++ {
 		p, err := start(ctx, opts, files)
 		if err == nil {
+			if err := p.emptyNamespaces(files); err != nil {
+				p.apiserver.Stop(time.Second)
+				p.etcd.Stop(time.Second)
+				return nil, err
+			}
 			p.unlock, keep = unlock, true
 			go p.watch()
 			return p, nil
@@ -92,6 +96,7 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 
 // Stop stops both programs, the API server first, and returns when they are gone.
 func (p *Plane) Stop() {
+	p.stopNamespaces()
 	// Open watches hold an API server's end up, so it is not waited for long; what it acknowledged is in etcd.
 	p.apiserver.Stop(5 * time.Second)
 	p.etcd.Stop(10 * time.Second)
@@ -193,23 +198,13 @@ func start(ctx context.Context, opts Options, files credentials) (_ *Plane, err 
 
 // waitReady waits until /readyz answers.
 func (p *Plane) waitReady(ctx context.Context, files credentials) error {
-	ca, err := os.ReadFile(files.ca)
+	client, err := newAdmin(p.URL, files)
 	if err != nil {
-		return fmt.Errorf("read the certificate authority: %w", err)
+		return err
 	}
-	admin, err := tls.LoadX509KeyPair(files.admin.cert, files.admin.key)
-	if err != nil {
-		return fmt.Errorf("read the administrator's certificate: %w", err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{admin}, MinVersion: tls.VersionTLS12},
-	}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	defer client.close()
 	for {
-		last := readyz(ctx, client, p.URL)
+		last := client.do(ctx, http.MethodGet, "/readyz", nil, nil)
 		if last == nil {
 			return nil
 		}
@@ -223,21 +218,4 @@ func (p *Plane) waitReady(ctx context.Context, files credentials) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-}
-
-func readyz(ctx context.Context, client *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, resp.Body)
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz answers %s", resp.Status)
-	}
-	return nil
 }

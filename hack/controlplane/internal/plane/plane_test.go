@@ -38,6 +38,15 @@ func TestPlaneKeepsItsState(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubectl(first, "create", "configmap", "kept", "-n", "default")
+
+	kubectl(first, "create", "namespace", "passing")
+	kubectl(first, "create", "configmap", "lost", "-n", "passing")
+	kubectl(first, "delete", "namespace", "passing", "--timeout=30s") // waits until it is gone
+	kubectl(first, "create", "namespace", "passing")
+	if out := kubectl(first, "get", "configmap", "-n", "passing", "-o", "name"); strings.TrimSpace(out) != "" {
+		t.Errorf("a deleted namespace left behind %s", out)
+	}
+
 	if _, err := Start(t.Context(), opts); !errors.Is(err, ErrInUse) {
 		t.Errorf("a second one on the same state: %v, want ErrInUse", err)
 	}
