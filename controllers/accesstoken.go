@@ -6,12 +6,14 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -25,9 +27,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update
 
 const (
-	// TokenLabel is on every Secret that is cached and watched: those that the operator writes carry the name of their
-	// AccessToken. Put it on an existingSecret to have a change of its value seen at once; one without it is read again
-	// every secretInterval.
+	// TokenLabel is on every Secret that is cached and watched: those that the operator writes, and those existingSecrets
+	// on which somebody puts it, with the name of the AccessToken (63 characters at most), to have a change of the value
+	// seen at once. One without it is read again every minute.
 	TokenLabel = "vitrine.dev/access-token"
 	// issuedAnnotation holds the time of issue of the value in a Secret of ours, RFC 3339.
 	issuedAnnotation = "vitrine.dev/issued-at"
@@ -192,7 +194,7 @@ func newCredential(now time.Time) (*credential, error) {
 func (e *environment) own(ctx context.Context, o *v1alpha1.AccessToken) (*credential, error) {
 	key := types.NamespacedName{Namespace: o.Namespace, Name: secretName(o)}
 	secret := &corev1.Secret{}
-	err := e.client.Get(ctx, key, secret)
+	err := e.get(ctx, 0, key, secret)
 	if apierrors.IsNotFound(err) {
 		// The cache holds labelled Secrets alone: a Secret that somebody else made is only seen by asking.
 		err = e.direct.Get(ctx, key, secret)
@@ -258,7 +260,7 @@ func (r *round) writeSecret(ctx context.Context, o *v1alpha1.AccessToken, c *cre
 		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: secretName(o)}}
 	}
 	secret = secret.DeepCopy()
-	changed := setValue(&secret.Labels, TokenLabel, o.Name)
+	changed := setValue(&secret.Labels, TokenLabel, labelValue(o.Name))
 	changed = setValue(&secret.Annotations, issuedAnnotation, c.issue.At.UTC().Format(time.RFC3339)) || changed
 	want := map[string]string{tokenKey: c.text, urlKey: r.base(r.def.Property), caKey: string(r.CABundle)}
 	for key, value := range want {
@@ -277,12 +279,13 @@ func (r *round) writeSecret(ctx context.Context, o *v1alpha1.AccessToken, c *cre
 		}
 	}
 	if c.secret == nil {
-		if err := controllerutil.SetControllerReference(o, secret, r.client.Scheme()); err != nil {
+		if err := controllerutil.SetControllerReference(o, secret, r.client.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
 			return fmt.Errorf("own Secret %s: %w", secret.Name, err)
 		}
 		if err := r.client.Create(ctx, secret); err != nil {
 			return fmt.Errorf("create Secret %s: %w", secret.Name, err)
 		}
+		r.written.note(0, secret)
 		return nil
 	}
 	if !changed {
@@ -291,7 +294,17 @@ func (r *round) writeSecret(ctx context.Context, o *v1alpha1.AccessToken, c *cre
 	if err := r.client.Update(ctx, secret); err != nil {
 		return fmt.Errorf("update Secret %s: %w", secret.Name, err)
 	}
+	r.written.note(0, secret)
 	return nil
+}
+
+// labelValue is the value of TokenLabel for an AccessToken: its name, cut to what a label can hold. Nothing is looked up by
+// it on a Secret of ours, which names its AccessToken as its controller.
+func labelValue(name string) string {
+	if len(name) > validation.LabelValueMaxLength {
+		name = strings.TrimRight(name[:validation.LabelValueMaxLength], "-.")
+	}
+	return name
 }
 
 func setValue(m *map[string]string, key, value string) bool {

@@ -68,7 +68,7 @@ func refusal(o v1alpha1.Object, err error) error {
 			reason:  v1alpha1.ReasonPropertyNotFound,
 			message: fmt.Sprintf("Apply the Property %q in namespace %s: this object waits for it", o.PropertyName(), o.GetNamespace()),
 		}
-	case errors.Is(err, library.ErrNotFound):
+	case errors.Is(err, library.ErrInvalid) && errors.Is(err, library.ErrNotFound):
 		return &stalled{
 			reason:  v1alpha1.ReasonAdoptedFilterNotFound,
 			message: "Correct spec.adopt.filterID: no filter with that id was made over HTTP in this property",

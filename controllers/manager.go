@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,11 +43,17 @@ import (
 // deleted.
 const identityNamespace = "kube-system"
 
+// identifyTimeout is how long the API server may take to say what it is.
+const identifyTimeout = 30 * time.Second
+
 // filtersIndex finds AccessTokens by the ContentFilters that they name.
 const filtersIndex = "spec.filters"
 
 // identify asks a cluster for its identity, and whether it serves the five kinds.
 func identify(ctx context.Context, cfg *rest.Config) (string, error) {
+	// A server that takes the connection and never answers is as good as none.
+	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
+	defer cancel()
 	scheme, err := newScheme()
 	if err != nil {
 		return "", err
@@ -63,7 +70,7 @@ func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reach the API server: %w", err)
 	}
-	served, err := d.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
+	served, err := d.ServerResourcesForGroupVersionWithContext(ctx, v1alpha1.GroupVersion.String())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("ask which kinds are served: %w", err)
 	}
@@ -121,7 +128,7 @@ func newManager(cfg *rest.Config, o Options, install string, gate <-chan struct{
 	}
 	e := &environment{
 		Options: o, client: mgr.GetClient(), direct: mgr.GetAPIReader(), events: mgr.GetEventRecorder("vitrine"),
-		install: install, gate: gate, waiters: newWaiters(), queues: newQueues(),
+		install: install, gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(),
 	}
 	index := mgr.GetFieldIndexer()
 	if err := index.IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {
@@ -146,9 +153,12 @@ func newManager(cfg *rest.Config, o Options, install string, gate <-chan struct{
 	return mgr, e, nil
 }
 
-// tokenOfSecret finds the AccessToken that a labelled Secret belongs to.
+// tokenOfSecret finds the AccessToken that a labelled Secret belongs to: its controller, or the one that the label names.
 func tokenOfSecret(_ context.Context, s client.Object) []reconcile.Request {
 	name := s.GetLabels()[TokenLabel]
+	if c := metav1.GetControllerOf(s); c != nil && c.Kind == v1alpha1.AccessTokenKind {
+		name = c.Name
+	}
 	if name == "" {
 		return nil
 	}

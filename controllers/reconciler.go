@@ -54,6 +54,7 @@ type environment struct {
 	gate    <-chan struct{} // closed when the bulk load is in
 	waiters *waiters
 	queues  *queues
+	written *written
 }
 
 // reconciler keeps the library as the objects of one kind say.
@@ -91,7 +92,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		return ctrl.Result{}, ctx.Err()
 	}
 	o := r.kind.new()
-	if err := r.client.Get(ctx, req.NamespacedName, o); apierrors.IsNotFound(err) {
+	if err := r.get(ctx, r.kind.library, req.NamespacedName, o); apierrors.IsNotFound(err) {
+		r.written.forget(r.kind.library, req.NamespacedName)
 		o.SetNamespace(req.Namespace)
 		o.SetName(req.Name)
 		return ctrl.Result{}, r.remove(ctx, o)
@@ -144,6 +146,7 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 	if err := r.client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("patch the status: %w", err))
 	}
+	r.written.note(r.kind.library, o)
 	if was, is := readyLine(before), readyLine(o); was != is {
 		level := corev1.EventTypeNormal
 		c := readyCondition(o)

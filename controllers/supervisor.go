@@ -8,11 +8,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 )
+
+// sweepHeldReason is the reason of the event, about namespace kube-system, that tells of a held sweep.
+const sweepHeldReason = "SweepHeld"
 
 // Supervisor runs the controllers for as long as the process lives. A manager needs the API server to be made and ends
 // when its caches cannot be filled; the supervisor makes the next one, with backoff, and whatever is stored is served
@@ -175,8 +181,15 @@ func (s *Supervisor) load(ctx context.Context, e *environment) error {
 	if held != nil {
 		s.held.Set(float64(held.Remove))
 		s.options.Logger.Error(held, "run vitrine sweep --confirm when this is meant")
+		e.events.Eventf(identityObject(e.install), nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
+			"Run vitrine sweep --confirm when this is meant: %s", held.Error())
 	}
 	return nil
+}
+
+// identityObject is what events about the store as a whole are about.
+func identityObject(install string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: identityNamespace, UID: types.UID(install)}}
 }
 
 // Status reports how far the library follows the cluster.
@@ -230,6 +243,8 @@ func (s *Supervisor) ConfirmSweep(ctx context.Context) (int, error) {
 	}
 	s.status.HeldSweep = nil
 	s.held.Set(0)
+	// What went may have held what others claim.
+	s.current.queues.add(s.current.waiters.all()...)
 	return removed, nil
 }
 

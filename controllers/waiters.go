@@ -1,6 +1,8 @@
 package controllers
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -34,6 +36,17 @@ func (w *waiters) remove(p library.PropertyID, o library.Owner) {
 	if len(w.owners[p]) == 0 {
 		delete(w.owners, p)
 	}
+}
+
+// all returns everyone who waits.
+func (w *waiters) all() []library.Owner {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []library.Owner
+	for _, owners := range w.owners {
+		list = slices.AppendSeq(list, maps.Keys(owners))
+	}
+	return list
 }
 
 // others returns who waits for something in p, besides o.
