@@ -47,7 +47,7 @@ func startServer(ctx context.Context, binary, state, kubeconfig string) (*server
 	if err != nil {
 		return nil, err
 	}
-	err = eventually(ctx, time.Minute, func() error {
+	err = eventually(ctx, 2*time.Minute, func() error {
 		if err := s.process.Ended(); err != nil {
 			return fatal{err}
 		}

@@ -200,7 +200,7 @@ spec:
 	if _, err := s.cluster.run(ctx, "", "delete", "-n", namespace, "tag/walk", "activateunit/walk"); err != nil {
 		return err
 	}
-	err = eventually(ctx, 10*time.Second, func() error {
+	err = eventually(ctx, 30*time.Second, func() error {
 		tags, err := c.get(ctx, tagsOf)
 		if err != nil {
 			return err
@@ -276,7 +276,7 @@ func (s *stack) walkEnd(ctx context.Context) error {
 
 // awaitStatus waits until path answers with a status.
 func (c *caller) awaitStatus(ctx context.Context, path string, want int) error {
-	return eventually(ctx, 10*time.Second, func() error {
+	return eventually(ctx, 30*time.Second, func() error {
 		status, body, err := c.fetch(ctx, path)
 		if err != nil {
 			return err

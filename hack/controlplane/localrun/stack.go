@@ -215,7 +215,7 @@ func (s *stack) applySamples(ctx context.Context) error {
 	if _, err := s.cluster.run(ctx, "", "apply", "-k", s.samples()); err != nil {
 		return err
 	}
-	if err := s.cluster.waitReady(ctx, time.Minute, "-k", s.samples()); err != nil {
+	if err := s.cluster.waitReady(ctx, 2*time.Minute, "-k", s.samples()); err != nil {
 		return fmt.Errorf("wait until the sample objects are ready: %w; the end of %s:\n%s", err, s.server.process.Log, s.server.process.Tail(15))
 	}
 	return nil

@@ -133,7 +133,7 @@ func (s *stack) walkReadme(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return eventually(ctx, 10*time.Second, func() error {
+	return eventually(ctx, 30*time.Second, func() error {
 		left, err := c.items(ctx, "tags.marketer_tags.key:tour")
 		if err == nil && left.Total > 0 {
 			err = fmt.Errorf("after README's tour %d items are still found by its tag", left.Total)
