@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
+	"github.com/vitrine-dev/vitrine/server/query/querystring"
+	"github.com/vitrine-dev/vitrine/server/reference/eval"
+)
+
+// messy is a corpus of texts that are hard to cut into words.
+//
+//go:embed testdata/messy.ndjson
+var messy []byte
+
+// sampleItems is how many items of the sample content a run without files of its own takes.
+const sampleItems = 2000
+
+// maxLine is the longest import line that is read, in bytes.
+const maxLine = 16 << 20
+
+// document is one item as both sides hold it.
+type document struct {
+	id int64
+	// doc is our side.
+	doc *eval.Doc
+	// fields is the other: by the name in the index, without empty values and texts without words.
+	fields map[string][]any
+	// words are those of the item's text, in order, for the generator.
+	words []string
+}
+
+// loadCorpus reads the messy corpus and the files, or the sample content where there is none.
+func loadCorpus(paths []string) ([]document, error) {
+	docs, err := readItems("testdata/messy.ndjson", bytes.NewReader(messy))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		var buffer bytes.Buffer
+		if err := sample.Write(&buffer, sampleItems); err != nil {
+			return nil, fmt.Errorf("make the sample content: %w", err)
+		}
+		more, err := readItems("the sample content", &buffer)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, more...)
+	}
+	for _, path := range paths {
+		more, err := readFile(path)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, more...)
+	}
+	if len(docs) > window {
+		return nil, fmt.Errorf("the corpus has %d items: OpenSearch shows at most %d of an answer", len(docs), window)
+	}
+	seen := map[int64]bool{}
+	for _, d := range docs {
+		if seen[d.id] {
+			return nil, fmt.Errorf("the corpus has two items with the id %d", d.id)
+		}
+		seen[d.id] = true
+	}
+	return docs, nil
+}
+
+func readFile(path string) ([]document, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the corpus: %w", err)
+	}
+	defer file.Close()
+	return readItems(path, file)
+}
+
+// readItems reads bulk import lines.
+func readItems(name string, r io.Reader) ([]document, error) {
+	var docs []document
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	for n := 1; lines.Scan(); n++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		line, err := item.ParseLine(lines.Bytes(), item.ParseOptions{Now: time.Unix(0, 0), AuthorKey: []byte("parity")})
+		if err != nil {
+			return nil, fmt.Errorf("read %s, line %d: %w", name, n, err)
+		}
+		if line.Item.ID == 0 {
+			return nil, fmt.Errorf("read %s, line %d: the item has no id", name, n)
+		}
+		docs = append(docs, newDocument(line))
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return docs, nil
+}
+
+// newDocument takes the values that are indexed of an item, as the library does, for both sides.
+func newDocument(line item.Line) document {
+	it := line.Item
+	created, _ := item.Millis(it.CreatedOn)
+	values := it.Values(line.Units, nil, it.Tags)
+	d := document{id: it.ID, doc: eval.NewDoc(it.ID, created, values), fields: map[string][]any{}}
+	worded := map[string]bool{}
+	for f, v := range values {
+		name := f.Name
+		if name == query.AllField {
+			name = querystring.DefaultAllField
+		}
+		if f.Type == query.Text && analysis.HasWord(v.Str) || f.Type == query.Keyword && v.Str != "" {
+			worded[name] = true
+		}
+		d.fields[name] = append(d.fields[name], indexed(f, v))
+	}
+	for name, list := range d.fields {
+		// A text without any word is missing here and present there.
+		if _, isText := list[0].(string); isText && !worded[name] {
+			delete(d.fields, name)
+		}
+	}
+	for _, t := range analysis.Analyze(it.Content.Text) {
+		d.words = append(d.words, t.Text)
+	}
+	return d
+}
+
+// dateLayout is how dates are sent, so that no number is taken for a year.
+const dateLayout = "2006-01-02T15:04:05.000Z"
+
+// indexed returns a value as JSON has it.
+func indexed(f query.Field, v query.Value) any {
+	switch f.Type {
+	case query.Long:
+		return v.Int
+	case query.Double:
+		return v.Float
+	case query.Boolean:
+		return v.Int != 0
+	case query.Date:
+		return date{v.Int}
+	}
+	return v.Str
+}
+
+// date is an instant in milliseconds since 1970.
+type date struct{ ms int64 }
+
+func (d date) String() string { return time.UnixMilli(d.ms).UTC().Format(dateLayout) }
+
+// MarshalText makes JSON of it.
+func (d date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// dynamicFields lists the dynamic fields that the documents hold, in byte order.
+func dynamicFields(docs []document) []string {
+	static := map[string]bool{querystring.DefaultAllField: true}
+	for _, f := range query.Fields() {
+		static[f.Name] = true
+	}
+	var names []string
+	seen := map[string]bool{}
+	for _, d := range docs {
+		for name := range d.fields {
+			if !static[name] && !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names
+}

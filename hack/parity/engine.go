@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/reference/eval"
+)
+
+// engine is our side: the reference evaluator over the documents in memory.
+type engine struct {
+	corpus *eval.Corpus
+	docs   map[int64]document
+	sorter *eval.Sorter
+	fields []string
+	now    time.Time
+}
+
+func newEngine(docs []document, now time.Time) *engine {
+	e := &engine{corpus: eval.NewCorpus(), docs: map[int64]document{}, fields: dynamicFields(docs), now: now}
+	for _, d := range docs {
+		e.corpus.Put(d.doc)
+		e.docs[d.id] = d
+	}
+	return e
+}
+
+// plan gives a tree its meaning, with the whole catalogue in sight.
+func (e *engine) plan(n query.Node) (*plan.Plan, error) {
+	return plan.Build(n, plan.Options{Audience: query.Private, Now: e.now, Fields: e.fields})
+}
+
+// search returns every match, by relevance with the tie rule behind it.
+func (e *engine) search(ctx context.Context, n query.Node) ([]hit, error) {
+	p, err := e.plan(n)
+	if err != nil {
+		return nil, err
+	}
+	if e.sorter == nil {
+		order, err := query.ParseOrder("_score:desc")
+		if err != nil {
+			return nil, fmt.Errorf("parse the order: %w", err)
+		}
+		if e.sorter, err = eval.NewSorter(order, nil); err != nil {
+			return nil, fmt.Errorf("prepare the order: %w", err)
+		}
+	}
+	m, err := e.corpus.Compile(ctx, p.Root, eval.Options{})
+	if err != nil {
+		return nil, err
+	}
+	found, err := m.Search(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.sorter.Sort(found)
+	hits := make([]hit, len(found))
+	for i, h := range found {
+		hits[i] = hit{id: h.Doc.ID(), score: float64(h.Score)}
+	}
+	return hits, nil
+}
+
+// explain says why an item matches a tree or does not.
+func (e *engine) explain(ctx context.Context, n query.Node, id int64) (library.Explanation, error) {
+	p, err := e.plan(n)
+	if err != nil {
+		return library.Explanation{}, err
+	}
+	return e.corpus.Explain(ctx, p.Root, e.docs[id].doc)
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/querystring"
+)
+
+// window is the most hits that OpenSearch returns for one search, and so the largest corpus that can be compared whole.
+const window = 10000
+
+// oracle is a real OpenSearch node with one index.
+type oracle struct {
+	url, index string
+	client     *http.Client
+}
+
+// newOracle names an index that nobody else has.
+func newOracle(url string) *oracle {
+	return &oracle{url: url, index: "parity-" + strings.ToLower(rand.Text()), client: &http.Client{Timeout: time.Minute}}
+}
+
+// do sends one request and decodes the answer into out, which may be nil. An answer that is no success is an
+// *oracleError with the node's own reason.
+func (o *oracle) do(ctx context.Context, method, path string, body []byte, out any) error {
+	req, err := http.NewRequestWithContext(ctx, method, o.url+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	// The bulk interface takes this for its lines as well.
+	req.Header.Set("Content-Type", "application/json")
+	res, err := o.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask OpenSearch: %w", err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		return fmt.Errorf("read OpenSearch's answer: %w", err)
+	}
+	if res.StatusCode >= 300 {
+		return &oracleError{status: res.StatusCode, reason: rootReason(data)}
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(data, out)
+}
+
+// oracleError is a refusal by the node.
+type oracleError struct {
+	status int
+	reason string
+}
+
+// aboutQuery reports whether the node refuses the query, rather than fails.
+func (e *oracleError) aboutQuery() bool { return e.status == http.StatusBadRequest }
+
+func (e *oracleError) Error() string {
+	return fmt.Sprintf("OpenSearch answers %d: %s", e.status, e.reason)
+}
+
+// rootReason digs the innermost reason out of an error body.
+func rootReason(data []byte) string {
+	type cause struct {
+		Reason   string `json:"reason"`
+		CausedBy *cause `json:"caused_by"`
+	}
+	var body struct {
+		Error struct {
+			RootCause    []cause `json:"root_cause"`
+			Reason       string  `json:"reason"`
+			FailedShards []struct {
+				Reason cause `json:"reason"`
+			} `json:"failed_shards"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(data, &body) != nil {
+		return string(data[:min(len(data), 200)])
+	}
+	reason := body.Error.Reason
+	for _, s := range body.Error.FailedShards {
+		c := &s.Reason
+		for c.CausedBy != nil {
+			c = c.CausedBy
+		}
+		reason = c.Reason
+	}
+	reason, _, _ = strings.Cut(reason, "\n")
+	return reason
+}
+
+// create makes the index: one shard, so that document frequencies are those of the whole corpus, and no replica.
+func (o *oracle) create(ctx context.Context) error {
+	body, err := json.Marshal(map[string]any{
+		"settings": map[string]any{
+			"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1",
+			"max_result_window": window,
+			"analysis": map[string]any{"normalizer": map[string]any{
+				"lower": map[string]any{"type": "custom", "filter": []string{"lowercase"}},
+			}},
+		},
+		"mappings": mapping(),
+	})
+	if err != nil {
+		return fmt.Errorf("encode the mapping: %w", err)
+	}
+	return o.do(ctx, http.MethodPut, "/"+o.index, body, nil)
+}
+
+// drop deletes the index.
+func (o *oracle) drop(ctx context.Context) error {
+	err := o.do(ctx, http.MethodDelete, "/"+o.index, nil, nil)
+	var no *oracleError
+	if errors.As(err, &no) && no.status == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// mapping is the catalogue as an OpenSearch mapping. Dynamic fields are keywords; _all, whose name is taken there, is
+// called querystring.DefaultAllField.
+func mapping() map[string]any {
+	properties := map[string]any{querystring.DefaultAllField: map[string]any{"type": "text"}}
+	for _, f := range query.Fields() {
+		properties[f.Name] = mappingOf(f.Type)
+	}
+	for alias, name := range querystring.Aliases() {
+		properties[alias] = map[string]any{"type": "alias", "path": name}
+	}
+	return map[string]any{
+		"dynamic_templates": []any{map[string]any{
+			"strings": map[string]any{"match_mapping_type": "string", "mapping": mappingOf(query.Keyword)},
+		}},
+		"properties": properties,
+	}
+}
+
+func mappingOf(t query.Type) map[string]any {
+	switch t {
+	case query.Text:
+		return map[string]any{"type": "text"}
+	case query.Long:
+		return map[string]any{"type": "long"}
+	case query.Double:
+		return map[string]any{"type": "double"}
+	case query.Boolean:
+		return map[string]any{"type": "boolean"}
+	case query.Date:
+		return map[string]any{"type": "date", "format": "strict_date_optional_time||epoch_millis"}
+	}
+	return map[string]any{"type": "keyword", "normalizer": "lower"}
+}
+
+// fill indexes the documents and merges them into one segment, so that no deleted document counts.
+func (o *oracle) fill(ctx context.Context, docs []document) error {
+	const batch = 500
+	for len(docs) > 0 {
+		var body bytes.Buffer
+		n := min(batch, len(docs))
+		for _, d := range docs[:n] {
+			fmt.Fprintf(&body, "{\"index\":{\"_id\":\"%d\"}}\n", d.id)
+			line, err := json.Marshal(d.fields)
+			if err != nil {
+				return err
+			}
+			body.Write(line)
+			body.WriteByte('\n')
+		}
+		var answer struct {
+			Errors bool `json:"errors"`
+			Items  []struct {
+				Index struct {
+					ID    string          `json:"_id"`
+					Error json.RawMessage `json:"error"`
+				} `json:"index"`
+			} `json:"items"`
+		}
+		if err := o.do(ctx, http.MethodPost, "/"+o.index+"/_bulk", body.Bytes(), &answer); err != nil {
+			return err
+		}
+		if answer.Errors {
+			for _, item := range answer.Items {
+				if item.Index.Error != nil {
+					return fmt.Errorf("OpenSearch refuses item %s: %s", item.Index.ID, item.Index.Error)
+				}
+			}
+		}
+		docs = docs[n:]
+	}
+	if err := o.do(ctx, http.MethodPost, "/"+o.index+"/_forcemerge?max_num_segments=1", nil, nil); err != nil {
+		return err
+	}
+	return o.do(ctx, http.MethodPost, "/"+o.index+"/_refresh", nil, nil)
+}
+
+// queryString is the query as OpenSearch takes it.
+func queryString(q string) map[string]any {
+	return map[string]any{"query_string": map[string]any{
+		"query": q, "default_field": querystring.DefaultAllField, "allow_leading_wildcard": true, "max_determinized_states": 10000,
+	}}
+}
+
+// search asks for every match, by relevance with the tie rule behind it.
+func (o *oracle) search(ctx context.Context, q string) ([]hit, error) {
+	body, err := json.Marshal(map[string]any{
+		"query": queryString(q),
+		"sort": []any{
+			map[string]any{"_score": "desc"},
+			map[string]any{"created_on": map[string]any{"order": "desc", "missing": "_last"}},
+			map[string]any{"id": "desc"},
+		},
+		"size": window, "stored_fields": "_none_", "track_scores": true, "track_total_hits": true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the search: %w", err)
+	}
+	var answer struct {
+		Hits struct {
+			Total struct{ Value int }
+			Hits  []struct {
+				Sort [3]json.Number // score, created_on, id
+			}
+		}
+	}
+	path := "/" + o.index + "/_search?filter_path=hits.total.value,hits.hits.sort"
+	if err := o.do(ctx, http.MethodPost, path, body, &answer); err != nil {
+		return nil, err
+	}
+	hits := make([]hit, 0, len(answer.Hits.Hits))
+	for _, h := range answer.Hits.Hits {
+		score, scoreErr := h.Sort[0].Float64()
+		id, idErr := h.Sort[2].Int64()
+		if err := errors.Join(scoreErr, idErr); err != nil {
+			return nil, fmt.Errorf("read OpenSearch's answer: %w", err)
+		}
+		hits = append(hits, hit{id: id, score: score})
+	}
+	if answer.Hits.Total.Value != len(hits) {
+		return nil, fmt.Errorf("OpenSearch found %d items and sent %d: the corpus is too large to compare whole", answer.Hits.Total.Value, len(hits))
+	}
+	return hits, nil
+}
+
+// reading returns the Lucene query that OpenSearch makes of a text.
+func (o *oracle) reading(ctx context.Context, q string) (string, error) {
+	body, err := json.Marshal(map[string]any{"query": queryString(q)})
+	if err != nil {
+		return "", fmt.Errorf("encode the query: %w", err)
+	}
+	var answer struct {
+		Explanations []struct{ Explanation string }
+	}
+	if err := o.do(ctx, http.MethodPost, "/"+o.index+"/_validate/query?explain=true", body, &answer); err != nil {
+		return "", err
+	}
+	if len(answer.Explanations) == 0 {
+		return "", errors.New("OpenSearch explains nothing")
+	}
+	return answer.Explanations[0].Explanation, nil
+}
+
+// explain returns OpenSearch's explanation of one item as indented text.
+func (o *oracle) explain(ctx context.Context, q string, id int64) (string, error) {
+	body, err := json.Marshal(map[string]any{"query": queryString(q)})
+	if err != nil {
+		return "", fmt.Errorf("encode the query: %w", err)
+	}
+	type detail struct {
+		Value       float64
+		Description string
+		Details     []json.RawMessage
+	}
+	var answer struct{ Explanation json.RawMessage }
+	if err := o.do(ctx, http.MethodPost, fmt.Sprintf("/%s/_explain/%d", o.index, id), body, &answer); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	var write func(raw json.RawMessage, depth int) error
+	write = func(raw json.RawMessage, depth int) error {
+		var d detail
+		if err := json.Unmarshal(raw, &d); err != nil {
+			return fmt.Errorf("read OpenSearch's explanation: %w", err)
+		}
+		fmt.Fprintf(&text, "%s%g %s\n", strings.Repeat("  ", depth), d.Value, d.Description)
+		for _, below := range d.Details {
+			if err := write(below, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if answer.Explanation == nil {
+		return "", nil
+	}
+	if err := write(answer.Explanation, 1); err != nil {
+		return "", err
+	}
+	return text.String(), nil
+}

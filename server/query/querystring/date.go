@@ -1,0 +1,112 @@
+package querystring
+
+import (
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// instant is how a moment is written for OpenSearch: complete, so that nothing is left to be rounded.
+const instant = "2006-01-02T15:04:05.000Z"
+
+// isDate reports whether a name stands for dates alone: a date field, or a pattern that covers nothing else.
+func isDate(f query.FieldName) bool {
+	fields := query.Resolve(f, query.Private, nil)
+	for _, field := range fields {
+		if field.Type != query.Date {
+			return false
+		}
+	}
+	return len(fields) > 0
+}
+
+// date rewrites a single date, which n asks for.
+func (r *rewriter) date(n query.Node, b query.Bound) (query.Node, error) {
+	f := named(n)
+	switch {
+	case isPartial(b.Text):
+		return r.dateRange(query.Range{Field: f, From: b, To: b})
+	case strings.HasPrefix(b.Text, "now"):
+		return query.Phrase{Field: r.field(f), Text: r.bindNow(b.Text)}, nil
+	}
+	switch n := n.(type) {
+	case query.Term:
+		n.Field = r.field(f)
+		return n, nil
+	case query.Phrase:
+		n.Field = r.field(f)
+		return n, nil
+	}
+	return n, nil
+}
+
+// named returns the field of a Term or Phrase.
+func named(n query.Node) query.FieldName {
+	switch n := n.(type) {
+	case query.Term:
+		return n.Field
+	case query.Phrase:
+		return n.Field
+	}
+	return query.FieldName{}
+}
+
+// dateRange rewrites the bounds of a range of dates, each for itself.
+func (r *rewriter) dateRange(n query.Range) (query.Node, error) {
+	open := query.Bound{Open: true, Inclusive: true}
+	date := query.Field{Name: n.Field.Name, Type: query.Date}
+	if !n.From.Open {
+		switch {
+		case isPartial(n.From.Text):
+			lo, _, err := query.Span(query.Range{Field: n.Field, From: n.From, To: open}, date, r.Now)
+			if err != nil {
+				return nil, err
+			}
+			n.From = query.Bound{Text: time.UnixMilli(lo).UTC().Format(instant), Inclusive: true}
+		default:
+			n.From.Text = r.bindNow(n.From.Text)
+		}
+	}
+	if !n.To.Open {
+		switch {
+		case isPartial(n.To.Text):
+			_, hi, err := query.Span(query.Range{Field: n.Field, From: open, To: n.To}, date, r.Now)
+			if err != nil {
+				return nil, err
+			}
+			n.To = query.Bound{Text: time.UnixMilli(hi).UTC().Format(instant), Inclusive: true}
+		default:
+			n.To.Text = r.bindNow(n.To.Text)
+		}
+	}
+	n.Field = r.field(n.Field)
+	return n, nil
+}
+
+// bindNow replaces now by the instant that it stands for.
+func (r *rewriter) bindNow(text string) string {
+	math, ok := strings.CutPrefix(text, "now")
+	switch {
+	case !ok:
+		return text
+	case math == "":
+		return r.now
+	}
+	return r.now + "||" + math
+}
+
+// isPartial reports whether a date text is a year or a month: OpenSearch reads the first day of it in its place.
+func isPartial(text string) bool {
+	year, month, hasMonth := strings.Cut(text, "-")
+	return isDigits(year, 4) && (!hasMonth || isDigits(month, 2))
+}
+
+func isDigits(s string, n int) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return len(s) == n
+}

@@ -1,0 +1,243 @@
+// Package querystring writes a query as text for OpenSearch's query_string query. Both sides mean the same by most of
+// the language; what only this one has, or what it means in its own way, is rewritten into the common part by Rewrite,
+// the one place that knows these differences. Libraries on OpenSearch and the parity run send what it returns.
+//
+// It may import query and its subpackages, and knows no index.
+package querystring
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// DefaultAllField is the name that query.AllField has in an OpenSearch index, where names with a leading underscore are
+// taken.
+const DefaultAllField = "all"
+
+// Options are what a rewriting depends on besides the tree.
+type Options struct {
+	// Now is what `now` stands for. Required.
+	Now time.Time
+	// AllField is the field of the index that holds what query.AllField does; the search has to name it as its
+	// default_field. Empty means DefaultAllField.
+	AllField string
+	// Source is the text that the tree was parsed from, "" for a tree that was composed. It comes back unchanged where
+	// nothing has to be rewritten.
+	Source string
+}
+
+// errNoNow is returned for Options without Now.
+var errNoNow = errors.New("querystring: Options.Now is required")
+
+// Rewrite returns the text of a query_string query that selects and ranks as n does, over documents that hold no empty
+// values and texts with at least one word. It rewrites:
+//
+//   - a list of values, field:(a,b), to a group of the values;
+//   - _missing_:f to (+*:* -_exists_:f);
+//   - the blank query within another to (+*:* -*:*), which matches nothing;
+//   - short names that an index cannot have as an alias (author.username, tags.<namespace>, _all and so on) to the
+//     names of the catalogue, no matter whether a value is looked for or the presence of a field;
+//   - now on a date field to Options.Now, with the date math behind it as it is;
+//   - a year or a month on a date field to the range or the bound that it stands for;
+//   - bare words side by side on a field that is no text, which OpenSearch would glue together, to one clause each.
+//
+// Where none of these occurs Options.Source comes back, or without one the canonical form of the tree.
+//
+// A pattern of field names is sent as it is: it covers what the index has, private fields included, so that a library
+// with readers who may not see them must keep those out of their reach itself. The index needs the aliases that Aliases
+// lists. The tree must have passed query.Check for its audience. The error is a *query.SyntaxError about a date.
+func Rewrite(n query.Node, o Options) (string, error) {
+	if o.Now.IsZero() {
+		return "", errNoNow
+	}
+	if o.AllField == "" {
+		o.AllField = DefaultAllField
+	}
+	r := rewriter{Options: o, now: o.Now.UTC().Format(instant)}
+	out, err := r.node(n)
+	if err != nil {
+		return "", err
+	}
+	if o.Source != "" && query.Equal(n, out) && !r.glued(n) {
+		return o.Source, nil
+	}
+	return out.String(), nil
+}
+
+// Aliases returns the short names of fields that an index has to know as aliases of their canonical names, alias to
+// canonical name. The other short names cannot be aliases, since they are objects as well; Rewrite replaces them.
+func Aliases() map[string]string {
+	aliases := map[string]string{}
+	for _, f := range query.Fields() {
+		for _, short := range query.Aliases(f.Name) {
+			if aliasable(short) {
+				aliases[short] = f.Name
+			}
+		}
+	}
+	return aliases
+}
+
+// aliasable reports whether a short name can stand beside the canonical names in one mapping: it has one part, so that
+// nothing lies below it once all other short names are replaced.
+func aliasable(short string) bool { return !strings.Contains(short, ".") }
+
+// rewriter is one run of Rewrite.
+type rewriter struct {
+	Options
+	now string
+}
+
+// node returns n without what OpenSearch does not understand or understands otherwise.
+func (r *rewriter) node(n query.Node) (query.Node, error) {
+	switch n := n.(type) {
+	case query.Bool:
+		return r.group(n.Clauses)
+	case query.Any:
+		clauses := make([]query.Clause, len(n.Values))
+		for i, v := range n.Values {
+			clauses[i].Node = v
+		}
+		return r.group(clauses)
+	case query.Boost:
+		inner, err := r.node(n.Node)
+		return query.Boost{Node: inner, Factor: n.Factor}, err
+	case query.None:
+		return except(query.All{}), nil
+	case query.Missing:
+		return except(query.Exists{Field: r.presence(n.Field)}), nil
+	case query.Exists:
+		n.Field = r.presence(n.Field)
+		return n, nil
+	case query.Term:
+		if isDate(n.Field) {
+			return r.date(n, query.Bound{Text: n.Text, Inclusive: true})
+		}
+		n.Field = r.field(n.Field)
+		return n, nil
+	case query.Phrase:
+		if isDate(n.Field) {
+			return r.date(n, query.Bound{Text: n.Text, Inclusive: true})
+		}
+		n.Field = r.field(n.Field)
+		return n, nil
+	case query.Range:
+		if isDate(n.Field) {
+			return r.dateRange(n)
+		}
+		n.Field = r.field(n.Field)
+		return n, nil
+	case query.Wildcard:
+		if n.Pattern == "*" {
+			n.Field = r.presence(n.Field)
+		} else {
+			n.Field = r.field(n.Field)
+		}
+		return n, nil
+	case query.Fuzzy:
+		n.Field = r.field(n.Field)
+		return n, nil
+	case query.Regexp:
+		n.Field = r.field(n.Field)
+		return n, nil
+	}
+	return n, nil
+}
+
+// group rewrites clauses one by one.
+func (r *rewriter) group(clauses []query.Clause) (query.Node, error) {
+	out := make([]query.Clause, len(clauses))
+	for i, c := range clauses {
+		n, err := r.node(c.Node)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = query.Clause{Occur: c.Occur, Node: n}
+	}
+	return query.Bool{Clauses: out}, nil
+}
+
+// except is everything but n, with score 1.
+func except(n query.Node) query.Node {
+	return query.Bool{Clauses: []query.Clause{
+		{Occur: query.Must, Node: query.All{}},
+		{Occur: query.MustNot, Node: n},
+	}}
+}
+
+// field returns the name that the index has for a field as written.
+func (r *rewriter) field(f query.FieldName) query.FieldName {
+	if f.Name == query.AllField {
+		return query.FieldName{Name: r.AllField}
+	}
+	if f.Pattern {
+		for _, object := range []string{"author", "media"} {
+			if canonical, ok := query.Object(object); ok && strings.HasPrefix(f.Name, object+".") {
+				f.Name = canonical + strings.TrimPrefix(f.Name, object)
+			}
+		}
+		return f
+	}
+	if field, ok := query.Lookup(f.Name); ok && !aliasable(f.Name) {
+		f.Name = field.Name
+	}
+	return f
+}
+
+// presence is field for _exists_ and _missing_, which may name an object as well.
+func (r *rewriter) presence(f query.FieldName) query.FieldName {
+	if object, ok := query.Object(f.Name); ok && !f.Pattern {
+		return query.FieldName{Name: object}
+	}
+	return r.field(f)
+}
+
+// glued reports whether two bare words on a field that is no text stand side by side anywhere in the source, without an
+// operator between them: OpenSearch takes such words as one value.
+func (r *rewriter) glued(n query.Node) bool {
+	source := []rune(r.Source)
+	found := false
+	query.Walk(n, func(n query.Node) bool {
+		group, ok := n.(query.Bool)
+		if !ok {
+			return !found
+		}
+		for i := 1; i < len(group.Clauses); i++ {
+			a, ok := group.Clauses[i-1].Node.(query.Term)
+			b, next := group.Clauses[i].Node.(query.Term)
+			if ok && next && a.Field == b.Field && !isText(a.Field) && !joined(source, position(a), position(b)) {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// position returns where a node stood in the source, in characters.
+func position(n query.Node) int { return query.ErrorAt(n, "", "").Position }
+
+// joined reports whether an operator stands right before the word at to, which follows the one at from.
+func joined(source []rune, from, to int) bool {
+	if from >= to || to > len(source) {
+		return false
+	}
+	words := strings.Fields(string(source[from:to]))
+	switch words[len(words)-1] {
+	case "AND", "OR", "&&", "||":
+		return true
+	}
+	return false
+}
+
+// isText reports whether a name stands for words: that of a text field, or no name at all.
+func isText(f query.FieldName) bool {
+	if f.Name == "" {
+		return true
+	}
+	field, ok := query.Lookup(f.Name)
+	return ok && !f.Pattern && field.Type == query.Text
+}
