@@ -1,7 +1,5 @@
 package query
 
-import "strings"
-
 // And returns the query that every part has to match: compositions join trees, never strings, so that no part can
 // break out of its place. nil parts are left out; a single part stands for itself; no part at all is nil.
 func And(nodes ...Node) Node {
@@ -69,28 +67,6 @@ func Names(n Node) []FieldName {
 	return out
 }
 
-// UsesNow reports whether the answer to n depends on the instant at which it is read: whether a date field is compared
-// with date math on now.
-func UsesNow(n Node) bool {
-	found := false
-	Walk(n, func(n Node) bool {
-		var texts []string
-		switch n := n.(type) {
-		case Term:
-			texts = []string{n.Text}
-		case Phrase:
-			texts = []string{n.Text}
-		case Range:
-			texts = []string{n.From.Text, n.To.Text}
-		}
-		for _, s := range texts {
-			found = found || usesNow(s) && namesDate(fieldOf(n))
-		}
-		return !found
-	})
-	return found
-}
-
 // namesDate reports whether f is a date, or a pattern that covers one.
 func namesDate(f FieldName) bool {
 	if !f.Pattern {
@@ -104,6 +80,3 @@ func namesDate(f FieldName) bool {
 	}
 	return false
 }
-
-// usesNow reports whether a date text depends on the instant at which it is read.
-func usesNow(s string) bool { return strings.HasPrefix(s, "now") }

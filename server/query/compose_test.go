@@ -65,26 +65,3 @@ func TestWalkLeavesOut(t *testing.T) {
 		t.Error("a nil tree is not whole")
 	}
 }
-
-func TestUsesNow(t *testing.T) {
-	cases := map[string]bool{
-		"created_on:[now-30d TO *]":            true,
-		"created_on:<now":                      true,
-		`created_on:"now/d"`:                   true,
-		"a AND (b OR -created_on:now)":         true,
-		`\*created_on:>now`:                    true,
-		"created_on:(2024,now)":                true,
-		"created_on:2024":                      false,
-		"now":                                  false,
-		"text:now":                             false,
-		"text:[now TO *]":                      false,
-		"colour:now":                           false,
-		"created_on:[2024||+1d TO 2025]":       false,
-		"default_activate_unit.created_on:now": true,
-	}
-	for q, want := range cases {
-		if got := query.UsesNow(parse(t, q)); got != want {
-			t.Errorf("UsesNow(%s) is %v", q, got)
-		}
-	}
-}

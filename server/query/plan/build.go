@@ -36,7 +36,11 @@ func Build(n query.Node, o Options) (*Plan, error) {
 	if root == nil {
 		root = None{}
 	}
-	return &Plan{Root: root, Warnings: warnings, UsesNow: query.UsesNow(n)}, nil
+	p := &Plan{Root: root, Warnings: warnings, UsesNow: query.UsesNow(n)}
+	if p.UsesNow {
+		p.Until = query.Until(n, o.Now)
+	}
+	return p, nil
 }
 
 // builder is one run of Build. A nil Node stands for a clause without words: it vanishes from its group.

@@ -309,15 +309,15 @@ func TestBuildOfNothing(t *testing.T) {
 
 func TestPlanTellsOfNowAndWarnings(t *testing.T) {
 	p := build(t, "created_on:>now-1d OR colour:x", options())
-	if !p.UsesNow {
-		t.Error("UsesNow is false")
+	if !p.UsesNow || !p.Until.Equal(now.Add(time.Millisecond)) {
+		t.Errorf("UsesNow is %v, Until %s", p.UsesNow, p.Until)
 	}
 	want := []query.Warning{{Code: query.WarnUnknownField, Message: `there is no field "colour", so its clause finds nothing`}}
 	if diff := cmp.Diff(want, p.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	if build(t, "created_on:>2024", options()).UsesNow {
-		t.Error("UsesNow is true")
+	if p := build(t, "created_on:>2024", options()); p.UsesNow || !p.Until.IsZero() {
+		t.Errorf("UsesNow is %v, Until %s", p.UsesNow, p.Until)
 	}
 }
 

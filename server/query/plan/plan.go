@@ -31,6 +31,9 @@ type Plan struct {
 	Warnings []query.Warning
 	// UsesNow is true when the answer depends on Options.Now.
 	UsesNow bool
+	// Until is the first instant after Options.Now at which the plan would be another one; zero when never. The answer
+	// cannot change by time alone before it. Without rounding in the query that is the next millisecond.
+	Until time.Time
 }
 
 // Node is a node of a plan. All leaves are typed; Field is always a canonical catalogue name, or AllField.
