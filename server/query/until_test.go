@@ -41,7 +41,7 @@ func TestUntil(t *testing.T) {
 		"created_on:now":                              "2026-11-21T10:30:15.124",
 		"created_on:[now/d TO *]":                     "2026-11-22T00:00:00.000",
 		`created_on:"now/d"`:                          "2026-11-22T00:00:00.000",
-		"created_on:>now/d":                           "2026-11-22T00:00:00.000",
+		`created_on:>"now/d"`:                         "2026-11-22T00:00:00.000",
 		"created_on:[now/w TO now/M]":                 "2026-11-23T00:00:00.000",
 		"created_on:[now-1y/y TO now/y}":              "2027-01-01T00:00:00.000",
 		"created_on:[now-36h/d TO *]":                 "2026-11-21T12:00:00.000",
