@@ -81,6 +81,7 @@ func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	zip := acceptsGzip(x.r.Header)
 	x.Header().Set("ETag", quoteTag(tag, zip))
 	if holds(x.r.Header, quoteTag(tag, zip)) {
+		x.Header().Del("Link") // what the caller holds has its links
 		x.write(http.StatusNotModified, "", nil)
 		return nil
 	}

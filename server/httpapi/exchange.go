@@ -187,15 +187,36 @@ func (x *exchange) routeName() string {
 	return x.resource.path
 }
 
-// redact takes the caller's tokens out of a text. What is shorter than eight characters is no token (they have at least
-// 32), and taking it out would only garble the text.
+// redact takes the caller's tokens out of a text, parts of them too: an error may show an excerpt of what was sent.
 func (x *exchange) redact(text string) string {
 	for _, token := range x.presented {
-		if len(token) >= 8 {
-			text = strings.ReplaceAll(text, token, "[token]")
-		}
+		text = redactParts(text, token)
 	}
 	return text
+}
+
+// tellingPart is how many characters of a token may not stand in a row in what is said. Tokens have at least 32.
+const tellingPart = 8
+
+func redactParts(text, token string) string {
+	if len(token) < tellingPart {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		n := 0
+		for i+n < len(text) && strings.Contains(token, text[i:i+n+1]) {
+			n++
+		}
+		if n >= tellingPart {
+			b.WriteString("[token]")
+			i += n
+			continue
+		}
+		b.WriteByte(text[i])
+		i++
+	}
+	return b.String()
 }
 
 // WriteHeader notes the status on its way out.

@@ -1,0 +1,398 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vitrine-dev/vitrine/server/httpapi"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+// began is when every test begins.
+var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// clock is a clock that stands still until it is moved.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// The properties of the app.
+const (
+	shop    library.PropertyID = "shop/default" // everything
+	other   library.PropertyID = "shop/other"   // one item of its own, and no allowed origin
+	limited library.PropertyID = "shop/limited" // 2 requests a second, 3 at once; own cache times and address
+	closed  library.PropertyID = "shop/closed"  // under maintenance
+)
+
+// token returns the value of a token by its short name: long enough to be one, and easy to find where it must not be.
+func token(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("tok-%s-%x", name, sha256.Sum256([]byte(name)))[:40]
+}
+
+func digest(name string) library.Digest { return sha256.Sum256([]byte(token(name))) }
+
+// app is a server over a real library with items of every sort.
+type app struct {
+	t      testing.TB
+	clock  *clock
+	lib    *reference.Library
+	server *httpapi.Server
+	log    *logBuffer
+	cancel context.CancelFunc
+	run    chan error
+}
+
+// newApp makes an app and everything in it. adjust changes the server's options, which have the app's clock and log.
+func newApp(t testing.TB, adjust ...func(*httpapi.Options)) *app {
+	t.Helper()
+	return newAppOver(t, func(l library.Library) library.Library { return l }, adjust...)
+}
+
+// newAppOver is newApp with something between the server and the library.
+func newAppOver(t testing.TB, between func(library.Library) library.Library, adjust ...func(*httpapi.Options)) *app {
+	t.Helper()
+	a := &app{t: t, clock: &clock{now: began}, log: &logBuffer{}, run: make(chan error, 1)}
+	var err error
+	if a.lib, err = reference.Open(reference.Options{Dir: t.TempDir(), Clock: a.clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	a.apply(definitions()...)
+	a.apply(madeFilter())
+	a.write(shop, sampleLines()...)
+	a.write(other, `{"id":7001,"approval_status":"app","created_on":"2026-01-01T00:00:00Z","content":{"content_type":"text","text":"elsewhere"}}`)
+	a.write(limited, `{"id":8001,"approval_status":"app","short_code":"limited1","created_on":"2026-01-01T00:00:00Z","content":{"content_type":"image","text":"limited","media":{"original_url":"https://img.example/l.jpg"},"platform_data":{"social_platform_original_url":"https://social.example/l"}}}`)
+	a.write(closed, `{"id":9001,"approval_status":"app","short_code":"closed1","created_on":"2026-01-01T00:00:00Z","content":{"content_type":"image","text":"closed","media":{"original_url":"https://img.example/c.jpg"},"platform_data":{"social_platform_original_url":"https://social.example/c"}}}`)
+
+	options := httpapi.Options{
+		Clock: a.clock.Now, Logger: slog.New(slog.NewTextHandler(a.log, nil)),
+		ExternalURL: "https://content.example/base", Metrics: prometheus.NewRegistry(), Version: "0.1.0-test",
+	}
+	for _, f := range adjust {
+		f(&options)
+	}
+	if a.server, err = httpapi.New(between(a.lib), options); err != nil {
+		t.Fatal(err)
+	}
+	var ctx context.Context
+	ctx, a.cancel = context.WithCancel(context.Background())
+	go func() { a.run <- a.server.Run(ctx) }()
+	a.eventually("all tokens are known", a.server.Ready)
+	t.Cleanup(a.close)
+	return a
+}
+
+func (a *app) close() {
+	a.cancel()
+	if err := <-a.run; err != nil {
+		a.t.Errorf("Run: %v", err)
+	}
+	if err := a.lib.Close(); err != nil {
+		a.t.Errorf("close the library: %v", err)
+	}
+	if i := strings.Index(a.log.String(), "tok-"); i >= 0 {
+		a.t.Errorf("the log holds a token: %.200q", a.log.String()[max(0, i-100):])
+	}
+	if strings.Contains(a.log.String(), "@mail.example") {
+		a.t.Error("the log holds an email of a submission")
+	}
+}
+
+// eventually waits until a condition holds that another goroutine brings about.
+func (a *app) eventually(what string, holds func() bool) {
+	a.t.Helper()
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			a.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+func (a *app) apply(defs ...library.Definition) {
+	a.t.Helper()
+	results, err := a.lib.Apply(context.Background(), defs)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for i, r := range results {
+		if r.Err != nil {
+			a.t.Fatalf("apply %s: %v", defs[i].Owner, r.Err)
+		}
+	}
+}
+
+func (a *app) write(p library.PropertyID, lines ...string) {
+	a.t.Helper()
+	var muts []library.Mutation
+	for _, text := range lines {
+		line, err := item.ParseLine([]byte(text), item.ParseOptions{Now: began, AuthorKey: a.lib.AuthorKey()})
+		if err != nil {
+			a.t.Fatalf("%s: %v", text, err)
+		}
+		muts = append(muts, library.Mutation{Put: line.Item, Units: line.Units})
+	}
+	outcomes, err := a.lib.Write(context.Background(), p, muts)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for i, o := range outcomes {
+		if o.Err != nil {
+			a.t.Fatalf("%s: %v", lines[i], o.Err)
+		}
+	}
+}
+
+// call is one request and what its answer has to be.
+type call struct {
+	method string // GET when empty
+	url    string
+	// token is sent as access_token, bearer in the header; both are short names, see token.
+	token, bearer string
+	header        map[string]string
+	body          string
+
+	status int // 200 when 0
+	// want are headers: an exact value, "~text" for a part of it, "" for absent.
+	want map[string]string
+	// contains and lacks are parts of the body.
+	contains, lacks []string
+	// ids are those of the items in the body, in order; nil is not looked at.
+	ids []item.ID
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	// body is without its content coding.
+	body []byte
+}
+
+// json decodes the body.
+func (r answer) json(t testing.TB) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(r.body, &v); err != nil {
+		t.Fatalf("body is not JSON: %v: %.500s", err, r.body)
+	}
+	return v
+}
+
+// member returns a member of the body by its path.
+func (r answer) member(t testing.TB, path ...string) any {
+	t.Helper()
+	v := r.json(t)
+	for _, name := range path {
+		o, _ := v.(map[string]any)
+		v = o[name]
+	}
+	return v
+}
+
+// link returns the address of a HAL link, "" when it is absent, without the path of the external URL.
+func (r answer) link(t testing.TB, rel string) string {
+	t.Helper()
+	href, _ := r.member(t, "_links", rel, "href").(string)
+	return strings.TrimPrefix(href, "/base")
+}
+
+// ids returns the ids of the items in the body, wherever the endpoint has them.
+func (r answer) ids(t testing.TB) []item.ID {
+	t.Helper()
+	for _, name := range []string{"ugc:item", "ugc:tags", "ugc"} {
+		if list, ok := r.member(t, "_embedded", name).([]any); ok {
+			ids := []item.ID{}
+			for _, it := range list {
+				ids = append(ids, int64(it.(map[string]any)["id"].(float64)))
+			}
+			return ids
+		}
+	}
+	t.Fatalf("no list of items in %.300s", r.body)
+	return nil
+}
+
+// request makes the request of a call.
+func (c call) request() *http.Request {
+	url := c.url
+	if c.token != "" {
+		sep := "?"
+		if strings.Contains(url, "?") {
+			sep = "&"
+		}
+		url += sep + "access_token=" + token(c.token)
+	}
+	method := c.method
+	if method == "" {
+		method = http.MethodGet
+	}
+	r := httptest.NewRequest(method, url, strings.NewReader(c.body))
+	for name, value := range c.header {
+		r.Header.Set(name, value)
+	}
+	if c.bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+token(c.bearer))
+	}
+	return r
+}
+
+// send sends one request, and holds the answer against everything that is true of every answer.
+func (a *app) send(c call) answer {
+	a.t.Helper()
+	r := c.request()
+	w := httptest.NewRecorder()
+	a.server.ServeHTTP(w, r)
+	return a.check(r, w.Result())
+}
+
+// check reads an answer and holds it against the rules of all answers, the OpenAPI document first of all.
+func (a *app) check(r *http.Request, resp *http.Response) answer {
+	a.t.Helper()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		a.t.Fatalf("%s %s: read the answer: %v", r.Method, r.URL.Path, err)
+	}
+	if resp.Header.Get("Content-Encoding") == "gzip" && len(body) > 0 {
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err == nil {
+			body, err = io.ReadAll(z)
+		}
+		if err != nil {
+			a.t.Fatalf("%s %s: the answer is no gzip: %v", r.Method, r.URL.Path, err)
+		}
+	}
+	got := answer{resp.StatusCode, resp.Header, body}
+	if strings.Contains(string(body), "tok-") {
+		a.t.Errorf("%s %s: the answer holds a token: %s", r.Method, r.URL.Path, body)
+	}
+	for name, values := range resp.Header {
+		if strings.Contains(strings.Join(values, " "), "tok-") {
+			a.t.Errorf("%s %s: header %s holds a token", r.Method, r.URL.Path, name)
+		}
+	}
+	if resp.Header.Get("X-Request-Id") == "" {
+		a.t.Errorf("%s %s: no X-Request-Id", r.Method, r.URL.Path)
+	}
+	if resp.StatusCode >= 500 && resp.StatusCode != http.StatusServiceUnavailable {
+		a.t.Errorf("%s %s: status %d: %s\n%s", r.Method, r.URL, resp.StatusCode, body, a.log)
+	}
+	if err := document(a.t).validate(r, got); err != nil {
+		a.t.Errorf("%s %s: the answer (%d) is not as openapi.json says: %v\n%.1500s", r.Method, r.URL.Path, got.status, err, body)
+	}
+	return got
+}
+
+// do sends a call and holds the answer against what it expects.
+func (a *app) do(c call) answer {
+	a.t.Helper()
+	got := a.send(c)
+	want := c.status
+	if want == 0 {
+		want = http.StatusOK
+	}
+	if got.status != want {
+		a.t.Fatalf("status %d, want %d\n%s %s\n%.1500s", got.status, want, c.method, c.url, got.body)
+	}
+	for name, value := range c.want {
+		has := strings.Join(got.header.Values(name), ", ")
+		part, isPart := strings.CutPrefix(value, "~")
+		if isPart && !strings.Contains(has, part) || !isPart && has != value {
+			a.t.Errorf("header %s is %q, want %q", name, has, value)
+		}
+	}
+	for _, part := range c.contains {
+		if !strings.Contains(string(got.body), part) {
+			a.t.Errorf("the answer lacks %s:\n%.2000s", part, got.body)
+		}
+	}
+	for _, part := range c.lacks {
+		if strings.Contains(string(got.body), part) {
+			a.t.Errorf("the answer has %s:\n%.2000s", part, got.body)
+		}
+	}
+	if c.ids != nil {
+		if ids := got.ids(a.t); !slices.Equal(ids, c.ids) {
+			a.t.Errorf("items %v, want %v", ids, c.ids)
+		}
+	}
+	return got
+}
+
+// table runs calls that change nothing, all on one app.
+func (a *app) table(t *testing.T, calls map[string]call) {
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		t.Run(name, func(t *testing.T) {
+			on := *a
+			on.t = t
+			on.do(calls[name])
+		})
+	}
+}
+
+// steps runs calls one after the other on one app; each says in its error which step it is.
+func (a *app) steps(calls ...call) {
+	a.t.Helper()
+	for i, c := range calls {
+		before := a.t.Failed()
+		a.do(c)
+		if !before && a.t.Failed() {
+			a.t.Fatalf("step %d failed: %s %s", i+1, c.method, c.url)
+		}
+	}
+}

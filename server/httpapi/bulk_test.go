@@ -1,0 +1,285 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+func TestImport(t *testing.T) {
+	post := func(params, body string, status int, contains ...string) call {
+		return call{method: "POST", url: "/v2/content/bulk" + params, token: "rw", body: body, status: status, contains: contains}
+	}
+	const whole = `{"id":2001,"content":{"content_type":"text","text":"two"}}`
+	a := newApp(t)
+	a.table(t, map[string]call{
+		"nothing":              post("", "", 200),
+		"blank lines":          post("", "\n  \r\n\n", 200),
+		"bad on_conflict":      post("?on_conflict=merge", whole, 400, "problems/invalid-parameter", `"parameter":"on_conflict"`),
+		"fail is the default":  post("?on_conflict=fail", `{"id":1001,"content":{"content_type":"text","text":"x"}}`, 200, `{"line":1,"status":409,"problem":{`, "problems/exists"),
+		"no last line end":     post("", `{"id":2002,"content":{"content_type":"text","text":"x"}}`, 200, `{"line":1,"status":201,"id":2002}`+"\n"),
+		"add-content body":     post("", `{"content_type":"text","caption":"x"}`+"\r\n", 200, `{"line":1,"status":201,"id":`),
+		"tags of both forms":   post("", `{"id":2003,"content":{"content_type":"text","text":"x"},"tags":{"a":["b"],"c":[{"key":"d"}]}}`, 200, `"status":201`),
+		"unknown bare unit":    post("", `{"id":2004,"content":{"content_type":"text","text":"x"},"activate_units":[17]}`, 200, `"status":422`, `"member":"activate_units"`),
+		"whole unit":           post("", `{"id":2005,"content":{"content_type":"text","text":"x"},"activate_units":[{"id":71,"name":"Made","image_url":"https://a.example/i.png","click_through_url":"https://a.example/"}]}`, 200, `"status":201`),
+		"managed unit":         post("", `{"id":2006,"content":{"content_type":"text","text":"x"},"activate_units":[{"id":72,"managed":true}]}`, 200, `"status":201`),
+		"id 0":                 post("", `{"id":0,"content":{"content_type":"text","text":"x"}}`, 200, `"status":4`),
+		"twice in one request": post("", `{"id":2007,"content":{"content_type":"text","text":"x"}}`+"\n"+`{"id":2007,"content":{"content_type":"text","text":"y"}}`, 200, `{"line":1,"status":201,"id":2007}`, `{"line":2,"status":409,`),
+	})
+	long := strings.Repeat("x", 1<<20+1)
+	got := a.do(post("?on_conflict=replace", strings.Join([]string{
+		whole, "", "not json", `{"content_type":"sound"}`, long, strings.Replace(whole, "two", "three", 1), `[]`, `{"content_type":"text","caption":"last"}`,
+	}, "\n"), 200))
+	var lines []string
+	for line := range strings.Lines(string(got.body)) {
+		var l struct {
+			Line, Status int
+			Problem      *struct{ Type string }
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		said := fmt.Sprint(l.Line, " ", l.Status)
+		if l.Problem != nil {
+			said += " " + l.Problem.Type[strings.LastIndexByte(l.Problem.Type, '/')+1:]
+		}
+		lines = append(lines, said)
+	}
+	want := []string{"1 201", "3 400 invalid-body", "4 422 unacceptable", "5 413 too-large", "6 200", "7 400 invalid-body", "8 201"}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+	if got.header.Get("Content-Type") != "application/x-ndjson" {
+		t.Errorf("Content-Type %q", got.header.Get("Content-Type"))
+	}
+	a.steps(
+		call{url: "/v1/ugc/2001/", token: "rw", contains: []string{`"text":"three"`}},
+		call{url: "/v1/activate_units/71", token: "ro", contains: []string{`"managed":false`}},
+		call{url: "/v1/activate_units/72", token: "ro", status: 404},
+	)
+}
+
+// TestImportLongestLine: a line of exactly a mebibyte is read, whatever its line end.
+func TestImportLongestLine(t *testing.T) {
+	a := newApp(t)
+	frame := `{"content_type":"text","caption":"x","unknown":"%s"}`
+	line := fmt.Sprintf(frame, strings.Repeat("x", 1<<20-len(frame)+2))
+	if len(line) != 1<<20 {
+		t.Fatalf("the line has %d bytes", len(line))
+	}
+	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: line + "\r\n" + line + "\n" + line, contains: []string{`{"line":1,"status":201,`, `{"line":2,"status":201,`, `{"line":3,"status":201,`}})
+	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: line + " \n" + line, contains: []string{`{"line":1,"status":413,`, `{"line":2,"status":201,`}})
+}
+
+// TestExportImport: what one property exports, another one imports, and then exports the same.
+func TestExportImport(t *testing.T) {
+	a := newApp(t)
+	a.do(call{method: "POST", url: "/v2/content/", token: "rw", status: 201, body: `{"content_type":"text","caption":"é </p> \u2028","submission":{"username":"u","email":"u@mail.example"},"tags":{"hashtags":["ünï_1"]}}`})
+	exported := a.do(call{url: "/v2/content/bulk", token: "rw", want: map[string]string{"Content-Type": "application/x-ndjson", "Cache-Control": "private, no-store"}})
+	if n := bytes.Count(exported.body, []byte("\n")); n != 61 {
+		t.Fatalf("%d lines, want 61", n)
+	}
+	imported := a.do(call{method: "POST", url: "/v2/content/bulk", token: "other-rw", body: string(exported.body)})
+	if n := bytes.Count(imported.body, []byte(`"status":201`)); n != 61 {
+		t.Fatalf("%d lines were taken:\n%.2000s", n, imported.body)
+	}
+	a.do(call{method: "DELETE", url: "/v2/content/7001", token: "other-rw", status: 204})
+	again := a.do(call{url: "/v2/content/bulk", token: "other-rw", header: map[string]string{"Accept-Encoding": "gzip"}, want: map[string]string{"Content-Encoding": "gzip"}})
+	// Short codes are unique over all properties: the second import draws its own.
+	plain := func(b []byte) string {
+		var out strings.Builder
+		for line := range strings.Lines(string(b)) {
+			var v map[string]any
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatal(err)
+			}
+			delete(v, "short_code")
+			text, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.Write(append(text, '\n'))
+		}
+		return out.String()
+	}
+	if diff := cmp.Diff(plain(exported.body), plain(again.body)); diff != "" {
+		t.Errorf("export, import, export:\n%s", diff)
+	}
+	a.table(t, map[string]call{
+		"query":     {url: "/v2/content/bulk?q=id:1001", token: "rw", contains: []string{`{"id":1001,`, `"tags":{`, `"submission":{`}, lacks: []string{`"id":1002`}},
+		"blank":     {url: "/v2/content/bulk?q=+", token: "rw", contains: []string{`"id":1001`}},
+		"none":      {url: "/v2/content/bulk?q=text:nowheretobefound", token: "rw", lacks: []string{"{"}},
+		"bad query": {url: "/v2/content/bulk?q=(", token: "rw", status: 400, contains: []string{"problems/syntax-error"}},
+		"head":      {method: "HEAD", url: "/v2/content/bulk", token: "rw", want: map[string]string{"Content-Type": "application/x-ndjson"}},
+		"warns":     {url: "/v2/content/bulk?q=nofield:1", token: "rw", want: map[string]string{"Warning": "~unknown-field"}},
+	})
+}
+
+// listen serves an app on a real connection.
+func (a *app) listen() *httptest.Server {
+	srv := httptest.NewServer(a.server)
+	a.t.Cleanup(srv.Close)
+	return srv
+}
+
+// TestImportAnswersAtOnce: each line is answered before the next one is sent, on one connection and both versions of HTTP.
+func TestImportAnswersAtOnce(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		t.Run(fmt.Sprintf("HTTP/%d", version), func(t *testing.T) {
+			a := newApp(t)
+			srv := httptest.NewUnstartedServer(a.server)
+			srv.EnableHTTP2 = version == 2
+			srv.StartTLS()
+			defer srv.Close()
+			body, lines := io.Pipe()
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v2/content/bulk", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer "+token("rw"))
+			resp, err := srv.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if resp.ProtoMajor != version {
+				t.Fatalf("HTTP/%d", resp.ProtoMajor)
+			}
+			answers := bufio.NewScanner(resp.Body)
+			for i := range 5 {
+				fmt.Fprintf(lines, `{"id":%d,"content":{"content_type":"text","text":"live"}}`+"\n", 3001+i)
+				if !answers.Scan() {
+					t.Fatalf("line %d has no answer: %v", i+1, answers.Err())
+				}
+				if want := fmt.Sprintf(`{"line":%d,"status":201,"id":%d}`, i+1, 3001+i); answers.Text() != want {
+					t.Fatalf("line %d: %s", i+1, answers.Text())
+				}
+				a.do(call{url: fmt.Sprintf("/v1/ugc/%d/", 3001+i), token: "ro"})
+			}
+			lines.Close()
+			if answers.Scan() || answers.Err() != nil {
+				t.Errorf("after the last line: %q, %v", answers.Text(), answers.Err())
+			}
+			// The connection goes on to the next request.
+			again, err := srv.Client().Get(srv.URL + "/v1/ugc/3001/?access_token=" + token("ro"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Body.Close()
+			if again.StatusCode != http.StatusOK {
+				t.Errorf("the next request: status %d", again.StatusCode)
+			}
+		})
+	}
+}
+
+// TestImportOfARevokedToken: lines that come after the token is gone are refused.
+func TestImportOfARevokedToken(t *testing.T) {
+	a := newApp(t)
+	srv := a.listen()
+	body, lines := io.Pipe()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v2/content/bulk", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token("rw"))
+	resp, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answers := bufio.NewScanner(resp.Body)
+	fmt.Fprintln(lines, `{"id":3001,"content":{"content_type":"text","text":"live"}}`)
+	answers.Scan()
+	if _, err := a.lib.Remove(context.Background(), []library.Owner{owner(library.KindToken, "rw")}); err != nil {
+		t.Fatal(err)
+	}
+	a.eventually("the token is refused", func() bool { return a.send(call{url: q("id:1001"), token: "rw"}).status == 403 })
+	fmt.Fprintln(lines, `{"id":3002,"content":{"content_type":"text","text":"late"}}`)
+	answers.Scan()
+	if !strings.Contains(answers.Text(), `{"line":2,"status":403,`) {
+		t.Errorf("the late line: %s", answers.Text())
+	}
+	if answers.Scan() {
+		t.Errorf("a further answer: %s", answers.Text())
+	}
+	lines.Close()
+	a.do(call{url: q("id:3002"), token: "ro", contains: []string{`"total_results":0`}})
+}
+
+// TestBrokenImport: a body that ends early leaves what was answered, and the answer ends visibly early.
+func TestBrokenImport(t *testing.T) {
+	a := newApp(t)
+	srv := a.listen()
+	body, lines := io.Pipe()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v2/content/bulk", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token("rw"))
+	resp, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answers := bufio.NewReader(resp.Body)
+	fmt.Fprintln(lines, `{"id":3001,"content":{"content_type":"text","text":"live"}}`)
+	if _, err := answers.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(lines, `{"id":3002,"content":`)
+	lines.CloseWithError(errors.New("gone"))
+	if rest, err := io.ReadAll(answers); err == nil {
+		t.Errorf("the answer ended well: %q", rest)
+	}
+	a.do(call{url: "/v1/ugc/3001/", token: "ro"})
+	a.do(call{url: "/v1/ugc/3002/", token: "ro", status: 404})
+}
+
+// TestFailingExport: an export that fails in the middle cannot be taken for a whole, nor one that fails at once.
+func TestFailingExport(t *testing.T) {
+	a, h := newHookedApp(t)
+	for name, lines := range map[string]int{"at once": 0, "in the middle": 3} {
+		t.Run(name, func(t *testing.T) {
+			h.export = func() iter.Seq2[[]byte, error] {
+				return func(yield func([]byte, error) bool) {
+					for range lines {
+						if !yield([]byte(`{"id":1}`), nil) {
+							return
+						}
+					}
+					yield(nil, errors.New("bad block"))
+				}
+			}
+			srv := a.listen()
+			resp, err := srv.Client().Get(srv.URL + "/v2/content/bulk?access_token=" + token("rw"))
+			if err != nil {
+				if lines == 0 {
+					t.Fatal(err)
+				}
+				return
+			}
+			defer resp.Body.Close()
+			_, err = io.ReadAll(resp.Body)
+			if lines == 0 && resp.StatusCode != http.StatusInternalServerError {
+				t.Errorf("status %d", resp.StatusCode)
+			}
+			if lines > 0 && err == nil {
+				t.Error("the export ended well")
+			}
+		})
+	}
+}

@@ -1,0 +1,23 @@
+package httpapi
+
+// Routes lists the method and the path of every endpoint, for the test that holds them against openapi.json.
+func Routes() [][2]string {
+	var all [][2]string
+	for _, r := range routes() {
+		all = append(all, [2]string{r.method, r.path})
+	}
+	return all
+}
+
+// ProblemTypes lists the last parts of the types of all problems that callers can be told.
+func ProblemTypes() []string {
+	var all []string
+	for _, t := range []problemType{
+		invalidParameter, missingParameter, invalidBody, syntaxError, queryTooExpensive, cursorUnusable, tokensDiffer,
+		tokenRefused, classRefused, originRefused, fieldPrivate, managed, notFound, methodNotAllowed, exists, tooLarge,
+		unacceptable, rateLimited, tooManyQueries, internal, maintenance, unavailable,
+	} {
+		all = append(all, string(t))
+	}
+	return all
+}

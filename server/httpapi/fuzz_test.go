@@ -1,0 +1,45 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/server/httpapi"
+)
+
+// FuzzRequest: no request, with a token of any class or none, is the server's fault, and every answer is one that
+// openapi.json describes.
+func FuzzRequest(f *testing.F) {
+	for _, r := range httpapi.Routes() {
+		path := strings.NewReplacer("{filter_uuid}", "4242", "{namespace}", "marketer_tags", "{key}", "summer", "{ugc_id}", "1001", "{id}", "1001", "{collection_id}", "12", "{code}", "code1001").Replace(r[1])
+		f.Add(r[0], path, "q=beach AND -sunset&ugc_id=1001&filter_id=4242", `{"q":"a","sort_by":"id:asc","name":"n"}`, uint8(0))
+		f.Add(r[0], path+"/", "q=*:*&sort_by=random&page=2&page_size=3&favorite_tag=hero&additional_query=id:1001&info=1", `{"content_type":"text","caption":"c","tags":{"a":["b"]}}`, uint8(1))
+		f.Add(r[0], path, "order=date_asc&approval_status=app,rej&namespace=a&tags_required=b&cursor=x&on_conflict=replace", `{"ugc_ids":[1001],"namespace":"a","key":"b"}`, uint8(2))
+	}
+	f.Add("GET", "/v2/content/items", "q=created_on:[now-30d/d TO *}&sort_by=_score:desc", "", uint8(1))
+	f.Add("POST", "/v2/content/bulk", "", "{\"id\":5,\"content\":{\"content_type\":\"text\",\"text\":\"a\"}}\nnot json\n\n", uint8(0))
+	a := newApp(f)
+	tokens := []string{"rw", "ro", "walled", "", "never-issued"}
+	f.Fuzz(func(t *testing.T, method, path, rawQuery, body string, as uint8) {
+		u := &url.URL{Path: path, RawQuery: rawQuery}
+		if unescaped, err := url.PathUnescape(path); err == nil {
+			u.Path, u.RawPath = unescaped, path
+		}
+		r := httptest.NewRequest(http.MethodGet, "/", strings.NewReader(body))
+		r.Method, r.URL = method, u
+		if with := tokens[int(as)%len(tokens)]; with != "" {
+			r.Header.Set("Authorization", "Bearer "+token(with))
+		}
+		w := httptest.NewRecorder()
+		a.server.ServeHTTP(w, r)
+		if w.Code >= 500 {
+			t.Fatalf("%s %s: status %d: %s\n%s", method, u, w.Code, w.Body, a.log)
+		}
+		if r.Header.Get("Authorization") != "" && w.Code == http.StatusOK && int(as)%len(tokens) == 1 && strings.Contains(w.Body.String(), "@mail.example") {
+			t.Fatalf("%s %s: a READ-ONLY token sees a submission: %s", method, u, w.Body)
+		}
+	})
+}

@@ -1,0 +1,221 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/httpapi"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+func TestRateLimit(t *testing.T) {
+	a := newApp(t)
+	// 2 a second, 3 at once.
+	ask := func(name string, status int, rest string) answer {
+		t.Helper()
+		return a.do(call{url: q("id:8001"), bearer: name, status: status, want: map[string]string{
+			"RateLimit": rest, "RateLimit-Policy": `"token";q=3;w=2`,
+		}})
+	}
+	ask("limited-ro", 200, `"token";r=2;t=1`)
+	ask("limited-ro", 200, `"token";r=1;t=1`)
+	ask("limited-ro", 200, `"token";r=0;t=2`)
+	refused := ask("limited-ro", 429, `"token";r=0;t=2`)
+	if refused.header.Get("Retry-After") != "1" || !strings.Contains(string(refused.body), "problems/rate-limited") {
+		t.Errorf("429: Retry-After %q, %s", refused.header.Get("Retry-After"), refused.body)
+	}
+	ask("limited-rw", 200, `"token";r=2;t=1`) // each token has its own
+	a.clock.advance(499 * time.Millisecond)
+	ask("limited-ro", 429, `"token";r=0;t=2`)
+	a.clock.advance(time.Millisecond)
+	ask("limited-ro", 200, `"token";r=0;t=2`)
+	a.clock.advance(time.Hour)
+	ask("limited-ro", 200, `"token";r=2;t=1`)
+
+	// Every answer under a limit tells about it: errors, 304, wrong class.
+	a.do(call{url: q("(broken"), bearer: "limited-ro", status: 400, want: map[string]string{"RateLimit": `"token";r=1;t=1`}})
+	a.do(call{url: "/v2/content/filters", bearer: "limited-ro", status: 403, want: map[string]string{"RateLimit": `"token";r=0;t=2`}})
+	a.do(call{url: q("id:1001"), bearer: "ro", want: map[string]string{"RateLimit": "", "RateLimit-Policy": ""}})
+
+	// A changed property counts at once, and a lifted limit is none.
+	p := property(limited, "limited", library.Property{RatePerSecond: 0.1})
+	a.apply(p)
+	a.clock.advance(time.Hour)
+	a.do(call{url: q("id:8001"), bearer: "limited-ro", want: map[string]string{"RateLimit-Policy": `"token";q=1;w=10`, "RateLimit": `"token";r=0;t=10`}})
+	a.do(call{url: q("id:8001"), bearer: "limited-ro", status: 429, want: map[string]string{"Retry-After": "10"}})
+	a.apply(property(limited, "limited", library.Property{}))
+	a.do(call{url: q("id:8001"), bearer: "limited-ro", want: map[string]string{"RateLimit": ""}})
+}
+
+// TestRateLimitOfRotatedToken: the two values of one token share its limit.
+func TestRateLimitOfRotatedToken(t *testing.T) {
+	a := newApp(t)
+	d := tokenDefinition(limited, "limited-ro", library.Token{Values: []library.TokenValue{{Digest: digest("limited-ro")}, {Digest: digest("limited-second")}}})
+	for range 3 {
+		a.do(call{url: q("id:8001"), bearer: "limited-ro"})
+	}
+	a.apply(d)
+	a.eventually("the second value is known", func() bool { return a.send(call{url: q("id:8001"), bearer: "limited-second"}).status != 403 })
+	a.do(call{url: q("id:8001"), bearer: "limited-second", status: 429})
+}
+
+func TestMaintenance(t *testing.T) {
+	a := newApp(t)
+	down := map[string]string{"Retry-After": "120", "Cache-Control": "private, no-store"}
+	for name, c := range map[string]call{
+		"read":       {url: q("a"), token: "closed-ro", status: 503, contains: []string{"problems/maintenance", "Back soon"}, want: down},
+		"write":      {method: "POST", url: "/v2/content/", token: "closed-ro", status: 503, want: down},
+		"short link": {url: "/i/closed1", status: 503, contains: []string{"Back soon"}, want: down},
+		"no token":   {url: q("a"), status: 403},
+		"others run": {url: q("id:1001"), token: "ro"},
+	} {
+		t.Run(name, func(t *testing.T) { on := *a; on.t = t; on.do(c) })
+	}
+	a.apply(property(closed, "closed", library.Property{Maintenance: &library.Maintenance{}}))
+	a.do(call{url: q("a"), token: "closed-ro", status: 503, want: map[string]string{"Retry-After": "1"}})
+	a.apply(property(closed, "closed", library.Property{}))
+	a.do(call{url: q("id:9001"), token: "closed-ro"})
+}
+
+// hooked is a library whose methods a test can get in between.
+type hooked struct {
+	library.Library
+	read   func(context.Context, library.Read) (*library.Page, error)
+	write  func(context.Context) error
+	export func() iter.Seq2[[]byte, error]
+}
+
+func (h *hooked) Read(ctx context.Context, r library.Read) (*library.Page, error) {
+	if h.read != nil {
+		if page, err := h.read(ctx, r); page != nil || err != nil {
+			return page, err
+		}
+	}
+	return h.Library.Read(ctx, r)
+}
+
+func (h *hooked) Write(ctx context.Context, p library.PropertyID, muts []library.Mutation) ([]library.Outcome, error) {
+	if h.write != nil {
+		if err := h.write(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return h.Library.Write(ctx, p, muts)
+}
+
+func (h *hooked) Export(ctx context.Context, p library.PropertyID, n query.Node) iter.Seq2[[]byte, error] {
+	if h.export != nil {
+		return h.export()
+	}
+	return h.Library.Export(ctx, p, n)
+}
+
+// newHookedApp is an app whose library a test can get in between.
+func newHookedApp(t testing.TB, adjust ...func(*httpapi.Options)) (*app, *hooked) {
+	h := &hooked{}
+	return newAppOver(t, func(l library.Library) library.Library { h.Library = l; return h }, adjust...), h
+}
+
+// notRunning is the app with a server whose Run was never called.
+func (a *app) notRunning() *app {
+	on := *a
+	var err error
+	if on.server, err = httpapi.New(a.lib, httpapi.Options{}); err != nil {
+		a.t.Fatal(err)
+	}
+	return &on
+}
+
+func TestQueriesAtATime(t *testing.T) {
+	arrived, leave := make(chan struct{}), make(chan struct{})
+	a, h := newHookedApp(t, func(o *httpapi.Options) { o.QueriesPerToken = 2 })
+	slow := func(_ context.Context, r library.Read) (*library.Page, error) {
+		if r.Budgeted {
+			arrived <- struct{}{}
+			<-leave
+		}
+		return nil, nil
+	}
+	h.read = slow
+	done := make(chan answer)
+	for range 2 {
+		go func() { done <- a.send(call{url: q("id:1001"), token: "ro"}) }()
+		<-arrived
+	}
+	for name, c := range map[string]call{
+		"query":                  {url: q("id:1001"), token: "ro"},
+		"filter with more query": {url: "/v2/content/filters/" + filterUUID("summer-wall") + "?additional_query=id:1001", token: "ro"},
+	} {
+		c.status, c.contains, c.want = 429, []string{"problems/too-many-queries"}, map[string]string{"Retry-After": "1"}
+		t.Run(name, func(t *testing.T) { on := *a; on.t = t; on.do(c) })
+	}
+	// Stored filters, other lists and other tokens go on.
+	a.do(call{url: "/v2/content/filters/" + filterUUID("summer-wall"), token: "ro"})
+	a.do(call{url: "/v1/ugc/collections/12/?seed=1", token: "ro"})
+	go func() { done <- a.send(call{url: q("id:1001"), token: "rw"}) }()
+	<-arrived
+	close(leave)
+	for range 3 {
+		if got := <-done; got.status != 200 {
+			t.Errorf("status %d", got.status)
+		}
+	}
+	h.read = nil
+	a.do(call{url: q("id:1001"), token: "ro"})
+}
+
+func TestQueryBudget(t *testing.T) {
+	a, h := newHookedApp(t, func(o *httpapi.Options) { o.QueryBudget = time.Millisecond })
+	h.read = func(ctx context.Context, r library.Read) (*library.Page, error) {
+		if !r.Budgeted {
+			return nil, nil
+		}
+		<-ctx.Done()
+		return nil, fmt.Errorf("walk: %w", ctx.Err())
+	}
+	a.do(call{url: q("id:1001"), token: "ro", status: 400, contains: []string{"problems/query-too-expensive"}})
+	h.read = func(_ context.Context, r library.Read) (*library.Page, error) {
+		if r.Budgeted {
+			return nil, fmt.Errorf("%w: too long", library.ErrTooExpensive)
+		}
+		return nil, nil
+	}
+	a.do(call{url: q("id:1001"), token: "ro", status: 400, contains: []string{"problems/query-too-expensive"}})
+	a.do(call{url: "/v2/content/filters/" + filterUUID("summer-wall"), token: "ro"})
+}
+
+func TestStoreFailures(t *testing.T) {
+	a, h := newHookedApp(t)
+	h.write = func(context.Context) error { return fmt.Errorf("%w: disk full at /data", library.ErrUnavailable) }
+	a.do(call{method: "POST", url: "/v2/content/", token: "rw", body: `{"content_type":"text","caption":"x"}`, status: 503,
+		contains: []string{"problems/unavailable"}, lacks: []string{"/data"}, want: map[string]string{"Retry-After": "5"}})
+	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: `{"content_type":"text","caption":"x"}`,
+		contains: []string{`{"line":1,"status":503,"problem":{`}, lacks: []string{"/data"}})
+
+	// 500s are what openapi.json calls internal, and their cause is for the log alone.
+	internal := func(c call, cause string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		a.server.ServeHTTP(w, c.request())
+		if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "problems/internal") || strings.Contains(w.Body.String(), cause) {
+			t.Errorf("status %d: %s", w.Code, w.Body)
+		}
+		if !strings.Contains(a.log.String(), cause) {
+			t.Errorf("the log lacks %q", cause)
+		}
+	}
+	h.read = func(context.Context, library.Read) (*library.Page, error) { return nil, errors.New("bad block 17") }
+	internal(call{url: q("id:1001"), token: "ro"}, "bad block 17")
+	h.read = func(context.Context, library.Read) (*library.Page, error) { panic("index out of range 18") }
+	internal(call{url: q("id:1001"), token: "ro"}, "index out of range 18")
+	h.read = nil
+	a.do(call{url: q("id:1001"), token: "ro"})
+}
