@@ -107,6 +107,14 @@ func (d *Doc) at(i int) []uint32 {
 	return d.positions[from:d.places[i]]
 }
 
+// freq returns how often d.terms[i] stands in its field f; keywords count once.
+func (d *Doc) freq(f *field, i int) float32 {
+	if f.typ != query.Text {
+		return 1
+	}
+	return float32(len(d.at(i)))
+}
+
 // docBuilder gathers the values of an item, which may come in any order.
 type docBuilder struct {
 	fields map[string]*fieldBuilder

@@ -3,21 +3,12 @@ package eval
 import (
 	"unique"
 
-	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// fuzzyClause matches documents that hold any of the terms that a fuzzy word expands to; the scores of those that it
-// holds are added up.
-type fuzzyClause struct {
-	field   term
-	scorers map[term]rank.Scorer
-	scored  bool
-	hint    int
-}
-
-func (c *compiler) fuzzy(n plan.Fuzzy, boost float32) (clause, error) {
+// expand returns the terms that a fuzzy word stands for, with the similarity of each as its boost.
+func (c *compiler) expand(n plan.Fuzzy) ([]rankedTerm, error) {
 	stats, err := c.corpus.need(c.ctx, n.Field.Name, nil, true)
 	if err != nil {
 		return nil, err
@@ -34,38 +25,58 @@ func (c *compiler) fuzzy(n plan.Fuzzy, boost float32) (clause, error) {
 	}
 	expansions := choice.Terms()
 	idf := rank.IDF(rank.BlendedDocFreq(expansions), stats.total.Docs)
-	f := &fuzzyClause{field: unique.Make(n.Field.Name), scorers: map[term]rank.Scorer{}, scored: !c.unscored}
-	for _, e := range expansions {
-		f.scorers[unique.Make(e.Term)] = rank.NewScorer(stats.norms, e.Similarity*boost, idf)
+	terms := make([]rankedTerm, len(expansions))
+	for i, e := range expansions {
+		terms[i] = rankedTerm{
+			termKey: termKey{unique.Make(n.Field.Name), unique.Make(e.Term)}, boost: float64(e.Similarity),
+			idf: idf, norms: stats.norms,
+		}
 	}
-	if len(expansions) == 0 {
-		return none{}, nil
-	}
-	return f, nil
+	return terms, nil
 }
 
-func (c *fuzzyClause) match(d *Doc) (float32, bool) {
-	f := d.field(c.field, &c.hint)
+// fuzzy binds a fuzzy word that stands by itself.
+func (c *compiler) fuzzy(n plan.Fuzzy, boost float32) (clause, error) {
+	terms, err := c.expand(n)
+	if err != nil {
+		return nil, err
+	}
+	if len(terms) == 0 {
+		return none{}, nil
+	}
+	set := &termSet{field: unique.Make(n.Field.Name), scorers: map[term]rank.Scorer{}, scored: !c.unscored}
+	for _, t := range terms {
+		set.scorers[t.term] = rank.NewScorer(t.norms, float32(t.boost)*boost, t.idf)
+	}
+	return set, nil
+}
+
+// termSet matches documents that hold any of some terms of a field; the scores of those that it holds are added up.
+type termSet struct {
+	field   term
+	scorers map[term]rank.Scorer
+	scored  bool
+	hint    int
+}
+
+func (s *termSet) match(d *Doc) (float32, bool) {
+	f := d.field(s.field, &s.hint)
 	if f == nil {
 		return 0, false
 	}
 	var sum rank.Sum
 	matched := false
 	for i := f.from; i < f.to; i++ {
-		s, ok := c.scorers[d.terms[i]]
+		scorer, ok := s.scorers[d.terms[i]]
 		if !ok {
 			continue
 		}
-		if matched = true; !c.scored {
+		if matched = true; !s.scored {
 			break
 		}
-		freq := float32(1)
-		if f.typ == query.Text {
-			freq = float32(len(d.at(int(i))))
-		}
-		sum.Should(s.Score(freq, f.norm))
+		sum.Should(scorer.Score(d.freq(f, int(i)), f.norm))
 	}
 	return sum.Score(), matched
 }
 
-func (c *fuzzyClause) cost() int { return 20 }
+func (s *termSet) cost() int { return 20 }

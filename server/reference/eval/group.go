@@ -17,22 +17,25 @@ type group struct {
 func (c *compiler) group(n plan.Bool, boost float32) (clause, error) {
 	g := &group{scored: !c.unscored}
 	var err error
-	if g.must, err = c.list(n.Must, boost); err != nil {
-		return nil, err
-	}
-	if g.scored || len(n.Must) == 0 { // beside a required clause, optional ones only rank
-		if g.should, err = c.list(n.Should, boost); err != nil {
-			return nil, err
+	if c.unscored {
+		g.must, err = c.list(n.Must, 1)
+		if err == nil && len(n.Must) == 0 { // beside a required clause, optional ones only rank
+			g.should, err = c.list(n.Should, 1)
+		}
+	} else {
+		g.must, err = c.merged(n.Must, boost, required)
+		if err == nil {
+			g.should, err = c.merged(n.Should, boost, optional)
 		}
 	}
-	unscored := compiler{ctx: c.ctx, corpus: c.corpus, unscored: true}
-	if g.mustNot, err = unscored.list(n.MustNot, 1); err != nil {
-		return nil, err
+	if err == nil {
+		unscored := compiler{ctx: c.ctx, corpus: c.corpus, unscored: true}
+		g.mustNot, err = unscored.list(n.MustNot, 1)
 	}
-	return g, nil
+	return g, err
 }
 
-// list binds nodes and puts the cheap ones first; which comes first changes no score (rank.Sum).
+// list binds nodes and puts the cheap ones first.
 func (c *compiler) list(nodes []plan.Node, boost float32) ([]clause, error) {
 	clauses := make([]clause, len(nodes))
 	for i, n := range nodes {
@@ -41,8 +44,13 @@ func (c *compiler) list(nodes []plan.Node, boost float32) ([]clause, error) {
 			return nil, err
 		}
 	}
+	return cheapFirst(clauses), nil
+}
+
+// cheapFirst sorts clauses by cost. Which comes first changes no score (rank.Sum).
+func cheapFirst(clauses []clause) []clause {
 	slices.SortStableFunc(clauses, func(a, b clause) int { return cmp.Compare(a.cost(), b.cost()) })
-	return clauses, nil
+	return clauses
 }
 
 func (g *group) match(d *Doc) (float32, bool) {
@@ -74,12 +82,12 @@ func (g *group) match(d *Doc) (float32, bool) {
 	return sum.Score(), matched
 }
 
-func (g *group) cost() int {
+func (g *group) cost() int { return costs(g.must) + costs(g.should) + costs(g.mustNot) }
+
+func costs(clauses []clause) int {
 	sum := 0
-	for _, list := range [][]clause{g.must, g.should, g.mustNot} {
-		for _, c := range list {
-			sum += c.cost()
-		}
+	for _, c := range clauses {
+		sum += c.cost()
 	}
 	return sum
 }
@@ -104,10 +112,4 @@ func (b *best) match(d *Doc) (float32, bool) {
 	return high, matched
 }
 
-func (b *best) cost() int {
-	sum := 0
-	for _, c := range b.clauses {
-		sum += c.cost()
-	}
-	return sum
-}
+func (b *best) cost() int { return costs(b.clauses) }

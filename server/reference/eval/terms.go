@@ -61,7 +61,7 @@ func (t *termClause) match(d *Doc) (float32, bool) {
 
 func (t *termClause) cost() int { return 2 }
 
-// scoredTerm is a word of a text field with its score.
+// scoredTerm is a term with its score.
 type scoredTerm struct {
 	*termClause
 	scorer rank.Scorer
@@ -76,7 +76,7 @@ func (t *scoredTerm) match(d *Doc) (float32, bool) {
 	if !ok {
 		return 0, false
 	}
-	return t.scorer.Score(float32(len(d.at(i))), f.norm), true
+	return t.scorer.Score(d.freq(f, i), f.norm), true
 }
 
 // phraseClause matches documents that hold a phrase.
