@@ -149,7 +149,9 @@ type Mutation struct {
 	// Put stores an item. With ID 0 it draws one; an id that exists is refused with ErrExists unless Replace is set.
 	Put *item.Item
 	// Units are conversion units that came with the item in an import line: those that the property does not have are
-	// made, as HTTP-made ones; those it has are left as they are.
+	// made, as HTTP-made ones; those it has are left as they are. One with Managed true is never made: its manifest
+	// brings it, perhaps later, and the item's reference to it may lead nowhere until then. An id of Put.Units that the
+	// property does not have and that is not among Units refuses the mutation (*item.InvalidError).
 	Units   []item.Unit
 	Replace bool
 	// Patch changes members of the item ID.
@@ -184,7 +186,7 @@ type TokenEvent struct {
 type Scope struct {
 	// Install must match the owner's; required.
 	Install string
-	// Kinds and Namespaces restrict; a nil Namespaces means all.
+	// Kinds and Namespaces restrict; a nil Namespaces means all, and no Kinds means none.
 	Kinds      []Kind
 	Namespaces []string
 	// Confirmed lifts the guard: without it a sweep that would remove more than 20 definitions and more than a fifth of

@@ -24,6 +24,8 @@ type catalogue struct {
 	tagRules  []*rule
 	unitRules []*rule
 	rules     map[version]*rule
+	// volatile are the rules that depend on more than the item.
+	volatile []*rule
 	// versions says which version of each source this was made from.
 	versions map[source]version
 }
@@ -118,6 +120,11 @@ func newCatalogue(all entries, sources []source, before *catalogue) (*catalogue,
 	slices.SortFunc(c.filters, func(a, b *filter) int {
 		return cmp.Or(strings.Compare(a.record.Name, b.record.Name), cmp.Compare(a.record.ID, b.record.ID))
 	})
+	for _, r := range slices.Concat(c.tagRules, c.unitRules) {
+		if r.volatile {
+			c.volatile = append(c.volatile, r)
+		}
+	}
 	// Units by rule follow an item's own ones by id, whatever the order in which their manifests came.
 	slices.SortFunc(c.unitRules, func(a, b *rule) int { return cmp.Compare(a.unit, b.unit) })
 	return c, nil

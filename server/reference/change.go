@@ -93,6 +93,14 @@ func (c *change) setSources(changed map[source]*entry) error {
 		}
 	}
 	all := arbitrate(bySource)
+	changed = maps.Clone(changed)
+	for s, e := range bySource {
+		if e.good != nil && all.verdicts[s].Err == nil {
+			// The newest version is served: what was good before it no longer counts.
+			bySource[s] = &entry{latest: e.latest, changed: e.changed, sum: e.sum}
+			changed[s] = bySource[s]
+		}
+	}
 	catalogues, err := newCatalogues(all, c.catalogues)
 	if err != nil {
 		return err

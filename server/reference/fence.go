@@ -2,6 +2,7 @@ package reference
 
 import (
 	"errors"
+	"io"
 	"os"
 	"sync/atomic"
 
@@ -86,6 +87,10 @@ func (f *fence) MkdirAll(dir string, perm os.FileMode) error {
 	}
 	return f.FS.MkdirAll(dir, perm)
 }
+
+// Lock locks nothing: the directory of the store is locked as a whole, and an instance that was given up could never let
+// its own lock go.
+func (f *fence) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // Unwrap lets Pebble find the file system underneath.
 func (f *fence) Unwrap() vfs.FS { return f.FS }

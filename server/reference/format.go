@@ -51,15 +51,14 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 		if err := requireEmpty(db); err != nil {
 			return fmt.Errorf("store at %s: %w", dir, err)
 		}
-		found.Version = current.Version
-		return stampFormat(db, db.NewBatch(), current)
+		return stampFormat(db.NewBatch(), current)
 	}
 	for v := found.Version; v < current.Version; v++ {
 		b := db.NewBatch()
 		if err := upgrades[v](db, b); err != nil {
 			return errors.Join(fmt.Errorf("upgrade the store at %s from format %d: %w", dir, v, err), b.Close())
 		}
-		if err := stampFormat(db, b, format{Version: v + 1, Needs: current.Needs}); err != nil {
+		if err := stampFormat(b, format{Version: v + 1, Needs: current.Needs}); err != nil {
 			return fmt.Errorf("upgrade the store at %s from format %d: %w", dir, v, err)
 		}
 	}
@@ -69,7 +68,7 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 // upgrades are the steps to formatVersion; upgrades[v] leads from v to v+1, and nothing leads to version 1.
 var upgrades = [formatVersion]upgrade{}
 
-func stampFormat(_ *pebble.DB, b *pebble.Batch, f format) error {
+func stampFormat(b *pebble.Batch, f format) error {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return err

@@ -40,6 +40,9 @@ type Library struct {
 	pinsMu sync.Mutex
 	pins   pins
 
+	// attempted is when the writer last tried to open a failed store again.
+	attempted time.Time
+
 	problemMu sync.Mutex
 	problem   error
 }

@@ -46,10 +46,7 @@ type holder struct {
 func lockDir(disk vfs.FS, dir string, now time.Time) (io.Closer, error) {
 	lock, err := disk.Lock(disk.PathJoin(dir, lockName))
 	if err != nil {
-		if errors.Is(err, fs.ErrPermission) && !lockExists(disk, dir) {
-			return nil, fmt.Errorf("lock store at %s: %w", dir, err)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
+		if _, cannotOpen := errors.AsType[*fs.PathError](err); cannotOpen {
 			return nil, fmt.Errorf("lock store at %s: %w", dir, err)
 		}
 		h, _ := readHolder(disk, dir) // without word of the holder the error is still right, only shorter
@@ -63,11 +60,6 @@ func lockDir(disk vfs.FS, dir string, now time.Time) (io.Closer, error) {
 		return nil, errors.Join(fmt.Errorf("say who holds the store at %s: %w", dir, err), lock.Close())
 	}
 	return lock, nil
-}
-
-func lockExists(disk vfs.FS, dir string) bool {
-	_, err := disk.Stat(disk.PathJoin(dir, lockName))
-	return err == nil
 }
 
 func readHolder(disk vfs.FS, dir string) (holder, error) {

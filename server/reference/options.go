@@ -3,8 +3,10 @@ package reference
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -29,9 +31,11 @@ type Options struct {
 	// time costs more rewriting of files.
 	EraseWithin time.Duration
 
-	// disk and random are replaced in tests.
+	// disk, random and retryAfter are replaced in tests.
 	disk   vfs.FS
 	random io.Reader
+	// retryAfter is how long after an attempt to open a failed store again the next one is made; 0 means a second.
+	retryAfter time.Duration
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -53,8 +57,17 @@ func (o Options) withDefaults() (Options, error) {
 	if o.EraseWithin == 0 {
 		o.EraseWithin = 10 * time.Minute
 	}
+	if o.retryAfter == 0 {
+		o.retryAfter = time.Second
+	}
 	if o.disk == nil {
 		o.disk = vfs.Default
+		// Within a process locks are told apart by name.
+		dir, err := filepath.Abs(o.Dir)
+		if err != nil {
+			return o, fmt.Errorf("find the directory of the store: %w", err)
+		}
+		o.Dir = dir
 	}
 	if o.random == nil {
 		o.random = rand.Reader

@@ -95,7 +95,7 @@ type refresh struct {
 	version   uint64
 	sequence  item.ID
 	made      map[item.Tag]bool
-	// again has the volatile rules evaluated as if they had changed.
+	// again has the volatile rules evaluated, for all items; else they are left to the next read (see view).
 	again bool
 
 	// changed are the new items, nil for one that went.
@@ -370,7 +370,8 @@ func (r *refresh) move(rule *rule, id item.ID, joined bool) {
 
 // matcher returns what decides whether a record belongs to a rule.
 func (r *refresh) matcher(rule *rule) (func(*record) bool, error) {
-	if rule.selector == nil {
+	if rule.selector == nil || rule.volatile && !r.again {
+		// The selector of a volatile rule is looked at before the next read, for all items at once.
 		return func(rec *record) bool { return rule.ids[rec.item.ID] }, nil
 	}
 	pl, err := plan.Build(rule.selector, plan.Options{Audience: query.Private, Now: r.now, Fields: r.fields()})

@@ -8,22 +8,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// volatile lists the rules that depend on more than the item.
-func (p *property) volatile() []*rule {
-	var rules []*rule
-	for _, of := range [][]*rule{p.catalogue.tagRules, p.catalogue.unitRules} {
-		for _, r := range of {
-			if r.volatile {
-				rules = append(rules, r)
-			}
-		}
-	}
-	return rules
-}
-
 // isSettled reports whether the members of all rules are right at that time.
 func (p *property) isSettled(now time.Time) bool {
-	return p.settled.contains(now) || len(p.volatile()) == 0
+	return p.settled.contains(now) || len(p.catalogue.volatile) == 0
 }
 
 // settle brings the volatile rules up to a time. The caller holds the lock of all readers.
@@ -35,7 +22,7 @@ func (p *property) settle(now time.Time) error {
 	}
 	r.install()
 	var parts []library.Part
-	for _, rule := range p.volatile() {
+	for _, rule := range p.catalogue.volatile {
 		parts = append(parts, library.Part{Query: rule.selector, Audience: query.Private})
 	}
 	until, err := p.boundary(parts, now)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -52,6 +54,11 @@ func (l *Library) write() {
 			select {
 			case r := <-l.requests:
 				group = append(group, r)
+			case <-l.failed():
+				continue
+			case <-l.retry():
+				l.reopen()
+				continue
 			case <-l.closing:
 				l.refuseAll()
 				return
@@ -135,13 +142,41 @@ func (l *Library) commit(c *change) error {
 	return nil
 }
 
-// recoverStore opens the store anew after an I/O error. Memory is made anew as well: nobody knows whether the batch that
-// failed is there.
+// failed ends the wait for requests when the store fails; once it has, retry does so when it is time to open it again.
+func (l *Library) failed() <-chan struct{} {
+	if l.db.failure() != nil {
+		return nil
+	}
+	return l.db.failed
+}
+
+func (l *Library) retry() <-chan time.Time {
+	if l.db.failure() == nil {
+		return nil
+	}
+	return time.After(time.Until(l.attempted.Add(l.options.retryAfter)))
+}
+
+// reopen opens a failed store again although nobody writes: a library that is not ready may not be asked to.
+func (l *Library) reopen() {
+	l.mutate.Lock()
+	defer l.mutate.Unlock()
+	if err := l.recoverStore(); err != nil {
+		l.options.Logger.Warn("the store cannot be opened again yet", slog.Any("error", err))
+	}
+}
+
+// recoverStore opens the store anew after an I/O error, unless that was tried just now. Memory is made anew as well:
+// nobody knows whether the batch that failed is there.
 func (l *Library) recoverStore() error {
 	failure := l.db.failure()
 	if failure == nil {
 		return nil
 	}
+	if time.Since(l.attempted) < l.options.retryAfter {
+		return unavailable(failure)
+	}
+	l.attempted = time.Now()
 	db, m, err := l.openStore()
 	if err != nil {
 		l.setProblem(err)
