@@ -6,7 +6,11 @@ import (
 	"time"
 )
 
-// Check judges a tree against the catalogue, without an index. Warnings name fields that do not exist; the error is a
+// maxWarnings is how many unknown fields Check names: warnings go into headers and conditions.
+const maxWarnings = 20
+
+// Check judges a tree against the catalogue, without an index. Warnings name fields that do not exist, the first 20 of
+// them; the error is a
 // *SyntaxError where a value or a construct does not fit the type of its field, and a *ForbiddenFieldError where a
 // names a private field that it may not see.
 func Check(n Node, a Audience) ([]Warning, error) {
@@ -25,7 +29,7 @@ func Check(n Node, a Audience) ([]Warning, error) {
 			first = tooManyClauses(n)
 			return false
 		}
-		f := fieldOf(n)
+		f := FieldOf(n)
 		if f.Name == "" {
 			first = checkFit(n, Field{Name: AllField, Type: Text}, &patterns)
 			return first == nil
@@ -35,7 +39,7 @@ func Check(n Node, a Audience) ([]Warning, error) {
 			return false
 		}
 		fields := Resolve(f, a, nil)
-		if len(fields) == 0 && !warned[f] && !known(n, f) {
+		if len(fields) == 0 && !warned[f] && len(warnings) < maxWarnings && !known(n, f) {
 			warned[f] = true
 			warnings = append(warnings, unknownField(f))
 		}

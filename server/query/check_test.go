@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -119,5 +120,16 @@ func TestCheckLimitsClausesOfComposedTrees(t *testing.T) {
 	}
 	if _, err := query.Check(query.And(values[1:]...), query.Public); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestCheckWarnsTwentyTimesAtMost(t *testing.T) {
+	var q strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&q, "colour%d:x ", i)
+	}
+	warnings, err := query.Check(parse(t, q.String()), query.Public)
+	if err != nil || len(warnings) != 20 {
+		t.Errorf("%d warnings, error %v", len(warnings), err)
 	}
 }

@@ -58,7 +58,7 @@ func Names(n Node) []FieldName {
 	var out []FieldName
 	seen := map[FieldName]bool{}
 	Walk(n, func(n Node) bool {
-		if f := fieldOf(n); f.Name != "" && !seen[f] {
+		if f := FieldOf(n); f.Name != "" && !seen[f] {
 			seen[f] = true
 			out = append(out, f)
 		}
@@ -79,4 +79,27 @@ func namesDate(f FieldName) bool {
 		}
 	}
 	return false
+}
+
+// FieldOf returns the field of a leaf as written, of Exists and Missing the one that they ask for; none for anything else.
+func FieldOf(n Node) FieldName {
+	switch n := n.(type) {
+	case Term:
+		return n.Field
+	case Phrase:
+		return n.Field
+	case Wildcard:
+		return n.Field
+	case Fuzzy:
+		return n.Field
+	case Regexp:
+		return n.Field
+	case Range:
+		return n.Field
+	case Exists:
+		return n.Field
+	case Missing:
+		return n.Field
+	}
+	return FieldName{}
 }

@@ -118,7 +118,7 @@ func wordless(n Node) bool {
 	default:
 		return false
 	}
-	if f := fieldOf(n); f.Name != "" {
+	if f := FieldOf(n); f.Name != "" {
 		if field, ok := Lookup(f.Name); !ok || field.Type != Text {
 			return false
 		}

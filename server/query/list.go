@@ -86,31 +86,8 @@ func (n Any) String() string {
 
 // splitField returns the field of a value and the value without it.
 func splitField(v Node) (string, FieldName) {
-	f := fieldOf(v)
+	f := FieldOf(v)
 	var b strings.Builder
 	f.write(&b)
 	return strings.TrimPrefix(v.String(), b.String()), f
-}
-
-// fieldOf returns the field of a leaf; none for anything else.
-func fieldOf(n Node) FieldName {
-	switch n := n.(type) {
-	case Term:
-		return n.Field
-	case Phrase:
-		return n.Field
-	case Wildcard:
-		return n.Field
-	case Fuzzy:
-		return n.Field
-	case Regexp:
-		return n.Field
-	case Range:
-		return n.Field
-	case Exists:
-		return n.Field
-	case Missing:
-		return n.Field
-	}
-	return FieldName{}
 }

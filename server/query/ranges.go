@@ -14,7 +14,7 @@ func (p *parser) bracketRange(in scope) (Node, error) {
 	}
 	n.From.Inclusive = p.src[open] == '['
 	p.skipSpace()
-	if !p.take("TO") {
+	if !p.takeTo() {
 		return nil, p.errorAt(p.pos, "bad range", "TO between the two bounds")
 	}
 	if n.To, err = p.bound(open); err != nil {
@@ -32,10 +32,10 @@ func (p *parser) bracketRange(in scope) (Node, error) {
 	return p.boosted(n, in)
 }
 
-// take takes word where it stands alone.
-func (p *parser) take(word string) bool {
-	end := p.pos + len(word)
-	if end > len(p.src) || string(p.src[p.pos:end]) != word || end < len(p.src) && !endsBound(p.src[end]) {
+// takeTo takes TO where it stands alone.
+func (p *parser) takeTo() bool {
+	end := p.pos + len("TO")
+	if end > len(p.src) || string(p.src[p.pos:end]) != "TO" || end < len(p.src) && !endsBound(p.src[end]) {
 		return false
 	}
 	p.pos = end

@@ -90,7 +90,7 @@ func (b *builder) count(n query.Node, clauses int) error {
 
 // leaf builds a leaf over every field that its name stands for.
 func (b *builder) leaf(n query.Node) (Node, error) {
-	name := fieldName(n)
+	name := query.FieldOf(n)
 	if name.Name == "" {
 		return b.on(n, query.Field{Name: AllField, Type: query.Text})
 	}
@@ -115,25 +115,6 @@ func (b *builder) leaf(n query.Node) (Node, error) {
 		return nodes[0], nil
 	}
 	return DisMax{Nodes: nodes}, nil
-}
-
-// fieldName returns the field of a leaf as written.
-func fieldName(n query.Node) query.FieldName {
-	switch n := n.(type) {
-	case query.Term:
-		return n.Field
-	case query.Phrase:
-		return n.Field
-	case query.Wildcard:
-		return n.Field
-	case query.Fuzzy:
-		return n.Field
-	case query.Regexp:
-		return n.Field
-	case query.Range:
-		return n.Field
-	}
-	return query.FieldName{}
 }
 
 // on builds a leaf on one field.
