@@ -31,7 +31,7 @@ func (s *stack) lines(ctx context.Context) ([]line, error) {
 		return nil, errors.New("ContentFilter summer-wall is ready and has no status.url")
 	}
 	curl := func(name string) string {
-		return fmt.Sprintf(`curl -sS --cacert %s -H "Authorization: Bearer $(cat %s)"`, quote(s.authority()), quote(s.tokens[name].file))
+		return fmt.Sprintf("curl -sS --cacert %s -H @%s", quote(s.authority()), quote(s.tokens[name].header))
 	}
 	return []line{
 		{
@@ -90,8 +90,9 @@ export VITRINE_SERVER=%[4]s
 export VITRINE_CA_FILE=%[5]s
 VITRINE_TOKEN=$(cat %[6]s)
 export VITRINE_TOKEN
-vcurl() { curl -sS --cacert "$VITRINE_CA_FILE" -H "Authorization: Bearer $VITRINE_TOKEN" "$@" && echo; }
-`, s.environmentFile(), quote(s.cluster.kubeconfig), quote(filepath.Dir(s.cluster.kubectl)), s.server.url, quote(s.authority()), quote(s.tokens[readWrite].file))
+vcurl() { curl -sS --cacert "$VITRINE_CA_FILE" -H @%[7]s "$@" && echo; }
+`, s.environmentFile(), quote(s.cluster.kubeconfig), quote(filepath.Dir(s.cluster.kubectl)), s.server.url, quote(s.authority()),
+		quote(s.tokens[readWrite].file), quote(s.tokens[readWrite].header))
 	return writePrivate(s.environmentFile(), text)
 }
 

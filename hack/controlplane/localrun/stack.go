@@ -51,7 +51,9 @@ type stack struct {
 // token is what an AccessToken's Secret holds.
 type token struct {
 	value string
-	file  string // where its value stands, for command lines
+	// file holds the value, header the value as the header line that curl takes with -H @FILE: what stands in a command
+	// line is seen by every user of the machine.
+	file, header string
 }
 
 // bringUp starts everything and waits until all sample objects are ready and all sample content is in. What it started
@@ -228,12 +230,16 @@ func (s *stack) readTokens(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t := token{value: secret["token"], file: filepath.Join(s.state, "tokens", name)}
+		file := filepath.Join(s.state, "tokens", name)
+		t := token{value: secret["token"], file: file, header: file + ".header"}
 		if t.value == "" || secret["ca.crt"] == "" {
 			return fmt.Errorf("the Secret %s/%s lacks token or ca.crt", namespace, name)
 		}
 		s.tokens[name] = t
 		if err := writePrivate(t.file, t.value); err != nil {
+			return err
+		}
+		if err := writePrivate(t.header, "Authorization: Bearer "+t.value+"\n"); err != nil {
 			return err
 		}
 		if err := writePrivate(s.authority(), secret["ca.crt"]); err != nil {
