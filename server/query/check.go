@@ -6,13 +6,9 @@ import (
 	"time"
 )
 
-// maxWarnings is how many unknown fields Check names: warnings go into headers and conditions.
-const maxWarnings = 20
-
 // Check judges a tree against the catalogue, without an index. Warnings name fields that do not exist, the first 20 of
-// them; the error is a
-// *SyntaxError where a value or a construct does not fit the type of its field, and a *ForbiddenFieldError where a
-// names a private field that it may not see.
+// them. The error is a *SyntaxError where a value or a construct does not fit the type of its field or a limit is
+// passed, and a *ForbiddenFieldError where n names a private field to the Public.
 func Check(n Node, a Audience) ([]Warning, error) {
 	var (
 		warnings []Warning

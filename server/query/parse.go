@@ -100,7 +100,7 @@ func (p *parser) at(i int) place { return place{pos: i, near: p.near(i)} }
 // text returns the characters of a token as written.
 func (p *parser) text(t token) string { return string(p.src[t.start:t.end]) }
 
-// warn adds a warning once. A message is one line, whatever the query holds: it may go into a header.
+// warn adds a warning once, and no more than maxWarnings. A message is one line, whatever the query holds: it may go into a header.
 func (p *parser) warn(code, message string) {
 	message = strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
@@ -108,6 +108,9 @@ func (p *parser) warn(code, message string) {
 		}
 		return c
 	}, message)
+	if len(p.warnings) == maxWarnings {
+		return
+	}
 	for _, w := range p.warnings {
 		if w.Code == code && w.Message == message {
 			return
