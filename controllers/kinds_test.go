@@ -1,0 +1,271 @@
+package controllers_test
+
+import (
+	"context"
+	"strconv"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// subject is one of the five kinds for the specs that hold of all of them.
+type subject struct {
+	kind string
+	// new makes an object that serves before, and change has it serve after.
+	new           func(w *world, name string) client.Object
+	change        func(o client.Object)
+	before, after string
+	// served is what the library serves of the object, "" for nothing.
+	served func(ctx context.Context, w *world, name string) string
+	// suspend sets spec.suspend.
+	suspend func(o client.Object, suspend bool)
+	// spoil makes the spec one that passes the schema and cannot be used, for which the object shows reason. nil where the
+	// schema refuses everything of the kind.
+	spoil  func(o client.Object)
+	reason string
+}
+
+var subjects = []subject{
+	{
+		kind:   v1alpha1.PropertyKind,
+		new:    func(w *world, name string) client.Object { return w.property(name) },
+		change: func(o client.Object) { o.(*v1alpha1.Property).Spec.DisplayName = "Outlet" },
+		before: "Shop", after: "Outlet",
+		served: func(_ context.Context, w *world, name string) string {
+			p, err := w.lib.Property(w.id(name))
+			if err != nil {
+				return ""
+			}
+			return p.DisplayName
+		},
+		suspend: func(o client.Object, s bool) { o.(*v1alpha1.Property).Spec.Suspend = s },
+	},
+	{
+		kind:   v1alpha1.AccessTokenKind,
+		new:    func(w *world, name string) client.Object { return w.token(name) },
+		change: func(o client.Object) { o.(*v1alpha1.AccessToken).Spec.Class = v1alpha1.ReadWrite },
+		before: "read-only", after: "read-write",
+		served: func(_ context.Context, w *world, name string) string {
+			t, ok := w.accepted()[name]
+			switch {
+			case !ok:
+				return ""
+			case t.ReadWrite:
+				return "read-write"
+			}
+			return "read-only"
+		},
+		suspend: func(o client.Object, s bool) { o.(*v1alpha1.AccessToken).Spec.Suspend = s },
+		spoil: func(o client.Object) {
+			s := &o.(*v1alpha1.AccessToken).Spec
+			s.SecretName, s.ExistingSecret = "", &v1alpha1.SecretKeyReference{Name: "short", Key: "token"}
+		},
+		reason: v1alpha1.ReasonSecretInvalid,
+	},
+	{
+		kind:   v1alpha1.ContentFilterKind,
+		new:    func(w *world, name string) client.Object { return w.filter(name, "approval_status:app") },
+		change: func(o client.Object) { o.(*v1alpha1.ContentFilter).Spec.Query = "approval_status:rej" },
+		before: "approval_status:app", after: "approval_status:rej",
+		served: func(_ context.Context, w *world, name string) string {
+			uuid, _ := library.FilterIDs(w.id("default"), library.KindFilter, w.namespace, name)
+			f, err := w.lib.Filter(w.id("default"), library.FilterRef{UUID: uuid})
+			if err != nil {
+				return ""
+			}
+			return f.Query
+		},
+		suspend: func(o client.Object, s bool) { o.(*v1alpha1.ContentFilter).Spec.Suspend = s },
+		spoil:   func(o client.Object) { o.(*v1alpha1.ContentFilter).Spec.Query = "approval_status:(app" },
+		reason:  v1alpha1.ReasonInvalidQuery,
+	},
+	{
+		kind: v1alpha1.TagKind,
+		new: func(w *world, name string) client.Object {
+			return w.tag(name, name, 1)
+		},
+		change: func(o client.Object) { o.(*v1alpha1.Tag).Spec.Items = []int64{2, 3} },
+		before: "1", after: "2",
+		served: func(ctx context.Context, w *world, name string) string {
+			n := 0
+			for id := range item.ID(4) {
+				tags, err := w.lib.ItemTags(ctx, w.id("default"), id)
+				for _, t := range tags {
+					if err == nil && t == (item.Tag{Namespace: "marketer_tags", Key: name}) {
+						n++
+					}
+				}
+			}
+			if n == 0 {
+				return ""
+			}
+			return strconv.Itoa(n)
+		},
+		suspend: func(o client.Object, s bool) { o.(*v1alpha1.Tag).Spec.Suspend = s },
+		spoil: func(o client.Object) {
+			o.(*v1alpha1.Tag).Spec.Selector = &v1alpha1.Selector{Query: "tags.marketer_tags.key:round"}
+		},
+		reason: v1alpha1.ReasonInvalidQuery,
+	},
+	{
+		kind:   v1alpha1.ActivateUnitKind,
+		new:    func(w *world, name string) client.Object { return w.unit(name) },
+		change: func(o client.Object) { o.(*v1alpha1.ActivateUnit).Spec.Name = "Boots" },
+		before: "Sandals", after: "Boots",
+		served: func(_ context.Context, w *world, name string) string {
+			u, err := w.lib.Unit(w.id("default"), library.UnitID(w.id("default"), w.namespace, name))
+			if err != nil {
+				return ""
+			}
+			return u.Name
+		},
+		suspend: func(o client.Object, s bool) { o.(*v1alpha1.ActivateUnit).Spec.Suspend = s },
+		spoil: func(o client.Object) {
+			o.(*v1alpha1.ActivateUnit).Spec.Selector = &v1alpha1.Selector{Query: "text:["}
+		},
+		reason: v1alpha1.ReasonInvalidQuery,
+	},
+}
+
+var _ = Describe("Every kind", func() {
+	for _, s := range subjects {
+		Context(s.kind, func() {
+			var w *world
+			BeforeEach(func(ctx context.Context) {
+				w = newServedWorld(ctx)
+				Expect(kube.Create(ctx, w.secret("short", "too-short"))).To(Succeed())
+			})
+			serves := func(ctx context.Context, name, want string) {
+				GinkgoHelper()
+				Eventually(func() string { return s.served(ctx, w, name) }).Should(Equal(want), "what is served of %s", name)
+			}
+
+			It("is served when applied, follows an update, and goes when deleted", func(ctx context.Context) {
+				o := s.new(w, "summer")
+				w.apply(ctx, o)
+				serves(ctx, "summer", s.before)
+				Expect(w.condition(ctx, o, v1alpha1.ReadyCondition)).To(HaveField("Reason", v1alpha1.ReasonServed))
+
+				w.change(ctx, o, func() { s.change(o) })
+				serves(ctx, "summer", s.after)
+				w.settle(ctx, o, kstatus.CurrentStatus)
+
+				w.remove(ctx, o)
+				serves(ctx, "summer", "")
+			})
+
+			if s.spoil != nil {
+				It("stalls alone when its spec cannot be used, and the last good version stays served", func(ctx context.Context) {
+					o, other := s.new(w, "summer"), s.new(w, "winter")
+					w.apply(ctx, o)
+					w.apply(ctx, other)
+					undisturbed := other.GetResourceVersion()
+
+					good := o.DeepCopyObject().(client.Object)
+					w.change(ctx, o, func() { s.spoil(o) })
+					ready := w.settle(ctx, o, kstatus.FailedStatus)
+					Expect(ready.Reason).To(Equal(s.reason))
+					Expect(s.served(ctx, w, "summer")).To(Equal(s.before))
+					Expect(w.condition(ctx, other, v1alpha1.ReadyCondition)).To(HaveField("Status", BeEquivalentTo("True")))
+					Expect(other.GetResourceVersion()).To(Equal(undisturbed))
+
+					good.SetResourceVersion(o.GetResourceVersion())
+					s.change(good)
+					Expect(kube.Update(ctx, good)).To(Succeed())
+					w.settle(ctx, good, kstatus.CurrentStatus)
+					serves(ctx, "summer", s.after)
+				})
+			}
+
+			It("is frozen while suspended, and goes all the same when deleted", func(ctx context.Context) {
+				o := s.new(w, "summer")
+				w.apply(ctx, o)
+				w.change(ctx, o, func() { s.change(o); s.suspend(o, true) })
+				w.settle(ctx, o, kstatus.CurrentStatus)
+				Expect(w.condition(ctx, o, v1alpha1.SuspendedCondition)).To(HaveField("Reason", v1alpha1.ReasonSuspended))
+				Expect(s.served(ctx, w, "summer")).To(Equal(s.before))
+
+				w.change(ctx, o, func() { s.suspend(o, false) })
+				serves(ctx, "summer", s.after)
+				w.settle(ctx, o, kstatus.CurrentStatus)
+				Expect(w.condition(ctx, o, v1alpha1.SuspendedCondition)).To(BeNil())
+
+				w.change(ctx, o, func() { s.suspend(o, true) })
+				Eventually(func() any { return w.condition(ctx, o, v1alpha1.SuspendedCondition) }).ShouldNot(BeNil())
+				w.remove(ctx, o)
+				serves(ctx, "summer", "")
+			})
+
+			It("is served suspended as it was after a restart", func(ctx context.Context) {
+				o := s.new(w, "summer")
+				w.apply(ctx, o)
+				w.stop()
+				w.change(ctx, o, func() { s.change(o); s.suspend(o, true) })
+				w.start()
+				Eventually(func() any { return w.condition(ctx, o, v1alpha1.SuspendedCondition) }).ShouldNot(BeNil())
+				Expect(s.served(ctx, w, "summer")).To(Equal(s.before))
+			})
+
+			It("catches up with what happened while the operator was down", func(ctx context.Context) {
+				changed, gone, fresh := s.new(w, "summer"), s.new(w, "winter"), s.new(w, "spring")
+				w.apply(ctx, changed)
+				w.apply(ctx, gone)
+				w.stop()
+
+				w.change(ctx, changed, func() { s.change(changed) })
+				w.remove(ctx, gone)
+				Expect(kube.Create(ctx, fresh)).To(Succeed())
+				Expect(s.served(ctx, w, "summer")).To(Equal(s.before))
+				Expect(s.served(ctx, w, "winter")).To(Equal(s.before))
+
+				w.start()
+				serves(ctx, "summer", s.after)
+				serves(ctx, "winter", "")
+				serves(ctx, "spring", s.before)
+				w.settle(ctx, changed, kstatus.CurrentStatus)
+				w.settle(ctx, fresh, kstatus.CurrentStatus)
+			})
+
+			It("stays served while the API server cannot be reached, and catches up", func(ctx context.Context) {
+				o, gone := s.new(w, "summer"), s.new(w, "winter")
+				w.apply(ctx, o)
+				w.apply(ctx, gone)
+				w.network.cut()
+				w.change(ctx, o, func() { s.change(o) })
+				w.remove(ctx, gone)
+				Expect(s.served(ctx, w, "summer")).To(Equal(s.before))
+				Expect(s.served(ctx, w, "winter")).To(Equal(s.before))
+
+				w.network.mend()
+				serves(ctx, "summer", s.after)
+				serves(ctx, "winter", "")
+				w.settle(ctx, o, kstatus.CurrentStatus)
+			})
+
+			It("writes nothing to the API server when reconciled again", func(ctx context.Context) {
+				o := s.new(w, "summer")
+				w.apply(ctx, o)
+				w.stop()
+				w.network.written()
+				kinds := map[string]float64{v1alpha1.PropertyKind: 1} // "default"
+				kinds[s.kind]++
+				before := map[string]float64{}
+				for kind := range kinds {
+					before[kind] = rounds(kind)
+				}
+				w.start()
+				for kind, n := range kinds {
+					Eventually(func() float64 { return rounds(kind) }).Should(BeNumerically(">=", before[kind]+n), "rounds of %s", kind)
+				}
+				w.stop()
+				Expect(w.network.written()).To(BeEmpty())
+			})
+		})
+	}
+})

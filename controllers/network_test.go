@@ -1,0 +1,92 @@
+package controllers_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+)
+
+// network is the operator's way to the API server: it can be cut, and remembers what was written over it.
+type network struct {
+	mu     sync.Mutex
+	down   bool
+	conns  map[net.Conn]bool
+	writes []string
+}
+
+func newNetwork() *network { return &network{conns: map[net.Conn]bool{}} }
+
+// config returns a configuration whose requests go over n.
+func (n *network) config(base *rest.Config) *rest.Config {
+	c := rest.CopyConfig(base)
+	c.Dial = n.dial
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return &recorder{network: n, next: next} })
+	return c
+}
+
+func (n *network) dial(ctx context.Context, protocol, address string) (net.Conn, error) {
+	n.mu.Lock()
+	down := n.down
+	n.mu.Unlock()
+	if down {
+		return nil, errors.New("the network is cut")
+	}
+	var d net.Dialer
+	c, err := d.DialContext(ctx, protocol, address)
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.down {
+		c.Close()
+		return nil, errors.New("the network is cut")
+	}
+	n.conns[c] = true
+	return c, nil
+}
+
+// cut ends all connections and lets no new one through until mend.
+func (n *network) cut() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = true
+	for c := range n.conns {
+		c.Close()
+	}
+	clear(n.conns)
+}
+
+func (n *network) mend() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = false
+}
+
+// written returns the writes since the last call, as "PATCH /apis/…".
+func (n *network) written() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	w := n.writes
+	n.writes = nil
+	return w
+}
+
+type recorder struct {
+	*network
+	next http.RoundTripper
+}
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet && !strings.HasPrefix(req.URL.Path, "/apis/authorization") {
+		r.mu.Lock()
+		r.writes = append(r.writes, req.Method+" "+req.URL.Path)
+		r.mu.Unlock()
+	}
+	return r.next.RoundTrip(req)
+}

@@ -1,0 +1,69 @@
+package controllers_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+// assetsVariable names the directory of kube-apiserver and etcd.
+const assetsVariable = "KUBEBUILDER_ASSETS"
+
+// crdDirectory is what is installed into the API server of the suite.
+const crdDirectory = "../config/crd/bases"
+
+// The one API server of the suite. Every spec works in a namespace of its own and removes what it made.
+var (
+	cluster     *envtest.Environment
+	clusterConf *rest.Config
+	kube        client.Client
+)
+
+func TestControllers(t *testing.T) {
+	if os.Getenv(assetsVariable) == "" {
+		t.Fatalf("%s is not set: run `make test`, or `%s=\"$(make -s assets)\" go test ./controllers/...`", assetsVariable, assetsVariable)
+	}
+	RegisterFailHandler(Fail)
+	suite, reporter := GinkgoConfiguration()
+	suite.Timeout = 8 * time.Minute
+	RunSpecs(t, "Controllers", suite, reporter)
+}
+
+var _ = BeforeSuite(func(ctx context.Context) {
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	ctrllog.SetLogger(GinkgoLogr)
+
+	cluster = &envtest.Environment{CRDDirectoryPaths: []string{crdDirectory}, ErrorIfCRDPathMissing: true, DownloadBinaryAssets: false}
+	var err error
+	clusterConf, err = cluster.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+
+	s := runtime.NewScheme()
+	Expect(scheme.AddToScheme(s)).To(Succeed())
+	Expect(v1alpha1.AddToScheme(s)).To(Succeed())
+	Expect(apiextensionsv1.AddToScheme(s)).To(Succeed())
+	kube, err = client.New(clusterConf, client.Options{Scheme: s})
+	Expect(err).NotTo(HaveOccurred())
+
+	// No controller-manager runs here: the API server makes kube-system itself, some time after its start.
+	Eventually(func() error {
+		return kube.Get(ctx, types.NamespacedName{Name: "kube-system"}, &corev1.Namespace{})
+	}).Should(Succeed())
+})

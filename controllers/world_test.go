@@ -1,0 +1,353 @@
+package controllers_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+// externalURL is the server's own address in these specs.
+const externalURL = "https://content.example"
+
+// caBundle stands for the certificate of a server that made its own.
+const caBundle = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+
+// world is what one spec works in: a namespace, a store, a clock, and an operator that runs or does not.
+type world struct {
+	namespace string
+	lib       *reference.Library
+	clock     *clock
+	logs      *logs
+	network   *network
+
+	supervisor *controllers.Supervisor
+	stop       func()
+}
+
+// newWorld makes a world whose operator does not run yet.
+func newWorld(ctx context.Context) *world {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-"}}
+	Expect(kube.Create(ctx, ns)).To(Succeed())
+	w := &world{namespace: ns.Name, clock: &clock{now: time.Now()}, logs: &logs{}, network: newNetwork(), stop: func() {}}
+	lib, err := reference.Open(reference.Options{Dir: GinkgoT().TempDir(), Clock: w.clock.Now})
+	Expect(err).NotTo(HaveOccurred())
+	w.lib = lib
+	DeferCleanup(func(ctx context.Context) {
+		w.stop()
+		for _, o := range []client.Object{
+			&v1alpha1.AccessToken{}, &v1alpha1.ContentFilter{}, &v1alpha1.Tag{}, &v1alpha1.ActivateUnit{}, &v1alpha1.Property{}, &corev1.Secret{},
+		} {
+			Expect(kube.DeleteAllOf(ctx, o, client.InNamespace(w.namespace))).To(Succeed())
+		}
+		Expect(lib.Close()).To(Succeed())
+	})
+	return w
+}
+
+// newServedWorld makes a world with the Property "default", three items in it, and a running operator.
+func newServedWorld(ctx context.Context) *world {
+	w := newWorld(ctx)
+	w.start()
+	w.apply(ctx, w.property("default"))
+	w.post(ctx, 1, 2, 3)
+	return w
+}
+
+// start runs an operator over the world's namespace and store, until stop.
+func (w *world) start(changes ...func(*controllers.Options)) {
+	w.launch(changes...)
+	Eventually(func() string {
+		if s := w.supervisor.Status(); !s.Synced {
+			return s.Message
+		}
+		return ""
+	}).Should(BeEmpty(), "the operator has to load")
+}
+
+// launch is start without the wait for the load.
+func (w *world) launch(changes ...func(*controllers.Options)) {
+	w.stop()
+	o := controllers.Options{
+		RESTConfig:    func() (*rest.Config, error) { return w.network.config(clusterConf), nil },
+		Library:       w.lib,
+		Namespaces:    []string{w.namespace},
+		ExternalURL:   externalURL,
+		CABundle:      []byte(caBundle),
+		Clock:         w.clock.Now,
+		Logger:        funcr.New(w.logs.add, funcr.Options{Verbosity: 1}),
+		CountInterval: 50 * time.Millisecond,
+		MaxBackoff:    2 * time.Second,
+	}
+	for _, change := range changes {
+		change(&o)
+	}
+	s, err := controllers.NewSupervisor(o)
+	Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	w.supervisor = s
+	w.stop = func() {
+		cancel()
+		Eventually(done).Should(Receive(Succeed()), "the supervisor has to end with its context, and without an error")
+		w.stop = func() {}
+	}
+}
+
+// apply creates an object and waits until it is current.
+func (w *world) apply(ctx context.Context, o client.Object) {
+	GinkgoHelper()
+	Expect(kube.Create(ctx, o)).To(Succeed())
+	w.settle(ctx, o, kstatus.CurrentStatus)
+}
+
+// change updates an object, again when somebody else was faster.
+func (w *world) change(ctx context.Context, o client.Object, change func()) {
+	GinkgoHelper()
+	Eventually(func() error {
+		if err := kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		change()
+		return kube.Update(ctx, o)
+	}).Should(Succeed())
+}
+
+// remove deletes an object.
+func (w *world) remove(ctx context.Context, o client.Object) {
+	GinkgoHelper()
+	Expect(kube.Delete(ctx, o)).To(Succeed())
+	Eventually(func() bool {
+		return apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(o), o.DeepCopyObject().(client.Object)))
+	}).Should(BeTrue(), "nothing may hold a deletion up")
+}
+
+// settle waits until kstatus computes want from the newest spec of o, and lints the status. It returns the Ready condition.
+func (w *world) settle(ctx context.Context, o client.Object, want kstatus.Status) metav1.Condition {
+	GinkgoHelper()
+	Eventually(func() (string, error) {
+		u, err := w.read(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		result, err := kstatus.Compute(u)
+		if err != nil {
+			return "", err
+		}
+		if result.Status != want || observed(u) != u.GetGeneration() {
+			return fmt.Sprintf("%s (observed %d of generation %d): %s", result.Status, observed(u), u.GetGeneration(), result.Message), nil
+		}
+		return "", nil
+	}).Should(BeEmpty(), "%T %s has to become %s", o, o.GetName(), want)
+	w.lint(ctx, o)
+	c := w.condition(ctx, o, v1alpha1.ReadyCondition)
+	Expect(c).NotTo(BeNil())
+	return *c
+}
+
+func observed(u *unstructured.Unstructured) int64 {
+	n, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	return n
+}
+
+// lint holds the status of o against the rules that hold for every kind.
+func (w *world) lint(ctx context.Context, o client.Object) {
+	GinkgoHelper()
+	u, err := w.read(ctx, o)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(lintStatus(u)).To(BeEmpty(), "the status of %T %s", o, o.GetName())
+}
+
+// read returns o as the API server has it.
+func (w *world) read(ctx context.Context, o client.Object) (*unstructured.Unstructured, error) {
+	gvk, err := apiutil.GVKForObject(o, kube.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	if err := kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return nil, err
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	return u, nil
+}
+
+// condition returns a condition of o as the API server has it; nil when it is not there.
+func (w *world) condition(ctx context.Context, o client.Object, kind string) *metav1.Condition {
+	GinkgoHelper()
+	Expect(kube.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+	for _, c := range *o.(v1alpha1.Object).StatusConditions() {
+		if c.Type == kind {
+			return &c
+		}
+	}
+	return nil
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.namespace, Name: name}
+}
+
+func (w *world) property(name string) *v1alpha1.Property {
+	return &v1alpha1.Property{ObjectMeta: w.meta(name), Spec: v1alpha1.PropertySpec{DisplayName: "Shop"}}
+}
+
+func (w *world) filter(name, q string) *v1alpha1.ContentFilter {
+	return &v1alpha1.ContentFilter{ObjectMeta: w.meta(name), Spec: v1alpha1.ContentFilterSpec{Query: q}}
+}
+
+func (w *world) tag(name, key string, ids ...int64) *v1alpha1.Tag {
+	return &v1alpha1.Tag{ObjectMeta: w.meta(name), Spec: v1alpha1.TagSpec{Namespace: "marketer_tags", Key: key, Items: ids}}
+}
+
+func (w *world) unit(name string) *v1alpha1.ActivateUnit {
+	return &v1alpha1.ActivateUnit{ObjectMeta: w.meta(name), Spec: v1alpha1.ActivateUnitSpec{
+		Name: "Sandals", ImageURL: "https://cdn.example/s.png", ClickThroughURL: "https://shop.example/s",
+	}}
+}
+
+func (w *world) token(name string) *v1alpha1.AccessToken {
+	return &v1alpha1.AccessToken{ObjectMeta: w.meta(name), Spec: v1alpha1.AccessTokenSpec{Class: v1alpha1.ReadOnly}}
+}
+
+// id is the library's name of a Property of the world.
+func (w *world) id(name string) library.PropertyID {
+	return library.PropertyID(w.namespace + "/" + name)
+}
+
+// post writes approved images with these ids into the property "default".
+func (w *world) post(ctx context.Context, ids ...int64) {
+	GinkgoHelper()
+	var muts []library.Mutation
+	for _, id := range ids {
+		muts = append(muts, library.Mutation{Put: &item.Item{
+			ID: id, ApprovalStatus: item.Approved, CreatedOn: "2026-01-01T00:00:00Z", ShortCode: fmt.Sprintf("%s-%d", w.namespace, id),
+			Content: item.Content{ContentType: item.Image, OriginalURL: fmt.Sprintf("https://posts.example/%d", id)},
+		}})
+	}
+	outcomes, err := w.lib.Write(ctx, w.id("default"), muts)
+	Expect(err).NotTo(HaveOccurred())
+	for _, o := range outcomes {
+		Expect(o.Err).NotTo(HaveOccurred())
+	}
+}
+
+// matching is the number of items that a query matches in the property "default".
+func (w *world) matching(ctx context.Context, q string) int64 {
+	GinkgoHelper()
+	parsed, err := query.Parse(q)
+	Expect(err).NotTo(HaveOccurred())
+	page, err := w.lib.Read(ctx, library.Read{Property: w.id("default"), Audience: query.Private, Query: parsed.Root})
+	Expect(err).NotTo(HaveOccurred())
+	return page.Total
+}
+
+// accepted returns the tokens that a server would accept now, by the names of their AccessTokens.
+func (w *world) accepted() map[string]library.Token {
+	GinkgoHelper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	tokens := map[string]library.Token{}
+	for event, err := range w.lib.Tokens(ctx) {
+		Expect(err).NotTo(HaveOccurred())
+		if event.Synced {
+			break
+		}
+		if event.Token != nil {
+			tokens[event.Owner.Name] = *event.Token
+		}
+	}
+	return tokens
+}
+
+// clock is a clock that is set by hand.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// logs keeps what the operator logged.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) add(prefix, line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintln(&l.text, prefix, line)
+	GinkgoWriter.Println(prefix, line)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// rounds is how many times the reconciler of a kind came to an end, over all operators of this process.
+func rounds(kind string) float64 {
+	GinkgoHelper()
+	families, err := ctrlmetrics.Registry.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	var n float64
+	for _, f := range families {
+		if f.GetName() != "controller_runtime_reconcile_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "controller" && l.GetValue() == strings.ToLower(kind) {
+					n += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return n
+}
+
+// statusWrites are those of the writes that patched a status.
+func statusWrites(writes []string) []string {
+	return slices.DeleteFunc(slices.Clone(writes), func(s string) bool { return !strings.HasSuffix(s, "/status") })
+}
