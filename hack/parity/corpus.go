@@ -37,7 +37,8 @@ type document struct {
 	doc *eval.Doc
 	// fields is the other: by the name in the index, without empty values and texts without words.
 	fields map[string][]any
-	// words are those of the item's text, in order, for the generator.
+	// text is the item's, and words are its words in order, for the generator.
+	text  string
 	words []string
 }
 
@@ -116,7 +117,7 @@ func newDocument(line item.Line) document {
 	it := line.Item
 	created, _ := item.Millis(it.CreatedOn)
 	values := it.Values(line.Units, nil, it.Tags)
-	d := document{id: it.ID, doc: eval.NewDoc(it.ID, created, values), fields: map[string][]any{}}
+	d := document{id: it.ID, text: it.Content.Text, doc: eval.NewDoc(it.ID, created, values), fields: map[string][]any{}}
 	worded := map[string]bool{}
 	for f, v := range values {
 		name := f.Name
@@ -149,7 +150,7 @@ func indexed(f query.Field, v query.Value) any {
 	case query.Long:
 		return v.Int
 	case query.Double:
-		return v.Float
+		return v.Float + 0 // no minus before a zero, which Lucene sorts below the other one
 	case query.Boolean:
 		return v.Int != 0
 	case query.Date:

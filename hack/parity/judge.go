@@ -93,6 +93,8 @@ func (b *bench) judgeAll(ctx context.Context, questions []question, out io.Write
 		}
 		complaint := q.judge(v)
 		switch {
+		case complaint == "" && v.kind == bothRefuse:
+			r.count(q.family, agreed)
 		case complaint == "":
 			r.count(q.family, equal)
 		case excepted(q.text) != "":

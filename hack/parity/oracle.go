@@ -207,7 +207,7 @@ func (o *oracle) fill(ctx context.Context, docs []document) error {
 // queryString is the query as OpenSearch takes it.
 func queryString(q string) map[string]any {
 	return map[string]any{"query_string": map[string]any{
-		"query": q, "default_field": querystring.DefaultAllField, "allow_leading_wildcard": true, "max_determinized_states": 10000,
+		"query": q, "fields": []string{querystring.DefaultAllField}, "allow_leading_wildcard": true, "max_determinized_states": 10000,
 	}}
 }
 

@@ -10,8 +10,9 @@ import (
 type outcome uint8
 
 const (
-	equal outcome = iota
-	exceptional
+	equal       outcome = iota // the same answer
+	agreed                     // refused by both
+	exceptional                // different for a known reason
 	failed
 	outcomes
 )
@@ -54,9 +55,9 @@ func (r *report) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	var total [outcomes]int
 	row := func(name string, c [outcomes]int) {
-		fmt.Fprintf(w, "%d\t%d\t%d\t %s\n", c[equal], c[exceptional], c[failed], name)
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t %s\n", c[equal], c[agreed], c[exceptional], c[failed], name)
 	}
-	fmt.Fprintln(w, "equal\texception\tfailed\t family")
+	fmt.Fprintln(w, "equal\tboth refuse\texception\tfailed\t family")
 	for _, family := range r.families {
 		c := *r.counts[family]
 		row(family, c)

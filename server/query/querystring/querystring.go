@@ -21,8 +21,9 @@ const DefaultAllField = "all"
 type Options struct {
 	// Now is what `now` stands for. Required.
 	Now time.Time
-	// AllField is the field of the index that holds what query.AllField does; the search has to name it as its
-	// default_field. Empty means DefaultAllField.
+	// AllField is the field of the index that holds what query.AllField does; the search has to name it as the only
+	// one of its fields (not as default_field, which would make comparisons of bare words that begin with < or >).
+	// Empty means DefaultAllField.
 	AllField string
 	// Source is the text that the tree was parsed from, "" for a tree that was composed. It comes back unchanged where
 	// nothing has to be rewritten.
@@ -42,6 +43,8 @@ var errNoNow = errors.New("querystring: Options.Now is required")
 //     names of the catalogue, no matter whether a value is looked for or the presence of a field;
 //   - now on a date field to Options.Now, with the date math behind it as it is;
 //   - a year or a month on a date field to the range or the bound that it stands for;
+//   - a comparison with a quoted value, f:>"a b", to a range;
+//   - an escaped sign of comparison before a value, f:\>a, to a quoted value, or to the words behind it;
 //   - bare words side by side on a field that is no text, which OpenSearch would glue together, to one clause each.
 //
 // Where none of these occurs Options.Source comes back, or without one the canonical form of the tree.
@@ -61,7 +64,7 @@ func Rewrite(n query.Node, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if o.Source != "" && query.Equal(n, out) && !r.glued(n) {
+	if o.Source != "" && query.Equal(n, out) && !r.glued(n) && !r.comparesQuoted(n) {
 		return o.Source, nil
 	}
 	return out.String(), nil
@@ -113,11 +116,7 @@ func (r *rewriter) node(n query.Node) (query.Node, error) {
 		n.Field = r.presence(n.Field)
 		return n, nil
 	case query.Term:
-		if isDate(n.Field) {
-			return r.date(n, query.Bound{Text: n.Text, Inclusive: true})
-		}
-		n.Field = r.field(n.Field)
-		return n, nil
+		return r.term(n)
 	case query.Phrase:
 		if isDate(n.Field) {
 			return r.date(n, query.Bound{Text: n.Text, Inclusive: true})
@@ -144,6 +143,22 @@ func (r *rewriter) node(n query.Node) (query.Node, error) {
 		n.Field = r.field(n.Field)
 		return n, nil
 	}
+	return n, nil
+}
+
+// term rewrites a single word or value.
+func (r *rewriter) term(n query.Term) (query.Node, error) {
+	if isDate(n.Field) {
+		return r.date(n, query.Bound{Text: n.Text, Inclusive: true})
+	}
+	if rest := strings.TrimLeft(n.Text, "<>"); n.Field.Name != "" && rest != n.Text {
+		// An escaped sign of comparison is one all the same in OpenSearch.
+		if rest == "" || !isText(n.Field) {
+			return query.Phrase{Field: r.field(n.Field), Text: n.Text}, nil
+		}
+		n.Text = rest
+	}
+	n.Field = r.field(n.Field)
 	return n, nil
 }
 
@@ -210,6 +225,22 @@ func (r *rewriter) glued(n query.Node) bool {
 			b, next := group.Clauses[i].Node.(query.Term)
 			if ok && next && a.Field == b.Field && !isText(a.Field) && !joined(source, position(a), position(b)) {
 				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// comparesQuoted reports whether a sign of comparison stands before a quoted value anywhere in the source.
+func (r *rewriter) comparesQuoted(n query.Node) bool {
+	source := []rune(r.Source)
+	found := false
+	query.Walk(n, func(n query.Node) bool {
+		if _, ok := n.(query.Range); ok {
+			rest := string(source[min(position(n), len(source)):])
+			if value := strings.TrimPrefix(strings.TrimLeft(rest, "<>"), "="); value != rest {
+				found = found || strings.HasPrefix(strings.TrimSpace(value), `"`)
 			}
 		}
 		return !found
