@@ -29,10 +29,10 @@ func (p *parser) fuzzy(tok token, s suffix, in scope) (Node, error) {
 	return n, nil
 }
 
-// wholePart reads the whole part of digits, or digits.digits; at most 2^31-1, which larger numbers mean.
+// wholePart reads the whole part of a decimal number without a sign; at most 2^31-1, which larger numbers mean.
 func wholePart(s string) (int, bool) {
-	whole, fraction, dotted := strings.Cut(s, ".")
-	if !allDigits(whole) || dotted && !allDigits(fraction) {
+	whole, fraction, _ := strings.Cut(s, ".")
+	if !allDigits(whole + fraction) {
 		return 0, false
 	}
 	n := 0

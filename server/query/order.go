@@ -31,7 +31,11 @@ const (
 // names those that can.
 func ParseOrder(s string) (Order, error) {
 	if strings.TrimSpace(s) == "" {
-		return nil, &SyntaxError{Reason: "the sort order is empty", Expected: "<field>:asc, <field>:desc or random"}
+		return nil, &SyntaxError{
+			Reason:   "the sort order is empty",
+			Position: utf8.RuneCountInString(s),
+			Expected: "<field>:asc, <field>:desc or random",
+		}
 	}
 	if !utf8.ValidString(s) {
 		return nil, &SyntaxError{Reason: "invalid UTF-8", Position: invalidAt(s), Near: excerpt(strings.ToValidUTF8(s, "\uFFFD"), nearLength)}

@@ -55,7 +55,7 @@ func TestParseOrder(t *testing.T) {
 func TestParseOrderErrors(t *testing.T) {
 	list := "one of " + strings.Join(query.SortableFields(), ", ")
 	cases := map[string]struct{ sort, want string }{
-		"blank":         {" ", `the sort order is empty at position 0, at the end: expected <field>:asc, <field>:desc or random`},
+		"blank":         {" ", `the sort order is empty at position 1, at the end: expected <field>:asc, <field>:desc or random`},
 		"no direction":  {"created_on", `a sort key without a direction at position 0, near "created_on": expected created_on:asc or created_on:desc`},
 		"bad direction": {"id:asc,created_on:down", `a bad sort direction at position 18, near "down": expected asc or desc`},
 		"capitals":      {"id:ASC", `a bad sort direction at position 3, near "ASC": expected asc or desc`},

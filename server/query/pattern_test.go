@@ -64,7 +64,7 @@ func TestFuzzy(t *testing.T) {
 		"auto by name":      {query: "love~AUTO", want: "love~"},
 		"edits":             {query: "a~0 b~1 c~2", want: "a~0 b~1 c~2"},
 		"more than two":     {query: "love~7", want: "love~2"},
-		"fraction":          {query: "love~0.8 love~1.5", want: "love~0 love~1"},
+		"fraction":          {query: "love~0.8 love~1.5 love~.5 love~1.", want: "love~0 love~1 love~0 love~1"},
 		"with a boost":      {query: "love~1^2", want: "love~1^2"},
 		"boost before":      {query: "love^2~1", want: "love~1^2"},
 		"after white space": {query: "love ~1", want: "love~1"},
