@@ -79,6 +79,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 }
 
 func openLibrary(o serveOptions, log *slog.Logger) (library.Library, error) {
+	log.Info("opening the store", "dir", o.dataDir)
 	lib, err := reference.Open(reference.Options{Dir: o.dataDir, Logger: log.With("part", "store")})
 	if err == nil {
 		return lib, nil
