@@ -55,6 +55,20 @@ type expression struct {
 	min, max int
 }
 
+// never reports whether e accepts nothing at all, as # does. Lucene takes a starred one to accept nothing either.
+func (e expression) never() bool {
+	switch e.kind {
+	case exprRunes:
+		return len(e.set) == 0
+	case exprConcat:
+		return slices.ContainsFunc(e.parts, expression.never)
+	case exprUnion:
+		return !slices.ContainsFunc(e.parts, func(p expression) bool { return !p.never() })
+	default:
+		return (e.min > 0 || e.max == unbounded) && e.parts[0].never()
+	}
+}
+
 // compile adds e to a program and returns where to enter it; next is where it continues.
 func (e expression) compile(p *program, next int32) int32 {
 	if p.err != nil {
@@ -105,6 +119,9 @@ func (e expression) repeat(p *program, next int32) int32 {
 // loop reads the body any number of times, at least once where min says so.
 func (e expression) loop(p *program, next int32) int32 {
 	body := e.parts[0]
+	if body.never() {
+		return p.add(instruction{op: opFail})
+	}
 	if e.min == 0 && body.kind == exprRunes && len(body.set) == 1 && body.set[0] == (runeRange{0, utf8.MaxRune}) {
 		return p.anyString(next)
 	}
@@ -204,7 +221,7 @@ func (ps *regexpParser) repetition() (expression, error) {
 			err = ps.count(&r)
 		}
 		// x** is x*: a run of operators would otherwise nest as deep as the pattern is long.
-		if e.kind == exprRepeat && e.min == 0 && e.max == unbounded && r.min <= 1 && r.max != 0 {
+		if e.kind == exprRepeat && e.min == 0 && e.max == unbounded && r.min <= 1 && r.max != 0 && !e.never() {
 			continue
 		}
 		e = r
