@@ -70,12 +70,12 @@ func (x *exchange) authenticate() error {
 // authorize holds the class of the token against the endpoint's.
 func (x *exchange) authorize() error {
 	switch {
-	case x.grant.readWrite, x.route.access == filterReader:
+	case x.route.access == filterReader:
 		return nil
-	case x.route.access == writer:
-		return &problem{Type: classRefused, Detail: "this needs a READ-WRITE token"}
 	case x.grant.restricted:
 		return &problem{Type: classRefused, Detail: "this token may list its filters and nothing else"}
+	case x.route.access == writer && !x.grant.readWrite:
+		return &problem{Type: classRefused, Detail: "this needs a READ-WRITE token"}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,22 +12,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
-
-// A batch is written as soon as no further line has been received, and at the latest when it holds this much: large enough
-// that an fsync is shared by many lines, small enough that nobody waits for an answer.
-const (
-	batchLines = 256
-	batchBytes = 1 << 20
-)
-
-// bulkLine is one line of an import as received.
-type bulkLine struct {
-	// number counts from 1, blank lines included.
-	number int64
-	text   []byte
-	// err says why there is no text: *problem (the line is too long), or the end of the body.
-	err error
-}
 
 // lineAnswer is one line of the answer to an import.
 type lineAnswer struct {
@@ -53,22 +36,20 @@ func (s *Server) importItems(x *exchange) error {
 	_ = conn.EnableFullDuplex()
 	imp := &bulkImport{x: x, conn: conn, replace: mode == "replace"}
 
-	ctx, cancel := context.WithCancel(x.r.Context())
-	defer cancel()
-	lines := make(chan bulkLine, batchLines)
-	finished := make(chan struct{})
+	lines := newBacklog()
+	received := make(chan struct{})
 	go func() {
-		defer close(finished)
-		imp.receive(ctx, lines)
+		defer close(received)
+		imp.receive(lines)
 	}()
 	// The body must not be read any more once the handler has returned.
 	defer func() {
-		cancel()
+		lines.abandon()
 		select {
-		case <-finished:
+		case <-received:
 		default:
 			_ = conn.SetReadDeadline(time.Now())
-			<-finished
+			<-received
 		}
 		_ = conn.SetWriteDeadline(time.Time{})
 	}()
@@ -90,9 +71,9 @@ type bulkImport struct {
 	replace bool
 }
 
-// receive reads lines until the body ends.
-func (b *bulkImport) receive(ctx context.Context, lines chan<- bulkLine) {
-	defer close(lines)
+// receive reads lines until the body ends or nobody takes them any more.
+func (b *bulkImport) receive(lines *backlog) {
+	defer lines.finish()
 	r := bufio.NewReaderSize(b.x.r.Body, 64<<10)
 	for number := int64(1); ; number++ {
 		_ = b.conn.SetReadDeadline(time.Now().Add(b.x.server.options.StreamIdle))
@@ -106,12 +87,7 @@ func (b *bulkImport) receive(ctx context.Context, lines chan<- bulkLine) {
 			_ = b.conn.SetReadDeadline(time.Time{})
 			return
 		}
-		select {
-		case lines <- l:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil && !errors.Is(err, errLongLine) {
+		if !lines.put(l) || err != nil && !errors.Is(err, errLongLine) {
 			return
 		}
 	}
@@ -144,24 +120,11 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 }
 
 // answer writes batches of lines until there are no more.
-func (b *bulkImport) answer(lines <-chan bulkLine) error {
+func (b *bulkImport) answer(lines *backlog) error {
 	for {
-		first, ok := <-lines
-		if !ok {
+		batch := lines.take()
+		if batch == nil {
 			return nil
-		}
-		batch, bytes := []bulkLine{first}, len(first.text)
-	more:
-		for len(batch) < batchLines && bytes < batchBytes {
-			select {
-			case l, ok := <-lines:
-				if !ok {
-					break more
-				}
-				batch, bytes = append(batch, l), bytes+len(l.text)
-			default:
-				break more
-			}
 		}
 		err := b.store(batch)
 		if errors.Is(err, errRevoked) {
@@ -301,6 +264,7 @@ func (s *Server) exportItems(x *exchange) error {
 		defer s.gzip.pool.Put(z)
 		out, zip = z, z
 	}
+	defer func() { _ = conn.SetWriteDeadline(time.Time{}) }()
 	buffered := bufio.NewWriterSize(out, 64<<10)
 	n := 0
 	for line, err := range s.lib.Export(x.r.Context(), x.grant.property, root) {

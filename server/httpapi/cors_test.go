@@ -1,10 +1,6 @@
 package httpapi_test
 
-import (
-	"testing"
-
-	"github.com/vitrine-dev/vitrine/server/library"
-)
+import "testing"
 
 func TestOrigins(t *testing.T) {
 	from := func(origin string) map[string]string { return map[string]string{"Origin": origin} }
@@ -109,7 +105,7 @@ func TestRoutes(t *testing.T) {
 
 // TestStartingServer: before the tokens are known nobody is told that a token is bad.
 func TestStartingServer(t *testing.T) {
-	a := newAppOver(t, func(l library.Library) library.Library { return l })
+	a := newApp(t)
 	starting := a.notRunning()
 	starting.do(call{url: q("id:1001"), token: "ro", status: 503, contains: []string{"problems/unavailable"}, want: map[string]string{"Retry-After": "1"}})
 	starting.do(call{url: "/openapi.json"})

@@ -240,11 +240,9 @@ func (x *exchange) filter(name string) (library.FilterRecord, error) {
 func (x *exchange) readableFilter() (library.FilterRecord, error) {
 	f, err := x.filter(x.r.PathValue("filter_uuid"))
 	switch {
-	case x.grant.readWrite:
-		return f, err
 	case x.grant.restricted && (err != nil || !x.grant.filters[f.UUID]):
 		return f, &problem{Type: classRefused, Detail: "this token may list its filters and nothing else"}
-	case err != nil:
+	case err != nil || x.grant.readWrite:
 		return f, err
 	case !f.Public:
 		return f, &problem{Type: classRefused, Detail: "this needs a READ-WRITE token, as the filter's readAccess is not ReadOnly"}

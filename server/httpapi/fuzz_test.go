@@ -1,11 +1,13 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 )
@@ -34,7 +36,12 @@ func FuzzRequest(f *testing.F) {
 			r.Header.Set("Authorization", "Bearer "+token(with))
 		}
 		w := httptest.NewRecorder()
+		late := time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("%s %s %q: no answer", method, u, body)) })
 		a.server.ServeHTTP(w, r)
+		late.Stop()
+		if w.Code/100 == 3 && w.Code != http.StatusNotModified && !strings.HasPrefix(u.Path, "/i/") {
+			t.Fatalf("%s %s: a redirect to %s", method, u, w.Header().Get("Location"))
+		}
 		if w.Code >= 500 {
 			t.Fatalf("%s %s: status %d: %s\n%s", method, u, w.Code, w.Body, a.log)
 		}

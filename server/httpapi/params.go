@@ -98,7 +98,7 @@ func (x *exchange) seed(numeric bool) (string, error) {
 	if err != nil || value == "" {
 		return "", err
 	}
-	if _, err := strconv.ParseFloat(value, 64); numeric && err != nil && !errors.Is(err, strconv.ErrRange) {
+	if numeric && strings.Trim(value, "+-.eE0123456789") != "" {
 		return "", invalid("seed", "must be a number")
 	}
 	if len(value) > 100 {
@@ -160,6 +160,14 @@ func (x *exchange) query(text string) (query.Node, error) {
 	warnings, err := query.Check(parsed.Root, x.audience())
 	if err != nil {
 		return nil, err
+	}
+	if x.audience() == query.Public {
+		// A pattern never reaches a private field; one that begins like them names them all the same.
+		for _, f := range query.Names(parsed.Root) {
+			if f.Pattern && strings.HasPrefix(f.Name, "submission") {
+				return nil, &query.ForbiddenFieldError{Field: f.Name}
+			}
+		}
 	}
 	x.warnings = append(append(x.warnings, parsed.Warnings...), warnings...)
 	return parsed.Root, nil

@@ -196,7 +196,7 @@ func problemOf(err error) *problem {
 		return &problem{Type: tokenRefused, Detail: "the property of this token is not there"}
 	case errors.Is(err, library.ErrUnavailable), errors.Is(err, library.ErrClosed):
 		return &problem{Type: unavailable, Detail: "the store takes no requests now: come again later", retryAfter: 5 * time.Second}
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &problem{Type: unavailable, Detail: "the request was given up", retryAfter: time.Second}
 	}
 	return &problem{Type: internal, Detail: "the server failed to answer; its log says why, under this request id"}

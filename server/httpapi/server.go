@@ -88,6 +88,9 @@ func New(lib library.Library, o Options) (*Server, error) {
 	return s, nil
 }
 
+// retryTokens is how long Run waits before it follows the tokens again after a failure.
+const retryTokens = 250 * time.Millisecond
+
 // Run takes in the library's tokens and every change of them until ctx ends, when it returns nil, or the library closes,
 // when it returns an error that wraps library.ErrClosed. It has to run once for each server.
 func (s *Server) Run(ctx context.Context) error {
@@ -103,7 +106,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		// Those known so far stay in use: a library that cannot tell of changes for a moment must not lock everyone out.
 		s.options.Logger.ErrorContext(ctx, "following tokens failed; starting again", "error", err)
-		retry := time.NewTimer(time.Second)
+		retry := time.NewTimer(retryTokens)
 		select {
 		case <-ctx.Done():
 			retry.Stop()
