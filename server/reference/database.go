@@ -28,11 +28,13 @@ const pebbleFormat = pebble.FormatValueSeparation
 
 // openDatabase opens the database in dir on disk, making it where there is none.
 func openDatabase(disk vfs.FS, dir string, log *slog.Logger) (*database, error) {
-	d := &database{fence: newFence(disk), log: log, failed: make(chan struct{})}
+	d := &database{log: log, failed: make(chan struct{})}
+	d.fence = newFence(disk, d.fail)
 	o := &pebble.Options{
 		FS:                 d.fence,
 		FormatMajorVersion: pebbleFormat,
 		Logger:             pebbleLog{d},
+		Cleaner:            cleaner{},
 		// Reading happens at start alone, so that a large cache would hold nothing of use.
 		CacheSize: 8 << 20,
 	}
@@ -47,26 +49,47 @@ func openDatabase(disk vfs.FS, dir string, log *slog.Logger) (*database, error) 
 		d.pebble, err = pebble.Open(dir, o)
 		return err
 	})
+	if failure := d.failure(); failure != nil {
+		err = failure
+	}
 	if err != nil {
 		d.fence.raise()
 		return nil, err
 	}
+	d.fence.opened.Store(true)
 	return d, nil
 }
 
+// cleaner removes files that are no longer needed, old logs too. Pebble would keep those to write over them one day, and
+// with them the bytes of erased items, unless the cleaner says that it needs their contents; which can only be said by
+// holding one of Pebble's own that does. The deleting one lies less deep, so that it does the cleaning.
+type cleaner struct {
+	pebble.DeleteCleaner
+	keepsNoLogs
+}
+
+type keepsNoLogs struct{ pebble.ArchiveCleaner }
+
 // commit makes a batch durable, or says why it may not be: after an error nobody knows, until the store is opened anew.
 func (d *database) commit(b *pebble.Batch) error {
+	err := d.call(func() error { return b.Commit(pebble.Sync) })
+	if err != nil {
+		d.fail(err)
+	}
+	return err
+}
+
+// call calls into Pebble, and returns early when the database fails: the call may then never return.
+func (d *database) call(do func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- guard(func() error { return b.Commit(pebble.Sync) }) }()
+	go func() { done <- guard(do) }()
 	select {
 	case err := <-done:
-		if err != nil {
-			d.fail(err)
-			return d.err
+		if failure := d.failure(); failure != nil {
+			return failure
 		}
-		return nil
+		return err
 	case <-d.failed:
-		// A commit that waits for room in memory would wait for ever once flushing has failed.
 		return d.err
 	}
 }
@@ -94,10 +117,10 @@ func (d *database) failure() error {
 // close closes a database that has not failed. One that has is left behind: its background work may be stuck for ever,
 // and the fence keeps it from its files.
 func (d *database) close() error {
-	if err := d.failure(); err != nil {
+	if d.failure() != nil {
 		return nil
 	}
-	return guard(d.pebble.Close)
+	return d.call(d.pebble.Close)
 }
 
 // errGaveUp is what guard returns for a fatal error whose cause went to the log.

@@ -14,7 +14,7 @@
 // # Files
 //
 // In the directory of a store: LOCK, held with an advisory lock while the store is open; LOCK.json, who holds it; and
-// pebble, the database.
+// pebble, the database; for a moment, PROBE, by which a store that failed sees whether the disk takes writes again.
 //
 // # Keys
 //

@@ -69,7 +69,7 @@ func (e *eraser) erase() error {
 	if err := db.failure(); err != nil {
 		return err
 	}
-	return guard(func() error {
+	return db.call(func() error {
 		if err := db.pebble.Flush(); err != nil {
 			return fmt.Errorf("flush: %w", err)
 		}

@@ -15,12 +15,19 @@ var errFenced = errors.New("store was given up after an I/O error")
 // fence lies between one opening of the database and its files. Pebble cannot be closed safely after a fatal error (its
 // background work may be stuck, and would go on once the disk has room), so such an instance is left behind; once raised,
 // the fence keeps it from changing anything that its successor uses.
+//
+// It also keeps errors of writing from Pebble once the database is open. Pebble answers those that it meets while it
+// changes to a new log by ending the process, in a way that cannot be recovered from; here they are told to onError, and
+// the goroutine that met them stops where it is.
 type fence struct {
 	vfs.FS
 	raised atomic.Bool
+	// opened is true once errors of writing may no longer be returned.
+	opened  atomic.Bool
+	onError func(error)
 }
 
-func newFence(disk vfs.FS) *fence { return &fence{FS: disk} }
+func newFence(disk vfs.FS, onError func(error)) *fence { return &fence{FS: disk, onError: onError} }
 
 func (f *fence) raise() { f.raised.Store(true) }
 
@@ -31,9 +38,18 @@ func (f *fence) check() error {
 	return nil
 }
 
+// stop returns no error of writing while the database is open: it stops the goroutine for good.
+func (f *fence) stop(err error) error {
+	if err == nil || !f.opened.Load() {
+		return err
+	}
+	f.onError(err)
+	select {}
+}
+
 func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := f.check(); err != nil {
-		return nil, err
+		return nil, f.stop(err)
 	}
 	return f.wrap(f.FS.Create(name, category))
 }
@@ -45,9 +61,12 @@ func (f *fence) Link(oldname, newname string) error {
 	return f.FS.Link(oldname, newname)
 }
 
+// OpenDir wraps directories as well: they are written to by Sync alone.
+func (f *fence) OpenDir(name string) (vfs.File, error) { return f.wrap(f.FS.OpenDir(name)) }
+
 func (f *fence) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	if err := f.check(); err != nil {
-		return nil, err
+		return nil, f.stop(err)
 	}
 	return f.wrap(f.FS.OpenReadWrite(name, category, opts...))
 }
@@ -73,12 +92,11 @@ func (f *fence) Rename(oldname, newname string) error {
 	return f.FS.Rename(oldname, newname)
 }
 
-// ReuseForWrite does not reuse: a recycled log would keep the bytes of erased items until they happen to be overwritten.
 func (f *fence) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if err := f.Remove(oldname); err != nil {
-		return nil, err
+	if err := f.check(); err != nil {
+		return nil, f.stop(err)
 	}
-	return f.Create(newname, category)
+	return f.wrap(f.FS.ReuseForWrite(oldname, newname, category))
 }
 
 func (f *fence) MkdirAll(dir string, perm os.FileMode) error {
@@ -97,7 +115,7 @@ func (f *fence) Unwrap() vfs.FS { return f.FS }
 
 func (f *fence) wrap(file vfs.File, err error) (vfs.File, error) {
 	if err != nil {
-		return nil, err
+		return nil, f.stop(err)
 	}
 	return &fencedFile{File: file, fence: f}, nil
 }
@@ -108,44 +126,42 @@ type fencedFile struct {
 	fence *fence
 }
 
-func (f *fencedFile) Write(p []byte) (int, error) {
-	if err := f.fence.check(); err != nil {
-		return 0, err
+// do runs an operation that changes the file.
+func (f *fencedFile) do(operation func() error) error {
+	err := f.fence.check()
+	if err == nil {
+		err = operation()
 	}
-	return f.File.Write(p)
+	return f.fence.stop(err)
 }
 
-func (f *fencedFile) WriteAt(p []byte, offset int64) (int, error) {
-	if err := f.fence.check(); err != nil {
-		return 0, err
-	}
-	return f.File.WriteAt(p, offset)
+func (f *fencedFile) Write(p []byte) (n int, err error) {
+	err = f.do(func() error { n, err = f.File.Write(p); return err })
+	return n, err
+}
+
+func (f *fencedFile) WriteAt(p []byte, offset int64) (n int, err error) {
+	err = f.do(func() error { n, err = f.File.WriteAt(p, offset); return err })
+	return n, err
 }
 
 func (f *fencedFile) Preallocate(offset, length int64) error {
-	if err := f.fence.check(); err != nil {
-		return err
-	}
-	return f.File.Preallocate(offset, length)
+	return f.do(func() error { return f.File.Preallocate(offset, length) })
 }
 
-func (f *fencedFile) Sync() error {
-	if err := f.fence.check(); err != nil {
-		return err
-	}
-	return f.File.Sync()
-}
-
-func (f *fencedFile) SyncData() error {
-	if err := f.fence.check(); err != nil {
-		return err
-	}
-	return f.File.SyncData()
-}
+func (f *fencedFile) Sync() error     { return f.do(f.File.Sync) }
+func (f *fencedFile) SyncData() error { return f.do(f.File.SyncData) }
 
 func (f *fencedFile) SyncTo(length int64) (fullSync bool, err error) {
-	if err := f.fence.check(); err != nil {
-		return false, err
+	err = f.do(func() error { fullSync, err = f.File.SyncTo(length); return err })
+	return fullSync, err
+}
+
+// Close passes the fence: a file that was given up is closed too, and its error is of interest to nobody.
+func (f *fencedFile) Close() error {
+	err := f.File.Close()
+	if f.fence.raised.Load() {
+		return nil
 	}
-	return f.File.SyncTo(length)
+	return f.fence.stop(err)
 }

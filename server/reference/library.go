@@ -89,20 +89,19 @@ func (l *Library) openStore() (*database, *memory, error) {
 		return nil, nil, fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
 	}
 	var m *memory
-	err = guard(func() error {
+	err = db.call(func() error {
 		if err := checkFormat(db.pebble, o.Dir, format{Version: formatVersion, Needs: formatNeeds}, upgrades[:]); err != nil {
 			return err
 		}
-		if m, err = load(db.pebble, o.random, l.now()); err != nil {
-			return fmt.Errorf("read store at %s: %w", o.Dir, advise(err))
+		loaded, err := load(db.pebble, o.random, l.now())
+		if err != nil {
+			return fmt.Errorf("read store at %s: %w", o.Dir, err)
 		}
+		m = loaded
 		return nil
 	})
-	if err == nil {
-		err = db.failure()
-	}
 	if err != nil {
-		return nil, nil, errors.Join(err, db.close())
+		return nil, nil, errors.Join(advise(err), db.close())
 	}
 	return db, m, nil
 }
@@ -140,6 +139,33 @@ func (l *Library) setProblem(err error) {
 
 // State describes the library, see library.Library.
 func (l *Library) State(context.Context) library.State {
+	s, db := l.counts()
+	if db == nil {
+		s.Problem = "closed"
+		return s
+	}
+	// The answer is taken over only once it is whole: a call to a database that fails may be left behind.
+	answer := make(chan int64, 1)
+	err := db.call(func() error {
+		answer <- int64(db.pebble.Metrics().DiskSpaceUsage())
+		return nil
+	})
+	if err == nil {
+		s.DiskBytes = <-answer
+	} else {
+		l.problemMu.Lock()
+		defer l.problemMu.Unlock()
+		if l.problem != nil {
+			err = l.problem
+		}
+		s.Ready = false
+		s.Problem = fmt.Sprintf("the store takes no writes: %v", err)
+	}
+	return s
+}
+
+// counts counts what is in memory, and returns the database to ask about the disk, nil once the library is closed.
+func (l *Library) counts() (library.State, *database) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	s := library.State{
@@ -151,19 +177,8 @@ func (l *Library) State(context.Context) library.State {
 		s.Items += n
 		s.PropertyItems[id] = n
 	}
-	switch failure := l.db.failure(); {
-	case l.closed:
-		s.Problem = "closed"
-	case failure != nil:
-		s.Ready = false
-		l.problemMu.Lock()
-		if l.problem != nil {
-			failure = l.problem
-		}
-		l.problemMu.Unlock()
-		s.Problem = fmt.Sprintf("the store takes no writes: %v", failure)
-	default:
-		s.DiskBytes = int64(l.db.pebble.Metrics().DiskSpaceUsage())
+	if l.closed {
+		return s, nil
 	}
-	return s
+	return s, l.db
 }

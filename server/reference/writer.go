@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -177,7 +178,12 @@ func (l *Library) recoverStore() error {
 		return unavailable(failure)
 	}
 	l.attempted = time.Now()
-	db, m, err := l.openStore()
+	err := probe(l.options.disk, l.options.disk.PathJoin(l.options.Dir, probeName))
+	var db *database
+	var m *memory
+	if err == nil {
+		db, m, err = l.openStore()
+	}
 	if err != nil {
 		l.setProblem(err)
 		return unavailable(err)
@@ -191,6 +197,28 @@ func (l *Library) recoverStore() error {
 	l.setProblem(nil)
 	l.tokens.set(tokensOf(m.entries))
 	return old.close()
+}
+
+// probeName is a file that is written to see whether the disk takes anything; probeSize is how much, enough for the log of
+// a store that was just opened. An opening that fails later leaves memory behind, so it is not tried in vain.
+const (
+	probeName = "PROBE"
+	probeSize = 1 << 20
+)
+
+func probe(disk vfs.FS, name string) error {
+	f, err := disk.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return fmt.Errorf("see whether the disk can be written to: %w", err)
+	}
+	_, err = f.Write(make([]byte, probeSize))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close(), disk.Remove(name)); err != nil {
+		return fmt.Errorf("see whether the disk can be written to: %w", err)
+	}
+	return nil
 }
 
 // unavailable says that nothing can be written now.

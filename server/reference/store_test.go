@@ -1,0 +1,614 @@
+package reference
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+const shop library.PropertyID = "shop/default"
+
+func shopProperty() library.Definition {
+	return library.Definition{
+		Property:     shop,
+		Owner:        library.Owner{Install: "cluster", Kind: library.KindProperty, Namespace: "shop", Name: "default"},
+		PropertySpec: &library.Property{PlatformPageID: 1},
+	}
+}
+
+// mustOpen opens a library with the property shop in it, which the test closes.
+func mustOpen(t testing.TB, o Options) *Library {
+	t.Helper()
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	results, err := l.Apply(t.Context(), []library.Definition{shopProperty()})
+	if err != nil || results[0].Err != nil {
+		t.Fatal(err, results)
+	}
+	return l
+}
+
+func post(text string) library.Mutation {
+	return library.Mutation{Put: &item.Item{
+		ApprovalStatus: item.Approved, CreatedOn: "2026-11-20T08:00:00Z",
+		Content: item.Content{ContentType: item.Image, Text: text},
+	}}
+}
+
+func write(t testing.TB, l *Library, muts ...library.Mutation) []library.Outcome {
+	t.Helper()
+	outcomes, err := l.Write(t.Context(), shop, muts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range outcomes {
+		if o.Err != nil {
+			t.Fatal(o.Err)
+		}
+	}
+	return outcomes
+}
+
+func total(t testing.TB, l *Library, n query.Node) int64 {
+	t.Helper()
+	page, err := l.Read(t.Context(), library.Read{Property: shop, Audience: query.Private, Query: n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Total
+}
+
+func TestOneStoreOneHolder(t *testing.T) {
+	dir := t.TempDir()
+	since := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	first := mustOpen(t, Options{Dir: dir, Clock: func() time.Time { return since }})
+	_, err := Open(Options{Dir: dir})
+	locked, ok := errors.AsType[*LockedError](err)
+	if !ok {
+		t.Fatalf("a second opening: %v, want a *LockedError", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if locked.PID != os.Getpid() || locked.Host != host || !locked.Since.Equal(since) {
+		t.Errorf("the holder is %+v, want this process", locked)
+	}
+	want := fmt.Sprintf("store at %s is in use by process %d on %s since 2026-11-21T08:00:00Z", dir, os.Getpid(), host)
+	if !strings.HasPrefix(locked.Error(), want) {
+		t.Errorf("message %q, want it to begin with %q", locked, want)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, Options{Dir: dir})
+}
+
+func TestDirectoryThatCannotBeUsed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{"none": "", "a file": file} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(Options{Dir: dir})
+			if err == nil {
+				t.Fatal("opened")
+			}
+			if _, locked := errors.AsType[*LockedError](err); locked {
+				t.Errorf("error %v speaks of a lock", err)
+			}
+		})
+	}
+}
+
+// silent is a logger for databases that tests open themselves.
+type silent struct{}
+
+func (silent) Infof(string, ...any)           {}
+func (silent) Errorf(string, ...any)          {}
+func (silent) Fatalf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
+
+// edit opens the database of a closed store and changes it.
+func edit(t *testing.T, dir string, change func(*pebble.DB) error) {
+	t.Helper()
+	db, err := pebble.Open(filepath.Join(dir, "pebble"), &pebble.Options{FormatMajorVersion: pebbleFormat, Logger: silent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(change(db), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNewerFormatIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	if err := mustOpen(t, Options{Dir: dir}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, dir, func(db *pebble.DB) error {
+		return db.Set([]byte(keyFormat), []byte(`{"version":7,"needs":"3.2.1"}`), pebble.Sync)
+	})
+	_, err := Open(Options{Dir: dir})
+	newer, ok := errors.AsType[*NewerFormatError](err)
+	if !ok {
+		t.Fatalf("error %v, want a *NewerFormatError", err)
+	}
+	if newer.Version != 7 || !strings.Contains(newer.Error(), "Vitrine 3.2.1 or newer") {
+		t.Errorf("message %q", newer)
+	}
+}
+
+func TestForeignDatabaseIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	edit(t, dir, func(db *pebble.DB) error { return db.Set([]byte("theirs"), nil, pebble.Sync) })
+	if _, err := Open(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "not made by Vitrine") {
+		t.Errorf("error %v, want one that says whose it is not", err)
+	}
+}
+
+func TestOlderFormatIsUpgradedStepByStep(t *testing.T) {
+	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), FormatMajorVersion: pebbleFormat, Logger: silent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	check := func(current int, steps ...upgrade) error {
+		return checkFormat(db, "store", format{Version: current, Needs: "9.0.0"}, steps)
+	}
+	version := func() int {
+		f, err := readFormat(db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Version
+	}
+	if err := check(1); err != nil || version() != 1 {
+		t.Fatalf("a new store: %v, version %d", err, version())
+	}
+	var done []string
+	step := func(name string, err error) upgrade {
+		return func(_ *pebble.DB, b *pebble.Batch) error {
+			done = append(done, name)
+			return errors.Join(err, b.Set([]byte(name), []byte("x"), nil))
+		}
+	}
+	broken := errors.New("broken")
+	if err := check(3, nil, step("one", nil), step("two", broken)); !errors.Is(err, broken) || version() != 2 {
+		t.Fatalf("with a broken second step: %v, version %d, want it to stay at 2", err, version())
+	}
+	if _, _, err := db.Get([]byte("two")); !errors.Is(err, pebble.ErrNotFound) {
+		t.Errorf("a failed step left something: %v", err)
+	}
+	if err := check(3, nil, step("one", nil), step("two", nil)); err != nil || version() != 3 {
+		t.Fatalf("the second step again: %v, version %d", err, version())
+	}
+	if got := strings.Join(done, " "); got != "one two two" {
+		t.Errorf("steps %s, want each once, and the failed one again", got)
+	}
+	if err := check(3); err != nil {
+		t.Errorf("nothing to do: %v", err)
+	}
+}
+
+func TestDamageIsSaidClearly(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	write(t, l, post(strings.Repeat("beach ", 1000)))
+	if err := l.eraser.erase(); err != nil { // into a table
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("tables %v, %v", tables, err)
+	}
+	for _, table := range tables {
+		content, err := os.ReadFile(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 64 {
+			content[i] ^= 0xff
+		}
+		if err := os.WriteFile(table, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = Open(Options{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore the newest backup") {
+		t.Fatalf("error %v, want one that names the store and says what to do", err)
+	}
+	// The lock is let go: nothing keeps the operator from putting a backup there.
+	if _, again := Open(Options{Dir: dir}); errors.As(again, new(*LockedError)) {
+		t.Errorf("the store that could not be opened is still locked: %v", again)
+	}
+}
+
+func TestAKeyThatCannotBeRead(t *testing.T) {
+	for name, c := range map[string]struct{ key, value []byte }{
+		"an item":       {itemKey(shop, 1), []byte("{")},
+		"a definition":  {ownedKey(shopProperty().Owner), []byte("{")},
+		"a sequence":    {propertyKey(shop, underSequence), []byte("1")},
+		"an unknown":    {[]byte("zzz"), nil},
+		"half a key":    {[]byte("pshop"), nil},
+		"a format":      {[]byte(keyFormat), []byte("1")},
+		"a tag":         {append(propertyKey(shop, underTag), "x"...), nil},
+		"under nothing": {propertyKey(shop, 'z'), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := mustOpen(t, Options{Dir: dir}).Close(); err != nil {
+				t.Fatal(err)
+			}
+			edit(t, dir, func(db *pebble.DB) error { return db.Set(c.key, c.value, pebble.Sync) })
+			l, err := Open(Options{Dir: dir})
+			if err == nil {
+				t.Error("opened", l.Close())
+			} else if !strings.Contains(err.Error(), dir) {
+				t.Errorf("error %v does not say which store", err)
+			}
+		})
+	}
+}
+
+// faultyDisk is a disk in memory that fails writes on demand.
+type faultyDisk struct {
+	full atomic.Bool
+	fs   vfs.FS
+}
+
+func newFaultyDisk() *faultyDisk {
+	d := &faultyDisk{}
+	d.fs = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if d.full.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && !strings.Contains(op.Path, lockName) {
+			return &fs.PathError{Op: "write", Path: op.Path, Err: syscall.ENOSPC}
+		}
+		return nil
+	}))
+	return d
+}
+
+func TestAFullDisk(t *testing.T) {
+	disk := newFaultyDisk()
+	l := mustOpen(t, Options{Dir: "store", disk: disk.fs, retryAfter: time.Nanosecond})
+	write(t, l, post("before"))
+
+	disk.full.Store(true)
+	for range 3 {
+		_, err := l.Write(t.Context(), shop, []library.Mutation{post("lost")})
+		if !errors.Is(err, library.ErrUnavailable) || !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("a write to a full disk: %v, want ErrUnavailable because of ENOSPC", err)
+		}
+	}
+	if _, err := l.Apply(t.Context(), []library.Definition{shopProperty()}); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("apply: %v, want ErrUnavailable", err)
+	}
+	if s := l.State(t.Context()); s.Ready || !strings.Contains(s.Problem, "no space") {
+		t.Errorf("state %+v, want it not ready because of the disk", s)
+	}
+	if n := total(t, l, query.All{}); n != 1 {
+		t.Errorf("%d items can be read, want 1", n)
+	}
+
+	disk.full.Store(false)
+	write(t, l, post("after"))
+	if s := l.State(t.Context()); !s.Ready || s.Problem != "" {
+		t.Errorf("state %+v once there is room", s)
+	}
+	// What was refused may be there or not, as nobody was told; what was acknowledged is.
+	for _, word := range []string{"before", "after"} {
+		if total(t, l, query.FieldTerm("text", word)) != 1 {
+			t.Errorf("the item %q is not there", word)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = mustOpen(t, Options{Dir: "store", disk: disk.fs})
+	for _, word := range []string{"before", "after"} {
+		if total(t, l, query.FieldTerm("text", word)) != 1 {
+			t.Errorf("after a restart the item %q is not there", word)
+		}
+	}
+}
+
+func TestAStoreRecoversWithoutAWrite(t *testing.T) {
+	disk := newFaultyDisk()
+	l := mustOpen(t, Options{Dir: "store", disk: disk.fs, retryAfter: time.Millisecond})
+	disk.full.Store(true)
+	if _, err := l.Write(t.Context(), shop, []library.Mutation{post("lost")}); err == nil {
+		t.Fatal("a write to a full disk")
+	}
+	disk.full.Store(false)
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !l.State(t.Context()).Ready {
+		select {
+		case <-deadline:
+			t.Fatal("still not ready")
+		case <-tick.C:
+		}
+	}
+}
+
+// TestFaultsAnywhere fails the n-th write operation of a workload, for every n: nothing acknowledged is ever lost.
+func TestFaultsAnywhere(t *testing.T) {
+	finished := false
+	for n := int32(0); !finished && n < 500; n++ {
+		mem := vfs.NewMem()
+		index := errorfs.OnIndex(n)
+		var armed atomic.Bool
+		disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if !armed.Load() || op.Kind.ReadOrWrite() != errorfs.OpIsWrite || strings.Contains(op.Path, lockName) {
+				return nil
+			}
+			return index.MaybeError(op)
+		}))
+		l, err := Open(Options{Dir: "store", disk: disk, retryAfter: time.Nanosecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Apply(t.Context(), []library.Definition{shopProperty()}); err != nil {
+			t.Fatal(err)
+		}
+		armed.Store(true)
+		acknowledged := map[string]bool{}
+		for i := range 6 {
+			word := fmt.Sprintf("word%d", i)
+			if _, err := l.Write(t.Context(), shop, []library.Mutation{post(word), post(word)}); err == nil {
+				acknowledged[word] = true
+			}
+			if i == 3 {
+				_ = l.eraser.erase() // flush and compact, which may be what fails
+			}
+		}
+		armed.Store(false)
+		finished = index.Load() >= 0
+		_ = l.Close() // may report the fault
+		l, err = Open(Options{Dir: "store", disk: mem})
+		if err != nil {
+			t.Fatalf("fault %d: open again: %v", n, err)
+		}
+		for i := range 6 {
+			word := fmt.Sprintf("word%d", i)
+			found := total(t, l, query.FieldTerm("text", word))
+			if acknowledged[word] && found != 2 || found == 1 {
+				t.Errorf("fault %d: %d of two items of %s, acknowledged: %t", n, found, word, acknowledged[word])
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// countingDisk counts how often the log is synced.
+type countingDisk struct {
+	vfs.FS
+	syncs atomic.Int64
+	// gate, when not nil, holds up the next sync until it is closed.
+	gate atomic.Pointer[chan struct{}]
+}
+
+func (d *countingDisk) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := d.FS.Create(name, c)
+	if err != nil || filepath.Ext(name) != ".log" {
+		return f, err
+	}
+	return &countedFile{File: f, d: d}, nil
+}
+
+type countedFile struct {
+	vfs.File
+	d *countingDisk
+}
+
+func (f *countedFile) count() {
+	f.d.syncs.Add(1)
+	if gate := f.d.gate.Load(); gate != nil {
+		<-*gate
+	}
+}
+
+func (f *countedFile) Sync() error     { f.count(); return f.File.Sync() }
+func (f *countedFile) SyncData() error { f.count(); return f.File.SyncData() }
+func (f *countedFile) SyncTo(n int64) (bool, error) {
+	f.count()
+	return f.File.SyncTo(n)
+}
+
+func TestConcurrentWritersShareAnFsync(t *testing.T) {
+	disk := &countingDisk{FS: vfs.NewMem()}
+	l := mustOpen(t, Options{Dir: "store", disk: disk})
+	gate := make(chan struct{})
+	disk.gate.Store(&gate)
+	before := disk.syncs.Load()
+
+	const writers = 50
+	var begun, wg sync.WaitGroup
+	begun.Add(writers)
+	for range writers {
+		wg.Go(func() {
+			begun.Done()
+			if _, err := l.Write(context.WithoutCancel(t.Context()), shop, []library.Mutation{post("x")}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	begun.Wait()
+	// The first commit waits at the gate, the others queue up behind it.
+	for disk.syncs.Load() == before {
+		runtime.Gosched()
+	}
+	disk.gate.Store(nil)
+	close(gate)
+	wg.Wait()
+	if syncs := disk.syncs.Load() - before; syncs >= writers {
+		t.Errorf("%d writes took %d fsyncs", writers, syncs)
+	}
+	if n := total(t, l, query.All{}); n != writers {
+		t.Errorf("%d items, want %d", n, writers)
+	}
+}
+
+func TestErasedBytesLeaveTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	const secret = "xylophone9ann"
+	id := write(t, l, post(secret))[0].ID
+	write(t, l, post("stays"))
+	holds := func() []string {
+		t.Helper()
+		var files []string
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if bytes.Contains(content, []byte(secret)) {
+				files = append(files, d.Name())
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	if len(holds()) == 0 {
+		t.Fatal("no file holds the item, so that the test would see nothing")
+	}
+	write(t, l, library.Mutation{Delete: true, ID: id})
+	if err := l.eraser.erase(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil { // waits for obsolete files to be removed
+		t.Fatal(err)
+	}
+	if files := holds(); len(files) > 0 {
+		t.Errorf("the erased item is still in %v", files)
+	}
+}
+
+func TestErasureRunsInTime(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir, EraseWithin: 2 * time.Millisecond})
+	id := write(t, l, post("a"))[0].ID
+	write(t, l, library.Mutation{Delete: true, ID: id})
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for l.db.pebble.Metrics().Flush.Count == 0 {
+		select {
+		case <-deadline:
+			t.Fatal("nothing was flushed")
+		case <-tick.C:
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	l := mustOpen(t, Options{Dir: t.TempDir(), QueryBudget: time.Nanosecond})
+	muts := make([]library.Mutation, 600)
+	for i := range muts {
+		muts[i] = post("beach")
+	}
+	write(t, l, muts...)
+	r := library.Read{Property: shop, Query: query.FieldTerm("text", "beach"), Limit: 1, Budgeted: true}
+	if _, err := l.Read(t.Context(), r); !errors.Is(err, library.ErrTooExpensive) {
+		t.Errorf("a free query past its budget: %v", err)
+	}
+	r.Budgeted = false
+	if _, err := l.Read(t.Context(), r); err != nil {
+		t.Errorf("without budget: %v", err)
+	}
+	r.Budgeted = true
+	if _, err := l.Read(t.Context(), r); err != nil {
+		t.Errorf("from the cache, which costs nothing: %v", err)
+	}
+}
+
+func TestRepeatedReadsWalkOnce(t *testing.T) {
+	l := mustOpen(t, Options{Dir: t.TempDir()})
+	write(t, l, post("beach"), post("beach"), post("city"))
+	r := library.Read{Property: shop, Query: query.FieldTerm("text", "beach"), Limit: 1}
+	for range 3 {
+		if _, err := l.Read(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		r.Offset++
+	}
+	if n := l.results.recent.Len(); n != 1 {
+		t.Errorf("%d listings are kept after three pages of one", n)
+	}
+	write(t, l, post("beach"))
+	r.Offset = 0
+	page, err := l.Read(t.Context(), r)
+	if err != nil || page.Total != 3 {
+		t.Errorf("after a write: %+v, %v", page, err)
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	l := mustOpen(t, Options{Dir: t.TempDir(), CachedResults: 4})
+	for i := range 20 {
+		total(t, l, query.FieldTerm("text", fmt.Sprint("w", i)))
+	}
+	if n, m := l.results.recent.Len(), len(l.results.byName); n != 4 || m != 4 {
+		t.Errorf("%d and %d listings are kept, want 4", n, m)
+	}
+}
+
+func TestItemsAreStoredAsLines(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	id := write(t, l, post("beach"))[0].ID
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, dir, func(db *pebble.DB) error {
+		value, closer, err := db.Get(itemKey(shop, id))
+		if err != nil {
+			return err
+		}
+		if !json.Valid(value) {
+			t.Errorf("stored item %q is not JSON", value)
+		}
+		return closer.Close()
+	})
+}
