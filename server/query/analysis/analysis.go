@@ -4,6 +4,19 @@
 //
 // What it returns is stored in indexes: a change of any result makes old indexes wrong.
 //
+// # Unicode versions
+//
+//	                          here          OpenSearch 3.8                  difference
+//	word boundaries, scripts  Unicode 12.1  Unicode 12.1 (Lucene 10)        none
+//	emoji properties          Unicode 12.1  Unicode 12.1 (Lucene 10)        none
+//	lower case                Unicode 16.0  Unicode 16.0 on JDK 24 and 25   none
+//	                                        Unicode 15.x on JDK 21 to 23    U+1C89, U+A7CB, U+A7CC, U+A7DA, U+A7DC and
+//	                                                                        U+10D50 to U+10D65 stay as they are there,
+//	                                                                        in keywords (they are in no word)
+//
+// Letters and ideographs that came into Unicode after 12.1 (CJK Extensions G and later, Vithkuqi and Kawi among
+// others) are no words, in OpenSearch as here; the emoji that came since are, because their places were reserved.
+//
 // It imports the standard library alone.
 package analysis
 

@@ -42,18 +42,23 @@ type classRange struct {
 	class  class
 }
 
-// asciiClasses spares the commonest texts the search.
-var asciiClasses = func() (table [128]class) {
-	for r := range rune(len(table)) {
-		table[r] = searchClass(r)
-	}
-	return table
-}()
+// classTable holds the classes of the basic plane, which nearly all texts stay in; the ranges have the others.
+type classTable [0x10000]class
 
-// classOf returns the class of a code point.
-func classOf(r rune) class {
-	if r >= 0 && int(r) < len(asciiClasses) {
-		return asciiClasses[r]
+func newClassTable() *classTable {
+	t := &classTable{}
+	for _, c := range classRanges {
+		for r := c.lo; r <= c.hi && int(r) < len(t); r++ {
+			t[r] = c.class
+		}
+	}
+	return t
+}
+
+// of returns the class of a code point.
+func (t *classTable) of(r rune) class {
+	if int(r) < len(t) {
+		return t[r]
 	}
 	return searchClass(r)
 }

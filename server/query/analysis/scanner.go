@@ -9,8 +9,9 @@ import (
 
 // scanner is the grammar as a deterministic automaton over classes.
 type scanner struct {
-	next   [][classes]int16 // next[state][class], -1 where no word goes on
-	accept []bool
+	classes *classTable
+	next    [][classes]int16 // next[state][class], -1 where no word goes on
+	accept  []bool
 }
 
 // words is compiled at the first use and never changes.
@@ -76,7 +77,7 @@ func opt(r rule) rule { return alt(r, seq()) }
 func compile(r rule) *scanner {
 	n := nodes{{}}
 	start := r(&n, acceptNode)
-	s := &scanner{}
+	s := &scanner{classes: newClassTable()}
 	var (
 		sets [][]int
 		ids  = map[string]int16{}
@@ -147,7 +148,7 @@ func (s *scanner) match(text string) int {
 		if units > maxWordUnits {
 			break
 		}
-		if state = s.next[state][classOf(r)]; state < 0 {
+		if state = s.next[state][s.classes.of(r)]; state < 0 {
 			break
 		}
 		if s.accept[state] {
