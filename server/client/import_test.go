@@ -115,13 +115,11 @@ func (s *bulkServer) store(l string, replace bool) map[string]any {
 	return map[string]any{"status": 201, "id": body.ID}
 }
 
-// importer returns a client of s whose waits are noted instead of waited.
+// start returns a client of s whose waits are noted instead of waited.
 func (s *bulkServer) start(t *testing.T) (*Client, *[]time.Duration) {
 	t.Helper()
 	s.t, s.items = t, map[string]int{}
-	server := httptest.NewUnstartedServer(s)
-	server.Config.ErrorLog = nil
-	server.Start()
+	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	waits := &[]time.Duration{}
 	c, err := New(Options{Server: server.URL, Token: "secret-token", Wait: func(ctx context.Context, d time.Duration) error {

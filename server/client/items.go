@@ -138,7 +138,7 @@ type Media struct {
 type Listing struct {
 	// SortBy is `<field>:<asc|desc>`, a comma-separated list of them, `_score:desc` or `random`.
 	SortBy string
-	// Seed keeps a random order the same over all pages; the server chooses one when it is empty.
+	// Seed is a number that keeps a random order the same over time; the server draws one for a listing when it is empty.
 	Seed string
 	// FavoriteTag is a key of the namespace marketer_tags or `namespace:key`: items that carry it come first.
 	FavoriteTag string

@@ -1,0 +1,604 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/httpapi"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+const (
+	writer = "read-write-token-of-the-shop-property"
+	reader = "read-only-token-of-the-shop-property"
+)
+
+// realServer is the interface over a store in a temporary directory, behind TLS as in production.
+type realServer struct {
+	*httptest.Server
+	lib *reference.Library
+}
+
+func newRealServer(t *testing.T) *realServer {
+	t.Helper()
+	lib, err := reference.Open(reference.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lib.Close() })
+	def := func(k library.Kind, name string) library.Definition {
+		return library.Definition{Property: "shop/default", Owner: library.Owner{Install: "test", Kind: k, Namespace: "shop", Name: name}}
+	}
+	p, rw, ro := def(library.KindProperty, "default"), def(library.KindToken, "rw"), def(library.KindToken, "ro")
+	unit, filter := def(library.KindUnit, "sandals"), def(library.KindFilter, "managed")
+	p.PropertySpec = &library.Property{DisplayName: "Shop", PlatformPageID: 4711}
+	rw.Token = &library.Token{ReadWrite: true, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(writer))}}}
+	ro.Token = &library.Token{Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(reader))}}}
+	unit.Unit = &library.UnitRule{Selector: "approval_status:app", Unit: item.Unit{
+		ID: library.UnitID("shop/default", "shop", "sandals"), Name: "Sandals", Managed: true, ImageURL: "https://cdn.shop.example/s.png",
+		ClickThroughURL: "https://shop.example/s", CreatedOn: "2026-11-01T00:00:00Z", LastModified: "2026-11-01T00:00:00Z",
+	}}
+	uuid, id := library.FilterIDs("shop/default", library.KindFilter, "shop", "managed")
+	filter.Filter = &library.Filter{UUID: uuid, ID: id, Name: "managed", Query: "approval_status:app", Order: "id:asc"}
+	results, err := lib.Apply(t.Context(), []library.Definition{p, rw, ro, unit, filter})
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := httpapi.New(lib, httpapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	followed := make(chan error, 1)
+	go func() { followed <- api.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-followed; err != nil {
+			t.Error(err)
+		}
+	})
+	for !api.Ready() {
+		select {
+		case err := <-followed:
+			t.Fatal(err)
+		case <-t.Context().Done():
+			t.Fatal("not ready in time")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	s := &realServer{httptest.NewUnstartedServer(api), lib}
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *realServer) client(t *testing.T, token string) *Client {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	c, err := New(Options{Server: s.URL, Token: token, RootCAs: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.http.CloseIdleConnections)
+	return c
+}
+
+func all[T any](t *testing.T, seq iter.Seq2[T, error]) []T {
+	t.Helper()
+	var list []T
+	for v, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+func ids(items []Item) []item.ID {
+	var list []item.ID
+	for _, it := range items {
+		list = append(list, it.ID)
+	}
+	return list
+}
+
+func status(err error) int {
+	if p, ok := errors.AsType[*Problem](err); ok && p.Documented {
+		return p.Status
+	}
+	return 0
+}
+
+// lines returns n import lines, the first half approved.
+func lines(n int) string {
+	var b strings.Builder
+	for i := 1; i <= n; i++ {
+		state := "app"
+		if i > n/2 {
+			state = "pen"
+		}
+		fmt.Fprintf(&b, `{"id":%d,"approval_status":%q,"created_on":"2026-11-15T20:38:13Z","content":{"content_type":"text","text":"number %d","social_platform":"direct","platform_ref:direct":"ref-%d"}}`+"\n", i, state, i, i)
+	}
+	return b.String()
+}
+
+func TestItems(t *testing.T) {
+	s := newRealServer(t)
+	rw, ro := s.client(t, writer), s.client(t, reader)
+	ctx := t.Context()
+	added, err := rw.AddItem(ctx, NewItem{
+		ContentType: "text", Caption: "hello beach", Submission: map[string]string{"username": "ann", "email": "ann@shop.example"},
+		Tags: map[string][]string{"marketer_tags": {"summer"}}, ApprovalStatus: "app",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if added.ID == 0 || added.Content.Text != "hello beach" || added.ApprovalStatus != "app" || !strings.Contains(string(added.Submission), "ann@shop.example") {
+		t.Errorf("added: %+v", added)
+	}
+	public, err := ro.Item(ctx, added.ID)
+	if err != nil || public.Submission != nil || public.Content.Author.Username == "" || public.Content.PlatformRef == "" {
+		t.Errorf("read with a READ-ONLY token: %+v, %v", public, err)
+	}
+	if len(public.ActivateUnits) != 1 || public.DefaultActivateUnit.Name != "Sandals" {
+		t.Errorf("units: %+v, default %+v", public.ActivateUnits, public.DefaultActivateUnit)
+	}
+	if err := rw.PatchItem(ctx, added.ID, map[string]any{"featured": true, "submission": nil}); err != nil {
+		t.Fatal(err)
+	}
+	patched, err := rw.Item(ctx, added.ID)
+	if err != nil || !patched.Featured || string(patched.Submission) != "null" {
+		t.Errorf("patched: featured %v, submission %s, %v", patched.Featured, patched.Submission, err)
+	}
+	if n, err := ro.CountItems(ctx, "text:beach"); n != 1 || err != nil {
+		t.Errorf("count: %d, %v", n, err)
+	}
+	if _, err := ro.AddItem(ctx, NewItem{ContentType: "text", Caption: "x"}); status(err) != 403 {
+		t.Errorf("a READ-ONLY token added: %v", err)
+	}
+	if _, err := rw.AddItem(ctx, NewItem{ContentType: "poem"}); status(err) != 422 {
+		t.Errorf("an unknown content type: %v", err)
+	}
+	if err := rw.DeleteItem(ctx, added.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rw.Item(ctx, added.ID); status(err) != 404 {
+		t.Errorf("after its deletion: %v", err)
+	}
+}
+
+func TestListingsFollowTheirPages(t *testing.T) {
+	s := newRealServer(t)
+	c := s.client(t, writer)
+	if at, err := c.Import(t.Context(), strings.NewReader(lines(30)), ImportOptions{}); err != nil || at.Created != 30 {
+		t.Fatalf("%+v, %v", at, err)
+	}
+	var want []item.ID
+	for id := item.ID(30); id > 0; id-- {
+		want = append(want, id)
+	}
+	got := ids(all(t, c.ListItems(t.Context(), "*:*", Listing{SortBy: "id:desc", PageSize: 7})))
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	random := ids(all(t, c.ListItems(t.Context(), "*:*", Listing{SortBy: "random", Seed: "7", PageSize: 11})))
+	again := ids(all(t, c.ListItems(t.Context(), "*:*", Listing{SortBy: "random", Seed: "7", PageSize: 30})))
+	if diff := gocmp.Diff(random, again); diff != "" || len(random) != 30 {
+		t.Errorf("%d items in random order; with other pages\n%s", len(random), diff)
+	}
+	for _, err := range c.ListItems(t.Context(), "a AND", Listing{}) {
+		p, ok := errors.AsType[*Problem](err)
+		if !ok || p.Status != 400 || p.Position == nil || p.Expected == "" {
+			t.Errorf("a query that does not parse: %v", err)
+		}
+	}
+	n := 0
+	for range c.ListItems(t.Context(), "*:*", Listing{PageSize: 5}) {
+		if n++; n == 7 {
+			break
+		}
+	}
+	if n != 7 {
+		t.Errorf("stopped after %d items", n)
+	}
+}
+
+func TestFilters(t *testing.T) {
+	s := newRealServer(t)
+	c := s.client(t, writer)
+	ctx := t.Context()
+	if _, err := c.Import(ctx, strings.NewReader(lines(10)), ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.CreateFilter(ctx, "Pending", "approval_status:pen", "id:asc")
+	if err != nil || made.ID == 0 || made.UUID == "" || !made.IsEditable {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	if got := ids(all(t, c.FilterItems(ctx, made.UUID, Listing{PageSize: 2}))); !gocmp.Equal(got, []item.ID{6, 7, 8, 9, 10}) {
+		t.Errorf("items: %v", got)
+	}
+	if got := ids(all(t, c.FilterItems(ctx, number(made.ID), Listing{AdditionalQuery: "id:[9 TO *]"}))); !gocmp.Equal(got, []item.ID{9, 10}) {
+		t.Errorf("items with an additional query: %v", got)
+	}
+	if err := c.UpdateFilter(ctx, number(made.ID), "approval_status:app", "id:desc"); err != nil {
+		t.Fatal(err)
+	}
+	info, err := c.Filter(ctx, made.UUID)
+	want := Filter{
+		ID: made.ID, UUID: made.UUID, Name: "Pending", PlatformPageID: 4711, Query: "approval_status:app", SortBy: "id:desc",
+		IsEditable: true, TotalResults: 5,
+	}
+	if diff := gocmp.Diff(want, info); diff != "" || err != nil {
+		t.Errorf("info: %v\n%s", err, diff)
+	}
+	names := []string{}
+	var managed Filter
+	for _, f := range all(t, c.Filters(ctx)) {
+		names = append(names, f.Name)
+		if !f.IsEditable {
+			managed = f
+		}
+	}
+	if !gocmp.Equal(names, []string{"Pending", "managed"}) {
+		t.Errorf("filters: %v", names)
+	}
+	if err := c.UpdateFilter(ctx, number(managed.ID), "a", "id:asc"); status(err) != 403 {
+		t.Errorf("update of a manifest's filter: %v", err)
+	}
+	if err := c.DeleteFilter(ctx, made.UUID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Filter(ctx, made.UUID); status(err) != 404 {
+		t.Errorf("after its deletion: %v", err)
+	}
+}
+
+func TestTagsAndUnits(t *testing.T) {
+	s := newRealServer(t)
+	c := s.client(t, writer)
+	ctx := t.Context()
+	if _, err := c.Import(ctx, strings.NewReader(lines(4)), ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	summer := Tag{"marketer_tags", "summer"}
+	if err := c.AddTag(ctx, summer, 1, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AddTag(ctx, summer, 2, 99); status(err) != 422 {
+		t.Errorf("with an unknown item: %v", err)
+	}
+	if got := ids(all(t, c.TaggedItems(ctx, summer))); !gocmp.Equal(got, []item.ID{3, 1}) {
+		t.Errorf("tagged: %v", got)
+	}
+	if tags, err := c.ItemTags(ctx, 1); err != nil || !gocmp.Equal(tags, []Tag{summer}) {
+		t.Errorf("tags: %v, %v", tags, err)
+	}
+	if err := c.RemoveTag(ctx, summer, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.RemoveTag(ctx, summer, 1); status(err) != 404 {
+		t.Errorf("removed twice: %v", err)
+	}
+	units, err := c.Units(ctx)
+	if err != nil || len(units) != 1 || units[0].Name != "Sandals" || !units[0].Managed {
+		t.Fatalf("units: %+v, %v", units, err)
+	}
+	unit, err := c.Unit(ctx, units[0].ID)
+	if diff := gocmp.Diff(units[0], unit); diff != "" || err != nil {
+		t.Errorf("unit: %v\n%s", err, diff)
+	}
+}
+
+func TestExportIsWhatImportTakes(t *testing.T) {
+	from, to := newRealServer(t), newRealServer(t)
+	ctx := t.Context()
+	c := from.client(t, writer)
+	if _, err := c.Import(ctx, strings.NewReader(lines(2500)), ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var first, second, part bytes.Buffer
+	var seen int64
+	n, err := c.Export(ctx, &first, "", func(lines, _ int64) { seen = lines })
+	if err != nil || n != 2500 || seen != n {
+		t.Fatalf("%d lines, %d told, %v", n, seen, err)
+	}
+	other := to.client(t, writer)
+	if at, err := other.Import(ctx, bytes.NewReader(first.Bytes()), ImportOptions{}); err != nil || at.Created != 2500 {
+		t.Fatalf("%+v, %v", at, err)
+	}
+	if _, err := other.Export(ctx, &second, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	if first.String() != second.String() {
+		t.Error("exported, imported and exported again: another text")
+	}
+	if n, err := c.Export(ctx, &part, "approval_status:pen", nil); err != nil || n != 1250 {
+		t.Errorf("part: %d lines, %v", n, err)
+	}
+	if _, err := from.client(t, reader).Export(ctx, &part, "", nil); status(err) != 403 {
+		t.Errorf("with a READ-ONLY token: %v", err)
+	}
+}
+
+func TestBadLinesAndConflicts(t *testing.T) {
+	c := newRealServer(t).client(t, writer)
+	input := lines(3) + "\nnonsense\n" + `{"content_type":"image"}` + "\n" + lines(1)
+	var failed []int64
+	var statuses []int
+	at, err := c.Import(t.Context(), strings.NewReader(input), ImportOptions{Failed: func(e LineError) {
+		failed, statuses = append(failed, e.Line), append(statuses, e.Status)
+	}})
+	if err != nil || at.Created != 3 || at.Failed != 3 {
+		t.Errorf("%+v, %v", at, err)
+	}
+	if !gocmp.Equal(failed, []int64{5, 6, 7}) || !gocmp.Equal(statuses, []int{400, 422, 409}) {
+		t.Errorf("failed %v with %v", failed, statuses)
+	}
+	if at, err := c.Import(t.Context(), strings.NewReader(lines(4)), ImportOptions{OnConflict: Skip}); err != nil || at.Created != 1 || at.Present != 3 {
+		t.Errorf("skip: %+v, %v", at, err)
+	}
+	if at, err := c.Import(t.Context(), strings.NewReader(lines(5)), ImportOptions{OnConflict: Replace}); err != nil || at.Created != 1 || at.Replaced != 4 {
+		t.Errorf("replace: %+v, %v", at, err)
+	}
+}
+
+func TestNewRefusesWhatCannotWork(t *testing.T) {
+	cases := map[string]struct {
+		o    Options
+		says string
+	}{
+		"no server":     {Options{Token: writer}, "no server given"},
+		"no scheme":     {Options{Server: "shop.example", Token: writer}, "want https://host"},
+		"other scheme":  {Options{Server: "ftp://shop.example", Token: writer}, "want https"},
+		"plain HTTP":    {Options{Server: "http://shop.example", Token: writer}, "use https"},
+		"a query":       {Options{Server: "https://shop.example/?access_token=" + writer, Token: writer}, "without user, query"},
+		"a password":    {Options{Server: "https://" + writer + "@shop.example", Token: writer}, "without user"},
+		"no token":      {Options{Server: "https://shop.example"}, "no access token"},
+		"a broken line": {Options{Server: "https://shop.example", Token: writer + "\n"}, "white space"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(tc.o)
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v; want %q", err, tc.says)
+			}
+			if err != nil && strings.Contains(err.Error(), writer) {
+				t.Error("the error holds the token")
+			}
+		})
+	}
+	for _, server := range []string{"http://localhost:1", "http://127.0.0.1:1/", "http://[::1]:1", "https://shop.example/library/"} {
+		if _, err := New(Options{Server: server, Token: writer}); err != nil {
+			t.Errorf("%s: %v", server, err)
+		}
+	}
+}
+
+// scripted answers each request with the next of its answers, and the last one from then on.
+type scripted struct {
+	answers []http.HandlerFunc
+	seen    []*http.Request
+}
+
+func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.seen = append(s.seen, r)
+	s.answers[min(len(s.seen), len(s.answers))-1](w, r)
+}
+
+func reply(status int, kind, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+func lost(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+const problemKind = "application/problem+json"
+
+func TestRetries(t *testing.T) {
+	refusedAnswer := reply(503, problemKind, `{"title":"Maintenance","detail":"Back soon"}`, "Retry-After", "120")
+	limited := reply(429, problemKind, `{"title":"Too many requests"}`)
+	ok := reply(200, "application/json", `{"total_results":3,"id":3}`)
+	get := func(ctx context.Context, c *Client) error { _, err := c.CountItems(ctx, "a"); return err }
+	post := func(ctx context.Context, c *Client) error { _, err := c.AddItem(ctx, NewItem{}); return err }
+	put := func(ctx context.Context, c *Client) error { return c.UpdateFilter(ctx, "1", "a", "id:asc") }
+	cases := map[string]struct {
+		answers []http.HandlerFunc
+		do      func(context.Context, *Client) error
+		sent    int
+		status  int // of the error; 0 for success, -1 for another error
+	}{
+		"GET after refusals":          {[]http.HandlerFunc{refusedAnswer, limited, ok}, get, 3, 0},
+		"GET after a lost answer":     {[]http.HandlerFunc{lost, ok}, get, 2, 0},
+		"PUT after a lost answer":     {[]http.HandlerFunc{lost, ok}, put, 2, 0},
+		"POST after a refusal":        {[]http.HandlerFunc{refusedAnswer, ok}, post, 2, 0},
+		"POST is not repeated":        {[]http.HandlerFunc{lost, ok}, post, 1, -1},
+		"POST behind a proxy":         {[]http.HandlerFunc{reply(503, "text/html", "<html>"), ok}, post, 1, 503},
+		"GET behind a proxy":          {[]http.HandlerFunc{reply(502, "text/html", "<html>"), ok}, get, 2, 0},
+		"given up":                    {[]http.HandlerFunc{limited}, get, 4, 429},
+		"a bad request stays one":     {[]http.HandlerFunc{reply(400, problemKind, `{}`), ok}, get, 1, 400},
+		"a redirect is not followed":  {[]http.HandlerFunc{reply(307, "", "", "Location", "/elsewhere"), ok}, get, 1, 307},
+		"an answer that is not JSON":  {[]http.HandlerFunc{reply(200, "text/html", "<html>")}, get, 1, -1},
+		"a problem that is not JSON":  {[]http.HandlerFunc{reply(404, problemKind, "<html>")}, get, 1, 404},
+		"an unknown server in a loop": {[]http.HandlerFunc{reply(504, "", "")}, get, 4, 504},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &scripted{answers: tc.answers}
+			server := httptest.NewServer(s)
+			defer server.Close()
+			var waits []time.Duration
+			c, err := New(Options{Server: server.URL, Token: writer, Wait: func(_ context.Context, d time.Duration) error {
+				waits = append(waits, d)
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = tc.do(t.Context(), c)
+			got := 0
+			if p, ok := errors.AsType[*Problem](err); ok {
+				got = p.Status
+			} else if err != nil {
+				got = -1
+			}
+			if got != tc.status || len(s.seen) != tc.sent {
+				t.Errorf("sent %d times, %v; want %d times and status %d", len(s.seen), err, tc.sent, tc.status)
+			}
+			if err != nil && strings.Contains(err.Error(), writer) {
+				t.Error("the error holds the token")
+			}
+			for _, r := range s.seen {
+				if r.Header.Get("Authorization") != "Bearer "+writer || strings.Contains(r.URL.String(), writer) {
+					t.Errorf("sent %s with Authorization %q", r.URL, r.Header.Get("Authorization"))
+				}
+			}
+			if strings.HasPrefix(name, "GET after refusals") && (len(waits) != 2 || waits[0] != 2*time.Minute) {
+				t.Errorf("waited %v; want two minutes as asked, then a little", waits)
+			}
+		})
+	}
+}
+
+func TestLinksLeadNowhereElse(t *testing.T) {
+	s := &scripted{answers: []http.HandlerFunc{
+		reply(200, "application/json", `{"_embedded":{"ugc:item":[{"id":1}]},"_links":{"next":{"href":"https://evil.example/library/v2/content/items?q=a&cursor=x"}}}`),
+		reply(200, "application/json", `{"_embedded":{"ugc:item":[{"id":2}]},"_links":{}}`),
+	}}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	c, err := New(Options{Server: server.URL + "/library", Token: writer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(all(t, c.ListItems(t.Context(), "a", Listing{}))); !gocmp.Equal(got, []item.ID{1, 2}) {
+		t.Errorf("items %v", got)
+	}
+	if u := s.seen[1].URL.String(); u != "/library/v2/content/items?cursor=x&q=a" {
+		t.Errorf("the second page was asked for at %s", u)
+	}
+}
+
+func TestTruncatedExport(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"cut off": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintln(w, `{"id":1}`)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		},
+		"half a line": reply(200, "application/x-ndjson", `{"id":1}`+"\n"+`{"id"`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(answer)
+			defer server.Close()
+			c, err := New(Options{Server: server.URL, Token: writer})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if n, err := c.Export(t.Context(), &out, "", nil); !errors.Is(err, ErrTruncated) || n != 1 {
+				t.Errorf("%d lines, %v", n, err)
+			}
+		})
+	}
+}
+
+func TestUntrustedServerIsNotTriedAgain(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	server.StartTLS()
+	defer server.Close()
+	waited := false
+	c, err := New(Options{Server: server.URL, Token: writer, Wait: func(context.Context, time.Duration) error { waited = true; return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.CountItems(t.Context(), "a")
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok || waited {
+		t.Errorf("%v, tried again: %v", err, waited)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "Sat, 21 Nov 2026 12:01:00 GMT": time.Minute, "Sat, 21 Nov 2026 11:00:00 GMT": 0,
+	} {
+		if got := retryAfter(header, now); got != want {
+			t.Errorf("%q: %s; want %s", header, got, want)
+		}
+	}
+}
+
+// TestItemMembers holds the client's item against a full one of the interface: what is read and written again is the same.
+func TestItemMembers(t *testing.T) {
+	s := newRealServer(t)
+	if _, err := s.client(t, writer).Import(t.Context(), strings.NewReader(lines(2)), ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/ugc/1/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+writer)
+	resp, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var raw map[string]any
+	var it Item
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(json.Unmarshal(body.Bytes(), &raw), json.Unmarshal(body.Bytes(), &it)); err != nil {
+		t.Fatal(err)
+	}
+	written, err := json.Marshal(it)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again map[string]any
+	if err := json.Unmarshal(written, &again); err != nil {
+		t.Fatal(err)
+	}
+	if it.Content.PlatformRef != "ref-1" {
+		t.Errorf("platform_ref %q", it.Content.PlatformRef)
+	}
+	delete(raw["content"].(map[string]any), "platform_ref:direct")
+	for _, unit := range append(raw["activate_units"].([]any), raw["default_activate_unit"]) {
+		delete(unit.(map[string]any), "associated_contents")
+	}
+	if diff := gocmp.Diff(raw, again); diff != "" {
+		t.Errorf("-interface +client\n%s", diff)
+	}
+}
