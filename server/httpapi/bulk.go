@@ -280,7 +280,8 @@ func (s *Server) exportItems(x *exchange) error {
 		if buffered.Available() <= len(line) {
 			_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle))
 		}
-		buffered.Write(line)
+		// An error of the first one comes again with the second.
+		_, _ = buffered.Write(line)
 		if err := buffered.WriteByte('\n'); err != nil {
 			return fmt.Errorf("send the export: %w", err)
 		}

@@ -169,7 +169,7 @@ func TestImportAnswersAtOnce(t *testing.T) {
 				}
 				a.do(call{url: fmt.Sprintf("/v1/ugc/%d/", 3001+i), token: "ro"})
 			}
-			lines.Close()
+			lines.CloseWithError(nil)
 			if answers.Scan() || answers.Err() != nil {
 				t.Errorf("after the last line: %q, %v", answers.Text(), answers.Err())
 			}
@@ -216,7 +216,7 @@ func TestImportOfARevokedToken(t *testing.T) {
 	if answers.Scan() {
 		t.Errorf("a further answer: %s", answers.Text())
 	}
-	lines.Close()
+	lines.CloseWithError(nil)
 	a.do(call{url: q("id:3002"), token: "ro", contains: []string{`"total_results":0`}})
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -133,7 +134,7 @@ func (x *exchange) audience() query.Audience {
 // fail tells the caller of an error, and the log where it is ours.
 func (x *exchange) fail(err error) {
 	p := problemOf(err)
-	if x.r.Context().Err() == nil && p.Type == internal {
+	if p.Type == internal && p.Detail != err.Error() {
 		x.server.options.Logger.ErrorContext(x.r.Context(), "request failed", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
 	}
 	if x.status != 0 {
@@ -157,12 +158,13 @@ func (x *exchange) fail(err error) {
 // end logs and counts the request. A panic becomes a 500, or ends the connection where the answer has begun.
 func (x *exchange) end() {
 	cause := recover()
-	if cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // recover gives the very value
+	err, _ := cause.(error)
+	if cause != nil && !errors.Is(err, http.ErrAbortHandler) {
 		x.server.options.Logger.ErrorContext(x.r.Context(), "panic", "request", x.id, "route", x.routeName(),
 			"panic", x.redact(fmt.Sprint(cause)), "stack", string(debug.Stack()))
 		if x.status == 0 {
 			cause = nil
-			x.fail(&problem{Type: internal, Detail: problemOf(errPanic).Detail})
+			x.fail(&problem{Type: internal, Detail: internalDetail})
 		} else {
 			cause = http.ErrAbortHandler
 		}

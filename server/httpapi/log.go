@@ -2,16 +2,12 @@ package httpapi
 
 import (
 	"encoding/hex"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 )
-
-// errPanic stands for a panic where an error is needed.
-var errPanic = errors.New("panic")
 
 // loggedParams are the parameters whose values may stand in a log: they hold neither tokens nor personal data, which a
 // query over submissions does.

@@ -199,8 +199,11 @@ func problemOf(err error) *problem {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &problem{Type: unavailable, Detail: "the request was given up", retryAfter: time.Second}
 	}
-	return &problem{Type: internal, Detail: "the server failed to answer; its log says why, under this request id"}
+	return &problem{Type: internal, Detail: internalDetail}
 }
+
+// internalDetail is all that callers are told of what is ours.
+const internalDetail = "the server failed to answer; its log says why, under this request id"
 
 // named lists ids as text, the first twenty of them.
 func named(ids []item.ID) string {
