@@ -67,7 +67,11 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 			thousands(state.At.Lines), state.Begun.Local().Format(time.DateTime))
 	}
 
-	p := newProgress(stderr, "imported", state.At.Lines, 0, in.size)
+	from := state.At.Bytes
+	if in.compressed {
+		from = 0 // where that is in the file is not known
+	}
+	p := newProgress(stderr, "imported", state.At.Lines, from, in.size)
 	began := time.Now()
 	at, err := c.Import(cmd.Context(), in, client.ImportOptions{
 		OnConflict: client.OnConflict(o.onConflict),
@@ -167,6 +171,8 @@ type input struct {
 	size int64  // of the file; 0 where it is not known
 	read int64
 	file *os.File
+	// compressed: the bytes read of the file are not those of the lines.
+	compressed bool
 }
 
 func openInput(stdin io.Reader, name string) (*input, error) {
@@ -192,7 +198,7 @@ func openInput(stdin io.Reader, name string) (*input, error) {
 	}
 	in := &input{name: name, path: path, size: info.Size(), file: f}
 	in.Reader = &counted{f, &in.read}
-	if strings.HasSuffix(name, ".gz") {
+	if in.compressed = strings.HasSuffix(name, ".gz"); in.compressed {
 		if in.Reader, err = gzip.NewReader(in.Reader); err != nil {
 			return nil, errors.Join(fmt.Errorf("decompress %s: %w", name, err), f.Close())
 		}

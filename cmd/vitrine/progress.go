@@ -40,7 +40,7 @@ func newProgress(out io.Writer, verb string, firstLine, from, total int64) *prog
 		return p
 	}
 	p.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(40), mpb.WithAutoRefresh())
-	decorators := mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return p.describe() }))
+	decorators := mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return p.describe(time.Since(p.begun)) }))
 	if total > 0 {
 		p.bar = p.bars.AddBar(total, mpb.BarRemoveOnComplete(), mpb.PrependDecorators(decor.Percentage(decor.WC{W: 5})), decorators)
 	} else {
@@ -60,7 +60,7 @@ func (p *progress) set(lines, share int64) {
 	}
 	if time.Since(p.lastSaid) >= plainEvery {
 		p.lastSaid = time.Now()
-		fmt.Fprintln(p.out, p.describe())
+		fmt.Fprintln(p.out, p.describe(time.Since(p.begun)))
 	}
 }
 
@@ -73,9 +73,9 @@ func (p *progress) finish() {
 	p.bars.Wait()
 }
 
-// describe says in words how far it is: lines, rate, time left.
-func (p *progress) describe() string {
-	lines, took := p.lines.Load(), time.Since(p.begun)
+// describe says in words how far it came in some time: lines, rate, time left.
+func (p *progress) describe(took time.Duration) string {
+	lines := p.lines.Load()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s lines", p.verb, thousands(lines))
 	if seconds := took.Seconds(); seconds > 0.5 {
