@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 
@@ -73,7 +74,7 @@ func explain(err error) error {
 		return &codedError{exitCertificate, fmt.Errorf("%w: give the server's ca.crt with --ca-file", err)}
 	case errors.As(err, &host):
 		return &codedError{exitCertificate, fmt.Errorf("%w: use a name that the certificate holds, or add this one with serve --tls-hosts", err)}
-	case errors.As(err, &problem) && problem.Status == 403:
+	case errors.As(err, &problem) && problem.Status == http.StatusForbidden:
 		return fmt.Errorf("%w: a READ-WRITE token of the property is needed", err)
 	}
 	return err

@@ -47,21 +47,19 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 		defer file.abandon()
 		out = file
 	}
-	p := &progress{}
-	stderr := cmd.ErrOrStderr()
-	if isTerminal(stderr) && !isTerminal(out) {
+	var total int64
+	shown := io.Discard
+	if stderr := cmd.ErrOrStderr(); isTerminal(stderr) && !isTerminal(out) {
 		query := o.query
 		if query == "" {
 			query = "*:*"
 		}
-		total, err := c.CountItems(cmd.Context(), query)
-		if err != nil {
+		if total, err = c.CountItems(cmd.Context(), query); err != nil {
 			return explain(err)
 		}
-		p = newProgress(stderr, "exported", 0, 0, total)
-	} else {
-		p = newProgress(io.Discard, "exported", 0, 0, 0)
+		shown = stderr
 	}
+	p := newProgress(shown, "exported", 0, 0, total)
 	began := time.Now()
 	lines, err := c.Export(cmd.Context(), out, o.query, func(lines, _ int64) { p.set(lines, lines) })
 	p.finish()

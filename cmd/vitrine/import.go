@@ -59,7 +59,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer in.close()
 	stderr := cmd.ErrOrStderr()
 	kept, state := o.state(stderr, c, in)
 	if state.At.Lines > 0 || state.At.Sent > 0 {
@@ -206,12 +206,10 @@ func openInput(stdin io.Reader, name string) (*input, error) {
 	return in, nil
 }
 
-// Close closes the file.
-func (in *input) Close() error {
-	if in.file == nil {
-		return nil
+func (in *input) close() {
+	if in.file != nil {
+		in.file.Close()
 	}
-	return in.file.Close()
 }
 
 // counted adds up what is read.

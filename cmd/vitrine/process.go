@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -212,16 +213,15 @@ func (p *process) run(ctx context.Context) error {
 func (p *process) drain(listeners []*listener) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.o.drainFor)
 	defer cancel()
-	var all errgroup.Group
+	var all sync.WaitGroup
 	for _, l := range listeners {
-		all.Go(func() error {
+		all.Go(func() {
 			if err := l.drain(ctx); err != nil {
 				p.log.Warn("draining", "error", err)
 			}
-			return nil
 		})
 	}
-	_ = all.Wait() // every error was logged
+	all.Wait()
 }
 
 // operations are what the admin socket offers of a process.
@@ -229,6 +229,7 @@ type operations struct{ p *process }
 
 var _ admin.Operations = operations{}
 
+// Sweep implements admin.Operations.
 func (o operations) Sweep(context.Context) (admin.Sweep, error) {
 	if o.p.operator == nil {
 		return admin.Sweep{}, nil
@@ -241,6 +242,7 @@ func (o operations) Sweep(context.Context) (admin.Sweep, error) {
 	return s, nil
 }
 
+// ConfirmSweep implements admin.Operations.
 func (o operations) ConfirmSweep(ctx context.Context) (int, error) {
 	if o.p.operator == nil {
 		return 0, errors.New("no sweep is held: the server watches no cluster")
@@ -250,10 +252,12 @@ func (o operations) ConfirmSweep(ctx context.Context) (int, error) {
 	return n, err
 }
 
+// Stored implements admin.Operations.
 func (o operations) Stored(ctx context.Context) (map[library.PropertyID]int64, error) {
 	return o.p.lib.Stored(ctx)
 }
 
+// Purge implements admin.Operations.
 func (o operations) Purge(ctx context.Context, p library.PropertyID) error {
 	err := o.p.lib.Purge(ctx, p)
 	if managed, ok := errors.AsType[*library.ManagedError](err); ok {

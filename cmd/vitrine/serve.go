@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,6 +66,7 @@ func newServe() *cobra.Command {
 	return cmd
 }
 
+// validate refuses what cannot work, before anything is opened.
 func (o *serveOptions) validate() error {
 	if o.library != "reference" {
 		return usagef("--library %q: there is only reference", o.library)
@@ -75,6 +77,7 @@ func (o *serveOptions) validate() error {
 	if o.withoutKubernetes && (o.kubeconfig != "" || len(o.watchNamespaces) > 0) {
 		return usagef("--without-kubernetes contradicts --kubeconfig and --watch-namespaces")
 	}
+	o.externalURL = strings.TrimRight(o.externalURL, "/")
 	if o.externalURL != "" {
 		u, err := url.Parse(o.externalURL)
 		if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {

@@ -42,7 +42,11 @@ func newRealServer(t *testing.T) *realServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { lib.Close() })
+	t.Cleanup(func() {
+		if err := lib.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	def := func(k library.Kind, name string) library.Definition {
 		return library.Definition{Property: "shop/default", Owner: library.Owner{Install: "test", Kind: k, Namespace: "shop", Name: name}}
 	}

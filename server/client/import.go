@@ -303,7 +303,7 @@ func (im *importer) request(ctx context.Context, lines []*line) error {
 	defer cancel()
 	resp, err := im.client.once(ctx, call{method: http.MethodPost, path: "/v2/content/bulk", query: v}, &body, int64(body.Len()))
 	if err != nil {
-		if p, ok := errors.AsType[*Problem](err); fateOf(err) != refused && !(ok && p.Status < 500) {
+		if p, ok := errors.AsType[*Problem](err); fateOf(err) != refused && (!ok || p.Status >= 500) {
 			markUnsure(lines)
 		}
 		return err

@@ -78,6 +78,7 @@ type listener struct {
 	path string
 }
 
+// Close implements net.Listener.
 func (l *listener) Close() error {
 	os.Remove(l.path)
 	return l.Listener.Close()

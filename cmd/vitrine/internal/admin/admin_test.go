@@ -51,7 +51,7 @@ func serve(t *testing.T, dir string, ops Operations) (stop func()) {
 	s := &http.Server{Handler: Handler(ops), ReadHeaderTimeout: time.Second}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Serve(l) }()
-	return func() { s.Close(); <-done }
+	return func() { _ = s.Close(); <-done }
 }
 
 func TestOperations(t *testing.T) {

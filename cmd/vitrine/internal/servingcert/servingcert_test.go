@@ -26,12 +26,12 @@ func verify(t *testing.T, s *Source, bundle []byte, name string, now time.Time) 
 	go func() {
 		if c, err := l.Accept(); err == nil {
 			_ = c.(*tls.Conn).Handshake()
-			c.Close()
+			_ = c.Close()
 		}
 	}()
 	c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: roots, ServerName: name, Time: func() time.Time { return now }})
 	if err == nil {
-		c.Close()
+		_ = c.Close()
 	}
 	return err
 }
