@@ -13,9 +13,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -247,6 +249,50 @@ func TestBrokenImport(t *testing.T) {
 	}
 	a.do(call{url: "/v1/ugc/3001/", token: "ro"})
 	a.do(call{url: "/v1/ugc/3002/", token: "ro", status: 404})
+}
+
+// TestIdleImport: a client that sends nothing for too long is dropped.
+func TestIdleImport(t *testing.T) {
+	a := newApp(t, func(o *httpapi.Options) { o.StreamIdle = 50 * time.Millisecond })
+	srv := a.listen()
+	body, lines := io.Pipe()
+	defer lines.CloseWithError(nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v2/content/bulk", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token("rw"))
+	resp, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if rest, err := io.ReadAll(resp.Body); err == nil {
+		t.Errorf("the answer ended well: %q", rest)
+	}
+}
+
+// brokenBody is a body whose sender goes away.
+type brokenBody struct{ sent io.Reader }
+
+func (b brokenBody) Read(p []byte) (int, error) {
+	if n, err := b.sent.Read(p); err == nil {
+		return n, nil
+	}
+	return 0, io.ErrUnexpectedEOF
+}
+
+func TestBodyThatEndsEarly(t *testing.T) {
+	a := newApp(t)
+	for _, path := range []string{"/v2/content/", "/v2/content/filters", "/v1/tags/"} {
+		r := call{method: "POST", url: path, token: "rw"}.request()
+		r.Body = io.NopCloser(brokenBody{strings.NewReader(`{"q":`)})
+		w := httptest.NewRecorder()
+		a.server.ServeHTTP(w, r)
+		if got := a.check(r, w.Result()); got.status != 400 || !strings.Contains(string(got.body), "problems/invalid-body") {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
 }
 
 // TestFailingExport: an export that fails in the middle cannot be taken for a whole, nor one that fails at once.

@@ -192,6 +192,19 @@ func TestQueryBudget(t *testing.T) {
 	a.do(call{url: "/v2/content/filters/" + filterUUID("summer-wall"), token: "ro"})
 }
 
+// TestStoredQueryStaysHidden: should a stored query fail when it is read, a READ-ONLY caller sees nothing of it.
+func TestStoredQueryStaysHidden(t *testing.T) {
+	a, h := newHookedApp(t)
+	h.read = func(context.Context, library.Read) (*library.Page, error) {
+		return nil, fmt.Errorf("plan: %w", &query.SyntaxError{Reason: "too many clauses", Near: "campaign:secret", Expected: "fewer", Limit: true})
+	}
+	wall := "/v2/content/filters/" + filterUUID("summer-wall")
+	a.do(call{url: wall, token: "ro", status: 400, contains: []string{"problems/query-too-expensive"}, lacks: []string{"secret", "near"}})
+	a.do(call{url: wall + "?additional_query=id:1001", token: "ro", status: 400, lacks: []string{"secret"}})
+	a.do(call{url: wall, token: "rw", status: 400, contains: []string{"campaign:secret"}})
+	a.do(call{url: q("id:1001"), token: "ro", status: 400, contains: []string{"campaign:secret"}})
+}
+
 func TestStoreFailures(t *testing.T) {
 	a, h := newHookedApp(t)
 	h.write = func(context.Context) error { return fmt.Errorf("%w: disk full at /data", library.ErrUnavailable) }
@@ -199,6 +212,10 @@ func TestStoreFailures(t *testing.T) {
 		contains: []string{"problems/unavailable"}, lacks: []string{"/data"}, want: map[string]string{"Retry-After": "5"}})
 	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: `{"content_type":"text","caption":"x"}`,
 		contains: []string{`{"line":1,"status":503,"problem":{`}, lacks: []string{"/data"}})
+	h.write = func(context.Context) error { return fmt.Errorf("write: %w", library.ErrClosed) }
+	a.do(call{method: "DELETE", url: "/v2/content/1001", token: "rw", status: 503, contains: []string{"problems/unavailable"}})
+	h.write = func(context.Context) error { return fmt.Errorf("write: %w", library.ErrNoProperty) }
+	a.do(call{method: "DELETE", url: "/v2/content/1001", token: "rw", status: 403, contains: []string{"problems/token-refused"}})
 
 	// 500s are what openapi.json calls internal, and their cause is for the log alone.
 	internal := func(c call, cause string) {

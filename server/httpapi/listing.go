@@ -77,12 +77,21 @@ func (x *exchange) list(l listing) error {
 		return x.showTagged(nil, versionTag(r.IfVersion, identity), fresh)
 	}
 	if err != nil {
-		return err
+		return hideStored(err, r)
 	}
 	fresh.expires = page.Expires
 	to := x.pageLinks(at.page, page.Next, r.Seed)
 	to.announce(x)
 	return x.showTagged(itemList(page, l, to), versionTag(page.Version, identity), fresh)
+}
+
+// hideStored keeps a stored query's text from READ-ONLY callers: what they sent was parsed and checked before, so that an
+// error about syntax now speaks, in part at least, of what is stored.
+func hideStored(err error, r library.Read) error {
+	if syntax := (*query.SyntaxError)(nil); r.Filter != nil && r.Audience == query.Public && errors.As(err, &syntax) {
+		return &problem{Type: queryTooExpensive, Detail: "the filter and what was added to it pass a limit of the query language together"}
+	}
+	return err
 }
 
 // find reads a page. A free query is read within its budget and the token's cap.

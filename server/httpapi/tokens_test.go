@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+func tokenEvent(owner string, values ...string) (library.TokenEvent, error) {
+	e := library.TokenEvent{Property: "shop/default", Owner: library.Owner{Kind: library.KindToken, Namespace: "shop", Name: owner}}
+	if values != nil {
+		e.Token = &library.Token{}
+		for _, v := range values {
+			e.Token.Values = append(e.Token.Values, library.TokenValue{Digest: sha256.Sum256([]byte(v))})
+		}
+	}
+	return e, nil
+}
+
+// TestTokenTable feeds a table event by event and looks at it after each.
+func TestTokenTable(t *testing.T) {
+	synced := func() (library.TokenEvent, error) { return library.TokenEvent{Synced: true}, nil }
+	set := func(owner string, values ...string) func() (library.TokenEvent, error) {
+		return func() (library.TokenEvent, error) { return tokenEvent(owner, values...) }
+	}
+	type step struct {
+		event func() (library.TokenEvent, error)
+		valid string // of the values a, b and c
+	}
+	for name, steps := range map[string][]step{
+		"nothing before all are known": {{set("x", "a"), ""}, {set("y", "b"), ""}, {synced, "ab"}},
+		"changes at once":              {{synced, ""}, {set("x", "a"), "a"}, {set("x", "a", "b"), "ab"}, {set("x", "b"), "b"}, {set("x"), ""}},
+		"one value twice":              {{synced, ""}, {set("x", "a", "b"), "ab"}, {set("y", "b", "c"), "ac"}, {set("z", "b"), "ac"}, {set("y"), "a"}, {set("z"), "ab"}},
+		"a value moves":                {{synced, ""}, {set("x", "a"), "a"}, {set("y", "a"), ""}, {set("x", "b"), "ab"}},
+		"a removal of nothing":         {{synced, ""}, {set("x"), ""}},
+		"one token, one value twice":   {{synced, ""}, {set("x", "a", "a"), "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var table tokenTable
+			err := table.follow(func(yield func(library.TokenEvent, error) bool) {
+				for i, s := range steps {
+					if !yield(s.event()) {
+						return
+					}
+					var valid []byte
+					for _, v := range "abc" {
+						if _, ok := table.find(string(v), time.Now()); ok {
+							valid = append(valid, byte(v))
+						}
+					}
+					if string(valid) != s.valid {
+						t.Errorf("step %d: valid are %q, want %q", i+1, valid, s.valid)
+					}
+				}
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestTokenTableKeepsServing: a feed that breaks leaves what was known, and one that begins anew replaces it whole.
+func TestTokenTableKeepsServing(t *testing.T) {
+	var table tokenTable
+	valid := func() []string {
+		var all []string
+		for _, v := range []string{"a", "b"} {
+			if _, ok := table.find(v, time.Now()); ok {
+				all = append(all, v)
+			}
+		}
+		return all
+	}
+	broke := errors.New("feed broke")
+	err := table.follow(func(yield func(library.TokenEvent, error) bool) {
+		_ = yield(tokenEvent("x", "a")) && yield(library.TokenEvent{Synced: true}, nil) && yield(library.TokenEvent{}, broke)
+	})
+	if !errors.Is(err, broke) || !slices.Equal(valid(), []string{"a"}) {
+		t.Errorf("after the break: %v, valid are %v", err, valid())
+	}
+	err = table.follow(func(yield func(library.TokenEvent, error) bool) {
+		_ = yield(tokenEvent("y", "b"))
+		if !slices.Equal(valid(), []string{"a"}) {
+			t.Errorf("before all are known again: valid are %v", valid())
+		}
+		_ = yield(library.TokenEvent{Synced: true}, nil)
+	})
+	if err != nil || !slices.Equal(valid(), []string{"b"}) {
+		t.Errorf("anew: %v, valid are %v", err, valid())
+	}
+}
