@@ -5,8 +5,10 @@ import (
 	"strings"
 )
 
+// curated holds the queries that were written by hand.
+//
 //go:embed testdata/curated.txt
-var curatedText string
+var curated string
 
 // refused is the family of queries that both sides must refuse.
 const refused = "refused"
@@ -14,11 +16,12 @@ const refused = "refused"
 // question is one query to compare, and the family that it counts under.
 type question struct{ family, text string }
 
-// curated returns the hand-written queries of testdata/curated.txt.
-func curated() []question {
+// questions reads queries, one a line. "## name" begins a family; blank lines and lines that begin with "# " are left
+// out.
+func questions(text string) []question {
 	var list []question
 	family := ""
-	for _, line := range strings.Split(curatedText, "\n") {
+	for _, line := range strings.Split(text, "\n") {
 		switch name, isFamily := strings.CutPrefix(line, "## "); {
 		case isFamily:
 			family = name

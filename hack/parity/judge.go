@@ -97,8 +97,8 @@ func (b *bench) judgeAll(ctx context.Context, questions []question, out io.Write
 			r.count(q.family, agreed)
 		case complaint == "":
 			r.count(q.family, equal)
-		case excepted(q.text) != "":
-			r.except(q.family, excepted(q.text))
+		case excepted(q.text, v) != "":
+			r.except(q.family, excepted(q.text, v))
 		default:
 			r.count(q.family, failed)
 			line, err := b.shortest(ctx, q, v)

@@ -2,10 +2,11 @@
 // both, and total, ids and order must be equal.
 //
 //	go run ./hack/parity -url http://127.0.0.1:9200 [-corpus FILE]… [-n 2000] [-seed 1,2,3] [-family NAME] [-now TIME]
+//	go run ./hack/parity -url http://127.0.0.1:9200 -queries FILE
 //	go run ./hack/parity -url http://127.0.0.1:9200 -query 'love AND day'
 //
 // Queries are the curated ones of testdata/curated.txt and, for each seed, -n generated ones over the grammar and what
-// the corpus holds. A query goes to OpenSearch as it stands, unless something in it is this language's own: package
+// the corpus holds; or those of a file, one a line, such as filters that are to move over. A query goes to OpenSearch as it stands, unless something in it is this language's own: package
 // querystring rewrites that. A query that fails is cut down to the shortest that still does. The corpus is
 // testdata/messy.ndjson with the files given, or with the sample content where none is.
 //
@@ -44,6 +45,7 @@ type settings struct {
 	count   int
 	family  string
 	query   string
+	queries string
 	now     time.Time
 }
 
@@ -77,6 +79,7 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	set.IntVar(&s.count, "n", 2000, "how many queries to generate for each seed")
 	set.StringVar(&s.family, "family", "", "run only the families whose name contains this")
 	set.StringVar(&s.query, "query", "", "compare this query alone and show what both sides make of it")
+	set.StringVar(&s.queries, "queries", "", "compare the queries of this file, in the format of testdata/curated.txt, and no others")
 	now := set.String("now", defaultNow, "what now stands for, RFC 3339")
 	if err := set.Parse(args); err != nil {
 		return s, err
@@ -155,18 +158,30 @@ func run(ctx context.Context, s settings, out io.Writer) (equal bool, err error)
 	if s.query != "" {
 		return b.show(ctx, s.query, out)
 	}
-	questions := gather(s, docs)
+	questions, err := gather(s, docs)
+	if err != nil {
+		return false, err
+	}
 	fmt.Fprintf(out, "%d items, %d queries\n", len(docs), len(questions))
 	return b.judgeAll(ctx, questions, out)
 }
 
 // gather returns the questions that the settings ask for, curated ones first.
-func gather(s settings, docs []document) []question {
-	all := curated()
-	for _, seed := range s.seeds {
-		g := newGenerator(seed, docs)
-		for range s.count {
-			all = append(all, g.next())
+func gather(s settings, docs []document) ([]question, error) {
+	var all []question
+	if s.queries != "" {
+		text, err := os.ReadFile(s.queries)
+		if err != nil {
+			return nil, fmt.Errorf("read the queries: %w", err)
+		}
+		all = questions(string(text))
+	} else {
+		all = questions(curated)
+		for _, seed := range s.seeds {
+			g := newGenerator(seed, docs)
+			for range s.count {
+				all = append(all, g.next())
+			}
 		}
 	}
 	var wanted []question
@@ -175,5 +190,5 @@ func gather(s settings, docs []document) []question {
 			wanted = append(wanted, q)
 		}
 	}
-	return wanted
+	return wanted, nil
 }

@@ -30,7 +30,7 @@ func smallestTree(n query.Node, try func(string) bool) query.Node {
 		i := -1
 		candidates := smaller(n)
 		for at, c := range candidates {
-			if len(c.String()) < len(n.String()) && try(c.String()) {
+			if weight(c) < weight(n) && try(c.String()) {
 				i = at
 				break
 			}
@@ -40,6 +40,11 @@ func smallestTree(n query.Node, try func(string) bool) query.Node {
 		}
 		n = candidates[i]
 	}
+}
+
+// weight is what shrinks with every step: the length of the query, in which an open end of a range counts for nothing.
+func weight(n query.Node) int {
+	return len(strings.ReplaceAll(n.String(), "* TO", "")) + len(strings.ReplaceAll(n.String(), "TO *", ""))
 }
 
 // smaller returns the trees that are one step smaller than n, the smallest ones first.

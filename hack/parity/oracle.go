@@ -247,7 +247,7 @@ func (o *oracle) search(ctx context.Context, q string) ([]hit, error) {
 		hits = append(hits, hit{id: id, score: score})
 	}
 	if answer.Hits.Total.Value != len(hits) {
-		return nil, fmt.Errorf("OpenSearch found %d items and sent %d: the corpus is too large to compare whole", answer.Hits.Total.Value, len(hits))
+		return nil, fmt.Errorf("OpenSearch found %d items and sent %d", answer.Hits.Total.Value, len(hits))
 	}
 	return hits, nil
 }

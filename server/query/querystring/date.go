@@ -10,20 +10,9 @@ import (
 // instant is how a moment is written for OpenSearch: complete, so that nothing is left to be rounded.
 const instant = "2006-01-02T15:04:05.000Z"
 
-// isDate reports whether a name stands for dates alone: a date field, or a pattern that covers nothing else.
-func isDate(f query.FieldName) bool {
-	fields := query.Resolve(f, query.Private, nil)
-	for _, field := range fields {
-		if field.Type != query.Date {
-			return false
-		}
-	}
-	return len(fields) > 0
-}
-
 // date rewrites a single date, which n asks for.
 func (r *rewriter) date(n query.Node, b query.Bound) (query.Node, error) {
-	f := named(n)
+	f := fieldOf(n)
 	switch {
 	case isPartial(b.Text):
 		return r.dateRange(query.Range{Field: f, From: b, To: b})
@@ -39,17 +28,6 @@ func (r *rewriter) date(n query.Node, b query.Bound) (query.Node, error) {
 		return n, nil
 	}
 	return n, nil
-}
-
-// named returns the field of a Term or Phrase.
-func named(n query.Node) query.FieldName {
-	switch n := n.(type) {
-	case query.Term:
-		return n.Field
-	case query.Phrase:
-		return n.Field
-	}
-	return query.FieldName{}
 }
 
 // dateRange rewrites the bounds of a range of dates, each for itself.

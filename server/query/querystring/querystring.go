@@ -41,9 +41,15 @@ var errNoNow = errors.New("querystring: Options.Now is required")
 //   - the blank query within another to (+*:* -*:*), which matches nothing;
 //   - short names that an index cannot have as an alias (author.username, tags.<namespace>, _all and so on) to the
 //     names of the catalogue, no matter whether a value is looked for or the presence of a field;
+//   - names that an index has and the catalogue does not (Options.AllField, _id and so on) to nothing;
+//   - _exists_ of a pattern of names to one with its stars escaped, of all names to everything;
 //   - now on a date field to Options.Now, with the date math behind it as it is;
 //   - a year or a month on a date field to the range or the bound that it stands for;
 //   - a comparison with a quoted value, f:>"a b", to a range;
+//   - a bound of a range with an escaped space, f:[a\ b TO c], to a quoted one;
+//   - a range in a text with other white space than spaces, to one with spaces;
+//   - a pattern with escaped letters, l\u006fv*, to one without;
+//   - a zero with a minus sign on a double field to one without, since Lucene tells the two apart;
 //   - an escaped sign of comparison before a value, f:\>a, to a quoted value, or to the words behind it;
 //   - bare words side by side on a field that is no text, which OpenSearch would glue together, to one clause each.
 //
@@ -64,7 +70,7 @@ func Rewrite(n query.Node, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if o.Source != "" && query.Equal(n, out) && !r.glued(n) && !r.comparesQuoted(n) {
+	if o.Source != "" && query.Equal(n, out) && !newSource(o.Source).ours(n) {
 		return o.Source, nil
 	}
 	return out.String(), nil
@@ -109,23 +115,40 @@ func (r *rewriter) node(n query.Node) (query.Node, error) {
 		inner, err := r.node(n.Node)
 		return query.Boost{Node: inner, Factor: n.Factor}, err
 	case query.None:
-		return except(query.All{}), nil
+		return nothing(), nil
 	case query.Missing:
-		return except(query.Exists{Field: r.presence(n.Field)}), nil
-	case query.Exists:
 		n.Field = r.presence(n.Field)
-		return n, nil
+		if r.hidden(n.Field) {
+			return query.All{}, nil
+		}
+		if everyField(n.Field) {
+			return nothing(), nil
+		}
+		return except(query.Exists{Field: n.Field}), nil
+	case query.Exists:
+		return r.exists(n), nil
+	}
+	if r.hidden(fieldOf(n)) {
+		return nothing(), nil
+	}
+	switch n := n.(type) {
 	case query.Term:
 		return r.term(n)
 	case query.Phrase:
-		if isDate(n.Field) {
+		switch {
+		case isOnly(n.Field, query.Date):
 			return r.date(n, query.Bound{Text: n.Text, Inclusive: true})
+		case isOnly(n.Field, query.Double):
+			n.Text = unsigned(n.Text)
 		}
 		n.Field = r.field(n.Field)
 		return n, nil
 	case query.Range:
-		if isDate(n.Field) {
+		switch {
+		case isOnly(n.Field, query.Date):
 			return r.dateRange(n)
+		case isOnly(n.Field, query.Double):
+			n.From.Text, n.To.Text = unsigned(n.From.Text), unsigned(n.To.Text)
 		}
 		n.Field = r.field(n.Field)
 		return n, nil
@@ -148,8 +171,11 @@ func (r *rewriter) node(n query.Node) (query.Node, error) {
 
 // term rewrites a single word or value.
 func (r *rewriter) term(n query.Term) (query.Node, error) {
-	if isDate(n.Field) {
+	switch {
+	case isOnly(n.Field, query.Date):
 		return r.date(n, query.Bound{Text: n.Text, Inclusive: true})
+	case isOnly(n.Field, query.Double):
+		n.Text = unsigned(n.Text)
 	}
 	if rest := strings.TrimLeft(n.Text, "<>"); n.Field.Name != "" && rest != n.Text {
 		// An escaped sign of comparison is one all the same in OpenSearch.
@@ -210,58 +236,58 @@ func (r *rewriter) presence(f query.FieldName) query.FieldName {
 	return r.field(f)
 }
 
-// glued reports whether two bare words on a field that is no text stand side by side anywhere in the source, without an
-// operator between them: OpenSearch takes such words as one value.
-func (r *rewriter) glued(n query.Node) bool {
-	source := []rune(r.Source)
-	found := false
-	query.Walk(n, func(n query.Node) bool {
-		group, ok := n.(query.Bool)
-		if !ok {
-			return !found
-		}
-		for i := 1; i < len(group.Clauses); i++ {
-			a, ok := group.Clauses[i-1].Node.(query.Term)
-			b, next := group.Clauses[i].Node.(query.Term)
-			if ok && next && a.Field == b.Field && !isText(a.Field) && !joined(source, position(a), position(b)) {
-				found = true
-			}
-		}
-		return !found
-	})
-	return found
+// exists rewrites the presence of a field, of an object or of a pattern of them.
+func (r *rewriter) exists(n query.Exists) query.Node {
+	n.Field = r.presence(n.Field)
+	switch {
+	case r.hidden(n.Field):
+		return nothing()
+	case everyField(n.Field):
+		return query.All{} // no item is without an id
+	}
+	return n
 }
 
-// comparesQuoted reports whether a sign of comparison stands before a quoted value anywhere in the source.
-func (r *rewriter) comparesQuoted(n query.Node) bool {
-	source := []rune(r.Source)
-	found := false
-	query.Walk(n, func(n query.Node) bool {
-		if _, ok := n.(query.Range); ok {
-			rest := string(source[min(position(n), len(source)):])
-			if value := strings.TrimPrefix(strings.TrimLeft(rest, "<>"), "="); value != rest {
-				found = found || strings.HasPrefix(strings.TrimSpace(value), `"`)
-			}
-		}
-		return !found
-	})
-	return found
-}
+// everyField reports whether f is a pattern of all names, which would cover those that only the index has.
+func everyField(f query.FieldName) bool { return f.Pattern && strings.Trim(f.Name, "*") == "" }
 
-// position returns where a node stood in the source, in characters.
-func position(n query.Node) int { return query.ErrorAt(n, "", "").Position }
-
-// joined reports whether an operator stands right before the word at to, which follows the one at from.
-func joined(source []rune, from, to int) bool {
-	if from >= to || to > len(source) {
+// hidden reports whether f is a name that means something to the index alone.
+func (r *rewriter) hidden(f query.FieldName) bool {
+	if f.Pattern || f.Name == query.AllField {
 		return false
 	}
-	words := strings.Fields(string(source[from:to]))
-	switch words[len(words)-1] {
-	case "AND", "OR", "&&", "||":
-		return true
+	_, known := query.Lookup(f.Name)
+	return !known && (f.Name == r.AllField || strings.HasPrefix(f.Name, "_"))
+}
+
+// fieldOf returns the field of a leaf.
+func fieldOf(n query.Node) query.FieldName {
+	if names := query.Names(n); len(names) == 1 {
+		return names[0]
 	}
-	return false
+	return query.FieldName{}
+}
+
+// nothing is what no item matches.
+func nothing() query.Node { return except(query.All{}) }
+
+// unsigned takes the minus sign from a zero.
+func unsigned(text string) string {
+	if rest, ok := strings.CutPrefix(text, "-"); ok && rest != "" && strings.Trim(rest, "0.") == "" {
+		return rest
+	}
+	return text
+}
+
+// isOnly reports whether a name stands for fields of one type alone: such a field, or a pattern that covers nothing else.
+func isOnly(f query.FieldName, t query.Type) bool {
+	fields := query.Resolve(f, query.Private, nil)
+	for _, field := range fields {
+		if field.Type != t {
+			return false
+		}
+	}
+	return len(fields) > 0
 }
 
 // isText reports whether a name stands for words: that of a text field, or no name at all.

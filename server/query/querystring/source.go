@@ -1,0 +1,95 @@
+package querystring
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// source is the text that a tree was parsed from. Some of what is this language's own shows there alone.
+type source []rune
+
+func newSource(text string) source { return source([]rune(text)) }
+
+// ours reports whether anything below n is written in a way that OpenSearch reads otherwise.
+func (s source) ours(n query.Node) bool {
+	found := false
+	query.Walk(n, func(n query.Node) bool {
+		switch n := n.(type) {
+		case query.Bool:
+			found = found || s.glued(n)
+		case query.Range:
+			found = found || s.comparesQuoted(n) || spaced(n.From) || spaced(n.To) || s.exotic()
+		case query.Wildcard:
+			found = found || s.escapesLetter(n)
+		case query.Exists:
+			found = found || n.Field.Pattern
+		}
+		return !found
+	})
+	return found
+}
+
+// exotic reports whether the source has white space other than the space, which does not end a bound in OpenSearch.
+func (s source) exotic() bool {
+	return slices.ContainsFunc(s, func(c rune) bool { return c != ' ' && isSpace(c) })
+}
+
+// glued reports whether two bare words on a field that is no text stand side by side, without an operator between them:
+// OpenSearch takes such words as one value.
+func (s source) glued(group query.Bool) bool {
+	for i := 1; i < len(group.Clauses); i++ {
+		a, ok := group.Clauses[i-1].Node.(query.Term)
+		b, next := group.Clauses[i].Node.(query.Term)
+		if ok && next && a.Field == b.Field && !isText(a.Field) && !s.joined(position(a), position(b)) {
+			return true
+		}
+	}
+	return false
+}
+
+// joined reports whether an operator stands right before the word at to, which follows the one at from.
+func (s source) joined(from, to int) bool {
+	if from >= to || to > len(s) {
+		return false
+	}
+	words := strings.Fields(string(s[from:to]))
+	switch words[len(words)-1] {
+	case "AND", "OR", "&&", "||":
+		return true
+	}
+	return false
+}
+
+// comparesQuoted reports whether the range is a sign of comparison before a quoted value.
+func (s source) comparesQuoted(n query.Range) bool {
+	rest := string(s[min(position(n), len(s)):])
+	value := strings.TrimPrefix(strings.TrimLeft(rest, "<>"), "=")
+	return value != rest && strings.HasPrefix(strings.TrimSpace(value), `"`)
+}
+
+// escapesLetter reports whether a letter of the pattern stands escaped, as itself or by its code: OpenSearch does not
+// decode codes in patterns, nor put such letters into lower case.
+func (s source) escapesLetter(n query.Wildcard) bool {
+	word := s[min(position(n), len(s)):]
+	for i, c := range word {
+		switch {
+		case i > 0 && word[i-1] == '\\' && unicode.IsLetter(c):
+			return true
+		case isSpace(c):
+			return false
+		}
+	}
+	return false
+}
+
+// isSpace reports whether c separates clauses.
+func isSpace(c rune) bool { return strings.ContainsRune(" \t\r\n\u3000", c) }
+
+// spaced reports whether white space may stand escaped in the bound.
+func spaced(b query.Bound) bool { return strings.ContainsFunc(b.Text, isSpace) }
+
+// position returns where a node stood in the source, in characters.
+func position(n query.Node) int { return query.ErrorAt(n, "", "").Position }
