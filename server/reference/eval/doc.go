@@ -88,14 +88,22 @@ func (d *Doc) field(name term, hint *int) *field {
 	return nil
 }
 
-// find returns the index of a term of a text or keyword field in d.terms.
+// find returns the index of a term of a field in d.terms.
 func (d *Doc) find(f *field, t term) (int, bool) {
-	for i := f.from; i < f.to; i++ {
-		if d.terms[i] == t {
-			return int(i), true
+	for i, have := range d.termsOf(f) {
+		if have == t {
+			return int(f.from) + i, true
 		}
 	}
 	return 0, false
+}
+
+// termsOf returns the terms of a field, none for numbers.
+func (d *Doc) termsOf(f *field) []term {
+	if !f.hasTerms() {
+		return nil
+	}
+	return d.terms[f.from:f.to]
 }
 
 // at returns the positions of d.terms[i].

@@ -66,15 +66,15 @@ func (s *termSet) match(d *Doc) (float32, bool) {
 	}
 	var sum rank.Sum
 	matched := false
-	for i := f.from; i < f.to; i++ {
-		scorer, ok := s.scorers[d.terms[i]]
+	for i, t := range d.termsOf(f) {
+		scorer, ok := s.scorers[t]
 		if !ok {
 			continue
 		}
 		if matched = true; !s.scored {
 			break
 		}
-		sum.Should(scorer.Score(d.freq(f, int(i)), f.norm))
+		sum.Should(scorer.Score(d.freq(f, int(f.from)+i), f.norm))
 	}
 	return sum.Score(), matched
 }

@@ -98,7 +98,7 @@ func (m *merger) take(n plan.Node, factor float64) error {
 // inner returns the clauses of a group that can stand in the outer group instead of it.
 func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
 	switch {
-	case len(n.MustNot) > 0:
+	case len(n.MustNot) > 0 || len(n.Must)+len(n.Should) == 0:
 		return nil, false
 	case len(n.Must)+len(n.Should) == 1:
 		return append(n.Must, n.Should...), true

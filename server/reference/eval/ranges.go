@@ -14,7 +14,7 @@ type patternClause struct {
 
 func (p *patternClause) match(d *Doc) (float32, bool) {
 	if f := d.field(p.field, &p.hint); f != nil {
-		for _, t := range d.terms[f.from:f.to] {
+		for _, t := range d.termsOf(f) {
 			if automaton.Match(p.automaton, t.Value()) {
 				return 1, true
 			}
@@ -34,7 +34,7 @@ type termRange struct {
 
 func (r *termRange) match(d *Doc) (float32, bool) {
 	if f := d.field(r.field, &r.hint); f != nil {
-		for _, t := range d.terms[f.from:f.to] {
+		for _, t := range d.termsOf(f) {
 			if r.holds(t.Value()) {
 				return 1, true
 			}

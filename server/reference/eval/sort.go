@@ -13,10 +13,10 @@ import (
 // in Float, and a random place in Int.
 type SortValue struct {
 	// Missing is true where the item has no value; it comes last in either direction.
-	Missing bool
-	Str     string
-	Int     int64
-	Float   float64
+	Missing bool    `json:"m,omitempty"`
+	Str     string  `json:"s,omitempty"`
+	Int     int64   `json:"n,omitempty"`
+	Float   float64 `json:"f,omitempty"`
 }
 
 // SortValue returns the value of a sortable field: a keyword in lower case, which orders by its bytes. Of several values
@@ -52,12 +52,14 @@ func (v SortValue) Compare(o SortValue, desc bool) int {
 	return c
 }
 
-// Place is where an item stands in an order. It is all that a cursor has to remember.
+// Place is where an item stands in an order. It is all that a cursor has to remember, and is kept small as JSON for
+// that.
 type Place struct {
 	// Values holds one value for each key of the order.
-	Values []SortValue
+	Values []SortValue `json:"v,omitempty"`
 	// Created (milliseconds) and ID break ties: the newest, then the highest, comes first.
-	Created, ID int64
+	Created int64 `json:"c"`
+	ID      int64 `json:"i"`
 }
 
 // Sorter puts hits in an order.
