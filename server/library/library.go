@@ -21,7 +21,7 @@ import (
 type Library interface {
 	// Apply stores definitions: all that are accepted, in one durable batch, visible on return. It is idempotent: an
 	// equal definition changes nothing and writes nothing. results[i] belongs to defs[i]; a refused definition disturbs
-	// no other. The error is set when nothing at all was stored (I/O, ErrReadOnly, ErrClosed).
+	// no other. The error is set when nothing at all was stored (ErrUnavailable, ErrClosed, the context).
 	Apply(ctx context.Context, defs []Definition) (results []Result, err error)
 	// Remove takes away what the owners brought; unknown owners are no error. It returns how many definitions went.
 	Remove(ctx context.Context, owners []Owner) (int, error)

@@ -79,10 +79,12 @@ func (s *sealer) open(c library.Cursor, listing string) (cursor, error) {
 	return out, nil
 }
 
-// pinTime is how long a listing by relevance is kept for its cursors, and maxPins how many at most.
+// pinTime is how long a listing by relevance is kept for its cursors; maxPins how many are kept at most, and
+// maxPinnedItems how many items they may have together (8 bytes each).
 const (
-	pinTime = time.Minute
-	maxPins = 256
+	pinTime        = time.Minute
+	maxPins        = 256
+	maxPinnedItems = 4 << 20
 )
 
 // pins are the listings by relevance whose cursors are out. Scores change with every item that comes or goes, so that no
@@ -94,14 +96,14 @@ type pin struct {
 	until time.Time
 }
 
-// keep keeps a listing for a minute from now on. Where there are too many the one that ends first goes.
+// keep keeps a listing for a minute from now on. Where there is too much the one that ends first goes.
 func (p pins) keep(name string, ids []item.ID, now time.Time) {
 	p.expire(now)
 	if known := p[name]; known != nil {
 		known.until = now.Add(pinTime)
 		return
 	}
-	if len(p) >= maxPins {
+	for len(p) > 0 && (len(p) >= maxPins || p.items()+len(ids) > maxPinnedItems) {
 		first := ""
 		for name, pin := range p {
 			if first == "" || pin.until.Before(p[first].until) {
@@ -111,6 +113,14 @@ func (p pins) keep(name string, ids []item.ID, now time.Time) {
 		delete(p, first)
 	}
 	p[name] = &pin{ids: ids, until: now.Add(pinTime)}
+}
+
+func (p pins) items() int {
+	n := 0
+	for _, pin := range p {
+		n += len(pin.ids)
+	}
+	return n
 }
 
 func (p pins) expire(now time.Time) {

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func load(db *pebble.DB, random io.Reader, now time.Time) (*memory, error) {
 			marks: map[string]string{}, properties: map[library.PropertyID]*property{}, codes: map[string]place{},
 		},
 		bySource: map[source]*entry{},
-		items:    map[library.PropertyID]map[item.ID]*item.Item{},
+		items:    map[library.PropertyID][]*storedItem{},
 	}
 	if err := l.identity(db, random); err != nil {
 		return nil, err
@@ -68,7 +69,15 @@ func load(db *pebble.DB, random io.Reader, now time.Time) (*memory, error) {
 type loader struct {
 	*memory
 	bySource map[source]*entry
-	items    map[library.PropertyID]map[item.ID]*item.Item
+	items    map[library.PropertyID][]*storedItem
+}
+
+// storedItem is an item on its way from the database.
+type storedItem struct {
+	id    item.ID // of its key
+	value []byte
+	item  *item.Item
+	err   error
 }
 
 // identity reads the keys of the store, and draws them when it is new.
@@ -157,14 +166,9 @@ func (l *loader) propertyKey(key, value []byte) error {
 	case underFilter, underUnit:
 		err = l.entry(value)
 	case underItem:
-		var it *item.Item
-		if it, err = item.Unmarshal(value); err != nil {
-			break
-		}
-		if l.items[id] == nil {
-			l.items[id] = map[item.ID]*item.Item{}
-		}
-		l.items[id][it.ID] = it
+		var n uint64
+		n, err = decodeNumber(rest)
+		l.items[id] = append(l.items[id], &storedItem{id: int64(n), value: bytes.Clone(value)})
 	default:
 		err = errors.New("unknown key")
 	}
@@ -185,9 +189,19 @@ func (l *loader) finish(now time.Time) error {
 	}
 	for id, p := range l.properties {
 		r := newRefresh(p, l.catalogues[id], now)
-		for id, it := range l.items[id] {
-			r.put(id, it)
+		parallel(l.items[id], func(s *storedItem) {
+			if s.item, s.err = item.Unmarshal(s.value); s.err == nil && s.item.ID != s.id {
+				s.err = fmt.Errorf("it says that it is item %d", s.item.ID)
+			}
+			s.value = nil
+		})
+		for _, s := range l.items[id] {
+			if s.err != nil {
+				return fmt.Errorf("property %s: read item %d: %w", id, s.id, s.err)
+			}
+			r.put(s.item.ID, s.item)
 		}
+		delete(l.items, id)
 		if err := r.run(); err != nil {
 			return fmt.Errorf("property %s: %w", id, err)
 		}

@@ -59,6 +59,15 @@ type record struct {
 	dates []date
 }
 
+// value is one value of an item as it is indexed.
+type value struct {
+	field query.Field
+	query.Value
+}
+
+// createdOn is the field of the tie rule.
+const createdOn = "created_on"
+
 // date is one value of a date field, in milliseconds since 1970.
 type date struct {
 	field string
@@ -165,13 +174,18 @@ func (r *refresh) run() error {
 			}
 		}
 	}
+	fresh := make([]*record, 0, len(r.changed))
 	for id, it := range r.changed {
 		if it != nil {
-			rec := &record{item: it, encoded: item.Encode(it), tags: it.Tags, units: it.Units}
-			r.document(rec)
+			rec := &record{item: it, tags: it.Tags, units: it.Units}
 			r.records[id] = rec
+			fresh = append(fresh, rec)
 		}
 	}
+	parallel(fresh, func(rec *record) {
+		rec.encoded = item.Encode(rec.item)
+		r.document(rec)
+	})
 	retagged, err := r.tags()
 	if err != nil {
 		return err
@@ -191,6 +205,7 @@ func (r *refresh) tags() (map[item.ID]bool, error) {
 		return nil, err
 	}
 	retagged := map[item.ID]bool{}
+	var fresh []*record
 	for id := range touched {
 		rec := r.record(id)
 		if rec == nil {
@@ -209,10 +224,11 @@ func (r *refresh) tags() (map[item.ID]bool, error) {
 		}
 		replacement := *rec
 		replacement.tags = tags
-		r.document(&replacement)
 		r.records[id] = &replacement
 		retagged[id] = true
+		fresh = append(fresh, &replacement)
 	}
+	parallel(fresh, r.document)
 	return retagged, nil
 }
 
@@ -277,11 +293,13 @@ func (r *refresh) redocument(attached map[item.ID]bool) {
 			}
 		}
 	}
+	fresh := make([]*record, 0, len(attached))
 	for id := range attached {
 		replacement := *r.record(id)
-		r.document(&replacement)
 		r.records[id] = &replacement
+		fresh = append(fresh, &replacement)
 	}
+	parallel(fresh, r.document)
 }
 
 func (r *refresh) changedIDs() map[item.ID]bool {
@@ -401,15 +419,23 @@ func (r *refresh) document(rec *record) {
 	}
 	rec.dates = nil
 	created := int64(math.MinInt64) // an item without a date is older than any with one
+	values := make([]value, 0, 64)
 	for f, v := range rec.item.Values(units, byDefault, rec.tags) {
+		values = append(values, value{f, v})
 		if f.Type == query.Date {
 			rec.dates = append(rec.dates, date{field: f.Name, at: v.Int})
-			if f.Name == "created_on" {
+			if f.Name == createdOn {
 				created = v.Int
 			}
 		}
 	}
-	rec.doc = eval.NewDoc(rec.item.ID, created, rec.item.Values(units, byDefault, rec.tags))
+	rec.doc = eval.NewDoc(rec.item.ID, created, func(yield func(query.Field, query.Value) bool) {
+		for _, v := range values {
+			if !yield(v.field, v.Value) {
+				return
+			}
+		}
+	})
 	rec.fields = nil
 	for name := range rec.doc.Names() {
 		if strings.HasPrefix(name, "tags.") || strings.HasPrefix(name, "submission.") {

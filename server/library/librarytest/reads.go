@@ -192,11 +192,6 @@ var readTests = map[string]func(*world){
 		w.clock.advance(time.Hour)
 		w.expect("and moves on", library.Read{Property: shop, Filter: ref(filter("new", "")), Limit: 10})
 	},
-	"a canceled read": func(w *world) {
-		w.serve()
-		w.put(newItems(1, 5)...)
-		w.expect("before", w.search("*:*"), 5, 4, 3, 2, 1)
-	},
 	"the reasons for an answer": func(w *world) {
 		w.serve()
 		w.put(newItem(1, text("beach")), newItem(2, text("city")))

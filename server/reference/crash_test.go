@@ -1,0 +1,225 @@
+package reference
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// The child of the crash test learns from these where to write and with which number to begin.
+const (
+	crashDir   = "VITRINE_CRASH_DIR"
+	crashFirst = "VITRINE_CRASH_FIRST"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		if err := writeUntilKilled(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// crashItems is the number of items of one write; each also carries a tag that the same write puts on them.
+const crashItems = 3
+
+// writeUntilKilled writes numbered groups of items with four goroutines, and prints each number once it is acknowledged.
+func writeUntilKilled(dir string) error {
+	first, err := strconv.Atoi(os.Getenv(crashFirst))
+	if err != nil {
+		return err
+	}
+	l, err := Open(Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	if _, err := l.Apply(context.Background(), []library.Definition{shopProperty()}); err != nil {
+		return err
+	}
+	numbers := make(chan int)
+	errs := make(chan error)
+	for range 4 {
+		go func() {
+			for n := range numbers {
+				muts := []library.Mutation{}
+				ids := []item.ID{}
+				for i := range crashItems {
+					m := post(fmt.Sprintf("group%d", n))
+					m.Put.ID = int64(n*crashItems + i + 1)
+					muts, ids = append(muts, m), append(ids, m.Put.ID)
+				}
+				muts = append(muts, library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: "bold"}, IDs: ids})
+				outcomes, err := l.Write(context.Background(), shop, muts)
+				for _, o := range outcomes {
+					if err == nil {
+						err = o.Err
+					}
+				}
+				if err != nil {
+					errs <- err
+					return
+				}
+				// One write call each, so that a line is whole.
+				if _, err := os.Stdout.WriteString(strconv.Itoa(n) + "\n"); err != nil {
+					errs <- err
+					return
+				}
+			}
+		}()
+	}
+	for n := first; ; n++ {
+		select {
+		case numbers <- n:
+		case err := <-errs:
+			return err
+		}
+	}
+}
+
+// TestNothingAcknowledgedIsLost kills a writing process at random instants, again and again on one store.
+func TestNothingAcknowledgedIsLost(t *testing.T) {
+	const rounds = 20
+	dir := t.TempDir()
+	acknowledged := map[int]bool{}
+	first := 0
+	for round := range rounds {
+		highest := crash(t, dir, first, acknowledged, time.Duration(rand.IntN(40_000))*time.Microsecond)
+		first = max(first, highest+10) // groups that were under way have numbers of their own
+		checkGroups(t, dir, round, first, acknowledged)
+		if t.Failed() {
+			return
+		}
+	}
+	if len(acknowledged) < rounds {
+		t.Errorf("only %d groups were acknowledged in %d rounds", len(acknowledged), rounds)
+	}
+}
+
+// TestTheHolderIsNamed opens a store that another process has open.
+func TestTheHolderIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), crashDir+"="+dir, crashFirst+"=0")
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !bufio.NewScanner(out).Scan() { // it has opened the store once it says anything
+		t.Error("the child says nothing")
+	}
+	_, err = Open(Options{Dir: dir})
+	locked, ok := errors.AsType[*LockedError](err)
+	if !ok || locked.PID != child.Process.Pid {
+		t.Errorf("error %v, want a *LockedError with process %d", err, child.Process.Pid)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // killed
+	mustOpen(t, Options{Dir: dir})
+}
+
+// crash runs the child, kills it some time after its first acknowledgement, and returns the highest number acknowledged.
+func crash(t *testing.T, dir string, first int, acknowledged map[int]bool, after time.Duration) int {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), crashDir+"="+dir, crashFirst+"="+strconv.Itoa(first))
+	var complaints strings.Builder
+	child.Stderr = &complaints
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	highest := first
+	var once sync.Once
+	var killing sync.WaitGroup
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		n, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			t.Fatalf("the child says %q", lines.Text())
+		}
+		acknowledged[n] = true
+		highest = max(highest, n)
+		once.Do(func() {
+			killing.Go(func() {
+				<-time.After(after)
+				_ = child.Process.Signal(syscall.SIGKILL) // it cannot have ended by itself
+			})
+		})
+	}
+	killing.Wait()
+	if err := child.Wait(); err == nil || complaints.Len() > 0 {
+		t.Fatalf("the child ended by itself: %v\n%s", err, complaints.String())
+	}
+	return highest
+}
+
+func checkGroups(t *testing.T, dir string, round, last int, acknowledged map[int]bool) {
+	t.Helper()
+	l, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatalf("round %d: open after the kill: %v", round, err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("round %d: close: %v", round, err)
+		}
+	}()
+	items, tagged := map[string]int{}, map[string]int{}
+	for line, err := range l.Export(t.Context(), shop, nil) {
+		if err != nil {
+			t.Fatalf("round %d: export: %v", round, err)
+		}
+		it, err := item.Unmarshal(line)
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		items[it.Content.Text]++
+		if slices.Contains(it.Tags, item.Tag{Namespace: "vibe", Key: "bold"}) {
+			tagged[it.Content.Text]++
+		}
+	}
+	for n := range last {
+		group := fmt.Sprintf("group%d", n)
+		whole := items[group] == crashItems && tagged[group] == crashItems
+		if !whole && acknowledged[n] || items[group] != tagged[group] || !whole && items[group] != 0 {
+			t.Errorf("round %d: group %d, acknowledged: %t, has %d items and %d tags of %d", round, n, acknowledged[n], items[group], tagged[group], crashItems)
+		}
+	}
+	if n := total(t, l, query.All{}); n != int64(sum(items)) {
+		t.Errorf("round %d: a read finds %d items, an export %d", round, n, sum(items))
+	}
+}
+
+func sum(counts map[string]int) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}

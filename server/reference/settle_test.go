@@ -1,0 +1,104 @@
+package reference
+
+import (
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// TestBoundary says to the millisecond when an answer may change, and that it does not before.
+func TestBoundary(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	at := func(s string) time.Time {
+		at, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	l := mustOpen(t, Options{Dir: t.TempDir(), Clock: func() time.Time { return now }})
+	for _, created := range []string{"2026-11-21T11:30:00Z", "2026-11-20T12:00:00Z", "2026-11-21T15:00:00Z", "2026-10-31T00:00:00Z"} {
+		write(t, l, library.Mutation{Put: &item.Item{CreatedOn: created, Content: item.Content{ContentType: item.Image}}})
+	}
+	for q, want := range map[string]time.Time{
+		"beach":                                   {},
+		"created_on:[2026 TO *]":                  {},
+		"created_on:[now-1h TO *]":                at("2026-11-21T12:30:00.001Z"),
+		"created_on:{now-1h TO *]":                at("2026-11-21T12:30:00Z"),
+		"created_on:[now-1d TO *]":                at("2026-11-21T12:00:00.001Z"),
+		"created_on:[* TO now]":                   at("2026-11-21T15:00:00Z"),
+		"created_on:[* TO now}":                   at("2026-11-21T15:00:00.001Z"),
+		"created_on:[now/d TO *]":                 at("2026-11-22T00:00:00Z"),
+		"created_on:[now-1M/M TO now/M]":          at("2026-12-01T00:00:00Z"),
+		"created_on:[now-1h TO now]":              at("2026-11-21T12:30:00.001Z"),
+		"created_on:[now+1h TO now+2h]":           at("2026-11-21T13:00:00Z"),
+		"created_on:[now-1y TO *] AND beach":      at("2027-10-31T00:00:00.001Z"),
+		"NOT created_on:[now-1h TO *]":            at("2026-11-21T12:30:00.001Z"),
+		"created_on:[now+1y TO *]":                {},
+		"campaign:3 OR created_on:>now":           at("2026-11-21T15:00:00Z"),
+		"created_on:[now TO 2026-11-21T13:00:00]": at("2026-11-21T13:00:01Z"),
+	} {
+		t.Run(q, func(t *testing.T) {
+			parsed, err := query.Parse(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids := func(at time.Time) string {
+				page, err := l.Read(t.Context(), library.Read{Property: shop, Query: parsed.Root, Limit: 10, Now: at})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(page.Items)
+			}
+			page, err := l.Read(t.Context(), library.Read{Property: shop, Query: parsed.Root, Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !page.Expires.Equal(want) {
+				t.Errorf("expires at %v, want %v", page.Expires.UTC(), want)
+			}
+			if page.Expires.IsZero() {
+				return
+			}
+			if ids(now) != ids(page.Expires.Add(-time.Millisecond)) {
+				t.Error("the answer changed before it expired")
+			}
+		})
+	}
+}
+
+func TestUsedUpIDs(t *testing.T) {
+	l := mustOpen(t, Options{Dir: t.TempDir()})
+	last := post("last")
+	last.Put.ID = item.MaxID
+	write(t, l, last)
+	outcomes, err := l.Write(t.Context(), shop, []library.Mutation{post("one more")})
+	if err != nil || outcomes[0].Err == nil {
+		t.Errorf("an item past the last id: %+v, %v", outcomes, err)
+	}
+}
+
+func TestPinsAreBounded(t *testing.T) {
+	p := pins{}
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for i := range maxPins + 10 {
+		p.keep(time.Duration(i).String(), make([]item.ID, 3), now.Add(time.Duration(i)*time.Millisecond))
+	}
+	if len(p) != maxPins {
+		t.Errorf("%d listings are kept, want %d", len(p), maxPins)
+	}
+	if p["0s"] != nil {
+		t.Error("the one that ends first was kept")
+	}
+	p.keep("large", make([]item.ID, maxPinnedItems), now.Add(time.Second))
+	if len(p) != 1 || p["large"] == nil {
+		t.Errorf("%d listings beside one of the largest size", len(p)-1)
+	}
+	p.expire(now.Add(time.Hour))
+	if len(p) != 0 {
+		t.Errorf("%d listings are kept after their minute", len(p))
+	}
+}
