@@ -150,12 +150,14 @@ func guard(call func() error) error {
 // pebbleLog is Pebble's logger.
 type pebbleLog struct{ d *database }
 
+// Infof is for those who look closely.
 func (l pebbleLog) Infof(format string, args ...any) {
 	if l.d.log.Enabled(context.Background(), slog.LevelDebug) {
 		l.d.log.Debug("pebble: " + fmt.Sprintf(format, args...))
 	}
 }
 
+// Errorf is for what Pebble goes on from.
 func (l pebbleLog) Errorf(format string, args ...any) {
 	l.d.log.Warn("pebble: " + fmt.Sprintf(format, args...))
 }
@@ -178,5 +180,8 @@ type fatalError struct {
 	cause error
 }
 
+// Error is the line.
 func (e *fatalError) Error() string { return e.text }
+
+// Unwrap returns the error that the line speaks of, nil for none.
 func (e *fatalError) Unwrap() error { return e.cause }

@@ -47,6 +47,7 @@ func (f *fence) stop(err error) error {
 	select {}
 }
 
+// Create does not pass a raised fence.
 func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := f.check(); err != nil {
 		return nil, f.stop(err)
@@ -54,6 +55,7 @@ func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	return f.wrap(f.FS.Create(name, category))
 }
 
+// Link does not pass a raised fence.
 func (f *fence) Link(oldname, newname string) error {
 	if err := f.check(); err != nil {
 		return err
@@ -64,6 +66,7 @@ func (f *fence) Link(oldname, newname string) error {
 // OpenDir wraps directories as well: they are written to by Sync alone.
 func (f *fence) OpenDir(name string) (vfs.File, error) { return f.wrap(f.FS.OpenDir(name)) }
 
+// OpenReadWrite does not pass a raised fence.
 func (f *fence) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	if err := f.check(); err != nil {
 		return nil, f.stop(err)
@@ -71,6 +74,7 @@ func (f *fence) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts 
 	return f.wrap(f.FS.OpenReadWrite(name, category, opts...))
 }
 
+// Remove does not pass a raised fence.
 func (f *fence) Remove(name string) error {
 	if err := f.check(); err != nil {
 		return err
@@ -78,6 +82,7 @@ func (f *fence) Remove(name string) error {
 	return f.FS.Remove(name)
 }
 
+// RemoveAll does not pass a raised fence.
 func (f *fence) RemoveAll(name string) error {
 	if err := f.check(); err != nil {
 		return err
@@ -85,6 +90,7 @@ func (f *fence) RemoveAll(name string) error {
 	return f.FS.RemoveAll(name)
 }
 
+// Rename does not pass a raised fence.
 func (f *fence) Rename(oldname, newname string) error {
 	if err := f.check(); err != nil {
 		return err
@@ -92,6 +98,7 @@ func (f *fence) Rename(oldname, newname string) error {
 	return f.FS.Rename(oldname, newname)
 }
 
+// ReuseForWrite does not pass a raised fence.
 func (f *fence) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := f.check(); err != nil {
 		return nil, f.stop(err)
@@ -99,6 +106,7 @@ func (f *fence) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCat
 	return f.wrap(f.FS.ReuseForWrite(oldname, newname, category))
 }
 
+// MkdirAll does not pass a raised fence.
 func (f *fence) MkdirAll(dir string, perm os.FileMode) error {
 	if err := f.check(); err != nil {
 		return err
@@ -135,23 +143,30 @@ func (f *fencedFile) do(operation func() error) error {
 	return f.fence.stop(err)
 }
 
+// Write does not pass a raised fence.
 func (f *fencedFile) Write(p []byte) (n int, err error) {
 	err = f.do(func() error { n, err = f.File.Write(p); return err })
 	return n, err
 }
 
+// WriteAt does not pass a raised fence.
 func (f *fencedFile) WriteAt(p []byte, offset int64) (n int, err error) {
 	err = f.do(func() error { n, err = f.File.WriteAt(p, offset); return err })
 	return n, err
 }
 
+// Preallocate does not pass a raised fence.
 func (f *fencedFile) Preallocate(offset, length int64) error {
 	return f.do(func() error { return f.File.Preallocate(offset, length) })
 }
 
-func (f *fencedFile) Sync() error     { return f.do(f.File.Sync) }
+// Sync does not pass a raised fence.
+func (f *fencedFile) Sync() error { return f.do(f.File.Sync) }
+
+// SyncData does not pass a raised fence.
 func (f *fencedFile) SyncData() error { return f.do(f.File.SyncData) }
 
+// SyncTo does not pass a raised fence.
 func (f *fencedFile) SyncTo(length int64) (fullSync bool, err error) {
 	err = f.do(func() error { fullSync, err = f.File.SyncTo(length); return err })
 	return fullSync, err

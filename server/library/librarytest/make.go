@@ -81,7 +81,7 @@ func age(hours int) edit {
 	return func(d *library.Definition) { d.Created = start.Add(time.Duration(-hours) * time.Hour) }
 }
 
-func in(p library.PropertyID) edit { return func(d *library.Definition) { d.Property = p } }
+func ofWall(d *library.Definition) { d.Property = wall }
 
 func property(id library.PropertyID, edits ...edit) library.Definition {
 	return made(library.Definition{
@@ -101,8 +101,8 @@ func filter(name, q string, edits ...edit) library.Definition {
 
 func order(s string) edit { return func(d *library.Definition) { d.Filter.Order = s } }
 
-func favourite(namespace, key string) edit {
-	return func(d *library.Definition) { d.Filter.Favourite = &item.Tag{Namespace: namespace, Key: key} }
+func heroesFirst(d *library.Definition) {
+	d.Filter.Favourite = &item.Tag{Namespace: "marketer_tags", Key: "hero"}
 }
 
 func adopt(id int64) edit {

@@ -17,7 +17,7 @@ var ownershipTests = map[string]func(*world){
 		w.expectTags(1, "marketer_tags:summer")
 		w.remove(d.Owner)
 		w.expectTags(1, "marketer_tags:summer")
-		w.untag("marketer_tags", "summer", 1)
+		w.untag("summer", 1)
 		w.expectTags(1)
 	},
 	"taking away the HTTP mapping leaves the manifest's": func(w *world) {
@@ -25,7 +25,7 @@ var ownershipTests = map[string]func(*world){
 		w.put(newItem(1))
 		w.tag("marketer_tags", "summer", 1)
 		w.accept(tagRule("summer", "", []item.ID{1}))
-		w.untag("marketer_tags", "summer", 1)
+		w.untag("summer", 1)
 		w.expectTags(1, "marketer_tags:summer")
 		o := w.write(library.Mutation{Untag: &item.Tag{Namespace: "marketer_tags", Key: "summer"}, IDs: []item.ID{1}})[0]
 		managed := errorAs[*library.ManagedError](w, "taking away what only a manifest holds", o.Err)
@@ -83,7 +83,7 @@ var ownershipTests = map[string]func(*world){
 		d := tagRule("summer", "", nil)
 		w.accept(d)
 		w.remove(d.Owner)
-		w.untag("marketer_tags", "mapped", 1)
+		w.untag("mapped", 1)
 		w.erase(1)
 		for _, key := range []string{"own", "mapped", "nothing", "summer"} {
 			expect(key, key, true)

@@ -42,7 +42,7 @@ var restartTests = map[string]func(*world){
 	"everything is as before": func(w *world) {
 		w.accept(property(shop), property(wall))
 		w.accept(
-			filter("wall", "beach", order("id:asc"), favourite("marketer_tags", "summer")),
+			filter("wall", "beach", order("id:asc"), heroesFirst),
 			tagRule("summer", "beach", []item.ID{2, 99}), unitRule("sandals", "tags.marketer_tags.key:summer", nil, byDefault),
 			httpFilter("HTTP", "city"), token("front", []byte{1}),
 		)

@@ -71,7 +71,7 @@ var ruleTests = map[string]func(*world){
 		w.expectUnits(2)
 		w.tag("marketer_tags", "summer", 2)
 		w.expectUnits(2, unitID("sandals"))
-		w.untag("marketer_tags", "summer", 2)
+		w.untag("summer", 2)
 		w.expectUnits(2)
 		w.accept(tagRule("summer", "city", nil))
 		w.expectUnits(1)

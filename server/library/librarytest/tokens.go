@@ -97,7 +97,7 @@ var tokenTests = map[string]func(*world){
 		<-l.ended
 	},
 	"a deleted property revokes its tokens": func(w *world) {
-		w.accept(property(shop), property(wall), token("a", []byte{1}), token("b", []byte{2}, in(wall)))
+		w.accept(property(shop), property(wall), token("a", []byte{1}), token("b", []byte{2}, ofWall))
 		l := w.listen()
 		l.expect("a of shop/default: 1", "b of wall/default: 2", "synced")
 		w.remove(property(shop).Owner)

@@ -45,7 +45,7 @@ var versionTests = map[string]func(*world){
 				w.accept(d)
 			}},
 			{"a default unit", func() { w.accept(unitRule("house", "", nil, byDefault)) }},
-			{"a favourite tag", func() { w.accept(filter("wall", "approval_status:app", favourite("marketer_tags", "hero"))) }},
+			{"a favourite tag", func() { w.accept(filter("wall", "approval_status:app", heroesFirst)) }},
 			{"an item tagged", func() { w.tag("marketer_tags", "hero", 2) }},
 		} {
 			step.do()

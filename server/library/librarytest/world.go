@@ -32,6 +32,7 @@ type clock struct {
 	now time.Time
 }
 
+// Now tells the time.
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,9 +161,10 @@ func (w *world) tag(namespace, key string, ids ...item.ID) {
 	w.change(library.Mutation{Tag: &item.Tag{Namespace: namespace, Key: key}, IDs: ids})
 }
 
-func (w *world) untag(namespace, key string, ids ...item.ID) {
+// untag takes a tag of marketer_tags from items.
+func (w *world) untag(key string, ids ...item.ID) {
 	w.Helper()
-	w.change(library.Mutation{Untag: &item.Tag{Namespace: namespace, Key: key}, IDs: ids})
+	w.change(library.Mutation{Untag: &item.Tag{Namespace: "marketer_tags", Key: key}, IDs: ids})
 }
 
 // patch changes an item by a JSON merge patch.

@@ -98,7 +98,7 @@ var writeTests = map[string]func(*world){
 		w.finds("tags.marketer_tags.key:summer", 1, 3)
 		w.finds("tags.marketer_tags:summer", 1, 3)
 		w.expectTags(1, "any name:bold", "marketer_tags:summer")
-		w.untag("marketer_tags", "summer", 1)
+		w.untag("summer", 1)
 		w.expectTags(1, "any name:bold")
 		o := w.write(library.Mutation{Untag: &item.Tag{Namespace: "marketer_tags", Key: "summer"}, IDs: []item.ID{1}})[0]
 		w.errorIs("a mapping that is not there", o.Err, library.ErrNotFound)
