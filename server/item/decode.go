@@ -230,11 +230,11 @@ func (o object) oneOf(name string, choices ...string) string {
 	return s
 }
 
-// boolean reads true or false; the default when the member is absent.
-func (o object) boolean(name string, absent bool) bool {
+// boolean reads true or false; false when the member is absent.
+func (o object) boolean(name string) bool {
 	v := o.members[name]
 	if v == nil {
-		return absent
+		return false
 	}
 	b, ok := v.(bool)
 	if !ok {

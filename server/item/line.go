@@ -283,16 +283,16 @@ func (w *objectWriter) raw(name string, value json.RawMessage) {
 func (o object) item() (*Item, []Unit) {
 	it := &Item{
 		ID:                    o.id(),
-		EntryConfirmationSent: o.boolean("entry_confirmation_sent", false),
+		EntryConfirmationSent: o.boolean("entry_confirmation_sent"),
 		ApprovalStatus:        o.oneOf("approval_status", Approved, Rejected, Pending),
 		Campaign:              o.integer("campaign", MaxID),
 		Submission:            o.submission(),
 		ShortenedPermalink:    o.link("shortened_permalink"),
 		ShortCode:             o.shortCode(),
 		CreatedOn:             o.timestamp("created_on"),
-		Featured:              o.boolean("featured", false),
+		Featured:              o.boolean("featured"),
 		Configuration:         o.raw("configuration"),
-		Claimed:               o.boolean("claimed", false),
+		Claimed:               o.boolean("claimed"),
 		Content:               o.child("content").content(),
 		Tags:                  o.tags(),
 	}

@@ -91,7 +91,7 @@ func (p *Patch) flag(root object, name string, set func(*Item, bool)) {
 	if !root.has(name) {
 		root.unacceptable(name, "cannot be taken away: send true or false")
 	}
-	value := root.boolean(name, false)
+	value := root.boolean(name)
 	p.change(func(_ *decoder, it *Item) { set(it, value) })
 }
 

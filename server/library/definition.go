@@ -188,7 +188,7 @@ type Result struct {
 	MissingFirst []item.ID
 }
 
-// FilterRecord, as the interface lists filters, is a Filter with what surrounds it.
+// FilterRecord is a Filter with what surrounds it when the interface lists filters.
 type FilterRecord struct {
 	Filter
 	PlatformPageID int64

@@ -43,8 +43,10 @@ type Node interface{ plan() }
 const AllField = "_all"
 
 type (
-	// All matches every item with score 1. None matches nothing.
-	All  struct{}
+	// All matches every item with score 1.
+	All struct{}
+
+	// None matches nothing.
 	None struct{}
 
 	// Bool matches when every Must and no MustNot matches and, where Must is empty, at least one Should. Its score is
@@ -109,11 +111,13 @@ type (
 	// least one word); score 1.
 	Exists struct{ Field query.Field }
 
-	// Const gives every match of Node the score Score. Boost multiplies the score of Node by Factor.
+	// Const gives every match of Node the score Score.
 	Const struct {
 		Node  Node
 		Score float32
 	}
+
+	// Boost multiplies the score of Node by Factor.
 	Boost struct {
 		Node   Node
 		Factor float32
