@@ -2,6 +2,7 @@ package reference
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -222,7 +223,11 @@ func (c *change) refresh(b *pebble.Batch, id library.PropertyID, next uint64) (*
 			}
 		}
 	}
-	return r, r.run()
+	err := r.run()
+	for _, problem := range r.problems {
+		c.l.options.Logger.Warn("a selector matches nothing", slog.Any("error", problem))
+	}
+	return r, err
 }
 
 // install makes the change visible. The caller holds the lock of all readers.

@@ -114,6 +114,8 @@ type refresh struct {
 	// whole is the new membership of rules that changed; moves says of the others who joined (true) and who left.
 	whole map[*rule]map[item.ID]bool
 	moves map[*rule]map[item.ID]bool
+	// problems are selectors that cannot be evaluated any more.
+	problems []error
 }
 
 func newRefresh(p *property, c *catalogue, now time.Time) *refresh {
@@ -386,15 +388,19 @@ func (r *refresh) move(rule *rule, id item.ID, joined bool) {
 	r.moves[rule][id] = joined
 }
 
-// matcher returns what decides whether a record belongs to a rule.
+// matcher returns what decides whether a record belongs to a rule. A selector that was sound when it came can pass a
+// limit of the language later, because a field pattern in it stands for more fields by then; it matches nothing from then
+// on, and must not keep anybody from writing or reading.
 func (r *refresh) matcher(rule *rule) (func(*record) bool, error) {
+	byID := func(rec *record) bool { return rule.ids[rec.item.ID] }
 	if rule.selector == nil || rule.volatile && !r.again {
 		// The selector of a volatile rule is looked at before the next read, for all items at once.
-		return func(rec *record) bool { return rule.ids[rec.item.ID] }, nil
+		return byID, nil
 	}
 	pl, err := plan.Build(rule.selector, plan.Options{Audience: query.Private, Now: r.now, Fields: r.fields()})
 	if err != nil {
-		return nil, fmt.Errorf("selector of %s: %w", rule.owner, err)
+		r.problems = append(r.problems, fmt.Errorf("selector of %s: %w", rule.owner, err))
+		return byID, nil
 	}
 	m, err := r.p.corpus.Compile(context.Background(), pl.Root, eval.Options{Unscored: true})
 	if err != nil {
@@ -402,7 +408,7 @@ func (r *refresh) matcher(rule *rule) (func(*record) bool, error) {
 	}
 	return func(rec *record) bool {
 		_, ok := m.Match(rec.doc)
-		return ok || rule.ids[rec.item.ID]
+		return ok || byID(rec)
 	}, nil
 }
 

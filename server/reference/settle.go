@@ -21,13 +21,12 @@ func (p *property) settle(now time.Time) error {
 		return err
 	}
 	r.install()
-	var parts []library.Part
+	var until time.Time
 	for _, rule := range p.catalogue.volatile {
-		parts = append(parts, library.Part{Query: rule.selector, Audience: query.Private})
-	}
-	until, err := p.boundary(parts, now)
-	if err != nil {
-		return err
+		// A selector that cannot be evaluated any more matches nothing at any time (see matcher).
+		if t, err := p.boundary([]library.Part{{Query: rule.selector, Audience: query.Private}}, now); err == nil {
+			until = earlier(until, t)
+		}
 	}
 	p.settled = interval{from: now, to: until}
 	p.settlement++

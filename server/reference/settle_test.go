@@ -1,6 +1,8 @@
 package reference
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -67,6 +69,51 @@ func TestBoundary(t *testing.T) {
 				t.Error("the answer changed before it expired")
 			}
 		})
+	}
+}
+
+// TestARuleThatOutgrowsTheLimits has a selector with a pattern that stands for more and more fields.
+func TestARuleThatOutgrowsTheLimits(t *testing.T) {
+	l := mustOpen(t, Options{Dir: t.TempDir()})
+	var rules []library.Definition
+	for key, selector := range map[string]string{"plain": `submission.\*:yes`, "moving": `submission.\*:yes AND created_on:[* TO now]`} {
+		rules = append(rules, library.Definition{
+			Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindTag, Namespace: "shop", Name: key},
+			Tag: &library.TagRule{Tag: item.Tag{Namespace: "marketer_tags", Key: key}, Items: []item.ID{1}, Selector: selector},
+		})
+	}
+	results, err := l.Apply(t.Context(), rules)
+	if err != nil || results[0].Err != nil || results[1].Err != nil {
+		t.Fatal(err, results)
+	}
+	submit := func(from int) {
+		t.Helper()
+		members := map[string]string{}
+		for i := range 100 {
+			members[fmt.Sprintf("k%d", from+i)] = "yes"
+		}
+		submission, err := json.Marshal(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := post("beach")
+		m.Put.Submission = submission
+		write(t, l, m)
+	}
+	tagged := func(key string) int64 { return total(t, l, query.FieldTerm("tags.marketer_tags.key", key)) }
+	submit(0)
+	submit(100)
+	if tagged("plain") != 2 || tagged("moving") != 2 {
+		t.Fatalf("%d and %d items are tagged, want both", tagged("plain"), tagged("moving"))
+	}
+	for from := 200; from < 1200; from += 100 {
+		submit(from)
+	}
+	if n := total(t, l, query.All{}); n != 12 {
+		t.Errorf("%d items, want 12", n)
+	}
+	if tagged("moving") != 1 {
+		t.Errorf("%d items are tagged by a rule past the limit, want the one named by id", tagged("moving"))
 	}
 }
 
