@@ -13,7 +13,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -404,12 +406,23 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 // scripted answers each request with the next of its answers, and the last one from then on.
 type scripted struct {
 	answers []http.HandlerFunc
-	seen    []*http.Request
+	mu      sync.Mutex
+	// seen are the requests: their address and their Authorization.
+	seen [][2]string
 }
 
 func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.seen = append(s.seen, r)
-	s.answers[min(len(s.seen), len(s.answers))-1](w, r)
+	s.mu.Lock()
+	s.seen = append(s.seen, [2]string{r.URL.String(), r.Header.Get("Authorization")})
+	answer := s.answers[min(len(s.seen), len(s.answers))-1]
+	s.mu.Unlock()
+	answer(w, r)
+}
+
+func (s *scripted) requests() [][2]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.seen)
 }
 
 func reply(status int, kind, body string, header ...string) http.HandlerFunc {
@@ -474,15 +487,16 @@ func TestRetries(t *testing.T) {
 			} else if err != nil {
 				got = -1
 			}
-			if got != tc.status || len(s.seen) != tc.sent {
-				t.Errorf("sent %d times, %v; want %d times and status %d", len(s.seen), err, tc.sent, tc.status)
+			seen := s.requests()
+			if got != tc.status || len(seen) != tc.sent {
+				t.Errorf("sent %d times, %v; want %d times and status %d", len(seen), err, tc.sent, tc.status)
 			}
 			if err != nil && strings.Contains(err.Error(), writer) {
 				t.Error("the error holds the token")
 			}
-			for _, r := range s.seen {
-				if r.Header.Get("Authorization") != "Bearer "+writer || strings.Contains(r.URL.String(), writer) {
-					t.Errorf("sent %s with Authorization %q", r.URL, r.Header.Get("Authorization"))
+			for _, r := range seen {
+				if r[1] != "Bearer "+writer || strings.Contains(r[0], writer) {
+					t.Errorf("sent %s with Authorization %q", r[0], r[1])
 				}
 			}
 			if strings.HasPrefix(name, "GET after refusals") && (len(waits) != 2 || waits[0] != 2*time.Minute) {
@@ -506,7 +520,7 @@ func TestLinksLeadNowhereElse(t *testing.T) {
 	if got := ids(all(t, c.ListItems(t.Context(), "a", Listing{}))); !gocmp.Equal(got, []item.ID{1, 2}) {
 		t.Errorf("items %v", got)
 	}
-	if u := s.seen[1].URL.String(); u != "/library/v2/content/items?cursor=x&q=a" {
+	if u := s.requests()[1][0]; u != "/library/v2/content/items?cursor=x&q=a" {
 		t.Errorf("the second page was asked for at %s", u)
 	}
 }

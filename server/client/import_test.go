@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 // bulkServer is a property that is filled over the bulk path, by one request at a time, and whose connection fails as a
 // test says.
 type bulkServer struct {
-	t *testing.T
+	t  *testing.T
+	mu sync.Mutex // held while a request is answered
 	// items counts what is stored: under its id, or under its caption where it came without one.
 	items map[string]int
 	// requests are the lines of each request.
@@ -43,6 +45,8 @@ func (s *bulkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost || r.URL.Path != "/v2/content/bulk" || r.Header.Get("Authorization") != "Bearer secret-token" {
 		s.t.Errorf("unexpected request: %s %s", r.Method, r.URL)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var lines []string
 	in := bufio.NewScanner(r.Body)
 	in.Buffer(nil, 4<<20)
@@ -257,6 +261,8 @@ func TestImport(t *testing.T) {
 			if diff := gocmp.Diff(tc.failed, failed); diff != "" {
 				t.Errorf("failed lines: -want +got\n%s", diff)
 			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			var requests []int
 			for _, r := range s.requests {
 				requests = append(requests, len(r))
@@ -339,6 +345,8 @@ func TestResume(t *testing.T) {
 			if at.Bytes != int64(len(withIDs)) {
 				t.Errorf("%d bytes; want %d", at.Bytes, len(withIDs))
 			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			if len(s.items) != 5 {
 				t.Errorf("stored: %v", s.items)
 			}
