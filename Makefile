@@ -13,7 +13,7 @@ TOOL := $(GO) tool -modfile=hack/tools/go.mod
 LOCALRUN := bin/localrun
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke test verify generate format lint build image samples assets $(LOCALRUN)
+.PHONY: help run smoke test parity verify generate format lint build image samples assets $(LOCALRUN)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ smoke: $(LOCALRUN) ## the same without a terminal: checks every printed line and
 test: ## every test, with a real API server
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
 	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun . hack/controlplane
+
+parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content
+	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
+	$(GO) run ./hack/parity -seed 1,2,3 $(foreach file,$(CORPUS),-corpus '$(file)')
 
 verify: ## what must hold of the tree: generated files, formatting, vet, lint, go.mod; fails when it is dirty
 	$(MAKE) generate

@@ -55,7 +55,8 @@ func main() {
 		return
 	}
 	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		// A closed pipe, as behind head, must not end the run before the index is deleted.
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 		defer stop()
 		var equal bool
 		if equal, err = run(ctx, s, os.Stdout); err == nil && !equal {

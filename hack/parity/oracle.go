@@ -49,7 +49,7 @@ func (o *oracle) do(ctx context.Context, method, path string, body []byte, out a
 		return fmt.Errorf("read OpenSearch's answer: %w", err)
 	}
 	if res.StatusCode >= 300 {
-		return &oracleError{status: res.StatusCode, reason: rootReason(data)}
+		return &oracleError{status: res.StatusCode, cause: innermost(data)}
 	}
 	if out == nil {
 		return nil
@@ -57,47 +57,51 @@ func (o *oracle) do(ctx context.Context, method, path string, body []byte, out a
 	return json.Unmarshal(data, out)
 }
 
-// oracleError is a refusal by the node.
+// oracleError is an answer of the node that is no success.
 type oracleError struct {
 	status int
-	reason string
+	cause
 }
 
-// aboutQuery reports whether the node refuses the query, rather than fails.
-func (e *oracleError) aboutQuery() bool { return e.status == http.StatusBadRequest }
+// cause is an error as the node describes it.
+type cause struct {
+	Type     string `json:"type"`
+	Reason   string `json:"reason"`
+	CausedBy *cause `json:"caused_by"`
+}
+
+// aboutQuery reports whether the node refuses the query, rather than fails. Too many clauses are a failure of the
+// server in OpenSearch's eyes, where they come to light late.
+func (e *oracleError) aboutQuery() bool {
+	return e.status == http.StatusBadRequest || strings.HasPrefix(e.Type, "too_many_")
+}
 
 func (e *oracleError) Error() string {
-	return fmt.Sprintf("OpenSearch answers %d: %s", e.status, e.reason)
+	return fmt.Sprintf("OpenSearch answers %d: %s", e.status, e.Reason)
 }
 
-// rootReason digs the innermost reason out of an error body.
-func rootReason(data []byte) string {
-	type cause struct {
-		Reason   string `json:"reason"`
-		CausedBy *cause `json:"caused_by"`
-	}
+// innermost digs the first cause out of an error body.
+func innermost(data []byte) cause {
 	var body struct {
 		Error struct {
-			RootCause    []cause `json:"root_cause"`
-			Reason       string  `json:"reason"`
+			cause
 			FailedShards []struct {
 				Reason cause `json:"reason"`
 			} `json:"failed_shards"`
 		} `json:"error"`
 	}
 	if json.Unmarshal(data, &body) != nil {
-		return string(data[:min(len(data), 200)])
+		return cause{Reason: string(data[:min(len(data), 200)])}
 	}
-	reason := body.Error.Reason
-	for _, s := range body.Error.FailedShards {
-		c := &s.Reason
-		for c.CausedBy != nil {
-			c = c.CausedBy
-		}
-		reason = c.Reason
+	c := &body.Error.cause
+	if shards := body.Error.FailedShards; len(shards) > 0 {
+		c = &shards[0].Reason
 	}
-	reason, _, _ = strings.Cut(reason, "\n")
-	return reason
+	for c.CausedBy != nil {
+		c = c.CausedBy
+	}
+	c.Reason, _, _ = strings.Cut(c.Reason, "\n")
+	return *c
 }
 
 // create makes the index: one shard, so that document frequencies are those of the whole corpus, and no replica.

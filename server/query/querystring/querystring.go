@@ -117,14 +117,13 @@ func (r *rewriter) node(n query.Node) (query.Node, error) {
 	case query.None:
 		return nothing(), nil
 	case query.Missing:
-		n.Field = r.presence(n.Field)
-		if r.hidden(n.Field) {
+		switch {
+		case r.hidden(n.Field):
 			return query.All{}, nil
-		}
-		if everyField(n.Field) {
+		case everyField(n.Field):
 			return nothing(), nil
 		}
-		return except(query.Exists{Field: n.Field}), nil
+		return except(query.Exists{Field: r.presence(n.Field)}), nil
 	case query.Exists:
 		return r.exists(n), nil
 	}
@@ -238,13 +237,13 @@ func (r *rewriter) presence(f query.FieldName) query.FieldName {
 
 // exists rewrites the presence of a field, of an object or of a pattern of them.
 func (r *rewriter) exists(n query.Exists) query.Node {
-	n.Field = r.presence(n.Field)
 	switch {
 	case r.hidden(n.Field):
 		return nothing()
 	case everyField(n.Field):
 		return query.All{} // no item is without an id
 	}
+	n.Field = r.presence(n.Field)
 	return n
 }
 

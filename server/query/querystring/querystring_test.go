@@ -24,6 +24,7 @@ func TestRewrite(t *testing.T) {
 		"exists of a short object":     {`_exists_:author`, `_exists_:content.author`},
 		"exists of a short name":       {`_exists_:author.username`, `_exists_:content.author.username`},
 		"star on an object":            {`author:*`, `content.author:*`},
+		"presence of every text":       {`_exists_:_all _missing_:_all`, `_exists_:all (+*:* -_exists_:all)`},
 		"every text":                   {`_all:love`, `all:love`},
 		"tag namespace":                {`tags.vibe:bold`, `tags.vibe.key:bold`},
 		"short name below an object":   {`author.username:foodie*`, `content.author.username:foodie*`},
