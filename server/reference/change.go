@@ -26,6 +26,9 @@ type change struct {
 	purged     map[library.PropertyID]bool
 	// codes are those of new items.
 	codes map[string]bool
+	// units are those that came with items. They become sources all at once: every one of them alone would have
+	// everything arbitrated anew.
+	units map[source]*entry
 }
 
 // propertyChange is what changes in the items of one property.
@@ -40,12 +43,12 @@ func newChange(l *Library) *change {
 		l: l, m: l.memory,
 		sources: map[source]*entry{}, entries: l.memory.entries, catalogues: l.memory.catalogues,
 		properties: map[library.PropertyID]*propertyChange{}, marks: map[string]string{},
-		purged: map[library.PropertyID]bool{}, codes: map[string]bool{},
+		purged: map[library.PropertyID]bool{}, codes: map[string]bool{}, units: map[source]*entry{},
 	}
 }
 
 func (c *change) empty() bool {
-	return len(c.sources) == 0 && len(c.properties) == 0 && len(c.marks) == 0 && len(c.purged) == 0
+	return len(c.sources) == 0 && len(c.units) == 0 && len(c.properties) == 0 && len(c.marks) == 0 && len(c.purged) == 0
 }
 
 // in returns the change of one property.
@@ -111,8 +114,13 @@ func (c *change) setSources(changed map[source]*entry) error {
 	return nil
 }
 
-// prepare puts the change into a batch and returns what makes it visible. It changes nothing itself.
+// prepare puts the change into a batch and returns what makes it visible. It changes nothing that readers see.
 func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
+	if len(c.units) > 0 {
+		if err := c.setSources(c.units); err != nil {
+			return nil, err
+		}
+	}
 	next := c.m.version + 1
 	if err := setNumber(b, []byte(keyVersion), next); err != nil {
 		return nil, err

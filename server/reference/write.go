@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -118,7 +119,7 @@ func (c *change) codeTaken(p library.PropertyID, it item.Item) bool {
 }
 
 func (c *change) hasUnit(p library.PropertyID, id int64) bool {
-	return c.catalogues[p].units[id] != nil
+	return c.catalogues[p].units[id] != nil || c.units[source{property: p, kind: library.KindUnit, id: id}] != nil
 }
 
 func unknownUnit(id int64) error {
@@ -147,10 +148,8 @@ func (c *change) makeUnits(p library.PropertyID, units []item.Unit) error {
 		}
 		made[sourceOf(d)] = e
 	}
-	if len(made) == 0 {
-		return nil
-	}
-	return c.setSources(made)
+	maps.Copy(c.units, made)
+	return nil
 }
 
 func (c *change) patch(p library.PropertyID, id item.ID, patch *item.Patch) error {
