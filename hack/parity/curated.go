@@ -3,6 +3,8 @@ package main
 import (
 	_ "embed"
 	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // curated holds the queries that were written by hand.
@@ -14,7 +16,10 @@ var curated string
 const refused = "refused"
 
 // question is one query to compare, and the family that it counts under.
-type question struct{ family, text string }
+type question struct {
+	family, text string
+	order        string // a sort string; "" is by relevance
+}
 
 // questions reads queries, one a line. "## name" begins a family; blank lines and lines that begin with "# " are left
 // out.
@@ -28,6 +33,20 @@ func questions(text string) []question {
 		case line == "" || strings.HasPrefix(line, "# "):
 		default:
 			list = append(list, question{family: family, text: line})
+		}
+	}
+	return list
+}
+
+// orders returns a question for every order by one field.
+func orders() []question {
+	var list []question
+	for _, field := range query.SortableFields() {
+		if field == query.ScoreKey || field == query.RandomKey {
+			continue
+		}
+		for _, direction := range []string{":asc", ":desc"} {
+			list = append(list, question{family: "orders", text: "*:*", order: field + direction})
 		}
 	}
 	return list

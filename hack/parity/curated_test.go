@@ -35,6 +35,26 @@ func TestCurated(t *testing.T) {
 	}
 }
 
+// TestOrders holds that every order can be asked for and that nothing private is among them.
+func TestOrders(t *testing.T) {
+	list := orders()
+	for _, q := range list {
+		order, err := query.ParseOrder(q.order)
+		if err == nil {
+			err = query.CheckOrder(order, query.Public)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", q.order, err)
+		}
+		if got := len(sorting(order)); got != 3 {
+			t.Errorf("%s: OpenSearch is given %d keys, want the field and two for ties", q.order, got)
+		}
+	}
+	if len(list) < 50 {
+		t.Errorf("%d orders, want 50 or more", len(list))
+	}
+}
+
 // TestExceptions holds that there are no more than promised, each with its row in the documentation.
 func TestExceptions(t *testing.T) {
 	list := exceptions()
@@ -46,7 +66,7 @@ func TestExceptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range list {
-		if !strings.Contains(string(page), "| "+e.name+" |") {
+		if !strings.Contains(string(page), "| "+e.name+" | ") {
 			t.Errorf("docs/query-language.md has no row for the exception %q", e.name)
 		}
 	}

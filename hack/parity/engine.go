@@ -15,7 +15,6 @@ import (
 type engine struct {
 	corpus *eval.Corpus
 	docs   map[int64]document
-	sorter *eval.Sorter
 	fields []string
 	now    time.Time
 }
@@ -34,22 +33,17 @@ func (e *engine) plan(n query.Node) (*plan.Plan, error) {
 	return plan.Build(n, plan.Options{Audience: query.Private, Now: e.now, Fields: e.fields})
 }
 
-// search returns every match, by relevance with the tie rule behind it.
-func (e *engine) search(ctx context.Context, n query.Node) ([]hit, error) {
+// search returns every match, in an order with the tie rule behind it.
+func (e *engine) search(ctx context.Context, n query.Node, order query.Order) ([]hit, error) {
 	p, err := e.plan(n)
 	if err != nil {
 		return nil, err
 	}
-	if e.sorter == nil {
-		order, err := query.ParseOrder("_score:desc")
-		if err != nil {
-			return nil, fmt.Errorf("parse the order: %w", err)
-		}
-		if e.sorter, err = eval.NewSorter(order, nil); err != nil {
-			return nil, fmt.Errorf("prepare the order: %w", err)
-		}
+	sorter, err := eval.NewSorter(order, nil)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the order: %w", err)
 	}
-	m, err := e.corpus.Compile(ctx, p.Root, eval.Options{})
+	m, err := e.corpus.Compile(ctx, p.Root, eval.Options{Unscored: !sorter.Scored()})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +51,7 @@ func (e *engine) search(ctx context.Context, n query.Node) ([]hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.sorter.Sort(found)
+	sorter.Sort(found)
 	hits := make([]hit, len(found))
 	for i, h := range found {
 		hits[i] = hit{id: h.Doc.ID(), score: float64(h.Score)}

@@ -100,15 +100,15 @@ func (g *generator) next() question {
 	switch n := g.rand.IntN(20); {
 	case n < 8:
 		family, text := g.leaf()
-		return question{"generated " + family, text}
+		return question{family: "generated " + family, text: text}
 	case n < 12:
-		return question{"generated flat", g.group(0)}
+		return question{family: "generated flat", text: g.group(0)}
 	case n < 16:
-		return question{"generated nested", g.group(2)}
+		return question{family: "generated nested", text: g.group(2)}
 	case n < 18:
-		return question{"generated as typed", g.typed()}
+		return question{family: "generated as typed", text: g.typed()}
 	default:
-		return question{"generated soup", g.soup()}
+		return question{family: "generated soup", text: g.soup()}
 	}
 }
 
@@ -528,9 +528,14 @@ func (g *generator) soup() string {
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// escape puts a backslash before every character of a word that means something to either parser.
+// escape puts a backslash before every character of a word that means something to either parser, and before a word
+// that is an operator.
 func escape(word string) string {
 	var b strings.Builder
+	switch word {
+	case "AND", "OR", "NOT":
+		b.WriteByte('\\')
+	}
 	for _, r := range word {
 		if strings.ContainsRune("+-!():^[]\"{}~*?\\/&|,=<>@#. \t\r\n\u3000", r) {
 			b.WriteByte('\\')

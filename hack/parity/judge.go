@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,12 +41,19 @@ const (
 	differs                 // two answers that are not the same
 )
 
+// byRelevance is the order of a question that names none.
+const byRelevance = "_score:desc"
+
 // compare asks both sides. The error is that of a node that cannot be asked.
-func (b *bench) compare(ctx context.Context, text string) (verdict, error) {
+func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error) {
 	v := verdict{sent: text}
+	order, err := query.ParseOrder(cmp.Or(sort, byRelevance))
+	if err != nil {
+		return v, fmt.Errorf("parse the order: %w", err)
+	}
 	parsed, refusal := query.Parse(text)
 	if refusal == nil {
-		if v.ours, refusal = b.ours.search(ctx, parsed.Root); refusal == nil {
+		if v.ours, refusal = b.ours.search(ctx, parsed.Root, order); refusal == nil {
 			v.sent, refusal = querystring.Rewrite(parsed.Root, querystring.Options{Now: b.now, Source: text})
 		}
 	}
@@ -53,9 +61,8 @@ func (b *bench) compare(ctx context.Context, text string) (verdict, error) {
 	if refusal != nil && !errors.As(refusal, &syntax) {
 		return v, fmt.Errorf("evaluate %s: %w", text, refusal)
 	}
-	var err error
 	var no *oracleError
-	v.theirs, err = b.theirs.search(ctx, v.sent)
+	v.theirs, err = b.theirs.search(ctx, v.sent, order)
 	if err != nil && !(errors.As(err, &no) && no.aboutQuery()) {
 		return v, err
 	}
@@ -82,34 +89,81 @@ func (q question) judge(v verdict) string {
 	return v.difference
 }
 
-// judgeAll compares the questions and prints what fails, each in one line, and the counts. It reports whether every one
-// is equal or a named exception.
+// asked is how many questions are under way at once.
+const asked = 4
+
+// judgeAll compares the questions and prints what fails, each in one line and in their order, and the counts. It reports
+// whether every one is equal or a named exception.
 func (b *bench) judgeAll(ctx context.Context, questions []question, out io.Writer) (bool, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	r := newReport()
-	for _, q := range questions {
-		v, err := b.compare(ctx, q.text)
-		if err != nil {
+	for answer := range b.askAll(ctx, questions) {
+		a := <-answer
+		if a.err != nil {
+			return false, a.err
+		}
+		if err := b.enter(ctx, r, a, out); err != nil {
 			return false, err
 		}
-		complaint := q.judge(v)
-		switch {
-		case complaint == "" && v.kind == bothRefuse:
-			r.count(q.family, agreed)
-		case complaint == "":
-			r.count(q.family, equal)
-		case excepted(q.text, v) != "":
-			r.except(q.family, excepted(q.text, v))
-		default:
-			r.count(q.family, failed)
-			line, err := b.shortest(ctx, q, v)
-			if err != nil {
-				return false, err
-			}
-			fmt.Fprintf(out, "FAIL %s: %s\n", q.family, line)
-		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return false, err
 	}
 	r.print(out)
 	return r.failures() == 0, nil
+}
+
+// answer is what came of one question.
+type answer struct {
+	question
+	verdict
+	err error
+}
+
+// askAll asks a few questions at once and yields their answers to come, in the order of the questions. It ends early
+// with the context.
+func (b *bench) askAll(ctx context.Context, questions []question) <-chan chan answer {
+	// An answer holds a place in the line until it is read, so that few are in memory.
+	line := make(chan chan answer, asked-1)
+	go func() {
+		defer close(line)
+		for _, q := range questions {
+			one := make(chan answer, 1)
+			select {
+			case line <- one:
+			case <-ctx.Done():
+				return
+			}
+			go func() {
+				v, err := b.compare(ctx, q.text, q.order)
+				one <- answer{q, v, err}
+			}()
+		}
+	}()
+	return line
+}
+
+// enter counts an answer, and prints it where it fails.
+func (b *bench) enter(ctx context.Context, r *report, a answer, out io.Writer) error {
+	complaint := a.judge(a.verdict)
+	exception := excepted(a.text, a.verdict)
+	switch {
+	case complaint == "" && a.kind == bothRefuse:
+		r.count(a.family, agreed)
+	case complaint == "":
+		r.count(a.family, equal)
+	case exception != "":
+		r.except(a.family, exception)
+	default:
+		r.count(a.family, failed)
+		line, err := b.shortest(ctx, a.question, a.verdict)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "FAIL %s: %s\n", a.family, line)
+	}
+	return nil
 }
 
 // shortest cuts a failing question down and describes it in one line.
@@ -118,6 +172,9 @@ func (b *bench) shortest(ctx context.Context, q question, v verdict) (string, er
 		s := fmt.Sprintf("%q", text)
 		if v.sent != text {
 			s += fmt.Sprintf(" (sent as %q)", v.sent)
+		}
+		if q.order != "" {
+			s += " by " + q.order
 		}
 		return s + ": " + q.judge(v)
 	}
@@ -130,7 +187,7 @@ func (b *bench) shortest(ctx context.Context, q question, v verdict) (string, er
 		if broken != nil {
 			return false
 		}
-		w, err := b.compare(ctx, text)
+		w, err := b.compare(ctx, text, q.order)
 		if err != nil {
 			broken = err
 			return false

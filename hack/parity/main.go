@@ -5,7 +5,7 @@
 //	go run ./hack/parity -url http://127.0.0.1:9200 -queries FILE
 //	go run ./hack/parity -url http://127.0.0.1:9200 -query 'love AND day'
 //
-// Queries are the curated ones of testdata/curated.txt and, for each seed, -n generated ones over the grammar and what
+// Queries are the curated ones of testdata/curated.txt, one for every order by a field, and, for each seed, -n generated ones over the grammar and what
 // the corpus holds; or those of a file, one a line, such as filters that are to move over. A query goes to OpenSearch as it stands, unless something in it is this language's own: package
 // querystring rewrites that. A query that fails is cut down to the shortest that still does. The corpus is
 // testdata/messy.ndjson with the files given, or with the sample content where none is.
@@ -177,7 +177,7 @@ func gather(s settings, docs []document) ([]question, error) {
 		}
 		all = questions(string(text))
 	} else {
-		all = questions(curated)
+		all = append(questions(curated), orders()...)
 		for _, seed := range s.seeds {
 			g := newGenerator(seed, docs)
 			for range s.count {

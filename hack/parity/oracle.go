@@ -215,16 +215,12 @@ func queryString(q string) map[string]any {
 	}}
 }
 
-// search asks for every match, by relevance with the tie rule behind it.
-func (o *oracle) search(ctx context.Context, q string) ([]hit, error) {
+// search asks for every match, in an order with the tie rule behind it. Scores are 0 where the order does not begin with
+// them.
+func (o *oracle) search(ctx context.Context, q string, order query.Order) ([]hit, error) {
 	body, err := json.Marshal(map[string]any{
-		"query": queryString(q),
-		"sort": []any{
-			map[string]any{"_score": "desc"},
-			map[string]any{"created_on": map[string]any{"order": "desc", "missing": "_last"}},
-			map[string]any{"id": "desc"},
-		},
-		"size": window, "stored_fields": "_none_", "track_scores": true, "track_total_hits": true,
+		"query": queryString(q), "sort": sorting(order),
+		"size": window, "stored_fields": "_none_", "track_total_hits": true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode the search: %w", err)
@@ -232,28 +228,49 @@ func (o *oracle) search(ctx context.Context, q string) ([]hit, error) {
 	var answer struct {
 		Hits struct {
 			Total struct{ Value int }
-			Hits  []struct {
-				Sort [3]json.Number // score, created_on, id
-			}
+			Hits  []struct{ Sort []json.RawMessage }
 		}
 	}
 	path := "/" + o.index + "/_search?filter_path=hits.total.value,hits.hits.sort"
 	if err := o.do(ctx, http.MethodPost, path, body, &answer); err != nil {
 		return nil, err
 	}
-	hits := make([]hit, 0, len(answer.Hits.Hits))
-	for _, h := range answer.Hits.Hits {
-		score, scoreErr := h.Sort[0].Float64()
-		id, idErr := h.Sort[2].Int64()
-		if err := errors.Join(scoreErr, idErr); err != nil {
+	hits := make([]hit, len(answer.Hits.Hits))
+	for i, h := range answer.Hits.Hits {
+		if len(h.Sort) != len(order)+2 {
+			return nil, fmt.Errorf("read OpenSearch's answer: %d sort values, want %d", len(h.Sort), len(order)+2)
+		}
+		err := json.Unmarshal(h.Sort[len(h.Sort)-1], &hits[i].id)
+		if err == nil && order[0].Field == query.ScoreKey {
+			err = json.Unmarshal(h.Sort[0], &hits[i].score)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("read OpenSearch's answer: %w", err)
 		}
-		hits = append(hits, hit{id: id, score: score})
 	}
 	if answer.Hits.Total.Value != len(hits) {
 		return nil, fmt.Errorf("OpenSearch found %d items and sent %d", answer.Hits.Total.Value, len(hits))
 	}
 	return hits, nil
+}
+
+// sorting is an order as OpenSearch takes it: what is missing last, and then the newest, then the highest id.
+func sorting(order query.Order) []any {
+	key := func(field, direction string) any {
+		return map[string]any{field: map[string]any{"order": direction, "missing": "_last"}}
+	}
+	var list []any
+	for _, k := range order {
+		switch {
+		case k.Field == query.ScoreKey:
+			list = append(list, map[string]any{"_score": "desc"})
+		case k.Desc:
+			list = append(list, key(k.Field, "desc"))
+		default:
+			list = append(list, key(k.Field, "asc"))
+		}
+	}
+	return append(list, key("created_on", "desc"), key("id", "desc"))
 }
 
 // reading returns the Lucene query that OpenSearch makes of a text.

@@ -20,7 +20,7 @@ func (b *bench) show(ctx context.Context, text string, out io.Writer) (bool, err
 	if refusal == nil {
 		fmt.Fprintf(out, "tree:   %s\n", parsed.Root)
 	}
-	v, err := b.compare(ctx, text)
+	v, err := b.compare(ctx, text, "")
 	if err != nil {
 		return false, err
 	}

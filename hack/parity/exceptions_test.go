@@ -1,0 +1,30 @@
+package main
+
+import "testing"
+
+func TestExcepted(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		kind kind
+		want string
+	}{
+		"no value":                     {text: `love text:>`, kind: oursRefuses, want: "half a clause"},
+		"no value before a space":      {text: `created_on:>= 2024`, kind: oursRefuses, want: "half a clause"},
+		"no value in brackets":         {text: `text:(a <)`, kind: oursRefuses},
+		"no name":                      {text: `_exists_:[a TO b]`, kind: oursRefuses, want: "half a clause"},
+		"no name, sign":                {text: `_missing_:+ `, kind: oursRefuses, want: "half a clause"},
+		"a name with a nearness":       {text: `_exists_: TO ~ x`, kind: oursRefuses, want: "half a clause"},
+		"a whole comparison":           {text: `created_on:>2024`, kind: oursRefuses},
+		"a whole presence":             {text: `_exists_:text love~1`, kind: oursRefuses},
+		"a difference, not a refusal":  {text: `text:>`, kind: differs},
+		"refused there alone":          {text: `text:>`, kind: theyRefuse},
+		"anything else that we refuse": {text: `love AND`, kind: oursRefuses},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := excepted(tt.text, verdict{kind: tt.kind}); got != tt.want {
+				t.Errorf("excepted(%s) = %q, want %q", tt.text, got, tt.want)
+			}
+		})
+	}
+}
