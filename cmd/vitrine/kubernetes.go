@@ -31,6 +31,9 @@ func restConfig(flag string) (func() (*rest.Config, error), error) {
 			return nil, fmt.Errorf("read the kubeconfig: %w", err)
 		}
 		c, err := clientcmd.NewNonInteractiveClientConfig(*raw, "", &clientcmd.ConfigOverrides{}, rules).ClientConfig()
+		if clientcmd.IsEmptyConfig(err) {
+			return nil, errors.New("the kubeconfig is missing or names no cluster: look at --kubeconfig and KUBECONFIG")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("use the kubeconfig: %w", err)
 		}

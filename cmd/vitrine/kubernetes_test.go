@@ -39,7 +39,7 @@ func TestWhichClusterIsWatched(t *testing.T) {
 		"KUBECONFIG":                  {env: first, host: "https://first.example"},
 		"KUBECONFIG with two files":   {env: second + string(os.PathListSeparator) + first, host: "https://second.example"},
 		"never the user's own":        {fails: "no cluster: give --kubeconfig"},
-		"a KUBECONFIG that is absent": {env: first + ".absent", fails: "use the kubeconfig"},
+		"a KUBECONFIG that is absent": {env: first + ".absent", fails: "is missing or names no cluster"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
