@@ -41,7 +41,7 @@ var errNoNow = errors.New("querystring: Options.Now is required")
 //   - the blank query within another to (+*:* -*:*), which matches nothing;
 //   - short names that an index cannot have as an alias (author.username, tags.<namespace>, _all and so on) to the
 //     names of the catalogue, no matter whether a value is looked for or the presence of a field;
-//   - names that an index has and the catalogue does not (Options.AllField, _id and so on) to nothing;
+//   - names that an index has, or cannot have, and the catalogue does not know (Options.AllField, _id, dots) to nothing;
 //   - _exists_ of a pattern of names to one with its stars escaped, of all names to everything;
 //   - now on a date field to Options.Now, with the date math behind it as it is;
 //   - a year or a month on a date field to the range or the bound that it stands for;
@@ -250,13 +250,14 @@ func (r *rewriter) exists(n query.Exists) query.Node {
 // everyField reports whether f is a pattern of all names, which would cover those that only the index has.
 func everyField(f query.FieldName) bool { return f.Pattern && strings.Trim(f.Name, "*") == "" }
 
-// hidden reports whether f is a name that means something to the index alone.
+// hidden reports whether f is no name of the catalogue, and one that means something to the index.
 func (r *rewriter) hidden(f query.FieldName) bool {
 	if f.Pattern || f.Name == query.AllField {
 		return false
 	}
 	_, known := query.Lookup(f.Name)
-	return !known && (f.Name == r.AllField || strings.HasPrefix(f.Name, "_"))
+	onlyDots := f.Name != "" && strings.Trim(f.Name, ".") == "" // an error of OpenSearch's
+	return !known && (f.Name == r.AllField || strings.HasPrefix(f.Name, "_") || onlyDots)
 }
 
 // fieldOf returns the field of a leaf.

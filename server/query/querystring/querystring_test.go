@@ -46,6 +46,7 @@ func TestRewrite(t *testing.T) {
 		"escaped comparison, text":     {`text:\<3`, `text:3`},
 		"the name that every text has": {`all:love OR _exists_:all`, `(+*:* -*:*) (+*:* -*:*)`},
 		"a name that the index has":    {`_id:5 _missing_:_id`, `(+*:* -*:*) *:*`},
+		"a name of dots":               {`...:5`, `+*:* -*:*`},
 		"exists of a pattern":          {`_exists_:tags.*`, `_exists_:tags.\*`},
 		"exists of everything":         {`_exists_:\* _missing_:\*`, `*:* (+*:* -*:*)`},
 		"bounds behind tabs":           {"text:[a\tTO\tc]", `text:[a TO c]`},
