@@ -72,7 +72,8 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 		}
 		p.background = append(p.background, p.operator.Run)
 	}
-	if err := p.listen(ctx); err != nil {
+	// A signal that comes before everything runs is seen by run, which stops everything in order.
+	if err := p.listen(context.WithoutCancel(ctx)); err != nil {
 		p.close()
 		return err
 	}
@@ -193,7 +194,12 @@ func (p *process) run(ctx context.Context) error {
 		parts.Go(l.serve)
 	}
 	for _, f := range p.background {
-		parts.Go(func() error { return f(failed) })
+		parts.Go(func() error {
+			if err := f(failed); err != nil && failed.Err() == nil {
+				return err
+			}
+			return nil // what a part says when it is stopped is of no interest
+		})
 	}
 	select {
 	case <-ctx.Done():

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -250,6 +251,15 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("took %s", took)
 	}
+}
+
+func TestSignalDuringTheStart(t *testing.T) {
+	dir := newStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	got := vitrine(ctx, "", "serve", "--without-kubernetes", "--data-dir", dir, "--https-bind-address", "127.0.0.1:0",
+		"--health-probe-bind-address", "127.0.0.1:0", "--metrics-bind-address", "")
+	got.want(t, 0, "msg=stopped")
 }
 
 func TestServeRefusesWhatCannotWork(t *testing.T) {
