@@ -17,6 +17,8 @@ type bench struct {
 	ours   *engine
 	theirs *oracle
 	now    time.Time
+	// canonical is true where no query is sent as it was written.
+	canonical bool
 }
 
 // verdict is what came of one query.
@@ -54,7 +56,11 @@ func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error)
 	parsed, refusal := query.Parse(text)
 	if refusal == nil {
 		if v.ours, refusal = b.ours.search(ctx, parsed.Root, order); refusal == nil {
-			v.sent, refusal = querystring.Rewrite(parsed.Root, querystring.Options{Now: b.now, Source: text})
+			o := querystring.Options{Now: b.now, Source: text}
+			if b.canonical {
+				o.Source = ""
+			}
+			v.sent, refusal = querystring.Rewrite(parsed.Root, o)
 		}
 	}
 	var syntax *query.SyntaxError

@@ -46,7 +46,9 @@ type settings struct {
 	family  string
 	query   string
 	queries string
-	now     time.Time
+	// canonical sends no query as it was written.
+	canonical bool
+	now       time.Time
 }
 
 func main() {
@@ -81,6 +83,7 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	set.StringVar(&s.family, "family", "", "run only the families whose name contains this")
 	set.StringVar(&s.query, "query", "", "compare this query alone and show what both sides make of it")
 	set.StringVar(&s.queries, "queries", "", "compare the queries of this file, in the format of testdata/curated.txt, and no others")
+	set.BoolVar(&s.canonical, "canonical", false, "send every query in its canonical form, as a library sends composed ones")
 	now := set.String("now", defaultNow, "what now stands for, RFC 3339")
 	if err := set.Parse(args); err != nil {
 		return s, err
@@ -155,7 +158,7 @@ func run(ctx context.Context, s settings, out io.Writer) (equal bool, err error)
 	if err := theirs.fill(ctx, docs); err != nil {
 		return false, fmt.Errorf("fill the index: %w", err)
 	}
-	b := &bench{ours: newEngine(docs, s.now), theirs: theirs, now: s.now}
+	b := &bench{ours: newEngine(docs, s.now), theirs: theirs, now: s.now, canonical: s.canonical}
 	if s.query != "" {
 		return b.show(ctx, s.query, out)
 	}
