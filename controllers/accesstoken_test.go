@@ -1,10 +1,320 @@
 package controllers_test
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // secret makes a Secret of somebody else's with the key token.
 func (w *world) secret(name, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: w.meta(name), Data: map[string][]byte{"token": []byte(value)}}
 }
+
+// own reads the Secret that the operator wrote.
+func (w *world) own(ctx context.Context, name string) *corev1.Secret {
+	GinkgoHelper()
+	s := &corev1.Secret{}
+	Expect(kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: name}, s)).To(Succeed())
+	return s
+}
+
+// accepts reports whether a server would accept this value now.
+func (w *world) accepts(value string) bool {
+	GinkgoHelper()
+	digest := library.Digest(sha256.Sum256([]byte(value)))
+	for _, t := range w.accepted() {
+		if slices.ContainsFunc(t.Values, func(v library.TokenValue) bool {
+			return v.Digest == digest && (v.Expires.IsZero() || w.clock.Now().Before(v.Expires))
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// nudge has the token reconciled by touching its Secret: the fake clock wakes nobody.
+func (w *world) nudge(ctx context.Context, name string) {
+	GinkgoHelper()
+	before := rounds(v1alpha1.AccessTokenKind)
+	s := w.own(ctx, name)
+	Expect(kube.Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"nudged":"`+w.clock.Now().String()+`"}}}`)))).To(Succeed())
+	Eventually(func() float64 { return rounds(v1alpha1.AccessTokenKind) }).Should(BeNumerically(">", before))
+}
+
+var _ = Describe("AccessToken", func() {
+	var w *world
+	BeforeEach(func(ctx context.Context) { w = newServedWorld(ctx) })
+
+	It("writes a Secret that it owns, whose token is accepted until the object is deleted", func(ctx context.Context) {
+		t := w.token("storefront")
+		w.apply(ctx, t)
+		s := w.own(ctx, "storefront")
+		Expect(metav1.IsControlledBy(s, t)).To(BeTrue())
+		Expect(s.Labels).To(HaveKeyWithValue(controllers.TokenLabel, "storefront"))
+		value := string(s.Data["token"])
+		raw, err := base64.RawURLEncoding.DecodeString(value)
+		Expect(err).NotTo(HaveOccurred(), "the token is URL-safe")
+		Expect(len(raw) * 8).To(BeNumerically(">=", 256))
+		Expect(s.Data).To(HaveKeyWithValue("url", []byte(externalURL)))
+		Expect(s.Data).To(HaveKeyWithValue("ca.crt", []byte(caBundle)))
+		Expect(t.Status.SecretName).To(Equal("storefront"))
+		Expect(t.Status.LastRotation).NotTo(BeNil())
+		Expect(w.accepts(value)).To(BeTrue())
+
+		w.remove(ctx, t)
+		Eventually(func() bool { return w.accepts(value) }, "1s").Should(BeFalse(), "revoked within a second")
+	})
+
+	It("keeps its value over a restart, and updates url and ca.crt when they change", func(ctx context.Context) {
+		t := w.token("storefront")
+		t.Spec.SecretName = "elsewhere"
+		w.apply(ctx, t)
+		value := string(w.own(ctx, "elsewhere").Data["token"])
+		w.stop()
+		w.start(func(o *controllers.Options) { o.CABundle, o.ExternalURL = nil, "https://moved.example" })
+		Eventually(func() map[string][]byte { return w.own(ctx, "elsewhere").Data }).Should(Equal(map[string][]byte{
+			"token": []byte(value), "url": []byte("https://moved.example"),
+		}))
+		Expect(w.accepts(value)).To(BeTrue())
+	})
+
+	It("puts its Secret right again", func(ctx context.Context) {
+		t := w.token("storefront")
+		w.apply(ctx, t)
+		s := w.own(ctx, "storefront")
+		value := string(s.Data["token"])
+		s.Data["url"] = []byte("https://elsewhere.example")
+		Expect(kube.Update(ctx, s)).To(Succeed())
+		Eventually(func() string { return string(w.own(ctx, "storefront").Data["url"]) }).Should(Equal(externalURL))
+		Expect(w.accepts(value)).To(BeTrue())
+	})
+
+	It("issues another value when its Secret is deleted, and the old one stops working", func(ctx context.Context) {
+		w.apply(ctx, w.token("storefront"))
+		old := w.own(ctx, "storefront")
+		Expect(kube.Delete(ctx, old)).To(Succeed())
+		Eventually(func() error {
+			return kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: "storefront"}, &corev1.Secret{})
+		}).Should(Succeed())
+		fresh := w.own(ctx, "storefront")
+		Expect(fresh.Data["token"]).NotTo(Equal(old.Data["token"]))
+		Expect(w.accepts(string(fresh.Data["token"]))).To(BeTrue())
+		Expect(w.accepts(string(old.Data["token"]))).To(BeFalse())
+	})
+
+	It("takes a name that is longer than a label", func(ctx context.Context) {
+		name := strings.Repeat("long-", 20) + "name"
+		t := w.token(name)
+		w.apply(ctx, t)
+		s := w.own(ctx, name)
+		s.Data["url"] = nil
+		Expect(kube.Update(ctx, s)).To(Succeed())
+		Eventually(func() string { return string(w.own(ctx, name).Data["url"]) }).Should(Equal(externalURL))
+	})
+
+	It("never touches a Secret that is somebody else's", func(ctx context.Context) {
+		foreign := w.secret("storefront", "mine")
+		Expect(kube.Create(ctx, foreign)).To(Succeed())
+		t := w.token("storefront")
+		Expect(kube.Create(ctx, t)).To(Succeed())
+		ready := w.settle(ctx, t, kstatus.FailedStatus)
+		Expect(ready.Reason).To(Equal(v1alpha1.ReasonSecretConflict))
+		Expect(w.condition(ctx, t, v1alpha1.ConflictCondition)).NotTo(BeNil())
+		Expect(w.own(ctx, "storefront").ResourceVersion).To(Equal(foreign.ResourceVersion))
+		Expect(w.accepted()).To(BeEmpty())
+
+		w.change(ctx, t, func() { t.Spec.SecretName = "free" })
+		w.settle(ctx, t, kstatus.CurrentStatus)
+		Expect(w.accepts(string(w.own(ctx, "free").Data["token"]))).To(BeTrue())
+	})
+
+	It("rotates: the old value works for the overlap and no longer", func(ctx context.Context) {
+		t := w.token("storefront")
+		t.Spec.Rotation = &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
+		w.apply(ctx, t)
+		first := string(w.own(ctx, "storefront").Data["token"])
+
+		w.clock.advance(167 * time.Hour)
+		w.nudge(ctx, "storefront")
+		Expect(string(w.own(ctx, "storefront").Data["token"])).To(Equal(first), "it is not due yet")
+
+		w.clock.advance(time.Hour)
+		w.nudge(ctx, "storefront")
+		Eventually(func() string { return string(w.own(ctx, "storefront").Data["token"]) }).ShouldNot(Equal(first))
+		second := string(w.own(ctx, "storefront").Data["token"])
+		Eventually(func() any { return w.accepted()["storefront"].Values }).Should(HaveLen(2))
+		Expect(w.accepts(first)).To(BeTrue())
+		Expect(w.accepts(second)).To(BeTrue())
+		Eventually(func() (time.Time, error) {
+			err := kube.Get(ctx, client.ObjectKeyFromObject(t), t)
+			return t.Status.LastRotation.Time, err
+		}).Should(BeTemporally("~", w.clock.Now(), time.Second))
+
+		w.clock.advance(time.Hour)
+		Expect(w.accepts(first)).To(BeFalse())
+		Expect(w.accepts(second)).To(BeTrue())
+		w.nudge(ctx, "storefront")
+		Eventually(func() any { return w.accepted()["storefront"].Values }).Should(HaveLen(1))
+		Expect(string(w.own(ctx, "storefront").Data["token"])).To(Equal(second))
+	})
+
+	It("keeps both values of an overlap over a restart", func(ctx context.Context) {
+		t := w.token("storefront")
+		t.Spec.Rotation = &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
+		w.apply(ctx, t)
+		first := string(w.own(ctx, "storefront").Data["token"])
+		w.stop()
+		w.clock.advance(168 * time.Hour)
+		w.start()
+		Eventually(func() any { return w.accepted()["storefront"].Values }).Should(HaveLen(2), "a rotation that fell due while the operator was down")
+		w.stop()
+		w.start()
+		second := string(w.own(ctx, "storefront").Data["token"])
+		Expect(second).NotTo(Equal(first))
+		Consistently(func() bool { return w.accepts(first) && w.accepts(second) }, "500ms").Should(BeTrue())
+	})
+
+	It("expires, says so, and takes a new value when the Secret is deleted", func(ctx context.Context) {
+		t := w.token("storefront")
+		t.Spec.ExpiresAfter = &metav1.Duration{Duration: 720 * time.Hour}
+		w.apply(ctx, t)
+		value := string(w.own(ctx, "storefront").Data["token"])
+		Expect(t.Status.ExpiresAt.Time).To(BeTemporally("~", w.clock.Now().Add(720*time.Hour), time.Second))
+		w.clock.advance(720 * time.Hour)
+		Expect(w.accepts(value)).To(BeFalse())
+		w.nudge(ctx, "storefront")
+		Expect(w.settle(ctx, t, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonExpired))
+
+		Expect(kube.Delete(ctx, w.own(ctx, "storefront"))).To(Succeed())
+		w.settle(ctx, t, kstatus.CurrentStatus)
+		Expect(w.accepts(string(w.own(ctx, "storefront").Data["token"]))).To(BeTrue())
+	})
+
+	It("does not rotate while suspended, and expires all the same", func(ctx context.Context) {
+		t := w.token("storefront")
+		t.Spec.Rotation = &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
+		t.Spec.ExpiresAfter = &metav1.Duration{Duration: 720 * time.Hour}
+		w.apply(ctx, t)
+		value := string(w.own(ctx, "storefront").Data["token"])
+		w.change(ctx, t, func() { t.Spec.Suspend = true })
+		w.settle(ctx, t, kstatus.CurrentStatus)
+
+		w.clock.advance(168 * time.Hour)
+		w.nudge(ctx, "storefront")
+		Expect(string(w.own(ctx, "storefront").Data["token"])).To(Equal(value))
+		Expect(w.accepts(value)).To(BeTrue())
+		w.clock.advance(720 * time.Hour)
+		Expect(w.accepts(value)).To(BeFalse())
+	})
+
+	Context("with an existingSecret", func() {
+		const value = "0123456789abcdefghijklmnopqrstuvwxyz"
+		var t *v1alpha1.AccessToken
+		BeforeEach(func() {
+			t = w.token("storefront")
+			t.Spec.ExistingSecret = &v1alpha1.SecretKeyReference{Name: "sealed", Key: "token"}
+		})
+
+		It("reads it, cuts a trailing newline, and never writes it", func(ctx context.Context) {
+			s := w.secret("sealed", value+"\n")
+			Expect(kube.Create(ctx, s)).To(Succeed())
+			w.apply(ctx, t)
+			Expect(w.accepts(value)).To(BeTrue())
+			Expect(t.Status.SecretName).To(Equal("sealed"))
+			Expect(w.own(ctx, "sealed").ResourceVersion).To(Equal(s.ResourceVersion))
+		})
+
+		It("waits for it", func(ctx context.Context) {
+			Expect(kube.Create(ctx, t)).To(Succeed())
+			Expect(w.settle(ctx, t, kstatus.InProgressStatus).Reason).To(Equal(v1alpha1.ReasonSecretNotFound))
+			s := w.secret("sealed", value)
+			s.Labels = map[string]string{controllers.TokenLabel: "storefront"}
+			Expect(kube.Create(ctx, s)).To(Succeed())
+			w.settle(ctx, t, kstatus.CurrentStatus)
+			Expect(w.accepts(value)).To(BeTrue())
+		})
+
+		It("follows a change of a labelled one, and refuses the old value", func(ctx context.Context) {
+			s := w.secret("sealed", value)
+			s.Labels = map[string]string{controllers.TokenLabel: "storefront"}
+			Expect(kube.Create(ctx, s)).To(Succeed())
+			w.apply(ctx, t)
+			s.Data["token"] = []byte(strings.ToUpper(value))
+			Expect(kube.Update(ctx, s)).To(Succeed())
+			Eventually(func() bool { return w.accepts(strings.ToUpper(value)) }).Should(BeTrue())
+			Expect(w.accepts(value)).To(BeFalse())
+		})
+
+		It("keeps the last good value when the new one cannot be used", func(ctx context.Context) {
+			s := w.secret("sealed", value)
+			s.Labels = map[string]string{controllers.TokenLabel: "storefront"}
+			Expect(kube.Create(ctx, s)).To(Succeed())
+			w.apply(ctx, t)
+			s.Data["token"] = []byte("short")
+			Expect(kube.Update(ctx, s)).To(Succeed())
+			Expect(w.settle(ctx, t, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonSecretInvalid))
+			Expect(w.accepts(value)).To(BeTrue())
+		})
+	})
+
+	It("grants the filters that it names, those that come later too", func(ctx context.Context) {
+		t := w.token("display")
+		t.Spec.Filters = []string{"wall"}
+		w.apply(ctx, t)
+		uuid, _ := library.FilterIDs(w.id("default"), library.KindFilter, w.namespace, "wall")
+		Expect(w.accepted()["display"].Filters).To(Equal([]string{uuid}))
+		f := w.filter("wall", "approval_status:app")
+		f.Spec.ReadAccess = v1alpha1.ReadAccessReadOnly
+		w.apply(ctx, f)
+		Expect(w.accepted()["display"].Filters).To(Equal([]string{f.Status.UUID}))
+	})
+
+	It("shows its value nowhere but in the Secret", func(ctx context.Context) {
+		t := w.token("storefront")
+		t.Spec.Rotation = &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
+		w.apply(ctx, t)
+		values := []string{string(w.own(ctx, "storefront").Data["token"])}
+		w.clock.advance(168 * time.Hour)
+		w.nudge(ctx, "storefront")
+		Eventually(func() string { return string(w.own(ctx, "storefront").Data["token"]) }).ShouldNot(Equal(values[0]))
+		values = append(values, string(w.own(ctx, "storefront").Data["token"]))
+		w.remove(ctx, t)
+		Eventually(w.accepted).Should(BeEmpty())
+
+		var events eventsv1.EventList
+		Eventually(func() (int, error) {
+			err := kube.List(ctx, &events, client.InNamespace(w.namespace))
+			return len(events.Items), err
+		}).ShouldNot(BeZero())
+		told, err := json.Marshal(events)
+		Expect(err).NotTo(HaveOccurred())
+		shown, err := json.Marshal(t)
+		Expect(err).NotTo(HaveOccurred())
+		for _, v := range values {
+			Expect(v).NotTo(BeEmpty())
+			for _, text := range []string{w.logs.String(), string(told), string(shown)} {
+				Expect(strings.Contains(text, v)).To(BeFalse(), "a token's value was told")
+			}
+		}
+	})
+})
+
+func hours(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Hour} }

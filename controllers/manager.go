@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -58,7 +60,7 @@ func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: newMapper()})
 	if err != nil {
 		return "", fmt.Errorf("reach the API server: %w", err)
 	}
@@ -94,6 +96,23 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
+// newMapper knows the resources of every kind that is read or written here. Asking the API server for them instead would
+// be a call without a context: one that is never answered could not be ended.
+func newMapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	for _, k := range kinds() {
+		single := v1alpha1.GroupVersion.WithKind(k.library.String())
+		plural, singular := meta.UnsafeGuessKindToResource(single)
+		// The cache asks by the kind of the list.
+		for _, kind := range []string{single.Kind, single.Kind + "List"} {
+			m.AddSpecific(v1alpha1.GroupVersion.WithKind(kind), plural, singular, meta.RESTScopeNamespace)
+		}
+	}
+	return m
+}
+
 // newManager makes a manager with the five reconcilers. gate is closed when the bulk load is in.
 func newManager(cfg *rest.Config, o Options, install string, gate <-chan struct{}) (manager.Manager, *environment, error) {
 	scheme, err := newScheme()
@@ -117,6 +136,7 @@ func newManager(cfg *rest.Config, o Options, install string, gate <-chan struct{
 	skipNames := true // a manager is made again after every failure, with the same controllers
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                 scheme,
+		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return newMapper(), nil },
 		Cache:                  caches,
 		Logger:                 o.Logger,
 		Metrics:                metricsserver.Options{BindAddress: "0"}, // metrics and probes are the process's own

@@ -186,6 +186,7 @@ func apply(ctx context.Context, r *round) error {
 	}
 	r.result = results[0]
 	if r.result.Err != nil {
+		r.wakeRivals(p, owner)
 		return r.result.Err
 	}
 	r.waiters.remove(p, owner)
@@ -193,6 +194,17 @@ func apply(ctx context.Context, r *round) error {
 		return nil
 	}
 	return r.wakeOthers(ctx, p, owner, r.result.Displaced)
+}
+
+// wakeRivals has looked at again who lost or may gain by a definition that was refused: of two tokens with one value both
+// lose, and a tag that its object let go of is free although what the object claims now is not.
+func (r *round) wakeRivals(p library.PropertyID, owner library.Owner) {
+	r.queues.add(r.result.Displaced...)
+	// The definitions of tokens and units carry times: refused, they may differ in every round, and two of them would wake
+	// each other for ever. What else they claim is theirs alone.
+	if r.result.Changed && owner.Kind != library.KindToken && owner.Kind != library.KindUnit {
+		r.queues.add(r.waiters.others(p, owner)...)
+	}
 }
 
 // wakeOthers has looked at again: those that lost a claim, those that wait for something in the property, and, when the

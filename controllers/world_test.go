@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -239,6 +238,9 @@ func (w *world) token(name string) *v1alpha1.AccessToken {
 	return &v1alpha1.AccessToken{ObjectMeta: w.meta(name), Spec: v1alpha1.AccessTokenSpec{Class: v1alpha1.ReadOnly}}
 }
 
+// tagOf is a tag of the namespace that tag uses.
+func tagOf(key string) item.Tag { return item.Tag{Namespace: "marketer_tags", Key: key} }
+
 // id is the library's name of a Property of the world.
 func (w *world) id(name string) library.PropertyID {
 	return library.PropertyID(w.namespace + "/" + name)
@@ -345,9 +347,4 @@ func rounds(kind string) float64 {
 		}
 	}
 	return n
-}
-
-// statusWrites are those of the writes that patched a status.
-func statusWrites(writes []string) []string {
-	return slices.DeleteFunc(slices.Clone(writes), func(s string) bool { return !strings.HasSuffix(s, "/status") })
 }

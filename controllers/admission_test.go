@@ -1,0 +1,258 @@
+package controllers_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+// admission is a spec and what the API server says to it.
+type admission struct {
+	kind, spec string
+	// refused is a part of the answer; "" for a spec that is taken.
+	refused string
+}
+
+// The CEL rules, each with specs that it takes and specs that it refuses.
+const (
+	originRule      = "an origin is http:// or https://"
+	maxAgeRule      = "maxAge must be a duration between 0s and 24h"
+	staleRule       = "staleWhileRevalidate must be a duration between 0s and 168h"
+	retryRule       = "retryAfter must be a duration between 1s and 24h"
+	externalRule    = "externalURL must be an absolute http or https URL without query and fragment"
+	secretRule      = "give secretName (a Secret that the operator writes) or existingSecret (one that it reads), not both"
+	rotatedRule     = "the value in existingSecret is yours and is not rotated"
+	filtersRule     = "filters restricts ReadOnly tokens only"
+	expiresRule     = "expiresAfter must be a duration of at least 1m"
+	longerRule      = "expiresAfter must be longer than rotation.every"
+	everyRule       = "every must be a duration of at least 1m"
+	overlapRule     = "overlap must be a duration, such as 1h"
+	shorterRule     = "overlap must be shorter than every"
+	namespaceRule   = "a namespace begins with a lowercase letter"
+	reservedRule    = "the namespace ugc is reserved"
+	keyRule         = "a key is 1 to 64 lowercase letters"
+	whichRule       = "say which items carry the tag"
+	imageRule       = "imageURL must be an absolute http or https URL"
+	clickRule       = "clickThroughURL must be an absolute http or https URL"
+	propertyRefRule = "propertyRef cannot change"
+)
+
+const unitSpec = "name: Sandals, imageURL: 'https://cdn.example/s.png', clickThroughURL: 'https://shop.example/s'"
+
+var admissions = []admission{
+	{v1alpha1.PropertyKind, `displayName: Shop`, ""},
+	{v1alpha1.PropertyKind, `displayName: ""`, "spec.displayName"},
+	{v1alpha1.PropertyKind, `platformPageID: 4711`, "spec.displayName: Required value"},
+	{v1alpha1.PropertyKind, `displayName: ` + strings.Repeat("x", 201), "spec.displayName: Too long"},
+	{v1alpha1.PropertyKind, `displayName: Shop, platformPageID: 0`, "spec.platformPageID"},
+	{v1alpha1.PropertyKind, `displayName: Shop, colour: red`, `unknown field "spec.colour"`},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://www.shop.example', 'https://*.shop.example', 'http://localhost:3000']`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://a.example', 'https://a.example']`, "Duplicate value"},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['www.shop.example']`, originRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://www.shop.example/']`, originRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://WWW.shop.example']`, originRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://a.*.shop.example']`, originRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['*']`, originRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, cache: {maxAge: 0s, staleWhileRevalidate: 168h}`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, cache: {maxAge: 24h, staleWhileRevalidate: 1m30s}`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, cache: {maxAge: 25h, staleWhileRevalidate: 5m}`, maxAgeRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, cache: {maxAge: 60, staleWhileRevalidate: 5m}`, "spec.cache.maxAge"},
+	{v1alpha1.PropertyKind, `displayName: Shop, cache: {maxAge: '60', staleWhileRevalidate: 5m}`, maxAgeRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, cache: {maxAge: 60s, staleWhileRevalidate: -5m}`, staleRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, cache: {maxAge: 60s, staleWhileRevalidate: 169h}`, staleRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, maintenance: {retryAfter: 120s, message: Back soon}`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, maintenance: {retryAfter: 500ms}`, retryRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, maintenance: {retryAfter: soon}`, retryRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, rateLimit: {requestsPerSecond: 50, burst: 100}`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, rateLimit: {requestsPerSecond: 0, burst: 100}`, "spec.rateLimit.requestsPerSecond"},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example/base'`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'http://localhost:8080'`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: content.shop.example`, externalRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: /base`, externalRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'ftp://content.shop.example'`, externalRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example?a=b'`, externalRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://'`, externalRule},
+
+	{v1alpha1.AccessTokenKind, `class: ReadOnly`, ""},
+	{v1alpha1.AccessTokenKind, `class: Admin`, "spec.class: Unsupported value"},
+	{v1alpha1.AccessTokenKind, `secretName: s`, "spec.class: Required value"},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, secretName: s`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, existingSecret: {name: s, key: token}`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, existingSecret: {name: s}`, "spec.existingSecret.key: Required value"},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, secretName: s, existingSecret: {name: s, key: token}`, secretRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, existingSecret: {name: s, key: token}, rotation: {every: 168h, overlap: 1h}`, rotatedRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, filters: [summer-wall]`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadWrite, filters: [summer-wall]`, filtersRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, filters: []`, "spec.filters"},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 1m`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 59s`, expiresRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 30d`, expiresRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, rotation: {every: 168h, overlap: 1h}`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, rotation: {every: 168h, overlap: 0s}`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, rotation: {every: 30s, overlap: 1s}`, everyRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, rotation: {every: weekly, overlap: 1s}`, everyRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, rotation: {every: 168h, overlap: -1h}`, overlapRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, rotation: {every: 1h, overlap: 1h}`, shorterRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, rotation: {every: 1h, overlap: 90m}`, shorterRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 169h, rotation: {every: 168h, overlap: 1h}`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 168h, rotation: {every: 168h, overlap: 1h}`, longerRule},
+
+	{v1alpha1.ContentFilterKind, `query: 'approval_status:app'`, ""},
+	{v1alpha1.ContentFilterKind, `query: 'approval_status:(app'`, ""}, // the reconciler says where it breaks
+	{v1alpha1.ContentFilterKind, `query: ''`, "spec.query"},
+	{v1alpha1.ContentFilterKind, `sortBy: 'created_on:desc'`, "spec.query: Required value"},
+	{v1alpha1.ContentFilterKind, `query: 'approval_status:app', readAccess: Public`, "spec.readAccess: Unsupported value"},
+	{v1alpha1.ContentFilterKind, `query: 'approval_status:app', adopt: {filterID: 0}`, "spec.adopt.filterID"},
+	{v1alpha1.ContentFilterKind, `query: 'approval_status:app', favoriteTag: {namespace: marketer_tags}`, "spec.favoriteTag.key: Required value"},
+
+	{v1alpha1.TagKind, `namespace: marketer_tags, key: summer, items: [1]`, ""},
+	{v1alpha1.TagKind, `namespace: marketer_tags, key: summer, selector: {query: 'text:beach'}`, ""},
+	{v1alpha1.TagKind, `namespace: marketer_tags, key: summer, items: [1], selector: {query: 'text:beach'}`, ""},
+	{v1alpha1.TagKind, `namespace: marketer_tags, key: summer`, whichRule},
+	{v1alpha1.TagKind, `namespace: marketer_tags, key: summer, items: []`, whichRule},
+	{v1alpha1.TagKind, `namespace: marketer_tags, key: summer, items: [0]`, "spec.items[0]"},
+	{v1alpha1.TagKind, `namespace: marketer_tags, key: summer, items: [1, 1]`, "Duplicate value"},
+	{v1alpha1.TagKind, `namespace: Marketer, key: summer, items: [1]`, namespaceRule},
+	{v1alpha1.TagKind, `namespace: 1st, key: summer, items: [1]`, namespaceRule},
+	{v1alpha1.TagKind, `namespace: a-b_c2, key: summer, items: [1]`, ""},
+	{v1alpha1.TagKind, `namespace: ugc, key: summer, items: [1]`, reservedRule},
+	{v1alpha1.TagKind, `namespace: marketer_tags, key: Summer, items: [1]`, keyRule},
+	{v1alpha1.TagKind, `namespace: marketer_tags, key: '', items: [1]`, keyRule},
+
+	{v1alpha1.ActivateUnitKind, unitSpec, ""},
+	{v1alpha1.ActivateUnitKind, unitSpec + `, catalogItem: {a: [1, {b: null}]}, catalogImageURLSrc: 7, default: true, archived: true`, ""},
+	{v1alpha1.ActivateUnitKind, `name: Sandals, imageURL: 's.png', clickThroughURL: 'https://shop.example/s'`, imageRule},
+	{v1alpha1.ActivateUnitKind, `name: Sandals, imageURL: 'data:image/png;base64,AA', clickThroughURL: 'https://shop.example/s'`, imageRule},
+	{v1alpha1.ActivateUnitKind, `name: Sandals, imageURL: 'https://cdn.example/s.png', clickThroughURL: 'javascript:alert(1)'`, clickRule},
+	{v1alpha1.ActivateUnitKind, `name: Sandals, imageURL: 'https://cdn.example/s.png'`, "spec.clickThroughURL: Required value"},
+	{v1alpha1.ActivateUnitKind, unitSpec + `, activateUnitLibrary: 0`, "spec.activateUnitLibrary"},
+}
+
+// belonging are the kinds that name a Property, each with the rest of a good spec.
+var belonging = map[string]string{
+	v1alpha1.AccessTokenKind:   `class: ReadOnly`,
+	v1alpha1.ContentFilterKind: `query: 'approval_status:app'`,
+	v1alpha1.TagKind:           `namespace: marketer_tags, key: summer, items: [1]`,
+	v1alpha1.ActivateUnitKind:  unitSpec,
+}
+
+var _ = Describe("Admission", Ordered, func() {
+	var w *world
+	BeforeAll(func(ctx context.Context) { w = newWorld(ctx) })
+
+	object := func(kind, spec string) *unstructured.Unstructured {
+		GinkgoHelper()
+		text, err := yaml.YAMLToJSON([]byte("{kind: " + kind + ", apiVersion: " + v1alpha1.GroupVersion.String() + ", spec: {" + spec + "}}"))
+		Expect(err).NotTo(HaveOccurred())
+		u := &unstructured.Unstructured{}
+		Expect(u.UnmarshalJSON(text)).To(Succeed())
+		u.SetNamespace(w.namespace)
+		u.SetName("it")
+		return u
+	}
+
+	for _, a := range admissions {
+		verb := "takes"
+		if a.refused != "" {
+			verb = "refuses"
+		}
+		It(verb+" "+a.kind+" {"+a.spec[:min(len(a.spec), 120)]+"}", func(ctx context.Context) {
+			err := kube.Create(ctx, object(a.kind, a.spec), client.DryRunAll, client.FieldValidation("Strict"))
+			if a.refused == "" {
+				Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			Expect(err).To(MatchError(ContainSubstring(a.refused)))
+			Expect(apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)).To(BeTrue(), "%v", err)
+		})
+	}
+
+	for kind, rest := range belonging {
+		It("lets the propertyRef of "+kind+" never change", func(ctx context.Context) {
+			change := func(from, to, refused string) {
+				GinkgoHelper()
+				u := object(kind, from+rest)
+				Expect(kube.Create(ctx, u)).To(Succeed())
+				defer func() { Expect(kube.Delete(ctx, u)).To(Succeed()) }()
+				next := object(kind, to+rest)
+				next.SetResourceVersion(u.GetResourceVersion())
+				err := kube.Update(ctx, next)
+				if refused == "" {
+					Expect(err).NotTo(HaveOccurred())
+				} else {
+					Expect(err).To(MatchError(ContainSubstring(refused)))
+				}
+			}
+			change("", "propertyRef: {name: default}, ", "") // says the same in more words
+			change("propertyRef: {name: default}, ", "", "")
+			change("propertyRef: {name: outlet}, ", "propertyRef: {name: outlet}, suspend: true, ", "")
+			change("", "propertyRef: {name: outlet}, ", propertyRefRule)
+			change("propertyRef: {name: outlet}, ", "", propertyRefRule)
+			change("propertyRef: {name: outlet}, ", "propertyRef: {name: default}, ", propertyRefRule)
+		})
+	}
+
+	It("has a case here for every rule in the CRDs", func() {
+		refused := map[string]bool{}
+		for _, a := range admissions {
+			refused[a.kind+" "+a.refused] = true
+		}
+		files, err := filepath.Glob(crdDirectory + "/*.yaml")
+		Expect(err).NotTo(HaveOccurred())
+		rules := 0
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			Expect(err).NotTo(HaveOccurred())
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			Expect(yaml.Unmarshal(text, crd)).To(Succeed())
+			for _, message := range messages(crd.Spec.Versions[0].Schema.OpenAPIV3Schema) {
+				rules++
+				tested := strings.HasPrefix(message, propertyRefRule)
+				for known := range refused {
+					kind, part, _ := strings.Cut(known, " ")
+					tested = tested || kind == crd.Spec.Names.Kind && part != "" && strings.HasPrefix(message, part)
+				}
+				Expect(tested).To(BeTrue(), "%s: nothing here is refused with %q", crd.Spec.Names.Kind, message)
+			}
+		}
+		Expect(rules).To(BeNumerically(">", 20))
+	})
+
+	It("brings nobody a change that they did not make", func(ctx context.Context) {
+		for kind, rest := range belonging {
+			u := object(kind, rest)
+			want := u.DeepCopy().Object["spec"]
+			Expect(kube.Create(ctx, u, client.DryRunAll)).To(Succeed())
+			Expect(u.Object["spec"]).To(Equal(want), "defaults of %s", kind)
+			observed, _, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(observed).To(BeEquivalentTo(-1))
+		}
+	})
+})
+
+// messages are those of all CEL rules in a schema.
+func messages(s *apiextensionsv1.JSONSchemaProps) []string {
+	var all []string
+	for _, rule := range s.XValidations {
+		all = append(all, rule.Message)
+	}
+	for _, p := range s.Properties {
+		all = append(all, messages(&p)...)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		all = append(all, messages(s.Items.Schema)...)
+	}
+	return all
+}

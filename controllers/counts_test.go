@@ -1,0 +1,54 @@
+package controllers_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+var _ = Describe("Counts in status", func() {
+	var w *world
+	BeforeEach(func(ctx context.Context) { w = newServedWorld(ctx) })
+
+	// shown reads a count of o as the API server has it.
+	shown := func(ctx context.Context, o client.Object, count func() *int64) func() (int64, error) {
+		return func() (int64, error) {
+			if err := kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil || count() == nil {
+				return -1, err
+			}
+			return *count(), nil
+		}
+	}
+
+	It("follow the items, and set off no reconcile", func(ctx context.Context) {
+		p, f, g, u := w.property("default"), w.filter("f", "approval_status:app"), w.tag("g", "summer", 1, 100, 101), w.unit("u")
+		u.Spec.Selector = &v1alpha1.Selector{Query: "tags.marketer_tags.key:summer"}
+		w.apply(ctx, f)
+		w.apply(ctx, g)
+		w.apply(ctx, u)
+		Eventually(shown(ctx, f, func() *int64 { return f.Status.MatchedItems })).Should(BeEquivalentTo(3))
+		Eventually(shown(ctx, g, func() *int64 { return g.Status.Applied })).Should(BeEquivalentTo(1))
+		Eventually(shown(ctx, u, func() *int64 { return u.Status.Attached })).Should(BeEquivalentTo(1))
+		Eventually(shown(ctx, p, func() *int64 { return p.Status.Items })).Should(BeEquivalentTo(3))
+		Expect(g.Status.Missing).To(Equal(&v1alpha1.MissingItems{Count: 2, First: []int64{100, 101}}))
+
+		before := map[string]float64{}
+		for _, s := range subjects {
+			before[s.kind] = rounds(s.kind)
+		}
+		w.post(ctx, 100, 101)
+		Eventually(shown(ctx, f, func() *int64 { return f.Status.MatchedItems })).Should(BeEquivalentTo(5))
+		Eventually(shown(ctx, g, func() *int64 { return g.Status.Applied })).Should(BeEquivalentTo(3))
+		Eventually(shown(ctx, u, func() *int64 { return u.Status.Attached })).Should(BeEquivalentTo(3))
+		Eventually(shown(ctx, p, func() *int64 { return p.Status.Items })).Should(BeEquivalentTo(5))
+		Expect(g.Status.Missing).To(BeNil())
+		for _, s := range subjects {
+			Expect(rounds(s.kind)).To(Equal(before[s.kind]), "rounds of %s", s.kind)
+		}
+		w.lint(ctx, f)
+	})
+})

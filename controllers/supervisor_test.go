@@ -1,0 +1,216 @@
+package controllers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+var _ = Describe("The sweep at start", func() {
+	var w *world
+	BeforeEach(func(ctx context.Context) { w = newServedWorld(ctx) })
+
+	It("takes away nothing while a CRD is missing", func(ctx context.Context) {
+		t := w.tag("g", "summer", 1)
+		w.apply(ctx, t)
+		w.stop()
+		deleteCRD(ctx, "tags.vitrine.dev")
+		DeferCleanup(installCRDs)
+
+		w.launch()
+		Eventually(func() error { return w.supervisor.Status().LastError }).Should(MatchError(And(
+			ContainSubstring("install the CRDs (config/crd)"), ContainSubstring("Tag"),
+		)))
+		Expect(w.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("Remembered", true), HaveField("Message", HavePrefix("serving last known state: "))))
+		Expect(w.matching(ctx, "tags.marketer_tags.key:summer")).To(BeEquivalentTo(1))
+
+		installCRDs()
+		Eventually(func() bool { return w.supervisor.Status().Synced }).Should(BeTrue())
+		Eventually(func() int64 { return w.matching(ctx, "tags.marketer_tags.key:summer") }).Should(BeZero(), "the API server deleted the object with its CRD")
+		w.apply(ctx, w.tag("g", "summer", 1))
+	})
+
+	It("takes away nothing in another cluster, until it is told that the store is to be its", func(ctx context.Context) {
+		f := w.filter("f", "approval_status:app")
+		w.apply(ctx, f)
+		w.stop()
+		// To the store, this cluster becomes another one.
+		elsewhere := library.Owner{Install: "the-other-cluster", Kind: library.KindTag, Namespace: w.namespace, Name: "theirs"}
+		results, err := w.lib.Apply(ctx, []library.Definition{{
+			Property: w.id("default"), Owner: elsewhere, Tag: &library.TagRule{Tag: tagOf("theirs"), Items: []int64{1}},
+		}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(results[0].Err).NotTo(HaveOccurred())
+		Expect(w.lib.SetMark(ctx, "install", "the-other-cluster")).To(Succeed())
+		w.remove(ctx, f)
+
+		w.launch()
+		Eventually(func() error { return w.supervisor.Status().LastError }).Should(MatchError(And(
+			ContainSubstring("check the kubeconfig"), ContainSubstring("the-other-cluster"),
+		)))
+		Expect(w.lib.Definition(ctx, elsewhere)).Error().NotTo(HaveOccurred())
+		Expect(w.lib.Mark("install")).To(Equal("the-other-cluster"))
+
+		removed, err := w.supervisor.ConfirmSweep(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(removed).To(Equal(1))
+		Eventually(func() bool { return w.supervisor.Status().Synced }).Should(BeTrue())
+		Expect(w.lib.Mark("install")).NotTo(Equal("the-other-cluster"))
+		Expect(w.lib.Definition(ctx, elsewhere)).Error().To(MatchError(library.ErrNotFound))
+	})
+
+	It("keeps to the namespaces that are watched now", func(ctx context.Context) {
+		other := newWorld(ctx)
+		both := func(o *controllers.Options) { o.Namespaces = []string{w.namespace, other.namespace} }
+		w.start(both)
+		w.apply(ctx, other.property("default"))
+		w.apply(ctx, w.filter("f", "approval_status:app"))
+		w.stop()
+		Expect(kube.Delete(ctx, other.property("default"))).To(Succeed())
+		Expect(kube.Delete(ctx, w.filter("f", ""))).To(Succeed())
+
+		w.start() // its own namespace alone
+		Expect(w.lib.Properties()).To(ConsistOf(w.id("default"), other.id("default")))
+		Expect(w.lib.Filters(w.id("default"), 0, 0)).To(BeEmpty(), "swept where it is watched")
+
+		w.start(both)
+		Expect(w.lib.Properties()).To(ConsistOf(w.id("default")))
+	})
+
+	It("is held when it would take away much, reported, and done when confirmed", func(ctx context.Context) {
+		for i := range 25 {
+			Expect(kube.Create(ctx, w.tag(fmt.Sprintf("g%02d", i), "k"+strings.Repeat("a", i), 1))).To(Succeed())
+		}
+		last := w.tag("g24", "")
+		w.settle(ctx, last, kstatus.CurrentStatus)
+		Eventually(func() ([]library.Owner, error) { return w.lib.Owners(ctx, "") }).Should(HaveLen(26))
+		w.stop()
+		Expect(kube.DeleteAllOf(ctx, &v1alpha1.Tag{}, client.InNamespace(w.namespace))).To(Succeed())
+
+		w.start()
+		held := w.supervisor.Status().HeldSweep
+		Expect(held).To(Equal(&library.HeldError{Remove: 25, Total: 26}))
+		Expect(w.supervisor.Status().Message).To(Equal(held.Error()))
+		Expect(w.lib.HasTag(w.id("default"), tagOf("k"))).To(BeTrue())
+		Expect(w.matching(ctx, "tags.marketer_tags.key:k")).To(BeEquivalentTo(1), "what it would take away is served on")
+		Eventually(func() ([]string, error) {
+			var events eventsv1.EventList
+			err := kube.List(ctx, &events)
+			var notes []string
+			for _, e := range events.Items {
+				if e.Reason == "SweepHeld" && e.Regarding.Name == "kube-system" {
+					notes = append(notes, e.Note)
+				}
+			}
+			return notes, err
+		}).Should(ContainElement(ContainSubstring("vitrine sweep --confirm")))
+
+		// One that comes meanwhile may claim what is still held, and has it as soon as the sweep is confirmed.
+		fresh := w.tag("z", "k", 2)
+		Expect(kube.Create(ctx, fresh)).To(Succeed())
+		Expect(w.settle(ctx, fresh, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonClaimHeld))
+		removed, err := w.supervisor.ConfirmSweep(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(removed).To(Equal(25))
+		Expect(w.supervisor.Status().HeldSweep).To(BeNil())
+		w.settle(ctx, fresh, kstatus.CurrentStatus)
+
+		Expect(w.supervisor.ConfirmSweep(ctx)).Error().To(MatchError(controllers.ErrNothingHeld))
+	})
+})
+
+var _ = Describe("The supervisor", func() {
+	It("goes on without an API server, and follows it once it is there", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.network.cut()
+		w.launch()
+		Eventually(func() error { return w.supervisor.Status().LastError }).Should(MatchError(ContainSubstring("the network is cut")))
+		Expect(w.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("Remembered", false), HaveField("Message", HavePrefix("nothing loaded yet: "))))
+		w.network.mend()
+		Eventually(func() bool { return w.supervisor.Status().Synced }).Should(BeTrue())
+		Expect(w.supervisor.Status()).To(And(HaveField("Remembered", true), HaveField("LastError", BeNil())))
+
+		By("starting without it, with a store that remembers a load")
+		w.network.cut()
+		w.launch()
+		Eventually(func() error { return w.supervisor.Status().LastError }).ShouldNot(Succeed())
+		Expect(w.supervisor.Status()).To(And(HaveField("Remembered", true), HaveField("Message", HavePrefix("serving last known state: "))))
+	})
+
+	It("asks for its configuration again before every try", func(ctx context.Context) {
+		w := newWorld(ctx)
+		asked := 0
+		w.launch(func(o *controllers.Options) {
+			good := o.RESTConfig
+			o.RESTConfig = func() (*rest.Config, error) {
+				if asked++; asked == 1 {
+					return nil, errors.New("the file is being written")
+				}
+				return good()
+			}
+		})
+		Eventually(func() bool { return w.supervisor.Status().Synced }).Should(BeTrue())
+	})
+
+	It("ends at once while an API server does not answer", func(ctx context.Context) {
+		silent, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(silent.Close)
+		w := newWorld(ctx)
+		w.launch(func(o *controllers.Options) {
+			o.RESTConfig = func() (*rest.Config, error) { return &rest.Config{Host: "http://" + silent.Addr().String()}, nil }
+		})
+		conn, err := silent.Accept()
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(conn.Close)
+		w.stop()
+	})
+
+	It("loads a thousand objects in one go", func(ctx context.Context) {
+		w := newServedWorld(ctx)
+		w.stop()
+		for i := range 1000 {
+			Expect(kube.Create(ctx, w.filter(fmt.Sprintf("f%04d", i), "approval_status:app"))).To(Succeed())
+		}
+		w.start()
+		_, n, err := w.lib.Filters(w.id("default"), 0, 1)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(n).To(Equal(1000), "served as soon as the load is reported")
+	})
+
+	It("refuses options that lack something", func() {
+		Expect(controllers.NewSupervisor(controllers.Options{})).Error().To(MatchError(ContainSubstring("required")))
+	})
+})
+
+func deleteCRD(ctx context.Context, name string) {
+	GinkgoHelper()
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	crd.Name = name
+	Expect(kube.Delete(ctx, crd)).To(Succeed())
+	Eventually(func() bool { return apierrors.IsNotFound(kube.Get(ctx, types.NamespacedName{Name: name}, crd)) }).Should(BeTrue())
+}
+
+// installCRDs installs those that are missing, and waits until all are served.
+func installCRDs() {
+	GinkgoHelper()
+	_, err := envtest.InstallCRDs(clusterConf, envtest.CRDInstallOptions{Paths: []string{crdDirectory}, ErrorIfPathMissing: true})
+	Expect(err).NotTo(HaveOccurred())
+}
