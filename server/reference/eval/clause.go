@@ -3,7 +3,6 @@ package eval
 import (
 	"context"
 	"fmt"
-	"unique"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
@@ -24,17 +23,17 @@ type compiler struct {
 
 // gather makes the statistics of every ranked leaf known, with one walk for each field rather than one for each term.
 func (c *compiler) gather(root plan.Node) error {
-	terms := map[string][]term{}
+	terms := map[string][]string{}
 	every := map[string]bool{}
 	visit(root, func(n plan.Node) {
 		switch n := n.(type) {
 		case plan.Term:
 			if n.Field.Type != query.Keyword {
-				terms[n.Field.Name] = append(terms[n.Field.Name], unique.Make(n.Text))
+				terms[n.Field.Name] = append(terms[n.Field.Name], n.Text)
 			}
 		case plan.Phrase:
 			for _, w := range n.Words {
-				terms[n.Field.Name] = append(terms[n.Field.Name], unique.Make(w.Text))
+				terms[n.Field.Name] = append(terms[n.Field.Name], w.Text)
 			}
 		case plan.Fuzzy:
 			every[n.Field.Name] = true
@@ -97,15 +96,15 @@ func (c *compiler) compile(n plan.Node, boost float32) (clause, error) {
 	case plan.Fuzzy:
 		return c.fuzzy(n, boost)
 	case plan.Pattern:
-		return constant{inner: &patternClause{field: unique.Make(n.Field.Name), automaton: n.Automaton}, score: boost}, nil
+		return constant{inner: &patternClause{field: nameOf(n.Field.Name), automaton: n.Automaton}, score: boost}, nil
 	case plan.TermRange:
-		return constant{inner: &termRange{field: unique.Make(n.Field.Name), TermRange: n}, score: boost}, nil
+		return constant{inner: &termRange{field: nameOf(n.Field.Name), TermRange: n}, score: boost}, nil
 	case plan.IntRange:
-		return constant{inner: &intRange{field: unique.Make(n.Field.Name), lo: n.Lo, hi: n.Hi}, score: boost}, nil
+		return constant{inner: &intRange{field: nameOf(n.Field.Name), lo: n.Lo, hi: n.Hi}, score: boost}, nil
 	case plan.FloatRange:
-		return constant{inner: &floatRange{field: unique.Make(n.Field.Name), lo: n.Lo, hi: n.Hi}, score: boost}, nil
+		return constant{inner: &floatRange{field: nameOf(n.Field.Name), lo: n.Lo, hi: n.Hi}, score: boost}, nil
 	case plan.Exists:
-		return constant{inner: &exists{field: unique.Make(n.Field.Name)}, score: boost}, nil
+		return constant{inner: &exists{field: nameOf(n.Field.Name)}, score: boost}, nil
 	}
 	return nil, fmt.Errorf("unknown plan node %T", n)
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
-	"unique"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
@@ -21,7 +21,7 @@ type Corpus struct {
 	at   map[int64]int
 
 	mu    sync.Mutex // guards stats among readers
-	stats map[term]*fieldStats
+	stats map[name]*fieldStats
 }
 
 // fieldStats is what ranking knows of one field.
@@ -29,7 +29,7 @@ type fieldStats struct {
 	total rank.Field
 	norms *rank.Norms // nil when total has changed since
 	// docFreq is the number of documents with each term: of all terms when complete, else of those asked for.
-	docFreq  map[term]int64
+	docFreq  map[string]int64
 	complete bool
 }
 
@@ -38,7 +38,7 @@ const maxKnownTerms = 4096
 
 // NewCorpus returns an empty corpus.
 func NewCorpus() *Corpus {
-	return &Corpus{at: map[int64]int{}, stats: map[term]*fieldStats{}}
+	return &Corpus{at: map[int64]int{}, stats: map[name]*fieldStats{}}
 }
 
 // Len returns the number of documents.
@@ -94,31 +94,33 @@ func (c *Corpus) count(d *Doc, sign int64) {
 func (s *fieldStats) count(d *Doc, f *field, sign int64) {
 	s.norms = nil
 	s.total.Docs += sign
-	s.total.Terms += sign * f.terms()
+	s.total.Terms += sign * f.size()
 	if !f.hasTerms() {
 		for _, v := range d.numbers[f.from:f.to] {
-			s.countTerm(unique.Make(booleanTerm(v)), sign)
+			s.countTerm(booleanTerm(v), sign)
 		}
 		return
 	}
-	for _, t := range d.terms[f.from:f.to] {
-		s.countTerm(t, sign)
+	for i, to := f.terms(); i < to; i++ {
+		s.countTerm(d.term(i), sign)
 	}
 }
 
-func (s *fieldStats) countTerm(t term, sign int64) {
+func (s *fieldStats) countTerm(t string, sign int64) {
 	n, known := s.docFreq[t]
 	switch {
 	case !known && !s.complete:
 	case n+sign == 0 && s.complete:
 		delete(s.docFreq, t)
-	default:
+	case known:
 		s.docFreq[t] = n + sign
+	default:
+		s.docFreq[strings.Clone(t)] = sign // t is part of a document, which may go
 	}
 }
 
-// terms is what a field adds to rank.Field.Terms: the number of its words, or of its distinct values.
-func (f *field) terms() int64 {
+// size is what a field adds to rank.Field.Terms: the number of its words, or of its distinct values.
+func (f *field) size() int64 {
 	if f.typ == query.Text {
 		return int64(f.length)
 	}
@@ -137,10 +139,10 @@ func booleanTerm(v int64) string {
 
 // need makes sure that the statistics of a field are known, with the frequencies of some terms or, with all, of all.
 // Numbers other than truth values have no terms, and are not ranked. The caller must not change the corpus meanwhile.
-func (c *Corpus) need(ctx context.Context, name string, terms []term, all bool) (*fieldStats, error) {
+func (c *Corpus) need(ctx context.Context, field string, terms []string, all bool) (*fieldStats, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := unique.Make(name)
+	h := nameOf(field)
 	s := c.stats[h]
 	missing := false
 	for _, t := range terms {
@@ -155,7 +157,7 @@ func (c *Corpus) need(ctx context.Context, name string, terms []term, all bool) 
 	if s != nil && !missing && (s.complete || !all) {
 		return s.ready(), nil
 	}
-	fresh := &fieldStats{docFreq: map[term]int64{}, complete: all}
+	fresh := &fieldStats{docFreq: map[string]int64{}, complete: all}
 	if !all {
 		if s != nil && len(s.docFreq) < maxKnownTerms {
 			for t := range s.docFreq {

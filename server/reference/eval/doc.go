@@ -1,11 +1,13 @@
 package eval
 
 import (
+	"bytes"
 	"cmp"
 	"iter"
 	"math"
 	"slices"
 	"sort"
+	"strings"
 	"unique"
 
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -13,18 +15,25 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// term is a word or lower-cased keyword, or the name of a field. Equal terms share one copy of their bytes, and compare
-// as fast as pointers.
-type term = unique.Handle[string]
+// name is the name of a field. Documents share its bytes, and compare it as fast as a pointer.
+type name = unique.Handle[string]
+
+func nameOf(s string) name { return unique.Make(s) }
 
 // Doc is an item as it is searched: terms with their positions, and numbers. It is immutable and safe for concurrent
-// use. An item of some sixty values takes about 3 KiB, the bytes of rare terms apart.
+// use. It holds few pointers, so that the collector has little to do: an item of sixty values takes about 4 KiB.
 type Doc struct {
 	id      int64
 	created int64
 	fields  []field // by name
-	terms   []term  // of all text and keyword fields; within a field by bytes, each once
-	// places[i] is where the positions of terms[i] end; those of keywords are empty.
+	// text is all terms of text and keyword fields in a row, within a field by bytes, each once; ends[i] is where term i
+	// ends.
+	text string
+	ends []uint32
+	// prints[i] is the fingerprint of term i: nearly all terms that are looked for in vain are told by it, in one line
+	// of the processor's cache.
+	prints []byte
+	// places[i] is where the positions of term i end; those of keywords are empty.
 	places    []uint32
 	positions []uint32
 	// numbers holds Long, Date and Boolean values as they are, and Double values by their bits; within a field in the
@@ -34,8 +43,8 @@ type Doc struct {
 
 // field is one field of a Doc that has at least one value.
 type field struct {
-	name term
-	// from and to enclose the values in Doc.terms or Doc.numbers.
+	name name
+	// from and to enclose the values among the terms or in Doc.numbers.
 	from, to uint32
 	typ      query.Type
 	norm     byte // rank.EncodeLength of the number of words
@@ -60,7 +69,7 @@ func (d *Doc) ID() int64 { return d.id }
 func (d *Doc) Created() int64 { return d.created }
 
 // Has reports whether the document has a value in the named field.
-func (d *Doc) Has(name string) bool { return d.field(unique.Make(name), new(int)) != nil }
+func (d *Doc) Has(name string) bool { return d.field(nameOf(name), new(int)) != nil }
 
 // Names yields the names of the fields that the document has values in, in byte order.
 func (d *Doc) Names() iter.Seq[string] {
@@ -75,7 +84,7 @@ func (d *Doc) Names() iter.Seq[string] {
 
 // field returns a field, nil where the document does not have it. hint is where it was found in the last document:
 // most have it in the same place.
-func (d *Doc) field(name term, hint *int) *field {
+func (d *Doc) field(name name, hint *int) *field {
 	if h := *hint; h < len(d.fields) && d.fields[h].name == name {
 		return &d.fields[h]
 	}
@@ -88,25 +97,50 @@ func (d *Doc) field(name term, hint *int) *field {
 	return nil
 }
 
-// find returns the index of a term of a field in d.terms.
-func (d *Doc) find(f *field, t term) (int, bool) {
-	for i, have := range d.termsOf(f) {
-		if have == t {
-			return int(f.from) + i, true
+// term returns term i.
+func (d *Doc) term(i int) string {
+	from := uint32(0)
+	if i > 0 {
+		from = d.ends[i-1]
+	}
+	return d.text[from:d.ends[i]]
+}
+
+// find returns the index of a term of a field; print is its fingerprint.
+func (d *Doc) find(f *field, t string, print byte) (int, bool) {
+	if !f.hasTerms() {
+		return 0, false
+	}
+	for at, to := int(f.from), int(f.to); at < to; at++ {
+		next := bytes.IndexByte(d.prints[at:to], print)
+		if next < 0 {
+			break
+		}
+		if at += next; d.term(at) == t {
+			return at, true
 		}
 	}
 	return 0, false
 }
 
-// termsOf returns the terms of a field, none for numbers.
-func (d *Doc) termsOf(f *field) []term {
-	if !f.hasTerms() {
-		return nil
+// fingerprint folds a term into one byte (FNV-1a).
+func fingerprint(t string) byte {
+	h := uint32(2166136261)
+	for i := range len(t) {
+		h = (h ^ uint32(t[i])) * 16777619
 	}
-	return d.terms[f.from:f.to]
+	return byte(h ^ h>>8 ^ h>>16 ^ h>>24)
 }
 
-// at returns the positions of d.terms[i].
+// terms enclose the terms of a field in a loop, none for numbers.
+func (f *field) terms() (from, to int) {
+	if !f.hasTerms() {
+		return 0, 0
+	}
+	return int(f.from), int(f.to)
+}
+
+// at returns the positions of term i.
 func (d *Doc) at(i int) []uint32 {
 	from := uint32(0)
 	if i > 0 {
@@ -115,7 +149,7 @@ func (d *Doc) at(i int) []uint32 {
 	return d.positions[from:d.places[i]]
 }
 
-// freq returns how often d.terms[i] stands in its field f; keywords count once.
+// freq returns how often term i stands in its field f; keywords count once.
 func (d *Doc) freq(f *field, i int) float32 {
 	if f.typ != query.Text {
 		return 1
@@ -177,7 +211,7 @@ func (b *docBuilder) add(f query.Field, v query.Value) {
 func (b *docBuilder) doc(id, created int64) *Doc {
 	d := &Doc{id: id, created: created}
 	names := make([]string, 0, len(b.fields))
-	terms, numbers, positions := 0, 0, 0
+	terms, numbers, positions, size := 0, 0, 0, 0
 	for name, fb := range b.fields {
 		if len(fb.terms)+len(fb.numbers) == 0 {
 			continue
@@ -187,17 +221,24 @@ func (b *docBuilder) doc(id, created int64) *Doc {
 		terms += len(fb.terms)
 		numbers += len(fb.numbers)
 		positions += int(fb.length)
+		for _, o := range fb.terms {
+			size += len(o.text)
+		}
 	}
 	slices.Sort(names)
 	d.fields = make([]field, 0, len(names))
-	d.terms = make([]term, 0, terms)
+	d.ends = make([]uint32, 0, terms)
+	d.prints = make([]byte, 0, terms)
 	d.places = make([]uint32, 0, terms)
 	d.numbers = make([]int64, 0, numbers)
 	d.positions = make([]uint32, 0, positions)
+	var text strings.Builder
+	text.Grow(size)
 	for _, name := range names {
-		d.append(name, b.fields[name])
+		d.append(&text, name, b.fields[name])
 	}
-	d.terms, d.places = slices.Clip(d.terms), slices.Clip(d.places)
+	d.text = strings.Clone(text.String()) // without the room of repeated words
+	d.ends, d.prints, d.places = slices.Clone(d.ends), slices.Clone(d.prints), slices.Clone(d.places)
 	return d
 }
 
@@ -215,14 +256,16 @@ func (fb *fieldBuilder) sort() {
 	fb.numbers = slices.Compact(fb.numbers)
 }
 
-func (d *Doc) append(name string, fb *fieldBuilder) {
-	f := field{name: unique.Make(name), typ: fb.typ, length: fb.length}
+func (d *Doc) append(text *strings.Builder, name string, fb *fieldBuilder) {
+	f := field{name: nameOf(name), typ: fb.typ, length: fb.length}
 	switch fb.typ {
 	case query.Text, query.Keyword:
-		f.from = uint32(len(d.terms))
+		f.from = uint32(len(d.ends))
 		for i, o := range fb.terms {
 			if i == 0 || o.text != fb.terms[i-1].text {
-				d.terms = append(d.terms, unique.Make(o.text))
+				text.WriteString(o.text)
+				d.ends = append(d.ends, uint32(text.Len()))
+				d.prints = append(d.prints, fingerprint(o.text))
 				d.places = append(d.places, uint32(len(d.positions)))
 			}
 			if fb.typ == query.Text {
@@ -230,7 +273,7 @@ func (d *Doc) append(name string, fb *fieldBuilder) {
 			}
 			d.places[len(d.places)-1] = uint32(len(d.positions))
 		}
-		f.to = uint32(len(d.terms))
+		f.to = uint32(len(d.ends))
 	default:
 		f.from = uint32(len(d.numbers))
 		d.numbers = append(d.numbers, fb.numbers...)

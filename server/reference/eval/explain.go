@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unique"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -204,7 +203,7 @@ func (e *explainer) detail(n plan.Node) string {
 	if !ok {
 		return ""
 	}
-	at := e.doc.field(unique.Make(f.Name), new(int))
+	at := e.doc.field(nameOf(f.Name), new(int))
 	if at == nil {
 		return "the item has no " + f.Name
 	}
@@ -225,7 +224,7 @@ func (e *explainer) detail(n plan.Node) string {
 
 // times counts a word in a field.
 func (e *explainer) times(at *field, text string) int {
-	if i, ok := e.doc.find(at, unique.Make(text)); ok {
+	if i, ok := e.doc.find(at, text, fingerprint(text)); ok {
 		return len(e.doc.at(i))
 	}
 	return 0
@@ -237,7 +236,7 @@ func (e *explainer) values(f query.Field, at *field) string {
 	for i := at.from; i < at.to && len(list) < maxDetail; i++ {
 		switch {
 		case at.hasTerms():
-			list = append(list, e.doc.terms[i].Value())
+			list = append(list, e.doc.term(int(i)))
 		case f.Type == query.Double:
 			list = append(list, number(float(e.doc.numbers[i])))
 		default:

@@ -1,8 +1,6 @@
 package eval
 
 import (
-	"unique"
-
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
@@ -21,14 +19,14 @@ func (c *compiler) expand(n plan.Fuzzy) ([]rankedTerm, error) {
 				return nil, err
 			}
 		}
-		choice.Offer(t.Value(), docFreq)
+		choice.Offer(t, docFreq)
 	}
 	expansions := choice.Terms()
 	idf := rank.IDF(rank.BlendedDocFreq(expansions), stats.total.Docs)
 	terms := make([]rankedTerm, len(expansions))
 	for i, e := range expansions {
 		terms[i] = rankedTerm{
-			termKey: termKey{unique.Make(n.Field.Name), unique.Make(e.Term)}, boost: float64(e.Similarity),
+			termKey: termKey{nameOf(n.Field.Name), e.Term}, boost: float64(e.Similarity),
 			idf: idf, norms: stats.norms,
 		}
 	}
@@ -44,19 +42,29 @@ func (c *compiler) fuzzy(n plan.Fuzzy, boost float32) (clause, error) {
 	if len(terms) == 0 {
 		return none{}, nil
 	}
-	set := &termSet{field: unique.Make(n.Field.Name), scorers: map[term]rank.Scorer{}, scored: !c.unscored}
+	set := newTermSet(nameOf(n.Field.Name), !c.unscored)
 	for _, t := range terms {
-		set.scorers[t.term] = rank.NewScorer(t.norms, float32(t.boost)*boost, t.idf)
+		set.add(t.term, rank.NewScorer(t.norms, float32(t.boost)*boost, t.idf))
 	}
 	return set, nil
 }
 
 // termSet matches documents that hold any of some terms of a field; the scores of those that it holds are added up.
 type termSet struct {
-	field   term
-	scorers map[term]rank.Scorer
+	field   name
+	scorers map[string]rank.Scorer
+	prints  [256]bool // of the terms
 	scored  bool
 	hint    int
+}
+
+func newTermSet(field name, scored bool) *termSet {
+	return &termSet{field: field, scorers: map[string]rank.Scorer{}, scored: scored}
+}
+
+func (s *termSet) add(t string, scorer rank.Scorer) {
+	s.scorers[t] = scorer
+	s.prints[fingerprint(t)] = true
 }
 
 func (s *termSet) match(d *Doc) (float32, bool) {
@@ -66,15 +74,18 @@ func (s *termSet) match(d *Doc) (float32, bool) {
 	}
 	var sum rank.Sum
 	matched := false
-	for i, t := range d.termsOf(f) {
-		scorer, ok := s.scorers[t]
+	for i, to := f.terms(); i < to; i++ {
+		if !s.prints[d.prints[i]] {
+			continue
+		}
+		scorer, ok := s.scorers[d.term(i)]
 		if !ok {
 			continue
 		}
 		if matched = true; !s.scored {
 			break
 		}
-		sum.Should(scorer.Score(d.freq(f, int(f.from)+i), f.norm))
+		sum.Should(scorer.Score(d.freq(f, i), f.norm))
 	}
 	return sum.Score(), matched
 }

@@ -1,8 +1,6 @@
 package eval
 
 import (
-	"unique"
-
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
@@ -33,7 +31,10 @@ type merger struct {
 	seen    map[termKey]int // into terms
 }
 
-type termKey struct{ field, term term }
+type termKey struct {
+	field name
+	term  string
+}
 
 // rankedTerm is a term of a group and what it is scored with.
 type rankedTerm struct {
@@ -112,14 +113,13 @@ func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
 }
 
 func (m *merger) term(n plan.Term, factor float64) error {
-	text := unique.Make(n.Text)
-	stats, err := m.corpus.need(m.ctx, n.Field.Name, []term{text}, false)
+	stats, err := m.corpus.need(m.ctx, n.Field.Name, []string{n.Text}, false)
 	if err != nil {
 		return err
 	}
 	m.add(rankedTerm{
-		termKey: termKey{unique.Make(n.Field.Name), text}, boost: factor,
-		idf: rank.IDF(stats.docFreq[text], stats.total.Docs), norms: stats.norms,
+		termKey: termKey{nameOf(n.Field.Name), n.Text}, boost: factor,
+		idf: rank.IDF(stats.docFreq[n.Text], stats.total.Docs), norms: stats.norms,
 	})
 	return nil
 }
@@ -127,7 +127,7 @@ func (m *merger) term(n plan.Term, factor float64) error {
 // add adds a term, or its boost to that of the same term. One without boost only matches: it stays out of the sum.
 func (m *merger) add(t rankedTerm) {
 	if t.boost == 0 {
-		m.clauses = append(m.clauses, constant{inner: &termClause{field: t.field, term: t.term}})
+		m.clauses = append(m.clauses, constant{inner: newTermClause(t.field, t.term)})
 		return
 	}
 	if i, ok := m.seen[t.termKey]; ok {
@@ -144,23 +144,23 @@ const manyTerms = 4
 
 // addTerms makes clauses of the terms.
 func (m *merger) addTerms() {
-	perField := map[term]int{}
+	perField := map[name]int{}
 	for _, t := range m.terms {
 		perField[t.field]++
 	}
-	together := map[term]*termSet{}
+	together := map[name]*termSet{}
 	for _, t := range m.terms {
 		scorer := rank.NewScorer(t.norms, float32(t.boost)*m.boost, t.idf)
 		if m.occur == required || perField[t.field] < manyTerms {
-			m.clauses = append(m.clauses, &scoredTerm{termClause: &termClause{field: t.field, term: t.term}, scorer: scorer})
+			m.clauses = append(m.clauses, &scoredTerm{termClause: newTermClause(t.field, t.term), scorer: scorer})
 			continue
 		}
 		set := together[t.field]
 		if set == nil {
-			set = &termSet{field: t.field, scorers: map[term]rank.Scorer{}, scored: true}
+			set = newTermSet(t.field, true)
 			together[t.field] = set
 			m.clauses = append(m.clauses, set)
 		}
-		set.scorers[t.term] = scorer
+		set.add(t.term, scorer)
 	}
 }

@@ -7,15 +7,15 @@ import (
 
 // patternClause matches documents with a term that an automaton accepts.
 type patternClause struct {
-	field     term
+	field     name
 	automaton automaton.Automaton
 	hint      int
 }
 
 func (p *patternClause) match(d *Doc) (float32, bool) {
 	if f := d.field(p.field, &p.hint); f != nil {
-		for _, t := range d.termsOf(f) {
-			if automaton.Match(p.automaton, t.Value()) {
+		for i, to := f.terms(); i < to; i++ {
+			if automaton.Match(p.automaton, d.term(i)) {
 				return 1, true
 			}
 		}
@@ -27,15 +27,15 @@ func (p *patternClause) cost() int { return 40 }
 
 // termRange matches documents with a term between two bounds, by bytes.
 type termRange struct {
-	field term
+	field name
 	plan.TermRange
 	hint int
 }
 
 func (r *termRange) match(d *Doc) (float32, bool) {
 	if f := d.field(r.field, &r.hint); f != nil {
-		for _, t := range d.termsOf(f) {
-			if r.holds(t.Value()) {
+		for i, to := f.terms(); i < to; i++ {
+			if r.holds(d.term(i)) {
 				return 1, true
 			}
 		}
@@ -52,7 +52,7 @@ func (r *termRange) cost() int { return 10 }
 
 // intRange matches documents with a whole number, date or truth value in a closed range.
 type intRange struct {
-	field  term
+	field  name
 	lo, hi int64
 	hint   int
 }
@@ -72,7 +72,7 @@ func (r *intRange) cost() int { return 1 }
 
 // floatRange is the same for floating-point numbers.
 type floatRange struct {
-	field  term
+	field  name
 	lo, hi float64
 	hint   int
 }
@@ -92,7 +92,7 @@ func (r *floatRange) cost() int { return 1 }
 
 // exists matches documents that have a field.
 type exists struct {
-	field term
+	field name
 	hint  int
 }
 

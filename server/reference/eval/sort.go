@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"unique"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -22,12 +21,12 @@ type SortValue struct {
 // SortValue returns the value of a sortable field: a keyword in lower case, which orders by its bytes. Of several values
 // it is the lowest.
 func (d *Doc) SortValue(f query.Field) SortValue {
-	at := d.field(unique.Make(f.Name), new(int))
+	at := d.field(nameOf(f.Name), new(int))
 	switch {
 	case at == nil:
 		return SortValue{Missing: true}
 	case at.hasTerms():
-		return SortValue{Str: d.terms[at.from].Value()}
+		return SortValue{Str: d.term(int(at.from))}
 	case at.typ == query.Double:
 		return SortValue{Float: float(d.numbers[at.from])}
 	default:

@@ -1,8 +1,6 @@
 package eval
 
 import (
-	"unique"
-
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
@@ -10,29 +8,29 @@ import (
 
 // term binds a term: BM25 on text fields and truth values, a constant 1 on keywords.
 func (c *compiler) term(n plan.Term, boost float32) (clause, error) {
-	name, text := unique.Make(n.Field.Name), unique.Make(n.Text)
+	field := nameOf(n.Field.Name)
 	if n.Field.Type == query.Boolean {
 		truth := int64(0)
 		if n.Text == "true" {
 			truth = 1
 		}
-		inner := &intRange{field: name, lo: truth, hi: truth}
+		inner := &intRange{field: field, lo: truth, hi: truth}
 		if c.unscored {
 			return constant{inner: inner}, nil
 		}
-		scorer, err := c.scorer(n.Field.Name, boost, []term{text})
+		scorer, err := c.scorer(n.Field.Name, boost, []string{n.Text})
 		return constant{inner: inner, score: scorer.Score(1, rank.NoNorm)}, err
 	}
-	t := &termClause{field: name, term: text}
+	t := newTermClause(field, n.Text)
 	if n.Field.Type != query.Text || c.unscored {
 		return constant{inner: t, score: boost}, nil
 	}
-	scorer, err := c.scorer(n.Field.Name, boost, []term{text})
+	scorer, err := c.scorer(n.Field.Name, boost, []string{n.Text})
 	return &scoredTerm{termClause: t, scorer: scorer}, err
 }
 
 // scorer makes the scorer of a term, or of a phrase of several.
-func (c *compiler) scorer(name string, boost float32, terms []term) (rank.Scorer, error) {
+func (c *compiler) scorer(name string, boost float32, terms []string) (rank.Scorer, error) {
 	stats, err := c.corpus.need(c.ctx, name, terms, false)
 	if err != nil {
 		return rank.Scorer{}, err
@@ -46,8 +44,14 @@ func (c *compiler) scorer(name string, boost float32, terms []term) (rank.Scorer
 
 // termClause matches documents that hold a term.
 type termClause struct {
-	field, term term
-	hint        int
+	field name
+	term  string
+	print byte
+	hint  int
+}
+
+func newTermClause(field name, term string) *termClause {
+	return &termClause{field: field, term: term, print: fingerprint(term)}
 }
 
 func (t *termClause) match(d *Doc) (float32, bool) {
@@ -55,7 +59,7 @@ func (t *termClause) match(d *Doc) (float32, bool) {
 	if f == nil {
 		return 0, false
 	}
-	_, ok := d.find(f, t.term)
+	_, ok := d.find(f, t.term, t.print)
 	return 1, ok
 }
 
@@ -72,7 +76,7 @@ func (t *scoredTerm) match(d *Doc) (float32, bool) {
 	if f == nil {
 		return 0, false
 	}
-	i, ok := d.find(f, t.term)
+	i, ok := d.find(f, t.term, t.print)
 	if !ok {
 		return 0, false
 	}
@@ -81,8 +85,9 @@ func (t *scoredTerm) match(d *Doc) (float32, bool) {
 
 // phraseClause matches documents that hold a phrase.
 type phraseClause struct {
-	field  term
-	words  []term
+	field  name
+	words  []string
+	prints []byte
 	phrase *rank.Phrase
 	scored bool
 	scorer rank.Scorer
@@ -97,13 +102,14 @@ func (c *compiler) phrase(n plan.Phrase, boost float32) (clause, error) {
 	if len(n.Words) == 0 {
 		return none{}, nil
 	}
-	p := &phraseClause{field: unique.Make(n.Field.Name), scored: !c.unscored, places: make([][]uint32, len(n.Words))}
-	texts, offsets := make([]string, len(n.Words)), make([]int, len(n.Words))
+	p := &phraseClause{field: nameOf(n.Field.Name), scored: !c.unscored, places: make([][]uint32, len(n.Words))}
+	offsets := make([]int, len(n.Words))
 	for i, w := range n.Words {
-		texts[i], offsets[i] = w.Text, w.Position
-		p.words = append(p.words, unique.Make(w.Text))
+		offsets[i] = w.Position
+		p.words = append(p.words, w.Text)
+		p.prints = append(p.prints, fingerprint(w.Text))
 	}
-	p.phrase = rank.NewPhrase(texts, offsets, n.Slop)
+	p.phrase = rank.NewPhrase(p.words, offsets, n.Slop)
 	var err error
 	if p.scored {
 		p.scorer, err = c.scorer(n.Field.Name, boost, p.words)
@@ -117,7 +123,7 @@ func (p *phraseClause) match(d *Doc) (float32, bool) {
 		return 0, false
 	}
 	for i, w := range p.words {
-		at, ok := d.find(f, w)
+		at, ok := d.find(f, w, p.prints[i])
 		if !ok {
 			return 0, false
 		}
