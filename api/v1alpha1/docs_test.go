@@ -1,0 +1,143 @@
+package v1alpha1_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// page is where people look up what a member or a reason means.
+const page = "../../docs/kinds.md"
+
+// TestPageExplainsEveryConditionAndReason holds the tables of the page against the constants: none is missing, none is made up,
+// and each reason has a cause and a cure.
+func TestPageExplainsEveryConditionAndReason(t *testing.T) {
+	var conditions, reasons []string
+	for name, value := range constants(t, "conditions.go") {
+		switch {
+		case strings.HasPrefix(name, "Reason"):
+			reasons = append(reasons, value)
+			if name != "Reason"+value {
+				t.Errorf("%s is %q: its name and its value have to agree", name, value)
+			}
+		case strings.HasSuffix(name, "Condition"):
+			conditions = append(conditions, value)
+		default:
+			t.Errorf("%s is neither a condition nor a reason", name)
+		}
+	}
+	slices.Sort(conditions)
+	slices.Sort(reasons)
+	text := readPage(t)
+	for heading, want := range map[string][]string{"| condition |": conditions, "| reason | cause | cure |": reasons} {
+		rows := tableAfter(t, text, heading)
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(rows))); diff != "" {
+			t.Errorf("the table %q (-constants +page):\n%s", heading, diff)
+		}
+		for name, cells := range rows {
+			if slices.Contains(cells, "") {
+				t.Errorf("%s: an empty cell in the table %q", name, heading)
+			}
+		}
+	}
+}
+
+// TestPageExplainsEveryMember holds the tables of each kind against the members of its schema.
+func TestPageExplainsEveryMember(t *testing.T) {
+	text := readPage(t)
+	for kind, crd := range crds(t) {
+		_, section, ok := strings.Cut(text, "\n## "+kind+"\n")
+		if !ok {
+			t.Errorf("there is no section about %s", kind)
+			continue
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		for _, part := range []string{"spec", "status"} {
+			rows := tableAfter(t, section, "| "+part+" |")
+			schema := version(t, crd).Schema.OpenAPIV3Schema.Properties[part]
+			if diff := cmp.Diff(slices.Sorted(maps.Keys(schema.Properties)), slices.Sorted(maps.Keys(rows))); diff != "" {
+				t.Errorf("%s.%s (-schema +page):\n%s", kind, part, diff)
+			}
+			for name, member := range schema.Properties {
+				for inner := range member.Properties {
+					if row := strings.Join(rows[name], " "); len(row) > 0 && name != "conditions" && !strings.Contains(row, "`"+inner+"`") {
+						t.Errorf("%s.%s.%s: nothing is said of %s", kind, part, name, inner)
+					}
+				}
+			}
+		}
+	}
+}
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// tableAfter reads the first table whose heading begins so: the name in the first cell, in backticks, to the other cells.
+func tableAfter(t *testing.T, text, heading string) map[string][]string {
+	t.Helper()
+	_, rest, ok := strings.Cut(text, "\n"+heading)
+	if !ok {
+		t.Fatalf("there is no table %q", heading)
+	}
+	rows := map[string][]string{}
+	for i, line := range strings.Split(rest, "\n") {
+		if i < 2 {
+			continue // the rest of the heading, and the line below it
+		}
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		name := strings.Trim(cells[0], "`")
+		if _, twice := rows[name]; twice {
+			t.Errorf("%s stands twice in the table %q", name, heading)
+		}
+		rows[name] = cells[1:]
+	}
+	return rows
+}
+
+// constants reads the string constants of a file of this package.
+func constants(t *testing.T, file string) map[string]string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		for i, name := range spec.Names {
+			value, err := strconv.Unquote(spec.Values[i].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values[name.Name] = value
+		}
+		return true
+	})
+	if len(values) == 0 {
+		t.Fatalf("no constants in %s", file)
+	}
+	return values
+}
