@@ -229,6 +229,26 @@ var _ = Describe("Admission", Ordered, func() {
 		Expect(rules).To(BeNumerically(">", 20))
 	})
 
+	It("takes every example of docs/kinds.md", func(ctx context.Context) {
+		page, err := os.ReadFile("../docs/kinds.md")
+		Expect(err).NotTo(HaveOccurred())
+		kinds := map[string]bool{}
+		for i, block := range strings.Split(string(page), "```yaml\n") {
+			if i == 0 {
+				continue
+			}
+			text, _, _ := strings.Cut(block, "```")
+			example, err := yaml.YAMLToJSON([]byte(text))
+			Expect(err).NotTo(HaveOccurred(), text)
+			u := &unstructured.Unstructured{}
+			Expect(u.UnmarshalJSON(example)).To(Succeed(), text)
+			u.SetNamespace(w.namespace)
+			Expect(kube.Create(ctx, u, client.DryRunAll, client.FieldValidation("Strict"))).To(Succeed(), text)
+			kinds[u.GetKind()] = true
+		}
+		Expect(kinds).To(HaveLen(len(subjects)), "an example of each kind")
+	})
+
 	It("brings nobody a change that they did not make", func(ctx context.Context) {
 		for kind, rest := range belonging {
 			u := object(kind, rest)

@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -50,5 +51,35 @@ var _ = Describe("Counts in status", func() {
 			Expect(rounds(s.kind)).To(Equal(before[s.kind]), "rounds of %s", s.kind)
 		}
 		w.lint(ctx, f)
+	})
+
+	It("are written at most twice a second over all objects", func(ctx context.Context) {
+		var filters []*v1alpha1.ContentFilter
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			filters = append(filters, w.filter(name, "approval_status:app"))
+			w.apply(ctx, filters[len(filters)-1])
+		}
+		begin := time.Now()
+		w.post(ctx, 100, 101)
+		for _, f := range filters {
+			Eventually(shown(ctx, f, func() *int64 { return f.Status.MatchedItems })).Should(BeEquivalentTo(5))
+		}
+		// Six filters and the Property: one write at once, and one each half second.
+		Expect(time.Since(begin)).To(BeNumerically(">=", 2400*time.Millisecond))
+	})
+
+	It("stand still while they change by less than a tenth", func(ctx context.Context) {
+		var ids []int64
+		for id := int64(1000); id < 1040; id++ {
+			ids = append(ids, id)
+		}
+		f, g := w.filter("f", "approval_status:app"), w.filter("g", "id:[2000 TO 3000]")
+		w.apply(ctx, g)
+		w.post(ctx, ids...)
+		w.apply(ctx, f)
+		Expect(shown(ctx, f, func() *int64 { return f.Status.MatchedItems })()).To(BeEquivalentTo(43))
+		w.post(ctx, 2000, 2001)
+		Eventually(shown(ctx, g, func() *int64 { return g.Status.MatchedItems })).Should(BeEquivalentTo(2))
+		Consistently(shown(ctx, f, func() *int64 { return f.Status.MatchedItems }), "700ms").Should(BeEquivalentTo(43))
 	})
 })
