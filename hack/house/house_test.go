@@ -40,7 +40,7 @@ var rooms = map[string]room{
 			"k8s.io/", "sigs.k8s.io/", "github.com/go-logr/logr", "github.com/prometheus/client_golang/", "golang.org/x/time/",
 		},
 	},
-	"server/query":     {others: []string{"golang.org/x/text/", "github.com/clipperhouse/uax29/"}},
+	"server/query":     {others: []string{}},
 	"server/item":      {own: []string{"server/query"}, others: []string{}},
 	"server/library":   {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid"}},
 	"server/reference": {own: domain, others: []string{"github.com/cockroachdb/pebble/v2", "golang.org/x/sys/"}},
