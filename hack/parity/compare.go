@@ -75,6 +75,9 @@ func lacks(answer, others []hit) (hit, bool) {
 	return hit{}, false
 }
 
+// sameItems reports whether two answers differ in their order at most.
+func sameItems(ours, theirs []hit) bool { return len(ours) == len(theirs) && alone(ours, theirs) == "" }
+
 // firstOdd returns the item to look at first: one that only one side has, else the one at the first place that differs,
 // else the first. It is false where both answers are empty.
 func firstOdd(ours, theirs []hit) (int64, bool) {

@@ -1,6 +1,12 @@
 package main
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
+	"github.com/vitrine-dev/vitrine/server/query/automaton"
+)
 
 // exception is a difference that is known and has its row in docs/query-language.md, under the same name.
 type exception struct {
@@ -17,6 +23,12 @@ func exceptions() []exception {
 		applies: func(text string, v verdict) bool {
 			return v.kind == oursRefuses && halfClause.MatchString(text)
 		},
+	}, {
+		name:   "a word beside its misspelling",
+		reason: "Lucene makes one clause of a word and of the same word among the expansions of a fuzzy one, and scores it as either, by chance: another start of the node, another order",
+		applies: func(text string, v verdict) bool {
+			return v.kind == differs && sameItems(v.ours, v.theirs) && misspelt(text)
+		},
 	}}
 }
 
@@ -31,4 +43,45 @@ func excepted(text string, v verdict) string {
 		}
 	}
 	return ""
+}
+
+// misspelt reports whether a query has a fuzzy word, and another word that is among what it may expand to, or another
+// fuzzy word that may expand to the same.
+func misspelt(text string) bool {
+	type word struct {
+		text  string
+		edits int
+	}
+	parsed, err := query.Parse(text)
+	if err != nil {
+		return false
+	}
+	var words []word
+	query.Walk(parsed.Root, func(n query.Node) bool {
+		switch n := n.(type) {
+		case query.Fuzzy:
+			edits := n.Edits
+			if edits == query.AutoEdits {
+				edits = query.EditsFor(n.Text)
+			}
+			words = append(words, word{query.Fold(n.Text), edits})
+		case query.Term:
+			for _, t := range analysis.Analyze(n.Text) {
+				words = append(words, word{t.Text, 0})
+			}
+		case query.Phrase:
+			if tokens := analysis.Analyze(n.Text); len(tokens) == 1 {
+				words = append(words, word{tokens[0].Text, 0})
+			}
+		}
+		return true
+	})
+	for i, a := range words {
+		for _, b := range words[:i] {
+			if reach := a.edits + b.edits; reach > 0 && automaton.Distance(a.text, b.text, reach) <= reach {
+				return true
+			}
+		}
+	}
+	return false
 }

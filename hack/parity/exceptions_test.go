@@ -6,6 +6,7 @@ func TestExcepted(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		kind kind
+		ours []hit // theirs are 1, 2
 		want string
 	}{
 		"no value":                     {text: `love text:>`, kind: oursRefuses, want: "half a clause"},
@@ -18,11 +19,19 @@ func TestExcepted(t *testing.T) {
 		"a whole presence":             {text: `_exists_:text love~1`, kind: oursRefuses},
 		"a difference, not a refusal":  {text: `text:>`, kind: differs},
 		"refused there alone":          {text: `text:>`, kind: theyRefuse},
+		"a word and its misspelling":   {text: `are app~2`, kind: differs, ours: []hit{{id: 2}, {id: 1}}, want: "a word beside its misspelling"},
+		"two misspellings":             {text: `text:(laove~1 "lvoe~" loev~1)`, kind: differs, ours: []hit{{id: 2}, {id: 1}}, want: "a word beside its misspelling"},
+		"a word and its like, quoted":  {text: `"are" app~2`, kind: differs, ours: []hit{{id: 2}, {id: 1}}, want: "a word beside its misspelling"},
+		"other items":                  {text: `are app~2`, kind: differs, ours: []hit{{id: 2}, {id: 3}}},
+		"fewer items":                  {text: `are app~2`, kind: differs, ours: []hit{{id: 2}}},
+		"words far apart":              {text: `beach app~2`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
+		"one word twice":               {text: `app app`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
+		"a fuzzy word of no edits":     {text: `app~0 app`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
 		"anything else that we refuse": {text: `love AND`, kind: oursRefuses},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := excepted(tt.text, verdict{kind: tt.kind}); got != tt.want {
+			if got := excepted(tt.text, verdict{kind: tt.kind, ours: tt.ours, theirs: []hit{{id: 1}, {id: 2}}}); got != tt.want {
 				t.Errorf("excepted(%s) = %q, want %q", tt.text, got, tt.want)
 			}
 		})

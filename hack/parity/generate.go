@@ -358,7 +358,7 @@ func (g *generator) misspelt(word string) string {
 func (g *generator) numberRange() string {
 	f := pick(g.rand, g.counts)
 	a, b := pick(g.rand, g.values[f.Name]), pick(g.rand, g.values[f.Name])
-	if g.chance(4) && f.Type == query.Long {
+	if g.chance(4) && f.Type == query.Long && len(a) < 15 { // OpenSearch reads fractions as doubles
 		a += ".5"
 	}
 	if g.chance(4) {
@@ -448,7 +448,7 @@ func (g *generator) presence() string {
 	case 0:
 		return pick(g.rand, []string{
 			"text", "author", "author.username", "media", "submission", "activate_units", "content", "content.platform_data.location",
-			"hashtag", "content.author.profile", `tags.\*`, `content.\*`, "tags.marketer_tags", "configuration", "tags",
+			"hashtag", "content.author.profile", `tags.\*`, `content.\*`, `tex\*`, `tags.*`, "tags.marketer_tags", "configuration", "tags",
 		})
 	case 1:
 		return pick(g.rand, g.texts).Name
@@ -461,7 +461,7 @@ func (g *generator) presence() string {
 func (g *generator) fieldPattern() string {
 	pattern := pick(g.rand, []string{
 		`tags.\*`, `tags.\*.key`, `content.author.\*name`, `content.author.profile.\*`, `content.platform_data.location.\*`,
-		`\*.hashtag_text`, `\*_text`, `content.te\*`, `author.profile.\*`, `submission.\*`,
+		`\*.hashtag_text`, `\*_text`, `content.te\*`, `tex\*`, `soc\*`, `author.profile.\*`, `submission.\*`,
 	})
 	value := g.word()
 	switch g.rand.IntN(4) {

@@ -66,7 +66,7 @@ func (r *report) print(out io.Writer) {
 		}
 	}
 	row("all", total)
-	w.Flush()
+	_ = w.Flush() // a writer to a terminal: there is no one left to tell
 	for _, e := range exceptions() {
 		if n := r.exceptions[e.name]; n > 0 {
 			fmt.Fprintf(out, "exception %q, %d queries: %s\n", e.name, n, e.reason)

@@ -103,6 +103,8 @@ func TestPatternsMatchNames(t *testing.T) {
 		"*.author.*id": {yes: []string{"content.author.id", "content.author.platform_id"}, no: []string{"content.author.username"}},
 		"author.*":     {yes: []string{"content.author.id"}, no: []string{"content.text"}},
 		"med*id":       {yes: []string{"content.media.id"}},
+		"tex*":         {yes: []string{"content.text"}, no: []string{"hashtag.hashtag_text"}},
+		"auth*r":       {yes: []string{"content.author.username"}, no: []string{"content.author.id"}},
 		"a*a":          {no: []string{"a", "ab"}, yes: []string{"aa", "aba"}},
 	}
 	for pattern, c := range cases {

@@ -82,6 +82,11 @@ func (f FieldName) Matches(canonical string) bool {
 	if matchStars(f.Name, canonical) {
 		return true
 	}
+	for short, long := range shortNames() {
+		if long == canonical && matchStars(f.Name, short) {
+			return true
+		}
+	}
 	for short, long := range shortPrefixes() {
 		if rest, ok := strings.CutPrefix(canonical, long); ok && matchStars(f.Name, short+rest) {
 			return true
