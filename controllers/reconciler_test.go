@@ -1,0 +1,208 @@
+package controllers
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+// property is what the objects of these tests belong to.
+var property = library.Definition{
+	Property: "shop/default", Owner: library.Owner{Install: "c", Kind: library.KindProperty, Namespace: "shop", Name: "default"},
+	PropertySpec: &library.Property{DisplayName: "Shop", PlatformPageID: 1},
+}
+
+func applyProperty(t *testing.T, lib library.Library) {
+	t.Helper()
+	if results, err := lib.Apply(context.Background(), []library.Definition{property}); err != nil || results[0].Err != nil {
+		t.Fatal(err, results)
+	}
+}
+
+// start is the time of these tests.
+var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
+
+// newReconciler makes a reconciler over a stand-in for the API server that holds objects; funcs come between the two.
+// What only shows in the order of calls, or in what they return, is tested here; all else on a real API server.
+func newReconciler(t *testing.T, k kind, funcs interceptor.Funcs, objects ...client.Object) (*reconciler, client.Client) {
+	t.Helper()
+	lib, err := reference.Open(reference.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lib.Close() })
+	applyProperty(t, lib)
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(objects...).Build()
+	gate := make(chan struct{})
+	close(gate)
+	return &reconciler{kind: k, environment: &environment{
+		Options: Options{Library: lib, Clock: func() time.Time { return start }},
+		client:  interceptor.NewClient(server, funcs), direct: server, events: events.NewFakeRecorder(100),
+		install: "c", gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(),
+	}}, server
+}
+
+func token(change func(*v1alpha1.AccessTokenSpec)) *v1alpha1.AccessToken {
+	o := &v1alpha1.AccessToken{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "storefront", Generation: 1, UID: "u"}}
+	o.Spec.Class = v1alpha1.ReadOnly
+	if change != nil {
+		change(&o.Spec)
+	}
+	return o
+}
+
+var storefront = types.NamespacedName{Namespace: "shop", Name: "storefront"}
+
+// TestWhenNext holds when an object is looked at again by time alone.
+func TestWhenNext(t *testing.T) {
+	hours := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Hour} }
+	month := hours(720)
+	sealed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sealed"}, Data: map[string][]byte{
+		"token": []byte("0123456789abcdefghijklmnopqrstuvwxyz"), "short": []byte("short"),
+	}}
+	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "foreign"}}
+	existing := func(name, key string) func(*v1alpha1.AccessTokenSpec) {
+		return func(s *v1alpha1.AccessTokenSpec) {
+			s.ExistingSecret = &v1alpha1.SecretKeyReference{Name: name, Key: key}
+		}
+	}
+	tests := map[string]struct {
+		change func(*v1alpha1.AccessTokenSpec)
+		want   time.Duration
+	}{
+		"never":           {want: 0},
+		"when it expires": {change: func(s *v1alpha1.AccessTokenSpec) { s.ExpiresAfter = &month }, want: 720 * time.Hour},
+		"when it rotates": {change: func(s *v1alpha1.AccessTokenSpec) {
+			s.Rotation = &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
+		}, want: 168 * time.Hour},
+		"the earlier of both": {change: func(s *v1alpha1.AccessTokenSpec) {
+			s.ExpiresAfter, s.Rotation = &month, &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
+		}, want: 168 * time.Hour},
+		"not while suspended": {change: func(s *v1alpha1.AccessTokenSpec) {
+			s.Suspend, s.Rotation = true, &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
+		}, want: 0},
+		"an existing Secret":    {change: existing("sealed", "token"), want: time.Minute},
+		"one that is bad":       {change: existing("sealed", "short"), want: time.Minute},
+		"one that is missing":   {change: existing("absent", "token"), want: time.Minute},
+		"one in somebody's way": {change: func(s *v1alpha1.AccessTokenSpec) { s.SecretName = "foreign" }, want: time.Minute},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, _ := newReconciler(t, tokenKind(), interceptor.Funcs{}, token(tc.change), sealed, foreign)
+			result, err := r.Reconcile(context.Background(), ctrl.Request{NamespacedName: storefront})
+			if err != nil || result.RequeueAfter != tc.want {
+				t.Errorf("Reconcile = %v, %v; want to be looked at again after %v", result.RequeueAfter, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestTokenIsAcceptedBeforeItCanBeRead holds the order digest, Secret: at no time does a Secret hold a value that is refused.
+func TestTokenIsAcceptedBeforeItCanBeRead(t *testing.T) {
+	ctx := context.Background()
+	var r *reconciler
+	fail := true
+	written := 0
+	check := func(o client.Object) error {
+		s, ok := o.(*corev1.Secret)
+		if !ok {
+			return nil
+		}
+		if !accepts(t, r.Library, string(s.Data[tokenKey])) {
+			t.Error("a value is written that the library does not accept yet")
+		}
+		if fail {
+			return errors.New("the API server has gone")
+		}
+		written++
+		return nil
+	}
+	o := token(func(s *v1alpha1.AccessTokenSpec) {
+		s.Rotation = &v1alpha1.Rotation{Every: metav1.Duration{Duration: time.Hour}, Overlap: metav1.Duration{Duration: time.Minute}}
+	})
+	r, server := newReconciler(t, tokenKind(), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			if err := check(o); err != nil {
+				return err
+			}
+			return c.Create(ctx, o, options...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.UpdateOption) error {
+			if err := check(o); err != nil {
+				return err
+			}
+			return c.Update(ctx, o, options...)
+		},
+	}, o)
+	now := start
+	r.Clock = func() time.Time { return now }
+	reconcile := func(fails bool) string {
+		t.Helper()
+		fail = fails
+		if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: storefront}); (err != nil) != fails {
+			t.Fatalf("Reconcile: %v", err)
+		}
+		s := &corev1.Secret{}
+		if err := server.Get(ctx, storefront, s); client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		return string(s.Data[tokenKey])
+	}
+
+	if got := reconcile(true); got != "" {
+		t.Fatal("a Secret in spite of the error")
+	}
+	first := reconcile(false)
+	now = now.Add(time.Hour)
+	if got := reconcile(true); got != first || !accepts(t, r.Library, first) {
+		t.Error("a rotation that could not be written took the old value away")
+	}
+	second := reconcile(false)
+	if second == first || !accepts(t, r.Library, first) || !accepts(t, r.Library, second) {
+		t.Error("both values have to work during the overlap")
+	}
+	d, err := r.Library.Definition(ctx, library.Owner{Install: "c", Kind: library.KindToken, Namespace: "shop", Name: "storefront"})
+	if err != nil || len(d.Token.Values) != 2 {
+		t.Errorf("%d values are accepted (%v), and two can be known", len(d.Token.Values), err)
+	}
+	if written != 2 {
+		t.Errorf("the Secret was written %d times, want 2", written)
+	}
+}
+
+// accepts reports whether the library accepts a value, now or for some time yet.
+func accepts(t *testing.T, lib library.Library, value string) bool {
+	t.Helper()
+	d, err := lib.Definition(context.Background(), library.Owner{Install: "c", Kind: library.KindToken, Namespace: "shop", Name: "storefront"})
+	if errors.Is(err, library.ErrNotFound) {
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range d.Token.Values {
+		if v.Digest == sha256.Sum256([]byte(value)) {
+			return true
+		}
+	}
+	return false
+}
