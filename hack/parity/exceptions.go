@@ -29,11 +29,18 @@ func exceptions() []exception {
 		applies: func(text string, v verdict) bool {
 			return v.kind == differs && sameItems(v.ours, v.theirs) && misspelt(text)
 		},
+	}, {
+		name:   "AND behind a word without letters",
+		reason: "AND reaches back over a clause without words to the one before it; where that is a word of several words, such as wi-fi behind another word, OpenSearch requires the last of them alone",
+		applies: func(text string, v verdict) bool {
+			return v.kind == differs && reachesBack(text)
+		},
 	}}
 }
 
-// halfClause finds a sign of comparison without a value behind it, and _exists_ or _missing_ without a name.
-var halfClause = regexp.MustCompile(`:\s*[<>]=?(?:[\s)\[{(/~^*?:+!-]|$)|_(?:exists|missing)_\s*:\s*(?:[^\s"]*\s*~|[+!\[{(/-])`)
+// halfClause finds a sign of comparison without a value behind it, _exists_ or _missing_ without a name, and the nearness
+// sign of a phrase with something else than a number.
+var halfClause = regexp.MustCompile(`:\s*[<>]=?(?:[\s)\[{(/~^*?:+!-]|$)|_(?:exists|missing)_\s*:\s*(?:[^\s"]*\s*~|[+!\[{(/-])|"[\s\x{3000}]*~[^\s\d.)(]`)
 
 // excepted returns the name of the exception that covers a verdict, "" for none.
 func excepted(text string, v verdict) string {
@@ -84,4 +91,35 @@ func misspelt(text string) bool {
 		}
 	}
 	return false
+}
+
+// reachesBack reports whether AND requires a bare word of several words over a clause without any.
+func reachesBack(text string) bool {
+	parsed, err := query.Parse(text)
+	if err != nil {
+		return false
+	}
+	found := false
+	query.Walk(parsed.Root, func(n query.Node) bool {
+		group, ok := n.(query.Bool)
+		if !ok {
+			return !found
+		}
+		words := -1 // in the last clause that has any; -1 where that is no bare word, or has not been required by AND
+		for i, c := range group.Clauses {
+			t, bare := c.Node.(query.Term)
+			p, quoted := c.Node.(query.Phrase)
+			switch {
+			case bare && !analysis.HasWord(t.Text) || quoted && !analysis.HasWord(p.Text):
+				next := i + 1
+				found = found || words > 1 && next < len(group.Clauses)
+			case bare && c.Occur == query.Must:
+				words = len(analysis.Analyze(t.Text))
+			default:
+				words = -1
+			}
+		}
+		return !found
+	})
+	return found
 }

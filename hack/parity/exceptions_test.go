@@ -27,6 +27,12 @@ func TestExcepted(t *testing.T) {
 		"words far apart":              {text: `beach app~2`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
 		"one word twice":               {text: `app app`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
 		"a fuzzy word of no edits":     {text: `app~0 app`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
+		"a phrase and no number":       {text: `"good day" ~一`, kind: oursRefuses, want: "half a clause"},
+		"a phrase and a number":        {text: `"good day"~2 )`, kind: oursRefuses},
+		"AND reaching back":            {text: `love a-b ... AND day`, kind: differs, want: "AND behind a word without letters"},
+		"AND reaching back, quotes":    {text: `love wi-fi "!" AND day`, kind: differs, want: "AND behind a word without letters"},
+		"AND reaching a single word":   {text: `love ... AND day`, kind: differs},
+		"no AND":                       {text: `love a-b ... day`, kind: differs},
 		"anything else that we refuse": {text: `love AND`, kind: oursRefuses},
 	}
 	for name, tt := range tests {

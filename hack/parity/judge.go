@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -102,9 +103,13 @@ const asked = 4
 // whether every one is equal or a named exception.
 func (b *bench) judgeAll(ctx context.Context, questions []question, out io.Writer) (bool, error) {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	var asking sync.WaitGroup
+	defer func() { // nothing is asked any more when the index goes
+		stop()
+		asking.Wait()
+	}()
 	r := newReport()
-	for answer := range b.askAll(ctx, questions) {
+	for answer := range b.askAll(ctx, &asking, questions) {
 		a := <-answer
 		if a.err != nil {
 			return false, a.err
@@ -128,11 +133,11 @@ type answer struct {
 }
 
 // askAll asks a few questions at once and yields their answers to come, in the order of the questions. It ends early
-// with the context.
-func (b *bench) askAll(ctx context.Context, questions []question) <-chan chan answer {
+// with the context; asking is done once no question is under way any more.
+func (b *bench) askAll(ctx context.Context, asking *sync.WaitGroup, questions []question) <-chan chan answer {
 	// An answer holds a place in the line until it is read, so that few are in memory.
 	line := make(chan chan answer, asked-1)
-	go func() {
+	asking.Go(func() {
 		defer close(line)
 		for _, q := range questions {
 			one := make(chan answer, 1)
@@ -141,12 +146,12 @@ func (b *bench) askAll(ctx context.Context, questions []question) <-chan chan an
 			case <-ctx.Done():
 				return
 			}
-			go func() {
+			asking.Go(func() {
 				v, err := b.compare(ctx, q.text, q.order)
 				one <- answer{q, v, err}
-			}()
+			})
 		}
-	}()
+	})
 	return line
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ type node struct {
 	answer func(q string, hits []hit) []hit
 	// fail is the status with which searches end, 0 for none.
 	fail int
+	mu   sync.Mutex // guards what follows
 	// indexed counts documents, and indices holds the names of those that are there.
 	indexed int
 	indices map[string]bool
@@ -28,12 +30,21 @@ type node struct {
 
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	index, action, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	n.mu.Lock()
+	there := n.indices[index]
+	n.mu.Unlock()
+	if there && action == "_search" {
+		n.search(w, r)
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	switch {
 	case r.Method == http.MethodPut && action == "":
 		n.indices[index] = true
 	case r.Method == http.MethodDelete && action == "":
 		delete(n.indices, index)
-	case !n.indices[index]:
+	case !there:
 		n.t.Errorf("%s %s: there is no such index", r.Method, r.URL)
 	case action == "_bulk":
 		for dec := json.NewDecoder(r.Body); dec.More(); n.indexed++ {
@@ -47,9 +58,6 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				break
 			}
 		}
-	case action == "_search":
-		n.search(w, r)
-		return
 	}
 	fmt.Fprint(w, "{}")
 }
@@ -105,14 +113,14 @@ func (n *node) start(t *testing.T) settings {
 
 func TestRun(t *testing.T) {
 	tests := map[string]struct {
-		node      node
+		node      *node
 		wantEqual bool
 		want      string // part of the output
 		wantErr   string
 	}{
-		"equal": {wantEqual: true, want: "0 words\n"},
+		"equal": {node: &node{}, wantEqual: true, want: "0 words\n"},
 		"an item is missing": {
-			node: node{answer: func(q string, hits []hit) []hit {
+			node: &node{answer: func(q string, hits []hit) []hit {
 				if strings.Contains(q, "friends") && len(hits) > 0 {
 					return hits[1:]
 				}
@@ -120,7 +128,7 @@ func TestRun(t *testing.T) {
 			}},
 			want: `FAIL words: "friends"`,
 		},
-		"an outage is no difference": {node: node{fail: http.StatusServiceUnavailable}, wantErr: "the shards are gone"},
+		"an outage is no difference": {node: &node{fail: http.StatusServiceUnavailable}, wantErr: "the shards are gone"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
