@@ -213,8 +213,8 @@ func (e *environment) own(ctx context.Context, o *v1alpha1.AccessToken) (*creden
 		}
 	}
 	text, err := translate.TokenText(secret.Data[tokenKey])
-	if err != nil {
-		return &credential{secret: secret}, nil
+	if errors.Is(err, translate.ErrTokenValue) {
+		return &credential{secret: secret}, nil // somebody spoilt it: another value is issued
 	}
 	issued, err := time.Parse(time.RFC3339, secret.Annotations[issuedAnnotation])
 	if err != nil {

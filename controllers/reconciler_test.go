@@ -45,7 +45,11 @@ func newReconciler(t *testing.T, k kind, funcs interceptor.Funcs, objects ...cli
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { lib.Close() })
+	t.Cleanup(func() {
+		if err := lib.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	applyProperty(t, lib)
 	scheme, err := newScheme()
 	if err != nil {

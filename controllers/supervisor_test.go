@@ -5,18 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers"
@@ -193,6 +197,45 @@ var _ = Describe("The supervisor", func() {
 		_, n, err := w.lib.Filters(w.id("default"), 0, 1)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(n).To(Equal(1000), "served as soon as the load is reported")
+	})
+
+	It("needs no right that config/rbac does not grant", func(ctx context.Context) {
+		text, err := os.ReadFile("../config/rbac/role.yaml")
+		Expect(err).NotTo(HaveOccurred())
+		role := &rbacv1.ClusterRole{}
+		Expect(yaml.UnmarshalStrict(text, role)).To(Succeed())
+		Expect(kube.Create(ctx, role)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(kube.Delete(ctx, role)).To(Succeed()) })
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "operator"}},
+		}
+		Expect(kube.Create(ctx, binding)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(kube.Delete(ctx, binding)).To(Succeed()) })
+		user, err := cluster.AddUser(envtest.User{Name: "operator"}, nil)
+		Expect(err).NotTo(HaveOccurred())
+
+		w := newWorld(ctx)
+		w.start(func(o *controllers.Options) {
+			o.RESTConfig = func() (*rest.Config, error) { return w.network.config(user.Config()), nil }
+			o.Namespaces = nil
+		})
+		w.apply(ctx, w.property("default"))
+		t := w.token("t")
+		for _, o := range []client.Object{t, w.filter("f", "approval_status:app"), w.tag("g", "summer", 1), w.unit("u")} {
+			w.apply(ctx, o)
+		}
+		s := w.own(ctx, "t")
+		s.Data["url"] = nil
+		Expect(kube.Update(ctx, s)).To(Succeed())
+		Eventually(func() string { return string(w.own(ctx, "t").Data["url"]) }).Should(Equal(externalURL))
+		Eventually(func() (int, error) {
+			var events eventsv1.EventList
+			err := kube.List(ctx, &events, client.InNamespace(w.namespace))
+			return len(events.Items), err
+		}).Should(Equal(5), "one of each object")
+		Expect(w.logs.String()).NotTo(ContainSubstring("forbidden"))
 	})
 
 	It("refuses options that lack something", func() {
