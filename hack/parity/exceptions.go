@@ -40,7 +40,7 @@ func exceptions() []exception {
 
 // halfClause finds a sign of comparison without a value behind it, _exists_ or _missing_ without a name, and the nearness
 // sign of a phrase with something else than a number.
-var halfClause = regexp.MustCompile(`:\s*[<>]=?(?:[\s)\[{(/~^*?:+!-]|$)|_(?:exists|missing)_\s*:\s*(?:[^\s"]*\s*~|[+!\[{(/-])|"[\s\x{3000}]*~[^\s\d.)(]`)
+var halfClause = regexp.MustCompile(`:\s*[<>]=?(?:[\s)\[{(/~^*?:+!-]|$)|_(?:exists|missing)_\s*:\s*(?:[^\s"]*\s*~|[+!\[{(/-])|"[\s\x{3000}]*~[\d.]*[^\s\d.()\[\]{}^":~*?/!\\]`)
 
 // excepted returns the name of the exception that covers a verdict, "" for none.
 func excepted(text string, v verdict) string {

@@ -28,6 +28,8 @@ func TestExcepted(t *testing.T) {
 		"one word twice":               {text: `app app`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
 		"a fuzzy word of no edits":     {text: `app~0 app`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
 		"a phrase and no number":       {text: `"good day" ~一`, kind: oursRefuses, want: "half a clause"},
+		"a phrase and half a number":   {text: `"good day" ~1=`, kind: oursRefuses, want: "half a clause"},
+		"a phrase and a boost":         {text: `"good day"~1.5^2 x`, kind: oursRefuses},
 		"a phrase and a number":        {text: `"good day"~2 )`, kind: oursRefuses},
 		"AND reaching back":            {text: `love a-b ... AND day`, kind: differs, want: "AND behind a word without letters"},
 		"AND reaching back, quotes":    {text: `love wi-fi "!" AND day`, kind: differs, want: "AND behind a word without letters"},
