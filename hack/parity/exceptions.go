@@ -111,8 +111,7 @@ func reachesBack(text string) bool {
 			p, quoted := c.Node.(query.Phrase)
 			switch {
 			case bare && !analysis.HasWord(t.Text) || quoted && !analysis.HasWord(p.Text):
-				next := i + 1
-				found = found || words > 1 && next < len(group.Clauses)
+				found = found || words > 1 && i+1 < len(group.Clauses)
 			case bare && c.Occur == query.Must:
 				words = len(analysis.Analyze(t.Text))
 			default:

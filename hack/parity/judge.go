@@ -31,6 +31,8 @@ type verdict struct {
 	difference string
 	ours       []hit
 	theirs     []hit
+	// refusal and theirRefusal say why a side refuses the query; nil where it answers.
+	refusal, theirRefusal error
 }
 
 // kind tells verdicts apart: a query is cut down only as long as its verdict stays of one kind.
@@ -73,6 +75,7 @@ func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error)
 	if err != nil && !(errors.As(err, &no) && no.aboutQuery()) {
 		return v, err
 	}
+	v.refusal, v.theirRefusal = refusal, err
 	switch {
 	case refusal != nil && err != nil:
 		v.kind = bothRefuse
