@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -68,13 +69,11 @@ func (n *network) mend() {
 	n.down = false
 }
 
-// written returns the writes since the last call, as "PATCH /apis/…".
+// written returns the writes so far, as "PATCH /apis/…".
 func (n *network) written() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	w := n.writes
-	n.writes = nil
-	return w
+	return slices.Clone(n.writes)
 }
 
 type recorder struct {
