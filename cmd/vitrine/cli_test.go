@@ -180,7 +180,7 @@ func TestSweepAndPurge(t *testing.T) {
 	s.signal(15)
 
 	forget(t, s.dir)
-	s = start(t, s.dir)
+	start(t, s.dir)
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, 0, "shop/default erased, with 3 items")
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "there is: nothing")
 }

@@ -166,7 +166,7 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 			return fmt.Errorf("encode the request: %w", err)
 		}
 	}
-	resp, err := c.send(ctx, k, body)
+	resp, err := c.send(ctx, k, body) //nolint:bodyclose // drain closes it
 	if err != nil {
 		return err
 	}

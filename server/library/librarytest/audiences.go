@@ -40,7 +40,7 @@ var audienceTests = map[string]func(*world){
 			r.Audience = query.Public
 			change(&r)
 			_, err := w.lib.Read(w.ctx(), r)
-			errorAs[*query.ForbiddenFieldError](w, what, err)
+			wantError[*query.ForbiddenFieldError](w, what, err)
 			r.Audience = query.Private
 			w.page(r)
 		}
@@ -66,6 +66,6 @@ var audienceTests = map[string]func(*world){
 		}
 		r.Where = w.query("submission.note:yes")
 		_, err := w.lib.Read(w.ctx(), r)
-		errorAs[*query.ForbiddenFieldError](w, "what the caller adds has the caller's rights", err)
+		wantError[*query.ForbiddenFieldError](w, "what the caller adds has the caller's rights", err)
 	},
 }

@@ -37,7 +37,7 @@ var definitionTests = map[string]func(*world){
 		w.put(newItem(1, text("beach")), newItem(2, text("city")))
 		w.accept(filter("wall", "beach"), tagRule("summer", "beach", nil))
 		results := w.apply(filter("wall", "beach AND"), tagRule("summer", "tags.vibe.key:bold", nil), filter("other", "city"))
-		errorAs[*query.SyntaxError](w, "a broken query", results[0].Err)
+		wantError[*query.SyntaxError](w, "a broken query", results[0].Err)
 		w.errorIs("a selector that names tags", results[1].Err, library.ErrInvalid)
 		if results[2].Err != nil {
 			w.Errorf("a sound definition beside broken ones: %v", results[2].Err)
@@ -94,7 +94,7 @@ var definitionTests = map[string]func(*world){
 			w.Errorf("displaced %v, want %v", r.Displaced, younger.Owner)
 		}
 		w.finds("tags.marketer_tags.key:summer", 1)
-		errorAs[*library.ConflictError](w, "the displaced one again", w.apply(younger)[0].Err)
+		wantError[*library.ConflictError](w, "the displaced one again", w.apply(younger)[0].Err)
 		w.remove(older.Owner)
 		w.finds("tags.marketer_tags.key:summer", 2)
 	},
@@ -102,14 +102,14 @@ var definitionTests = map[string]func(*world){
 		w.serve()
 		w.accept(tagRule("summer", "", nil, named("b"), age(1)))
 		w.accept(tagRule("summer", "", nil, named("a"), age(1)))
-		errorAs[*library.ConflictError](w, "the higher name", w.apply(tagRule("summer", "", nil, named("b"), age(1)))[0].Err)
+		wantError[*library.ConflictError](w, "the higher name", w.apply(tagRule("summer", "", nil, named("b"), age(1)))[0].Err)
 	},
 	"a loser's last good version stays": func(w *world) {
 		w.serve()
 		w.put(newItems(1, 2)...)
 		w.accept(tagRule("winter", "", []item.ID{1}, age(9)), tagRule("summer", "", []item.ID{2}, age(1)))
 		moved := tagRule("winter", "", []item.ID{2}, named("summer"), age(1))
-		errorAs[*library.ConflictError](w, "a claim that is taken", w.apply(moved)[0].Err)
+		wantError[*library.ConflictError](w, "a claim that is taken", w.apply(moved)[0].Err)
 		w.finds("tags.marketer_tags.key:winter", 1)
 		w.finds("tags.marketer_tags.key:summer", 2)
 		w.remove(owner(library.KindTag, "shop", "winter"))
@@ -121,7 +121,7 @@ var definitionTests = map[string]func(*world){
 		w.put(newItem(1))
 		older, younger := unitRule("boots", "", nil, byDefault, age(9)), unitRule("sandals", "", nil, byDefault, age(1))
 		w.accept(older)
-		errorAs[*library.ConflictError](w, "a second default", w.apply(younger)[0].Err)
+		wantError[*library.ConflictError](w, "a second default", w.apply(younger)[0].Err)
 		w.equal("the default unit", w.show(1).Default.ID, unitID("boots"))
 		w.remove(older.Owner)
 		w.equal("the default unit once the holder is gone", w.show(1).Default.ID, unitID("sandals"))
@@ -165,7 +165,7 @@ var definitionTests = map[string]func(*world){
 			w.Fatal(err)
 		}
 		w.errorIs("removing it twice", w.lib.RemoveFilter(w.ctx(), shop, *ref(d)), library.ErrNotFound)
-		errorAs[*query.SyntaxError](w, "a broken query", w.apply(func() library.Definition { d.Filter.Query = "("; return d }())[0].Err)
+		wantError[*query.SyntaxError](w, "a broken query", w.apply(func() library.Definition { d.Filter.Query = "("; return d }())[0].Err)
 	},
 	"a manifest's filter is not removed or changed over HTTP": func(w *world) {
 		w.serve()
@@ -177,7 +177,7 @@ var definitionTests = map[string]func(*world){
 		}
 		over := d
 		over.Owner = library.Owner{}
-		errorAs[*library.ManagedError](w, "changing it", w.apply(over)[0].Err)
+		wantError[*library.ManagedError](w, "changing it", w.apply(over)[0].Err)
 	},
 	"filters are listed by name, then id": func(w *world) {
 		w.serve()
@@ -222,10 +222,10 @@ var definitionTests = map[string]func(*world){
 		if err != nil || total != 1 {
 			w.Errorf("%d filters listed (%v), want 1", total, err)
 		}
-		errorAs[*library.ManagedError](w, "changing it over HTTP", w.apply(h)[0].Err)
-		errorAs[*library.ManagedError](w, "removing it over HTTP", w.lib.RemoveFilter(w.ctx(), shop, *ref(h)))
+		wantError[*library.ManagedError](w, "changing it over HTTP", w.apply(h)[0].Err)
+		wantError[*library.ManagedError](w, "removing it over HTTP", w.lib.RemoveFilter(w.ctx(), shop, *ref(h)))
 		second := filter("second", "*:*", adopt(h.Filter.ID), age(1))
-		errorAs[*library.ConflictError](w, "a second adoption", w.apply(second)[0].Err)
+		wantError[*library.ConflictError](w, "a second adoption", w.apply(second)[0].Err)
 		w.remove(second.Owner, m.Owner)
 		got, err = w.lib.Filter(shop, *ref(h))
 		if err != nil {
@@ -254,7 +254,7 @@ var definitionTests = map[string]func(*world){
 		}
 		u := item.Unit{ID: unitID("sandals"), Name: "made over HTTP"}
 		w.change(library.Mutation{Put: newItem(1, attached(u.ID)), Units: []item.Unit{u}})
-		errorAs[*library.IDTakenError](w, "a unit's id", w.apply(unitRule("sandals", "", nil))[0].Err)
+		wantError[*library.IDTakenError](w, "a unit's id", w.apply(unitRule("sandals", "", nil))[0].Err)
 	},
 	"what owner brought": func(w *world) {
 		w.serve()

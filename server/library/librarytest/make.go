@@ -83,11 +83,11 @@ func age(hours int) edit {
 
 func ofWall(d *library.Definition) { d.Property = wall }
 
-func property(id library.PropertyID, edits ...edit) library.Definition {
-	return made(library.Definition{
+func property(id library.PropertyID) library.Definition {
+	return library.Definition{
 		Property: id, Owner: owner(library.KindProperty, string(id[:4]), "default"),
 		PropertySpec: &library.Property{DisplayName: string(id), PlatformPageID: library.PlatformPageID(id)},
-	}, edits)
+	}
 }
 
 // filter makes a ContentFilter of shop.

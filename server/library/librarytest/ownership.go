@@ -225,7 +225,7 @@ var propertyTests = map[string]func(*world){
 		if _, err := w.lib.Write(w.ctx(), wall, []library.Mutation{{Put: newItem(1)}}); err != nil {
 			w.Fatal(err)
 		}
-		errorAs[*library.ManagedError](w, "while its manifest is there", w.lib.Purge(w.ctx(), shop))
+		wantError[*library.ManagedError](w, "while its manifest is there", w.lib.Purge(w.ctx(), shop))
 		w.finds("*:*", 1)
 		w.remove(property(shop).Owner)
 		if err := w.lib.Purge(w.ctx(), shop); err != nil {

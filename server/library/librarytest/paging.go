@@ -130,10 +130,10 @@ var pagingTests = map[string]func(*world){
 		w.equal("within it", w.ids(second), []item.ID{6, 5, 4})
 		w.clock.advance(time.Second)
 		_, err := w.lib.Read(w.ctx(), r)
-		errorAs[*library.CursorError](w, "after it", err)
+		wantError[*library.CursorError](w, "after it", err)
 		r.After = second.Next
 		_, err = w.lib.Read(w.ctx(), r)
-		errorAs[*library.CursorError](w, "the second page's, which is of the same listing", err)
+		wantError[*library.CursorError](w, "the second page's, which is of the same listing", err)
 		r.After = ""
 		w.equal("from the start", w.ids(w.page(r)), []item.ID{9, 8, 7})
 	},
@@ -171,7 +171,7 @@ var pagingTests = map[string]func(*world){
 			changed.After = next
 			change(&changed)
 			_, err := w.lib.Read(w.ctx(), changed)
-			errorAs[*library.CursorError](w, what, err)
+			wantError[*library.CursorError](w, what, err)
 		}
 		r.After, r.Limit = next, 3
 		w.expect("another page size is the same listing", r, 4, 3, 2)

@@ -47,7 +47,7 @@ var restartTests = map[string]func(*world){
 			httpFilter("HTTP", "city"), token("front", []byte{1}),
 		)
 		w.accept(filter("adopted", "*:*", adopt(httpFilter("HTTP", "").Filter.ID)))
-		errorAs[*library.ConflictError](w, "a younger claim", w.apply(tagRule("summer", "city", nil, named("second"), age(1)))[0].Err)
+		wantError[*library.ConflictError](w, "a younger claim", w.apply(tagRule("summer", "city", nil, named("second"), age(1)))[0].Err)
 		w.put(newItem(1, text("beach"), submitted(`{"email":"ann@mail.example"}`)), newItem(2, tagged("vibe", "bold")), newItem(3, text("city")))
 		key := w.lib.AuthorKey()
 		look := func() []any {
@@ -78,7 +78,7 @@ var restartTests = map[string]func(*world){
 		}
 		w.equal("the author key", w.lib.AuthorKey(), key)
 		r := w.apply(tagRule("summer", "city", nil, named("second"), age(1)))[0]
-		errorAs[*library.ConflictError](w, "the younger claim again", r.Err)
+		wantError[*library.ConflictError](w, "the younger claim again", r.Err)
 		w.equal("nothing new about it", r.Changed, false)
 		w.remove(owner(library.KindTag, "shop", "summer"))
 		w.finds("tags.marketer_tags.key:summer", 3)

@@ -118,7 +118,7 @@ var tokenTests = map[string]func(*world){
 		}
 		w.equal("displaced", r.Displaced, []library.Owner{token("a", nil).Owner})
 		l.expect("a gone")
-		errorAs[*library.ConflictError](w, "the first again", w.apply(token("a", []byte{1}))[0].Err)
+		wantError[*library.ConflictError](w, "the first again", w.apply(token("a", []byte{1}))[0].Err)
 		w.remove(token("b", nil).Owner)
 		l.expect("a of shop/default: 1")
 	},

@@ -347,6 +347,12 @@ func errorAs[E error](w *world, what string, err error) E {
 	return e
 }
 
+// wantError fails where there is no error of type E in err.
+func wantError[E error](w *world, what string, err error) {
+	w.Helper()
+	_ = errorAs[E](w, what, err)
+}
+
 func (w *world) equal(what string, got, want any) {
 	w.Helper()
 	if !reflect.DeepEqual(got, want) {

@@ -48,7 +48,7 @@ var writeTests = map[string]func(*world){
 		w.serve()
 		for _, id := range []item.ID{item.MaxID + 1, -1} {
 			o := w.write(library.Mutation{Put: newItem(id)})[0]
-			errorAs[*item.InvalidError](w, itoa(id), o.Err)
+			wantError[*item.InvalidError](w, itoa(id), o.Err)
 		}
 		w.finds("*:*")
 	},
@@ -61,7 +61,7 @@ var writeTests = map[string]func(*world){
 		}
 		w.put(newItem(1))
 		o = w.write(library.Mutation{Patch: w.parsePatch(`{"activate_units": [99]}`), ID: 1})[0]
-		errorAs[*item.InvalidError](w, "in a patch", o.Err)
+		wantError[*item.InvalidError](w, "in a patch", o.Err)
 		w.expectUnits(1)
 	},
 	"a patch": func(w *world) {
@@ -78,7 +78,7 @@ var writeTests = map[string]func(*world){
 		text := &item.Item{ID: 2, ApprovalStatus: item.Approved, Content: item.Content{ContentType: item.Text, Text: "a"}}
 		w.put(text)
 		o = w.write(library.Mutation{Patch: w.parsePatch(`{"featured": true, "content": {"text": ""}}`), ID: 2})[0]
-		errorAs[*item.InvalidError](w, "that would break the item", o.Err)
+		wantError[*item.InvalidError](w, "that would break the item", o.Err)
 		w.finds("featured:true")
 	},
 	"deleting": func(w *world) {
@@ -105,7 +105,7 @@ var writeTests = map[string]func(*world){
 		_, err := w.lib.ItemTags(w.ctx(), shop, 99)
 		w.errorIs("the tags of an unknown item", err, library.ErrNotFound)
 		o = w.write(library.Mutation{Tag: &item.Tag{Namespace: "marketer_tags", Key: "Not a key"}, IDs: []item.ID{1}})[0]
-		errorAs[*item.InvalidError](w, "a key that cannot be", o.Err)
+		wantError[*item.InvalidError](w, "a key that cannot be", o.Err)
 	},
 	"tagging is all or nothing": func(w *world) {
 		w.serve()
