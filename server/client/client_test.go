@@ -222,7 +222,10 @@ func TestListingsFollowTheirPages(t *testing.T) {
 		}
 	}
 	n := 0
-	for range c.ListItems(t.Context(), "*:*", Listing{PageSize: 5}) {
+	for _, err := range c.ListItems(t.Context(), "*:*", Listing{PageSize: 5}) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if n++; n == 7 {
 			break
 		}
