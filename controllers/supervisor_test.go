@@ -158,6 +158,22 @@ var _ = Describe("The supervisor", func() {
 		Expect(w.supervisor.Status()).To(And(HaveField("Remembered", true), HaveField("Message", HavePrefix("serving last known state: "))))
 	})
 
+	It("goes on while a CRD goes and comes back", func(ctx context.Context) {
+		w := newServedWorld(ctx)
+		f := w.filter("f", "approval_status:app")
+		w.apply(ctx, f)
+		w.apply(ctx, w.tag("g", "summer", 1))
+		deleteCRD(ctx, "tags.vitrine.dev")
+		DeferCleanup(installCRDs)
+		Eventually(func() int64 { return w.matching(ctx, "tags.marketer_tags.key:summer") }).Should(BeZero(), "the object went with its CRD")
+		w.change(ctx, f, func() { f.Spec.Query = "approval_status:rej" })
+		w.settle(ctx, f, kstatus.CurrentStatus)
+
+		installCRDs()
+		w.apply(ctx, w.tag("g", "winter", 2))
+		Expect(w.matching(ctx, "tags.marketer_tags.key:winter")).To(BeEquivalentTo(1))
+	})
+
 	It("asks for its configuration again before every try", func(ctx context.Context) {
 		w := newWorld(ctx)
 		asked := 0
