@@ -28,10 +28,11 @@ func (b *bench) show(ctx context.Context, text string, out io.Writer) (bool, err
 	if reading, err := b.theirs.reading(ctx, v.sent); err == nil {
 		fmt.Fprintf(out, "Lucene: %s\n", reading)
 	}
-	for side, refusal := range map[string]error{"here": v.refusal, "there": v.theirRefusal} {
-		if refusal != nil {
-			fmt.Fprintf(out, "refused %s: %v\n", side, refusal)
-		}
+	if v.refusal != nil {
+		fmt.Fprintf(out, "refused here: %v\n", v.refusal)
+	}
+	if v.theirRefusal != nil {
+		fmt.Fprintf(out, "refused there: %v\n", v.theirRefusal)
 	}
 	for i := range min(shown, max(len(v.ours), len(v.theirs))) {
 		fmt.Fprintf(out, "%3d  %-34s %s\n", i, at(v.ours, i), at(v.theirs, i))
