@@ -266,18 +266,19 @@ func (s *Server) exportItems(x *exchange) error {
 	}
 	defer func() { _ = conn.SetWriteDeadline(time.Time{}) }()
 	buffered := bufio.NewWriterSize(out, 64<<10)
-	n := 0
+	begun := false
 	for line, err := range s.lib.Export(x.r.Context(), x.grant.property, root) {
 		if err != nil {
 			return err
 		}
-		if n++; n == 1 {
+		if !begun {
 			begin()
-		}
-		if n%1000 == 0 && !x.stillValid() {
-			return errRevoked
+			begun = true
 		}
 		if buffered.Available() <= len(line) {
+			if !x.stillValid() {
+				return errRevoked
+			}
 			_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle))
 		}
 		// An error of the first one comes again with the second.
@@ -286,7 +287,7 @@ func (s *Server) exportItems(x *exchange) error {
 			return fmt.Errorf("send the export: %w", err)
 		}
 	}
-	if n == 0 {
+	if !begun {
 		begin()
 	}
 	err = buffered.Flush()

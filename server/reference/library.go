@@ -76,6 +76,8 @@ func Open(o Options) (*Library, error) {
 	}
 	l.tokens.set(tokensOf(l.memory.entries))
 	l.eraser = newEraser(l)
+	// The process before this one may have ended between a deletion and its erasure.
+	l.eraser.wanted()
 	go l.write()
 	go l.eraser.run()
 	return l, nil

@@ -492,25 +492,7 @@ func TestErasedBytesLeaveTheFiles(t *testing.T) {
 	const secret = "xylophone9ann"
 	id := write(t, l, post(secret))[0].ID
 	write(t, l, post("stays"))
-	holds := func() []string {
-		t.Helper()
-		var files []string
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			content, err := os.ReadFile(path)
-			if bytes.Contains(content, []byte(secret)) {
-				files = append(files, d.Name())
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return files
-	}
-	if len(holds()) == 0 {
+	if len(filesWith(t, dir, secret)) == 0 {
 		t.Fatal("no file holds the item, so that the test would see nothing")
 	}
 	write(t, l, library.Mutation{Delete: true, ID: id})
@@ -520,23 +502,83 @@ func TestErasedBytesLeaveTheFiles(t *testing.T) {
 	if err := l.Close(); err != nil { // waits for obsolete files to be removed
 		t.Fatal(err)
 	}
-	if files := holds(); len(files) > 0 {
+	if files := filesWith(t, dir, secret); len(files) > 0 {
 		t.Errorf("the erased item is still in %v", files)
 	}
+}
+
+// TestErasureOutlivesARestart: what was deleted just before the end of a process is erased by the next one.
+func TestErasureOutlivesARestart(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	const secret = "xylophone9ann"
+	id := write(t, l, post(secret))[0].ID
+	write(t, l, post("stays"))
+	write(t, l, library.Mutation{Delete: true, ID: id})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(filesWith(t, dir, secret)) == 0 {
+		t.Fatal("no file holds the item, so that the test would see nothing")
+	}
+	l = mustOpen(t, Options{Dir: dir, EraseWithin: 2 * time.Millisecond})
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for l.db.pebble.Metrics().Compact.Count == 0 {
+		select {
+		case <-deadline:
+			t.Fatal("nothing was rewritten")
+		case <-tick.C:
+		}
+	}
+	if err := l.Close(); err != nil { // waits for obsolete files to be removed
+		t.Fatal(err)
+	}
+	if files := filesWith(t, dir, secret); len(files) > 0 {
+		t.Errorf("the erased item is still in %v", files)
+	}
+}
+
+// filesWith lists the files of a directory that hold a text.
+func filesWith(t *testing.T, dir, text string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte(text)) {
+			files = append(files, d.Name())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 func TestErasureRunsInTime(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir, EraseWithin: 2 * time.Millisecond})
+	awaitFlush(t, l, 1) // of the erasure that Open asks for
 	id := write(t, l, post("a"))[0].ID
 	write(t, l, library.Mutation{Delete: true, ID: id})
+	awaitFlush(t, l, 2)
+}
+
+// awaitFlush waits until the database has been flushed n times.
+func awaitFlush(t *testing.T, l *Library, n int64) {
+	t.Helper()
 	deadline := time.After(10 * time.Second)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for l.db.pebble.Metrics().Flush.Count == 0 {
+	for l.db.pebble.Metrics().Flush.Count < n {
 		select {
 		case <-deadline:
-			t.Fatal("nothing was flushed")
+			t.Fatalf("%d flushes, want %d", l.db.pebble.Metrics().Flush.Count, n)
 		case <-tick.C:
 		}
 	}
