@@ -32,7 +32,7 @@ parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, 
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
 	$(GO) run ./hack/parity -seed 1,2,3 $(foreach file,$(CORPUS),-corpus '$(file)')
 
-verify: ## what must hold of the tree: generated files, formatting, vet, lint, go.mod; fails when it is dirty
+verify: ## what must hold of the tree: generated files, formatting, vet, lint, import rules, go.mod; fails when it is dirty
 	$(MAKE) generate
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
@@ -40,6 +40,7 @@ verify: ## what must hold of the tree: generated files, formatting, vet, lint, g
 	$(GO) mod tidy -diff
 	$(GO) -C hack/controlplane mod tidy -diff
 	$(GO) -C hack/tools mod tidy -diff
+	$(GO) test ./hack/house
 	$(MAKE) lint
 	@[ -z "$$(git status --porcelain)" ] || { echo "the tree is dirty: commit these, or what make generate made of them:"; git status --short; git diff; exit 1; }
 

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -169,10 +170,7 @@ func valuesOf(d *library.Definition) []library.TokenValue {
 }
 
 func secretName(o *v1alpha1.AccessToken) string {
-	if o.Spec.SecretName != "" {
-		return o.Spec.SecretName
-	}
-	return o.Name
+	return cmp.Or(o.Spec.SecretName, o.Name)
 }
 
 func rotationDue(o *v1alpha1.AccessToken, c *credential, now time.Time) bool {

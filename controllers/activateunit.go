@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"strconv"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,15 +20,7 @@ func unitKind() kind {
 		new:     func() object { return &v1alpha1.ActivateUnit{} },
 		list:    func() client.ObjectList { return &v1alpha1.ActivateUnitList{} },
 		steps:   []step{translateUnit, apply, reportUnit},
-		load: func(ctx context.Context, e *environment, o object) (library.Definition, bool) {
-			d, _, err := translate.ActivateUnit(e.install, o.(*v1alpha1.ActivateUnit))
-			if err != nil {
-				return d, false
-			}
-			stored, err := e.stored(ctx, d.Owner)
-			return translate.Modified(d, stored, e.Clock()), err == nil
-		},
-		count: countUnit,
+		count:   countUnit,
 	}
 }
 
@@ -49,7 +42,7 @@ func translateUnit(ctx context.Context, r *round) error {
 func reportUnit(ctx context.Context, r *round) error {
 	o := r.object.(*v1alpha1.ActivateUnit)
 	o.Status.ID = r.def.Unit.Unit.ID
-	o.Status.URL = unitURL(r.base(r.def.Property), o.Status.ID)
+	o.Status.URL = r.base(r.def.Property) + "/v1/activate_units/" + strconv.FormatInt(o.Status.ID, 10)
 	o.Status.Missing = missing(r.result)
 	_, err := countUnit(ctx, r.environment, o)
 	return err

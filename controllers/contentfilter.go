@@ -21,11 +21,7 @@ func filterKind() kind {
 		new:     func() object { return &v1alpha1.ContentFilter{} },
 		list:    func() client.ObjectList { return &v1alpha1.ContentFilterList{} },
 		steps:   []step{translateFilter, apply, reportFilter},
-		load: func(_ context.Context, e *environment, o object) (library.Definition, bool) {
-			d, _, err := translate.ContentFilter(e.install, o.(*v1alpha1.ContentFilter))
-			return d, err == nil
-		},
-		count: countFilter,
+		count:   countFilter,
 	}
 }
 

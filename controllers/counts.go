@@ -192,7 +192,3 @@ func (e *environment) total(ctx context.Context, p library.PropertyID, q query.N
 	}
 	return page.Total, nil
 }
-
-func unitURL(base string, id int64) string {
-	return base + "/v1/activate_units/" + strconv.FormatInt(id, 10)
-}

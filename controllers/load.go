@@ -16,32 +16,38 @@ const (
 	markLoaded = "loaded"
 )
 
-// load brings all objects into the library in one Apply, and returns their owners. It does not go through the work queues:
-// ten thousand objects would pass there one by one. What cannot be translated, and what is suspended, is left as the store
-// has it; its reconciler says why.
-func (e *environment) load(ctx context.Context) (owners []library.Owner, err error) {
+// load brings all objects into the library in one Apply. It does not go through the work queues: ten thousand objects would
+// pass there one by one. What cannot be translated, and what is suspended, is left as the store has it; its reconciler says
+// why.
+func (e *environment) load(ctx context.Context) error {
 	var defs []library.Definition
 	for _, k := range kinds() {
 		err := e.each(ctx, k, nil, func(o object) {
-			if !o.GetDeletionTimestamp().IsZero() {
+			if !o.GetDeletionTimestamp().IsZero() || o.Suspended() {
 				return
 			}
-			owners = append(owners, translate.Owner(e.install, k.library, o))
-			if o.Suspended() {
-				return
-			}
-			if d, ok := k.load(ctx, e, o); ok {
+			if d, ok := e.translated(ctx, k, o); ok {
 				defs = append(defs, d)
 			}
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if _, err := e.Library.Apply(ctx, defs); err != nil {
-		return nil, fmt.Errorf("load %d definitions: %w", len(defs), err)
+		return fmt.Errorf("load %d definitions: %w", len(defs), err)
 	}
-	return owners, nil
+	return nil
+}
+
+// translated translates an object; false where there is nothing to load.
+func (e *environment) translated(ctx context.Context, k kind, o object) (library.Definition, bool) {
+	if k.load != nil {
+		return k.load(ctx, e, o)
+	}
+	r := &round{environment: e, kind: k, object: o}
+	err := k.steps[0](ctx, r)
+	return r.def, err == nil
 }
 
 // owners lists the owners of all cached objects.

@@ -19,11 +19,7 @@ func propertyKind() kind {
 		new:     func() object { return &v1alpha1.Property{} },
 		list:    func() client.ObjectList { return &v1alpha1.PropertyList{} },
 		steps:   []step{translateProperty, apply, reportProperty},
-		load: func(_ context.Context, e *environment, o object) (library.Definition, bool) {
-			d, err := translate.Property(e.install, o.(*v1alpha1.Property))
-			return d, err == nil
-		},
-		count: countProperty,
+		count:   countProperty,
 	}
 }
 

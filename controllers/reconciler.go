@@ -32,9 +32,10 @@ type kind struct {
 	library library.Kind
 	new     func() object
 	list    func() client.ObjectList
-	// steps run in this order and stop at the first error.
+	// steps run in this order and stop at the first error. The first one translates the object into round.def.
 	steps []step
-	// load translates an object for the bulk load at start; false where there is nothing to load yet.
+	// load translates an object for the bulk load at start; false where there is nothing to load yet. nil: the first step
+	// does.
 	load func(ctx context.Context, e *environment, o object) (library.Definition, bool)
 	// count looks at the counts in status; nil where the kind has none.
 	count func(ctx context.Context, e *environment, o object) (changed bool, err error)

@@ -113,7 +113,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.admit(ctx, install); err != nil {
+	if err := s.admit(install); err != nil {
 		return err
 	}
 	gate := make(chan struct{})
@@ -140,7 +140,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 
 // admit lets a cluster in whose manifests the store holds, or any when it holds none yet. With another one nothing is
 // read and nothing is removed: a kubeconfig may simply be wrong.
-func (s *Supervisor) admit(_ context.Context, install string) error {
+func (s *Supervisor) admit(install string) error {
 	recorded, err := s.options.Library.Mark(markInstall)
 	if err != nil {
 		return fmt.Errorf("read the recorded cluster identity: %w", err)
@@ -160,7 +160,10 @@ func (s *Supervisor) load(ctx context.Context, e *environment) error {
 	if err := s.options.Library.SetMark(ctx, markInstall, e.install); err != nil {
 		return fmt.Errorf("record the cluster identity: %w", err)
 	}
-	keep, err := e.load(ctx)
+	if err := e.load(ctx); err != nil {
+		return err
+	}
+	keep, err := e.owners(ctx)
 	if err != nil {
 		return err
 	}

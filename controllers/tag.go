@@ -19,11 +19,7 @@ func tagKind() kind {
 		new:     func() object { return &v1alpha1.Tag{} },
 		list:    func() client.ObjectList { return &v1alpha1.TagList{} },
 		steps:   []step{translateTag, apply, reportTag},
-		load: func(_ context.Context, e *environment, o object) (library.Definition, bool) {
-			d, _, err := translate.Tag(e.install, o.(*v1alpha1.Tag))
-			return d, err == nil
-		},
-		count: countTag,
+		count:   countTag,
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ func (c *connection) bind(fs *pflag.FlagSet) {
 
 // open returns a client of the server.
 func (c *connection) open() (*client.Client, error) {
-	server := first(c.server, os.Getenv("VITRINE_SERVER"))
+	server := cmp.Or(c.server, os.Getenv("VITRINE_SERVER"))
 	if server == "" {
 		return nil, usagef("no server: give --server or set VITRINE_SERVER")
 	}
@@ -43,7 +44,7 @@ func (c *connection) open() (*client.Client, error) {
 		return nil, usagef("no access token: give --token-file or set VITRINE_TOKEN")
 	}
 	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}
-	if file := first(c.caFile, os.Getenv("VITRINE_CA_FILE")); file != "" {
+	if file := cmp.Or(c.caFile, os.Getenv("VITRINE_CA_FILE")); file != "" {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("read the authority: %w", err)
@@ -54,15 +55,6 @@ func (c *connection) open() (*client.Client, error) {
 		}
 	}
 	return client.New(o)
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // explain adds to an error of a call what to do about it, where the error alone does not say.

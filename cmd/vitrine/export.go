@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -50,11 +51,7 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 	var total int64
 	shown := io.Discard
 	if stderr := cmd.ErrOrStderr(); isTerminal(stderr) && !isTerminal(out) {
-		query := o.query
-		if query == "" {
-			query = "*:*"
-		}
-		if total, err = c.CountItems(cmd.Context(), query); err != nil {
+		if total, err = c.CountItems(cmd.Context(), cmp.Or(o.query, "*:*")); err != nil {
 			return explain(err)
 		}
 		shown = stderr

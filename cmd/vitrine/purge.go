@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,7 +39,7 @@ func newPurge() *cobra.Command {
 				return fmt.Errorf("nothing is stored of property %s; there is: %s", p, listing(stored))
 			}
 			if !yes && !confirmed(cmd, p, items) {
-				return fmt.Errorf("nothing was erased; type the property's name when asked, or pass --yes")
+				return errors.New("nothing was erased; type the property's name when asked, or pass --yes")
 			}
 			if err := c.Purge(cmd.Context(), p); err != nil {
 				return adminError(dataDir, err)

@@ -6,7 +6,9 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,9 +31,6 @@ func (e *SpecError) Error() string { return e.Member + ": " + e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *SpecError) Unwrap() error { return e.Err }
-
-// maxFreeJSON bounds each free JSON member of an ActivateUnit, in bytes: items carry it in every response.
-const maxFreeJSON = 64 << 10
 
 // PropertyID names the property that an object belongs to, or is.
 func PropertyID(o v1alpha1.Object) library.PropertyID {
@@ -58,7 +57,7 @@ func Property(install string, o *v1alpha1.Property) (library.Definition, error) 
 		DisplayName:    o.Spec.DisplayName,
 		PlatformPageID: library.PlatformPageID(d.Property),
 		AllowedOrigins: o.Spec.AllowedOrigins,
-		ExternalURL:    base(o.Spec.ExternalURL),
+		ExternalURL:    strings.TrimRight(o.Spec.ExternalURL, "/"),
 	}
 	if id := o.Spec.PlatformPageID; id != nil {
 		p.PlatformPageID = *id
@@ -79,29 +78,19 @@ func Property(install string, o *v1alpha1.Property) (library.Definition, error) 
 // ContentFilter translates a ContentFilter. The warnings speak of its query.
 func ContentFilter(install string, o *v1alpha1.ContentFilter) (library.Definition, []query.Warning, error) {
 	d := definition(install, library.KindFilter, o)
-	q, err := query.Parse(o.Spec.Query)
+	q, err := query.ParseFor(o.Spec.Query, query.Private)
 	if err != nil {
 		return d, nil, &SpecError{"spec.query", err}
 	}
-	warnings, err := query.Check(q.Root, query.Private)
-	if err != nil {
-		return d, nil, &SpecError{"spec.query", err}
-	}
-	order := o.Spec.SortBy
-	if order == "" {
-		order = library.DefaultOrder
-	}
+	order := cmp.Or(o.Spec.SortBy, library.DefaultOrder)
 	if _, err := query.ParseOrder(order); err != nil {
 		return d, nil, &SpecError{"spec.sortBy", err}
 	}
 	f := &library.Filter{
-		Name:   o.Spec.Name,
+		Name:   cmp.Or(o.Spec.Name, o.Name),
 		Query:  o.Spec.Query,
 		Order:  order,
 		Public: o.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly,
-	}
-	if f.Name == "" {
-		f.Name = o.Name
 	}
 	if t := o.Spec.FavoriteTag; t != nil {
 		f.Favourite = &item.Tag{Namespace: t.Namespace, Key: t.Key}
@@ -112,7 +101,7 @@ func ContentFilter(install string, o *v1alpha1.ContentFilter) (library.Definitio
 		f.UUID, f.ID = library.FilterIDs(d.Property, library.KindFilter, o.Namespace, o.Name)
 	}
 	d.Filter = f
-	return d, append(q.Warnings, warnings...), nil
+	return d, q.Warnings, nil
 }
 
 // Tag translates a Tag. The warnings speak of its selector.
@@ -213,22 +202,16 @@ func selectorOf(kind library.Kind, s *v1alpha1.Selector) (string, []query.Warnin
 	return s.Query, warnings, nil
 }
 
+// freeJSON reads a free JSON member of an ActivateUnit, which has the bounds of one in an import: items carry it in every
+// response.
 func freeJSON(member string, j *v1alpha1.JSON) ([]byte, error) {
 	if j == nil || len(j.Raw) == 0 || string(j.Raw) == "null" {
 		return nil, nil
 	}
-	if len(j.Raw) > maxFreeJSON {
-		return nil, &SpecError{member, fmt.Errorf("%d bytes of JSON are more than %d", len(j.Raw), maxFreeJSON)}
+	if len(j.Raw) > item.MaxRaw {
+		return nil, &SpecError{member, fmt.Errorf("%d bytes of JSON are more than %d", len(j.Raw), item.MaxRaw)}
 	}
 	return j.Raw, nil
-}
-
-// base cuts the slash that would double in front of a path.
-func base(u string) string {
-	for len(u) > 0 && u[len(u)-1] == '/' {
-		u = u[:len(u)-1]
-	}
-	return u
 }
 
 func numberOr(n *int64, otherwise int64) int64 {

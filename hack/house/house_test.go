@@ -46,7 +46,7 @@ var rooms = map[string]room{
 	"server/reference": {own: domain, others: []string{"github.com/cockroachdb/pebble/v2", "golang.org/x/sys/"}},
 	"server/httpapi": {
 		own: domain, ownInTests: []string{"server/reference"},
-		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/google/uuid"},
+		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/"},
 	},
 	"server/client": {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
 	"cmd/vitrine":   {own: []string{"api", "controllers", "server"}},

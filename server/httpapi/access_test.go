@@ -126,9 +126,9 @@ func TestTokenLife(t *testing.T) {
 	steps("expiring-old", 200)
 	steps("expiring-new", 200)
 	steps("expired", 403)
-	a.clock.advance(time.Hour - time.Nanosecond)
+	a.clock.Advance(time.Hour - time.Nanosecond)
 	steps("expiring-old", 200)
-	a.clock.advance(time.Nanosecond)
+	a.clock.Advance(time.Nanosecond)
 	steps("expiring-old", 403)
 	steps("expiring-new", 200)
 

@@ -23,29 +23,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/library/librarytest"
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
 // began is when every test begins.
 var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-
-// clock is a clock that stands still until it is moved.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 // logBuffer is a log that can be read while it is written.
 type logBuffer struct {
@@ -86,7 +69,7 @@ func digest(name string) library.Digest { return sha256.Sum256([]byte(token(name
 // app is a server over a real library with items of every sort.
 type app struct {
 	t      testing.TB
-	clock  *clock
+	clock  *librarytest.Clock
 	lib    *reference.Library
 	server *httpapi.Server
 	log    *logBuffer
@@ -103,7 +86,7 @@ func newApp(t testing.TB, adjust ...func(*httpapi.Options)) *app {
 // newAppOver is newApp with something between the server and the library.
 func newAppOver(t testing.TB, between func(library.Library) library.Library, adjust ...func(*httpapi.Options)) *app {
 	t.Helper()
-	a := &app{t: t, clock: &clock{now: began}, log: &logBuffer{}, run: make(chan error, 1)}
+	a := &app{t: t, clock: librarytest.NewClock(began), log: &logBuffer{}, run: make(chan error, 1)}
 	var err error
 	if a.lib, err = reference.Open(reference.Options{Dir: t.TempDir(), Clock: a.clock.Now}); err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 
 // impossible returns the ids that no item can have.
 func impossible(ids []item.ID) []item.ID {
-	return slices.DeleteFunc(slices.Clone(ids), func(id item.ID) bool { return id > 0 && id <= item.MaxID })
+	return slices.DeleteFunc(slices.Clone(ids), item.ValidID)
 }
 
 func lacking(name string) error {

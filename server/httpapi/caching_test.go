@@ -138,7 +138,7 @@ func TestETagDiffers(t *testing.T) {
 	differs("the filter with another query", wall)
 	now := call{url: q("created_on:[now-60d TO *]"), token: "ro"}
 	differs("a query with now", now)
-	a.clock.advance(48 * time.Hour)
+	a.clock.Advance(48 * time.Hour)
 	differs("a query with now, two days on", now)
 }
 

@@ -51,7 +51,7 @@ func (s *Server) listCollection(x *exchange) error {
 	if l.read.Seed, err = x.seed(false); err != nil {
 		return err
 	}
-	l.random = isRandom(l.read.Order)
+	l.random = l.read.Order.Random()
 	l.read.Query = query.And(append([]query.Node{query.FieldTerm("campaign", strconv.FormatInt(campaign, 10))}, parts...)...)
 	x.successor("/v2/content/filters")
 	return x.list(l)

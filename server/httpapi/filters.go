@@ -279,7 +279,7 @@ func (s *Server) listFilterItems(x *exchange) error {
 			return errors.New("the order of a stored filter does not parse")
 		}
 	}
-	l.random = isRandom(order)
+	l.random = order.Random()
 	return x.list(l)
 }
 

@@ -32,7 +32,7 @@ func (s *Server) listItems(x *exchange) error {
 	if err := x.presentation(&l.read); err != nil {
 		return err
 	}
-	l.random = isRandom(l.read.Order)
+	l.random = l.read.Order.Random()
 	l.free, l.name, l.defaultSize, l.maxSize = true, itemMember, itemPageSize, maxItemPageSize
 	return x.list(l)
 }

@@ -33,11 +33,11 @@ func TestRateLimit(t *testing.T) {
 		t.Errorf("429: Retry-After %q, %s", refused.header.Get("Retry-After"), refused.body)
 	}
 	ask("limited-rw", 200, `"token";r=2;t=1`) // each token has its own
-	a.clock.advance(499 * time.Millisecond)
+	a.clock.Advance(499 * time.Millisecond)
 	ask("limited-ro", 429, `"token";r=0;t=2`)
-	a.clock.advance(time.Millisecond)
+	a.clock.Advance(time.Millisecond)
 	ask("limited-ro", 200, `"token";r=0;t=2`)
-	a.clock.advance(time.Hour)
+	a.clock.Advance(time.Hour)
 	ask("limited-ro", 200, `"token";r=2;t=1`)
 
 	// Every answer under a limit tells about it: errors, 304, wrong class.
@@ -48,7 +48,7 @@ func TestRateLimit(t *testing.T) {
 	// A changed property counts at once, and a lifted limit is none.
 	p := property(limited, "limited", library.Property{RatePerSecond: 0.1})
 	a.apply(p)
-	a.clock.advance(time.Hour)
+	a.clock.Advance(time.Hour)
 	a.do(call{url: q("id:8001"), bearer: "limited-ro", want: map[string]string{"RateLimit-Policy": `"token";q=1;w=10`, "RateLimit": `"token";r=0;t=10`}})
 	a.do(call{url: q("id:8001"), bearer: "limited-ro", status: 429, want: map[string]string{"Retry-After": "10"}})
 	a.apply(property(limited, "limited", library.Property{}))

@@ -180,7 +180,7 @@ func (s *Server) drawSeed() (string, error) {
 
 // readItem returns one item as JSON, as the caller may see it. library.ErrNotFound.
 func (x *exchange) readItem(id item.ID) ([]byte, error) {
-	if id < 1 || id > item.MaxID {
+	if !item.ValidID(id) {
 		return nil, fmt.Errorf("read item: %w", library.ErrNotFound)
 	}
 	page, err := x.server.lib.Read(x.r.Context(), library.Read{

@@ -272,9 +272,9 @@ func TestRandom(t *testing.T) {
 func TestCursorByRelevance(t *testing.T) {
 	a := newApp(t)
 	next := a.do(call{url: q("beach sunset", "page_size=2"), token: "ro"}).link(t, "next")
-	a.clock.advance(59 * time.Second)
+	a.clock.Advance(59 * time.Second)
 	a.do(call{url: next, token: "ro"})
-	a.clock.advance(2 * time.Second)
+	a.clock.Advance(2 * time.Second)
 	a.do(call{url: next, token: "ro", status: 400, contains: []string{"problems/cursor-unusable", "start again"}})
 	// The cursor is of this listing and no other.
 	other := a.do(call{url: q("*:*", "page_size=2"), token: "ro"}).link(t, "next")

@@ -153,23 +153,11 @@ func filterRef(name string) library.FilterRef {
 
 // query parses a query that the caller sent and checks it with the caller's rights. Its warnings go into the answer.
 func (x *exchange) query(text string) (query.Node, error) {
-	parsed, err := query.Parse(text)
+	parsed, err := query.ParseFor(text, x.audience())
 	if err != nil {
 		return nil, err
 	}
-	warnings, err := query.Check(parsed.Root, x.audience())
-	if err != nil {
-		return nil, err
-	}
-	if x.audience() == query.Public {
-		// A pattern never reaches a private field; one that begins like them names them all the same.
-		for _, f := range query.Names(parsed.Root) {
-			if f.Pattern && strings.HasPrefix(f.Name, "submission") {
-				return nil, &query.ForbiddenFieldError{Field: f.Name}
-			}
-		}
-	}
-	x.warnings = append(append(x.warnings, parsed.Warnings...), warnings...)
+	x.warnings = append(x.warnings, parsed.Warnings...)
 	return parsed.Root, nil
 }
 
@@ -213,9 +201,6 @@ func (x *exchange) orderParam() (query.Order, error) {
 	}
 	return order, nil
 }
-
-// isRandom reports whether an order needs a seed.
-func isRandom(o query.Order) bool { return len(o) > 0 && o[0].Field == query.RandomKey }
 
 // favouriteParam reads the parameter favorite_tag: a key of the namespace marketer_tags, or namespace:key. nil when it was
 // not sent.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/item"
 )
 
 // access says which tokens may call an endpoint.
@@ -56,7 +58,7 @@ func routes() []route {
 		{"GET", "/v2/content/bulk", writer, (*Server).exportItems},
 		{"GET", "/v2/content/filters/{filter_uuid}/explain", writer, (*Server).explainFilter},
 		{"GET", "/v2/content/items/explain", writer, (*Server).explainQuery},
-		{"GET", "/i/{code}", anyone, (*Server).followShortLink},
+		{"GET", item.ShortLinkPath + "{code}", anyone, (*Server).followShortLink},
 		{"GET", "/openapi.json", anyone, (*Server).showOpenAPI},
 	}
 }

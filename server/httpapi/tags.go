@@ -16,6 +16,12 @@ const tagPageSize = 500
 // maxTagText is more than a namespace or a key can have, so that their own rules word the limit.
 const maxTagText = 4 << 10
 
+// tagRecord is a tag as answers show it.
+type tagRecord struct {
+	Namespace string `json:"namespace"`
+	Key       string `json:"key"`
+}
+
 // addTag answers POST /v1/tags/ (specification, Tagging). One unknown id, and no item is tagged.
 func (s *Server) addTag(x *exchange) error {
 	body, err := x.members()
@@ -46,17 +52,16 @@ func (s *Server) addTag(x *exchange) error {
 		return err
 	}
 	return x.done(http.StatusCreated, marshal(struct {
-		Namespace string    `json:"namespace"`
-		Key       string    `json:"key"`
-		IDs       []item.ID `json:"ugc_ids"`
-	}{t.Namespace, t.Key, ids}))
+		tagRecord
+		IDs []item.ID `json:"ugc_ids"`
+	}{tagRecord(t), ids}))
 }
 
 // unknownItems names every unknown id among ids, some of which no item can have.
 func (x *exchange) unknownItems(ids, wrong []item.ID) error {
 	unknown := wrong
 	for _, id := range ids {
-		if id < 1 || id > item.MaxID {
+		if !item.ValidID(id) {
 			continue
 		}
 		if _, err := x.server.lib.ItemTags(x.r.Context(), x.grant.property, id); errors.Is(err, library.ErrNotFound) {
@@ -100,10 +105,7 @@ func (s *Server) listTagged(x *exchange) error {
 	if !known {
 		return absent("no item of this property ever carried this tag")
 	}
-	names := marshal(struct {
-		Namespace string `json:"namespace"`
-		Key       string `json:"key"`
-	}{t.Namespace, t.Key})
+	names := marshal(tagRecord(t))
 	return x.list(listing{
 		read: library.Read{
 			Query: library.FavouriteTerm(t),
@@ -125,13 +127,9 @@ func (s *Server) listItemTags(x *exchange) error {
 	if err != nil {
 		return orNoItem(err, id)
 	}
-	type tag struct {
-		Namespace string `json:"namespace"`
-		Key       string `json:"key"`
-	}
-	first, all := tag{}, make([]tag, len(tags))
+	first, all := tagRecord{}, make([]tagRecord, len(tags))
 	for i, t := range tags {
-		all[i] = tag(t)
+		all[i] = tagRecord(t)
 	}
 	if len(all) > 0 {
 		first = all[0]

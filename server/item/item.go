@@ -11,6 +11,9 @@ type ID = int64
 // MaxID is the largest id that an item, a unit or a filter can have: JSON numbers are exact up to here.
 const MaxID = 1<<53 - 1
 
+// ValidID reports whether an item, a unit or a filter can have the id: 1 to MaxID.
+func ValidID(id int64) bool { return id >= 1 && id <= MaxID }
+
 // Item is one content item as it is stored: what was given, nothing filled in. Zero values and nil pointers mean "the
 // item has none", which is what `_missing_` sees; the members that the specification requires are filled in on the way
 // out only (see Encode). Timestamps are RFC 3339 in UTC, or a year or a date alone as imported.

@@ -1,9 +1,8 @@
 package library
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -49,7 +48,7 @@ func (d Definition) specs() int {
 }
 
 func (p *Property) check() error {
-	if p.PlatformPageID < 1 || p.PlatformPageID > item.MaxID {
+	if !item.ValidID(p.PlatformPageID) {
 		return fmt.Errorf("%w: platform page id %d is not between 1 and 2^53-1", ErrInvalid, p.PlatformPageID)
 	}
 	if p.RatePerSecond < 0 || p.Burst < 0 {
@@ -72,7 +71,7 @@ func (f *Filter) check(owner Owner) error {
 	switch {
 	case f.Name == "":
 		return fmt.Errorf("%w: the filter has no name", ErrInvalid)
-	case f.ID < 1 || f.ID > item.MaxID:
+	case !item.ValidID(f.ID):
 		return fmt.Errorf("%w: filter id %d is not between 1 and 2^53-1", ErrInvalid, f.ID)
 	case f.UUID == "" && !f.Adopt:
 		return fmt.Errorf("%w: the filter has no UUID", ErrInvalid)
@@ -95,7 +94,7 @@ func (t *TagRule) check() error {
 
 func (u *UnitRule) check(owner Owner) error {
 	switch {
-	case u.Unit.ID < 1 || u.Unit.ID > item.MaxID:
+	case !item.ValidID(u.Unit.ID):
 		return fmt.Errorf("%w: unit id %d is not between 1 and 2^53-1", ErrInvalid, u.Unit.ID)
 	case u.Unit.Name == "":
 		return fmt.Errorf("%w: the unit has no name", ErrInvalid)
@@ -107,7 +106,7 @@ func (u *UnitRule) check(owner Owner) error {
 
 func checkRule(kind Kind, ids []item.ID, selector string) error {
 	for _, id := range ids {
-		if id < 1 || id > item.MaxID {
+		if !item.ValidID(id) {
 			return fmt.Errorf("%w: item id %d is not between 1 and 2^53-1", ErrInvalid, id)
 		}
 	}
@@ -120,27 +119,20 @@ type ParsedFilter struct {
 	Query     query.Node
 	Order     query.Order
 	Favourite *item.Tag
-	Warnings  []query.Warning
 }
 
 // ParseFilter parses the query and the order of a filter, with the rights of its author: private fields may be named. An
 // Order of "" is newest first. The error is *query.SyntaxError.
 func ParseFilter(f Filter) (ParsedFilter, error) {
-	q, err := query.Parse(f.Query)
+	q, err := query.ParseFor(f.Query, query.Private)
 	if err != nil {
 		return ParsedFilter{}, fmt.Errorf("query: %w", err)
 	}
-	warnings, err := query.Check(q.Root, query.Private)
-	if err != nil {
-		return ParsedFilter{}, fmt.Errorf("query: %w", err)
-	}
-	order, err := query.ParseOrder(cmpOr(f.Order, DefaultOrder))
+	order, err := query.ParseOrder(cmp.Or(f.Order, DefaultOrder))
 	if err != nil {
 		return ParsedFilter{}, fmt.Errorf("order: %w", err)
 	}
-	return ParsedFilter{
-		Query: q.Root, Order: order, Favourite: f.Favourite, Warnings: append(slices.Clone(q.Warnings), warnings...),
-	}, nil
+	return ParsedFilter{Query: q.Root, Order: order, Favourite: f.Favourite}, nil
 }
 
 // DefaultOrder is the order of a filter that names none.
@@ -154,11 +146,7 @@ func ParseSelector(kind Kind, selector string) (query.Node, []query.Warning, err
 	if selector == "" {
 		return nil, nil, nil
 	}
-	q, err := query.Parse(selector)
-	if err != nil {
-		return nil, nil, fmt.Errorf("selector: %w", err)
-	}
-	warnings, err := query.Check(q.Root, query.Private)
+	q, err := query.ParseFor(selector, query.Private)
 	if err != nil {
 		return nil, nil, fmt.Errorf("selector: %w", err)
 	}
@@ -170,27 +158,10 @@ func ParseSelector(kind Kind, selector string) (query.Node, []query.Warning, err
 	}
 	for _, name := range query.Names(q.Root) {
 		for _, family := range forbidden {
-			if namesFamily(name, family) {
+			if name.Reaches(family) {
 				return nil, nil, fmt.Errorf("%w: selector names %s: %s", ErrInvalid, name.Name, rule)
 			}
 		}
 	}
-	return q.Root, append(slices.Clone(q.Warnings), warnings...), nil
-}
-
-// namesFamily reports whether a field name is in the family of fields below (and including) prefix, or is a pattern that
-// could stand for one. Only the text before the first star is looked at: `c*` is harmless, `*.key` is not.
-func namesFamily(name query.FieldName, prefix string) bool {
-	if !name.Pattern {
-		return name.Name == prefix || strings.HasPrefix(name.Name, prefix+".")
-	}
-	head, _, _ := strings.Cut(name.Name, "*")
-	return strings.HasPrefix(prefix+".", head) || strings.HasPrefix(head, prefix+".")
-}
-
-func cmpOr(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
+	return q.Root, q.Warnings, nil
 }

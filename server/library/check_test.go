@@ -129,7 +129,7 @@ func TestNewListing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !l.Scored() || l.Random() {
+		if !l.Order.Scored() || l.Order.Random() {
 			t.Errorf("order %v, want by relevance", l.Order)
 		}
 	})

@@ -2,7 +2,6 @@ package library
 
 import (
 	"cmp"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -278,6 +277,3 @@ func idOf(d Definition) int64 {
 	}
 	return 0
 }
-
-// String returns the first eight hexadecimal digits: enough to tell two tokens apart in a log, too few to look one up.
-func (d Digest) String() string { return hex.EncodeToString(d[:4]) }

@@ -1,10 +1,10 @@
 package library
 
 import (
+	"encoding/hex"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
-	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // PropertyID names a property: "namespace/name" of its manifest.
@@ -121,6 +121,9 @@ type Maintenance struct {
 // Digest is the SHA-256 of a token. Tokens themselves are never stored.
 type Digest [32]byte
 
+// String returns the first eight hexadecimal digits: enough to tell two tokens apart in a log, too few to look one up.
+func (d Digest) String() string { return hex.EncodeToString(d[:4]) }
+
 // Token is an access token: one value, or two while a rotation overlaps.
 type Token struct {
 	ReadWrite bool
@@ -193,5 +196,4 @@ type FilterRecord struct {
 	Filter
 	PlatformPageID int64
 	Owner          Owner // the zero Owner for HTTP-made ones: those are editable
-	Warnings       []query.Warning
 }

@@ -67,12 +67,10 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 			return Listing{}, err
 		}
 	}
-	for _, key := range r.Order {
-		if field, ok := query.Lookup(key.Field); ok && field.Private && r.Audience == query.Public {
-			return Listing{}, &query.ForbiddenFieldError{Field: key.Field}
-		}
+	if err := query.CheckOrder(r.Order, r.Audience); err != nil {
+		return Listing{}, err
 	}
-	if l.Random() {
+	if l.Order.Random() {
 		l.Seed = r.Seed
 	}
 	for _, key := range l.Order {
@@ -85,19 +83,6 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 	sum := sha256.Sum256([]byte(strings.Join(identity, "\x00")))
 	l.Identity = hex.EncodeToString(sum[:12])
 	return l, nil
-}
-
-// Random reports whether the listing is in random order.
-func (l Listing) Random() bool { return len(l.Order) > 0 && l.Order[0].Field == query.RandomKey }
-
-// Scored reports whether the order needs the relevance of items.
-func (l Listing) Scored() bool {
-	for _, key := range l.Order {
-		if key.Field == query.ScoreKey {
-			return true
-		}
-	}
-	return false
 }
 
 // FavouriteTerm is the tree that an item matches when it carries the tag. A listing with a favourite is two disjoint

@@ -6,6 +6,20 @@ import (
 	"time"
 )
 
+// ParseFor is Parse and Check in one: it reads a query with the rights of its audience. The warnings are of both.
+func ParseFor(q string, a Audience) (Query, error) {
+	parsed, err := Parse(q)
+	if err != nil {
+		return Query{}, err
+	}
+	warnings, err := Check(parsed.Root, a)
+	if err != nil {
+		return Query{}, err
+	}
+	parsed.Warnings = append(parsed.Warnings, warnings...)
+	return parsed, nil
+}
+
 // Check judges a tree against the catalogue, without an index. Warnings name fields that do not exist, the first 20 of
 // them. The error is a *SyntaxError where a value or a construct does not fit the type of its field or a limit is
 // passed, and a *ForbiddenFieldError where n names a private field to the Public.
@@ -30,7 +44,7 @@ func Check(n Node, a Audience) ([]Warning, error) {
 			first = checkFit(n, Field{Name: AllField, Type: Text}, &patterns)
 			return first == nil
 		}
-		if !f.Pattern && a == Public && private(f.Name) {
+		if a == Public && namesPrivate(f) {
 			first = &ForbiddenFieldError{Field: f.Name}
 			return false
 		}
@@ -50,6 +64,12 @@ func Check(n Node, a Audience) ([]Warning, error) {
 		return nil, first
 	}
 	return warnings, nil
+}
+
+// namesPrivate reports whether f is a private field. A pattern never reaches one for the Public; one that begins like
+// them names them all the same.
+func namesPrivate(f FieldName) bool {
+	return private(f.Name) || f.Pattern && strings.HasPrefix(f.Name, strings.TrimSuffix(submissionPrefix, "."))
 }
 
 // leafCount is 1 for a node that looks at a field.

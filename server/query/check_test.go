@@ -91,7 +91,7 @@ func TestCheckJudgesTypes(t *testing.T) {
 }
 
 func TestCheckKeepsPrivateFieldsFromThePublic(t *testing.T) {
-	for _, q := range []string{"submission.email:x", "_exists_:submission", "a (-_missing_:submission.x)", "submission:x", "submission.a:[a TO b]", "x AND submission.email:(a,b)^2"} {
+	for _, q := range []string{"submission.email:x", "_exists_:submission", "a (-_missing_:submission.x)", "submission:x", "submission.a:[a TO b]", `submission.\*:x`, `_exists_:submission\*`, "x AND submission.email:(a,b)^2"} {
 		_, err := query.Check(parse(t, q), query.Public)
 		var forbidden *query.ForbiddenFieldError
 		if !errors.As(err, &forbidden) || !strings.HasPrefix(forbidden.Field, "submission") {

@@ -125,16 +125,6 @@ func parseZone(s string) (time.Duration, error) {
 	return offset, nil
 }
 
-// ParseDate reads the date of a document, the start of its period in UTC, in milliseconds since 1970: RFC 3339, or a
-// year, a month, a day, an hour and so on alone, or epoch milliseconds.
-func ParseDate(s string) (int64, error) {
-	p, err := parsePeriod(s)
-	if err != nil {
-		return 0, fmt.Errorf("read date %q: %w", excerpt(s, 50), err)
-	}
-	return p.from, nil
-}
-
 // boundDate reads a date as a query writes it, with date math or without, as an instant in milliseconds. up decides
 // which end of a period is meant: a partial date and every rounding stand for their first millisecond, or with up for
 // their last one (query language, "Ranges and dates").

@@ -118,26 +118,3 @@ func TestBadDates(t *testing.T) {
 		}
 	}
 }
-
-func TestParseDate(t *testing.T) {
-	cases := map[string]string{
-		"2015":                      "2015-01-01T00:00:00Z",
-		"2015-03":                   "2015-03-01T00:00:00Z",
-		"2015-03-04":                "2015-03-04T00:00:00Z",
-		"2015-03-04T05:06:07Z":      "2015-03-04T05:06:07Z",
-		"2015-03-04T05:06:07+01:00": "2015-03-04T04:06:07Z",
-		"2015-03-04T05:06:07.089Z":  "2015-03-04T05:06:07.089Z",
-	}
-	for text, want := range cases {
-		ms, err := query.ParseDate(text)
-		if err != nil {
-			t.Errorf("ParseDate(%q): %v", text, err)
-		}
-		if got := time.UnixMilli(ms).UTC().Format(time.RFC3339Nano); got != want {
-			t.Errorf("ParseDate(%q) is %s, want %s", text, got, want)
-		}
-	}
-	if _, err := query.ParseDate("now"); err == nil {
-		t.Error("a document's date may be now")
-	}
-}

@@ -3,8 +3,7 @@
 //
 // Parse turns text into a tree of Nodes without looking at any field; Check judges a tree against the catalogue of
 // fields, the one table in catalogue.go; package plan gives it the typed meaning that a library evaluates. Queries are
-// composed as trees (And), never as strings. ParseOrder reads sort strings, ParseValue and ParseDate the values of
-// documents.
+// composed as trees (And), never as strings. ParseOrder reads sort strings.
 //
 // Invariants: a Node never changes once made; Parse(n.String()) equals every tree n that Parse can return; no input
 // makes this package panic, and its time and memory are bounded by the limits in limits.go; positions in errors count

@@ -119,39 +119,6 @@ func TestFloatSpans(t *testing.T) {
 	}
 }
 
-func TestParseValue(t *testing.T) {
-	cases := map[string]struct {
-		field, text string
-		want        query.Value
-	}{
-		"keyword": {"approval_status", "App", query.Value{Str: "App"}},
-		"text":    {"text", "Hello you", query.Value{Str: "Hello you"}},
-		"long":    {"id", "42", query.Value{Int: 42}},
-		"double":  {"content.platform_data.geo_data.coordinates.latitude", "-1.5", query.Value{Float: -1.5}},
-		"true":    {"featured", "true", query.Value{Int: 1}},
-		"false":   {"featured", "false", query.Value{Int: 0}},
-		"date":    {"created_on", "1970", query.Value{Int: 0}},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			f, ok := query.Lookup(c.field)
-			if !ok {
-				t.Fatalf("no field %s", c.field)
-			}
-			got, err := query.ParseValue(f, c.text)
-			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
-			}
-		})
-	}
-	for name, text := range map[string]string{"id": "1.5", "featured": "1", "created_on": "now", "content.platform_data.geo_data.coordinates.latitude": "north"} {
-		f, _ := query.Lookup(name)
-		if _, err := query.ParseValue(f, text); err == nil {
-			t.Errorf("%q is taken for a value of %s", text, name)
-		}
-	}
-}
-
 // parse returns the tree of a query.
 func parse(t *testing.T, q string) query.Node {
 	t.Helper()

@@ -2,7 +2,6 @@ package query
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -110,33 +109,6 @@ func parseBoolean(s string) (int64, error) {
 		return 0, nil
 	}
 	return 0, errBoolean
-}
-
-// ParseValue reads the text of a document's value as the field's type keeps it: numbers in decimal, true and false,
-// dates as ParseDate does; keywords and texts as they are.
-func ParseValue(f Field, s string) (Value, error) {
-	var v Value
-	var err error
-	switch f.Type {
-	case Keyword, Text:
-		v.Str = s
-	case Long:
-		var w whole
-		if w, err = parseWhole(s); err == nil && w.cut {
-			err = errors.New("not a whole number")
-		}
-		v.Int = w.n
-	case Double:
-		v.Float, err = parseDouble(s)
-	case Boolean:
-		v.Int, err = parseBoolean(s)
-	case Date:
-		v.Int, err = ParseDate(s)
-	}
-	if err != nil {
-		return Value{}, fmt.Errorf("read value of %s: %w", f.Name, err)
-	}
-	return v, nil
 }
 
 // Fold returns a keyword as it is compared: in lower case, character by character.

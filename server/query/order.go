@@ -115,6 +115,14 @@ func orderError(reason string, at int, expected string) *SyntaxError {
 	return &SyntaxError{Reason: reason, Position: at, Expected: expected}
 }
 
+// Random reports whether the order is the random one, which needs a seed.
+func (o Order) Random() bool { return len(o) > 0 && o[0].Field == RandomKey }
+
+// Scored reports whether the order looks at relevance.
+func (o Order) Scored() bool {
+	return slices.ContainsFunc(o, func(k Key) bool { return k.Field == ScoreKey })
+}
+
 // CheckOrder refuses an order that names a field which a may not see, with a *ForbiddenFieldError.
 func CheckOrder(o Order, a Audience) error {
 	for _, k := range o {

@@ -136,9 +136,7 @@ func (c *catalogue) addFilter(d library.Definition) error {
 		return err
 	}
 	f := &filter{
-		record: library.FilterRecord{
-			Filter: *d.Filter, PlatformPageID: c.spec.PlatformPageID, Owner: d.Owner, Warnings: parsed.Warnings,
-		},
+		record: library.FilterRecord{Filter: *d.Filter, PlatformPageID: c.spec.PlatformPageID, Owner: d.Owner},
 		parsed: parsed,
 	}
 	c.filters = append(c.filters, f)
@@ -214,15 +212,8 @@ func newRule(owner library.Owner, kind library.Kind, ids []item.ID, selector str
 
 // hasFuzzy reports whether a tree holds a fuzzy word.
 func hasFuzzy(n query.Node) bool {
-	switch n := n.(type) {
-	case query.Fuzzy:
-		return true
-	case query.Boost:
-		return hasFuzzy(n.Node)
-	case query.Any:
-		return slices.ContainsFunc(n.Values, hasFuzzy)
-	case query.Bool:
-		return slices.ContainsFunc(n.Clauses, func(c query.Clause) bool { return hasFuzzy(c.Node) })
-	}
-	return false
+	return !query.Walk(n, func(n query.Node) bool {
+		_, fuzzy := n.(query.Fuzzy)
+		return !fuzzy
+	})
 }

@@ -159,7 +159,7 @@ func (l *Library) cut(p *property, listing library.Listing, found *result, r lib
 			return nil, "", err
 		}
 	}
-	if listing.Scored() {
+	if listing.Order.Scored() {
 		return l.cutPinned(listing, found, r, c)
 	}
 	ranker, err := newRanker(listing)

@@ -68,7 +68,7 @@ type hit struct {
 
 // run walks all items and puts those that match in order. It ends early, with the cause, when ctx does.
 func (s *search) run(ctx context.Context) (*result, error) {
-	matcher, err := s.p.corpus.Compile(ctx, s.root, eval.Options{Unscored: !s.listing.Scored()})
+	matcher, err := s.p.corpus.Compile(ctx, s.root, eval.Options{Unscored: !s.listing.Order.Scored()})
 	if err != nil {
 		return nil, err
 	}

@@ -125,10 +125,10 @@ var pagingTests = map[string]func(*world){
 		r.Order, r.Limit = nil, 3
 		first := w.page(r)
 		r.After = first.Next
-		w.clock.advance(59 * time.Second)
+		w.clock.Advance(59 * time.Second)
 		second := w.page(r)
 		w.equal("within it", w.ids(second), []item.ID{6, 5, 4})
-		w.clock.advance(time.Second)
+		w.clock.Advance(time.Second)
 		_, err := w.lib.Read(w.ctx(), r)
 		wantError[*library.CursorError](w, "after it", err)
 		r.After = second.Next

@@ -180,7 +180,7 @@ var readTests = map[string]func(*world){
 		w.serve()
 		w.put(newItem(1, created("2026-11-21T11:00:00Z")), newItem(2, created("2026-11-20T12:00:00Z")), newItem(3, created("2026-11-01T00:00:00Z")))
 		w.expect("the last day", w.search("created_on:[now-1d TO *]"), 1, 2)
-		w.clock.advance(time.Hour)
+		w.clock.Advance(time.Hour)
 		w.expect("an hour later", w.search("created_on:[now-1d TO *]"), 1)
 		r := w.search("created_on:[now-1d TO *]")
 		r.Now = start
@@ -189,7 +189,7 @@ var readTests = map[string]func(*world){
 			w.accept(filter("new", "created_on:[now-2h TO *]"))
 			return library.Read{Property: shop, Filter: ref(filter("new", "")), Limit: 10}
 		}(), 1)
-		w.clock.advance(time.Hour)
+		w.clock.Advance(time.Hour)
 		w.expect("and moves on", library.Read{Property: shop, Filter: ref(filter("new", "")), Limit: 10})
 	},
 	"the reasons for an answer": func(w *world) {

@@ -76,7 +76,7 @@ var versionTests = map[string]func(*world){
 		r.IfVersion = p.Version
 		_, err := w.lib.Read(w.ctx(), r)
 		w.errorIs("at the same instant", err, library.ErrNotModified)
-		w.clock.advance(31 * time.Minute)
+		w.clock.Advance(31 * time.Minute)
 		after, err := w.lib.Read(w.ctx(), r)
 		if err != nil {
 			w.Fatalf("once it has expired: %v", err)
@@ -85,7 +85,7 @@ var versionTests = map[string]func(*world){
 		if after.Version == p.Version {
 			w.Error("another page with the same version")
 		}
-		w.clock.advance(24 * time.Hour)
+		w.clock.Advance(24 * time.Hour)
 		w.equal("past every date there is no next boundary", w.page(r).Expires.IsZero(), true)
 	},
 	"a rule with now makes pages expire": func(w *world) {
@@ -98,7 +98,7 @@ var versionTests = map[string]func(*world){
 		if p.Expires.IsZero() || p.Expires.After(boundary) {
 			w.Errorf("expires at %v, want not after %v", p.Expires, boundary)
 		}
-		w.clock.advance(31 * time.Minute)
+		w.clock.Advance(31 * time.Minute)
 		r.IfVersion = p.Version
 		after, err := w.lib.Read(w.ctx(), r)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,37 +25,18 @@ const install = "cluster-uid"
 // start is when every test begins: a Saturday at noon, far from any boundary of a day, a month or a year.
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// clock is a clock that tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-// Now tells the time.
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // world is a library under test and what is needed to speak with it. Its methods fail the test on errors that the test
 // does not ask about.
 type world struct {
 	*testing.T
 	open  Factory
 	dir   string
-	clock *clock
+	clock *Clock
 	lib   library.Library
 }
 
 func newWorld(t *testing.T, open Factory) *world {
-	w := &world{T: t, open: open, dir: t.TempDir(), clock: &clock{now: start}}
+	w := &world{T: t, open: open, dir: t.TempDir(), clock: NewClock(start)}
 	w.lib = open(t, w.dir, w.clock.Now)
 	t.Cleanup(func() {
 		if err := w.lib.Close(); err != nil {

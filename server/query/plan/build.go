@@ -24,8 +24,7 @@ func Build(n query.Node, o Options) (*Plan, error) {
 	if n == nil {
 		return &Plan{Root: None{}}, nil
 	}
-	warnings, err := query.Check(n, o.Audience)
-	if err != nil {
+	if _, err := query.Check(n, o.Audience); err != nil {
 		return nil, err
 	}
 	b := &builder{Options: o}
@@ -36,11 +35,7 @@ func Build(n query.Node, o Options) (*Plan, error) {
 	if root == nil {
 		root = None{}
 	}
-	p := &Plan{Root: root, Warnings: warnings, UsesNow: query.UsesNow(n)}
-	if p.UsesNow {
-		p.Until = query.Until(n, o.Now)
-	}
-	return p, nil
+	return &Plan{Root: root}, nil
 }
 
 // builder is one run of Build. A nil Node stands for a clause without words: it vanishes from its group.
@@ -92,7 +87,7 @@ func (b *builder) count(n query.Node, clauses int) error {
 func (b *builder) leaf(n query.Node) (Node, error) {
 	name := query.FieldOf(n)
 	if name.Name == "" {
-		return b.on(n, query.Field{Name: AllField, Type: query.Text})
+		return b.on(n, query.Field{Name: query.AllField, Type: query.Text})
 	}
 	fields := query.Resolve(name, b.Audience, b.Fields)
 	if len(fields) == 0 {

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
@@ -304,20 +302,6 @@ func TestBuildOfNothing(t *testing.T) {
 	}
 	if _, err := plan.Build(query.All{}, plan.Options{}); err == nil {
 		t.Error("no error without Now")
-	}
-}
-
-func TestPlanTellsOfNowAndWarnings(t *testing.T) {
-	p := build(t, "created_on:>now-1d OR colour:x", options())
-	if !p.UsesNow || !p.Until.Equal(now.Add(time.Millisecond)) {
-		t.Errorf("UsesNow is %v, Until %s", p.UsesNow, p.Until)
-	}
-	want := []query.Warning{{Code: query.WarnUnknownField, Message: `there is no field "colour", so its clause finds nothing`}}
-	if diff := cmp.Diff(want, p.Warnings); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
-	if p := build(t, "created_on:>2024", options()); p.UsesNow || !p.Until.IsZero() {
-		t.Errorf("UsesNow is %v, Until %s", p.UsesNow, p.Until)
 	}
 }
 

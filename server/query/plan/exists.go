@@ -5,7 +5,7 @@ import "github.com/vitrine-dev/vitrine/server/query"
 // exists builds the presence of a field, of any field that a pattern covers, or of anything in an object; score 1.
 func (b *builder) exists(n query.Node, name query.FieldName) (Node, error) {
 	if name.Name == "" {
-		return Exists{Field: query.Field{Name: AllField, Type: query.Text}}, b.count(n, 1)
+		return Exists{Field: query.Field{Name: query.AllField, Type: query.Text}}, b.count(n, 1)
 	}
 	fields := query.ResolveObject(name, b.Audience, b.Fields)
 	if len(fields) == 0 {

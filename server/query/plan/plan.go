@@ -27,20 +27,10 @@ type Options struct {
 // Plan is a query ready to be evaluated.
 type Plan struct {
 	Root Node
-	// Warnings speak of the caller's syntax.
-	Warnings []query.Warning
-	// UsesNow is true when the answer depends on Options.Now.
-	UsesNow bool
-	// Until is the first instant after Options.Now at which the plan would be another one; zero when never. The answer
-	// cannot change by time alone before it. Without rounding in the query that is the next millisecond.
-	Until time.Time
 }
 
-// Node is a node of a plan. All leaves are typed; Field is always a canonical catalogue name, or AllField.
+// Node is a node of a plan. All leaves are typed; Field is always a canonical catalogue name, or query.AllField.
 type Node interface{ plan() }
-
-// AllField is the field that stands for "no field": the words of the fields that the catalogue puts into it.
-const AllField = "_all"
 
 type (
 	// All matches every item with score 1.

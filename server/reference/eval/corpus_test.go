@@ -303,7 +303,7 @@ func bigCorpus(n int) *eval.Corpus {
 	word := func() string {
 		return vocabulary[int(float64(len(vocabulary))*rng.Float64()*rng.Float64()*rng.Float64())]
 	}
-	all := query.Field{Name: plan.AllField, Type: query.Text}
+	all := query.Field{Name: query.AllField, Type: query.Text}
 	c := eval.NewCorpus()
 	for id := range int64(n) {
 		var words []string
@@ -324,7 +324,7 @@ func bigCorpus(n int) *eval.Corpus {
 func BenchmarkSearch(b *testing.B) {
 	const docs = 100_000
 	c := bigCorpus(docs)
-	all := query.Field{Name: plan.AllField, Type: query.Text}
+	all := query.Field{Name: query.AllField, Type: query.Text}
 	wild, err := automaton.Wildcard("sum*r")
 	if err != nil {
 		b.Fatal(err)

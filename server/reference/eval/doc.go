@@ -53,7 +53,7 @@ type field struct {
 
 // NewDoc makes the document of an item from all its values. created is the item's created_on in milliseconds, by which
 // ties are broken. Empty keywords and texts without words count as missing (query language, "Fields"); the words of
-// plan.AllField are expected among the values under that name.
+// query.AllField are expected among the values under that name.
 func NewDoc(id, created int64, values iter.Seq2[query.Field, query.Value]) *Doc {
 	b := docBuilder{fields: map[string]*fieldBuilder{}}
 	for f, v := range values {

@@ -91,9 +91,7 @@ func NewSorter(order query.Order, random func(id int64) int64) (*Sorter, error) 
 }
 
 // Scored reports whether the order looks at scores; where it does not, Options.Unscored may be set.
-func (s *Sorter) Scored() bool {
-	return slices.ContainsFunc(s.order, func(k query.Key) bool { return k.Field == query.ScoreKey })
-}
+func (s *Sorter) Scored() bool { return s.order.Scored() }
 
 // Place works out where a hit stands.
 func (s *Sorter) Place(h Hit) Place {

@@ -1,0 +1,46 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	// link is a Markdown link to a file of the repository, up to its anchor.
+	link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	// place is a path below one of the rooms, as documents write it.
+	place = regexp.MustCompile("`((?:api|cmd|config|controllers|docs|hack|server)/[A-Za-z0-9_./-]+)`")
+)
+
+// TestDocuments holds that every link and every path that README, CONTRIBUTING and docs name is there.
+func TestDocuments(t *testing.T) {
+	documents := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/decisions/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no documents in %s: %v", pattern, err)
+		}
+		for _, path := range found {
+			documents = append(documents, strings.TrimPrefix(filepath.ToSlash(path), root+"/"))
+		}
+	}
+	for _, name := range documents {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(name), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, m[1])
+			}
+		}
+		for _, m := range place.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+				t.Errorf("%s names %s, which is not there", name, m[1])
+			}
+		}
+	}
+}

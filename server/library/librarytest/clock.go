@@ -1,0 +1,29 @@
+package librarytest
+
+import (
+	"sync"
+	"time"
+)
+
+// Clock is a clock that stands still until a test moves it. It is safe for concurrent use.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewClock returns a clock that stands at now.
+func NewClock(now time.Time) *Clock { return &Clock{now: now} }
+
+// Now tells the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the clock by d.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
