@@ -94,6 +94,9 @@ func ContentFilter(install string, o *v1alpha1.ContentFilter) (library.Definitio
 	}
 	if t := o.Spec.FavoriteTag; t != nil {
 		f.Favourite = &item.Tag{Namespace: t.Namespace, Key: t.Key}
+		if err := library.CheckTag(*f.Favourite); err != nil {
+			return d, nil, &SpecError{"spec.favoriteTag", err}
+		}
 	}
 	if a := o.Spec.Adopt; a != nil {
 		f.Adopt, f.ID = true, a.FilterID

@@ -78,15 +78,25 @@ func (f *Filter) check(owner Owner) error {
 	case f.Adopt && owner.IsHTTP():
 		return fmt.Errorf("%w: only a manifest can adopt a filter", ErrInvalid)
 	}
+	if f.Favourite != nil {
+		if err := CheckTag(*f.Favourite); err != nil {
+			return fmt.Errorf("%w: favourite tag: %w", ErrInvalid, err)
+		}
+	}
 	_, err := ParseFilter(*f)
 	return err
 }
 
-func (t *TagRule) check() error {
-	if err := item.ValidNamespace(t.Tag.Namespace); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+// CheckTag says whether an item can carry a tag of that name: nil, or *item.InvalidError.
+func CheckTag(t item.Tag) error {
+	if err := item.ValidNamespace(t.Namespace); err != nil {
+		return err
 	}
-	if err := item.ValidKey(t.Tag.Namespace, t.Tag.Key); err != nil {
+	return item.ValidKey(t.Namespace, t.Key)
+}
+
+func (t *TagRule) check() error {
+	if err := CheckTag(t.Tag); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return checkRule(KindTag, t.Items, t.Selector)
