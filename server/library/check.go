@@ -148,6 +148,19 @@ func ParseFilter(f Filter) (ParsedFilter, error) {
 // DefaultOrder is the order of a filter that names none.
 const DefaultOrder = "created_on:desc"
 
+// SelectorError says that a selector names a field that it may not. It is an ErrInvalid.
+type SelectorError struct {
+	// Field is the name or pattern as written.
+	Field string
+	// Rule is what holds instead, such as "the selector of a Tag may name neither tags nor units".
+	Rule string
+}
+
+func (e *SelectorError) Error() string { return fmt.Sprintf("it names %s, and %s", e.Field, e.Rule) }
+
+// Unwrap returns ErrInvalid.
+func (e *SelectorError) Unwrap() error { return ErrInvalid }
+
 // ParseSelector parses the selector of a Tag (KindTag) or an ActivateUnit (KindUnit); "" gives a nil node, which matches
 // nothing. So that rules cannot go round in circles ("The five kinds": no loops), a Tag's selector may name neither tags
 // nor units, and an ActivateUnit's no units; a field pattern that could stand for one counts as naming it. The error is
@@ -169,7 +182,7 @@ func ParseSelector(kind Kind, selector string) (query.Node, []query.Warning, err
 	for _, name := range query.Names(q.Root) {
 		for _, family := range forbidden {
 			if name.Reaches(family) {
-				return nil, nil, fmt.Errorf("%w: selector names %s: %s", ErrInvalid, name.Name, rule)
+				return nil, nil, &SelectorError{Field: name.Name, Rule: rule}
 			}
 		}
 	}
