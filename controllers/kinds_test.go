@@ -252,7 +252,7 @@ var _ = Describe("Every kind", func() {
 				o := s.new(w, "summer")
 				w.apply(ctx, o)
 				w.stop()
-				w.network = newNetwork() // events of the operator before may still come over the old one
+				w.network = newNetwork()                              // events of the operator before may still come over the old one
 				kinds := map[string]float64{v1alpha1.PropertyKind: 1} // "default"
 				kinds[s.kind]++
 				before := map[string]float64{}
