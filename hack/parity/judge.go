@@ -196,8 +196,8 @@ func (b *bench) shortest(ctx context.Context, q question, v verdict) (string, er
 		return describe(q.text, v), nil
 	}
 	var broken error
-	short, last := q.text, v
-	short = minimise(q.text, func(text string) bool {
+	last := v
+	short := minimise(q.text, func(text string) bool {
 		if broken != nil {
 			return false
 		}
