@@ -64,9 +64,9 @@ func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reach the API server: %w", err)
 	}
-	ns := &corev1.Namespace{}
-	if err := c.Get(ctx, types.NamespacedName{Name: identityNamespace}, ns); err != nil {
-		return "", fmt.Errorf("read the identity of the cluster (the UID of namespace %s): %w", identityNamespace, err)
+	install, err := clusterOf(ctx, c)
+	if err != nil {
+		return "", err
 	}
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
@@ -85,7 +85,34 @@ func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 	if len(absent) > 0 {
 		return "", fmt.Errorf("install the CRDs (config/crd): the cluster does not serve %s of %s", strings.Join(absent, ", "), v1alpha1.GroupVersion)
 	}
+	return install, nil
+}
+
+// clusterOf reads the identity of a cluster.
+func clusterOf(ctx context.Context, r client.Reader) (string, error) {
+	ns := &corev1.Namespace{}
+	if err := r.Get(ctx, types.NamespacedName{Name: identityNamespace}, ns); err != nil {
+		return "", fmt.Errorf("read the identity of the cluster (the UID of namespace %s): %w", identityNamespace, err)
+	}
 	return string(ns.UID), nil
+}
+
+// errOtherCluster says that the address of the API server has come to mean another cluster, or that its data were put
+// back to before the store met it.
+var errOtherCluster = errors.New("the API server answers for another cluster than before")
+
+// sameCluster fails unless the API server still answers for the cluster that this manager was made for.
+func (e *environment) sameCluster(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
+	defer cancel()
+	install, err := clusterOf(ctx, e.direct)
+	if err != nil {
+		return err
+	}
+	if install != e.install {
+		return errOtherCluster
+	}
+	return nil
 }
 
 func newScheme() (*runtime.Scheme, error) {

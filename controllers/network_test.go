@@ -3,6 +3,7 @@ package controllers_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -16,6 +17,7 @@ import (
 type network struct {
 	mu     sync.Mutex
 	down   bool
+	other  bool // another cluster answers
 	conns  map[net.Conn]bool
 	writes []string
 }
@@ -69,6 +71,13 @@ func (n *network) mend() {
 	n.down = false
 }
 
+// swap has another cluster say who it is, at the same address, until it is called with false.
+func (n *network) swap(other bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.other = other
+}
+
 // written returns the writes so far, as "PATCH /apis/…".
 func (n *network) written() []string {
 	n.mu.Lock()
@@ -86,6 +95,16 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.mu.Lock()
 		r.writes = append(r.writes, req.Method+" "+req.URL.Path)
 		r.mu.Unlock()
+	}
+	r.mu.Lock()
+	other := r.other
+	r.mu.Unlock()
+	if other && req.URL.Path == "/api/v1/namespaces/kube-system" {
+		body := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":"another-cluster"}}`
+		return &http.Response{
+			StatusCode: http.StatusOK, Request: req, Body: io.NopCloser(strings.NewReader(body)),
+			Header: http.Header{"Content-Type": {"application/json"}},
+		}, nil
 	}
 	return r.next.RoundTrip(req)
 }

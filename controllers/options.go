@@ -33,6 +33,8 @@ type Options struct {
 	Concurrency int
 	// CountInterval is the time between two looks at the counts in status; 0 means 2 seconds.
 	CountInterval time.Duration
+	// WatchInterval is the time between two questions to the API server who it is; 0 means 10 seconds.
+	WatchInterval time.Duration
 	// MaxBackoff bounds the wait between two tries to run a manager; 0 means 30 seconds.
 	MaxBackoff time.Duration
 }
@@ -52,6 +54,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.CountInterval == 0 {
 		o.CountInterval = 2 * time.Second
+	}
+	if o.WatchInterval == 0 {
+		o.WatchInterval = 10 * time.Second
 	}
 	if o.MaxBackoff == 0 {
 		o.MaxBackoff = 30 * time.Second

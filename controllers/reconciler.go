@@ -166,6 +166,12 @@ func (r *reconciler) remove(ctx context.Context, o object) error {
 	if err != nil && !errors.Is(err, library.ErrNotFound) {
 		return fmt.Errorf("look up what the object brought: %w", err)
 	}
+	if err == nil {
+		// Objects also vanish from the cache, all at once, when the address of the API server comes to mean another cluster.
+		if err := r.sameCluster(ctx); err != nil {
+			return fmt.Errorf("keep what the object brought: %w", err)
+		}
+	}
 	if _, err := r.Library.Remove(ctx, []library.Owner{owner}); err != nil {
 		return fmt.Errorf("remove what the object brought: %w", err)
 	}

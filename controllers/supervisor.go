@@ -33,6 +33,8 @@ type Supervisor struct {
 	foreign string
 	// current belongs to the manager that is loaded; nil when none is.
 	current *environment
+	// unreachable is why the API server did not answer when it was last asked, nil when it did.
+	unreachable error
 	// wake ends a backoff early.
 	wake chan struct{}
 }
@@ -82,7 +84,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 			err = errors.New("the manager stopped")
 		}
 		s.mu.Lock()
-		s.status.Synced, s.status.LastError, s.current = false, err, nil
+		s.status.Synced, s.status.LastError, s.current, s.unreachable = false, err, nil, nil
 		s.mu.Unlock()
 		s.options.Logger.Info("no manager runs; what is stored is served on", "reason", err.Error(), "retry", backoff.String())
 		if time.Since(started) > time.Minute {
@@ -129,13 +131,41 @@ func (s *Supervisor) once(ctx context.Context) error {
 		close(gate)
 		return e.keepCounts(ctx)
 	})
-	if err := mgr.Add(loading); err != nil {
+	watching := manager.RunnableFunc(func(ctx context.Context) error { return s.watch(ctx, e) })
+	if err := errors.Join(mgr.Add(loading), mgr.Add(watching)); err != nil {
 		return fmt.Errorf("add the bulk load: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run the manager: %w", err)
 	}
 	return nil
+}
+
+// watch asks the API server who it is, again and again: informers alone neither say that it has gone nor that another
+// cluster answers in its place. It fails, and the manager with it, when that is so.
+func (s *Supervisor) watch(ctx context.Context, e *environment) error {
+	ticker := time.NewTicker(s.options.WatchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		err := e.sameCluster(ctx)
+		if errors.Is(err, errOtherCluster) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		s.mu.Lock()
+		if (err == nil) != (s.unreachable == nil) {
+			s.options.Logger.Info("the API server can be reached or not", "reachable", err == nil)
+		}
+		s.unreachable = err
+		s.mu.Unlock()
+	}
 }
 
 // admit lets a cluster in whose manifests the store holds, or any when it holds none yet. With another one nothing is
@@ -206,6 +236,8 @@ func (s *Supervisor) Status() Status {
 	switch {
 	case st.Synced && st.HeldSweep != nil:
 		st.Message = st.HeldSweep.Error()
+	case st.Synced && s.unreachable != nil:
+		st.Message = "serving last known state: " + s.unreachable.Error()
 	case st.Synced:
 		st.Message = "following the cluster"
 	case st.Remembered && st.LastError != nil:

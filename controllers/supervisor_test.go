@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -156,6 +157,37 @@ var _ = Describe("The supervisor", func() {
 		w.launch()
 		Eventually(func() error { return w.supervisor.Status().LastError }).ShouldNot(Succeed())
 		Expect(w.supervisor.Status()).To(And(HaveField("Remembered", true), HaveField("Message", HavePrefix("serving last known state: "))))
+	})
+
+	It("says that the API server has gone while a manager runs", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.launch(func(o *controllers.Options) { o.WatchInterval = 50 * time.Millisecond })
+		message := func() string { return w.supervisor.Status().Message }
+		Eventually(message).Should(Equal("following the cluster"))
+		w.network.cut()
+		Eventually(message).Should(HavePrefix("serving last known state: "))
+		Expect(w.supervisor.Status().Synced).To(BeTrue())
+		w.network.mend()
+		Eventually(message).Should(Equal("following the cluster"))
+	})
+
+	It("removes nothing when the address comes to mean another cluster", func(ctx context.Context) {
+		w := newServedWorld(ctx)
+		g := w.tag("g", "summer", 1)
+		w.apply(ctx, g)
+		w.network.swap(true)
+		Expect(kube.Delete(ctx, g)).To(Succeed())
+		Eventually(w.logs.String).Should(ContainSubstring("keep what the object brought"))
+		Expect(w.matching(ctx, "tags.marketer_tags.key:summer")).To(BeEquivalentTo(1))
+
+		By("stopping what follows the wrong one")
+		w.launch(func(o *controllers.Options) { o.WatchInterval = 50 * time.Millisecond })
+		Eventually(func() error { return w.supervisor.Status().LastError }).Should(MatchError(ContainSubstring("check the kubeconfig")))
+		w.network.swap(false)
+		Eventually(func() int64 { return w.matching(ctx, "tags.marketer_tags.key:summer") }).Should(BeZero())
+		w.network.swap(true)
+		Eventually(func() error { return w.supervisor.Status().LastError }).Should(HaveOccurred())
+		Expect(w.supervisor.Status().Synced).To(BeFalse())
 	})
 
 	It("goes on while a CRD goes and comes back", func(ctx context.Context) {
