@@ -100,7 +100,10 @@ func (o object) ids(name string) ([]item.ID, error) {
 			if n[0] == '"' || n[0] == 'n' || json.Unmarshal(n, &f) != nil || f != math.Trunc(f) {
 				return nil, wrong
 			}
-			id = item.ID(min(max(f, -1), 1<<62))
+			if math.Abs(f) > item.MaxID {
+				return nil, &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %s names %s, and ids run from 1 to 2^53-1", name, clip(string(n), 40))}
+			}
+			id = item.ID(f)
 		} else if n[0] == 'n' {
 			return nil, wrong
 		}

@@ -204,15 +204,20 @@ func redactParts(text, token string) string {
 	if len(token) < tellingPart {
 		return text
 	}
+	// One pass over each: this runs on what anybody sends, before it is known whether the token is any good.
+	parts := make(map[string]bool, len(token))
+	for i := 0; i+tellingPart <= len(token); i++ {
+		parts[token[i:i+tellingPart]] = true
+	}
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		n := 0
-		for i+n < len(text) && strings.Contains(token, text[i:i+n+1]) {
+		for i+n+tellingPart <= len(text) && parts[text[i+n:i+n+tellingPart]] {
 			n++
 		}
-		if n >= tellingPart {
+		if n > 0 {
 			b.WriteString("[token]")
-			i += n
+			i += n + tellingPart - 1
 			continue
 		}
 		b.WriteByte(text[i])
