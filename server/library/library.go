@@ -196,7 +196,7 @@ type Scope struct {
 
 // State describes a library.
 type State struct {
-	// Ready is true when reads and writes are served.
+	// Ready is true when reads are served. Writes may be refused meanwhile; Problem says so then.
 	Ready bool
 	// Problem says why not, or what is degraded; "" when all is well.
 	Problem string

@@ -160,7 +160,6 @@ func (l *Library) State(context.Context) library.State {
 		if l.problem != nil {
 			err = l.problem
 		}
-		s.Ready = false
 		s.Problem = fmt.Sprintf("the store takes no writes: %v", err)
 	}
 	return s
