@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // serveOptions are the flags of serve.
@@ -76,6 +77,17 @@ func (o *serveOptions) validate() error {
 	}
 	if o.withoutKubernetes && (o.kubeconfig != "" || len(o.watchNamespaces) > 0) {
 		return usagef("--without-kubernetes contradicts --kubeconfig and --watch-namespaces")
+	}
+	for i, ns := range o.watchNamespaces {
+		ns = strings.TrimSpace(ns)
+		if len(validation.IsDNS1123Label(ns)) > 0 {
+			// An empty name would watch everything: what is meant as a restriction must not become none.
+			return usagef("--watch-namespaces: %q is no namespace: name them with commas between them, or leave the flag out for all", ns)
+		}
+		o.watchNamespaces[i] = ns
+	}
+	if o.drainFor < 0 {
+		return usagef("--drain-timeout %s: want 0s or more", o.drainFor)
 	}
 	o.externalURL = strings.TrimRight(o.externalURL, "/")
 	if o.externalURL != "" {

@@ -276,18 +276,21 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 		code int
 		says string
 	}{
-		"no cluster":         {nil, exitUsage, "give --kubeconfig or set KUBECONFIG, or serve what is stored with --without-kubernetes"},
-		"no such kubeconfig": {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
-		"broken kubeconfig":  {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
-		"unknown library":    {[]string{"--library", "engine"}, exitUsage, `--library "engine": there is only reference`},
-		"half a certificate": {[]string{"--tls-cert-file", broken}, exitUsage, "give both, or neither"},
-		"external URL":       {[]string{"--external-url", "shop.example"}, exitUsage, "want an absolute https or http address"},
-		"log level":          {[]string{"--log-level", "loud"}, exitUsage, "want debug, info, warn or error"},
-		"log format":         {[]string{"--log-format", "xml"}, exitUsage, "want text or json"},
-		"memory limit":       {[]string{"--memory-limit", "lots"}, exitUsage, "want at least 64Mi"},
-		"contradiction":      {[]string{"--without-kubernetes", "--watch-namespaces", "a"}, exitUsage, "contradicts"},
-		"unknown flag":       {[]string{"--bogus"}, exitUsage, "see vitrine serve --help"},
-		"argument":           {[]string{"bogus"}, exitUsage, "see vitrine serve --help"},
+		"no cluster":          {nil, exitUsage, "give --kubeconfig or set KUBECONFIG, or serve what is stored with --without-kubernetes"},
+		"no such kubeconfig":  {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
+		"broken kubeconfig":   {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
+		"unknown library":     {[]string{"--library", "engine"}, exitUsage, `--library "engine": there is only reference`},
+		"half a certificate":  {[]string{"--tls-cert-file", broken}, exitUsage, "give both, or neither"},
+		"external URL":        {[]string{"--external-url", "shop.example"}, exitUsage, "want an absolute https or http address"},
+		"log level":           {[]string{"--log-level", "loud"}, exitUsage, "want debug, info, warn or error"},
+		"log format":          {[]string{"--log-format", "xml"}, exitUsage, "want text or json"},
+		"memory limit":        {[]string{"--memory-limit", "lots"}, exitUsage, "want at least 64Mi"},
+		"an empty namespace":  {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exitUsage, "is no namespace"},
+		"no namespace's name": {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exitUsage, "is no namespace"},
+		"negative drain":      {[]string{"--without-kubernetes", "--drain-timeout", "-5s"}, exitUsage, "want 0s or more"},
+		"contradiction":       {[]string{"--without-kubernetes", "--watch-namespaces", "a"}, exitUsage, "contradicts"},
+		"unknown flag":        {[]string{"--bogus"}, exitUsage, "see vitrine serve --help"},
+		"argument":            {[]string{"bogus"}, exitUsage, "see vitrine serve --help"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
