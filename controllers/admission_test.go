@@ -46,6 +46,11 @@ const (
 	imageRule       = "imageURL must be an absolute http or https URL"
 	clickRule       = "clickThroughURL must be an absolute http or https URL"
 	propertyRefRule = "propertyRef cannot change"
+	secretNameRule  = "secretName must be the name of a Secret"
+	existingRule    = "name must be the name of a Secret"
+	displayRule     = "displayName must not be blank"
+	blankNameRule   = "name must not be blank"
+	blankQueryRule  = "the query must not be blank"
 )
 
 const unitSpec = "name: Sandals, imageURL: 'https://cdn.example/s.png', clickThroughURL: 'https://shop.example/s'"
@@ -53,6 +58,16 @@ const unitSpec = "name: Sandals, imageURL: 'https://cdn.example/s.png', clickThr
 var admissions = []admission{
 	{v1alpha1.PropertyKind, `displayName: Shop`, ""},
 	{v1alpha1.PropertyKind, `displayName: ""`, "spec.displayName"},
+	{v1alpha1.PropertyKind, `displayName: "  "`, displayRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, cache: {maxAge: 99999999999h, staleWhileRevalidate: 5m}`, maxAgeRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, secretName: a-1.b`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, secretName: ../x`, secretNameRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, existingSecret: {name: A, key: token}`, existingRule},
+	{v1alpha1.ContentFilterKind, `query: "  "`, blankQueryRule},
+	{v1alpha1.ContentFilterKind, `query: love, name: "  "`, blankNameRule},
+	{v1alpha1.TagKind, `namespace: vibe, key: k, selector: {query: "\t "}`, blankQueryRule},
+	{v1alpha1.ActivateUnitKind, unitSpec + `, selector: {query: " "}`, blankQueryRule},
+	{v1alpha1.ActivateUnitKind, `name: " ", imageURL: 'https://cdn.example/s.png', clickThroughURL: 'https://shop.example/s'`, blankNameRule},
 	{v1alpha1.PropertyKind, `platformPageID: 4711`, "spec.displayName: Required value"},
 	{v1alpha1.PropertyKind, `displayName: ` + strings.Repeat("x", 201), "spec.displayName: Too long"},
 	{v1alpha1.PropertyKind, `displayName: Shop, platformPageID: 0`, "spec.platformPageID"},

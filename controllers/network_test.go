@@ -78,6 +78,13 @@ func (n *network) swap(other bool) {
 	n.other = other
 }
 
+// used reports whether there is a connection.
+func (n *network) used() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.conns) > 0
+}
+
 // written returns the writes so far, as "PATCH /apis/…".
 func (n *network) written() []string {
 	n.mu.Lock()

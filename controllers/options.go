@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -42,6 +43,9 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	if o.RESTConfig == nil || o.Library == nil {
 		return o, errors.New("controllers: RESTConfig and Library are required")
+	}
+	if slices.Contains(o.Namespaces, "") {
+		return o, errors.New("controllers: an empty namespace would stand for all: leave Namespaces out for that")
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

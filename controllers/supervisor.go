@@ -20,6 +20,9 @@ import (
 // sweepHeldReason is the reason of the event, about namespace kube-system, that tells of a held sweep.
 const sweepHeldReason = "SweepHeld"
 
+// stopGrace is how long a manager may take to end once it is told to.
+const stopGrace = 5 * time.Second
+
 // Supervisor runs the controllers for as long as the process lives. A manager needs the API server to be made and ends
 // when its caches cannot be filled; the supervisor makes the next one, with backoff, and whatever is stored is served
 // meanwhile.
@@ -135,7 +138,18 @@ func (s *Supervisor) once(ctx context.Context) error {
 	if err := errors.Join(mgr.Add(loading), mgr.Add(watching)); err != nil {
 		return fmt.Errorf("add the bulk load: %w", err)
 	}
-	if err := mgr.Start(ctx); err != nil {
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		// A manager whose caches were never filled does not end with its context.
+		select {
+		case err = <-ended:
+		case <-time.After(stopGrace):
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("run the manager: %w", err)
 	}
 	return nil

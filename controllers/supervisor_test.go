@@ -171,6 +171,23 @@ var _ = Describe("The supervisor", func() {
 		Eventually(message).Should(Equal("following the cluster"))
 	})
 
+	It("ends with its context also while a cache cannot be filled", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.launch(func(o *controllers.Options) { o.Namespaces = []string{"NONE/x"} })
+		Eventually(w.network.used).Should(BeTrue(), "the manager is made once the cluster has said who it is")
+		Consistently(func() controllers.Status { return w.supervisor.Status() }, time.Second).Should(
+			And(HaveField("LastError", BeNil()), HaveField("Synced", false)), "the manager has to be running, without its caches")
+		w.stop()
+	})
+
+	It("takes no empty namespace for all", func() {
+		_, err := controllers.NewSupervisor(controllers.Options{
+			RESTConfig: func() (*rest.Config, error) { return nil, errors.New("not asked") },
+			Library:    newWorld(context.Background()).lib, Namespaces: []string{"shop", ""},
+		})
+		Expect(err).To(MatchError(ContainSubstring("an empty namespace")))
+	})
+
 	It("removes nothing when the address comes to mean another cluster", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		g := w.tag("g", "summer", 1)

@@ -19,7 +19,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.secretName) && has(self.existingSecret))",message="give secretName (a Secret that the operator writes) or existingSecret (one that it reads), not both"
 // +kubebuilder:validation:XValidation:rule="!(has(self.rotation) && has(self.existingSecret))",message="the value in existingSecret is yours and is not rotated: leave rotation out"
 // +kubebuilder:validation:XValidation:rule="!has(self.filters) || self.class == 'ReadOnly'",message="filters restricts ReadOnly tokens only"
-// +kubebuilder:validation:XValidation:rule="!has(self.expiresAfter) || !has(self.rotation) || !self.expiresAfter.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.rotation.every.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self.expiresAfter) > duration(self.rotation.every)",message="expiresAfter must be longer than rotation.every, or the value expires before it is replaced"
+// +kubebuilder:validation:XValidation:rule="!has(self.expiresAfter) || !has(self.rotation) || !self.expiresAfter.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || !self.rotation.every.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || duration(self.expiresAfter) > duration(self.rotation.every)",message="expiresAfter must be longer than rotation.every, or the value expires before it is replaced"
 type AccessTokenSpec struct {
 	// propertyRef names the Property that the object belongs to, in the same namespace. Left out: "default". It cannot
 	// change, since ids are derived from it.
@@ -34,6 +34,7 @@ type AccessTokenSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="secretName must be the name of a Secret: lowercase letters, digits, dashes and dots"
 	SecretName string `json:"secretName,omitempty"`
 
 	// existingSecret names a Secret that holds the value, instead: at least 32 printable characters, a trailing newline cut.
@@ -45,7 +46,7 @@ type AccessTokenSpec struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1m')",message="expiresAfter must be a duration of at least 1m, such as 720h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('1m')",message="expiresAfter must be a duration of at least 1m, such as 720h"
 	ExpiresAfter *metav1.Duration `json:"expiresAfter,omitempty"`
 
 	// rotation replaces the value regularly. Left out: never.
@@ -73,6 +74,7 @@ type SecretKeyReference struct {
 	// name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must be the name of a Secret: lowercase letters, digits, dashes and dots"
 	Name string `json:"name"`
 
 	// key within the Secret.
@@ -83,18 +85,18 @@ type SecretKeyReference struct {
 
 // Rotation says when a value is replaced.
 //
-// +kubebuilder:validation:XValidation:rule="!self.overlap.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.every.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self.overlap) < duration(self.every)",message="overlap must be shorter than every"
+// +kubebuilder:validation:XValidation:rule="!self.overlap.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || !self.every.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || duration(self.overlap) < duration(self.every)",message="overlap must be shorter than every"
 type Rotation struct {
 	// every is the time between two values, at least 1m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1m')",message="every must be a duration of at least 1m, such as 720h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('1m')",message="every must be a duration of at least 1m, such as 720h"
 	Every metav1.Duration `json:"every"`
 
 	// overlap is how long the old value still works.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('0s')",message="overlap must be a duration, such as 1h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('0s')",message="overlap must be a duration, such as 1h"
 	Overlap metav1.Duration `json:"overlap"`
 }
 

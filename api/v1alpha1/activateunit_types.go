@@ -14,6 +14,7 @@ type ActivateUnitSpec struct {
 	// name of the unit.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="name must not be blank"
 	Name string `json:"name"`
 
 	// imageURL is the unit's picture.

@@ -44,6 +44,7 @@ type Selector struct {
 	// match later.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank; *:* is everything"
 	Query string `json:"query"`
 }
 

@@ -26,12 +26,14 @@ type ContentFilterSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="name must not be blank"
 	Name string `json:"name,omitempty"`
 
 	// query in the language of docs/query-language.md. One that does not parse stalls the object; the last good version
 	// stays served.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank; *:* is everything"
 	Query string `json:"query"`
 
 	// sortBy is a comma-separated list of <field>:<asc|desc>, or _score:desc, or random. Left out: created_on:desc.

@@ -7,6 +7,7 @@ type PropertySpec struct {
 	// displayName is the name that people know the property by.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="displayName must not be blank"
 	DisplayName string `json:"displayName"`
 
 	// platformPageID appears as platform_page_id in filter records. Left out, it is derived from namespace and name.
@@ -65,13 +66,13 @@ type Cache struct {
 	// maxAge is how long an answer is fresh, 0s to 24h.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="maxAge must be a duration between 0s and 24h, such as 60s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="maxAge must be a duration between 0s and 24h, such as 60s"
 	MaxAge metav1.Duration `json:"maxAge"`
 
 	// staleWhileRevalidate is how long an answer may be served stale while a new one is fetched, 0s to 168h.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="staleWhileRevalidate must be a duration between 0s and 168h, such as 5m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="staleWhileRevalidate must be a duration between 0s and 168h, such as 5m"
 	StaleWhileRevalidate metav1.Duration `json:"staleWhileRevalidate"`
 }
 
@@ -80,7 +81,7 @@ type Maintenance struct {
 	// retryAfter is when callers shall come back, 1s to 24h.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="retryAfter must be a duration between 1s and 24h, such as 120s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="retryAfter must be a duration between 1s and 24h, such as 120s"
 	RetryAfter metav1.Duration `json:"retryAfter"`
 
 	// message is the detail of the 503 answer.

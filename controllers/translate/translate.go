@@ -32,6 +32,10 @@ func (e *SpecError) Error() string { return e.Member + ": " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *SpecError) Unwrap() error { return e.Err }
 
+// maxNesting bounds how deep free JSON may be nested: an answer puts it some levels down, and shall stay below
+// item.MaxDepth, which every client can read.
+const maxNesting = item.MaxDepth - 8
+
 // PropertyID names the property that an object belongs to, or is.
 func PropertyID(o v1alpha1.Object) library.PropertyID {
 	return library.PropertyID(o.GetNamespace() + "/" + o.PropertyName())
@@ -213,6 +217,9 @@ func freeJSON(member string, j *v1alpha1.JSON) ([]byte, error) {
 	}
 	if len(j.Raw) > item.MaxRaw {
 		return nil, &SpecError{member, fmt.Errorf("%d bytes of JSON are more than %d", len(j.Raw), item.MaxRaw)}
+	}
+	if n := item.Nesting(j.Raw); n > maxNesting {
+		return nil, &SpecError{member, fmt.Errorf("%d levels of JSON are more than %d", n, maxNesting)}
 	}
 	return j.Raw, nil
 }

@@ -65,9 +65,11 @@ func TestModified(t *testing.T) {
 
 func TestFreeJSONIsBounded(t *testing.T) {
 	tests := map[string]struct {
-		bytes int
-		good  bool
+		bytes, levels int
+		good          bool
 	}{
+		"56 levels":         {bytes: 2, levels: 56, good: true},
+		"a level more":      {bytes: 2, levels: 57},
 		"64 KiB":            {bytes: 64 << 10, good: true},
 		"a byte more":       {bytes: 64<<10 + 1},
 		"as good as absent": {bytes: 0, good: true},
@@ -76,7 +78,7 @@ func TestFreeJSONIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var text []byte
 			if tc.bytes > 0 {
-				text = []byte(`"` + strings.Repeat("x", tc.bytes-2) + `"`)
+				text = []byte(strings.Repeat("[", tc.levels) + `"` + strings.Repeat("x", tc.bytes-2) + `"` + strings.Repeat("]", tc.levels))
 			}
 			_, _, err := translate.ActivateUnit(install, unit(func(o *v1alpha1.ActivateUnit) { o.Spec.CatalogItem = &v1alpha1.JSON{Raw: text} }))
 			var spec *translate.SpecError

@@ -93,6 +93,23 @@ func notJSON(err error, length int) *InvalidError {
 	return &InvalidError{Malformed: true, Reason: fmt.Sprintf("not JSON: the text ends too early, at byte %d", length)}
 }
 
+// Nesting returns how deep arrays and objects are nested in a JSON text, 0 for a scalar.
+func Nesting(text []byte) int {
+	depth, deepest := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		case '"':
+			i = closingQuote(text, i)
+		}
+	}
+	return deepest
+}
+
 // scan looks for what encoding/json would take and we do not: nesting that serves no item, and halves of surrogate
 // pairs, which are no characters and cannot be written back.
 func scan(body []byte) error {
