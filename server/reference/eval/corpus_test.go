@@ -24,7 +24,7 @@ func randomDoc(rng *rand.Rand, id int64) *eval.Doc {
 	for range rng.IntN(12) {
 		words = append(words, vocabulary[min(rng.IntN(len(vocabulary)), rng.IntN(len(vocabulary)))])
 	}
-	list := []pair{str(text, strings.Join(words, " ")), pair{truth, query.Value{Int: int64(rng.IntN(2))}}}
+	list := []pair{str(text, strings.Join(words, " ")), {truth, query.Value{Int: int64(rng.IntN(2))}}}
 	for range rng.IntN(3) {
 		list = append(list, str(keyword, vocabulary[rng.IntN(len(vocabulary))]))
 	}
@@ -311,7 +311,7 @@ func bigCorpus(n int) *eval.Corpus {
 			words = append(words, word())
 		}
 		body := strings.Join(words, " ")
-		list := []pair{str(text, body), str(all, body), str(all, word()), str(all, word()), pair{truth, query.Value{Int: id % 2}}}
+		list := []pair{str(text, body), str(all, body), str(all, word()), str(all, word()), {truth, query.Value{Int: id % 2}}}
 		list = append(list, str(keyword, []string{"app", "rej", "pen"}[rng.IntN(3)]), pair{long, query.Value{Int: id % 50}})
 		for i := range 40 {
 			list = append(list, str(query.Field{Name: fmt.Sprintf("member%02d", i), Type: query.Keyword}, fmt.Sprintf("value%d", rng.IntN(1000))))
