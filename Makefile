@@ -34,7 +34,7 @@ parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, 
 
 verify: ## what must hold of the tree: generated files, formatting, vet, lint, import rules, go.mod; fails when it is dirty
 	$(MAKE) generate
-	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
+	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) -C hack/controlplane vet ./...
 	$(GO) mod tidy -diff
@@ -50,7 +50,7 @@ generate: ## CRDs, deep copies and RBAC from the markers in the code
 	$(TOOL) controller-gen rbac:roleName=vitrine paths=./controllers/... output:rbac:artifacts:config=config/rbac
 
 format: ## gofmt
-	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -w
+	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -s -w
 
 lint: ## golangci-lint, with .golangci.yml
 	$(TOOL) golangci-lint run ./...
