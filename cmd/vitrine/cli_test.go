@@ -19,6 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/importstate"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
@@ -55,6 +56,10 @@ func TestImportAndExportAreInverse(t *testing.T) {
 	if diff := cmp.Diff(strings.Split(first.stdout, "\n"), strings.Split(second.stdout, "\n")); diff != "" {
 		t.Errorf("exported, imported and exported again: -first +second\n%s", diff)
 	}
+	const broken = "approval_status:app AND (summer OR beach"
+	_, syntax := query.Parse(broken)
+	vitrine(t.Context(), "", "export", "--query", broken).want(t, exitFailed, syntax.Error())
+
 	part := vitrine(t.Context(), "", "export", "--query", "id:[5 TO 7]")
 	part.want(t, 0)
 	if n := strings.Count(part.stdout, "\n"); n != 3 {
