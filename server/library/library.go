@@ -123,6 +123,8 @@ type Read struct {
 	Budgeted bool
 	// BaseURL is put before the server's own short links, without a trailing slash.
 	BaseURL string
+	// Into is what Page.Items are appended to: a buffer of the caller's, so that a page costs no memory of its own.
+	Into []byte
 }
 
 // Cursor is an opaque place in a listing: sort values and id. It survives restarts (by relevance: a minute at most).
@@ -140,7 +142,7 @@ type Page struct {
 	Next Cursor
 	// Count is the number of items in Items.
 	Count int
-	// Items are the encoded items, with commas between them, without the brackets around.
+	// Items are the encoded items, with commas between them, without the brackets around, after what Read.Into held.
 	Items []byte
 }
 

@@ -88,7 +88,7 @@ func (l *Library) page(ctx context.Context, p *property, r library.Read) (*libra
 	if err != nil {
 		return nil, err
 	}
-	page.Count, page.Next = len(ids), next
+	page.Count, page.Next, page.Items = len(ids), next, r.Into
 	for i, id := range ids {
 		if i > 0 {
 			page.Items = append(page.Items, ',')
