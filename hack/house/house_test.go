@@ -40,10 +40,14 @@ var rooms = map[string]room{
 			"k8s.io/", "sigs.k8s.io/", "github.com/go-logr/logr", "github.com/prometheus/client_golang/", "golang.org/x/time/",
 		},
 	},
-	"server/query":     {others: []string{}},
-	"server/item":      {own: []string{"server/query"}, others: []string{}},
-	"server/library":   {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid"}},
-	"server/reference": {own: domain, others: []string{"github.com/cockroachdb/pebble/v2", "golang.org/x/sys/"}},
+	"server/query":   {others: []string{}},
+	"server/item":    {own: []string{"server/query"}, others: []string{}},
+	"server/library": {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid"}},
+	"server/eval":    {own: []string{"server/library", "server/query"}, others: []string{}},
+	"server/reference": {
+		own:    append([]string{"server/eval"}, domain...),
+		others: []string{"github.com/cockroachdb/pebble/v2", "golang.org/x/sys/"},
+	},
 	"server/httpapi": {
 		own: domain, ownInTests: []string{"server/reference"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/"},

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
-	"github.com/vitrine-dev/vitrine/server/reference/eval"
 )
 
 // messy is a corpus of texts that are hard to cut into words.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
-	"github.com/vitrine-dev/vitrine/server/reference/eval"
 )
 
 // engine is our side: the reference evaluator over the documents in memory.

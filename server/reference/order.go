@@ -4,9 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/reference/eval"
 )
 
 // position is where an item stands in a listing.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
-	"github.com/vitrine-dev/vitrine/server/reference/eval"
 )
 
 // property is the items of one property, served or not.

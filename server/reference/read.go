@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/reference/eval"
 )
 
 // Read finds a page of items, see library.Library.
@@ -24,10 +24,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 		page, err = l.page(ctx, p, r)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return page, nil
+	return page, err
 }
 
 // view calls look with a property that is served, its rules settled at that time. Nothing changes while look runs.
@@ -80,10 +77,11 @@ func (l *Library) page(ctx context.Context, p *property, r library.Read) (*libra
 	if err != nil {
 		return nil, err
 	}
-	page := &library.Page{Total: int64(len(found.ids)), Version: l.versionOf(p, found), Expires: found.until}
+	page := &library.Page{Version: l.versionOf(p, found), Expires: found.until}
 	if r.IfVersion != "" && r.IfVersion == page.Version {
-		return nil, library.ErrNotModified
+		return page, library.ErrNotModified
 	}
+	page.Total = int64(len(found.ids))
 	ids, next, err := l.cut(p, listing, found, r)
 	if err != nil {
 		return nil, err

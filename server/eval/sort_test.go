@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/reference/eval"
 )
 
 var latitude = query.Field{Name: "content.platform_data.geo_data.coordinates.latitude", Type: query.Double}

@@ -16,13 +16,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/reference/eval"
 )
 
 // The golden file holds a small corpus and what a real OpenSearch 3.8 answers to queries over it. To record it anew:
 //
-//	OPENSEARCH_URL=http://127.0.0.1:9200 go test ./server/reference/eval -run Golden -update
+//	OPENSEARCH_URL=http://127.0.0.1:9200 go test ./server/eval -run Golden -update
 //
 // which makes and deletes the index vitrine-golden there.
 var update = flag.Bool("update", false, "record testdata/golden.json from the OpenSearch node at OPENSEARCH_URL")
