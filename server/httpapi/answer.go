@@ -76,21 +76,37 @@ func (x *exchange) show(body []byte) error {
 
 // showTagged answers a GET whose ETag, without quotes and encoding, is known: with 304 where the caller holds it.
 func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
-	x.warn()
-	x.Header().Set("Cache-Control", x.cacheControl(f))
 	zip := acceptsGzip(x.r.Header)
-	x.Header().Set("ETag", quoteTag(tag, zip))
-	if holds(x.r.Header, quoteTag(tag, zip)) {
-		x.Header().Del("Link") // what the caller holds has its links
-		x.write(http.StatusNotModified, "", nil)
+	if x.unchanged(tag, zip, f) {
 		return nil
 	}
 	if zip {
-		body = x.server.gzip.compress(body)
+		body = x.server.gzip.compress(nil, body)
+	}
+	x.send(body, zip)
+	return nil
+}
+
+// unchanged puts the headers of a GET whose ETag is known, and answers with 304 where the caller holds it.
+func (x *exchange) unchanged(tag string, zip bool, f freshness) bool {
+	x.warn()
+	x.Header().Set("Cache-Control", x.cacheControl(f))
+	tag = quoteTag(tag, zip)
+	x.Header().Set("ETag", tag)
+	if !holds(x.r.Header, tag) {
+		return false
+	}
+	x.Header().Del("Link") // what the caller holds has its links
+	x.write(http.StatusNotModified, "", nil)
+	return true
+}
+
+// send sends a JSON body that is encoded already.
+func (x *exchange) send(body []byte, zip bool) {
+	if zip {
 		x.Header().Set("Content-Encoding", "gzip")
 	}
 	x.write(http.StatusOK, "application/json", body)
-	return nil
 }
 
 // quoteTag returns the ETag of one encoding. It is strong: each encoding has its own.
@@ -210,9 +226,10 @@ func (p *gzipPool) writer(w io.Writer) *gzip.Writer {
 	return z
 }
 
-func (p *gzipPool) compress(body []byte) []byte {
-	var b bytes.Buffer
-	z := p.writer(&b)
+// compress appends the compressed body to dst.
+func (p *gzipPool) compress(dst, body []byte) []byte {
+	b := bytes.NewBuffer(dst)
+	z := p.writer(b)
 	// Writes to a buffer do not fail.
 	_, _ = z.Write(body)
 	_ = z.Close()

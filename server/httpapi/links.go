@@ -93,14 +93,23 @@ func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links 
 	return l
 }
 
-// announce repeats the links to other pages in the header Link (RFC 8288).
-func (l links) announce(x *exchange) {
+// header repeats the links to other pages, as values of the header Link (RFC 8288).
+func (l links) header() []string {
+	var values []string
 	for _, to := range []struct {
 		rel  string
 		link *link
 	}{{"prev", l.Prev}, {"next", l.Next}} {
 		if to.link != nil {
-			x.Header().Add("Link", fmt.Sprintf("<%s>; rel=%q", to.link.Href, to.rel))
+			values = append(values, fmt.Sprintf("<%s>; rel=%q", to.link.Href, to.rel))
 		}
+	}
+	return values
+}
+
+// announce puts the header Link.
+func (l links) announce(x *exchange) {
+	for _, value := range l.header() {
+		x.Header().Add("Link", value)
 	}
 }

@@ -69,20 +69,7 @@ func (x *exchange) list(l listing) error {
 		}
 	}
 
-	identity := x.identity(r.Seed)
-	r.IfVersion = heldVersion(heldTags(x.r.Header), identity, acceptsGzip(x.r.Header))
-	page, err := x.find(r, l.free)
-	if errors.Is(err, library.ErrNotModified) {
-		// The body is not needed: If-None-Match names this very ETag.
-		return x.showTagged(nil, versionTag(r.IfVersion, identity), fresh)
-	}
-	if err != nil {
-		return hideStored(err, r)
-	}
-	fresh.expires = page.Expires
-	to := x.pageLinks(at.page, page.Next, r.Seed)
-	to.announce(x)
-	return x.showTagged(itemList(page, l, to), versionTag(page.Version, identity), fresh)
+	return x.page(r, l, fresh, func(next library.Cursor) links { return x.pageLinks(at.page, next, r.Seed) })
 }
 
 // hideStored keeps a stored query's text from READ-ONLY callers: what they sent was parsed and checked before, so that an
@@ -119,20 +106,25 @@ func overBudget(request context.Context, err error) error {
 	return err
 }
 
-// itemList is the body of a list of items (specification, Item list response).
+// headRoom is how many bytes before its items a page leaves free for what stands before them, which tells their total.
+const headRoom = 128
+
+// itemList is the body of a list of items (specification, Item list response): page.Items, which leave headRoom, with
+// what stands around them.
 func itemList(page *library.Page, l listing, to links) []byte {
-	body := make([]byte, 0, len(page.Items)+1024)
-	body = append(body, `{"total_results":`...)
-	body = strconv.AppendInt(body, page.Total, 10)
-	body = append(body, `,"_embedded":{"`...)
-	body = append(body, l.name...)
-	body = append(body, `":[`...)
-	body = append(body, page.Items...)
-	body = append(body, ']')
-	body = append(body, l.beside...)
-	body = append(body, `},"_links":`...)
-	body = append(body, marshal(to)...)
-	return append(body, '}')
+	head := append(make([]byte, 0, headRoom), `{"total_results":`...)
+	head = strconv.AppendInt(head, page.Total, 10)
+	head = append(head, `,"_embedded":{"`...)
+	head = append(head, l.name...)
+	head = append(head, `":[`...)
+	page.Items = append(page.Items, ']')
+	page.Items = append(page.Items, l.beside...)
+	page.Items = append(page.Items, `},"_links":`...)
+	page.Items = append(page.Items, marshal(to)...)
+	page.Items = append(page.Items, '}')
+	body := page.Items[headRoom-len(head):]
+	copy(body, head)
+	return body
 }
 
 // identity digests everything that the bytes of a list depend on besides the library's state: who asks, and for what.

@@ -37,6 +37,8 @@ type Options struct {
 	QueriesPerToken int
 	// StreamIdle is how long a bulk import may wait for its client to send, or a stream for it to receive. Default 1 min.
 	StreamIdle time.Duration
+	// PageCache is how many bytes of pages that are asked for again are kept ready to be sent. Default 64 MiB.
+	PageCache int64
 	// Rand is where seeds, filter ids and request ids are drawn. Default crypto/rand.
 	Rand io.Reader
 }
@@ -52,6 +54,7 @@ func (o Options) withDefaults() Options {
 	o.QueryBudget = cmp.Or(o.QueryBudget, 2*time.Second)
 	o.QueriesPerToken = cmp.Or(o.QueriesPerToken, 8)
 	o.StreamIdle = cmp.Or(o.StreamIdle, time.Minute)
+	o.PageCache = cmp.Or(o.PageCache, 64<<20)
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
@@ -65,6 +68,8 @@ type Server struct {
 	mux     *http.ServeMux
 	tokens  tokenTable
 	gzip    gzipPool
+	scratch scratch
+	pages   *pageCache
 	metrics *metrics
 }
 
@@ -82,6 +87,9 @@ func New(lib library.Library, o Options) (*Server, error) {
 	if s.metrics, err = newMetrics(o.Metrics); err != nil {
 		return nil, err
 	}
+	if s.pages, err = newPageCache(o.PageCache); err != nil {
+		return nil, err
+	}
 	if s.mux, err = s.newMux(); err != nil {
 		return nil, err
 	}
@@ -94,6 +102,7 @@ const retryTokens = 250 * time.Millisecond
 // Run takes in the library's tokens and every change of them until ctx ends, when it returns nil, or the library closes,
 // when it returns an error that wraps library.ErrClosed. It has to run once for each server.
 func (s *Server) Run(ctx context.Context) error {
+	defer s.pages.close()
 	for {
 		err := s.tokens.follow(s.lib.Tokens(ctx))
 		switch {

@@ -58,7 +58,8 @@ type Library interface {
 	// later Read. outcomes[i] belongs to muts[i]; each mutation is atomic, and a refused one disturbs no other. The error
 	// is set when nothing at all was written.
 	Write(ctx context.Context, p PropertyID, muts []Mutation) (outcomes []Outcome, err error)
-	// Read finds a page of items. ErrNotModified when r.IfVersion is still current; ErrNotFound (property, filter);
+	// Read finds a page of items. ErrNotModified, with a Page of Version and Expires alone, when r.IfVersion is still
+	// current; ErrNotFound (property, filter);
 	// *query.SyntaxError and *query.ForbiddenFieldError for r's own trees; *CursorError; ErrTooExpensive past the budget.
 	Read(ctx context.Context, r Read) (*Page, error)
 	// Explain says, clause by clause, why an item is in the answer of r or is not. ErrNotFound also for an unknown item.

@@ -74,8 +74,11 @@ var versionTests = map[string]func(*world){
 			w.Errorf("expires at %v, want after the start and not after %v", p.Expires, boundary)
 		}
 		r.IfVersion = p.Version
-		_, err := w.lib.Read(w.ctx(), r)
+		same, err := w.lib.Read(w.ctx(), r)
 		w.errorIs("at the same instant", err, library.ErrNotModified)
+		if same == nil || same.Version != p.Version || !same.Expires.Equal(p.Expires) {
+			w.Errorf("not modified: %+v, want the version and the expiry of %s, %v", same, p.Version, p.Expires)
+		}
 		w.clock.Advance(31 * time.Minute)
 		after, err := w.lib.Read(w.ctx(), r)
 		if err != nil {

@@ -1,0 +1,150 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// pageKey names a page: what its bytes depend on besides the library's state (see identity), and how they are encoded.
+type pageKey struct {
+	identity string
+	zip      bool
+}
+
+// keptPage is a page ready to be sent. Its library says, by the version, whether it still is what a read would give.
+type keptPage struct {
+	version string
+	expires time.Time
+	// links are the values of the header Link.
+	links []string
+	// body is encoded as its key says; nil for a page that was asked for once: only one that is asked for again is worth
+	// its bytes.
+	body []byte
+}
+
+// keptFor is how long a page is kept after it was made, so that no bytes of an erased item stay in memory for longer.
+const keptFor = time.Minute
+
+// pageCache keeps the pages that are asked for again and again, as many as fit into its bytes: those read often stay,
+// whatever else is read once in between.
+type pageCache struct {
+	pages *otter.Cache[pageKey, *keptPage]
+}
+
+// pageOverhead is about what a page takes beside its body.
+const pageOverhead = 512
+
+func newPageCache(bytes int64) (*pageCache, error) {
+	pages, err := otter.New(&otter.Options[pageKey, *keptPage]{
+		MaximumWeight:    uint64(max(bytes, 0)),
+		Weigher:          func(_ pageKey, p *keptPage) uint32 { return uint32(len(p.body) + pageOverhead) },
+		ExpiryCalculator: otter.ExpiryWriting[pageKey, *keptPage](keptFor),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the cache of pages: %w", err)
+	}
+	return &pageCache{pages}, nil
+}
+
+// get returns a page that can be sent if it is current, nil for none.
+func (c *pageCache) get(key pageKey) *keptPage {
+	if p, ok := c.pages.GetIfPresent(key); ok && p.body != nil {
+		return p
+	}
+	return nil
+}
+
+// keep keeps a copy of a page whose key has been asked for before, and remembers that it has been.
+func (c *pageCache) keep(key pageKey, p keptPage) {
+	body := p.body
+	p.body = nil
+	if _, before := c.pages.GetEntryQuietly(key); before {
+		p.body = append(make([]byte, 0, len(body)), body...)
+	}
+	c.pages.Set(key, &p)
+}
+
+func (c *pageCache) close() { c.pages.StopAllGoroutines() }
+
+// maxScratch is the size above which a buffer is not kept: a page of 50 items takes 100 to 200 KB.
+const maxScratch = 1 << 20
+
+// scratch hands out buffers in which answers are put together.
+type scratch struct{ pool sync.Pool }
+
+func (s *scratch) get() *[]byte {
+	if b, ok := s.pool.Get().(*[]byte); ok {
+		return b
+	}
+	return new(make([]byte, 0, 64<<10))
+}
+
+// put takes a buffer back that nobody looks at any more; now is its slice as it has grown.
+func (s *scratch) put(b *[]byte, now []byte) {
+	if cap(now) <= maxScratch {
+		*b = now[:0]
+		s.pool.Put(b)
+	}
+}
+
+// page answers with the page of items that r reads: 304 where the caller holds it, a kept page while it is current, else
+// a new one. finish makes the links to other pages.
+func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
+	key := pageKey{x.identity(r.Seed), acceptsGzip(x.r.Header)}
+	held := heldVersion(heldTags(x.r.Header), key.identity, key.zip)
+	kept := (*keptPage)(nil)
+	if !fresh.never {
+		kept = x.server.pages.get(key)
+	}
+	r.IfVersion = held
+	if kept != nil {
+		r.IfVersion = kept.version
+	}
+	buffer := x.server.scratch.get()
+	r.Into = append((*buffer)[:0], make([]byte, headRoom)...)
+	page, err := x.find(r, l.free)
+	if errors.Is(err, library.ErrNotModified) {
+		x.server.scratch.put(buffer, r.Into)
+		if kept == nil {
+			// The body is not needed: If-None-Match names this very ETag.
+			kept = &keptPage{version: page.Version, expires: page.Expires}
+		}
+		return x.showPage(*kept, key, fresh)
+	}
+	if err != nil {
+		x.server.scratch.put(buffer, r.Into)
+		return hideStored(err, r)
+	}
+	to := finish(page.Next)
+	made := keptPage{version: page.Version, expires: page.Expires, links: to.header()}
+	made.body = itemList(page, l, to)
+	defer x.server.scratch.put(buffer, page.Items)
+	if key.zip {
+		zipped := x.server.scratch.get()
+		made.body = x.server.gzip.compress((*zipped)[:0], made.body)
+		defer x.server.scratch.put(zipped, made.body)
+	}
+	if !fresh.never {
+		x.server.pages.keep(key, made)
+	}
+	return x.showPage(made, key, fresh)
+}
+
+// showPage sends a page, or 304 where the caller holds it.
+func (x *exchange) showPage(p keptPage, key pageKey, fresh freshness) error {
+	fresh.expires = p.expires
+	if x.unchanged(versionTag(p.version, key.identity), key.zip, fresh) {
+		return nil
+	}
+	for _, link := range p.links {
+		x.Header().Add("Link", link)
+	}
+	x.send(p.body, key.zip)
+	return nil
+}

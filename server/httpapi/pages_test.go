@@ -1,0 +1,100 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/httpapi"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// readCounter counts the pages that a library had to make, and the times that a version was enough.
+type readCounter struct {
+	library.Library
+	made, current atomic.Int64
+}
+
+func (c *readCounter) Read(ctx context.Context, r library.Read) (*library.Page, error) {
+	page, err := c.Library.Read(ctx, r)
+	switch {
+	case err == nil:
+		c.made.Add(1)
+	case errors.Is(err, library.ErrNotModified):
+		c.current.Add(1)
+	}
+	return page, err
+}
+
+// TestKeptPages holds that a page asked for again and again is made twice, is the same in every way when it is not made,
+// and is never sent once it is out of date.
+func TestKeptPages(t *testing.T) {
+	url := "/v2/content/filters/" + filterUUID("summer-wall") + "?page_size=3"
+	for name, header := range map[string]map[string]string{"plain": {}, "gzip": {"Accept-Encoding": "gzip"}} {
+		t.Run(name, func(t *testing.T) {
+			counter := &readCounter{}
+			a := newAppOver(t, func(l library.Library) library.Library {
+				counter.Library = l
+				return counter
+			})
+			get := call{url: url, token: "ro", header: header}
+			first := a.do(get)
+			for range 4 {
+				again := a.do(get)
+				if !bytes.Equal(again.body, first.body) || again.header.Get("Link") != first.header.Get("Link") ||
+					again.header.Get("ETag") != first.header.Get("ETag") || again.header.Get("Cache-Control") != first.header.Get("Cache-Control") {
+					t.Fatalf("another answer to the same request:\n%v\n%v", first.header, again.header)
+				}
+			}
+			if made := counter.made.Load(); made != 2 {
+				t.Errorf("the page was made %d times, want 2", made)
+			}
+			get.header = map[string]string{"If-None-Match": first.header.Get("ETag")}
+			for name, value := range header {
+				get.header[name] = value
+			}
+			get.status = 304
+			a.do(get)
+
+			a.write(shop, `{"id":5001,"approval_status":"app","created_on":"2026-11-21T11:59:00Z","content":{"content_type":"image","text":"beach summer","social_platform":"instagram"}}`)
+			get.status = 200
+			if after := a.do(get); bytes.Equal(after.body, first.body) && after.header.Get("ETag") == first.header.Get("ETag") {
+				t.Error("the page is as it was before a write")
+			}
+		})
+	}
+}
+
+// TestKeptPageAges holds that the time for which a kept page may be cached runs out like that of a new one.
+func TestKeptPageAges(t *testing.T) {
+	a := newApp(t)
+	get := call{url: q("created_on:[now-86430s TO *]"), token: "ro"}
+	maxAge := func(want string) {
+		t.Helper()
+		get.want = map[string]string{"Cache-Control": "~max-age=" + want + ","}
+		a.do(get)
+	}
+	for range 3 {
+		maxAge("30")
+	}
+	a.clock.Advance(10 * time.Second)
+	maxAge("20")
+	get.header = map[string]string{"If-None-Match": a.do(get).header.Get("ETag")}
+	get.status = 304
+	maxAge("20")
+}
+
+// TestSmallPageCache holds that a cache without room changes nothing but the work.
+func TestSmallPageCache(t *testing.T) {
+	a := newApp(t, func(o *httpapi.Options) { o.PageCache = 1 })
+	get := call{url: q("*:*"), token: "rw"}
+	first := a.do(get)
+	for range 3 {
+		if again := a.do(get); !bytes.Equal(again.body, first.body) {
+			t.Fatal("another answer to the same request")
+		}
+	}
+}
