@@ -65,5 +65,5 @@ func (e *engine) explain(ctx context.Context, n query.Node, id int64) (library.E
 	if err != nil {
 		return library.Explanation{}, err
 	}
-	return e.corpus.Explain(ctx, p.Root, e.docs[id].doc)
+	return eval.Explain(ctx, e.corpus, p.Root, e.docs[id].doc)
 }

@@ -17,14 +17,15 @@ type clause interface {
 
 type compiler struct {
 	ctx      context.Context
-	corpus   *Corpus
+	known    *known
 	unscored bool
 }
 
-// gather makes the statistics of every ranked leaf known, with one walk for each field rather than one for each term.
+// gather makes the statistics of every ranked leaf known: those of a field with all its terms at once, because each
+// question may cost a walk, and those of fuzzy words first, because they may cost one that answers all others.
 func (c *compiler) gather(root plan.Node) error {
 	terms := map[string][]string{}
-	every := map[string]bool{}
+	var err error
 	visit(root, func(n plan.Node) {
 		switch n := n.(type) {
 		case plan.Term:
@@ -36,21 +37,17 @@ func (c *compiler) gather(root plan.Node) error {
 				terms[n.Field.Name] = append(terms[n.Field.Name], w.Text)
 			}
 		case plan.Fuzzy:
-			every[n.Field.Name] = true
+			if err == nil {
+				_, err = c.known.expansions(c.ctx, n)
+			}
 		}
 	})
-	for name := range every {
-		if _, err := c.corpus.need(c.ctx, name, nil, true); err != nil {
-			return err
-		}
-		delete(terms, name)
-	}
 	for name, list := range terms {
-		if _, err := c.corpus.need(c.ctx, name, list, false); err != nil {
-			return err
+		if err == nil {
+			_, err = c.known.field(c.ctx, name, list)
 		}
 	}
-	return nil
+	return err
 }
 
 // visit calls f with the node and all nodes below that may contribute to the score.
@@ -111,7 +108,7 @@ func (c *compiler) compile(n plan.Node, boost float32) (clause, error) {
 
 // matching binds a node of which only the match counts, not the score.
 func (c *compiler) matching(n plan.Node) (clause, error) {
-	unscored := compiler{ctx: c.ctx, corpus: c.corpus, unscored: true}
+	unscored := compiler{ctx: c.ctx, known: c.known, unscored: true}
 	return unscored.compile(n, 1)
 }
 

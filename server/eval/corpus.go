@@ -27,7 +27,6 @@ type Corpus struct {
 // fieldStats is what ranking knows of one field.
 type fieldStats struct {
 	total rank.Field
-	norms *rank.Norms // nil when total has changed since
 	// docFreq is the number of documents with each term: of all terms when complete, else of those asked for.
 	docFreq  map[string]int64
 	complete bool
@@ -92,7 +91,6 @@ func (c *Corpus) count(d *Doc, sign int64) {
 }
 
 func (s *fieldStats) count(d *Doc, f *field, sign int64) {
-	s.norms = nil
 	s.total.Docs += sign
 	s.total.Terms += sign * f.size()
 	if !f.hasTerms() {
@@ -155,7 +153,7 @@ func (c *Corpus) need(ctx context.Context, field string, terms []string, all boo
 		}
 	}
 	if s != nil && !missing && (s.complete || !all) {
-		return s.ready(), nil
+		return s, nil
 	}
 	fresh := &fieldStats{docFreq: map[string]int64{}, complete: all}
 	if !all {
@@ -180,13 +178,5 @@ func (c *Corpus) need(ctx context.Context, field string, terms []string, all boo
 		}
 	}
 	c.stats[h] = fresh
-	return fresh.ready(), nil
-}
-
-// ready fills in the norm table. It runs under the lock.
-func (s *fieldStats) ready() *fieldStats {
-	if s.norms == nil {
-		s.norms = rank.NewNorms(s.total)
-	}
-	return s
+	return fresh, nil
 }

@@ -161,7 +161,7 @@ func TestInterruption(t *testing.T) {
 	if _, err := c.Compile(ctx, plan.Term{Field: text, Text: "summer"}, eval.Options{}); !errors.Is(err, cause) {
 		t.Errorf("statistics: error %v", err)
 	}
-	if _, err := c.Explain(ctx, plan.Term{Field: text, Text: "summer"}, c.Doc(1)); !errors.Is(err, cause) {
+	if _, err := eval.Explain(ctx, c, plan.Term{Field: text, Text: "summer"}, c.Doc(1)); !errors.Is(err, cause) {
 		t.Errorf("explanation: error %v", err)
 	}
 	// Half-way through the walk.

@@ -4,6 +4,7 @@
 //   - A Doc is one item as it is searched: immutable, compact, made once for each state of the item.
 //   - A Corpus is the documents that are ranked together, with the statistics that ranking needs.
 //   - A Matcher is one plan bound to one state of a Corpus.
+//   - Explain needs no Corpus: one Doc, and the Statistics of all others from whoever keeps them.
 //
 // It may import query and its subpackages, and library for the shape of explanations.
 package eval

@@ -21,9 +21,10 @@ const (
 )
 
 // Explain says clause by clause whether a document matches a plan, with what score, and what was looked at. The scores
-// are those of Match: the boosts around a clause are multiplied in. Errors are those of Compile.
-func (c *Corpus) Explain(ctx context.Context, n plan.Node, d *Doc) (library.Explanation, error) {
-	e := explainer{compiler: compiler{ctx: ctx, corpus: c}, doc: d}
+// are those of Match among the documents that the statistics are of: the boosts around a clause are multiplied in. Errors
+// are those of Compile.
+func Explain(ctx context.Context, s Statistics, n plan.Node, d *Doc) (library.Explanation, error) {
+	e := explainer{compiler: compiler{ctx: ctx, known: newKnown(s)}, doc: d}
 	if err := e.gather(n); err != nil {
 		return library.Explanation{}, fmt.Errorf("gather statistics: %w", err)
 	}
@@ -73,7 +74,7 @@ func (e *explainer) explain(n plan.Node, occur string, boost float32) (library.E
 		err = below([]plan.Node{n.Node}, occurMust, n.Factor*boost)
 	case plan.Const:
 		if _, everything := n.Node.(plan.All); !everything {
-			unranked := explainer{compiler: compiler{ctx: e.ctx, corpus: e.corpus, unscored: true}, doc: e.doc}
+			unranked := explainer{compiler: compiler{ctx: e.ctx, known: e.known, unscored: true}, doc: e.doc}
 			var child library.Explanation
 			if child, err = unranked.explain(n.Node, occurMust, 1); err == nil {
 				x.Children = append(x.Children, unscored(child))

@@ -1,6 +1,7 @@
 package eval_test
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
 // TestExplainScores: the score at the root is the one that a search gives, for everything in the golden file.
@@ -24,7 +26,7 @@ func TestExplainScores(t *testing.T) {
 		}
 		want := scores(t, corpus, n)
 		for d := range corpus.Docs() {
-			x, err := corpus.Explain(t.Context(), n, d)
+			x, err := eval.Explain(t.Context(), corpus, n, d)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +72,7 @@ func TestExplain(t *testing.T) {
 		},
 		MustNot: []plan.Node{plan.Term{Field: keyword, Text: "a \"b\""}},
 	}
-	got, err := c.Explain(t.Context(), n, d)
+	got, err := eval.Explain(t.Context(), c, n, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,11 +131,66 @@ func TestExplainManyValues(t *testing.T) {
 	c := eval.NewCorpus()
 	d := eval.NewDoc(1, 0, pairs(list...))
 	c.Put(d)
-	x, err := c.Explain(t.Context(), plan.Term{Field: keyword, Text: "b"}, d)
+	x, err := eval.Explain(t.Context(), c, plan.Term{Field: keyword, Text: "b"}, d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(x.Detail, " and 8 more") || strings.Count(x.Detail, ",") != 11 {
 		t.Errorf("detail %q", x.Detail)
+	}
+}
+
+// elsewhere are statistics that a library keeps by itself.
+type elsewhere struct {
+	total    rank.Field
+	docFreqs map[string]int64
+	asked    int
+}
+
+func (s *elsewhere) Field(_ context.Context, _ string, terms []string) (rank.Field, []int64, error) {
+	s.asked++
+	docFreqs := make([]int64, len(terms))
+	for i, term := range terms {
+		docFreqs[i] = s.docFreqs[term]
+	}
+	return s.total, docFreqs, nil
+}
+
+func (s *elsewhere) Similar(_ context.Context, _ plan.Fuzzy, offer func(string, int64)) error {
+	s.asked++
+	for term, n := range s.docFreqs {
+		offer(term, n)
+	}
+	return nil
+}
+
+// TestExplainWithoutDocuments: one document and the statistics of all give what all documents give.
+func TestExplainWithoutDocuments(t *testing.T) {
+	c := eval.NewCorpus()
+	texts := []string{"beach beech sun", "beach", "sun sun city", "city"}
+	for i, s := range texts {
+		c.Put(eval.NewDoc(int64(i+1), 0, pairs(str(text, s))))
+	}
+	n := plan.Bool{Must: []plan.Node{
+		plan.Term{Field: text, Text: "sun"},
+		plan.Fuzzy{Field: text, Text: "beach", Edits: 1, MaxExpansions: 50},
+	}}
+	want, err := eval.Explain(t.Context(), c, n, c.Doc(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &elsewhere{
+		total:    rank.Field{Docs: 4, Terms: 8},
+		docFreqs: map[string]int64{"beach": 2, "beech": 1, "sun": 2, "city": 2},
+	}
+	got, err := eval.Explain(t.Context(), s, n, c.Doc(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || !got.Matched {
+		t.Errorf("with statistics alone (-corpus +statistics):\n%s", diff)
+	}
+	if s.asked > 3 {
+		t.Errorf("the statistics were asked %d times for one field and one fuzzy word", s.asked)
 	}
 }

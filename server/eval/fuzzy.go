@@ -7,21 +7,14 @@ import (
 
 // expand returns the terms that a fuzzy word stands for, with the similarity of each as its boost.
 func (c *compiler) expand(n plan.Fuzzy) ([]rankedTerm, error) {
-	stats, err := c.corpus.need(c.ctx, n.Field.Name, nil, true)
+	expansions, err := c.known.expansions(c.ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	choice := rank.NewExpansions(n.Text, n.Edits, n.MaxExpansions)
-	looked := 0
-	for t, docFreq := range stats.docFreq {
-		if looked++; looked%checkEvery == 0 {
-			if err := interrupted(c.ctx); err != nil {
-				return nil, err
-			}
-		}
-		choice.Offer(t, docFreq)
+	stats, err := c.known.field(c.ctx, n.Field.Name, nil)
+	if err != nil {
+		return nil, err
 	}
-	expansions := choice.Terms()
 	idf := rank.IDF(rank.BlendedDocFreq(expansions), stats.total.Docs)
 	terms := make([]rankedTerm, len(expansions))
 	for i, e := range expansions {

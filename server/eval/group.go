@@ -29,7 +29,7 @@ func (c *compiler) group(n plan.Bool, boost float32) (clause, error) {
 		}
 	}
 	if err == nil {
-		unscored := compiler{ctx: c.ctx, corpus: c.corpus, unscored: true}
+		unscored := compiler{ctx: c.ctx, known: c.known, unscored: true}
 		g.mustNot, err = unscored.list(n.MustNot, 1)
 	}
 	return g, err

@@ -27,7 +27,7 @@ type Matcher struct {
 // Compile binds a plan to a corpus: it gathers the statistics and the expansions of fuzzy words that the plan needs. The
 // error is that of an interrupted context, wrapped, or of a plan node that this package does not know.
 func (c *Corpus) Compile(ctx context.Context, n plan.Node, o Options) (*Matcher, error) {
-	cc := compiler{ctx: ctx, corpus: c, unscored: o.Unscored}
+	cc := compiler{ctx: ctx, known: newKnown(c), unscored: o.Unscored}
 	if !o.Unscored {
 		if err := cc.gather(n); err != nil {
 			return nil, fmt.Errorf("gather statistics: %w", err)

@@ -113,7 +113,7 @@ func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
 }
 
 func (m *merger) term(n plan.Term, factor float64) error {
-	stats, err := m.corpus.need(m.ctx, n.Field.Name, []string{n.Text}, false)
+	stats, err := m.known.field(m.ctx, n.Field.Name, []string{n.Text})
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (c *compiler) term(n plan.Term, boost float32) (clause, error) {
 
 // scorer makes the scorer of a term, or of a phrase of several.
 func (c *compiler) scorer(name string, boost float32, terms []string) (rank.Scorer, error) {
-	stats, err := c.corpus.need(c.ctx, name, terms, false)
+	stats, err := c.known.field(c.ctx, name, terms)
 	if err != nil {
 		return rank.Scorer{}, err
 	}

@@ -3,6 +3,7 @@ package reference
 import (
 	"context"
 
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -26,7 +27,7 @@ func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*lib
 		if err != nil {
 			return err
 		}
-		e, err := p.corpus.Explain(ctx, s.root, rec.doc)
+		e, err := eval.Explain(ctx, p.corpus, s.root, rec.doc)
 		out = &e
 		return err
 	})
