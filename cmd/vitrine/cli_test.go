@@ -213,43 +213,6 @@ func TestVersion(t *testing.T) {
 	vitrine(t.Context(), "", "version").want(t, 0, "vitrine ", "commit ", "go1.")
 }
 
-func TestMemoryLimit(t *testing.T) {
-	files := func(v2, v1 string) func(string) ([]byte, error) {
-		return func(name string) ([]byte, error) {
-			content := v1
-			if name == cgroupLimitFiles[0] {
-				content = v2
-			}
-			if content == "" {
-				return nil, os.ErrNotExist
-			}
-			return []byte(content + "\n"), nil
-		}
-	}
-	cases := map[string]struct {
-		flag, v2, v1 string
-		want         int64
-	}{
-		"flag":                {flag: "512Mi", v2: "1000000000", want: 512 << 20},
-		"container":           {v2: "1000000000", want: 800000000},
-		"container, v1":       {v1: "1000000000", want: 800000000},
-		"unlimited container": {v2: "max"},
-		"unlimited, v1":       {v1: "9223372036854771712"},
-		"no container":        {},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := memoryLimit(tc.flag, files(tc.v2, tc.v1))
-			if err != nil || got != tc.want {
-				t.Errorf("got %d, %v; want %d", got, err, tc.want)
-			}
-		})
-	}
-	if _, err := memoryLimit("1Ki", files("", "")); err == nil {
-		t.Error("a limit below 64Mi was accepted")
-	}
-}
-
 func TestThousands(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234", -123: "-123"} {
 		if got := thousands(n); got != want {

@@ -9,19 +9,37 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // newMetrics returns where the server's own metrics are registered, and the page that shows them beside those of
 // controller-runtime, of the process and of the Go runtime.
-func newMetrics(lib library.Library) (prometheus.Registerer, http.Handler, error) {
+func newMetrics(lib library.Library, gauge *memory.Gauge) (prometheus.Registerer, http.Handler, error) {
 	own := prometheus.NewRegistry()
 	if err := own.Register(newLibraryCollector(lib)); err != nil {
 		return nil, nil, err
 	}
+	for _, c := range memoryMetrics(gauge) {
+		if err := own.Register(c); err != nil {
+			return nil, nil, err
+		}
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{own, ctrlmetrics.Registry}, promhttp.HandlerOpts{}))
 	return own, mux, nil
+}
+
+// memoryMetrics show the limit and how near it is.
+func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "vitrine_memory_limit_bytes", Help: "What the process may take (--memory-limit); 0 for no limit.",
+		}, func() float64 { return float64(gauge.Limit()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "vitrine_memory_pressure", Help: "0 relaxed, 1 tight: caches shrink, 2 full: writes of items are refused.",
+		}, func() float64 { return float64(gauge.Pressure()) }),
+	}
 }
 
 // libraryCollector shows the state of the library whenever it is asked.

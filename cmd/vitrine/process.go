@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
 	"github.com/vitrine-dev/vitrine/controllers"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
@@ -27,6 +28,7 @@ import (
 type process struct {
 	o        serveOptions
 	log      *slog.Logger
+	memory   *memory.Gauge
 	lib      library.Library
 	api      *httpapi.Server
 	operator *controllers.Supervisor // nil without Kubernetes
@@ -44,10 +46,12 @@ type process struct {
 // serve runs until ctx ends or a part fails.
 func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	logr := bridge(log)
-	if err := limitMemory(o.memoryLimit, log); err != nil {
-		return err
+	limit, err := memory.Limit(o.memoryLimit)
+	if err != nil {
+		return &usageError{err}
 	}
-	p := &process{o: o, log: log}
+	p := &process{o: o, log: log, memory: memory.NewGauge(limit, log)}
+	p.background = append(p.background, p.memory.Run)
 	// The cluster first: a wrong kubeconfig should not leave a data directory behind.
 	options := controllers.Options{Namespaces: o.watchNamespaces, ExternalURL: o.externalURL, Logger: logr}
 	if !o.withoutKubernetes {
@@ -59,7 +63,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.lib.Close()) }()
-	if p.metrics, p.page, err = newMetrics(p.lib); err != nil {
+	if p.metrics, p.page, err = newMetrics(p.lib, p.memory); err != nil {
 		return err
 	}
 	if err := p.openCertificate(); err != nil {
@@ -130,6 +134,7 @@ func (p *process) listen(ctx context.Context) error {
 	var err error
 	p.api, err = httpapi.New(p.lib, httpapi.Options{
 		Logger: p.log.With("part", "http"), ExternalURL: p.o.externalURL, Metrics: p.metrics, Version: buildVersion().version,
+		Pressure: p.memory.Pressure,
 	})
 	if err != nil {
 		return fmt.Errorf("make the HTTP interface: %w", err)

@@ -52,7 +52,7 @@ func newServe() *cobra.Command {
 	fs.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "namespaces to watch (default all)")
 	bindDataDir(fs, &o.dataDir)
 	fs.StringVar(&o.library, "library", "reference", "what stores and finds the items: reference")
-	fs.StringVar(&o.memoryLimit, "memory-limit", "", "keep the heap below this, such as 512Mi (default GOMEMLIMIT, else 80 % of the container's limit)")
+	fs.StringVar(&o.memoryLimit, "memory-limit", "", "what the process may take, such as 512Mi: caches shrink near it, and at it writes of items are refused (default GOMEMLIMIT, else 80 % of the container's limit)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the interface over HTTPS")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM, reloaded when it changes (default: one from an authority that is made in the data directory)")
 	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "key of the certificate in PEM")

@@ -50,7 +50,7 @@ var rooms = map[string]room{
 	},
 	"server/httpapi": {
 		own: domain, ownInTests: []string{"server/reference"},
-		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/"},
+		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
 	"server/client": {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
 	"cmd/vitrine":   {own: []string{"api", "controllers", "server"}},

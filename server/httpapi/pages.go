@@ -34,13 +34,14 @@ const keptFor = time.Minute
 // pageCache keeps the pages that are asked for again and again, as many as fit into its bytes: those read often stay,
 // whatever else is read once in between.
 type pageCache struct {
-	pages *otter.Cache[pageKey, *keptPage]
+	pages    *otter.Cache[pageKey, *keptPage]
+	pressure func() library.Pressure
 }
 
 // pageOverhead is about what a page takes beside its body.
 const pageOverhead = 512
 
-func newPageCache(bytes int64) (*pageCache, error) {
+func newPageCache(bytes int64, pressure func() library.Pressure) (*pageCache, error) {
 	pages, err := otter.New(&otter.Options[pageKey, *keptPage]{
 		MaximumWeight:    uint64(max(bytes, 0)),
 		Weigher:          func(_ pageKey, p *keptPage) uint32 { return uint32(len(p.body) + pageOverhead) },
@@ -49,7 +50,7 @@ func newPageCache(bytes int64) (*pageCache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of pages: %w", err)
 	}
-	return &pageCache{pages}, nil
+	return &pageCache{pages, pressure}, nil
 }
 
 // get returns a page that can be sent if it is current, nil for none.
@@ -60,8 +61,13 @@ func (c *pageCache) get(key pageKey) *keptPage {
 	return nil
 }
 
-// keep keeps a copy of a page whose key has been asked for before, and remembers that it has been.
+// keep keeps a copy of a page whose key has been asked for before, and remembers that it has been. Where memory is short
+// it gives up all that is kept instead: it costs less to make anew than anything else.
 func (c *pageCache) keep(key pageKey, p keptPage) {
+	if c.pressure() != library.Relaxed {
+		c.pages.InvalidateAll()
+		return
+	}
 	body := p.body
 	p.body = nil
 	if _, before := c.pages.GetEntryQuietly(key); before {

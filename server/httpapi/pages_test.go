@@ -87,6 +87,29 @@ func TestKeptPageAges(t *testing.T) {
 	maxAge("20")
 }
 
+// TestPressure holds that nothing is kept where memory is short.
+func TestPressure(t *testing.T) {
+	counter := &readCounter{}
+	pressure := library.Relaxed
+	a := newAppOver(t, func(l library.Library) library.Library {
+		counter.Library = l
+		return counter
+	}, func(o *httpapi.Options) { o.Pressure = func() library.Pressure { return pressure } })
+	get := call{url: q("*:*"), token: "rw"}
+	other := call{url: q("beach"), token: "rw"}
+	for range 3 {
+		a.do(get)
+	}
+	pressure = library.Tight
+	a.do(other)
+	for range 3 {
+		a.do(get)
+	}
+	if made := counter.made.Load(); made != 2+1+3 {
+		t.Errorf("pages were made %d times, want 6", made)
+	}
+}
+
 // TestSmallPageCache holds that a cache without room changes nothing but the work.
 func TestSmallPageCache(t *testing.T) {
 	a := newApp(t, func(o *httpapi.Options) { o.PageCache = 1 })

@@ -39,6 +39,8 @@ type Options struct {
 	StreamIdle time.Duration
 	// PageCache is how many bytes of pages that are asked for again are kept ready to be sent. Default 64 MiB.
 	PageCache int64
+	// Pressure tells how short of memory the process is: unless it is library.Relaxed no pages are kept. Default relaxed.
+	Pressure func() library.Pressure
 	// Rand is where seeds, filter ids and request ids are drawn. Default crypto/rand.
 	Rand io.Reader
 }
@@ -55,6 +57,9 @@ func (o Options) withDefaults() Options {
 	o.QueriesPerToken = cmp.Or(o.QueriesPerToken, 8)
 	o.StreamIdle = cmp.Or(o.StreamIdle, time.Minute)
 	o.PageCache = cmp.Or(o.PageCache, 64<<20)
+	if o.Pressure == nil {
+		o.Pressure = func() library.Pressure { return library.Relaxed }
+	}
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
@@ -87,7 +92,7 @@ func New(lib library.Library, o Options) (*Server, error) {
 	if s.metrics, err = newMetrics(o.Metrics); err != nil {
 		return nil, err
 	}
-	if s.pages, err = newPageCache(o.PageCache); err != nil {
+	if s.pages, err = newPageCache(o.PageCache, o.Pressure); err != nil {
 		return nil, err
 	}
 	if s.mux, err = s.newMux(); err != nil {

@@ -1,0 +1,118 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+func TestLimit(t *testing.T) {
+	container := func(n uint64, err error) func() (uint64, error) { return func() (uint64, error) { return n, err } }
+	tests := map[string]struct {
+		flag      string
+		container func() (uint64, error)
+		want      int64
+		fails     bool
+	}{
+		"flag":               {flag: "512Mi", container: container(1<<30, nil), want: 512 << 20},
+		"container":          {container: container(1<<30, nil), want: 858993459},
+		"no limit":           {container: container(0, memlimit.ErrNoLimit)},
+		"no control group":   {container: container(0, memlimit.ErrNoCgroup)},
+		"version 1, none":    {container: container(9223372036854771712, nil)},
+		"unreadable":         {container: container(0, errors.New("permission denied")), fails: true},
+		"too small":          {flag: "1Mi", container: container(0, memlimit.ErrNoLimit), fails: true},
+		"no quantity":        {flag: "much", container: container(0, memlimit.ErrNoLimit), fails: true},
+		"flag over nonsense": {flag: "64Mi", container: container(0, errors.New("permission denied")), want: 64 << 20},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := limit(tc.flag, tc.container)
+			if (err != nil) != tc.fails || got != tc.want {
+				t.Errorf("limit %d, %v; want %d", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestLimitOfTheEnvironment(t *testing.T) {
+	before := debug.SetMemoryLimit(300 << 20)
+	defer debug.SetMemoryLimit(before)
+	got, err := limit("", func() (uint64, error) { return 1 << 30, nil })
+	if err != nil || got != 300<<20 {
+		t.Errorf("limit %d, %v; want what GOMEMLIMIT set", got, err)
+	}
+}
+
+func TestPressure(t *testing.T) {
+	now := library.Relaxed
+	for i, step := range []struct {
+		share float64
+		want  library.Pressure
+	}{
+		{0.1, library.Relaxed}, {0.74, library.Relaxed}, {0.76, library.Tight}, {0.70, library.Tight}, {0.60, library.Relaxed},
+		{0.95, library.Full}, {0.85, library.Full}, {0.80, library.Tight}, {0.89, library.Tight}, {0.91, library.Full},
+		{0.5, library.Relaxed}, {1.2, library.Full}, {0.66, library.Tight}, {0.64, library.Relaxed},
+	} {
+		if now = next(now, step.share); now != step.want {
+			t.Fatalf("step %d, %.2f of the limit: %s, want %s", i, step.share, now, step.want)
+		}
+	}
+}
+
+// TestRun holds that the pressure follows the use, and that a collection is asked for where none comes by itself.
+func TestRun(t *testing.T) {
+	var live atomic.Int64
+	collected := make(chan struct{}, 100)
+	g := &Gauge{
+		limit: 1000, log: slog.New(slog.DiscardHandler),
+		use: func() Use { return Use{Live: live.Load()} },
+		collect: func() {
+			live.Store(100)
+			collected <- struct{}{}
+		},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- g.Run(ctx) }()
+	live.Store(950)
+	select {
+	case <-collected:
+	case <-time.After(20 * time.Second):
+		t.Fatal("no collection under pressure")
+	}
+	deadline := time.After(10 * time.Second)
+	for g.Pressure() != library.Relaxed {
+		select {
+		case <-deadline:
+			t.Fatal("the pressure does not fall")
+		default:
+			runtime.Gosched()
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUse holds that what is kept is seen.
+func TestUse(t *testing.T) {
+	runtime.GC()
+	before := readUse()
+	kept := make([]byte, 64<<20)
+	runtime.GC()
+	after := readUse()
+	if grown := after.Live - before.Live; grown < 60<<20 || after.Collections <= before.Collections {
+		t.Errorf("64 MiB more show as %d, after %d collections", grown, after.Collections-before.Collections)
+	}
+	runtime.KeepAlive(kept)
+}
