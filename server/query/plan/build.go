@@ -206,7 +206,7 @@ func (b *builder) onTerms(n query.Node, f query.Field) (Node, error) {
 		return Pattern{Field: f, Automaton: a, Source: n.Pattern}, err
 	case query.Regexp:
 		a, err := b.patterns.Compile(n)
-		return Pattern{Field: f, Automaton: a, Source: "/" + n.Pattern + "/"}, err
+		return Pattern{Field: f, Automaton: a, Source: "/" + n.Pattern + "/", Regexp: true}, err
 	case query.Fuzzy:
 		edits := n.Edits
 		if edits == query.AutoEdits {

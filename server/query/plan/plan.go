@@ -60,11 +60,12 @@ type (
 	}
 
 	// Pattern matches items with at least one term (word or lower-cased keyword) that the automaton accepts; score 1.
-	// Source is the pattern as written, for explanations.
+	// Source is the pattern as written, for explanations; with Regexp it tells the automaton from every other one.
 	Pattern struct {
 		Field     query.Field
 		Automaton automaton.Automaton
 		Source    string
+		Regexp    bool // a regular expression, else a wildcard
 	}
 
 	// Fuzzy matches items with a term within Edits (transposition one edit) of Text; at most MaxExpansions terms, the
