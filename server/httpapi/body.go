@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 )
@@ -43,6 +44,9 @@ func (x *exchange) members() (object, error) {
 		return nil, err
 	}
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	if !utf8.Valid(body) {
+		return nil, &problem{Type: invalidBody, Detail: "the body is not UTF-8"}
+	}
 	var o object
 	if err := json.Unmarshal(body, &o); err != nil || o == nil {
 		return nil, &problem{Type: invalidBody, Detail: "the body must be one JSON object"}

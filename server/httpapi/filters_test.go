@@ -58,6 +58,7 @@ func TestFilterBodies(t *testing.T) {
 		"not json":                       post(`{"q":`, 400, "problems/invalid-body"),
 		"nothing":                        post(``, 400, "problems/invalid-body"),
 		"an array":                       post(`[]`, 400, "problems/invalid-body"),
+		"not UTF-8":                      post("{\"name\":\"caf\xe9\",\"q\":\"beach\"}", 400, "not UTF-8"),
 		"null":                           post(`null`, 400, "problems/invalid-body"),
 		"two objects":                    post(`{"q":"a","sort_by":"id:asc","name":"n"}{}`, 400, "problems/invalid-body"),
 		"q missing":                      post(`{"sort_by":"id:asc","name":"n"}`, 400, `"member":"q"`),

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // decoder collects the first thing that is wrong while the members of a document are read one after the other.
@@ -110,9 +111,13 @@ func Nesting(text []byte) int {
 	return deepest
 }
 
-// scan looks for what encoding/json would take and we do not: nesting that serves no item, and halves of surrogate
-// pairs, which are no characters and cannot be written back.
+// scan looks for what encoding/json would take and we do not: bytes that are no UTF-8, for which it would put other
+// characters, nesting that serves no item, and halves of surrogate pairs, which are no characters and cannot be written
+// back.
 func scan(body []byte) error {
+	if !utf8.Valid(body) {
+		return &InvalidError{Malformed: true, Reason: fmt.Sprintf("not UTF-8, at byte %d", invalidAt(body))}
+	}
 	depth := 0
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
@@ -131,6 +136,19 @@ func scan(body []byte) error {
 		}
 	}
 	return nil
+}
+
+// invalidAt returns where a text stops being UTF-8.
+func invalidAt(body []byte) int {
+	i := 0
+	for i < len(body) {
+		r, n := utf8.DecodeRune(body[i:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		i += n
+	}
+	return i
 }
 
 // loneSurrogate returns where the inside of a JSON string escapes half of a surrogate pair, -1 when nowhere.

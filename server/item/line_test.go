@@ -173,9 +173,6 @@ func TestParseLineReadsWholeItems(t *testing.T) {
 			`{"content":{"content_type":"text","platform_ref:instagram":"1"}}`,
 			base(func(it *Item) { it.Content.SocialPlatform = "instagram"; it.Content.PlatformRef = "1" }),
 		},
-		"invalid UTF-8 is replaced": {
-			"{\"content\":{\"content_type\":\"text\",\"text\":\"a\xffb\"}}", base(func(it *Item) { it.Content.Text = "a\uFFFDb" }),
-		},
 		"a byte order mark before it": {"\uFEFF{" + minimal + "}", base(func(*Item) {})},
 		"configuration keeps its numbers": {
 			`{"configuration":{"b":12345678901234567890.10,"a":1},` + minimal + `}`,
@@ -266,6 +263,7 @@ func TestParseLineRefuses(t *testing.T) {
 		"nothing":                        {``, true, ""},
 		"blanks":                         {" \t", true, ""},
 		"not JSON":                       {`{"content":`, true, ""},
+		"not UTF-8":                      {"{\"content\":{\"content_type\":\"text\",\"text\":\"caf\xe9\"}}", true, ""},
 		"two values":                     {`{` + minimal + `}{}`, true, ""},
 		"an array":                       {`[]`, true, ""},
 		"null":                           {`null`, true, ""},
