@@ -1,0 +1,232 @@
+// Package child starts the programs that are measured and reads what they cost from the kernel: processor time, memory
+// by kind, files. It needs Linux.
+//
+// A child does not outlive its parent. It may import the standard library and golang.org/x/sys.
+package child
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Spec describes a program.
+type Spec struct {
+	// Name stands in messages.
+	Name string
+	Path string
+	Args []string
+	// Env is added to the environment of this process.
+	Env []string
+	// Output is the file that its output and errors are appended to.
+	Output string
+	// Stdin and Stdout, if set, take the place of nothing and of Output.
+	Stdin  io.Reader
+	Stdout io.Writer
+}
+
+// Child is a started program.
+type Child struct {
+	Name string
+	PID  int
+	// Output is the path of Spec.Output.
+	Output string
+	exited chan struct{}
+	err    error
+}
+
+// Start starts a program.
+func Start(s Spec) (*Child, error) {
+	out, err := os.OpenFile(s.Output, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the output of %s: %w", s.Name, err)
+	}
+	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // it is stopped in an order of ours, not by a context
+	cmd.Env = append(os.Environ(), s.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, out, out
+	if s.Stdout != nil {
+		cmd.Stdout = s.Stdout
+	}
+	// A group of its own: a Ctrl-C reaches us alone, and the order of stopping is ours.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	c := &Child{Name: s.Name, Output: s.Output, exited: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		// The signal at the parent's death comes when the thread that forked ends: it has to stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer out.Close()
+		if err := cmd.Start(); err != nil {
+			started <- fmt.Errorf("start %s: %w", s.Name, err)
+			return
+		}
+		c.PID = cmd.Process.Pid
+		started <- nil
+		c.err = cmd.Wait()
+		close(c.exited)
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Exited is closed when the program has ended.
+func (c *Child) Exited() <-chan struct{} { return c.exited }
+
+// patience is how long a program may take to end after a signal.
+const patience = time.Minute
+
+// Stop sends a signal and waits for the end; a program that does not end is killed. A program that has ended is fine.
+func (c *Child) Stop(sig syscall.Signal) error {
+	if err := syscall.Kill(c.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("signal %s: %w", c.Name, err)
+	}
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	select {
+	case <-c.exited:
+		return nil
+	case <-timeout.C:
+	}
+	_ = syscall.Kill(c.PID, syscall.SIGKILL)
+	<-c.exited
+	return fmt.Errorf("stop %s: it did not end within %s and was killed", c.Name, patience)
+}
+
+// Await polls until ready reports true, the program ends, or the time is up.
+func (c *Child) Await(ctx context.Context, timeout time.Duration, what string, ready func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ready() {
+		select {
+		case <-c.exited:
+			return fmt.Errorf("%s ended before it was %s: %w\n%s", c.Name, what, c.err, c.tail())
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not %s: %w\n%s", c.Name, what, ctx.Err(), c.tail())
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// tail returns the end of the output.
+func (c *Child) tail() string {
+	text, err := os.ReadFile(c.Output)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-2000):])
+}
+
+// CPU returns the processor time that the program has spent since its start, in all its threads, in user and system.
+func (c *Child) CPU() (time.Duration, error) {
+	// The clock of a process, as clock_getcpuclockid(3) makes it: exact, where /proc counts in hundredths.
+	const schedulerClock = 2
+	clock := int32(^c.PID<<3 | schedulerClock)
+	var t unix.Timespec
+	if err := unix.ClockGettime(clock, &t); err != nil {
+		return 0, fmt.Errorf("read the processor time of %s: %w", c.Name, err)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// Memory is what a program holds, in bytes.
+type Memory struct {
+	// Resident is Anonymous (heap, stacks) and File (mapped files in memory) together.
+	Resident, Anonymous, File int64
+	// PeakResident is the most that Resident ever was.
+	PeakResident int64
+	// Mapped is the length of all maps of files below the directory that was asked for, in memory or not.
+	Mapped int64
+}
+
+// Memory reads what the program holds; Mapped counts files below dir.
+func (c *Child) Memory(dir string) (Memory, error) {
+	var m Memory
+	fields := map[string]*int64{"VmRSS": &m.Resident, "RssAnon": &m.Anonymous, "RssFile": &m.File, "VmHWM": &m.PeakResident}
+	err := eachLine(fmt.Sprintf("/proc/%d/status", c.PID), func(line string) {
+		name, rest, _ := strings.Cut(line, ":")
+		if into := fields[name]; into != nil {
+			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			*into = kib << 10
+		}
+	})
+	if err != nil {
+		return m, fmt.Errorf("read the memory of %s: %w", c.Name, err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return m, fmt.Errorf("resolve the directory of %s: %w", c.Name, err)
+	}
+	err = eachLine(fmt.Sprintf("/proc/%d/maps", c.PID), func(line string) {
+		from, to, ok := mapped(line, dir)
+		if ok {
+			m.Mapped += to - from
+		}
+	})
+	if err != nil {
+		return m, fmt.Errorf("read the maps of %s: %w", c.Name, err)
+	}
+	return m, nil
+}
+
+// mapped reads a line of /proc/PID/maps: address range, permissions, offset, device, inode, path.
+func mapped(line, dir string) (from, to int64, ok bool) {
+	parts := strings.Fields(line)
+	if len(parts) < 6 || !strings.HasPrefix(parts[5], dir+"/") {
+		return 0, 0, false
+	}
+	lo, hi, _ := strings.Cut(parts[0], "-")
+	from, errFrom := strconv.ParseInt(lo, 16, 64)
+	to, errTo := strconv.ParseInt(hi, 16, 64)
+	return from, to, errFrom == nil && errTo == nil
+}
+
+func eachLine(path string, visit func(string)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		visit(lines.Text())
+	}
+	return lines.Err()
+}
+
+// DiskUsage returns what the files below a directory take on disk, in bytes. Files that go meanwhile are left out.
+func DiskUsage(dir string) (int64, error) {
+	total := int64(0)
+	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil {
+				total += info.Sys().(*syscall.Stat_t).Blocks * 512
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("measure %s: %w", filepath.Base(dir), err)
+	}
+	return total, nil
+}

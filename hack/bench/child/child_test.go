@@ -1,0 +1,72 @@
+package child
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func start(t *testing.T, script string) *Child {
+	t.Helper()
+	c, err := Start(Spec{Name: "sh", Path: "/bin/sh", Args: []string{"-c", script}, Output: filepath.Join(t.TempDir(), "out")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop(syscall.SIGKILL) })
+	return c
+}
+
+func TestCPUAndMemory(t *testing.T) {
+	c := start(t, "while :; do :; done")
+	err := c.Await(t.Context(), 30*time.Second, "busy", func() bool {
+		spent, err := c.CPU()
+		return err == nil && spent > 50*time.Millisecond
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Memory(t.TempDir())
+	if err != nil || m.Resident < 1<<18 || m.Resident != m.Anonymous+m.File || m.PeakResident < m.Resident || m.Mapped != 0 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if err := c.Stop(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.CPU(); err == nil {
+		t.Error("a program that has ended still spends processor time")
+	}
+}
+
+func TestAwaitShowsTheOutputOfWhatEnded(t *testing.T) {
+	c := start(t, "echo no room; exit 4")
+	err := c.Await(t.Context(), 30*time.Second, "ready", func() bool { return false })
+	if err == nil || !strings.Contains(err.Error(), "no room") || !strings.Contains(err.Error(), "exit status 4") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMappedCountsFilesBelowTheDirectory(t *testing.T) {
+	for line, want := range map[string]int64{
+		"7f0000000000-7f0000003000 r--s 00000000 fe:00 12 /data/x/seg-1": 0x3000,
+		"7f0000000000-7f0000003000 r--s 00000000 fe:00 12 /data/xy/seg":  0,
+		"7f0000000000-7f0000003000 rw-p 00000000 00:00 0":                0,
+	} {
+		if from, to, _ := mapped(line, "/data/x"); to-from != want {
+			t.Errorf("%s: %d bytes; want %d", line, to-from, want)
+		}
+	}
+}
+
+func TestDiskUsage(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "f"), bytes.Repeat([]byte("x"), 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := DiskUsage(dir); err != nil || n < 1<<20 || n > 2<<20 {
+		t.Errorf("%d, %v", n, err)
+	}
+}

@@ -1,0 +1,247 @@
+// Package load sends requests over kept-alive connections as fast as they are answered, and measures both ends: what the
+// client waits for, and what the server spends.
+//
+// It may import the standard library alone.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Request is one request. It is only read, so that one may be sent many times.
+type Request struct {
+	Method string
+	URL    *url.URL
+	Header http.Header
+	Body   []byte
+}
+
+// Get returns a GET of an address, which has to be valid.
+func Get(address string) (Request, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return Request{}, fmt.Errorf("read the address: %w", err)
+	}
+	return Request{Method: http.MethodGet, URL: u, Header: http.Header{}}, nil
+}
+
+// Client keeps its connections to all servers. It asks for no compression of its own accord.
+type Client struct{ transport *http.Transport }
+
+// NewClient returns a client that keeps as many idle connections to each server.
+func NewClient(connections int) *Client {
+	return &Client{&http.Transport{
+		MaxIdleConnsPerHost: connections, MaxIdleConns: 0, DisableCompression: true,
+		ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10,
+	}}
+}
+
+// Close gives the connections up.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// StatusError is an answer that was not the one wanted.
+type StatusError struct {
+	Method string
+	Path   string // without the query, which holds the token
+	Status int
+	Body   string // its beginning
+}
+
+// Error says what was asked and answered.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s %s answers %d: %s", e.Method, e.Path, e.Status, e.Body)
+}
+
+// Do sends one request and returns the answer with its whole body. Any status but the wanted one is a *StatusError;
+// 0 wants any that is below 300.
+func (c *Client) Do(ctx context.Context, r Request, want int) (http.Header, []byte, error) {
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the answer of %s: %w", r.URL.Path, err)
+	}
+	if want == 0 && resp.StatusCode >= 300 || want != 0 && resp.StatusCode != want {
+		return nil, nil, refused(r, resp.StatusCode, body)
+	}
+	return resp.Header, body, nil
+}
+
+func refused(r Request, status int, body []byte) error {
+	return &StatusError{r.Method, r.URL.Path, status, string(body[:min(len(body), 300)])}
+}
+
+func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
+	resp, err := c.transport.RoundTrip(request(ctx, r))
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", r.URL.Host, err)
+	}
+	return resp, nil
+}
+
+// request makes an http.Request without parsing anything again.
+func request(ctx context.Context, r Request) *http.Request {
+	h := make(http.Header, len(r.Header))
+	for name, values := range r.Header {
+		h[name] = values
+	}
+	req := (&http.Request{
+		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	if r.Body != nil {
+		body := &bytesBody{rest: r.Body}
+		req.Body, req.ContentLength = body, int64(len(r.Body))
+		req.GetBody = func() (io.ReadCloser, error) { return &bytesBody{rest: r.Body}, nil }
+	}
+	return req
+}
+
+type bytesBody struct{ rest []byte }
+
+func (b *bytesBody) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+func (*bytesBody) Close() error { return nil }
+
+// Plan is one round of load.
+type Plan struct {
+	// Clients is how many requests are under way at any time.
+	Clients int
+	// Requests is how many are sent in all.
+	Requests int
+	// Request returns the i-th; it is called concurrently.
+	Request func(i int) Request
+	// Want is the status of every answer; 0 wants any that is below 300. Another one ends the round.
+	Want int
+	// CPU reads the processor time that the server has spent so far. nil measures none.
+	CPU func() (time.Duration, error)
+	// Check, if set, sees every body, which it must not keep; an error ends the round. It is called concurrently and costs
+	// the client time, so that it is for rounds that are slow anyway.
+	Check func(i int, body []byte) error
+}
+
+// Result is what a round showed.
+type Result struct {
+	Requests int
+	// Bytes of all bodies.
+	Bytes int64
+	// Elapsed is from the first request to the end of the last answer.
+	Elapsed time.Duration
+	// CPU is what the server spent meanwhile.
+	CPU time.Duration
+	// Latencies by request: from sending it to the last byte of its answer.
+	Latencies []time.Duration
+}
+
+// Run makes one round.
+func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	res := Result{Requests: p.Requests, Latencies: make([]time.Duration, p.Requests)}
+	var next, bytes atomic.Int64
+	cpu := p.CPU
+	if cpu == nil {
+		cpu = func() (time.Duration, error) { return 0, nil }
+	}
+	before, err := cpu()
+	if err != nil {
+		return res, err
+	}
+	began := time.Now()
+	var workers sync.WaitGroup
+	for range p.Clients {
+		workers.Go(func() {
+			buffer := make([]byte, 256<<10)
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= p.Requests || ctx.Err() != nil {
+					return
+				}
+				r := p.Request(i)
+				sent := time.Now()
+				n, err := c.once(ctx, p, i, r, buffer)
+				if err != nil {
+					stop(err)
+					return
+				}
+				res.Latencies[i] = time.Since(sent)
+				bytes.Add(n)
+			}
+		})
+	}
+	workers.Wait()
+	res.Elapsed = time.Since(began)
+	if err := context.Cause(ctx); err != nil {
+		return res, err
+	}
+	after, err := cpu()
+	res.CPU, res.Bytes = after-before, bytes.Load()
+	return res, err
+}
+
+func (c *Client) once(ctx context.Context, p Plan, i int, r Request, buffer []byte) (int64, error) {
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	n := int64(0)
+	body := buffer[:0]
+	for {
+		if p.Check != nil && len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
+		into := buffer
+		if p.Check != nil {
+			into = body[len(body):cap(body)]
+		}
+		read, err := resp.Body.Read(into)
+		n += int64(read)
+		if p.Check != nil {
+			body = body[:len(body)+read]
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return n, fmt.Errorf("read the answer of %s: %w", r.URL.Path, err)
+		}
+	}
+	if p.Want == 0 && resp.StatusCode >= 300 || p.Want != 0 && resp.StatusCode != p.Want {
+		return n, refused(r, resp.StatusCode, buffer[:min(n, int64(len(buffer)))])
+	}
+	if p.Check != nil {
+		if err := p.Check(i, body); err != nil {
+			return n, fmt.Errorf("%s: %w", r.URL.Path, err)
+		}
+	}
+	return n, nil
+}
+
+// Quantile returns the q-th quantile (0 to 1) of durations, 0 of none. It does not change them.
+func Quantile(durations []time.Duration, q float64) time.Duration {
+	if len(durations) == 0 {
+		return 0
+	}
+	sorted := slices.Clone(durations)
+	slices.Sort(sorted)
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}

@@ -1,0 +1,94 @@
+package load
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestRunCountsWhatIsAnswered(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || string(body) != "hello" || r.Header.Get("X-Kind") != "post" {
+			w.WriteHeader(http.StatusTeapot)
+		}
+		_, _ = io.WriteString(w, strings.Repeat("x", 300<<10))
+	})
+	r, err := Get(address + "/page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Method, r.Body = http.MethodPost, []byte("hello")
+	r.Header.Set("X-Kind", "post")
+	spent := time.Duration(0)
+	c := NewClient(4)
+	defer c.Close()
+	checked := atomic.Int64{}
+	got, err := c.Run(t.Context(), Plan{
+		Clients: 4, Requests: 50, Request: func(int) Request { return r }, Want: http.StatusOK,
+		CPU:   func() (time.Duration, error) { spent += time.Second; return spent, nil },
+		Check: func(_ int, body []byte) error { checked.Add(int64(len(body))); return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := int64(50 * 300 << 10); got.Bytes != want || checked.Load() != want {
+		t.Errorf("%d bytes, %d of them checked; want %d", got.Bytes, checked.Load(), want)
+	}
+	if got.Requests != 50 || len(got.Latencies) != 50 || got.CPU != time.Second || got.Elapsed <= 0 {
+		t.Errorf("%+v", got)
+	}
+	for i, l := range got.Latencies {
+		if l <= 0 {
+			t.Errorf("request %d took %s", i, l)
+		}
+	}
+}
+
+func TestRunEndsAtTheFirstRefusal(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, "no")
+	})
+	r, err := Get(address + "/page?access_token=secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewClient(1)
+	defer c.Close()
+	_, err = c.Run(t.Context(), Plan{Clients: 2, Requests: 10, Request: func(int) Request { return r }, Want: http.StatusOK})
+	var status *StatusError
+	if !errors.As(err, &status) || status.Status != http.StatusForbidden || status.Body != "no" {
+		t.Fatalf("%v", err)
+	}
+	if strings.Contains(err.Error(), "secret") {
+		t.Errorf("the error shows the token: %v", err)
+	}
+	if _, _, err := c.Do(t.Context(), r, 0); !errors.As(err, &status) {
+		t.Errorf("Do: %v", err)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	list := []time.Duration{5, 1, 4, 2, 3}
+	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.95: 5, 1: 5} {
+		if got := Quantile(list, q); got != want {
+			t.Errorf("quantile %v: %d; want %d", q, got, want)
+		}
+	}
+	if Quantile(nil, 0.5) != 0 || list[0] != 5 {
+		t.Error("a quantile of nothing, or the list was changed")
+	}
+}

@@ -1,0 +1,323 @@
+package subject
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/child"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+)
+
+// Book is a file of answers for the bare server: their bodies one after the other, and a table of contents beside it.
+type Book struct {
+	path     string
+	file     *os.File
+	contents *os.File
+	encoder  *json.Encoder
+	length   int64
+	seen     map[string]bool
+}
+
+// leaf is a line of the table of contents.
+type leaf struct {
+	Key    string
+	Header http.Header
+	Offset int64
+	Length int
+}
+
+// NewBook makes an empty book.
+func NewBook(path string) (*Book, error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("make the book: %w", err)
+	}
+	contents, err := os.Create(path + ".contents")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make the table of contents: %w", err), file.Close())
+	}
+	return &Book{path: path, file: file, contents: contents, encoder: json.NewEncoder(contents), seen: map[string]bool{}}, nil
+}
+
+// leafKey tells answers apart: by path and parameters, and by encoding.
+func leafKey(uri, encoding string) string { return uri + " " + encoding }
+
+// Has reports whether the answer to a request is in the book.
+func (b *Book) Has(r load.Request) bool {
+	return b.seen[leafKey(r.URL.RequestURI(), r.Header.Get("Accept-Encoding"))]
+}
+
+// Add writes the answer to a request into the book, with every header that Vitrine sent.
+func (b *Book) Add(r load.Request, header http.Header, body []byte) error {
+	key := leafKey(r.URL.RequestURI(), r.Header.Get("Accept-Encoding"))
+	b.seen[key] = true
+	header = header.Clone()
+	header.Del("Date") // every net/http server sends its own
+	if err := b.encoder.Encode(leaf{key, header, b.length, len(body)}); err != nil {
+		return fmt.Errorf("write the table of contents: %w", err)
+	}
+	b.length += int64(len(body))
+	if _, err := b.file.Write(body); err != nil {
+		return fmt.Errorf("write the book: %w", err)
+	}
+	return nil
+}
+
+// Bytes is the length of all bodies.
+func (b *Book) Bytes() int64 { return b.length }
+
+// Close finishes the book.
+func (b *Book) Close() error { return errors.Join(b.file.Close(), b.contents.Close()) }
+
+// Bare is a running bare server.
+type Bare struct {
+	*child.Child
+	address string
+}
+
+// bareMode is the first argument that makes this program the bare server.
+const bareMode = "serve-bare"
+
+// StartBare starts the bare server: it answers GET with what is in the book, if there is one, and appends the bodies of
+// POST to a file in dir, answering each with the given example of an answer once it is on disk.
+func StartBare(ctx context.Context, dir string, book *Book, header http.Header, answer []byte) (*Bare, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	example, err := json.Marshal(leaf{Header: header, Key: string(answer)})
+	if err != nil {
+		return nil, fmt.Errorf("encode the example: %w", err)
+	}
+	examplePath := filepath.Join(dir, "bare-example.json")
+	if err := os.WriteFile(examplePath, example, 0o600); err != nil {
+		return nil, fmt.Errorf("write the example: %w", err)
+	}
+	args := []string{bareMode, "-append", filepath.Join(dir, "bare-posts"), "-example", examplePath}
+	if book != nil {
+		args = append(args, "-book", book.path)
+	}
+	reader, writer := io.Pipe()
+	c, err := child.Start(child.Spec{Name: "the bare server", Path: self, Args: args, Output: filepath.Join(dir, "bare.log"), Stdout: writer})
+	if err != nil {
+		return nil, err
+	}
+	go func() { <-c.Exited(); writer.Close() }()
+	line, err := bufio.NewReader(reader).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("start the bare server: %w", errors.Join(err, c.Await(ctx, time.Second, "listening", func() bool { return false })))
+	}
+	return &Bare{Child: c, address: strings.TrimSpace(line)}, nil
+}
+
+// At is the same request to the bare server.
+func (b *Bare) At(r load.Request) load.Request {
+	u := *r.URL
+	u.Host = b.address
+	r.URL = &u
+	return r
+}
+
+// bareServer answers from memory.
+type bareServer struct {
+	book    map[string]bareLeaf
+	example bareLeaf
+	posts   chan *barePost
+}
+
+type bareLeaf struct {
+	header http.Header
+	body   []byte
+}
+
+// barePost is a body on its way to disk.
+type barePost struct {
+	body []byte
+	done chan error
+}
+
+// RunBare is the program of the bare server. It prints its address and serves until it is killed.
+func RunBare(args []string, stdout io.Writer) error {
+	set := flag.NewFlagSet(bareMode, flag.ContinueOnError)
+	book := set.String("book", "", "the book to answer from")
+	appendTo := set.String("append", "", "the file to append posts to")
+	example := set.String("example", "", "the answer to a post")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	s := &bareServer{book: map[string]bareLeaf{}, posts: make(chan *barePost, 1024)}
+	if *book != "" {
+		if err := s.open(*book); err != nil {
+			return err
+		}
+	}
+	text, err := os.ReadFile(*example)
+	if err != nil {
+		return fmt.Errorf("read the example: %w", err)
+	}
+	var l leaf
+	if err := json.Unmarshal(text, &l); err != nil {
+		return fmt.Errorf("read the example: %w", err)
+	}
+	l.Header.Del("Date")
+	s.example = bareLeaf{l.Header, []byte(l.Key)}
+	file, err := os.OpenFile(*appendTo, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the file of posts: %w", err)
+	}
+	go s.write(file)
+	var config net.ListenConfig
+	listener, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	fmt.Fprintln(stdout, listener.Addr())
+	return (&http.Server{Handler: s, ReadHeaderTimeout: time.Minute}).Serve(listener)
+}
+
+// open maps the book: what is sent comes straight from the page cache.
+func (s *bareServer) open(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open the book: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("open the book: %w", err)
+	}
+	all, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("map the book: %w", err)
+	}
+	contents, err := os.Open(path + ".contents")
+	if err != nil {
+		return fmt.Errorf("open the table of contents: %w", err)
+	}
+	defer contents.Close()
+	for d := json.NewDecoder(contents); ; {
+		var l leaf
+		if err := d.Decode(&l); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read the table of contents: %w", err)
+		}
+		s.book[l.Key] = bareLeaf{l.Header, all[l.Offset : l.Offset+int64(l.Length)]}
+	}
+}
+
+// ServeHTTP sends what is there, and nothing more.
+func (s *bareServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		s.post(w, r)
+		return
+	}
+	l, ok := s.book[leafKey(r.RequestURI, r.Header.Get("Accept-Encoding"))]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	status := http.StatusOK
+	if held := r.Header.Get("If-None-Match"); held != "" && held == l.header.Get("Etag") {
+		status = http.StatusNotModified
+	}
+	send(w, status, l)
+}
+
+func send(w http.ResponseWriter, status int, l bareLeaf) {
+	h := w.Header()
+	for name, values := range l.header {
+		h[name] = values
+	}
+	if status == http.StatusNotModified {
+		delete(h, "Content-Length")
+		delete(h, "Content-Type")
+		w.WriteHeader(status)
+		return
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(l.body)
+}
+
+// posted is what the bare server decodes: the members of the bodies that are sent.
+type posted struct {
+	ContentType    string `json:"content_type"`
+	ApprovalStatus string `json:"approval_status"`
+	ContentURL     string `json:"content_url"`
+	Caption        string `json:"caption"`
+	Author         struct {
+		Username  string `json:"username"`
+		AuthorRef string `json:"author_ref"`
+	} `json:"author"`
+}
+
+func (s *bareServer) post(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var p posted
+	if err == nil {
+		err = json.Unmarshal(body, &p)
+	}
+	if err != nil || p.ContentType == "" {
+		http.Error(w, "no post", http.StatusBadRequest)
+		return
+	}
+	post := &barePost{append(body, '\n'), make(chan error, 1)}
+	s.posts <- post
+	if err := <-post.done; err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	send(w, http.StatusCreated, s.example)
+}
+
+// write appends what has come in, all of it with one fdatasync, over and over.
+func (s *bareServer) write(file *os.File) {
+	var group []*barePost
+	var buffer []byte
+	for first := range s.posts {
+		group, buffer = append(group[:0], first), append(buffer[:0], first.body...)
+	gather:
+		for {
+			select {
+			case next := <-s.posts:
+				group, buffer = append(group, next), append(buffer, next.body...)
+			default:
+				break gather
+			}
+		}
+		_, err := file.Write(buffer)
+		if err == nil {
+			err = unix.Fdatasync(int(file.Fd()))
+		}
+		for _, p := range group {
+			p.done <- err
+		}
+	}
+}
+
+// Main runs the programs that subjects start as children of this one. It reports false where args ask for none of them.
+func Main(args []string, stdin io.Reader, stdout io.Writer) (bool, error) {
+	if len(args) == 0 {
+		return false, nil
+	}
+	switch args[0] {
+	case bareMode:
+		return true, RunBare(args[1:], stdout)
+	case bleveMode:
+		return true, RunBleve(args[1:], stdin, stdout)
+	}
+	return false, nil
+}

@@ -1,0 +1,393 @@
+package subject
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/analysis/analyzer/custom"
+	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
+	"github.com/blevesearch/bleve/v2/analysis/tokenizer/single"
+	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
+	"github.com/blevesearch/bleve/v2/mapping"
+	"github.com/blevesearch/bleve/v2/search/query"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/child"
+	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/server/item"
+	ours "github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Bleve is the library in a process of its own, which is told what to do in lines of JSON. No HTTP lies in between: it is
+// measured from call to return.
+type Bleve struct {
+	*child.Child
+	dir     string
+	to      *json.Encoder
+	from    *json.Decoder
+	release func()
+}
+
+const bleveMode = "run-bleve"
+
+// bleveCommand is one thing to do: import items, or run queries.
+type bleveCommand struct {
+	First, Count int      // items to import
+	Queries      []string // queries to run
+	NewestFirst  bool
+}
+
+// bleveAnswer is what came of it.
+type bleveAnswer struct {
+	Elapsed   time.Duration
+	Latencies []time.Duration
+	Totals    []int64
+	Error     string
+}
+
+// StartBleve makes an empty index.
+func StartBleve(dir string) (*Bleve, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	commands, to := io.Pipe()
+	from, answers := io.Pipe()
+	path := filepath.Join(dir, "bleve")
+	c, err := child.Start(child.Spec{
+		Name: "Bleve", Path: self, Args: []string{bleveMode, "-dir", path}, Output: path + ".log", Stdin: commands, Stdout: answers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		<-c.Exited()
+		answers.Close()
+	}()
+	return &Bleve{Child: c, dir: path, to: json.NewEncoder(to), from: json.NewDecoder(from), release: func() { to.Close() }}, nil
+}
+
+// Close ends it.
+func (b *Bleve) Close() error {
+	b.release()
+	return b.Stop(syscall.SIGTERM)
+}
+
+// Size is what the index takes on disk, in bytes.
+func (b *Bleve) Size() (int64, error) { return child.DiskUsage(b.dir) }
+
+// Memory is what the process holds.
+func (b *Bleve) Memory() (child.Memory, error) { return b.Child.Memory(b.dir) }
+
+func (b *Bleve) ask(ctx context.Context, c bleveCommand) (load.Result, []int64, error) {
+	before, err := b.CPU()
+	if err != nil {
+		return load.Result{}, nil, err
+	}
+	if err := b.to.Encode(c); err != nil {
+		return load.Result{}, nil, fmt.Errorf("ask Bleve: %w", err)
+	}
+	var a bleveAnswer
+	answered := make(chan error, 1)
+	go func() { answered <- b.from.Decode(&a) }()
+	select {
+	case err = <-answered:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	if err != nil {
+		return load.Result{}, nil, fmt.Errorf("ask Bleve: %w", err)
+	}
+	after, err := b.CPU()
+	return load.Result{Requests: max(c.Count, len(c.Queries)), Elapsed: a.Elapsed, CPU: after - before, Latencies: a.Latencies}, a.Totals, err
+}
+
+// Import indexes items in batches, each on disk before the next begins. Making the items is not part of the time.
+func (b *Bleve) Import(ctx context.Context, first, count int) (load.Result, error) {
+	r, _, err := b.ask(ctx, bleveCommand{First: first, Count: count})
+	return r, err
+}
+
+// Search runs queries one by one, newest first or by relevance, and returns the totals.
+func (b *Bleve) Search(ctx context.Context, queries []string, newestFirst bool) (load.Result, []int64, error) {
+	return b.ask(ctx, bleveCommand{Queries: queries, NewestFirst: newestFirst})
+}
+
+// RunBleve is the program that holds the index.
+func RunBleve(args []string, stdin io.Reader, stdout io.Writer) error {
+	set := flag.NewFlagSet(bleveMode, flag.ContinueOnError)
+	dir := set.String("dir", "", "where the index goes")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	m, err := bleveMapping()
+	if err != nil {
+		return err
+	}
+	index, err := bleve.New(*dir, m)
+	if err != nil {
+		return fmt.Errorf("make the index: %w", err)
+	}
+	c := corpus.New()
+	from, to := json.NewDecoder(stdin), json.NewEncoder(stdout)
+	for {
+		var command bleveCommand
+		if err := from.Decode(&command); errors.Is(err, io.EOF) {
+			return index.Close()
+		} else if err != nil {
+			return fmt.Errorf("read a command: %w", err)
+		}
+		var a bleveAnswer
+		if command.Count > 0 {
+			a, err = bleveImport(index, c, command)
+		} else {
+			a, err = bleveSearch(index, command)
+		}
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := to.Encode(a); err != nil {
+			return fmt.Errorf("answer: %w", err)
+		}
+	}
+}
+
+const (
+	textAnalyzer    = "words"
+	keywordAnalyzer = "whole"
+	sourceField     = "source"
+)
+
+// bleveMapping is the catalogue as a mapping: texts cut by UAX #29 and keywords whole, both in lower case. The document
+// itself is stored and not indexed. Doc values are kept for the order alone.
+func bleveMapping() (mapping.IndexMapping, error) {
+	m := bleve.NewIndexMapping()
+	err := errors.Join(
+		m.AddCustomAnalyzer(textAnalyzer, map[string]any{"type": custom.Name, "tokenizer": unicode.Name, "token_filters": []string{lowercase.Name}}),
+		m.AddCustomAnalyzer(keywordAnalyzer, map[string]any{"type": custom.Name, "tokenizer": single.Name, "token_filters": []string{lowercase.Name}}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("make the analyzers: %w", err)
+	}
+	doc := bleve.NewDocumentStaticMapping()
+	add := func(name string, t ours.Type) {
+		f := bleve.NewKeywordFieldMapping()
+		switch t {
+		case ours.Text:
+			f = bleve.NewTextFieldMapping()
+			f.Analyzer = textAnalyzer
+		case ours.Keyword:
+			f = bleve.NewTextFieldMapping()
+			f.Analyzer = keywordAnalyzer
+			f.IncludeTermVectors = false
+		case ours.Boolean:
+			f = bleve.NewBooleanFieldMapping()
+		case ours.Long, ours.Double, ours.Date:
+			f = bleve.NewNumericFieldMapping()
+		}
+		f.Name, f.Store, f.IncludeInAll = name, false, false
+		f.DocValues = name == "created_on" || name == "id"
+		doc.AddFieldMappingsAt(name, f)
+	}
+	for _, f := range ours.Fields() {
+		add(f.Name, f.Type)
+	}
+	for _, dynamic := range []string{"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username"} {
+		add(dynamic, ours.Keyword)
+	}
+	add(allField, ours.Text)
+	source := bleve.NewTextFieldMapping()
+	source.Index, source.Store, source.IncludeInAll, source.DocValues = false, true, false, false
+	doc.AddFieldMappingsAt(sourceField, source)
+	m.DefaultMapping = doc
+	m.IndexDynamic, m.StoreDynamic, m.DocValuesDynamic = false, false, false
+	return m, nil
+}
+
+// allField holds the texts that bare words are looked up in.
+const allField = "all"
+
+// bleveImport indexes items in batches of 1,000, each durable before the next.
+func bleveImport(index bleve.Index, c *corpus.Corpus, command bleveCommand) (bleveAnswer, error) {
+	const batch = 1000
+	lines := make([][]byte, command.Count)
+	for i := range lines {
+		lines[i] = c.AppendItem(nil, command.First+i)
+	}
+	began := time.Now()
+	for from := 0; from < len(lines); from += batch {
+		b := index.NewBatch()
+		for _, text := range lines[from:min(from+batch, len(lines))] {
+			id, doc, err := bleveDocument(text)
+			if err == nil {
+				err = b.Index(id, doc)
+			}
+			if err != nil {
+				return bleveAnswer{}, fmt.Errorf("index an item: %w", err)
+			}
+		}
+		if err := index.Batch(b); err != nil {
+			return bleveAnswer{}, fmt.Errorf("index a batch: %w", err)
+		}
+	}
+	return bleveAnswer{Elapsed: time.Since(began)}, nil
+}
+
+// bleveDocument takes the values of an item, as Vitrine indexes them.
+func bleveDocument(text []byte) (id string, doc map[string]any, err error) {
+	line, err := item.ParseLine(text, item.ParseOptions{AuthorKey: []byte("bench")})
+	if err != nil {
+		return "", nil, err
+	}
+	doc = map[string]any{sourceField: string(text)}
+	for f, v := range line.Item.Values(line.Units, nil, line.Item.Tags) {
+		name := f.Name
+		if name == ours.AllField {
+			name = allField
+		}
+		var value any
+		switch f.Type {
+		case ours.Long, ours.Date:
+			value = float64(v.Int)
+		case ours.Double:
+			value = v.Float
+		case ours.Boolean:
+			value = v.Int != 0
+		default:
+			value = v.Str
+		}
+		list, _ := doc[name].([]any)
+		doc[name] = append(list, value)
+	}
+	return fmt.Sprint(line.Item.ID), doc, nil
+}
+
+// bleveSearch runs queries one by one.
+func bleveSearch(index bleve.Index, command bleveCommand) (bleveAnswer, error) {
+	var a bleveAnswer
+	began := time.Now()
+	for _, text := range command.Queries {
+		parsed, err := ours.Parse(text)
+		if err != nil {
+			return a, fmt.Errorf("parse %s: %w", text, err)
+		}
+		q, err := bleveQuery(parsed.Root)
+		if err != nil {
+			return a, fmt.Errorf("translate %s: %w", text, err)
+		}
+		r := bleve.NewSearchRequestOptions(q, PageSize, 0, false)
+		r.Fields = []string{sourceField}
+		if command.NewestFirst {
+			r.SortBy([]string{"-created_on", "-id"})
+		}
+		asked := time.Now()
+		result, err := index.Search(r)
+		if err != nil {
+			return a, fmt.Errorf("search %s: %w", text, err)
+		}
+		a.Latencies = append(a.Latencies, time.Since(asked))
+		a.Totals = append(a.Totals, int64(result.Total))
+	}
+	a.Elapsed = time.Since(began)
+	return a, nil
+}
+
+// bleveQuery says in Bleve's words what the benchmarks ask.
+func bleveQuery(n ours.Node) (query.Query, error) {
+	switch n := n.(type) {
+	case ours.Bool:
+		b := bleve.NewBooleanQuery()
+		for _, c := range n.Clauses {
+			q, err := bleveQuery(c.Node)
+			if err != nil {
+				return nil, err
+			}
+			switch c.Occur {
+			case ours.Must:
+				b.AddMust(q)
+			case ours.MustNot:
+				b.AddMustNot(q)
+			default:
+				b.AddShould(q)
+			}
+		}
+		return b, nil
+	case ours.Term:
+		return bleveValue(n.Field.Name, n.Text)
+	case ours.Phrase:
+		q := bleve.NewMatchPhraseQuery(n.Text)
+		q.Analyzer = textAnalyzer
+		q.SetField(bleveField(n.Field.Name))
+		return q, nil
+	case ours.Wildcard:
+		q := bleve.NewWildcardQuery(n.Pattern)
+		q.SetField(bleveField(n.Field.Name))
+		return q, nil
+	case ours.Fuzzy:
+		q := bleve.NewFuzzyQuery(n.Text)
+		q.SetFuzziness(n.Edits)
+		q.SetField(bleveField(n.Field.Name))
+		return q, nil
+	case ours.Range:
+		f, _ := ours.Lookup(n.Field.Name)
+		lo, hi, err := ours.Span(n, f, time.Unix(0, 0))
+		if err != nil {
+			return nil, err
+		}
+		from, to, inclusive := float64(lo), float64(hi), true
+		q := bleve.NewNumericRangeInclusiveQuery(&from, &to, &inclusive, &inclusive)
+		q.SetField(f.Name)
+		return q, nil
+	}
+	return nil, fmt.Errorf("%s: no translation", n)
+}
+
+// bleveField is the name of a field in the index.
+func bleveField(name string) string {
+	if name == "" {
+		return allField
+	}
+	f, _ := ours.Lookup(name)
+	return f.Name
+}
+
+// bleveValue finds one value by the type of its field.
+func bleveValue(field, text string) (query.Query, error) {
+	f, _ := ours.Lookup(field)
+	switch {
+	case field == "" || f.Type == ours.Text:
+		q := bleve.NewMatchQuery(text)
+		// Bleve does not find the analyzer of a field whose name has dots by itself.
+		q.Analyzer = textAnalyzer
+		q.SetField(bleveField(field))
+		return q, nil
+	case f.Type == ours.Long:
+		var value float64
+		if _, err := fmt.Sscan(text, &value); err != nil {
+			return nil, fmt.Errorf("read a number: %w", err)
+		}
+		inclusive := true
+		q := bleve.NewNumericRangeInclusiveQuery(&value, &value, &inclusive, &inclusive)
+		q.SetField(f.Name)
+		return q, nil
+	case f.Type == ours.Boolean:
+		q := bleve.NewBoolFieldQuery(text == "true")
+		q.SetField(f.Name)
+		return q, nil
+	}
+	q := bleve.NewTermQuery(text)
+	q.SetField(f.Name)
+	return q, nil
+}

@@ -1,0 +1,396 @@
+package subject
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/child"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/querystring"
+)
+
+// OpenSearch is one real node.
+type OpenSearch struct {
+	// Version is what the node says it is.
+	Version string
+
+	url    string
+	client *load.Client
+	node   *child.Child // nil for a node of someone else's
+	dir    string
+	stamp  string // part of the names of our indices
+}
+
+// AbsentError says that there is no OpenSearch to compare with, and why.
+type AbsentError struct{ Reason string }
+
+// Error says it in a sentence that fits into a table.
+func (e *AbsentError) Error() string { return "OpenSearch is absent: " + e.Reason }
+
+// OpenSearchOptions say which node to use.
+type OpenSearchOptions struct {
+	// URL is a running node without security; "" has one started by Script.
+	URL string
+	// Script is a program that starts a node: SCRIPT DIR PORT; it prints a line that begins with "ready".
+	Script string
+	// Dir is where the node keeps its data and writes its log.
+	Dir string
+}
+
+// OpenOpenSearch finds or starts a node. Where there is none, the error is an *AbsentError.
+func OpenOpenSearch(ctx context.Context, client *load.Client, o OpenSearchOptions) (*OpenSearch, error) {
+	s := &OpenSearch{url: strings.TrimSuffix(o.URL, "/"), client: client, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
+	if s.url == "" {
+		if _, err := os.Stat(o.Script); err != nil {
+			return nil, &AbsentError{"OPENSEARCH_URL is not set, and nothing is there to start a node with"}
+		}
+		if err := s.start(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	var about struct{ Version struct{ Number string } }
+	if err := s.do(ctx, http.MethodGet, "", nil, &about); err != nil {
+		return nil, errors.Join(err, s.Close(ctx))
+	}
+	s.Version = about.Version.Number
+	return s, nil
+}
+
+// start runs the script. It needs a port and the one a hundred above it.
+func (s *OpenSearch) start(ctx context.Context, o OpenSearchOptions) error {
+	port, err := freePort(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the directory of OpenSearch: %w", err)
+	}
+	s.dir = filepath.Join(o.Dir, "node")
+	output := filepath.Join(o.Dir, "opensearch.log")
+	s.node, err = child.Start(child.Spec{
+		Name: "OpenSearch", Path: "bash", Args: []string{o.Script, s.dir, strconv.Itoa(port)}, Output: output,
+	})
+	if err != nil {
+		return err
+	}
+	s.url = fmt.Sprintf("http://127.0.0.1:%d", port)
+	err = s.node.Await(ctx, 5*time.Minute, "ready", func() bool {
+		text, err := os.ReadFile(output)
+		return err == nil && (bytes.HasPrefix(text, []byte("ready")) || bytes.Contains(text, []byte("\nready")))
+	})
+	if err != nil {
+		return errors.Join(err, s.node.Stop(syscall.SIGKILL))
+	}
+	return nil
+}
+
+// freePort finds a port that is free together with the one a hundred above it.
+func freePort(ctx context.Context) (int, error) {
+	var config net.ListenConfig
+	for range 100 {
+		l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, fmt.Errorf("find a port: %w", err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		above, err := config.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port+100))
+		if err == nil {
+			err = above.Close()
+		}
+		if err := errors.Join(err, l.Close()); err == nil {
+			return port, nil
+		}
+	}
+	return 0, errors.New("find a port: none of a hundred was free with the one a hundred above it")
+}
+
+// Close deletes our indices, and stops a node that we started.
+func (s *OpenSearch) Close(ctx context.Context) error {
+	if s.node != nil {
+		return s.node.Stop(syscall.SIGTERM)
+	}
+	return s.do(ctx, http.MethodDelete, "/bench-"+s.stamp+"-*?ignore_unavailable=true&expand_wildcards=all", nil, nil)
+}
+
+// do sends one request and decodes the answer into out, which may be nil.
+func (s *OpenSearch) do(ctx context.Context, method, path string, body, out any) error {
+	var encoded []byte
+	if body != nil {
+		var err error
+		if encoded, err = json.Marshal(body); err != nil {
+			return fmt.Errorf("encode a request for OpenSearch: %w", err)
+		}
+	}
+	r, err := request(method, s.url, path, nil, encoded)
+	if err != nil {
+		return err
+	}
+	_, answer, err := s.client.Do(ctx, r, 0)
+	if err != nil {
+		return fmt.Errorf("ask OpenSearch: %w", err)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("read OpenSearch's answer: %w", err)
+	}
+	return nil
+}
+
+// index is the name of one of our indices.
+func (s *OpenSearch) index(name string) string { return "/bench-" + s.stamp + "-" + name }
+
+// Create makes an index with every field of the catalogue. Refreshes come when they are asked for, which is the fastest
+// way to import; the translog is synced before each answer, as it is by default. With percolator it takes queries.
+func (s *OpenSearch) Create(ctx context.Context, name string, percolator bool) error {
+	fields := fieldMapping()
+	if percolator {
+		fields["properties"].(map[string]any)[percolatorField] = map[string]any{"type": "percolator"}
+	}
+	return s.do(ctx, http.MethodPut, s.index(name), map[string]any{
+		"settings": map[string]any{
+			"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "request",
+			"mapping.total_fields.limit": 5000,
+			"analysis": map[string]any{"normalizer": map[string]any{
+				"lower": map[string]any{"type": "custom", "filter": []string{"lowercase"}},
+			}},
+		},
+		"mappings": fields,
+	}, nil)
+}
+
+// found are the fields that a bare word is looked for in; a test compares them with the item's own values.
+var found = []string{
+	"hashtag.hashtag_text", "content.text", "content.author.username", "content.author.profile.name",
+	"content.platform_data.location.name", "content.platform_data.location.full_name", "content.platform_data.location.country",
+}
+
+// fieldMapping is the catalogue as an OpenSearch mapping. Dynamic fields are keywords.
+func fieldMapping() map[string]any {
+	properties := map[string]any{querystring.DefaultAllField: map[string]any{"type": "text"}}
+	for _, f := range query.Fields() {
+		properties[f.Name] = mappingOf(f.Type)
+	}
+	for _, name := range found {
+		properties[name].(map[string]any)["copy_to"] = querystring.DefaultAllField
+	}
+	for alias, name := range querystring.Aliases() {
+		properties[alias] = map[string]any{"type": "alias", "path": name}
+	}
+	return map[string]any{
+		"dynamic_templates": []any{map[string]any{
+			"strings": map[string]any{"match_mapping_type": "string", "mapping": mappingOf(query.Keyword)},
+		}},
+		"properties": properties,
+	}
+}
+
+func mappingOf(t query.Type) map[string]any {
+	switch t {
+	case query.Keyword:
+		return map[string]any{"type": "keyword", "normalizer": "lower"}
+	case query.Date:
+		return map[string]any{"type": "date", "format": "strict_date_optional_time||epoch_millis"}
+	}
+	return map[string]any{"type": t.String()}
+}
+
+// Bulk imports documents, which bulk lines precede.
+func (s *OpenSearch) Bulk(name string, lines []byte) (load.Request, error) {
+	return request(http.MethodPost, s.url, s.index(name)+"/_bulk", nil, lines)
+}
+
+// BulkLine appends the line that comes before a document.
+func BulkLine(out []byte, id int64) []byte {
+	return append(strconv.AppendInt(append(out, `{"index":{"_id":"`...), id, 10), "\"}}\n"...)
+}
+
+// CheckSearchBulk holds that every document was stored.
+func CheckSearchBulk(answer []byte) error {
+	if !bytes.Contains(answer[:min(len(answer), 200)], []byte(`"errors":false`)) {
+		return fmt.Errorf("OpenSearch refuses documents: %s", answer[:min(len(answer), 600)])
+	}
+	return nil
+}
+
+// Refresh makes all documents searchable.
+func (s *OpenSearch) Refresh(ctx context.Context, name string) error {
+	return s.do(ctx, http.MethodPost, s.index(name)+"/_refresh", nil, nil)
+}
+
+// Put adds one document, durable when answered.
+func (s *OpenSearch) Put(name string, body []byte) (load.Request, error) {
+	return request(http.MethodPost, s.url, s.index(name)+"/_doc", nil, body)
+}
+
+// Rewrite returns a query of ours as OpenSearch has to be asked to mean the same.
+func Rewrite(q string, now time.Time) (string, error) {
+	parsed, err := query.Parse(q)
+	if err != nil {
+		return "", fmt.Errorf("parse %s: %w", q, err)
+	}
+	text, err := querystring.Rewrite(parsed.Root, querystring.Options{Now: now, Source: q})
+	if err != nil {
+		return "", fmt.Errorf("rewrite %s: %w", q, err)
+	}
+	return text, nil
+}
+
+func queryString(q string) map[string]any {
+	return map[string]any{"query_string": map[string]any{"query": q, "fields": []string{querystring.DefaultAllField}}}
+}
+
+// Search is the first page of a query with its exact total and whole documents; newest first, else by relevance alone,
+// which spares OpenSearch the order among equals that Vitrine gives.
+func (s *OpenSearch) Search(name, q string, newestFirst bool) (load.Request, error) {
+	body := map[string]any{"query": queryString(q), "size": PageSize, "track_total_hits": true}
+	if newestFirst {
+		body["sort"] = []any{map[string]any{"created_on": "desc"}, map[string]any{"id": "desc"}}
+	}
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return load.Request{}, fmt.Errorf("encode a search: %w", err)
+	}
+	return request(http.MethodPost, s.url, s.index(name)+"/_search", nil, encoded)
+}
+
+// SearchTotal reads the exact total of an answer.
+func SearchTotal(answer []byte) (int64, error) {
+	var a struct {
+		Hits struct {
+			Total struct {
+				Value    int64
+				Relation string
+			}
+		}
+	}
+	if err := json.Unmarshal(answer, &a); err != nil || a.Hits.Total.Relation != "eq" {
+		return 0, fmt.Errorf("no exact total: %s, %w", answer[:min(len(answer), 200)], err)
+	}
+	return a.Hits.Total.Value, nil
+}
+
+// percolatorField holds the queries of a percolator.
+const percolatorField = "percolated_query"
+
+// Register stores queries in a percolator.
+func (s *OpenSearch) Register(ctx context.Context, name string, queries []string) error {
+	const batch = 1000
+	for from := 0; from < len(queries); from += batch {
+		var lines bytes.Buffer
+		for i, q := range queries[from:min(from+batch, len(queries))] {
+			doc, err := json.Marshal(map[string]any{percolatorField: queryString(q)})
+			if err != nil {
+				return fmt.Errorf("encode a query: %w", err)
+			}
+			lines.Write(append(append(BulkLine(nil, int64(from+i)), doc...), '\n'))
+		}
+		r, err := s.Bulk(name, lines.Bytes())
+		if err != nil {
+			return err
+		}
+		_, answer, err := s.client.Do(ctx, r, http.StatusOK)
+		if err == nil {
+			err = CheckSearchBulk(answer)
+		}
+		if err != nil {
+			return fmt.Errorf("register queries: %w", err)
+		}
+	}
+	return s.Refresh(ctx, name)
+}
+
+// Percolate asks which of the registered queries match each of the documents (lines of JSON).
+func (s *OpenSearch) Percolate(name string, documents []json.RawMessage) (load.Request, error) {
+	encoded, err := json.Marshal(map[string]any{
+		"query": map[string]any{"constant_score": map[string]any{"filter": map[string]any{
+			"percolate": map[string]any{"field": percolatorField, "documents": documents},
+		}}},
+		"size": 10000, "track_total_hits": true, "_source": false,
+	})
+	if err != nil {
+		return load.Request{}, fmt.Errorf("encode documents: %w", err)
+	}
+	return request(http.MethodPost, s.url, s.index(name)+"/_search?filter_path=hits.total,hits.hits._id,hits.hits.fields", nil, encoded)
+}
+
+// stats are what a node tells of itself.
+type stats struct {
+	Nodes map[string]struct {
+		JVM struct {
+			Mem struct {
+				HeapUsed int64 `json:"heap_used_in_bytes"`
+			}
+		}
+		Process struct {
+			CPU struct {
+				Total int64 `json:"total_in_millis"`
+			}
+		}
+	}
+}
+
+func (s *OpenSearch) stats() (stats, error) {
+	var answer stats
+	err := s.do(context.Background(), http.MethodGet, "/_nodes/_local/stats/jvm,process", nil, &answer)
+	return answer, err
+}
+
+// CPU is the processor time that the node has spent.
+func (s *OpenSearch) CPU() (time.Duration, error) {
+	if s.node != nil {
+		return s.node.CPU()
+	}
+	answer, err := s.stats()
+	for _, n := range answer.Nodes {
+		return time.Duration(n.Process.CPU.Total) * time.Millisecond, nil
+	}
+	return 0, err
+}
+
+// Memory is the heap in use and the resident memory, 0 where the node is not ours.
+func (s *OpenSearch) Memory() (heap, resident int64, err error) {
+	answer, err := s.stats()
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, n := range answer.Nodes {
+		heap = n.JVM.Mem.HeapUsed
+	}
+	if s.node != nil {
+		m, err := s.node.Memory(s.dir)
+		if err != nil {
+			return 0, 0, err
+		}
+		resident = m.Resident
+	}
+	return heap, resident, nil
+}
+
+// Size is what an index takes on disk, in bytes.
+func (s *OpenSearch) Size(ctx context.Context, name string) (int64, error) {
+	var answer struct {
+		All struct {
+			Primaries struct {
+				Store struct {
+					Size int64 `json:"size_in_bytes"`
+				}
+			}
+		} `json:"_all"`
+	}
+	err := s.do(ctx, http.MethodGet, s.index(name)+"/_stats/store", nil, &answer)
+	return answer.All.Primaries.Store.Size, err
+}

@@ -1,0 +1,218 @@
+package subject
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+// TestMain lets the test binary be the children that subjects start.
+func TestMain(m *testing.M) {
+	if ran, err := Main(os.Args[1:], os.Stdin, os.Stdout); ran {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestStoreIsSeeded(t *testing.T) {
+	filters := corpus.New().Filters(20)
+	s, err := NewStore(t.Context(), filepath.Join(t.TempDir(), "data"), filters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib, err := reference.Open(reference.Options{Dir: s.Dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lib.Close()
+	for i, f := range filters {
+		got, err := lib.Filter(property, library.FilterRef{ID: s.filters[i]})
+		if err != nil || got.Query != f.Query || got.Order != f.Order || !got.Public {
+			t.Errorf("filter %d: %+v, %v", i, got, err)
+		}
+	}
+}
+
+func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
+	dir := t.TempDir()
+	book, err := NewBook(filepath.Join(dir, "book"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := load.NewClient(1)
+	t.Cleanup(client.Close)
+	page := func(n int) load.Request {
+		r, err := request(http.MethodGet, "http://elsewhere.example", "/page", url.Values{"n": {fmt.Sprint(n)}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for n := range 3 {
+		body := strings.Repeat(fmt.Sprint(n), 1000)
+		header := http.Header{"Etag": {fmt.Sprintf(`"%d"`, n)}, "Content-Length": {"1000"}, "Content-Type": {"application/json"}, "Date": {"then"}}
+		if err := book.Add(page(n), header, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !book.Has(page(2)) || book.Has(page(3)) || book.Bytes() != 3000 {
+		t.Error("the book does not know what it holds")
+	}
+	if err := book.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bare, err := StartBare(t.Context(), dir, book, http.Header{"Location": {"/made"}}, []byte("made"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bare.Stop(syscall.SIGKILL) })
+
+	header, body, err := client.Do(t.Context(), bare.At(page(1)), http.StatusOK)
+	if err != nil || string(body) != strings.Repeat("1", 1000) || header.Get("Etag") != `"1"` || header.Get("Date") == "then" {
+		t.Errorf("%v %s %v", header, body, err)
+	}
+	held := bare.At(page(1))
+	held.Header = http.Header{"If-None-Match": {`"1"`}}
+	if _, body, err := client.Do(t.Context(), held, http.StatusNotModified); err != nil || len(body) > 0 {
+		t.Errorf("%s %v", body, err)
+	}
+	if _, _, err := client.Do(t.Context(), bare.At(page(7)), http.StatusNotFound); err != nil {
+		t.Error(err)
+	}
+
+	c := corpus.New()
+	_, err = client.Run(t.Context(), load.Plan{Clients: 8, Requests: 40, Want: http.StatusCreated, CPU: bare.CPU, Request: func(i int) load.Request {
+		r := bare.At(page(0))
+		r.Method, r.Body = http.MethodPost, []byte(fmt.Sprintf(`{"content_type":"text","caption":"%d"}`, i))
+		return r
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, "bare-posts"))
+	if err != nil || strings.Count(string(kept), "\n") != 40 {
+		t.Errorf("%d of 40 posts were kept, %v", strings.Count(string(kept), "\n"), err)
+	}
+	broken := bare.At(page(0))
+	broken.Method, broken.Body = http.MethodPost, []byte("{")
+	if _, _, err := client.Do(t.Context(), broken, http.StatusBadRequest); err != nil {
+		t.Error(err)
+	}
+	var p posted
+	if err := json.Unmarshal(c.AppendPost(nil, 1), &p); err != nil || p.Caption == "" || p.Author.AuthorRef == "" || p.ContentURL == "" || p.ApprovalStatus == "" {
+		t.Errorf("the bare server leaves members out: %+v, %v", p, err)
+	}
+}
+
+// TestBleveAnswersLikeVitrine holds that both are asked the same: exact totals of the queries whose matches do not depend
+// on how words are cut.
+func TestBleveAnswersLikeVitrine(t *testing.T) {
+	const items = 1000
+	b, err := StartBleve(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r, err := b.Import(t.Context(), 0, items)
+	if err != nil || r.Elapsed <= 0 || r.CPU <= 0 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	c := corpus.New()
+	dir := filepath.Join(t.TempDir(), "data")
+	s, err := NewStore(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib, err := reference.Open(reference.Options{Dir: s.Dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lib.Close()
+	var muts []library.Mutation
+	for i := range items {
+		line, err := item.ParseLine(c.AppendItem(nil, i), item.ParseOptions{AuthorKey: lib.AuthorKey()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		muts = append(muts, library.Mutation{Put: line.Item, Units: line.Units})
+	}
+	if _, err := lib.Write(t.Context(), property, muts); err != nil {
+		t.Fatal(err)
+	}
+	for newestFirst, queries := range map[bool][]string{true: c.Booleans(60), false: c.Ranked()} {
+		_, totals, err := b.Search(t.Context(), queries, newestFirst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, q := range queries {
+			parsed, err := query.Parse(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := lib.Read(t.Context(), library.Read{Property: property, Query: parsed.Root})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if page.Total != totals[i] {
+				t.Errorf("%s: Bleve finds %d items, Vitrine %d", q, totals[i], page.Total)
+			}
+		}
+	}
+}
+
+func TestFoundFieldsAreThoseOfItems(t *testing.T) {
+	line, err := item.ParseLine(corpus.New().AppendItem(nil, 0), item.ParseOptions{AuthorKey: []byte("key")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last string
+	seen := map[string]bool{}
+	for f := range line.Item.Values(nil, nil, nil) {
+		if f.Name == query.AllField {
+			seen[last] = true
+		}
+		last = f.Name
+	}
+	if want := slices.Sorted(maps.Keys(seen)); !slices.Equal(want, slices.Sorted(slices.Values(found))) {
+		t.Errorf("bare words are looked for in %v", want)
+	}
+}
+
+func TestRewriteNamesWhatOpenSearchKnows(t *testing.T) {
+	got, err := Rewrite("approval_status:app AND created_on:[2026-03 TO 2026-04]", time.Unix(0, 0))
+	if want := "+approval_status:app +created_on:[2026-03-01T00:00:00.000Z TO 2026-04-30T23:59:59.999Z]"; err != nil || got != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}
+
+func TestParseMetrics(t *testing.T) {
+	got := parseMetrics("# HELP x y\nx{a=\"1\"} 2\nx{a=\"2\"} 3\ny 1e+06\nbroken\n")
+	want := map[string]float64{"x": 5, `x{a="1"}`: 2, `x{a="2"}`: 3, "y": 1e6}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v; want %v", got, want)
+	}
+}

@@ -1,0 +1,282 @@
+package subject
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/child"
+	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+// Store is a data directory of Vitrine with a property, two tokens and filters, as an operator would have made them.
+type Store struct {
+	Dir                 string
+	readOnly, readWrite string
+	filters             []int64 // numeric ids by popularity
+}
+
+const (
+	property  = library.PropertyID("bench/default")
+	namespace = "bench"
+)
+
+// NewStore makes a store without items in a directory that does not exist yet. Definitions come through the library, as
+// no cluster takes part. READ-ONLY tokens may list every filter.
+func NewStore(ctx context.Context, dir string, filters []corpus.Filter) (*Store, error) {
+	s := &Store{Dir: dir, readOnly: rand.Text() + rand.Text(), readWrite: rand.Text() + rand.Text()}
+	owner := func(k library.Kind, name string) library.Owner {
+		return library.Owner{Install: "bench", Kind: k, Namespace: namespace, Name: name}
+	}
+	token := func(name, value string, readWrite bool) library.Definition {
+		return library.Definition{Property: property, Owner: owner(library.KindToken, name), Token: &library.Token{
+			ReadWrite: readWrite, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(value))}},
+		}}
+	}
+	defs := []library.Definition{
+		{Property: property, Owner: owner(library.KindProperty, "default"), PropertySpec: &library.Property{DisplayName: "Benchmarks", PlatformPageID: 1}},
+		token("read-only", s.readOnly, false), token("read-write", s.readWrite, true),
+	}
+	for _, f := range filters {
+		uuid, id := library.FilterIDs(property, library.KindFilter, namespace, f.Name)
+		defs = append(defs, library.Definition{Property: property, Owner: owner(library.KindFilter, f.Name), Filter: &library.Filter{
+			UUID: uuid, ID: id, Name: f.Name, Query: f.Query, Order: f.Order, Public: true,
+		}})
+		s.filters = append(s.filters, id)
+	}
+	lib, err := reference.Open(reference.Options{Dir: dir})
+	if err != nil {
+		return nil, fmt.Errorf("make the store: %w", err)
+	}
+	results, err := lib.Apply(ctx, defs)
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	if err := errors.Join(err, lib.Close()); err != nil {
+		return nil, fmt.Errorf("seed the store: %w", err)
+	}
+	return s, nil
+}
+
+// BuildVitrine builds the binary from the repository that this module lies in, and returns its path.
+func BuildVitrine(ctx context.Context, dir string) (string, error) {
+	binary := filepath.Join(dir, "vitrine")
+	cmd := exec.CommandContext(ctx, "go", "-C", "../..", "build", "-trimpath", "-o", binary, "./cmd/vitrine")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build vitrine: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// Vitrine is a running `vitrine serve`.
+type Vitrine struct {
+	*child.Child
+	Store *Store
+	// Ready is how long it took from the start of the process until /readyz said so.
+	Ready time.Duration
+
+	client    *load.Client
+	addresses map[string]string
+}
+
+// ServeOptions say how to run vitrine serve.
+type ServeOptions struct {
+	Binary string
+	// Library is what --library gets.
+	Library string
+	// Flags are added to the command line.
+	Flags []string
+	// Output is the file of its log.
+	Output string
+}
+
+// serveFor is how long a start may take, with everything rebuilt.
+const serveFor = 10 * time.Minute
+
+// Serve starts vitrine on a store and waits until it is ready.
+func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOptions) (*Vitrine, error) {
+	began := time.Now()
+	logged, err := fileSize(o.Output)
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{
+		"serve", "--data-dir", store.Dir, "--without-kubernetes", "--library", o.Library, "--log-format", "json",
+		"--https-bind-address", "", "--http-bind-address", "127.0.0.1:0",
+		"--health-probe-bind-address", "127.0.0.1:0", "--metrics-bind-address", "127.0.0.1:0",
+	}, o.Flags...)
+	c, err := child.Start(child.Spec{Name: "vitrine", Path: o.Binary, Args: args, Output: o.Output})
+	if err != nil {
+		return nil, err
+	}
+	v := &Vitrine{Child: c, Store: store, client: client}
+	err = c.Await(ctx, serveFor, "listening", func() bool {
+		v.addresses = listening(o.Output, logged)
+		return v.addresses["http"] != "" && v.addresses["probes"] != "" && v.addresses["metrics"] != ""
+	})
+	if err == nil {
+		var ready load.Request
+		if ready, err = load.Get("http://" + v.addresses["probes"] + "/readyz"); err == nil {
+			err = c.Await(ctx, serveFor, "ready", func() bool {
+				_, _, err := client.Do(ctx, ready, http.StatusOK)
+				return err == nil
+			})
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Stop(syscall.SIGKILL))
+	}
+	v.Ready = time.Since(began)
+	return v, nil
+}
+
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look at the log: %w", err)
+	}
+	return info.Size(), nil
+}
+
+// listening reads the addresses by the name of their listener from the log, from an offset on.
+func listening(log string, from int64) map[string]string {
+	addresses := map[string]string{}
+	text, err := os.ReadFile(log)
+	if err != nil || int64(len(text)) < from {
+		return addresses
+	}
+	for line := range bytes.Lines(text[from:]) {
+		var event struct{ Msg, Name, Address string }
+		if json.Unmarshal(line, &event) == nil && event.Msg == "listening" {
+			addresses[event.Name] = event.Address
+		}
+	}
+	return addresses
+}
+
+// base is the address of the interface.
+func (v *Vitrine) base() string { return "http://" + v.addresses["http"] }
+
+// Page is a page of a filter, as a display asks for it: by rank of the filter, from page 1, 50 items.
+func (v *Vitrine) Page(filter, page int) (load.Request, error) {
+	path := "/v2/content/filters/" + strconv.FormatInt(v.Store.filters[filter], 10)
+	return request(http.MethodGet, v.base(), path, url.Values{
+		"access_token": {v.Store.readOnly}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(PageSize)},
+	}, nil)
+}
+
+// PageSize is how many items a page has, everywhere.
+const PageSize = 50
+
+// Items is a free query, first page.
+func (v *Vitrine) Items(q, order string) (load.Request, error) {
+	params := url.Values{"access_token": {v.Store.readOnly}, "q": {q}, "page_size": {strconv.Itoa(PageSize)}}
+	if order != "" {
+		params.Set("sort_by", order)
+	}
+	return request(http.MethodGet, v.base(), "/v2/content/items", params, nil)
+}
+
+// Post adds one item.
+func (v *Vitrine) Post(body []byte) (load.Request, error) {
+	return request(http.MethodPost, v.base(), "/v2/content/", url.Values{"access_token": {v.Store.readWrite}}, body)
+}
+
+// Bulk imports lines. Each is durable and found by every later read once it is answered.
+func (v *Vitrine) Bulk(lines []byte) (load.Request, error) {
+	return request(http.MethodPost, v.base(), "/v2/content/bulk", url.Values{"access_token": {v.Store.readWrite}}, lines)
+}
+
+// CheckBulk holds that every one of n lines was stored.
+func CheckBulk(answer []byte, n int) error {
+	if stored := bytes.Count(answer, []byte(`"status":201`)); stored != n {
+		return fmt.Errorf("%d of %d lines were stored: %s", stored, n, answer[:min(len(answer), 300)])
+	}
+	return nil
+}
+
+// Total reads total_results at the beginning of a list.
+func Total(list []byte) (int64, error) {
+	rest, ok := bytes.CutPrefix(list, []byte(`{"total_results":`))
+	end := bytes.IndexByte(rest, ',')
+	if !ok || end < 0 {
+		return 0, fmt.Errorf("no list of items: %s", list[:min(len(list), 200)])
+	}
+	n, err := strconv.ParseInt(string(rest[:end]), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read total_results: %w", err)
+	}
+	return n, nil
+}
+
+// Metrics reads /metrics: the sum of each metric over its labels.
+func (v *Vitrine) Metrics(ctx context.Context) (map[string]float64, error) {
+	r, err := load.Get("http://" + v.addresses["metrics"] + "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	_, text, err := v.client.Do(ctx, r, http.StatusOK)
+	if err != nil {
+		return nil, fmt.Errorf("read the metrics: %w", err)
+	}
+	return parseMetrics(string(text)), nil
+}
+
+// parseMetrics reads the text format: name{labels} value, a line each.
+func parseMetrics(text string) map[string]float64 {
+	sums := map[string]float64{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		space := strings.LastIndexByte(line, ' ')
+		if strings.HasPrefix(line, "#") || space < 0 {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[space+1:], 64)
+		if err != nil {
+			continue
+		}
+		name, _, _ := strings.Cut(line[:space], "{")
+		sums[name] += value
+		if labelled := line[:space]; labelled != name {
+			sums[labelled] += value
+		}
+	}
+	return sums
+}
+
+// Profile fetches a processor profile of so many seconds into a file, where the server listens for debugging. It
+// reports false where it does not.
+func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) (bool, error) {
+	address := v.addresses["debug"]
+	if address == "" {
+		return false, nil
+	}
+	r, err := load.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", address, seconds))
+	if err != nil {
+		return false, err
+	}
+	_, profile, err := v.client.Do(ctx, r, http.StatusOK)
+	if err != nil {
+		return false, fmt.Errorf("fetch a profile: %w", err)
+	}
+	return true, os.WriteFile(path, profile, 0o600)
+}
