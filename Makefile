@@ -13,7 +13,7 @@ TOOL := $(GO) tool -modfile=hack/tools/go.mod
 LOCALRUN := bin/localrun
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke test parity verify generate format lint build image samples assets $(LOCALRUN)
+.PHONY: help run smoke test parity scale verify generate format lint build image samples assets $(LOCALRUN)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ test: ## every test, with a real API server
 parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
 	$(GO) run ./hack/parity -seed 1,2,3 $(foreach file,$(CORPUS),-corpus '$(file)')
+
+scale: ## the operator at 10,000 objects against a real API server; writes docs/scale.md (CHECK=1 fails where a figure is out of its range)
+	@assets=$$($(GO) -C hack/controlplane run . assets) && \
+	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/scale -docs docs $(if $(CHECK),-check)
 
 verify: ## what must hold of the tree: generated files, formatting, vet, lint, import rules, go.mod; fails when it is dirty
 	$(MAKE) generate

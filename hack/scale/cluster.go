@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/go-logr/logr"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+// cluster is a kube-apiserver with its etcd.
+type cluster struct {
+	env        *envtest.Environment
+	config     *rest.Config
+	raw        *rest.RESTClient
+	kube       client.WithWatch
+	kubeconfig string
+}
+
+// assetsVariable names the directory of kube-apiserver and etcd.
+const assetsVariable = "KUBEBUILDER_ASSETS"
+
+func startCluster(ctx context.Context, crds, work string) (*cluster, error) {
+	if os.Getenv(assetsVariable) == "" {
+		return nil, fmt.Errorf("%s is not set: run `make scale`, or `%s=\"$(make -s assets)\" go run ./hack/scale`", assetsVariable, assetsVariable)
+	}
+	ctrllog.SetLogger(logr.Discard())
+	c := &cluster{env: &envtest.Environment{CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true}}
+	// The limits on requests in flight are those of a small real API server; the defaults of envtest are the same.
+	var err error
+	if c.config, err = c.env.Start(); err != nil {
+		return nil, fmt.Errorf("start the API server: %w", err)
+	}
+	// No client of ours may wait for itself: what is measured is the server and the operator.
+	c.config.QPS = -1
+	s := runtime.NewScheme()
+	if err := scheme.AddToScheme(s); err != nil {
+		return nil, err
+	}
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		return nil, err
+	}
+	if c.kube, err = client.NewWithWatch(c.config, client.Options{Scheme: s}); err != nil {
+		return nil, err
+	}
+	plain := rest.CopyConfig(c.config)
+	plain.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	plain.GroupVersion = &corev1.SchemeGroupVersion
+	if c.raw, err = rest.UnversionedRESTClientFor(plain); err != nil {
+		return nil, err
+	}
+	c.kubeconfig = filepath.Join(work, "kubeconfig")
+	if err := os.WriteFile(c.kubeconfig, c.env.KubeConfig, 0o600); err != nil {
+		return nil, err
+	}
+	return c, wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return c.kube.Get(ctx, types.NamespacedName{Name: "kube-system"}, &corev1.Namespace{}) == nil, nil
+	})
+}
+
+func (c *cluster) stop() { _ = c.env.Stop() }
+
+// writes are the API server's own counts of requests that change something of our kinds, by resource and whether they are
+// to the status.
+type writes map[string]int64
+
+const statusOf = "/status"
+
+func (c *cluster) writes(ctx context.Context) (writes, error) {
+	text, err := c.raw.Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the API server's counters: %w", err)
+	}
+	out := writes{}
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "apiserver_request_total{") || !strings.Contains(line, `group="`+v1alpha1.GroupVersion.Group+`"`) {
+			continue
+		}
+		switch label(line, "verb") {
+		case "POST", "PUT", "PATCH", "DELETE", "APPLY":
+		default:
+			continue
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, '}')+1:]), 64)
+		if err != nil {
+			return nil, fmt.Errorf("read the API server's counters: %q: %w", line, err)
+		}
+		name := label(line, "resource")
+		if label(line, "subresource") == "status" {
+			name += statusOf
+		}
+		out[name] += int64(value)
+	}
+	return out, nil
+}
+
+// since returns what was written after before.
+func (w writes) since(before writes) writes {
+	out := writes{}
+	for name, n := range w {
+		if d := n - before[name]; d != 0 {
+			out[name] = d
+		}
+	}
+	return out
+}
+
+func (w writes) total() int64 {
+	var n int64
+	for _, v := range w {
+		n += v
+	}
+	return n
+}
+
+func label(line, name string) string {
+	_, rest, ok := strings.Cut(line, name+`="`)
+	if !ok {
+		return ""
+	}
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// each calls do for 0 to n-1, some at a time, and returns the first error.
+func each(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := do(ctx, int(i)); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}

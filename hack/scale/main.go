@@ -1,0 +1,84 @@
+// Command scale measures the operator at a thousand and at ten thousand objects, against a real API server, and writes
+// docs/scale.md.
+//
+//	go run ./hack/scale [-objects 10000] [-check] [-docs DIR]
+//
+// It starts kube-apiserver and etcd (KUBEBUILDER_ASSETS names their directory), and the operator as a process of its own,
+// built from this tree. What it says of the operator's speed is a ratio to a bare client's in the same run, because the
+// machine has its moods; numbers of writes are exact, from the API server's own counters. With -check it fails where a
+// figure is out of its range.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+// settings are the flags.
+type settings struct {
+	objects int
+	rounds  int
+	workers int
+	check   bool
+	docs    string
+	root    string
+}
+
+func main() {
+	var s settings
+	flag.IntVar(&s.objects, "objects", 10_000, "objects of the large part; the small one has 1,000, or as many if that is fewer")
+	flag.IntVar(&s.rounds, "rounds", 3, "rounds of what is compared with a bare client")
+	flag.IntVar(&s.workers, "workers", 8, "requests at a time, of the bare client and of the one that creates objects for the operator")
+	flag.BoolVar(&s.check, "check", false, "fail where a figure is out of its range")
+	flag.StringVar(&s.docs, "docs", "", "write scale.md and scale.json into this directory")
+	flag.StringVar(&s.root, "root", ".", "the top of the repository")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, s); err != nil {
+		fmt.Fprintf(os.Stderr, "scale: %v\n", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run measures everything and reports.
+func run(ctx context.Context, s settings) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	work, err := os.MkdirTemp("", "vitrine-scale-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	c, err := startCluster(ctx, filepath.Join(s.root, "config", "crd", "bases"), work)
+	if err != nil {
+		return err
+	}
+	defer c.stop()
+	binary := filepath.Join(work, "vitrine")
+	if err := build(ctx, s.root, binary); err != nil {
+		return err
+	}
+	m := &measurement{settings: s, log: log, cluster: c, binary: binary, work: work}
+	defer m.close()
+	r, err := m.run(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Print(r.table())
+	if s.docs != "" {
+		if err := r.write(s.docs); err != nil {
+			return err
+		}
+	}
+	if s.check {
+		return r.check()
+	}
+	return nil
+}

@@ -1,0 +1,503 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+// The namespaces: one that the operator watches, one for the bare client, which it does not.
+const (
+	watched   = "scale"
+	unwatched = "bare"
+)
+
+// words make queries that differ; no item has to match them.
+var words = strings.Fields("beach sunset summer city mountain coffee dog running vintage garden travel music")
+
+// measurement is one run.
+type measurement struct {
+	settings
+	log     *slog.Logger
+	cluster *cluster
+	binary  string
+	work    string
+	server  *server
+	token   string
+}
+
+func (m *measurement) close() {
+	if m.server != nil {
+		_ = m.server.cmd.Process.Kill()
+		_ = m.server.cmd.Wait()
+	}
+}
+
+func (m *measurement) run(ctx context.Context) (*report, error) {
+	r := &report{Date: time.Now().UTC().Format(time.DateOnly), Go: runtime.Version(), Processors: runtime.NumCPU(), Objects: m.objects, Small: min(1000, m.objects)}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context, *report) error
+	}{
+		{"set up", m.setUp},
+		{"create beside a bare client", m.create},
+		{"one broken object", m.broken},
+		{"created to served", m.served},
+		{"many objects", m.many},
+		{"at rest", m.rest},
+		{"restart", m.restart},
+	} {
+		m.log.Info(step.name)
+		if err := step.do(ctx, r); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return r, nil
+}
+
+// setUp starts the operator with a property and a token.
+func (m *measurement) setUp(ctx context.Context, r *report) error {
+	for _, ns := range []string{watched, unwatched} {
+		if err := m.cluster.kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
+			return err
+		}
+	}
+	if err := m.start(ctx); err != nil {
+		return err
+	}
+	objects := []client.Object{
+		&v1alpha1.Property{ObjectMeta: metav1.ObjectMeta{Namespace: watched, Name: "default"}, Spec: v1alpha1.PropertySpec{DisplayName: "Scale"}},
+		&v1alpha1.AccessToken{ObjectMeta: metav1.ObjectMeta{Namespace: watched, Name: "reader"}, Spec: v1alpha1.AccessTokenSpec{Class: v1alpha1.ReadWrite}},
+	}
+	for _, o := range objects {
+		if err := m.cluster.kube.Create(ctx, o); err != nil {
+			return err
+		}
+	}
+	for m.token == "" {
+		var secret corev1.Secret
+		if err := m.cluster.kube.Get(ctx, types.NamespacedName{Namespace: watched, Name: "reader"}, &secret); err == nil {
+			m.token = string(secret.Data["token"])
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	var err error
+	r.HeapEmpty, err = m.heap(ctx)
+	return err
+}
+
+func (m *measurement) start(ctx context.Context) error {
+	var err error
+	if m.server, err = startServer(m.binary, m.cluster.kubeconfig, filepath.Join(m.work, "data"), []string{watched}); err != nil {
+		return err
+	}
+	_, err = m.server.ready(ctx)
+	return err
+}
+
+// heap is what the operator's last collection left, in bytes. Two collections pass at least, so that caches that are
+// given up are gone.
+func (m *measurement) heap(ctx context.Context) (float64, error) {
+	least := -1.0
+	for range 20 {
+		n, err := m.server.metric(ctx, "go_gc_heap_live_bytes")
+		if err != nil {
+			if n, err = m.server.metric(ctx, "go_memstats_heap_inuse_bytes"); err != nil {
+				return 0, err
+			}
+		}
+		if least < 0 || n < least {
+			least = n
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return 0, err
+		}
+	}
+	return least, nil
+}
+
+func filter(namespace, name, query string) *v1alpha1.ContentFilter {
+	return &v1alpha1.ContentFilter{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.ContentFilterSpec{Query: query}}
+}
+
+func query(i int) string {
+	return fmt.Sprintf("approval_status:app AND (text:%s OR text:%s) AND created_on:[%d TO *]", words[i%len(words)], words[(i/len(words))%len(words)], 2000+i%26)
+}
+
+// create compares the operator with a bare client that makes the same objects and writes one status each.
+func (m *measurement) create(ctx context.Context, r *report) error {
+	for round := range m.rounds {
+		bare, err := m.bare(ctx, r.Small, round)
+		if err != nil {
+			return err
+		}
+		before, err := m.cluster.writes(ctx)
+		if err != nil {
+			return err
+		}
+		prefix := fmt.Sprintf("round%d-", round)
+		took, err := m.createFilters(ctx, r.Small, func(i int) *v1alpha1.ContentFilter {
+			return filter(watched, fmt.Sprintf("%s%05d", prefix, i), query(i))
+		})
+		if err != nil {
+			return err
+		}
+		after, err := m.cluster.writes(ctx)
+		if err != nil {
+			return err
+		}
+		r.Create = append(r.Create, took.Seconds())
+		r.Bare = append(r.Bare, bare.Seconds())
+		r.StatusWrites = append(r.StatusWrites, after.since(before)["contentfilters"+statusOf])
+		if round < m.rounds-1 {
+			if err := m.remove(ctx, watched, prefix); err != nil {
+				return err
+			}
+		}
+		if err := m.remove(ctx, unwatched, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bare creates objects that nobody watches and writes the status of each.
+func (m *measurement) bare(ctx context.Context, n, round int) (time.Duration, error) {
+	began := time.Now()
+	err := each(ctx, n, m.workers, func(ctx context.Context, i int) error {
+		f := filter(unwatched, fmt.Sprintf("round%d-%05d", round, i), query(i))
+		if err := m.cluster.kube.Create(ctx, f); err != nil {
+			return err
+		}
+		before := f.DeepCopy()
+		f.Status.ObservedGeneration = f.Generation
+		f.Status.URL = "https://content.example/v2/content/filters/" + string(f.UID)
+		meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Served", Message: "the filter is served"})
+		meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: "QueryValid", Status: metav1.ConditionTrue, Reason: "Parsed", Message: "the query parses"})
+		return m.cluster.kube.Status().Patch(ctx, f, client.MergeFrom(before))
+	})
+	return time.Since(began), err
+}
+
+// createFilters creates filters and waits until every one is Ready.
+func (m *measurement) createFilters(ctx context.Context, n int, of func(i int) *v1alpha1.ContentFilter) (time.Duration, error) {
+	names := make(map[string]bool, n)
+	for i := range n {
+		names[of(i).Name] = true
+	}
+	ready, stop, err := m.awaitReady(ctx, names)
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	began := time.Now()
+	if err := each(ctx, n, m.workers, func(ctx context.Context, i int) error { return m.cluster.kube.Create(ctx, of(i)) }); err != nil {
+		return 0, err
+	}
+	select {
+	case at := <-ready:
+		return at.Sub(began), nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	case <-time.After(5 * time.Minute):
+		return 0, errors.New("not every filter is Ready after 5 minutes")
+	}
+}
+
+// awaitReady watches until every named filter has been seen Ready, and tells when that was.
+func (m *measurement) awaitReady(ctx context.Context, names map[string]bool) (<-chan time.Time, func(), error) {
+	w, err := m.cluster.kube.Watch(ctx, &v1alpha1.ContentFilterList{}, client.InNamespace(watched))
+	if err != nil {
+		return nil, nil, err
+	}
+	done := make(chan time.Time, 1)
+	go func() {
+		left := len(names)
+		seen := map[string]bool{}
+		for e := range w.ResultChan() {
+			f, ok := e.Object.(*v1alpha1.ContentFilter)
+			if !ok || e.Type == watch.Deleted || !names[f.Name] || seen[f.Name] || !meta.IsStatusConditionTrue(f.Status.Conditions, "Ready") {
+				continue
+			}
+			seen[f.Name] = true
+			if left--; left == 0 {
+				done <- time.Now()
+				return
+			}
+		}
+	}()
+	return done, w.Stop, nil
+}
+
+// remove deletes filters, and waits until they are gone.
+func (m *measurement) remove(ctx context.Context, namespace, prefix string) error {
+	var list v1alpha1.ContentFilterList
+	if err := m.cluster.kube.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	return each(ctx, len(list.Items), m.workers, func(ctx context.Context, i int) error {
+		if !strings.HasPrefix(list.Items[i].Name, prefix) {
+			return nil
+		}
+		return client.IgnoreNotFound(m.cluster.kube.Delete(ctx, &list.Items[i]))
+	})
+}
+
+// broken creates as many filters, one of which does not parse, and compares the time of the others.
+func (m *measurement) broken(ctx context.Context, r *report) error {
+	const bad = "broken-00500"
+	names := map[string]bool{}
+	of := func(i int) *v1alpha1.ContentFilter {
+		f := filter(watched, fmt.Sprintf("broken-%05d", i), query(i))
+		if f.Name == bad || i == 0 && r.Small <= 500 {
+			f.Spec.Query = "approval_status:app AND (beach OR"
+		}
+		return f
+	}
+	for i := range r.Small {
+		if f := of(i); !strings.HasSuffix(f.Spec.Query, "OR") {
+			names[f.Name] = true
+		}
+	}
+	ready, stop, err := m.awaitReady(ctx, names)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	began := time.Now()
+	if err := each(ctx, r.Small, m.workers, func(ctx context.Context, i int) error { return m.cluster.kube.Create(ctx, of(i)) }); err != nil {
+		return err
+	}
+	select {
+	case at := <-ready:
+		r.Broken = at.Sub(began).Seconds()
+	case <-time.After(5 * time.Minute):
+		return errors.New("the others are not Ready after 5 minutes")
+	}
+	return m.remove(ctx, watched, "broken-")
+}
+
+// samples is how many filters are created to see when they are served.
+const samples = 200
+
+// served measures the time from the API server's answer to the first correct page.
+func (m *measurement) served(ctx context.Context, r *report) error {
+	for i := range samples {
+		f := filter(watched, fmt.Sprintf("served-%05d", i), "*:*")
+		began := time.Now()
+		if err := m.cluster.kube.Create(ctx, f); err != nil {
+			return err
+		}
+		uuid := filterUUID(f)
+		for {
+			code, body, err := get(ctx, "http://"+m.server.http+"/v2/content/filters/"+uuid+"?page_size=1", m.token)
+			if err != nil {
+				return err
+			}
+			var page struct {
+				Total *int64 `json:"total_results"`
+			}
+			if code == 200 && json.Unmarshal(body, &page) == nil && page.Total != nil {
+				break
+			}
+			if time.Since(began) > 30*time.Second {
+				return fmt.Errorf("filter %s is not served after 30 s: status %d: %s", f.Name, code, body)
+			}
+			if err := sleep(ctx, time.Millisecond); err != nil {
+				return err
+			}
+		}
+		r.Served = append(r.Served, float64(time.Since(began).Microseconds())/1000)
+	}
+	slices.Sort(r.Served)
+	return m.remove(ctx, watched, "served-")
+}
+
+// many brings the number of filters up to all of them, and tags by rule with them.
+func (m *measurement) many(ctx context.Context, r *report) error {
+	tags := max(1, m.objects/10)
+	rest := m.objects - r.Small - tags
+	before, err := m.cluster.writes(ctx)
+	if err != nil {
+		return err
+	}
+	if rest > 0 {
+		took, err := m.createFilters(ctx, rest, func(i int) *v1alpha1.ContentFilter {
+			return filter(watched, fmt.Sprintf("many-%05d", i), query(i))
+		})
+		if err != nil {
+			return err
+		}
+		r.Many = took.Seconds()
+	}
+	began := time.Now()
+	err = each(ctx, tags, m.workers, func(ctx context.Context, i int) error {
+		return m.cluster.kube.Create(ctx, &v1alpha1.Tag{
+			ObjectMeta: metav1.ObjectMeta{Namespace: watched, Name: fmt.Sprintf("tag-%05d", i)},
+			Spec: v1alpha1.TagSpec{
+				Namespace: "marketer_tags", Key: tagKey(i), Selector: &v1alpha1.Selector{Query: "text:" + words[i%len(words)]},
+			},
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		var list v1alpha1.TagList
+		if err := m.cluster.kube.List(ctx, &list, client.InNamespace(watched)); err != nil {
+			return err
+		}
+		left := 0
+		for i := range list.Items {
+			if !meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, "Ready") {
+				left++
+			}
+		}
+		if left == 0 {
+			break
+		}
+		if time.Since(began) > 5*time.Minute {
+			return fmt.Errorf("%d of %d tags are not Ready after 5 minutes", left, tags)
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	r.Tags, r.TagsReady = tags, time.Since(began).Seconds()
+	after, err := m.cluster.writes(ctx)
+	if err != nil {
+		return err
+	}
+	r.TagStatusWrites = after.since(before)["tags"+statusOf]
+	return nil
+}
+
+// tagKey is a key for each number, of letters alone.
+func tagKey(i int) string {
+	key := []byte("scale")
+	for ; i > 0; i /= 26 {
+		key = append(key, byte('a'+i%26))
+	}
+	return string(key)
+}
+
+// restTime is how long the operator is watched at rest.
+const restTime = 30 * time.Second
+
+// rest measures what the operator does when nobody wants anything.
+func (m *measurement) rest(ctx context.Context, r *report) error {
+	if err := m.settle(ctx); err != nil {
+		return err
+	}
+	before, err := m.cluster.writes(ctx)
+	if err != nil {
+		return err
+	}
+	used, err := m.server.cpu()
+	if err != nil {
+		return err
+	}
+	if err := sleep(ctx, restTime); err != nil {
+		return err
+	}
+	after, err := m.server.cpu()
+	if err != nil {
+		return err
+	}
+	r.RestCPU = (after - used).Seconds() / restTime.Seconds()
+	written, err := m.cluster.writes(ctx)
+	if err != nil {
+		return err
+	}
+	r.RestWrites = written.since(before).total()
+	r.HeapFull, err = m.heap(ctx)
+	return err
+}
+
+// settle waits until nothing has been written for some seconds.
+func (m *measurement) settle(ctx context.Context) error {
+	const quiet = 5 * time.Second
+	last, err := m.cluster.writes(ctx)
+	if err != nil {
+		return err
+	}
+	for since := time.Now(); time.Since(since) < quiet; {
+		if err := sleep(ctx, 500*time.Millisecond); err != nil {
+			return err
+		}
+		now, err := m.cluster.writes(ctx)
+		if err != nil {
+			return err
+		}
+		if now.total() != last.total() {
+			since, last = time.Now(), now
+		}
+	}
+	return nil
+}
+
+// restart stops the operator and starts it again over all objects, which is a full resync as well.
+func (m *measurement) restart(ctx context.Context, r *report) error {
+	before, err := m.cluster.writes(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.server.stop(); err != nil {
+		return err
+	}
+	list, err := m.list(ctx)
+	if err != nil {
+		return err
+	}
+	if m.server, err = startServer(m.binary, m.cluster.kubeconfig, filepath.Join(m.work, "data"), []string{watched}); err != nil {
+		return err
+	}
+	took, err := m.server.ready(ctx)
+	if err != nil {
+		return err
+	}
+	r.Restart, r.List = took.Seconds(), list.Seconds()
+	if err := m.settle(ctx); err != nil {
+		return err
+	}
+	after, err := m.cluster.writes(ctx)
+	if err != nil {
+		return err
+	}
+	r.ResyncWrites = after.since(before).total()
+	return nil
+}
+
+// list reads every kind once, side by side, as caches do when they sync.
+func (m *measurement) list(ctx context.Context) (time.Duration, error) {
+	lists := []client.ObjectList{
+		&v1alpha1.PropertyList{}, &v1alpha1.AccessTokenList{}, &v1alpha1.ContentFilterList{}, &v1alpha1.TagList{}, &v1alpha1.ActivateUnitList{},
+	}
+	began := time.Now()
+	var all sync.WaitGroup
+	errs := make([]error, len(lists))
+	for i, l := range lists {
+		all.Go(func() { errs[i] = m.cluster.kube.List(ctx, l, client.InNamespace(watched)) })
+	}
+	all.Wait()
+	return time.Since(began), errors.Join(errs...)
+}
