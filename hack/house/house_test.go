@@ -44,8 +44,9 @@ var rooms = map[string]room{
 	"server/item":    {own: []string{"server/query"}, others: []string{}},
 	"server/library": {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid"}},
 	"server/eval":    {own: []string{"server/library", "server/query"}, others: []string{}},
+	"server/store":   {own: domain, others: []string{"github.com/cockroachdb/pebble/v2", "golang.org/x/sys/"}},
 	"server/reference": {
-		own:    append([]string{"server/eval"}, domain...),
+		own:    append([]string{"server/eval", "server/store"}, domain...),
 		others: []string{"github.com/cockroachdb/pebble/v2", "golang.org/x/sys/"},
 	},
 	"server/httpapi": {

@@ -1,0 +1,252 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// database is one opening of Pebble. After a fatal error it is only good for being given up.
+type database struct {
+	pebble *pebble.DB
+	fence  *fence
+	log    *slog.Logger
+	// failed is closed on the first fatal error, which err then holds.
+	failed chan struct{}
+	once   sync.Once
+	err    error
+	// using is held, for reading, by every call into Pebble; a closed one is never called.
+	using  sync.RWMutex
+	closed bool
+}
+
+// pebbleFormat is written out, so that a newer Pebble never upgrades a store unasked.
+const pebbleFormat = pebble.FormatValueSeparation
+
+// filterBits are the bits a key has in the filters of tables: one look-up in a hundred of what is not there reads a table.
+const filterBits = 10
+
+// openDatabase opens the database in dir, making it where there is none.
+func openDatabase(o Options, dir string) (*database, error) {
+	d := &database{log: o.Logger, failed: make(chan struct{})}
+	d.fence = newFence(o.FS, dir, d.fail)
+	settings := d.settings(o)
+	err := <-guard(func() (err error) {
+		d.pebble, err = pebble.Open(dir, settings)
+		return err
+	})
+	if failure := d.failure(); failure != nil {
+		err = failure
+	}
+	if err != nil {
+		d.fence.raise()
+		return nil, err
+	}
+	d.fence.opened.Store(true)
+	return d, nil
+}
+
+func (d *database) settings(o Options) *pebble.Options {
+	s := &pebble.Options{
+		FS:                 d.fence,
+		FormatMajorVersion: pebbleFormat,
+		Logger:             pebbleLog{d},
+		Cleaner:            cleaner{},
+		CacheSize:          o.CacheBytes,
+		MemTableSize:       uint64(o.MemTableBytes),
+		// One memtable is filled while two others are written out.
+		MemTableStopWritesThreshold: 3,
+		// Files of a store of millions of items: large enough to be few.
+		LBaseMaxBytes: 4 * o.MemTableBytes,
+		EventListener: &pebble.EventListener{
+			BackgroundError: func(err error) { d.fail(err) },
+			DataCorruption: func(info pebble.DataCorruptionInfo) {
+				d.fail(fmt.Errorf("corrupt file %s: %w", info.Path, info.Details))
+			},
+		},
+	}
+	s.TargetFileSizes[0] = 4 << 20
+	for i := range s.Levels {
+		s.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)
+		s.Levels[i].BlockSize = 16 << 10 // items are about a kilobyte of JSON, and compress well together
+	}
+	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
+	return s
+}
+
+// cleaner removes files that are no longer needed, old logs too. Pebble would keep those to write over them one day, and
+// with them the bytes of erased items, unless the cleaner says that it needs their contents; which can only be said by
+// holding one of Pebble's own that does. The deleting one lies less deep, so that it does the cleaning.
+type cleaner struct {
+	pebble.DeleteCleaner
+	keepsNoLogs
+}
+
+type keepsNoLogs struct{ pebble.ArchiveCleaner }
+
+// commit makes a batch durable, or says why it may not be: after an error nobody knows, until the store is opened anew.
+func (d *database) commit(b *pebble.Batch) error {
+	err := d.call(func() error { return b.Commit(pebble.Sync) })
+	if err != nil {
+		d.fail(err)
+	}
+	return err
+}
+
+// call calls into Pebble, and returns early when the database fails: the call may then never return.
+func (d *database) call(do func() error) error {
+	select {
+	case err := <-d.start(do):
+		if failure := d.failure(); failure != nil {
+			return failure
+		}
+		return err
+	case <-d.failed:
+		return d.err
+	}
+}
+
+// readGrace is how long a reading call may take once the database has failed.
+const readGrace = 2 * time.Second
+
+// read is call for what only reads: it also works on a database that has failed, whose contents stay readable. What do
+// writes to must not be used when read fails: do may still be running then.
+func (d *database) read(do func() error) error {
+	done := d.start(do)
+	select {
+	case err := <-done:
+		return err
+	case <-d.failed:
+	}
+	grace := time.NewTimer(readGrace)
+	defer grace.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-grace.C:
+		return d.err
+	}
+}
+
+// start calls into Pebble in a goroutine of its own.
+func (d *database) start(do func() error) <-chan error {
+	return guard(func() error {
+		d.using.RLock()
+		defer d.using.RUnlock()
+		if d.closed {
+			return library.ErrClosed
+		}
+		return do()
+	})
+}
+
+// fail notes the first fatal error and raises the fence.
+func (d *database) fail(err error) {
+	d.once.Do(func() {
+		d.err = err
+		d.fence.raise()
+		d.log.Error("the store failed and is opened anew before the next write", slog.Any("error", err))
+		close(d.failed)
+	})
+}
+
+// failure returns the fatal error, nil while all is well.
+func (d *database) failure() error {
+	select {
+	case <-d.failed:
+		return d.err
+	default:
+		return nil
+	}
+}
+
+// close closes a database that has not failed, once nobody reads it. One that has is left behind: its background work may
+// be stuck for ever, and the fence keeps it from its files.
+func (d *database) close() error {
+	if d.failure() != nil {
+		return nil
+	}
+	select {
+	case err := <-guard(func() error {
+		d.using.Lock()
+		defer d.using.Unlock()
+		d.closed = true
+		return d.pebble.Close()
+	}):
+		return err
+	case <-d.failed:
+		return d.err
+	}
+}
+
+// errGaveUp is what guard answers for a fatal error whose cause went to the log.
+var errGaveUp = errors.New("the database gave up")
+
+// guard calls into Pebble, which answers some I/O errors with a panic and others with a fatal log line. Either ends the
+// goroutine of the call here, not the process.
+func guard(call func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		err := errGaveUp
+		defer func() {
+			switch r := recover().(type) {
+			case nil:
+			case error:
+				err = r
+			default:
+				err = fmt.Errorf("%v", r)
+			}
+			done <- err
+		}()
+		err = call()
+	}()
+	return done
+}
+
+// pebbleLog is Pebble's logger.
+type pebbleLog struct{ d *database }
+
+// Infof is for those who look closely.
+func (l pebbleLog) Infof(format string, args ...any) {
+	if l.d.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.d.log.Debug("pebble: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// Errorf is for what Pebble goes on from.
+func (l pebbleLog) Errorf(format string, args ...any) {
+	l.d.log.Warn("pebble: " + fmt.Sprintf(format, args...))
+}
+
+// Fatalf may not return: Pebble's state is in between. Its deferred calls run, so that its locks are let go.
+func (l pebbleLog) Fatalf(format string, args ...any) {
+	err := &fatalError{text: fmt.Sprintf(format, args...)}
+	for _, a := range args {
+		if cause, ok := a.(error); ok {
+			err.cause = cause
+		}
+	}
+	l.d.fail(err)
+	runtime.Goexit()
+}
+
+// fatalError is a fatal log line with the error that it speaks of.
+type fatalError struct {
+	text  string
+	cause error
+}
+
+// Error is the line.
+func (e *fatalError) Error() string { return e.text }
+
+// Unwrap returns the error that the line speaks of, nil for none.
+func (e *fatalError) Unwrap() error { return e.cause }

@@ -1,0 +1,233 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// erasure is what one batch deleted and what is still to leave the files: the value of a key of spaceErase.
+type erasure struct {
+	// Items are by property, Properties those that were purged whole.
+	Items      map[library.PropertyID][]item.ID `json:"items,omitempty"`
+	Properties []library.PropertyID             `json:"properties,omitempty"`
+	// All stands for everything there is.
+	All bool `json:"all,omitempty"`
+}
+
+func (e *erasure) empty() bool { return len(e.Items) == 0 && len(e.Properties) == 0 && !e.All }
+
+// note notes the items that go.
+func (e *erasure) note(pc PropertyChange) {
+	for _, it := range pc.Items {
+		if it.Item != nil {
+			continue
+		}
+		if e.Items == nil {
+			e.Items = map[library.PropertyID][]item.ID{}
+		}
+		e.Items[pc.Property] = append(e.Items[pc.Property], it.ID)
+	}
+}
+
+func (e *erasure) encode() ([]byte, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("note what is to be erased: %w", err)
+	}
+	return text, nil
+}
+
+// eraser has the bytes of deleted items leave the files of the store within a stated time: a delete in an LSM tree only
+// hides them until their tables happen to be rewritten. What is to be erased is kept in the store until it has been, so
+// that it outlives the process.
+type eraser struct {
+	s *Store
+	// wake holds one signal at most: something was deleted.
+	wake chan struct{}
+	// quit ends run and the work under way; run then closes done.
+	ctx  context.Context
+	quit context.CancelFunc
+	done chan struct{}
+}
+
+func newEraser(s *Store) *eraser {
+	e := &eraser{s: s, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	e.ctx, e.quit = context.WithCancel(context.Background())
+	return e
+}
+
+// wanted says that something was deleted.
+func (e *eraser) wanted() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run erases once for all that is deleted within half of the stated time, which leaves the other half for the work.
+func (e *eraser) run() {
+	defer close(e.done)
+	for {
+		select {
+		case <-e.ctx.Done():
+			return
+		case <-e.wake:
+		}
+		timer := time.NewTimer(e.s.options.EraseWithin / 2)
+		select {
+		case <-e.ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		if err := e.erase(); err != nil && e.ctx.Err() == nil {
+			e.s.options.Logger.Warn("erase deleted items from the store's files", slog.Any("error", err))
+			e.wanted()
+		}
+	}
+}
+
+func (e *eraser) stop() {
+	e.quit()
+	<-e.done
+}
+
+// erase rewrites every table that may hold deleted keys, and the log; then the index erases.
+func (e *eraser) erase() error {
+	db, err := e.s.database()
+	if err != nil {
+		return err
+	}
+	upTo, ranges, err := e.pending()
+	if err != nil || len(ranges) == 0 {
+		return err
+	}
+	err = db.call(func() error {
+		if err := db.pebble.Flush(); err != nil {
+			return fmt.Errorf("flush: %w", err)
+		}
+		for _, r := range ranges {
+			if err := db.pebble.Compact(e.ctx, r.from, r.to, false); err != nil {
+				return fmt.Errorf("compact: %w", err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.s.index.Erase(e.ctx); err != nil {
+		return fmt.Errorf("in the index: %w", err)
+	}
+	return e.s.forget(upTo)
+}
+
+// forget takes away the notes of what was erased, those of the batches up to one.
+func (s *Store) forget(upTo uint64) error {
+	return s.CommitIndex(func(keys *IndexBatch) (func(), error) {
+		return nil, keys.batch.DeleteRange([]byte{spaceErase}, eraseKey(upTo+1), nil)
+	})
+}
+
+// keyRange is the keys from one to, without, the other.
+type keyRange struct{ from, to []byte }
+
+// pending lists what is to be erased, as ranges of keys, and the last batch that deleted any of it.
+func (e *eraser) pending() (upTo uint64, ranges []keyRange, err error) {
+	type answer struct {
+		upTo    uint64
+		erasure erasure
+	}
+	found, err := ask(e.s, func(db *pebble.DB) (answer, error) {
+		it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{spaceErase}, UpperBound: []byte{spaceErase + 1}})
+		if err != nil {
+			return answer{}, err
+		}
+		out := answer{erasure: erasure{Items: map[library.PropertyID][]item.ID{}}}
+		for it.First(); it.Valid(); it.Next() {
+			value, err := it.ValueAndErr()
+			var one erasure
+			if err == nil {
+				err = json.Unmarshal(value, &one)
+			}
+			if err == nil {
+				out.upTo, err = decodeNumber(it.Key()[1:])
+			}
+			if err != nil {
+				return answer{}, errors.Join(fmt.Errorf("key %q: %w", it.Key(), err), it.Close())
+			}
+			out.erasure.add(one)
+		}
+		return out, errors.Join(it.Error(), it.Close())
+	})
+	return found.upTo, found.erasure.ranges(), err
+}
+
+func (e *erasure) add(o erasure) {
+	e.All = e.All || o.All
+	e.Properties = append(e.Properties, o.Properties...)
+	for p, ids := range o.Items {
+		e.Items[p] = append(e.Items[p], ids...)
+	}
+}
+
+// maxRanges is how many stretches of the items of a property are rewritten one by one; more deletions than that are
+// gathered into stretches, so that those far apart leave what lies between them alone.
+const maxRanges = 64
+
+// ranges lists the keys that hold what is to be erased.
+func (e *erasure) ranges() []keyRange {
+	if e.All {
+		return []keyRange{{[]byte{spaceProperty}, []byte{spaceProperty + 1}}}
+	}
+	var ranges []keyRange
+	for _, p := range e.Properties {
+		from, to := propertyBounds(p)
+		ranges = append(ranges, keyRange{from, to})
+	}
+	for p, ids := range e.Items {
+		for _, s := range stretches(ids, maxRanges) {
+			ranges = append(ranges, keyRange{itemKey(p, s[0]), append(itemKey(p, s[1]), 0)})
+		}
+		ranges = append(ranges, keyRange{propertyKey(p, underCode), propertyKey(p, underCode+1)})
+	}
+	slices.SortFunc(ranges, func(a, b keyRange) int { return bytes.Compare(a.from, b.from) })
+	return ranges
+}
+
+// stretches covers ids with at most limit closed stretches, cut at the widest gaps.
+func stretches(ids []item.ID, limit int) [][2]item.ID {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if len(ids) == 0 {
+		return nil
+	}
+	cuts := make([]int, 0, len(ids)-1) // a cut at i lies before ids[i]
+	for i := 1; i < len(ids); i++ {
+		cuts = append(cuts, i)
+	}
+	slices.SortFunc(cuts, func(a, b int) int {
+		return int(min(max((ids[b]-ids[b-1])-(ids[a]-ids[a-1]), -1), 1))
+	})
+	cuts = cuts[:min(len(cuts), limit-1)]
+	slices.Sort(cuts)
+	var out [][2]item.ID
+	from := 0
+	for _, cut := range append(cuts, len(ids)) {
+		out = append(out, [2]item.ID{ids[from], ids[cut-1]})
+		from = cut
+	}
+	return out
+}

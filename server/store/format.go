@@ -1,0 +1,109 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// formatVersion is the version of the key table in doc.go that this code reads and writes; formatNeeds the oldest Vitrine
+// that does.
+const (
+	formatVersion = 2
+	formatNeeds   = "0.2.0"
+)
+
+// format is the value of keyFormat.
+type format struct {
+	Version int    `json:"version"`
+	Needs   string `json:"needs"`
+}
+
+// upgrade brings a store from the version that is its index to the next one, within one batch.
+type upgrade func(db *pebble.DB, b *pebble.Batch) error
+
+// NewerFormatError says that a newer Vitrine wrote the store.
+type NewerFormatError struct {
+	Dir     string
+	Version int
+	// Needs is the oldest Vitrine that reads the store.
+	Needs string
+}
+
+func (e *NewerFormatError) Error() string {
+	return fmt.Sprintf("store at %s has format %d, and this Vitrine reads formats up to %d: use Vitrine %s or newer, or restore an older backup",
+		e.Dir, e.Version, formatVersion, e.Needs)
+}
+
+// checkFormat stamps a new store, upgrades an older one step by step, each in one synced batch with its new stamp, and
+// refuses a newer one.
+func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) error {
+	found, err := readFormat(db)
+	if err != nil {
+		return fmt.Errorf("read the format of the store at %s: %w", dir, err)
+	}
+	if found.Version > current.Version {
+		return &NewerFormatError{Dir: dir, Version: found.Version, Needs: found.Needs}
+	}
+	if found.Version == 0 {
+		if err := requireEmpty(db); err != nil {
+			return fmt.Errorf("store at %s: %w", dir, err)
+		}
+		return stampFormat(db.NewBatch(), current)
+	}
+	for v := found.Version; v < current.Version; v++ {
+		b := db.NewBatch()
+		if err := upgrades[v](db, b); err != nil {
+			return errors.Join(fmt.Errorf("upgrade the store at %s from format %d: %w", dir, v, err), b.Close())
+		}
+		if err := stampFormat(b, format{Version: v + 1, Needs: current.Needs}); err != nil {
+			return fmt.Errorf("upgrade the store at %s from format %d: %w", dir, v, err)
+		}
+	}
+	return nil
+}
+
+// upgrades are the steps to formatVersion; the one at v leads from v to v+1, and nothing leads to version 1.
+func upgrades() []upgrade { return []upgrade{1: toFormat2} }
+
+func stampFormat(b *pebble.Batch, f format) error {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	if err := b.Set([]byte(keyFormat), text, nil); err != nil {
+		return err
+	}
+	return b.Commit(pebble.Sync)
+}
+
+// readFormat returns version 0 for a store without a stamp.
+func readFormat(db *pebble.DB) (format, error) {
+	value, closer, err := db.Get([]byte(keyFormat))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return format{}, nil
+	}
+	if err != nil {
+		return format{}, err
+	}
+	var f format
+	err = json.Unmarshal(value, &f)
+	if err == nil && f.Version < 1 {
+		err = fmt.Errorf("unknown version %d", f.Version)
+	}
+	return f, errors.Join(err, closer.Close())
+}
+
+// requireEmpty refuses a database that holds keys and no stamp: it is not ours.
+func requireEmpty(db *pebble.DB) error {
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	if it.First() {
+		err = fmt.Errorf("the database holds keys, but no format version: it was not made by Vitrine")
+	}
+	return errors.Join(err, it.Error(), it.Close())
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// readChunk is how many items are read and decoded at once: enough for all processors, few enough for little memory.
+const readChunk = 1024
+
+// Item reads one item, of a property that is served or not. ErrNotFound.
+func (s *Store) Item(p library.PropertyID, id item.ID) (*item.Item, error) {
+	items, err := s.ItemsByID(p, []item.ID{id})
+	if err != nil {
+		return nil, err
+	}
+	if items[0] == nil {
+		return nil, unknownItem(id)
+	}
+	return items[0], nil
+}
+
+// Has reports whether an item is there.
+func (s *Store) Has(p library.PropertyID, id item.ID) (bool, error) {
+	return ask(s, func(db *pebble.DB) (bool, error) { return has(db, itemKey(p, id)) })
+}
+
+// ItemsByID reads items, nil for those that are not there.
+func (s *Store) ItemsByID(p library.PropertyID, ids []item.ID) ([]*item.Item, error) {
+	return ask(s, func(db *pebble.DB) ([]*item.Item, error) {
+		items := make([]*item.Item, len(ids))
+		err := parallelCalls(len(ids), func(i int) error {
+			l := lookup{place: place{p, ids[i]}, decode: true}
+			err := l.run(db, nil)
+			items[i] = l.item
+			return errors.Join(err, l.err)
+		})
+		return items, err
+	})
+}
+
+// Items yields all items of a property by id, decoded by all processors. Those that change meanwhile show either state. It
+// ends with the first error; with the context's when that ends.
+func (s *Store) Items(ctx context.Context, p library.PropertyID) iter.Seq2[*item.Item, error] {
+	return func(yield func(*item.Item, error) bool) {
+		for next := item.ID(0); ; {
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			items, err := s.itemsFrom(p, next)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, it := range items {
+				if !yield(it, nil) {
+					return
+				}
+				next = it.ID + 1
+			}
+			if len(items) < readChunk {
+				return
+			}
+		}
+	}
+}
+
+// itemsFrom reads a chunk of items.
+func (s *Store) itemsFrom(p library.PropertyID, from item.ID) ([]*item.Item, error) {
+	type stored struct {
+		id    item.ID
+		value []byte
+	}
+	lines, err := ask(s, func(db *pebble.DB) ([]stored, error) {
+		var lines []stored
+		err := eachItem(db, p, from, readChunk, func(id item.ID, value []byte) {
+			lines = append(lines, stored{id, append([]byte(nil), value...)})
+		})
+		return lines, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	items := make([]*item.Item, len(lines))
+	errs := make([]error, len(lines))
+	parallel(len(lines), func(i int) { items[i], errs[i] = decodeItem(lines[i].id, lines[i].value) })
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("property %s: %w", p, err)
+	}
+	return items, nil
+}
+
+// ItemIDs yields the ids of all items of a property in ascending order, from one on. Those that come and go meanwhile may
+// be among them.
+func (s *Store) ItemIDs(ctx context.Context, p library.PropertyID, from item.ID) iter.Seq2[item.ID, error] {
+	return func(yield func(item.ID, error) bool) {
+		for next := from; ; {
+			if err := ctx.Err(); err != nil {
+				yield(0, err)
+				return
+			}
+			ids, err := ask(s, func(db *pebble.DB) ([]item.ID, error) {
+				ids := make([]item.ID, 0, readChunk)
+				err := eachItem(db, p, next, readChunk, func(id item.ID, _ []byte) { ids = append(ids, id) })
+				return ids, err
+			})
+			if err != nil {
+				yield(0, err)
+				return
+			}
+			for _, id := range ids {
+				if !yield(id, nil) {
+					return
+				}
+				next = id + 1
+			}
+			if len(ids) < readChunk {
+				return
+			}
+		}
+	}
+}
+
+// eachItem calls take with at most limit stored items of a property, by id, from one on. The values are reused.
+func eachItem(db *pebble.DB, p library.PropertyID, from item.ID, limit int, take func(id item.ID, value []byte)) error {
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: itemKey(p, from), UpperBound: propertyKey(p, underItem+1)})
+	if err != nil {
+		return err
+	}
+	prefix := len(propertyKey(p, underItem))
+	for it.First(); it.Valid() && limit > 0; it.Next() {
+		id, err := decodeNumber(it.Key()[prefix:])
+		var value []byte
+		if err == nil {
+			value, err = it.ValueAndErr()
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("key %q: %w", it.Key(), err), it.Close())
+		}
+		take(item.ID(id), value)
+		limit--
+	}
+	return errors.Join(it.Error(), it.Close())
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// The first byte of a key says what it is about; see the table in doc.go.
+const (
+	spaceMeta     = 'm'
+	spaceMark     = 'k'
+	spaceOwned    = 'd'
+	spaceErase    = 'e'
+	spaceProperty = 'p'
+	spaceIndex    = 'x'
+)
+
+// The byte after a property's name.
+const (
+	underCode     = 'c'
+	underFilter   = 'f'
+	underItem     = 'i'
+	underCount    = 'n'
+	underSequence = 's'
+	underTag      = 't'
+	underUnit     = 'u'
+	underVersion  = 'v'
+)
+
+const (
+	keyFormat    = "mformat"
+	keyStore     = "mstore"
+	keyAuthorKey = "mauthor-key"
+	keyVersion   = "mversion"
+)
+
+func markKey(mark string) []byte { return append([]byte{spaceMark}, mark...) }
+
+func ownedKey(o library.Owner) []byte {
+	key := append([]byte{spaceOwned}, o.Install...)
+	key = append(key, 0, byte(o.Kind))
+	key = append(key, o.Namespace...)
+	key = append(key, 0)
+	return append(key, o.Name...)
+}
+
+func propertyKey(p library.PropertyID, under byte) []byte {
+	key := append([]byte{spaceProperty}, p...)
+	return append(key, 0, under)
+}
+
+func tagKey(p library.PropertyID, t item.Tag) []byte {
+	key := append(propertyKey(p, underTag), t.Namespace...)
+	key = append(key, 0)
+	return append(key, t.Key...)
+}
+
+func filterKey(p library.PropertyID, uuid string) []byte {
+	return append(propertyKey(p, underFilter), uuid...)
+}
+
+func unitKey(p library.PropertyID, id int64) []byte {
+	return binary.BigEndian.AppendUint64(propertyKey(p, underUnit), uint64(id))
+}
+
+func itemKey(p library.PropertyID, id item.ID) []byte {
+	return binary.BigEndian.AppendUint64(propertyKey(p, underItem), uint64(id))
+}
+
+func codeKey(p library.PropertyID, code string) []byte {
+	return append(propertyKey(p, underCode), code...)
+}
+
+func eraseKey(batch uint64) []byte { return binary.BigEndian.AppendUint64([]byte{spaceErase}, batch) }
+
+// itemOfKey returns the id at the end of the key of an item.
+func itemOfKey(key []byte) (item.ID, error) {
+	_, _, rest, err := splitPropertyKey(key)
+	if err != nil {
+		return 0, err
+	}
+	n, err := decodeNumber(rest)
+	return item.ID(n), err
+}
+
+// propertyBounds are the first key of a property and the first one after it.
+func propertyBounds(p library.PropertyID) (lower, upper []byte) {
+	lower = append([]byte{spaceProperty}, p...)
+	upper = append(bytes.Clone(lower), 1)
+	return append(lower, 0), upper
+}
+
+// splitPropertyKey takes a key of spaceProperty apart.
+func splitPropertyKey(key []byte) (p library.PropertyID, under byte, rest []byte, err error) {
+	name, tail, ok := bytes.Cut(key[1:], []byte{0})
+	if !ok || len(tail) == 0 {
+		return "", 0, nil, fmt.Errorf("unknown key %q", key)
+	}
+	return library.PropertyID(name), tail[0], tail[1:], nil
+}
+
+func splitTag(rest []byte) (item.Tag, error) {
+	namespace, key, ok := bytes.Cut(rest, []byte{0})
+	if !ok {
+		return item.Tag{}, fmt.Errorf("a tag without a key: %q", rest)
+	}
+	return item.Tag{Namespace: string(namespace), Key: string(key)}, nil
+}
+
+func encodeNumber(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func decodeNumber(value []byte) (uint64, error) {
+	if len(value) != 8 {
+		return 0, fmt.Errorf("a number of %d bytes", len(value))
+	}
+	return binary.BigEndian.Uint64(value), nil
+}

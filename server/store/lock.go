@@ -1,0 +1,97 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	lockName   = "LOCK"
+	holderName = "LOCK.json"
+)
+
+// LockedError says that another process (or another part of this one) uses the store.
+type LockedError struct {
+	Dir string
+	// PID, Host and Since describe the holder; PID is 0 where it left no word of itself.
+	PID   int
+	Host  string
+	Since time.Time
+}
+
+func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("store at %s is in use by another process: stop it, or choose another data directory", e.Dir)
+	}
+	return fmt.Sprintf("store at %s is in use by process %d on %s since %s: stop it, or choose another data directory",
+		e.Dir, e.PID, e.Host, e.Since.Format(time.RFC3339))
+}
+
+// holder is what LOCK.json says.
+type holder struct {
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	Since time.Time `json:"since"`
+}
+
+// lockDir takes the lock of a store's directory and leaves word of who holds it. The word is in a file of its own:
+// closing any handle on a locked file would release a POSIX lock.
+func lockDir(disk vfs.FS, dir string, now time.Time) (io.Closer, error) {
+	lock, err := disk.Lock(disk.PathJoin(dir, lockName))
+	if err != nil {
+		if _, cannotOpen := errors.AsType[*fs.PathError](err); cannotOpen {
+			return nil, fmt.Errorf("lock store at %s: %w", dir, err)
+		}
+		h, _ := readHolder(disk, dir) // without word of the holder the error is still right, only shorter
+		return nil, &LockedError{Dir: dir, PID: h.PID, Host: h.Host, Since: h.Since}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	if err := writeHolder(disk, dir, holder{PID: os.Getpid(), Host: host, Since: now.UTC().Truncate(time.Second)}); err != nil {
+		return nil, errors.Join(fmt.Errorf("say who holds the store at %s: %w", dir, err), lock.Close())
+	}
+	return lock, nil
+}
+
+func readHolder(disk vfs.FS, dir string) (holder, error) {
+	f, err := disk.Open(disk.PathJoin(dir, holderName))
+	if err != nil {
+		return holder{}, err
+	}
+	text, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return holder{}, err
+	}
+	var h holder
+	if err := json.Unmarshal(text, &h); err != nil {
+		return holder{}, err
+	}
+	return h, nil
+}
+
+// writeHolder replaces LOCK.json in one step, so that nobody reads half of it.
+func writeHolder(disk vfs.FS, dir string, h holder) error {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	temporary := disk.PathJoin(dir, holderName+".new")
+	f, err := disk.Create(temporary, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return disk.Rename(temporary, disk.PathJoin(dir, holderName))
+}

@@ -1,0 +1,267 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// owners lists the owners of one install, "" for all, sorted.
+func (all entries) owners(install string) []library.Owner {
+	var sources []source
+	for s := range all.bySource {
+		if !s.owner.IsHTTP() && (install == "" || s.owner.Install == install) {
+			sources = append(sources, s)
+		}
+	}
+	slices.SortFunc(sources, compareSources)
+	owners := make([]library.Owner, len(sources))
+	for i, s := range sources {
+		owners[i] = s.owner
+	}
+	return owners
+}
+
+// Definition returns what owner brought: the version that is served, else the newest one.
+func (s *Store) Definition(_ context.Context, owner library.Owner) (library.Definition, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return library.Definition{}, library.ErrClosed
+	}
+	from := source{owner: owner}
+	e := s.served.entries.bySource[from]
+	if e == nil || owner.IsHTTP() {
+		return library.Definition{}, fmt.Errorf("%s: %w", owner, library.ErrNotFound)
+	}
+	if served := s.served.entries.verdicts[from].Serve; served != nil {
+		return *served, nil
+	}
+	return e.latest, nil
+}
+
+// Property returns a property's settings, see library.Library.
+func (s *Store) Property(p library.PropertyID) (library.Property, error) {
+	c, unlock, err := s.look(p)
+	defer unlock()
+	if err != nil {
+		return library.Property{}, err
+	}
+	return c.Spec, nil
+}
+
+// look returns what a property serves, and what ends the look at it.
+func (s *Store) look(p library.PropertyID) (*Catalogue, func(), error) {
+	s.mu.RLock()
+	if s.closed {
+		return nil, s.mu.RUnlock, library.ErrClosed
+	}
+	c := s.served.catalogues[p]
+	if c == nil {
+		return nil, s.mu.RUnlock, fmt.Errorf("property %s: %w", p, library.ErrNotFound)
+	}
+	return c, s.mu.RUnlock, nil
+}
+
+// Properties lists all properties that are served, see library.Library.
+func (s *Store) Properties() []library.PropertyID {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Sorted(maps.Keys(s.served.catalogues))
+}
+
+// Filter returns one filter, see library.Library.
+func (s *Store) Filter(p library.PropertyID, ref library.FilterRef) (library.FilterRecord, error) {
+	c, unlock, err := s.look(p)
+	defer unlock()
+	if err != nil {
+		return library.FilterRecord{}, err
+	}
+	f, err := c.Filter(ref)
+	if err != nil {
+		return library.FilterRecord{}, err
+	}
+	return f.Record, nil
+}
+
+// Filters lists the filters of a property, see library.Library.
+func (s *Store) Filters(p library.PropertyID, offset, limit int) ([]library.FilterRecord, int, error) {
+	c, unlock, err := s.look(p)
+	defer unlock()
+	if err != nil {
+		return nil, 0, err
+	}
+	total := len(c.Filters)
+	start := min(max(offset, 0), total)
+	end := total
+	if limit > 0 {
+		end = min(start+limit, total)
+	}
+	records := make([]library.FilterRecord, 0, end-start)
+	for _, f := range c.Filters[start:end] {
+		records = append(records, f.Record)
+	}
+	return records, total, nil
+}
+
+// Unit returns one conversion unit, see library.Library.
+func (s *Store) Unit(p library.PropertyID, id int64) (item.Unit, error) {
+	c, unlock, err := s.look(p)
+	defer unlock()
+	if err != nil {
+		return item.Unit{}, err
+	}
+	u := c.Unit(id)
+	if u == nil {
+		return item.Unit{}, fmt.Errorf("unit %d of property %s: %w", id, p, library.ErrNotFound)
+	}
+	return u.Unit, nil
+}
+
+// Units lists all units of a property by id, see library.Library.
+func (s *Store) Units(p library.PropertyID) ([]item.Unit, error) {
+	c, unlock, err := s.look(p)
+	defer unlock()
+	if err != nil {
+		return nil, err
+	}
+	units := make([]item.Unit, len(c.Units))
+	for i, u := range c.Units {
+		units[i] = u.Unit
+	}
+	return units, nil
+}
+
+// HasTag reports whether a tag was ever made, see library.Library.
+func (s *Store) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
+	_, unlock, err := s.look(p)
+	defer unlock()
+	if err != nil {
+		return false, err
+	}
+	return s.served.properties[p].made[t], nil
+}
+
+// Tokens yields all tokens and then their changes, see library.Library.
+func (s *Store) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
+	return s.tokens.listen(ctx)
+}
+
+// ShortLink returns where a short link leads, see library.Library.
+func (s *Store) ShortLink(_ context.Context, code string) (library.PropertyID, string, error) {
+	notFound := fmt.Errorf("short link: %w", library.ErrNotFound)
+	at, it, err := s.byCode(code)
+	if err != nil {
+		return "", "", err
+	}
+	if it == nil {
+		return "", "", notFound
+	}
+	original := it.Content.OriginalURL
+	if original == "" && it.Content.Media != nil {
+		original = it.Content.Media.OriginalURL
+	}
+	u, err := url.Parse(original)
+	if err != nil || it.ApprovalStatus != item.Approved || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", "", notFound
+	}
+	return at, original, nil
+}
+
+// byCode finds the item with a short code in the properties that are served, nil for none.
+func (s *Store) byCode(code string) (library.PropertyID, *item.Item, error) {
+	if code == "" {
+		return "", nil, nil
+	}
+	type answer struct {
+		property library.PropertyID
+		item     *item.Item
+	}
+	properties := s.Properties()
+	found, err := ask(s, func(db *pebble.DB) (answer, error) {
+		places, err := holders(db, properties, code)
+		if err != nil || len(places) == 0 {
+			return answer{}, err
+		}
+		l := lookup{place: places[0], decode: true}
+		if err := l.run(db, nil); err != nil || l.item == nil {
+			return answer{}, err
+		}
+		return answer{places[0].property, l.item}, l.err
+	})
+	return found.property, found.item, err
+}
+
+// AuthorKey is the key of author references, see library.Library.
+func (s *Store) AuthorKey() []byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return bytes.Clone(s.served.authorKey)
+}
+
+// Mark returns a small fact of the operator, see library.Library.
+func (s *Store) Mark(key string) (string, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return "", library.ErrClosed
+	}
+	return s.served.marks[key], nil
+}
+
+// Catalogue returns what a property serves besides its items; nil while it is not served.
+func (s *Store) Catalogue(p library.PropertyID) *Catalogue {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.served.catalogues[p]
+}
+
+// Stored lists all properties that have anything stored, served or not, by id.
+func (s *Store) Stored() []library.PropertyID {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Sorted(maps.Keys(s.served.properties))
+}
+
+// Count is the number of items of a property, served or not.
+func (s *Store) Count(p library.PropertyID) int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if known := s.served.properties[p]; known != nil {
+		return known.items
+	}
+	return 0
+}
+
+// PropertyVersion is the number of the batch that last changed anything of a property; 0 where there is nothing.
+func (s *Store) PropertyVersion(p library.PropertyID) uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if known := s.served.properties[p]; known != nil {
+		return known.version
+	}
+	return 0
+}
+
+// Version is the number of the last batch.
+func (s *Store) Version() uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.served.version
+}
+
+// ID tells this store from any other one, also after a restart and in a backup: 32 hexadecimal digits.
+func (s *Store) ID() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.served.id
+}

@@ -1,0 +1,205 @@
+package store
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// served is all of the store that is kept in memory: everything but items, short codes and what is the index's. Store.mu
+// guards it.
+type served struct {
+	// id tells this store from any other in versions.
+	id         string
+	authorKey  []byte
+	version    uint64
+	marks      map[string]string
+	entries    entries
+	catalogues map[library.PropertyID]*Catalogue
+	// properties are all that have anything stored, and all that are served.
+	properties map[library.PropertyID]*property
+}
+
+// property is what is in memory of the items of one property.
+type property struct {
+	// version is the batch that last changed anything of the property.
+	version  uint64
+	sequence item.ID
+	items    int64
+	made     map[item.Tag]bool
+}
+
+func newProperty() *property { return &property{made: map[item.Tag]bool{}} }
+
+// load reads what is kept in memory. A store without keys of its own gets them.
+func load(db *pebble.DB, random io.Reader) (*served, error) {
+	l := loader{
+		served:   &served{marks: map[string]string{}, properties: map[library.PropertyID]*property{}},
+		bySource: map[source]*entry{},
+	}
+	if err := l.identity(db, random); err != nil {
+		return nil, err
+	}
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return nil, err
+	}
+	for valid := it.First(); valid; {
+		value, err := it.ValueAndErr()
+		var skip []byte
+		if err == nil {
+			skip, err = l.key(it.Key(), value)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("key %q: %w", it.Key(), err), it.Close())
+		}
+		if skip != nil {
+			valid = it.SeekGE(skip)
+		} else {
+			valid = it.Next()
+		}
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return nil, err
+	}
+	l.entries = arbitrate(l.bySource)
+	if l.catalogues, err = newCatalogues(l.entries, nil); err != nil {
+		return nil, err
+	}
+	for id := range l.catalogues {
+		if l.properties[id] == nil {
+			l.properties[id] = newProperty()
+		}
+	}
+	return l.served, nil
+}
+
+type loader struct {
+	*served
+	bySource map[source]*entry
+}
+
+// identity reads the keys of the store, and draws them when it is new.
+func (l *loader) identity(db *pebble.DB, random io.Reader) error {
+	b := db.NewBatch()
+	id, err := readOrDraw(db, b, keyStore, 16, random)
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if l.authorKey, err = readOrDraw(db, b, keyAuthorKey, 32, random); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	l.id = hex.EncodeToString(id)
+	if b.Empty() {
+		return b.Close()
+	}
+	return b.Commit(pebble.Sync)
+}
+
+func readOrDraw(db *pebble.DB, b *pebble.Batch, key string, size int, random io.Reader) ([]byte, error) {
+	value, err := get(db, []byte(key))
+	if err != nil || value != nil {
+		return value, err
+	}
+	drawn := make([]byte, size)
+	if _, err := io.ReadFull(random, drawn); err != nil {
+		return nil, fmt.Errorf("draw the keys of a new store: %w", err)
+	}
+	return drawn, b.Set([]byte(key), drawn, nil)
+}
+
+// key takes in one key of the table in doc.go, and says which key to go on with where that is not the next one.
+func (l *loader) key(key, value []byte) (skip []byte, err error) {
+	switch key[0] {
+	case spaceMeta:
+		if string(key) == keyVersion {
+			l.version, err = decodeNumber(value)
+		}
+		return nil, err
+	case spaceMark:
+		l.marks[string(key[1:])] = string(value)
+		return nil, nil
+	case spaceOwned:
+		return nil, l.entry(value)
+	case spaceErase, spaceIndex:
+		return []byte{key[0] + 1}, nil
+	case spaceProperty:
+		return l.propertyKey(key, value)
+	}
+	return nil, errors.New("unknown key")
+}
+
+func (l *loader) entry(value []byte) error {
+	e, err := decodeEntry(value)
+	if err != nil {
+		return err
+	}
+	l.bySource[sourceOf(e.latest)] = e
+	return nil
+}
+
+func (l *loader) propertyKey(key, value []byte) (skip []byte, err error) {
+	id, under, rest, err := splitPropertyKey(key)
+	if err != nil {
+		return nil, err
+	}
+	p := l.properties[id]
+	if p == nil {
+		p = newProperty()
+		l.properties[id] = p
+	}
+	var n uint64
+	switch under {
+	case underVersion:
+		p.version, err = decodeNumber(value)
+	case underSequence:
+		n, err = decodeNumber(value)
+		p.sequence = item.ID(n)
+	case underCount:
+		n, err = decodeNumber(value)
+		p.items = int64(n)
+	case underTag:
+		var t item.Tag
+		t, err = splitTag(rest)
+		p.made[t] = true
+	case underFilter, underUnit:
+		err = l.entry(value)
+	case underCode, underItem:
+		return propertyKey(id, under+1), nil
+	default:
+		err = errors.New("unknown key")
+	}
+	return nil, err
+}
+
+// get returns a copy of a value, nil where there is none.
+func get(db *pebble.DB, key []byte) ([]byte, error) {
+	value, closer, err := db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	copied := make([]byte, len(value))
+	copy(copied, value)
+	return copied, closer.Close()
+}
+
+// has reports whether a key is there.
+func has(db *pebble.DB, key []byte) (bool, error) {
+	_, closer, err := db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, closer.Close()
+}

@@ -1,0 +1,260 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Store is a store that is open. It has all methods of library.Library but those that find items: a library has it as a
+// member and adds them. All methods are safe for concurrent use.
+type Store struct {
+	options Options
+	index   Index
+	lock    io.Closer
+	sealer  *sealer
+	tokens  *tokenFeed
+	eraser  *eraser
+
+	requests chan request
+	// closing is closed by Close, written by the writer when it has ended.
+	closing, written chan struct{}
+	closeOnce        sync.Once
+	closeErr         error
+
+	// holding is held by whoever prepares, commits and installs a batch, mu by whoever makes it visible and, for reading,
+	// by those who look. In this order.
+	holding sync.Mutex
+	mu      sync.RWMutex
+	served  *served
+	db      *database
+	closed  bool
+
+	// attempted is when the writer last tried to open a failed store again.
+	attempted time.Time
+
+	problemMu sync.Mutex
+	problem   error
+}
+
+// databaseName is the directory of Pebble within that of the store.
+const databaseName = "pebble"
+
+// Open opens the store in o.Dir, making it where there is none, and has the index load it. Errors: *LockedError while
+// another process has it open, *NewerFormatError when a newer Vitrine wrote it; one that says what to do when files are
+// damaged or cannot be read. The Store must be closed.
+func Open(o Options, index Index) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.FS.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of the store: %w", err)
+	}
+	lock, err := lockDir(o.FS, o.Dir, o.Clock())
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		options: o, index: index, lock: lock, tokens: newTokenFeed(),
+		requests: make(chan request), closing: make(chan struct{}), written: make(chan struct{}),
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s.eraser = newEraser(s)
+	// The process before this one may have ended between a deletion and its erasure.
+	s.eraser.wanted()
+	go s.write()
+	go s.eraser.run()
+	return s, nil
+}
+
+// open opens the database, reads it and has the index load it. The store is as before when that fails.
+func (s *Store) open() error {
+	o := s.options
+	db, err := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName))
+	if err != nil {
+		return fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
+	}
+	var found *served
+	err = db.call(func() error {
+		if err := checkFormat(db.pebble, o.Dir, format{Version: formatVersion, Needs: formatNeeds}, upgrades()); err != nil {
+			return err
+		}
+		loaded, err := load(db.pebble, o.Random)
+		if err != nil {
+			return fmt.Errorf("read store at %s: %w", o.Dir, err)
+		}
+		found = loaded
+		return nil
+	})
+	if err != nil {
+		return errors.Join(advise(err), db.close())
+	}
+	if s.sealer == nil {
+		if s.sealer, err = newSealer(found.authorKey); err != nil {
+			return errors.Join(err, db.close())
+		}
+	}
+	oldDB, oldServed := s.publish(db, found)
+	if err := s.index.Load(s); err != nil {
+		s.publish(oldDB, oldServed)
+		return errors.Join(fmt.Errorf("read store at %s: %w", o.Dir, advise(err)), db.close())
+	}
+	s.tokens.set(tokensOf(found.entries))
+	if oldDB != nil {
+		return oldDB.close()
+	}
+	return nil
+}
+
+// publish replaces what is served, and returns what was.
+func (s *Store) publish(db *database, now *served) (*database, *served) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	oldDB, oldServed := s.db, s.served
+	s.db, s.served = db, now
+	return oldDB, oldServed
+}
+
+// advise says what to do about damaged files.
+func advise(err error) error {
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("a file is damaged: restore the newest backup, or move the directory away to begin anew: %w", err)
+	}
+	return err
+}
+
+// Close ends the store: requests that were taken are finished, later ones get ErrClosed, and the index is closed. It can
+// be called again.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() {
+		close(s.closing)
+		<-s.written
+		s.eraser.stop()
+		s.tokens.close()
+		s.closeErr = s.index.Close()
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+		s.closeErr = errors.Join(s.closeErr, s.db.close(), s.lock.Close())
+	})
+	return s.closeErr
+}
+
+// Hold calls f while no batch is prepared, committed or installed. It waits for the one under way.
+func (s *Store) Hold(f func() error) error {
+	s.holding.Lock()
+	defer s.holding.Unlock()
+	return f()
+}
+
+// Now is the time by the store's clock.
+func (s *Store) Now() time.Time { return s.options.Clock() }
+
+// database returns the database that is open. ErrClosed.
+func (s *Store) database() (*database, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, library.ErrClosed
+	}
+	return s.db, nil
+}
+
+// ask reads the database.
+func ask[T any](s *Store, look func(*pebble.DB) (T, error)) (T, error) {
+	var zero T
+	db, err := s.database()
+	if err != nil {
+		return zero, err
+	}
+	answer := make(chan T, 1) // taken over only once it is whole, see database.read
+	err = db.read(func() error {
+		found, err := look(db.pebble)
+		if err == nil {
+			answer <- found
+		}
+		return err
+	})
+	if err != nil {
+		return zero, fmt.Errorf("read the store: %w", err)
+	}
+	return <-answer, nil
+}
+
+func (s *Store) setProblem(err error) {
+	s.problemMu.Lock()
+	defer s.problemMu.Unlock()
+	s.problem = err
+}
+
+// State describes the store, see library.Library: Ready until it is closed.
+func (s *Store) State(context.Context) library.State {
+	state, db := s.counts()
+	if db == nil {
+		state.Problem = "closed"
+		return state
+	}
+	answer := make(chan int64, 1)
+	err := db.call(func() error {
+		answer <- int64(db.pebble.Metrics().DiskSpaceUsage())
+		return nil
+	})
+	if err == nil {
+		state.DiskBytes = <-answer
+		return state
+	}
+	s.problemMu.Lock()
+	defer s.problemMu.Unlock()
+	if s.problem != nil {
+		err = s.problem
+	}
+	state.Problem = fmt.Sprintf("the store takes no writes: %v", err)
+	return state
+}
+
+// counts counts what is served, and returns the database to ask about the disk, nil once the store is closed.
+func (s *Store) counts() (library.State, *database) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	state := library.State{
+		Ready: !s.closed, Version: s.served.version, PropertyItems: make(map[library.PropertyID]int64, len(s.served.properties)),
+		Definitions: int64(len(s.served.entries.bySource)),
+	}
+	for id, p := range s.served.properties {
+		state.Items += p.items
+		state.PropertyItems[id] = p.items
+	}
+	if s.closed {
+		return state, nil
+	}
+	return state, s.db
+}
+
+// Memory is what the store's files have in memory beside the Go heap's own accounts: memtables and cached blocks, in
+// bytes; 0 while the store has failed.
+func (s *Store) Memory() int64 {
+	db, err := s.database()
+	if err != nil {
+		return 0
+	}
+	answer := make(chan int64, 1)
+	err = db.call(func() error {
+		m := db.pebble.Metrics()
+		answer <- int64(m.MemTable.Size+m.MemTable.ZombieSize) + m.BlockCache.Size
+		return nil
+	})
+	if err != nil {
+		return 0
+	}
+	return <-answer
+}

@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// maxGroup is how many requests at most share one commit: enough to make an fsync cheap, few enough that the first does
+// not wait for long. maxGroupItems is from how many mutations on no further request joins them.
+const (
+	maxGroup      = 256
+	maxGroupItems = 8192
+)
+
+// request is what a caller asks the writer for.
+type request struct {
+	// stage looks at what is there and adds to the change. It must leave the change as it was when it returns an error,
+	// which is the caller's answer then.
+	stage func(*change) error
+	// property and mutations are those of a Write, for which much can be looked up at once (see change.fetch).
+	property  library.PropertyID
+	mutations []library.Mutation
+	// alone requests share their commit with nobody: they look at definitions, which other requests must not change
+	// under them before they are judged.
+	alone bool
+	ctx   context.Context
+	done  chan error // one answer
+}
+
+// do has the writer stage and commit one request, and returns when it is durable and visible, or refused.
+func (s *Store) do(ctx context.Context, r request) error {
+	r.ctx, r.done = ctx, make(chan error, 1)
+	select {
+	case s.requests <- r:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return library.ErrClosed
+	}
+	// Once taken, a request is answered: what the caller hears is always what happened.
+	return <-r.done
+}
+
+// write is the writer's loop; it ends when the store closes.
+func (s *Store) write() {
+	defer close(s.written)
+	var next *request
+	for {
+		group := make([]request, 0, 8)
+		if next != nil {
+			group, next = append(group, *next), nil
+		} else {
+			select {
+			case r := <-s.requests:
+				group = append(group, r)
+			case <-s.failed():
+				continue
+			case <-s.retry():
+				s.reopen()
+				continue
+			case <-s.closing:
+				s.refuseAll()
+				return
+			}
+		}
+		items := len(group[0].mutations)
+		for !group[0].alone && len(group) < maxGroup && items < maxGroupItems && next == nil {
+			select {
+			case r := <-s.requests:
+				if r.alone {
+					next = &r
+				} else {
+					group = append(group, r)
+					items += len(r.mutations)
+				}
+				continue
+			default:
+			}
+			break
+		}
+		s.serve(group)
+	}
+}
+
+// refuseAll answers the requests that came while the store closed.
+func (s *Store) refuseAll() {
+	for {
+		select {
+		case r := <-s.requests:
+			r.done <- library.ErrClosed
+		default:
+			return
+		}
+	}
+}
+
+// serve stages a group of requests, commits them in one batch, makes them visible and answers.
+func (s *Store) serve(group []request) {
+	s.holding.Lock()
+	defer s.holding.Unlock()
+	refuse := func(err error) {
+		for _, r := range group {
+			r.done <- err
+		}
+	}
+	if err := s.recoverStore(); err != nil {
+		refuse(err)
+		return
+	}
+	c := newChange(s)
+	if err := c.fetch(group); err != nil {
+		refuse(unavailable(err))
+		return
+	}
+	staged := make([]request, 0, len(group))
+	for _, r := range group {
+		err := r.ctx.Err()
+		if err == nil {
+			err = r.stage(c)
+		}
+		if err != nil {
+			r.done <- err
+			continue
+		}
+		staged = append(staged, r)
+	}
+	err := s.commit(c)
+	for _, r := range staged {
+		r.done <- err
+	}
+}
+
+// commit makes a change durable, then visible.
+func (s *Store) commit(c *change) error {
+	if c.empty() {
+		return nil
+	}
+	b := s.db.pebble.NewBatch()
+	install, err := c.prepare(b)
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if err := s.db.commit(b); err != nil {
+		return unavailable(err)
+	}
+	install()
+	return nil
+}
+
+// failed ends the wait for requests when the store fails; once it has, retry does so when it is time to open it again.
+func (s *Store) failed() <-chan struct{} {
+	if s.db.failure() != nil {
+		return nil
+	}
+	return s.db.failed
+}
+
+func (s *Store) retry() <-chan time.Time {
+	if s.db.failure() == nil {
+		return nil
+	}
+	return time.After(time.Until(s.attempted.Add(s.options.RetryAfter)))
+}
+
+// reopen opens a failed store again although nobody writes: a library that is not ready may not be asked to.
+func (s *Store) reopen() {
+	s.holding.Lock()
+	defer s.holding.Unlock()
+	if err := s.recoverStore(); err != nil {
+		s.options.Logger.Warn("the store cannot be opened again yet", slog.Any("error", err))
+	}
+}
+
+// recoverStore opens the store anew after an I/O error, unless that was tried just now. What is in memory is made anew as
+// well: nobody knows whether the batch that failed is there.
+func (s *Store) recoverStore() error {
+	failure := s.db.failure()
+	if failure == nil {
+		return nil
+	}
+	if time.Since(s.attempted) < s.options.RetryAfter {
+		return unavailable(failure)
+	}
+	s.attempted = time.Now()
+	err := probe(s.options.FS, s.options.FS.PathJoin(s.options.Dir, probeName))
+	if err == nil {
+		err = s.open()
+	}
+	s.setProblem(err)
+	if err != nil {
+		return unavailable(err)
+	}
+	s.options.Logger.Info("the store is open again")
+	s.eraser.wanted()
+	return nil
+}
+
+// probeName is a file that is written to see whether the disk takes anything; probeSize is how much, enough for the log of
+// a store that was just opened. An opening that fails later leaves memory behind, so it is not tried in vain.
+const (
+	probeName = "PROBE"
+	probeSize = 1 << 20
+)
+
+func probe(disk vfs.FS, name string) error {
+	f, err := disk.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return fmt.Errorf("see whether the disk can be written to: %w", err)
+	}
+	_, err = f.Write(make([]byte, probeSize))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close(), disk.Remove(name)); err != nil {
+		return fmt.Errorf("see whether the disk can be written to: %w", err)
+	}
+	return nil
+}
+
+// unavailable says that nothing can be written now.
+func unavailable(err error) error {
+	return fmt.Errorf("%w: %w", library.ErrUnavailable, err)
+}
+
+// setNumber puts a number into a batch.
+func setNumber(b *pebble.Batch, key []byte, n uint64) error { return b.Set(key, encodeNumber(n), nil) }
