@@ -22,6 +22,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
+	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // process is a running server: its parts, in the order in which they start. They stop the other way round.
@@ -90,7 +91,7 @@ func openLibrary(o serveOptions, log *slog.Logger) (library.Library, error) {
 	if err == nil {
 		return lib, nil
 	}
-	locked, newer := (*reference.LockedError)(nil), (*reference.NewerFormatError)(nil)
+	locked, newer := (*store.LockedError)(nil), (*store.NewerFormatError)(nil)
 	if errors.As(err, &locked) || errors.As(err, &newer) {
 		return nil, &codedError{exitStore, err}
 	}

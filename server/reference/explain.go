@@ -11,11 +11,11 @@ import (
 // Explain says why an item is in an answer or is not, see library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	if r.Now.IsZero() {
-		r.Now = l.now()
+		r.Now = l.Now()
 	}
 	var out *library.Explanation
 	err := l.view(r.Property, r.Now, func(p *property) error {
-		listing, err := p.listing(r)
+		listing, err := p.catalogue.Listing(r)
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 
 // exported lists the items that match, by id.
 func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.Node) (ids []item.ID, err error) {
-	now := l.now()
+	now := l.Now()
 	err = l.view(p, now, func(p *property) error {
 		if _, all := q.(query.All); all {
 			ids = slices.Sorted(maps.Keys(p.records))
@@ -71,9 +71,9 @@ func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.No
 
 // lines writes the items that are still there, each with its own tags and units: those of manifests come from manifests.
 func (l *Library) lines(p library.PropertyID, ids []item.ID) ([][]byte, error) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	prop, err := l.served(p)
+	l.memory.mu.RLock()
+	defer l.memory.mu.RUnlock()
+	prop, err := l.memory.served(p)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (l *Library) lines(p library.PropertyID, ids []item.ID) ([][]byte, error) {
 		}
 		var own []item.Unit
 		for _, u := range rec.item.Units {
-			if known := prop.catalogue.units[u]; known != nil {
+			if known := prop.catalogue.Unit(u); known != nil {
 				own = append(own, known.Unit)
 			}
 		}

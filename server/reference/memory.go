@@ -1,227 +1,137 @@
 package reference
 
 import (
-	"bytes"
-	"encoding/hex"
-	"errors"
+	"context"
 	"fmt"
-	"io"
+	"log/slog"
+	"sync"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// memory is all that readers see: a function of what the database holds, and of the time at which volatile rules were
-// last evaluated.
+// memory is the index of the reference: all items, as records. What readers see is a function of what the store holds,
+// and of the time at which volatile rules were last evaluated.
 type memory struct {
-	// storeID tells this store from any other in versions and cursors.
-	storeID    string
-	authorKey  []byte
-	version    uint64
-	marks      map[string]string
-	entries    entries
-	catalogues map[library.PropertyID]*catalogue
+	log *slog.Logger
+	now func() time.Time
+	// loaded is called when everything was read anew.
+	loaded func()
+
+	// mu is held by whoever changes what follows and, for reading, by those who look.
+	mu sync.RWMutex
 	// properties are all that have anything stored, served or not.
 	properties map[library.PropertyID]*property
-	codes      map[string]place
+	closed     bool
 }
 
-// place is where an item is.
-type place struct {
-	property library.PropertyID
-	id       item.ID
-}
+var _ store.Index = (*memory)(nil)
 
-// load reads everything that the database holds. A store without keys of its own gets them.
-func load(db *pebble.DB, random io.Reader, now time.Time) (*memory, error) {
-	l := loader{
-		memory: &memory{
-			marks: map[string]string{}, properties: map[library.PropertyID]*property{}, codes: map[string]place{},
-		},
-		bySource: map[source]*entry{},
-		items:    map[library.PropertyID][]*storedItem{},
-	}
-	if err := l.identity(db, random); err != nil {
-		return nil, err
-	}
-	it, err := db.NewIter(nil)
-	if err != nil {
-		return nil, err
-	}
-	for it.First(); it.Valid(); it.Next() {
-		value, err := it.ValueAndErr()
-		if err == nil {
-			err = l.key(it.Key(), value)
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("key %q: %w", it.Key(), err), it.Close())
-		}
-	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		return nil, err
-	}
-	return l.memory, l.finish(now)
-}
-
-type loader struct {
-	*memory
-	bySource map[source]*entry
-	items    map[library.PropertyID][]*storedItem
-}
-
-// storedItem is an item on its way from the database.
-type storedItem struct {
-	id    item.ID // of its key
-	value []byte
-	item  *item.Item
-	err   error
-}
-
-// identity reads the keys of the store, and draws them when it is new.
-func (l *loader) identity(db *pebble.DB, random io.Reader) error {
-	b := db.NewBatch()
-	id, err := readOrDraw(db, b, keyStore, 16, random)
-	if err != nil {
-		return errors.Join(err, b.Close())
-	}
-	if l.authorKey, err = readOrDraw(db, b, keyAuthorKey, 32, random); err != nil {
-		return errors.Join(err, b.Close())
-	}
-	l.storeID = hex.EncodeToString(id)
-	if b.Empty() {
-		return b.Close()
-	}
-	return b.Commit(pebble.Sync)
-}
-
-func readOrDraw(db *pebble.DB, b *pebble.Batch, key string, size int, random io.Reader) ([]byte, error) {
-	value, closer, err := db.Get([]byte(key))
-	if errors.Is(err, pebble.ErrNotFound) {
-		drawn := make([]byte, size)
-		if _, err := io.ReadFull(random, drawn); err != nil {
-			return nil, fmt.Errorf("draw the keys of a new store: %w", err)
-		}
-		return drawn, b.Set([]byte(key), drawn, nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return append([]byte(nil), value...), closer.Close()
-}
-
-// key takes in one key of the table in doc.go.
-func (l *loader) key(key, value []byte) error {
-	switch key[0] {
-	case spaceMeta:
-		if string(key) == keyVersion {
-			n, err := decodeNumber(value)
-			l.version = n
-			return err
-		}
-		return nil
-	case spaceMark:
-		l.marks[string(key[1:])] = string(value)
-		return nil
-	case spaceOwned:
-		return l.entry(value)
-	case spaceProperty:
-		return l.propertyKey(key, value)
-	}
-	return errors.New("unknown key")
-}
-
-func (l *loader) entry(value []byte) error {
-	e, err := decodeEntry(value)
-	if err != nil {
-		return err
-	}
-	l.bySource[sourceOf(e.latest)] = e
-	return nil
-}
-
-func (l *loader) propertyKey(key, value []byte) error {
-	id, under, rest, err := splitPropertyKey(key)
-	if err != nil {
-		return err
-	}
-	p := l.properties[id]
-	if p == nil {
-		p = newProperty(id)
-		l.properties[id] = p
-	}
-	switch under {
-	case underVersion:
-		p.version, err = decodeNumber(value)
-	case underSequence:
-		var n uint64
-		n, err = decodeNumber(value)
-		p.sequence = int64(n)
-	case underTag:
-		var t item.Tag
-		t, err = splitTag(rest)
-		p.made[t] = true
-	case underFilter, underUnit:
-		err = l.entry(value)
-	case underItem:
-		var n uint64
-		n, err = decodeNumber(rest)
-		l.items[id] = append(l.items[id], &storedItem{id: int64(n), value: bytes.Clone(value)})
-	default:
-		err = errors.New("unknown key")
-	}
-	return err
-}
-
-// finish makes what follows from what was read.
-func (l *loader) finish(now time.Time) error {
-	l.entries = arbitrate(l.bySource)
-	var err error
-	if l.catalogues, err = newCatalogues(l.entries, nil); err != nil {
-		return err
-	}
-	for id := range l.catalogues {
-		if l.properties[id] == nil {
-			l.properties[id] = newProperty(id)
-		}
-	}
-	for id, p := range l.properties {
-		r := newRefresh(p, l.catalogues[id], now)
-		parallel(l.items[id], func(s *storedItem) {
-			if s.item, s.err = item.Unmarshal(s.value); s.err == nil && s.item.ID != s.id {
-				s.err = fmt.Errorf("it says that it is item %d", s.item.ID)
+// Load reads all items.
+func (m *memory) Load(s *store.Store) error {
+	m.now = s.Now
+	properties := map[library.PropertyID]*property{}
+	for _, id := range s.StoredProperties() {
+		p := newProperty(id)
+		p.version = s.PropertyVersion(id)
+		r := newRefresh(p, s.Catalogue(id), m.now())
+		for it, err := range s.Items(context.Background(), id) {
+			if err != nil {
+				return err
 			}
-			s.value = nil
-		})
-		for _, s := range l.items[id] {
-			if s.err != nil {
-				return fmt.Errorf("property %s: read item %d: %w", id, s.id, s.err)
-			}
-			r.put(s.item.ID, s.item)
+			r.put(it.ID, it)
 		}
-		delete(l.items, id)
 		if err := r.run(); err != nil {
 			return fmt.Errorf("property %s: %w", id, err)
 		}
 		r.install()
-		for _, rec := range p.records {
-			l.addCode(id, rec.item)
-		}
+		properties[id] = p
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.properties = properties
+	m.loaded()
 	return nil
 }
 
-// addCode and removeCode keep the short codes. Of two items with one code (an import can bring that) the first one has it.
-func (m *memory) addCode(p library.PropertyID, it *item.Item) {
-	if _, taken := m.codes[it.ShortCode]; !taken && it.ShortCode != "" {
-		m.codes[it.ShortCode] = place{p, it.ID}
+// Prepare works out what a change makes of the records.
+func (m *memory) Prepare(c *store.Change, _ *store.IndexBatch) (install func(), err error) {
+	refreshes := make([]*refresh, len(c.Properties))
+	for i, pc := range c.Properties {
+		if refreshes[i], err = m.refresh(pc, c.Version); err != nil {
+			return nil, fmt.Errorf("property %s: %w", pc.Property, err)
+		}
 	}
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, id := range c.Purged {
+			delete(m.properties, id)
+		}
+		for _, r := range refreshes {
+			r.install()
+			m.properties[r.p.id] = r.p
+		}
+	}, nil
 }
 
-func (m *memory) removeCode(p library.PropertyID, it *item.Item) {
-	if m.codes[it.ShortCode] == (place{p, it.ID}) {
-		delete(m.codes, it.ShortCode)
+// refresh works out what the items of one property look like.
+func (m *memory) refresh(pc store.PropertyChange, version uint64) (*refresh, error) {
+	p := m.properties[pc.Property]
+	if p == nil {
+		p = newProperty(pc.Property)
 	}
+	r := newRefresh(p, pc.After, m.now())
+	r.version = version
+	for _, it := range pc.Items {
+		r.put(it.ID, it.Item)
+	}
+	err := r.run()
+	for _, problem := range r.problems {
+		m.log.Warn("a selector matches nothing", slog.Any("error", problem))
+	}
+	return r, err
 }
+
+// TagOwner returns the manifest by which an item carries a tag.
+func (m *memory) TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	known := m.properties[p]
+	if known == nil || known.catalogue == nil {
+		return library.Owner{}, false
+	}
+	for _, r := range known.catalogue.TagRules {
+		if r.Tag == t && known.members[r][id] {
+			return r.Owner, true
+		}
+	}
+	return library.Owner{}, false
+}
+
+// Erase has nothing to do: there are no files.
+func (m *memory) Erase(context.Context) error { return nil }
+
+// Close ends all reading.
+func (m *memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
+
+// served returns a property that is served. The caller holds a lock.
+func (m *memory) served(id library.PropertyID) (*property, error) {
+	if m.closed {
+		return nil, library.ErrClosed
+	}
+	p := m.properties[id]
+	if p == nil || p.catalogue == nil {
+		return nil, fmt.Errorf("property %s: %w", id, library.ErrNotFound)
+	}
+	return p, nil
+}
+
+func unknownItem(id item.ID) error { return fmt.Errorf("item %d: %w", id, library.ErrNotFound) }

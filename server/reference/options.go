@@ -1,15 +1,11 @@
 package reference
 
 import (
-	"crypto/rand"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"path/filepath"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // Options are what a Library is opened with.
@@ -30,21 +26,11 @@ type Options struct {
 	// EraseWithin is how long the bytes of a deleted item may stay in the store's files; 0 means 10 minutes. A shorter
 	// time costs more rewriting of files.
 	EraseWithin time.Duration
-
-	// disk, random and retryAfter are replaced in tests.
-	disk   vfs.FS
-	random io.Reader
-	// retryAfter is how long after an attempt to open a failed store again the next one is made; 0 means a second.
-	retryAfter time.Duration
+	// Pressure says how short of memory the process is; nil means never. See store.Options.
+	Pressure func() library.Pressure
 }
 
-func (o Options) withDefaults() (Options, error) {
-	if o.Dir == "" {
-		return o, errors.New("open a store: no directory given")
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
+func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -54,23 +40,10 @@ func (o Options) withDefaults() (Options, error) {
 	if o.CachedResults == 0 {
 		o.CachedResults = 64
 	}
-	if o.EraseWithin == 0 {
-		o.EraseWithin = 10 * time.Minute
-	}
-	if o.retryAfter == 0 {
-		o.retryAfter = time.Second
-	}
-	if o.disk == nil {
-		o.disk = vfs.Default
-		// Within a process locks are told apart by name.
-		dir, err := filepath.Abs(o.Dir)
-		if err != nil {
-			return o, fmt.Errorf("find the directory of the store: %w", err)
-		}
-		o.Dir = dir
-	}
-	if o.random == nil {
-		o.random = rand.Reader
-	}
-	return o, nil
+	return o
+}
+
+// store returns what the store is opened with.
+func (o Options) store() store.Options {
+	return store.Options{Dir: o.Dir, Clock: o.Clock, Logger: o.Logger, EraseWithin: o.EraseWithin, Pressure: o.Pressure}
 }

@@ -14,32 +14,34 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // property is the items of one property, served or not.
 type property struct {
 	id library.PropertyID
 	// version is the batch that last changed anything of the property.
-	version  uint64
-	sequence item.ID
-	made     map[item.Tag]bool
-	records  map[item.ID]*record
-	corpus   *eval.Corpus
+	version uint64
+	records map[item.ID]*record
+	corpus  *eval.Corpus
 	// fields counts the items that have a value in each dynamic field: what a field pattern can stand for.
 	fields map[string]int
 	// members are the items of each rule: what manifests bring stands beside the items and is never written to them.
-	members map[*rule]map[item.ID]bool
+	members map[*store.Rule]map[item.ID]bool
+	// volatile are the rules of catalogue that depend on more than the item. They are evaluated anew when the items or the
+	// time changed.
+	volatile []*store.Rule
 	// settled is while members of volatile rules are right, and settlement counts how often they were made right.
 	settled    interval
 	settlement uint64
 	// catalogue is what members and records were made with; nil while the property is not served.
-	catalogue *catalogue
+	catalogue *store.Catalogue
 }
 
 func newProperty(id library.PropertyID) *property {
 	return &property{
-		id: id, made: map[item.Tag]bool{}, records: map[item.ID]*record{}, corpus: eval.NewCorpus(),
-		fields: map[string]int{}, members: map[*rule]map[item.ID]bool{},
+		id: id, records: map[item.ID]*record{}, corpus: eval.NewCorpus(),
+		fields: map[string]int{}, members: map[*store.Rule]map[item.ID]bool{},
 	}
 }
 
@@ -75,10 +77,10 @@ type date struct {
 }
 
 // served returns the units that the property has.
-func (r *record) served(c *catalogue) []*unit {
-	units := make([]*unit, 0, len(r.units))
+func (r *record) served(c *store.Catalogue) []*store.Unit {
+	units := make([]*store.Unit, 0, len(r.units))
 	for _, id := range r.units {
-		if u := c.units[id]; u != nil {
+		if u := c.Unit(id); u != nil {
 			units = append(units, u)
 		}
 	}
@@ -99,11 +101,9 @@ func (i interval) contains(t time.Time) bool {
 // changed.
 type refresh struct {
 	p         *property
-	catalogue *catalogue
+	catalogue *store.Catalogue
 	now       time.Time
 	version   uint64
-	sequence  item.ID
-	made      map[item.Tag]bool
 	// again has the volatile rules evaluated, for all items; else they are left to the next read (see view).
 	again bool
 
@@ -112,17 +112,17 @@ type refresh struct {
 	// records are those that replace present ones.
 	records map[item.ID]*record
 	// whole is the new membership of rules that changed; moves says of the others who joined (true) and who left.
-	whole map[*rule]map[item.ID]bool
-	moves map[*rule]map[item.ID]bool
+	whole map[*store.Rule]map[item.ID]bool
+	moves map[*store.Rule]map[item.ID]bool
 	// problems are selectors that cannot be evaluated any more.
 	problems []error
 }
 
-func newRefresh(p *property, c *catalogue, now time.Time) *refresh {
+func newRefresh(p *property, c *store.Catalogue, now time.Time) *refresh {
 	return &refresh{
-		p: p, catalogue: c, now: now, version: p.version, sequence: p.sequence,
+		p: p, catalogue: c, now: now, version: p.version,
 		changed: map[item.ID]*item.Item{}, records: map[item.ID]*record{},
-		whole: map[*rule]map[item.ID]bool{}, moves: map[*rule]map[item.ID]bool{},
+		whole: map[*store.Rule]map[item.ID]bool{}, moves: map[*store.Rule]map[item.ID]bool{},
 	}
 }
 
@@ -184,7 +184,7 @@ func (r *refresh) run() error {
 			fresh = append(fresh, rec)
 		}
 	}
-	parallel(fresh, func(rec *record) {
+	each(fresh, func(rec *record) {
 		rec.encoded = item.Encode(rec.item)
 		r.document(rec)
 	})
@@ -202,7 +202,7 @@ func (r *refresh) run() error {
 
 // tags brings the tag rules up to date and returns the items whose tags are not what they were.
 func (r *refresh) tags() (map[item.ID]bool, error) {
-	touched, err := r.rules(r.catalogue.tagRules, r.oldRules(func(c *catalogue) []*rule { return c.tagRules }), r.changedIDs())
+	touched, err := r.rules(r.catalogue.TagRules, r.oldRules(func(c *store.Catalogue) []*store.Rule { return c.TagRules }), r.changedIDs())
 	if err != nil {
 		return nil, err
 	}
@@ -214,9 +214,9 @@ func (r *refresh) tags() (map[item.ID]bool, error) {
 			continue
 		}
 		tags := slices.Clone(rec.item.Tags)
-		for _, rule := range r.catalogue.tagRules {
+		for _, rule := range r.catalogue.TagRules {
 			if r.isMember(rule, id) {
-				tags = append(tags, rule.tag)
+				tags = append(tags, rule.Tag)
 			}
 		}
 		slices.SortFunc(tags, item.CompareTags)
@@ -230,7 +230,7 @@ func (r *refresh) tags() (map[item.ID]bool, error) {
 		retagged[id] = true
 		fresh = append(fresh, &replacement)
 	}
-	parallel(fresh, r.document)
+	each(fresh, r.document)
 	return retagged, nil
 }
 
@@ -241,7 +241,7 @@ func (r *refresh) units(retagged map[item.ID]bool) (map[item.ID]bool, error) {
 	for id := range retagged {
 		dirty[id] = true
 	}
-	touched, err := r.rules(r.catalogue.unitRules, r.oldRules(func(c *catalogue) []*rule { return c.unitRules }), dirty)
+	touched, err := r.rules(r.catalogue.UnitRules, r.oldRules(func(c *store.Catalogue) []*store.Rule { return c.UnitRules }), dirty)
 	if err != nil {
 		return nil, err
 	}
@@ -252,9 +252,9 @@ func (r *refresh) units(retagged map[item.ID]bool) (map[item.ID]bool, error) {
 			continue
 		}
 		units := slices.Clone(rec.item.Units)
-		for _, rule := range r.catalogue.unitRules {
-			if r.isMember(rule, id) && !slices.Contains(units, rule.unit) {
-				units = append(units, rule.unit)
+		for _, rule := range r.catalogue.UnitRules {
+			if r.isMember(rule, id) && !slices.Contains(units, rule.Unit) {
+				units = append(units, rule.Unit)
 			}
 		}
 		if slices.Equal(units, rec.units) {
@@ -274,18 +274,18 @@ func (r *refresh) redocument(attached map[item.ID]bool) {
 	different := map[int64]bool{}
 	newDefault := false
 	if old != nil && old != r.catalogue {
-		for id, u := range r.catalogue.units {
-			if before := old.units[id]; before == nil || !slices.Equal(before.encoded, u.encoded) {
-				different[id] = true
+		for _, u := range r.catalogue.Units {
+			if before := old.Unit(u.ID); before == nil || !slices.Equal(before.Encoded, u.Encoded) {
+				different[u.ID] = true
 			}
 		}
-		for id := range old.units {
-			if r.catalogue.units[id] == nil {
-				different[id] = true
+		for _, u := range old.Units {
+			if r.catalogue.Unit(u.ID) == nil {
+				different[u.ID] = true
 			}
 		}
-		newDefault = old.byDefault != r.catalogue.byDefault &&
-			(old.byDefault == nil || r.catalogue.byDefault == nil || !slices.Equal(old.byDefault.encoded, r.catalogue.byDefault.encoded))
+		newDefault = old.Default != r.catalogue.Default &&
+			(old.Default == nil || r.catalogue.Default == nil || !slices.Equal(old.Default.Encoded, r.catalogue.Default.Encoded))
 	}
 	if len(different) > 0 || newDefault {
 		for _, id := range r.ids() {
@@ -301,7 +301,7 @@ func (r *refresh) redocument(attached map[item.ID]bool) {
 		r.records[id] = &replacement
 		fresh = append(fresh, &replacement)
 	}
-	parallel(fresh, r.document)
+	each(fresh, r.document)
 }
 
 func (r *refresh) changedIDs() map[item.ID]bool {
@@ -312,7 +312,7 @@ func (r *refresh) changedIDs() map[item.ID]bool {
 	return ids
 }
 
-func (r *refresh) oldRules(of func(*catalogue) []*rule) []*rule {
+func (r *refresh) oldRules(of func(*store.Catalogue) []*store.Rule) []*store.Rule {
 	if r.p.catalogue == nil {
 		return nil
 	}
@@ -321,9 +321,9 @@ func (r *refresh) oldRules(of func(*catalogue) []*rule) []*rule {
 
 // rules brings rules up to date and returns the items whose membership in any of them may have changed. dirty are the
 // items that present rules have to look at again.
-func (r *refresh) rules(now, before []*rule, dirty map[item.ID]bool) (touched map[item.ID]bool, err error) {
+func (r *refresh) rules(now, before []*store.Rule, dirty map[item.ID]bool) (touched map[item.ID]bool, err error) {
 	touched = maps.Clone(dirty)
-	kept := make(map[*rule]bool, len(now))
+	kept := make(map[*store.Rule]bool, len(now))
 	var all []item.ID
 	for _, rule := range now {
 		kept[rule] = true
@@ -332,7 +332,7 @@ func (r *refresh) rules(now, before []*rule, dirty map[item.ID]bool) (touched ma
 		if err != nil {
 			return nil, err
 		}
-		if known && (!r.again || !rule.volatile) {
+		if known && (!r.again || !rule.Volatile) {
 			for id := range dirty {
 				rec := r.record(id)
 				if is := rec != nil && matches(rec); is != present[id] {
@@ -371,7 +371,7 @@ func (r *refresh) rules(now, before []*rule, dirty map[item.ID]bool) (touched ma
 }
 
 // isMember reports whether an item will be one of the rule's.
-func (r *refresh) isMember(rule *rule, id item.ID) bool {
+func (r *refresh) isMember(rule *store.Rule, id item.ID) bool {
 	if members, changed := r.whole[rule]; changed {
 		return members[id]
 	}
@@ -381,7 +381,7 @@ func (r *refresh) isMember(rule *rule, id item.ID) bool {
 	return r.p.members[rule][id]
 }
 
-func (r *refresh) move(rule *rule, id item.ID, joined bool) {
+func (r *refresh) move(rule *store.Rule, id item.ID, joined bool) {
 	if r.moves[rule] == nil {
 		r.moves[rule] = map[item.ID]bool{}
 	}
@@ -391,20 +391,20 @@ func (r *refresh) move(rule *rule, id item.ID, joined bool) {
 // matcher returns what decides whether a record belongs to a rule. A selector that was sound when it came can pass a
 // limit of the language later, because a field pattern in it stands for more fields by then; it matches nothing from then
 // on, and must not keep anybody from writing or reading.
-func (r *refresh) matcher(rule *rule) (func(*record) bool, error) {
-	byID := func(rec *record) bool { return rule.ids[rec.item.ID] }
-	if rule.selector == nil || rule.volatile && !r.again {
+func (r *refresh) matcher(rule *store.Rule) (func(*record) bool, error) {
+	byID := func(rec *record) bool { return rule.Names(rec.item.ID) }
+	if rule.Selector == nil || rule.Volatile && !r.again {
 		// The selector of a volatile rule is looked at before the next read, for all items at once.
 		return byID, nil
 	}
-	pl, err := plan.Build(rule.selector, plan.Options{Audience: query.Private, Now: r.now, Fields: r.fields()})
+	pl, err := plan.Build(rule.Selector, plan.Options{Audience: query.Private, Now: r.now, Fields: r.fields()})
 	if err != nil {
-		r.problems = append(r.problems, fmt.Errorf("selector of %s: %w", rule.owner, err))
+		r.problems = append(r.problems, fmt.Errorf("selector of %s: %w", rule.Owner, err))
 		return byID, nil
 	}
 	m, err := r.p.corpus.Compile(context.Background(), pl.Root, eval.Options{Unscored: true})
 	if err != nil {
-		return nil, fmt.Errorf("selector of %s: %w", rule.owner, err)
+		return nil, fmt.Errorf("selector of %s: %w", rule.Owner, err)
 	}
 	return func(rec *record) bool {
 		_, ok := m.Match(rec.doc)
@@ -420,8 +420,8 @@ func (r *refresh) document(rec *record) {
 		units[i] = u.Unit
 	}
 	var byDefault *item.Unit
-	if r.catalogue.byDefault != nil {
-		byDefault = &r.catalogue.byDefault.Unit
+	if r.catalogue.Default != nil {
+		byDefault = &r.catalogue.Default.Unit
 	}
 	rec.dates = nil
 	created := int64(math.MinInt64) // an item without a date is older than any with one
@@ -467,8 +467,7 @@ func (r *refresh) fields() []string {
 // install makes the outcome visible. The caller holds the lock of all readers, or is alone.
 func (r *refresh) install() {
 	p := r.p
-	p.version, p.sequence = r.version, r.sequence
-	maps.Copy(p.made, r.made)
+	p.version = r.version
 	for id, it := range r.changed {
 		if it == nil {
 			p.replace(id, nil)
@@ -477,13 +476,17 @@ func (r *refresh) install() {
 	for _, id := range slices.Sorted(maps.Keys(r.records)) {
 		p.replace(id, r.records[id])
 	}
-	kept := map[*rule]bool{}
+	kept := map[*store.Rule]bool{}
+	p.volatile = nil
 	if r.catalogue != nil {
-		for _, rule := range r.catalogue.rules {
+		for _, rule := range slices.Concat(r.catalogue.TagRules, r.catalogue.UnitRules) {
 			kept[rule] = true
+			if rule.Volatile {
+				p.volatile = append(p.volatile, rule)
+			}
 		}
 	}
-	maps.DeleteFunc(p.members, func(rule *rule, _ map[item.ID]bool) bool { return !kept[rule] })
+	maps.DeleteFunc(p.members, func(rule *store.Rule, _ map[item.ID]bool) bool { return !kept[rule] })
 	maps.Copy(p.members, r.whole)
 	for rule, moves := range r.moves {
 		for id, joined := range moves {

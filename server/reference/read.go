@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -12,12 +11,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // Read finds a page of items, see library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
 	if r.Now.IsZero() {
-		r.Now = l.now()
+		r.Now = l.Now()
 	}
 	var page *library.Page
 	err := l.view(r.Property, r.Now, func(p *property) (err error) {
@@ -29,47 +29,38 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 
 // view calls look with a property that is served, its rules settled at that time. Nothing changes while look runs.
 func (l *Library) view(id library.PropertyID, now time.Time, look func(*property) error) error {
-	l.mu.RLock()
-	p, err := l.served(id)
+	m := l.memory
+	m.mu.RLock()
+	p, err := m.served(id)
 	if err != nil || p.isSettled(now) {
-		defer l.mu.RUnlock()
+		defer m.mu.RUnlock()
 		if err != nil {
 			return err
 		}
 		return look(p)
 	}
-	l.mu.RUnlock()
+	m.mu.RUnlock()
 	// Rules that depend on the time are brought up to it, and looked at before anyone brings them to another time. The
 	// writer is kept out as well: what it prepares must not be overtaken.
-	l.mutate.Lock()
-	defer l.mutate.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if p, err = l.served(id); err != nil {
-		return err
-	}
-	if !p.isSettled(now) {
-		if err := p.settle(now); err != nil {
+	return l.Hold(func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		p, err := m.served(id)
+		if err != nil {
 			return err
 		}
-	}
-	return look(p)
-}
-
-// served returns a property that is served. The caller holds a lock.
-func (l *Library) served(id library.PropertyID) (*property, error) {
-	if l.closed {
-		return nil, library.ErrClosed
-	}
-	if l.memory.catalogues[id] == nil {
-		return nil, fmt.Errorf("property %s: %w", id, library.ErrNotFound)
-	}
-	return l.memory.properties[id], nil
+		if !p.isSettled(now) {
+			if err := p.settle(now); err != nil {
+				return err
+			}
+		}
+		return look(p)
+	})
 }
 
 // page makes the answer to a Read.
 func (l *Library) page(ctx context.Context, p *property, r library.Read) (*library.Page, error) {
-	listing, err := p.listing(r)
+	listing, err := p.catalogue.Listing(r)
 	if err != nil {
 		return nil, err
 	}
@@ -99,61 +90,23 @@ func (l *Library) page(ctx context.Context, p *property, r library.Read) (*libra
 // versionOf names what a listing looks like: the store, the batch that last changed the property, and until when the
 // clock alone changes nothing, which tells the stretches of time between two batches apart.
 func (l *Library) versionOf(p *property, found *result) string {
-	version := l.memory.storeID + "-" + strconv.FormatUint(p.version, 36)
+	version := l.ID() + "-" + strconv.FormatUint(p.version, 36)
 	if !found.until.IsZero() {
 		version += "-" + strconv.FormatInt(found.until.UnixMilli(), 36)
 	}
 	return version
 }
 
-// listing puts a Read together with the filter that it names.
-func (p *property) listing(r library.Read) (library.Listing, error) {
-	if r.Filter == nil {
-		return library.NewListing(r, nil, "")
-	}
-	f, err := p.catalogue.filter(p.id, *r.Filter)
-	if err != nil {
-		return library.Listing{}, err
-	}
-	return library.NewListing(r, &f.parsed, f.record.UUID)
-}
-
-// filter finds a filter by either of its names.
-func (c *catalogue) filter(p library.PropertyID, ref library.FilterRef) (*filter, error) {
-	if c == nil {
-		return nil, fmt.Errorf("property %s: %w", p, library.ErrNotFound)
-	}
-	f := c.byUUID[ref.UUID]
-	if ref.UUID == "" {
-		f = c.byID[ref.ID]
-	}
-	if f == nil {
-		return nil, fmt.Errorf("filter %s%d of property %s: %w", ref.UUID, ref.ID, p, library.ErrNotFound)
-	}
-	return f, nil
-}
-
 // appendItem appends one item as the reader may see it.
 func (p *property) appendItem(dst []byte, rec *record, r library.Read) []byte {
-	slots := item.Slots{BaseURL: r.BaseURL}
-	for _, u := range rec.served(p.catalogue) {
-		slots.Units = append(slots.Units, u.encoded)
-		if slots.Default == nil && !u.Archived {
-			slots.Default = u.encoded
-		}
-	}
-	if slots.Default == nil && p.catalogue.byDefault != nil {
-		slots.Default = p.catalogue.byDefault.encoded
-	}
-	return rec.encoded.Append(dst, r.Audience, slots)
+	return rec.encoded.Append(dst, r.Audience, p.catalogue.Slots(rec.units, r.BaseURL))
 }
 
 // cut takes the page that r asks for out of a listing, with the cursor of the one after it.
 func (l *Library) cut(p *property, listing library.Listing, found *result, r library.Read) ([]item.ID, library.Cursor, error) {
 	var c cursor
 	if r.After != "" {
-		var err error
-		if c, err = l.sealer.open(r.After, listing.Identity); err != nil {
+		if err := l.OpenCursor(r.After, listing.Identity, &c); err != nil {
 			return nil, "", err
 		}
 	}
@@ -176,51 +129,26 @@ func (l *Library) cut(p *property, listing library.Listing, found *result, r lib
 		return ids, "", nil
 	}
 	after := found.position(p, ranker, end-1)
-	next, err := l.sealer.seal(cursor{Listing: listing.Identity, After: &after})
+	next, err := l.SealCursor(listing.Identity, cursor{After: &after})
 	return ids, next, err
 }
 
-// cutPinned is cut by relevance: pages after the first come from the listing as it was then, without what has left it
-// meanwhile.
+// cutPinned is cut by relevance.
 func (l *Library) cutPinned(listing library.Listing, found *result, r library.Read, c cursor) ([]item.ID, library.Cursor, error) {
-	now := l.now()
-	list, start := found.ids, int(min(r.Offset, int64(len(found.ids))))
-	still := func(item.ID) bool { return true }
-	l.pinsMu.Lock()
-	defer l.pinsMu.Unlock()
-	if r.After != "" {
-		var err error
-		if list, err = l.pins.find(c, now); err != nil {
-			return nil, "", err
-		}
-		start = c.Index
-		if !slices.Equal(list, found.ids) {
-			in := make(map[item.ID]bool, len(found.ids))
-			for _, id := range found.ids {
-				in[id] = true
-			}
-			still = func(id item.ID) bool { return in[id] }
-		}
+	ids, next, err := l.pins.Page(l.Now(), found.name, found.ids, c.Pin, r.Offset, r.Limit)
+	if err != nil || next == nil {
+		return ids, "", err
 	}
-	var ids []item.ID
-	for ; start < len(list) && len(ids) < r.Limit; start++ {
-		if still(list[start]) {
-			ids = append(ids, list[start])
-		}
-	}
-	for start < len(list) && !still(list[start]) {
-		start++
-	}
-	if len(ids) == 0 || start == len(list) {
-		return ids, "", nil
-	}
-	next := cursor{Listing: listing.Identity, Pin: c.Pin, Index: start, Until: c.Until}
-	if r.After == "" {
-		next.Pin, next.Until = found.name, now.Add(pinTime).UnixMilli()
-		l.pins.keep(found.name, list, now)
-	}
-	sealed, err := l.sealer.seal(next)
+	sealed, err := l.SealCursor(listing.Identity, cursor{Pin: next})
 	return ids, sealed, err
+}
+
+// cursor is a place in a listing: right after an item, given by what it is sorted by, or, by relevance, in a listing that
+// is kept for a minute.
+type cursor struct {
+	// After is nil by relevance, Pin otherwise.
+	After *position       `json:"a,omitempty"`
+	Pin   *store.PinPlace `json:"r,omitempty"`
 }
 
 // result is a listing in order. It is never changed.

@@ -10,7 +10,7 @@ import (
 
 // isSettled reports whether the members of all rules are right at that time.
 func (p *property) isSettled(now time.Time) bool {
-	return p.settled.contains(now) || len(p.catalogue.volatile) == 0
+	return p.settled.contains(now) || len(p.volatile) == 0
 }
 
 // settle brings the volatile rules up to a time. The caller holds the lock of all readers.
@@ -22,9 +22,9 @@ func (p *property) settle(now time.Time) error {
 	}
 	r.install()
 	var until time.Time
-	for _, rule := range p.catalogue.volatile {
+	for _, rule := range p.volatile {
 		// A selector that cannot be evaluated any more matches nothing at any time (see matcher).
-		if t, err := p.boundary([]library.Part{{Query: rule.selector, Audience: query.Private}}, now); err == nil {
+		if t, err := p.boundary([]library.Part{{Query: rule.Selector, Audience: query.Private}}, now); err == nil {
 			until = earlier(until, t)
 		}
 	}

@@ -116,36 +116,3 @@ func TestARuleThatOutgrowsTheLimits(t *testing.T) {
 		t.Errorf("%d items are tagged by a rule past the limit, want the one named by id", tagged("moving"))
 	}
 }
-
-func TestUsedUpIDs(t *testing.T) {
-	l := mustOpen(t, Options{Dir: t.TempDir()})
-	last := post("last")
-	last.Put.ID = item.MaxID
-	write(t, l, last)
-	outcomes, err := l.Write(t.Context(), shop, []library.Mutation{post("one more")})
-	if err != nil || outcomes[0].Err == nil {
-		t.Errorf("an item past the last id: %+v, %v", outcomes, err)
-	}
-}
-
-func TestPinsAreBounded(t *testing.T) {
-	p := pins{}
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	for i := range maxPins + 10 {
-		p.keep(time.Duration(i).String(), make([]item.ID, 3), now.Add(time.Duration(i)*time.Millisecond))
-	}
-	if len(p) != maxPins {
-		t.Errorf("%d listings are kept, want %d", len(p), maxPins)
-	}
-	if p["0s"] != nil {
-		t.Error("the one that ends first was kept")
-	}
-	p.keep("large", make([]item.ID, maxPinnedItems), now.Add(time.Second))
-	if len(p) != 1 || p["large"] == nil {
-		t.Errorf("%d listings beside one of the largest size", len(p)-1)
-	}
-	p.expire(now.Add(time.Hour))
-	if len(p) != 0 {
-		t.Errorf("%d listings are kept after their minute", len(p))
-	}
-}

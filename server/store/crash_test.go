@@ -1,4 +1,4 @@
-package reference
+package store
 
 import (
 	"bufio"
@@ -18,7 +18,6 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // The child of the crash test learns from these where to write and with which number to begin.
@@ -47,7 +46,7 @@ func writeUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	l, err := Open(Options{Dir: dir})
+	l, err := open(Options{Dir: dir})
 	if err != nil {
 		return err
 	}
@@ -128,7 +127,7 @@ func TestTheHolderIsNamed(t *testing.T) {
 	if !bufio.NewScanner(out).Scan() { // it has opened the store once it says anything
 		t.Error("the child says nothing")
 	}
-	_, err = Open(Options{Dir: dir})
+	_, err = open(Options{Dir: dir})
 	locked, ok := errors.AsType[*LockedError](err)
 	if !ok || locked.PID != child.Process.Pid {
 		t.Errorf("error %v, want a *LockedError with process %d", err, child.Process.Pid)
@@ -181,7 +180,7 @@ func crash(t *testing.T, dir string, first int, acknowledged map[int]bool, after
 
 func checkGroups(t *testing.T, dir string, round, last int, acknowledged map[int]bool) {
 	t.Helper()
-	l, err := Open(Options{Dir: dir})
+	l, err := open(Options{Dir: dir})
 	if err != nil {
 		t.Fatalf("round %d: open after the kill: %v", round, err)
 	}
@@ -191,13 +190,9 @@ func checkGroups(t *testing.T, dir string, round, last int, acknowledged map[int
 		}
 	}()
 	items, tagged := map[string]int{}, map[string]int{}
-	for line, err := range l.Export(t.Context(), shop, nil) {
+	for it, err := range l.Items(t.Context(), shop) {
 		if err != nil {
-			t.Fatalf("round %d: export: %v", round, err)
-		}
-		it, err := item.Unmarshal(line)
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
+			t.Fatalf("round %d: read the items: %v", round, err)
 		}
 		items[it.Content.Text]++
 		if slices.Contains(it.Tags, item.Tag{Namespace: "vibe", Key: "bold"}) {
@@ -211,8 +206,8 @@ func checkGroups(t *testing.T, dir string, round, last int, acknowledged map[int
 			t.Errorf("round %d: group %d, acknowledged: %t, has %d items and %d tags of %d", round, n, acknowledged[n], items[group], tagged[group], crashItems)
 		}
 	}
-	if n := total(t, l, query.All{}); n != int64(sum(items)) {
-		t.Errorf("round %d: a read finds %d items, an export %d", round, n, sum(items))
+	if n := total(t, l, ""); n != int64(sum(items)) || l.Count(shop) != n {
+		t.Errorf("round %d: the index has %d items, the store counts %d and has %d", round, n, l.Count(shop), sum(items))
 	}
 }
 

@@ -1,4 +1,4 @@
-package reference
+package store
 
 import (
 	"bytes"
@@ -23,7 +23,6 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 const shop library.PropertyID = "shop/default"
@@ -36,10 +35,10 @@ func shopProperty() library.Definition {
 	}
 }
 
-// mustOpen opens a library with the property shop in it, which the test closes.
-func mustOpen(t testing.TB, o Options) *Library {
+// mustOpen opens a store with the property shop in it, which the test closes.
+func mustOpen(t testing.TB, o Options) *opened {
 	t.Helper()
-	l, err := Open(o)
+	l, err := open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func post(text string) library.Mutation {
 	}}
 }
 
-func write(t testing.TB, l *Library, muts ...library.Mutation) []library.Outcome {
+func write(t testing.TB, l *opened, muts ...library.Mutation) []library.Outcome {
 	t.Helper()
 	outcomes, err := l.Write(t.Context(), shop, muts)
 	if err != nil {
@@ -76,20 +75,17 @@ func write(t testing.TB, l *Library, muts ...library.Mutation) []library.Outcome
 	return outcomes
 }
 
-func total(t testing.TB, l *Library, n query.Node) int64 {
+// total counts the items whose text is a word, all for "".
+func total(t testing.TB, l *opened, word string) int64 {
 	t.Helper()
-	page, err := l.Read(t.Context(), library.Read{Property: shop, Audience: query.Private, Query: n})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return page.Total
+	return l.items.count(word)
 }
 
 func TestOneStoreOneHolder(t *testing.T) {
 	dir := t.TempDir()
 	since := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	first := mustOpen(t, Options{Dir: dir, Clock: func() time.Time { return since }})
-	_, err := Open(Options{Dir: dir})
+	_, err := open(Options{Dir: dir})
 	locked, ok := errors.AsType[*LockedError](err)
 	if !ok {
 		t.Fatalf("a second opening: %v, want a *LockedError", err)
@@ -118,7 +114,7 @@ func TestDirectoryThatCannotBeUsed(t *testing.T) {
 	}
 	for name, dir := range map[string]string{"none": "", "a file": file} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Open(Options{Dir: dir})
+			_, err := open(Options{Dir: dir})
 			if err == nil {
 				t.Fatal("opened")
 			}
@@ -156,7 +152,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	edit(t, dir, func(db *pebble.DB) error {
 		return db.Set([]byte(keyFormat), []byte(`{"version":7,"needs":"3.2.1"}`), pebble.Sync)
 	})
-	_, err := Open(Options{Dir: dir})
+	_, err := open(Options{Dir: dir})
 	newer, ok := errors.AsType[*NewerFormatError](err)
 	if !ok {
 		t.Fatalf("error %v, want a *NewerFormatError", err)
@@ -169,7 +165,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 func TestForeignDatabaseIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	edit(t, dir, func(db *pebble.DB) error { return db.Set([]byte("theirs"), nil, pebble.Sync) })
-	if _, err := Open(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "not made by Vitrine") {
+	if _, err := open(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "not made by Vitrine") {
 		t.Errorf("error %v, want one that says whose it is not", err)
 	}
 }
@@ -226,7 +222,7 @@ func TestDamageIsSaidClearly(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})
 	write(t, l, post(strings.Repeat("beach ", 1000)))
-	if err := l.eraser.erase(); err != nil { // into a table
+	if err := l.db.pebble.Flush(); err != nil { // into a table
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
@@ -248,12 +244,12 @@ func TestDamageIsSaidClearly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err = Open(Options{Dir: dir})
+	_, err = open(Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore the newest backup") {
 		t.Fatalf("error %v, want one that names the store and says what to do", err)
 	}
 	// The lock is let go: nothing keeps the operator from putting a backup there.
-	if _, again := Open(Options{Dir: dir}); errors.As(again, new(*LockedError)) {
+	if _, again := open(Options{Dir: dir}); errors.As(again, new(*LockedError)) {
 		t.Errorf("the store that could not be opened is still locked: %v", again)
 	}
 }
@@ -275,7 +271,7 @@ func TestAKeyThatCannotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			edit(t, dir, func(db *pebble.DB) error { return db.Set(c.key, c.value, pebble.Sync) })
-			l, err := Open(Options{Dir: dir})
+			l, err := open(Options{Dir: dir})
 			if err == nil {
 				t.Error("opened", l.Close())
 			} else if !strings.Contains(err.Error(), dir) {
@@ -304,7 +300,7 @@ func newFaultyDisk() *faultyDisk {
 
 func TestAFullDisk(t *testing.T) {
 	disk := newFaultyDisk()
-	l := mustOpen(t, Options{Dir: "store", disk: disk.fs, retryAfter: time.Nanosecond})
+	l := mustOpen(t, Options{Dir: "store", FS: disk.fs, RetryAfter: time.Nanosecond})
 	write(t, l, post("before"))
 
 	disk.full.Store(true)
@@ -320,7 +316,7 @@ func TestAFullDisk(t *testing.T) {
 	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, "no space") {
 		t.Errorf("state %+v, want reads served and a problem with the disk", s)
 	}
-	if n := total(t, l, query.All{}); n != 1 {
+	if n := total(t, l, ""); n != 1 {
 		t.Errorf("%d items can be read, want 1", n)
 	}
 
@@ -331,16 +327,16 @@ func TestAFullDisk(t *testing.T) {
 	}
 	// What was refused may be there or not, as nobody was told; what was acknowledged is.
 	for _, word := range []string{"before", "after"} {
-		if total(t, l, query.FieldTerm("text", word)) != 1 {
+		if total(t, l, word) != 1 {
 			t.Errorf("the item %q is not there", word)
 		}
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l = mustOpen(t, Options{Dir: "store", disk: disk.fs})
+	l = mustOpen(t, Options{Dir: "store", FS: disk.fs})
 	for _, word := range []string{"before", "after"} {
-		if total(t, l, query.FieldTerm("text", word)) != 1 {
+		if total(t, l, word) != 1 {
 			t.Errorf("after a restart the item %q is not there", word)
 		}
 	}
@@ -348,7 +344,7 @@ func TestAFullDisk(t *testing.T) {
 
 func TestAStoreRecoversWithoutAWrite(t *testing.T) {
 	disk := newFaultyDisk()
-	l := mustOpen(t, Options{Dir: "store", disk: disk.fs, retryAfter: time.Millisecond})
+	l := mustOpen(t, Options{Dir: "store", FS: disk.fs, RetryAfter: time.Millisecond})
 	disk.full.Store(true)
 	if _, err := l.Write(t.Context(), shop, []library.Mutation{post("lost")}); err == nil {
 		t.Fatal("a write to a full disk")
@@ -379,13 +375,14 @@ func TestFaultsAnywhere(t *testing.T) {
 			}
 			return index.MaybeError(op)
 		}))
-		l, err := Open(Options{Dir: "store", disk: disk, retryAfter: time.Nanosecond})
+		l, err := open(Options{Dir: "store", FS: disk, RetryAfter: time.Nanosecond})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := l.Apply(t.Context(), []library.Definition{shopProperty()}); err != nil {
 			t.Fatal(err)
 		}
+		doomed := write(t, l, post("doomed"))[0].ID
 		armed.Store(true)
 		acknowledged := map[string]bool{}
 		for i := range 6 {
@@ -394,19 +391,20 @@ func TestFaultsAnywhere(t *testing.T) {
 				acknowledged[word] = true
 			}
 			if i == 3 {
+				_, _ = l.Write(t.Context(), shop, []library.Mutation{{Delete: true, ID: doomed}})
 				_ = l.eraser.erase() // flush and compact, which may be what fails
 			}
 		}
 		armed.Store(false)
 		finished = index.Load() >= 0
 		_ = l.Close() // may report the fault
-		l, err = Open(Options{Dir: "store", disk: mem})
+		l, err = open(Options{Dir: "store", FS: mem})
 		if err != nil {
 			t.Fatalf("fault %d: open again: %v", n, err)
 		}
 		for i := range 6 {
 			word := fmt.Sprintf("word%d", i)
-			found := total(t, l, query.FieldTerm("text", word))
+			found := total(t, l, word)
 			if acknowledged[word] && found != 2 || found == 1 {
 				t.Errorf("fault %d: %d of two items of %s, acknowledged: %t", n, found, word, acknowledged[word])
 			}
@@ -454,7 +452,7 @@ func (f *countedFile) SyncTo(n int64) (bool, error) {
 
 func TestConcurrentWritersShareAnFsync(t *testing.T) {
 	disk := &countingDisk{FS: vfs.NewMem()}
-	l := mustOpen(t, Options{Dir: "store", disk: disk})
+	l := mustOpen(t, Options{Dir: "store", FS: disk})
 	gate := make(chan struct{})
 	disk.gate.Store(&gate)
 	before := disk.syncs.Load()
@@ -481,7 +479,7 @@ func TestConcurrentWritersShareAnFsync(t *testing.T) {
 	if syncs := disk.syncs.Load() - before; syncs >= writers {
 		t.Errorf("%d writes took %d fsyncs", writers, syncs)
 	}
-	if n := total(t, l, query.All{}); n != writers {
+	if n := total(t, l, ""); n != writers {
 		t.Errorf("%d items, want %d", n, writers)
 	}
 }
@@ -563,14 +561,13 @@ func filesWith(t *testing.T, dir, text string) []string {
 func TestErasureRunsInTime(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir, EraseWithin: 2 * time.Millisecond})
-	awaitFlush(t, l, 1) // of the erasure that Open asks for
 	id := write(t, l, post("a"))[0].ID
 	write(t, l, library.Mutation{Delete: true, ID: id})
-	awaitFlush(t, l, 2)
+	awaitFlush(t, l, 1)
 }
 
 // awaitFlush waits until the database has been flushed n times.
-func awaitFlush(t *testing.T, l *Library, n int64) {
+func awaitFlush(t *testing.T, l *opened, n int64) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	tick := time.NewTicker(time.Millisecond)
@@ -581,58 +578,6 @@ func awaitFlush(t *testing.T, l *Library, n int64) {
 			t.Fatalf("%d flushes, want %d", l.db.pebble.Metrics().Flush.Count, n)
 		case <-tick.C:
 		}
-	}
-}
-
-func TestBudget(t *testing.T) {
-	l := mustOpen(t, Options{Dir: t.TempDir(), QueryBudget: time.Nanosecond})
-	muts := make([]library.Mutation, 600)
-	for i := range muts {
-		muts[i] = post("beach")
-	}
-	write(t, l, muts...)
-	r := library.Read{Property: shop, Query: query.FieldTerm("text", "beach"), Limit: 1, Budgeted: true}
-	if _, err := l.Read(t.Context(), r); !errors.Is(err, library.ErrTooExpensive) {
-		t.Errorf("a free query past its budget: %v", err)
-	}
-	r.Budgeted = false
-	if _, err := l.Read(t.Context(), r); err != nil {
-		t.Errorf("without budget: %v", err)
-	}
-	r.Budgeted = true
-	if _, err := l.Read(t.Context(), r); err != nil {
-		t.Errorf("from the cache, which costs nothing: %v", err)
-	}
-}
-
-func TestRepeatedReadsWalkOnce(t *testing.T) {
-	l := mustOpen(t, Options{Dir: t.TempDir()})
-	write(t, l, post("beach"), post("beach"), post("city"))
-	r := library.Read{Property: shop, Query: query.FieldTerm("text", "beach"), Limit: 1}
-	for range 3 {
-		if _, err := l.Read(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-		r.Offset++
-	}
-	if n := l.results.recent.Len(); n != 1 {
-		t.Errorf("%d listings are kept after three pages of one", n)
-	}
-	write(t, l, post("beach"))
-	r.Offset = 0
-	page, err := l.Read(t.Context(), r)
-	if err != nil || page.Total != 3 {
-		t.Errorf("after a write: %+v, %v", page, err)
-	}
-}
-
-func TestCacheIsBounded(t *testing.T) {
-	l := mustOpen(t, Options{Dir: t.TempDir(), CachedResults: 4})
-	for i := range 20 {
-		total(t, l, query.FieldTerm("text", fmt.Sprint("w", i)))
-	}
-	if n, m := l.results.recent.Len(), len(l.results.byName); n != 4 || m != 4 {
-		t.Errorf("%d and %d listings are kept, want 4", n, m)
 	}
 }
 
@@ -653,4 +598,15 @@ func TestItemsAreStoredAsLines(t *testing.T) {
 		}
 		return closer.Close()
 	})
+}
+
+func TestUsedUpIDs(t *testing.T) {
+	l := mustOpen(t, Options{Dir: t.TempDir()})
+	last := post("last")
+	last.Put.ID = item.MaxID
+	write(t, l, last)
+	outcomes, err := l.Write(t.Context(), shop, []library.Mutation{post("one more")})
+	if err != nil || outcomes[0].Err == nil {
+		t.Errorf("an item past the last id: %+v, %v", outcomes, err)
+	}
 }
