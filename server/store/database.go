@@ -78,6 +78,7 @@ func (d *database) settings(o Options) *pebble.Options {
 	for i := range s.Levels {
 		s.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)
 		s.Levels[i].BlockSize = 16 << 10 // items are about a kilobyte of JSON, and compress well together
+		s.Levels[i].IndexBlockSize = 256 << 10
 	}
 	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
 	return s

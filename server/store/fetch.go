@@ -66,7 +66,7 @@ func (c *change) fetch(group []request) error {
 	}
 	properties := c.withItems()
 	answer, err := ask(c.s, func(db *pebble.DB) (found, error) {
-		err := parallelCalls(len(wanted), func(i int) error { return wanted[i].run(db, properties) })
+		err := findAll(db, len(wanted), func(f finder, i int) error { return wanted[i].run(f, properties) })
 		if err != nil {
 			return found{}, err
 		}
@@ -95,31 +95,30 @@ func (c *change) withItems() []library.PropertyID {
 	return properties
 }
 
-func (l *lookup) run(db *pebble.DB, properties []library.PropertyID) (err error) {
+func (l *lookup) run(f finder, properties []library.PropertyID) (err error) {
 	switch {
 	case l.code != "":
-		l.holders, err = holders(db, properties, l.code)
+		l.holders, err = holders(f, properties, l.code)
 	case l.decode:
 		var value []byte
-		if value, err = get(db, itemKey(l.place.property, l.place.id)); value != nil {
-			l.exists = true
+		if value, l.exists, err = f.find(itemKey(l.place.property, l.place.id)); l.exists {
 			l.item, l.err = decodeItem(l.place.id, value)
 		}
 	default:
-		l.exists, err = has(db, itemKey(l.place.property, l.place.id))
+		l.exists, err = f.has(itemKey(l.place.property, l.place.id))
 	}
 	return err
 }
 
 // holders lists the items that have a short code.
-func holders(db *pebble.DB, properties []library.PropertyID, code string) ([]place, error) {
+func holders(f finder, properties []library.PropertyID, code string) ([]place, error) {
 	var places []place
 	for _, p := range properties {
-		value, err := get(db, codeKey(p, code))
+		value, there, err := f.find(codeKey(p, code))
 		if err != nil {
 			return nil, err
 		}
-		if value == nil {
+		if !there {
 			continue
 		}
 		id, err := decodeNumber(value)
@@ -179,7 +178,7 @@ func (c *change) exists(p library.PropertyID, id item.ID) (bool, error) {
 func (c *change) look(l *lookup) error {
 	answer, err := ask(c.s, func(db *pebble.DB) (lookup, error) {
 		one := *l
-		err := one.run(db, nil)
+		err := findAll(db, 1, func(f finder, _ int) error { return one.run(f, nil) })
 		return one, err
 	})
 	if err != nil {
@@ -195,7 +194,13 @@ func (c *change) codeHolders(code string) ([]place, error) {
 		return known, nil
 	}
 	properties := c.withItems()
-	places, err := ask(c.s, func(db *pebble.DB) ([]place, error) { return holders(db, properties, code) })
+	places, err := ask(c.s, func(db *pebble.DB) (places []place, err error) {
+		err = findAll(db, 1, func(f finder, _ int) error {
+			places, err = holders(f, properties, code)
+			return err
+		})
+		return places, err
+	})
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -29,16 +29,22 @@ func (s *Store) Item(p library.PropertyID, id item.ID) (*item.Item, error) {
 
 // Has reports whether an item is there.
 func (s *Store) Has(p library.PropertyID, id item.ID) (bool, error) {
-	return ask(s, func(db *pebble.DB) (bool, error) { return has(db, itemKey(p, id)) })
+	return ask(s, func(db *pebble.DB) (there bool, err error) {
+		err = findAll(db, 1, func(f finder, _ int) (err error) {
+			there, err = f.has(itemKey(p, id))
+			return err
+		})
+		return there, err
+	})
 }
 
 // ItemsByID reads items, nil for those that are not there.
 func (s *Store) ItemsByID(p library.PropertyID, ids []item.ID) ([]*item.Item, error) {
 	return ask(s, func(db *pebble.DB) ([]*item.Item, error) {
 		items := make([]*item.Item, len(ids))
-		err := parallelCalls(len(ids), func(i int) error {
+		err := findAll(db, len(ids), func(f finder, i int) error {
 			l := lookup{place: place{p, ids[i]}, decode: true}
-			err := l.run(db, nil)
+			err := l.run(f, nil)
 			items[i] = l.item
 			return errors.Join(err, l.err)
 		})

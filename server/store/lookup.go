@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -187,16 +188,18 @@ func (s *Store) byCode(code string) (library.PropertyID, *item.Item, error) {
 		item     *item.Item
 	}
 	properties := s.Properties()
-	found, err := ask(s, func(db *pebble.DB) (answer, error) {
-		places, err := holders(db, properties, code)
-		if err != nil || len(places) == 0 {
-			return answer{}, err
-		}
-		l := lookup{place: places[0], decode: true}
-		if err := l.run(db, nil); err != nil || l.item == nil {
-			return answer{}, err
-		}
-		return answer{places[0].property, l.item}, l.err
+	found, err := ask(s, func(db *pebble.DB) (out answer, err error) {
+		err = findAll(db, 1, func(f finder, _ int) error {
+			places, err := holders(f, properties, code)
+			if err != nil || len(places) == 0 {
+				return err
+			}
+			l := lookup{place: places[0], decode: true}
+			err = l.run(f, nil)
+			out = answer{places[0].property, l.item}
+			return errors.Join(err, l.err)
+		})
+		return out, err
 	})
 	return found.property, found.item, err
 }

@@ -26,8 +26,9 @@ type Options struct {
 	// EraseWithin is how long the bytes of a deleted item may stay in the store's files; 0 means 10 minutes. A shorter
 	// time costs more rewriting of files.
 	EraseWithin time.Duration
-	// CacheBytes is the memory for blocks of files that were read lately; 0 means 16 MiB. A library that serves items
-	// from memory or files of its own reads the store rarely, and gains nothing from more.
+	// CacheBytes is the memory for blocks of files that were read lately; 0 means 32 MiB, which holds the filters by which
+	// writes to a property of ten million items find out that an id is free. A library that serves items from memory or
+	// files of its own gains nothing from more.
 	CacheBytes int64
 	// MemTableBytes is the memory that gathers writes before they become a file; 0 means 16 MiB. Up to three times as
 	// much is in use while files are written.
@@ -58,7 +59,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.EraseWithin = 10 * time.Minute
 	}
 	if o.CacheBytes == 0 {
-		o.CacheBytes = 16 << 20
+		o.CacheBytes = 32 << 20
 	}
 	if o.MemTableBytes == 0 {
 		o.MemTableBytes = 16 << 20

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"runtime"
 	"sync"
 )
@@ -34,25 +33,4 @@ func parallel(n int, do func(i int)) {
 		})
 	}
 	wg.Wait()
-}
-
-// parallelCalls is parallel for calls into Pebble, see guard.
-func parallelCalls(n int, do func(i int) error) error {
-	count := workers(n)
-	ends := make([]<-chan error, count)
-	for w := range count {
-		ends[w] = guard(func() error {
-			for i := w; i < n; i += count {
-				if err := do(i); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	var err error
-	for _, end := range ends {
-		err = errors.Join(err, <-end)
-	}
-	return err
 }

@@ -191,15 +191,3 @@ func get(db *pebble.DB, key []byte) ([]byte, error) {
 	copy(copied, value)
 	return copied, closer.Close()
 }
-
-// has reports whether a key is there.
-func has(db *pebble.DB, key []byte) (bool, error) {
-	_, closer, err := db.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return true, closer.Close()
-}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// none is an index of nothing, so that a benchmark measures the store.
+type none struct{}
+
+func (none) Load(*Store) error                            { return nil }
+func (none) Prepare(*Change, *IndexBatch) (func(), error) { return func() {}, nil }
+func (none) Erase(context.Context) error                  { return nil }
+func (none) Close() error                                 { return nil }
+func (none) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool) {
+	return library.Owner{}, false
+}
+
+var benchWords = strings.Fields("beach sunset city summer winter friends coffee music garden road morning evening love street mountain river dance bread window light")
+
+// benchItem is an item of about a kilobyte, without an id.
+func benchItem(r *rand.Rand, n int) *item.Item {
+	var text strings.Builder
+	for range 12 {
+		text.WriteString(benchWords[r.IntN(len(benchWords))] + " ")
+	}
+	campaign := int64(r.IntN(200))
+	author := fmt.Sprintf("user%d", r.IntN(20_000))
+	return &item.Item{
+		ApprovalStatus: []string{item.Approved, item.Pending, item.Rejected}[r.IntN(3)], Campaign: &campaign,
+		CreatedOn: time.Unix(1_700_000_000+int64(n)*60, 0).UTC().Format(time.RFC3339), ShortCode: fmt.Sprintf("c%09d", n),
+		Content: item.Content{
+			ContentType: item.Image, Text: text.String(), SocialPlatform: []string{"instagram", "twitter"}[r.IntN(2)],
+			OriginalURL: fmt.Sprintf("https://posts.example/%d", n),
+			Author:      &item.Author{Username: author, ProfileName: author, ProfileUser: author, ProfileLink: "https://posts.example/" + author},
+			Location:    &item.Location{Name: "Tokyo", Country: "Japan", CountryCode: "JP", FullName: "Shibuya, Tokyo"},
+			Media:       &item.Media{OriginalURL: fmt.Sprintf("https://media.example/%d.jpg", n), MediaType: item.Image},
+		},
+		Tags: []item.Tag{{Namespace: "marketer_tags", Key: benchWords[r.IntN(len(benchWords))]}},
+	}
+}
+
+// BenchmarkImport writes items as a bulk import does, from four callers at once: new ones with ids drawn, new ones with
+// ids of their own, and the same again in place of those.
+func BenchmarkImport(b *testing.B) {
+	const batch = 500
+	for _, c := range []struct {
+		name     string
+		mutation func(r *rand.Rand, n int) library.Mutation
+	}{
+		{"Drawn", func(r *rand.Rand, n int) library.Mutation { return library.Mutation{Put: benchItem(r, n)} }},
+		{"Given", func(r *rand.Rand, n int) library.Mutation {
+			it := benchItem(r, n)
+			it.ID = int64(n + 1)
+			return library.Mutation{Put: it, Replace: true}
+		}},
+		{"Replaced", func(r *rand.Rand, n int) library.Mutation {
+			it := benchItem(r, n)
+			it.ID = int64(n%20_000 + 1)
+			it.ShortCode = fmt.Sprintf("c%09d", it.ID)
+			return library.Mutation{Put: it, Replace: true}
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s, err := Open(Options{Dir: b.TempDir()}, none{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			if _, err := s.Apply(b.Context(), []library.Definition{shopProperty()}); err != nil {
+				b.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(1, 2))
+			work := make(chan []library.Mutation)
+			done := make(chan error)
+			const callers = 4
+			for range callers {
+				go func() {
+					var err error
+					for muts := range work {
+						outcomes, failed := s.Write(context.Background(), shop, muts)
+						if failed != nil {
+							err = failed
+						}
+						for _, o := range outcomes {
+							if o.Err != nil {
+								err = o.Err
+							}
+						}
+					}
+					done <- err
+				}()
+			}
+			n := 0
+			for n < b.N {
+				b.StopTimer()
+				muts := make([]library.Mutation, batch)
+				for i := range muts {
+					muts[i] = c.mutation(r, n)
+					n++
+				}
+				b.StartTimer()
+				work <- muts
+			}
+			close(work)
+			for range callers {
+				if err := <-done; err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "items/s")
+		})
+	}
+}
