@@ -49,13 +49,18 @@ var rooms = map[string]room{
 		own:    append([]string{"server/eval", "server/store"}, domain...),
 		others: []string{"github.com/cockroachdb/pebble/v2", "golang.org/x/sys/"},
 	},
+	"server/engine/search": {
+		own:    []string{"server/engine/segment", "server/eval", "server/item", "server/query"},
+		others: []string{"github.com/RoaringBitmap/roaring/v2"},
+	},
 	"server/httpapi": {
 		own: domain, ownInTests: []string{"server/reference"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
 	"server/client": {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
-	"cmd/vitrine":   {own: []string{"api", "controllers", "server"}},
-	"hack":          {own: []string{"api", "controllers", "server", "cmd"}},
+	"config":        {others: []string{}},
+	"cmd/vitrine":   {own: []string{"api", "config", "controllers", "server"}},
+	"hack":          {own: []string{"api", "config", "controllers", "server", "cmd"}},
 }
 
 // TestImports walks every package of the main module and holds it against its room.

@@ -1,0 +1,229 @@
+// Package manifest reads Kubernetes manifests from files, folders and the standard input, and knows where in them each
+// member stands. It judges nothing but that they are YAML or JSON.
+//
+// It may import the libraries of Kubernetes.
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// Stdin is the path that stands for the standard input.
+const Stdin = "-"
+
+// maxBytes is the most that is read of one file: more is no manifest.
+const maxBytes = 32 << 20
+
+// Object is one object of a manifest.
+type Object struct {
+	*unstructured.Unstructured
+	file *file
+	node *yaml.Node // the mapping of the object; nil when it could be read as JSON only
+}
+
+// Problem is a file, or a part of one, that is no manifest.
+type Problem struct {
+	Place   Place
+	Message string
+}
+
+// file is the text of a file, cut into lines.
+type file struct {
+	path  string
+	lines []string
+}
+
+// Files lists the files that paths stand for: a file itself, and all *.yaml, *.yml and *.json below a folder but for
+// hidden ones, in the order of their names. Stdin stays what it is.
+func Files(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		if path == Stdin {
+			files = append(files, path)
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("look for manifests: %w", err)
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			hidden := strings.HasPrefix(d.Name(), ".") && name != path
+			switch {
+			case hidden && d.IsDir():
+				return fs.SkipDir
+			case hidden || d.IsDir():
+			case slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)):
+				files = append(files, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look for manifests: %w", err)
+		}
+	}
+	return files, nil
+}
+
+// Read reads every object of the files of a group; others are left out. The members of a List are objects of their own.
+// Problems are told of what cannot be read as YAML; the error is about files that cannot be read at all.
+func Read(files []string, stdin io.Reader, group string) ([]Object, []Problem, error) {
+	var objects []Object
+	var problems []Problem
+	for _, path := range files {
+		text, err := readFile(path, stdin)
+		if err != nil {
+			return nil, nil, err
+		}
+		if path == Stdin {
+			path = "stdin"
+		}
+		f := &file{path: filepath.ToSlash(path), lines: strings.Split(string(text), "\n")}
+		for _, d := range split(text) {
+			found, problem := f.document(d)
+			if problem != nil {
+				problems = append(problems, *problem)
+			}
+			for _, o := range found {
+				if schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()).Group == group {
+					objects = append(objects, o)
+				}
+			}
+		}
+	}
+	return objects, problems, nil
+}
+
+func readFile(path string, stdin io.Reader) ([]byte, error) {
+	from := stdin
+	if path != Stdin {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("read a manifest: %w", err)
+		}
+		defer f.Close()
+		from = f
+	}
+	text, err := io.ReadAll(io.LimitReader(from, maxBytes+1))
+	if err == nil && len(text) > maxBytes {
+		err = fmt.Errorf("more than %d bytes", maxBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read manifest %s: %w", path, err)
+	}
+	return text, nil
+}
+
+// document is one document of a YAML stream.
+type document struct {
+	text  []byte
+	first int // line of the file on which it begins, from 0
+}
+
+// split cuts a stream as kubectl does: at lines that begin with three dashes.
+func split(text []byte) []document {
+	var all []document
+	current := document{}
+	line := 0
+	for l := range bytes.Lines(text) {
+		line++
+		if rest, ok := bytes.CutPrefix(l, []byte("---")); ok && (len(bytes.TrimSpace(rest)) == 0 || bytes.TrimSpace(rest)[0] == '#') {
+			all = append(all, current)
+			current = document{first: line}
+			continue
+		}
+		current.text = append(current.text, l...)
+	}
+	return append(all, current)
+}
+
+// document reads the objects of one document.
+func (f *file) document(d document) ([]Object, *Problem) {
+	asJSON, err := sigsyaml.YAMLToJSONStrict(d.text)
+	if err != nil {
+		return nil, f.problem(d, err)
+	}
+	var content any
+	if err := utiljson.Unmarshal(asJSON, &content); err != nil {
+		return nil, f.problem(d, err)
+	}
+	members, ok := content.(map[string]any)
+	if !ok {
+		if content == nil {
+			return nil, nil // nothing but comments
+		}
+		return nil, f.problem(d, errors.New("a manifest is a mapping with apiVersion, kind and metadata"))
+	}
+	// Where members stand is worth nothing where this parser does not follow: places are then those of the document.
+	var root yaml.Node
+	var node *yaml.Node
+	if yaml.Unmarshal(d.text, &root) == nil && len(root.Content) == 1 {
+		node = root.Content[0]
+		shift(node, d.first, map[*yaml.Node]bool{})
+	} else {
+		node = &yaml.Node{Line: d.first + 1, Column: 1}
+	}
+	return f.objects(members, node), nil
+}
+
+// objects returns an object, or the members of a List.
+func (f *file) objects(members map[string]any, node *yaml.Node) []Object {
+	o := Object{Unstructured: &unstructured.Unstructured{Object: members}, file: f, node: node}
+	items, ok := members["items"].([]any)
+	if !ok || o.GetAPIVersion() != "v1" || o.GetKind() != "List" {
+		return []Object{o}
+	}
+	var all []Object
+	for i, m := range items {
+		if m, ok := m.(map[string]any); ok {
+			all = append(all, f.objects(m, o.find([]string{"items", fmt.Sprintf("[%d]", i)}).value)...)
+		}
+	}
+	return all
+}
+
+// problem words an error of a YAML parser. It tells the line in its text alone, counted within the document.
+func (f *file) problem(d document, err error) *Problem {
+	message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+	line := 1
+	if _, scanErr := fmt.Sscanf(message, "yaml: line %d:", &line); scanErr == nil {
+		_, message, _ = strings.Cut(strings.TrimPrefix(message, "yaml: line "), ": ")
+	} else if _, rest, ok := strings.Cut(message, "\n  line "); ok {
+		if _, scanErr := fmt.Sscanf(rest, "%d:", &line); scanErr == nil {
+			_, message, _ = strings.Cut(rest, ": ")
+		}
+	}
+	return &Problem{Place: f.place(d.first+line, 1), Message: strings.TrimSpace(message)}
+}
+
+// shift moves the places of a document to where it stands in its file.
+func shift(n *yaml.Node, lines int, done map[*yaml.Node]bool) {
+	if n == nil || done[n] {
+		return
+	}
+	done[n] = true
+	n.Line += lines
+	for _, c := range n.Content {
+		shift(c, lines, done)
+	}
+}

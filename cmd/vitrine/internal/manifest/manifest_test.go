@@ -1,0 +1,150 @@
+package manifest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const group = "vitrine.dev"
+
+func read(t *testing.T, text string) ([]Object, []Problem) {
+	t.Helper()
+	objects, problems, err := Read([]string{Stdin}, strings.NewReader(text), group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects, problems
+}
+
+// TestCharacter holds that a character of a value is found in its source, whatever way it is written. The character
+// behind ^ in want is the one that is looked for.
+func TestCharacter(t *testing.T) {
+	const head = "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nspec:\n"
+	tests := map[string]struct {
+		spec   string
+		search string // what stands at the character in the value
+		line   int    // counted from spec
+		column int
+	}{
+		"plain":                    {"  query: a AND (b OR\n", "(b", 1, 16},
+		"plain over two lines":     {"  query: a AND\n    (b OR\n", "(b", 2, 5},
+		"single quotes":            {"  query: 'a:''x'' AND (b'\n", "(b", 1, 23},
+		"double quotes":            {"  query: \"a:\\\"x\\\" AND (b\"\n", "(b", 1, 23},
+		"double quotes, by number": {"  query: \"\\u0061\\x62 (b\"\n", "(b", 1, 22},
+		"double quotes, joined":    {"  query: \"a AND \\\n     (b\"\n", "(b", 2, 6},
+		"a literal block":          {"  query: |-\n    a AND\n      c (b OR\n", "(b", 3, 9},
+		"a folded block":           {"  query: >-\n    a AND\n    (b OR\n", "(b", 3, 5},
+		"more than ASCII":          {"  query: '東京 AND (b'\n", "(b", 1, 18},
+		"in a mapping in one line": {"  {query: 'a (b'}\n", "(b", 1, 14},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, problems := read(t, "# a comment\n---\n"+head+tc.spec)
+			if len(objects) != 1 || len(problems) != 0 {
+				t.Fatalf("%d objects, problems %v", len(objects), problems)
+			}
+			value := objects[0].Object["spec"].(map[string]any)["query"].(string)
+			index := len([]rune(value[:strings.Index(value, tc.search)]))
+			place, ok := objects[0].Character("spec.query", index)
+			if !ok || place.Line != 5+tc.line || place.Column != tc.column {
+				t.Errorf("found at %d:%d, %v; want %d:%d", place.Line, place.Column, ok, 5+tc.line, tc.column)
+			}
+			if at := string([]rune(place.Text)[place.Column-1:]); !strings.HasPrefix(at, tc.search) {
+				t.Errorf("there stands %q; want %q", at, tc.search)
+			}
+			if _, ok := objects[0].Character("spec.query", len([]rune(value))); !ok {
+				t.Error("the end of the value is not found")
+			}
+		})
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	objects, _ := read(t, `apiVersion: v1
+kind: List
+items:
+  - apiVersion: vitrine.dev/v1alpha1
+    kind: Tag
+    metadata: {name: a, labels: {a.b/c: d}}
+    spec:
+      items: [1, 22]
+  - apiVersion: v1
+    kind: ConfigMap
+`)
+	if len(objects) != 1 {
+		t.Fatalf("%d objects; want the one of the group", len(objects))
+	}
+	type at struct{ Line, Column int }
+	tests := map[string]struct{ key, value at }{
+		"spec.items[1]":          {at{8, 18}, at{8, 18}},
+		"spec.items":             {at{8, 7}, at{8, 14}},
+		"spec.key":               {at{7, 5}, at{7, 5}},
+		"spec.selector.query":    {at{7, 5}, at{7, 5}},
+		"metadata.labels[a.b/c]": {at{6, 34}, at{6, 41}},
+		"":                       {at{4, 5}, at{4, 5}},
+	}
+	for path, want := range tests {
+		key, value := objects[0].Key(path), objects[0].Value(path)
+		if diff := cmp.Diff(want.key, at{key.Line, key.Column}); diff != "" {
+			t.Errorf("key of %q (-want +got):\n%s", path, diff)
+		}
+		if diff := cmp.Diff(want.value, at{value.Line, value.Column}); diff != "" {
+			t.Errorf("value of %q (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestProblems(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		line int
+		says string
+	}{
+		"not YAML":          {"a: 1\n---\nb: [1\nc: 2\n", 3, "did not find expected ',' or ']'"},
+		"a key given twice": {"a: 1\nb: 2\na: 3\n", 3, "already set"},
+		"a list":            {"- a\n", 1, "a manifest is a mapping"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, problems := read(t, tc.text)
+			if len(problems) != 1 || problems[0].Place.Line != tc.line || !strings.Contains(problems[0].Message, tc.says) {
+				t.Errorf("problems: %+v; want %q on line %d", problems, tc.says, tc.line)
+			}
+		})
+	}
+	if objects, problems := read(t, "# nothing\n---\n---\n"); len(objects)+len(problems) != 0 {
+		t.Errorf("comments alone: %v, %v", objects, problems)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.yaml", "a/c.yml", "a/d.json", "a/e.txt", ".hidden/f.yaml", ".g.yaml"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := Files([]string{dir, Stdin, filepath.Join(dir, "a", "e.txt")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range files {
+		if rel, err := filepath.Rel(dir, f); err == nil && f != Stdin {
+			files[i] = filepath.ToSlash(rel)
+		}
+	}
+	if diff := cmp.Diff([]string{"a/c.yml", "a/d.json", "b.yaml", Stdin, "a/e.txt"}, files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if _, err := Files([]string{filepath.Join(dir, "none")}); err == nil {
+		t.Error("a path that is not there is taken")
+	}
+}

@@ -1,0 +1,125 @@
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+const (
+	// Error: the API server would refuse the object, or its controller would not serve it.
+	Error Severity = "error"
+	// Warning: the object is served, and something about it is likely not meant.
+	Warning Severity = "warning"
+)
+
+// Finding is one thing that is wrong with a manifest, or may be.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	// Rule is a stable word; docs/cli.md lists them.
+	Rule string `json:"rule"`
+	File string `json:"file"`
+	// Line and Column count from 1, columns in characters.
+	Line   int `json:"line"`
+	Column int `json:"column"`
+	// Object is such as "ContentFilter shop/summer"; "" for a file that could not be read.
+	Object string `json:"object,omitempty"`
+	// Member is such as spec.query; "" where it is about the object as a whole.
+	Member  string `json:"member,omitempty"`
+	Message string `json:"message"`
+
+	text string // the line
+}
+
+func at(p manifest.Place, f Finding) Finding {
+	f.File, f.Line, f.Column, f.text = p.File, p.Line, p.Column, p.Text
+	return f
+}
+
+// subject is what the finding is about and what it says, in one line.
+func (f Finding) subject() string {
+	var parts []string
+	for _, p := range []string{f.Object, f.Member, f.Message} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Text writes the findings for people: place, object and message, the line that it is about and a caret below the place.
+func Text(w io.Writer, findings []Finding) {
+	for _, f := range findings {
+		fmt.Fprintf(w, "%s:%d:%d: %s: %s\n", f.File, f.Line, f.Column, f.Severity, f.subject())
+		if strings.TrimSpace(f.text) == "" {
+			continue
+		}
+		number := fmt.Sprintf("%5d", f.Line)
+		line, caret := window(f.text, f.Column)
+		fmt.Fprintf(w, "%s | %s\n%s | %s^\n", number, line, strings.Repeat(" ", len(number)), caret)
+	}
+}
+
+// How much of a long line is shown before and behind the place.
+const before, behind = 80, 40
+
+// window cuts a line around a column, and returns the blanks that lead to the column on a terminal.
+func window(text string, column int) (line, blanks string) {
+	runes := []rune(text)
+	column = min(max(column, 1), len(runes)+1)
+	from, to := 0, len(runes)
+	head, tail := "", ""
+	if column > before {
+		from, head = column-before, "…"
+	}
+	if to > column+behind {
+		to, tail = column+behind, "…"
+	}
+	var b strings.Builder
+	for _, r := range head + string(runes[from:column-1]) {
+		switch {
+		case r == '\t':
+			b.WriteRune(r)
+		case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Cf, r):
+		case wide(r):
+			b.WriteString("  ")
+		default:
+			b.WriteByte(' ')
+		}
+	}
+	return head + string(runes[from:to]) + tail, b.String()
+}
+
+// wide reports whether a terminal shows r two columns wide.
+func wide(r rune) bool {
+	k := width.LookupRune(r).Kind()
+	return k == width.EastAsianWide || k == width.EastAsianFullwidth
+}
+
+// JSON writes the findings for programs.
+func JSON(w io.Writer, r Report) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// GitHub writes the findings as workflow commands, which GitHub shows beside the lines of a pull request.
+func GitHub(w io.Writer, findings []Finding) {
+	// What stands in a property of a command, and what stands behind it, is escaped in two ways.
+	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	for _, f := range findings {
+		fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", f.Severity, property.Replace(f.File), f.Line, f.Column,
+			property.Replace("vitrine "+f.Rule), message.Replace(f.subject()))
+	}
+}

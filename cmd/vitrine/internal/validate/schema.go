@@ -1,0 +1,170 @@
+package validate
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	metavalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/config/crd"
+)
+
+// schemas judge objects as the API server does: with its own library, in its order. Those of a kind are made when they
+// are first needed, since that takes a tenth of a second.
+type schemas struct {
+	byKind map[string]*kindSchema // by kind; nil before the first use
+}
+
+// kindSchema is what the API server makes of one CustomResourceDefinition.
+type kindSchema struct {
+	structural *structuralschema.Structural
+	values     validation.SchemaValidator
+	rules      *cel.Validator // nil where there are none
+}
+
+func newSchemas() *schemas { return &schemas{} }
+
+// load reads the CustomResourceDefinitions.
+func (s *schemas) load() error {
+	files, err := fs.Glob(crd.Bases, "bases/*.yaml")
+	if err != nil {
+		return fmt.Errorf("list the definitions: %w", err)
+	}
+	s.byKind = map[string]*kindSchema{}
+	for _, name := range files {
+		text, err := crd.Bases.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("read a definition: %w", err)
+		}
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(text, definition); err != nil {
+			return fmt.Errorf("read the definition %s: %w", name, err)
+		}
+		for _, version := range definition.Spec.Versions {
+			if version.Name != v1alpha1.GroupVersion.Version {
+				continue
+			}
+			k, err := newKindSchema(version.Schema)
+			if err != nil {
+				return fmt.Errorf("use the definition %s: %w", name, err)
+			}
+			s.byKind[definition.Spec.Names.Kind] = k
+		}
+	}
+	return nil
+}
+
+func newKindSchema(v1 *apiextensionsv1.CustomResourceValidation) (*kindSchema, error) {
+	internal := &apiextensions.CustomResourceValidation{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(v1, internal, nil); err != nil {
+		return nil, err
+	}
+	structural, err := structuralschema.NewStructural(internal.OpenAPIV3Schema)
+	if err != nil {
+		return nil, err
+	}
+	values, _, err := validation.NewSchemaValidator(internal.OpenAPIV3Schema)
+	if err != nil {
+		return nil, err
+	}
+	return &kindSchema{structural: structural, values: values, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+}
+
+// judge says what the API server would to a creation of an object.
+func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
+	if s.byKind == nil {
+		if err := s.load(); err != nil {
+			return nil, err
+		}
+	}
+	k := s.byKind[j.GetKind()]
+	if k == nil {
+		return []Finding{j.finding(Error, RuleUnknownKind, "kind", fmt.Sprintf("there is no kind %q in %s", j.GetKind(), v1alpha1.GroupVersion))}, nil
+	}
+	if j.GetAPIVersion() != v1alpha1.GroupVersion.String() {
+		return []Finding{j.finding(Error, RuleUnknownKind, "apiVersion", fmt.Sprintf("want %s", v1alpha1.GroupVersion))}, nil
+	}
+	content := runtime.DeepCopyJSON(j.Object.Object)
+	var findings []Finding
+	for _, path := range k.unknown(content) {
+		findings = append(findings, at(j.Key(path), Finding{
+			Severity: Error, Rule: RuleUnknownField, Object: j.name(), Member: path, Message: "unknown field",
+		}))
+	}
+	// What a creation says of the status is dropped.
+	delete(content, "status")
+	for _, e := range k.errors(ctx, content) {
+		member := e.Field
+		if member == "<nil>" {
+			member = ""
+		}
+		findings = append(findings, j.finding(Error, RuleSchema, member, e.ErrorBody()))
+	}
+	return findings, nil
+}
+
+// unknown prunes what the schema does not know and returns its paths.
+func (k *kindSchema) unknown(content map[string]any) []string {
+	paths := pruning.PruneWithOptions(content, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	_, _, inMetadata, err := objectmeta.GetObjectMetaWithOptions(content, objectmeta.ObjectMetaOptions{
+		DropMalformedFields: true, ReturnUnknownFieldPaths: true,
+	})
+	if err == nil {
+		paths = append(paths, inMetadata...)
+	}
+	for i, p := range paths {
+		paths[i] = strings.TrimPrefix(p, ".")
+	}
+	return paths
+}
+
+// errors are those of a creation, in the order in which the API server looks for them.
+func (k *kindSchema) errors(ctx context.Context, content map[string]any) field.ErrorList {
+	meta, _, _, err := objectmeta.GetObjectMetaWithOptions(content, objectmeta.ObjectMetaOptions{})
+	if err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("metadata"), nil, err.Error())}
+	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.structural)
+	defaulting.Default(content, k.structural)
+	var errs field.ErrorList
+	if meta != nil {
+		errs = metavalidation.ValidateObjectMeta(meta, true, metavalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	} else {
+		errs = field.ErrorList{field.Required(field.NewPath("metadata"), "")}
+	}
+	errs = append(errs, validation.ValidateCustomResource(nil, content, k.values)...)
+	errs = append(errs, objectmeta.Validate(ctx, nil, content, k.structural, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, k.structural, content)...)
+	if k.rules == nil || blocking(errs) {
+		return errs
+	}
+	broken, _ := k.rules.Validate(ctx, nil, k.structural, content, nil, celconfig.RuntimeCELCostBudget)
+	return append(errs, broken...)
+}
+
+// blocking reports whether the rules cannot be asked: they rely on types and limits.
+func blocking(errs field.ErrorList) bool {
+	for _, e := range errs {
+		switch e.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return true
+		}
+	}
+	return false
+}

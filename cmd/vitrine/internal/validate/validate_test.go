@@ -1,0 +1,157 @@
+package validate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
+)
+
+func judged(t *testing.T, text string) Report {
+	t.Helper()
+	objects, problems, err := manifest.Read([]string{manifest.Stdin}, strings.NewReader(text), v1alpha1.GroupVersion.Group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, all, err := Run(t.Context(), objects, problems, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(objects) {
+		t.Errorf("%d objects judged of %d", len(all), len(objects))
+	}
+	return r
+}
+
+func object(kind, name, spec string) string {
+	return fmt.Sprintf("---\napiVersion: vitrine.dev/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec: {%s}\n", kind, name, spec)
+}
+
+func unit(name, more string) string {
+	return object(v1alpha1.ActivateUnitKind, name, "name: Unit, imageURL: 'https://a.example/a.png', clickThroughURL: 'https://a.example/', "+more)
+}
+
+// TestRules holds which rule is found where; columns are those of the spec's line.
+func TestRules(t *testing.T) {
+	tag := func(name, key string) string {
+		return object(v1alpha1.TagKind, name, "namespace: vibe, key: "+key+", items: [1]")
+	}
+	filter := func(name, spec string) string { return object(v1alpha1.ContentFilterKind, name, spec) }
+	token := func(name, spec string) string { return object(v1alpha1.AccessTokenKind, name, spec) }
+	tests := map[string]struct {
+		text string
+		want []string // severity rule line:column member
+		says string
+	}{
+		"sound": {text: filter("a", "query: love") + tag("a", "x") + unit("a", "default: true") + token("a", "class: ReadOnly")},
+		"a broken query": {
+			filter("a", "query: 'a AND (b OR'"), []string{"error query 5:27 spec.query"}, "nothing after OR at position 11",
+		},
+		"a private field in another's query is allowed": {text: filter("a", "query: 'submission.email:x'")},
+		"a broken order": {
+			filter("a", "query: a, sortBy: 'created_on:dsc'"), []string{"error sort 5:38 spec.sortBy"}, "expected asc or desc",
+		},
+		"a broken selector": {
+			object(v1alpha1.TagKind, "a", "namespace: vibe, key: x, selector: {query: 'a AND'}"), []string{"error query 5:57 spec.selector.query"}, "nothing after AND",
+		},
+		"a selector that names tags": {
+			object(v1alpha1.TagKind, "a", "namespace: vibe, key: x, selector: {query: 'tags.vibe.key:y'}"),
+			[]string{"error query 5:51 spec.selector.query"}, "may name neither tags nor units",
+		},
+		"a bad favourite": {
+			filter("a", "query: a, favoriteTag: {namespace: ugc, key: x}"), []string{"error spec 5:31 spec.favoriteTag"}, "ugc",
+		},
+		"advice": {
+			filter("a", "query: 'bogus:x a OR b AND c'"),
+			[]string{"warning query-mixed-operators 5:15 spec.query", "warning query-unknown-field 5:15 spec.query"}, `no field "bogus"`,
+		},
+		"given twice": {
+			filter("a", "query: b") + filter("a", "query: c"), []string{"error duplicate 9:18 metadata.name"}, "first at stdin:4",
+		},
+		"another kind":    {"apiVersion: vitrine.dev/v1alpha1\nkind: Filter\n", []string{"error unknown-kind 2:7 kind"}, `no kind "Filter"`},
+		"another version": {"apiVersion: vitrine.dev/v2\nkind: Tag\n", []string{"error unknown-kind 1:13 apiVersion"}, "want vitrine.dev/v1alpha1"},
+		"not YAML":        {"a: [\n", []string{"error yaml 1:1 "}, "did not find expected"},
+		"one tag, two manifests": {
+			tag("b", "x") + tag("a", "x"), []string{"error claim 5:30 spec.key"}, "tag vibe:x is held by Tag shop/a",
+		},
+		"two default units":          {unit("a", "default: true") + unit("b", "default: true"), []string{"error claim 10:105 spec.default"}, "the default unit of property shop/default is held by ActivateUnit shop/a"},
+		"default units, properties":  {text: unit("a", "default: true") + unit("b", "default: true, propertyRef: {name: other}")},
+		"one filter adopted twice":   {filter("a", "query: a, adopt: {filterID: 7}") + filter("b", "query: a, adopt: {filterID: 7}"), []string{"error claim 10:36 spec.adopt.filterID"}, "the HTTP-made filter 7 is held by ContentFilter shop/a"},
+		"one Secret written twice":   {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, secretName: a"), []string{"error claim 10:37 spec.secretName"}, "Secret shop/a is held by AccessToken shop/a"},
+		"one value read twice":       {token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: k}"), []string{"error claim 10:48 spec.existingSecret.name"}, "Secret shop/s is held by AccessToken shop/a"},
+		"two keys of one Secret":     {text: token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: l}")},
+		"the schema is broken first": {filter("a", "query: 'a AND', readAccess: Public"), []string{"error query 5:21 spec.query", "error schema 5:36 spec.readAccess"}, "Unsupported value"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := judged(t, tc.text)
+			var got []string
+			said := ""
+			for _, f := range r.Findings {
+				got = append(got, fmt.Sprintf("%s %s %d:%d %s", f.Severity, f.Rule, f.Line, f.Column, f.Member))
+				said += f.Message + "\n"
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s%s", diff, said)
+			}
+			if !strings.Contains(said, tc.says) {
+				t.Errorf("said:\n%swant %q", said, tc.says)
+			}
+		})
+	}
+}
+
+func TestOutputs(t *testing.T) {
+	r := judged(t, "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: a}\nspec:\n\tx: 1\n")
+	if r.Errors != 1 {
+		t.Fatalf("report: %+v", r)
+	}
+	r = judged(t, object(v1alpha1.ContentFilterKind, "a", "query: '東京 AND (b OR'"))
+	var out bytes.Buffer
+	Text(&out, r.Findings)
+	want := "stdin:5:28: error: ContentFilter shop/a: spec.query: nothing after OR at position 12, at the end: expected a clause\n" +
+		"    5 | spec: {query: '東京 AND (b OR'}\n" +
+		"      |                              ^\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	out.Reset()
+	r.Findings[0].Message = "100 %\nsure: a, b"
+	GitHub(&out, r.Findings)
+	want = "::error file=stdin,line=5,col=28,title=vitrine query::ContentFilter shop/a: spec.query: 100 %25%0Asure: a, b\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	out.Reset()
+	if err := JSON(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil {
+		t.Fatal(err)
+	}
+	r.Findings[0].text = ""
+	if diff := cmp.Diff(r, back, cmp.AllowUnexported(Finding{})); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
+	}
+}
+
+func TestWindow(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	line, blanks := window(long, 200)
+	if line != "…"+long[:before+behind]+"…" || len([]rune(line)) < 100 || len(blanks) != before {
+		t.Errorf("window of a long line: %d characters, %d blanks", len([]rune(line)), len(blanks))
+	}
+	if line, blanks := window("\tab", 3); line != "\tab" || blanks != "\t " {
+		t.Errorf("window of a line with a tab: %q, %q", line, blanks)
+	}
+	if line, blanks := window("ab", 99); line != "ab" || blanks != "  " {
+		t.Errorf("window behind the end: %q, %q", line, blanks)
+	}
+}

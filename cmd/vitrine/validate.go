@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
+)
+
+// manifests say which manifests a command reads.
+type manifests struct {
+	paths     []string
+	namespace string
+}
+
+func (m *manifests) bind(fs *pflag.FlagSet) {
+	fs.StringSliceVarP(&m.paths, "filename", "f", nil, "file, folder (all *.yaml, *.yml and *.json below it) or - for the standard input; can be given again")
+	fs.StringVarP(&m.namespace, "namespace", "n", "default", "namespace of manifests that name none")
+}
+
+// judge reads the manifests and judges them.
+func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judged, error) {
+	if len(m.paths) == 0 {
+		return validate.Report{}, nil, usagef("no manifests: name files or folders with -f")
+	}
+	if len(validation.IsDNS1123Label(m.namespace)) > 0 {
+		return validate.Report{}, nil, usagef("--namespace %q is no namespace", m.namespace)
+	}
+	files, err := manifest.Files(m.paths)
+	if err != nil {
+		return validate.Report{}, nil, err
+	}
+	objects, problems, err := manifest.Read(files, cmd.InOrStdin(), v1alpha1.GroupVersion.Group)
+	if err != nil {
+		return validate.Report{}, nil, err
+	}
+	report, judged, err := validate.Run(cmd.Context(), objects, problems, m.namespace)
+	if err == nil && report.Objects+report.Errors == 0 {
+		// In a pipeline this is a wrong path, and must not pass for a clean result.
+		err = fmt.Errorf("no manifest of %s in %d files: look at -f", v1alpha1.GroupVersion.Group, len(files))
+	}
+	return report, judged, err
+}
+
+type validateOptions struct {
+	manifests manifests
+	output    string
+	strict    bool
+}
+
+func newValidate() *cobra.Command {
+	o := &validateOptions{}
+	cmd := &cobra.Command{
+		Use:   "validate -f FILE|DIR|-",
+		Short: "Judge manifests without a cluster: schema, rules, queries, duplicates, conflicts",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.manifests.bind(cmd.Flags())
+	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text, json, or github for annotations in a pull request")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "let warnings fail the command too")
+	return cmd
+}
+
+func (o *validateOptions) run(cmd *cobra.Command) error {
+	var show func(io.Writer, validate.Report) error
+	switch o.output {
+	case "text":
+		show = func(w io.Writer, r validate.Report) error {
+			validate.Text(w, r.Findings)
+			fmt.Fprintln(w, tally(r))
+			return nil
+		}
+	case "json":
+		show = validate.JSON
+	case "github":
+		show = func(w io.Writer, r validate.Report) error {
+			validate.GitHub(w, r.Findings)
+			return nil
+		}
+	default:
+		return usagef("--output %q: want text, json or github", o.output)
+	}
+	report, _, err := o.manifests.judge(cmd)
+	if err != nil {
+		return err
+	}
+	if err := show(cmd.OutOrStdout(), report); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	if report.Errors > 0 || o.strict && report.Warnings > 0 {
+		return &codedError{exitManifests, fmt.Errorf("the manifests need mending: %s", tally(report))}
+	}
+	return nil
+}
+
+// tally is a report in one line.
+func tally(r validate.Report) string {
+	return fmt.Sprintf("%s, %s, %s", plural(r.Objects, "object"), plural(r.Errors, "error"), plural(r.Warnings, "warning"))
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return thousands(int64(n)) + " " + what
+}
