@@ -1,0 +1,149 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// TestAStoreOfVersion1IsUpgraded opens a store that Vitrine 0.1 made: the properties shop/default (35 items, one deleted;
+// a definition of each kind, and one that waits), shop/outlet (6 items without short codes) and shop/closed, whose
+// manifest is gone (2 items).
+func TestAStoreOfVersion1IsUpgraded(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "v1"))); err != nil {
+		t.Fatal(err)
+	}
+	const outlet, closed library.PropertyID = "shop/outlet", "shop/closed"
+	for _, round := range []string{"upgraded", "opened again"} {
+		t.Run(round, func(t *testing.T) {
+			l, err := open(Options{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			s := l.State(t.Context())
+			want := map[library.PropertyID]int64{shop: 35, outlet: 6, closed: 2}
+			if diff := cmp.Diff(want, s.PropertyItems); diff != "" || s.Definitions != 9 || l.items.count("") != 43 {
+				t.Errorf("%d definitions, %d items in the index; items (-want +got):\n%s", s.Definitions, l.items.count(""), diff)
+			}
+			if got := l.Properties(); !slices.Equal(got, []library.PropertyID{shop, outlet}) {
+				t.Errorf("served: %v", got)
+			}
+			for code, want := range map[string]string{
+				"code000000": "https://posts.example/0",
+				"code000001": "", // pending
+				"code000035": "", // deleted
+				"closed0001": "", // not served
+				"":           "",
+			} {
+				l.checkLink(t, code, want)
+			}
+			approved := 0
+			for it, err := range l.Items(t.Context(), shop) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if it.ApprovalStatus == item.Approved {
+					approved++
+					l.checkLink(t, it.ShortCode, it.Content.OriginalURL)
+				}
+			}
+			if approved == 0 {
+				t.Error("no item is approved")
+			}
+			if has, err := l.HasTag(shop, item.Tag{Namespace: "marketer_tags", Key: "picked"}); err != nil || !has {
+				t.Errorf("the tag is there: %t, %v", has, err)
+			}
+			if mark, err := l.Mark("install"); err != nil || mark != "cluster" {
+				t.Errorf("mark %q, %v", mark, err)
+			}
+		})
+	}
+	l, err := open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	outcomes, err := l.Write(t.Context(), shop, []library.Mutation{post("new"), {Delete: true, ID: 1}})
+	if err != nil || outcomes[0].Err != nil || outcomes[0].ID != 37 || outcomes[1].Err != nil {
+		t.Errorf("a write to the upgraded store: %+v, %v; want id 37", outcomes, err)
+	}
+	if upTo, ranges, err := l.eraser.pending(); err != nil || upTo == 0 || len(ranges) != 1 {
+		t.Errorf("to be erased: %v up to %d, %v; want everything", ranges, upTo, err)
+	}
+}
+
+// checkLink says where a short link leads, "" for nowhere.
+func (l *opened) checkLink(t *testing.T, code, want string) {
+	t.Helper()
+	_, got, err := l.ShortLink(t.Context(), code)
+	if got != want || (err != nil) != (want == "") || err != nil && !errors.Is(err, library.ErrNotFound) {
+		t.Errorf("the link %q leads to %q, %v; want %q", code, got, err, want)
+	}
+}
+
+// TestTwoItemsWithOneCode are what an import could bring to a store of version 1: the first one has the code.
+func TestTwoItemsWithOneCode(t *testing.T) {
+	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), FormatMajorVersion: pebbleFormat, Logger: silent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, at := range []place{{"a/b", 1}, {"a/b", 2}, {"c/d", 3}} {
+		it := post("x").Put
+		it.ID, it.ShortCode = at.id, "same"
+		if err := db.Set(itemKey(at.property, at.id), item.Marshal(it, nil), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := db.NewBatch()
+	if err := errors.Join(toFormat2(db, b), b.Commit(pebble.Sync)); err != nil {
+		t.Fatal(err)
+	}
+	var found []place
+	err = findAll(db, 1, func(f finder, _ int) (err error) {
+		found, err = holders(f, []library.PropertyID{"a/b", "c/d"}, "same")
+		return err
+	})
+	if diff := cmp.Diff([]place{{"a/b", 1}}, found, cmp.AllowUnexported(place{})); diff != "" || err != nil {
+		t.Errorf("holders (-want +got):\n%s%v", diff, err)
+	}
+	if value, err := get(db, propertyKey("a/b", underCount)); err != nil || string(value) != string(encodeNumber(2)) {
+		t.Errorf("counted %q, %v; want 2", value, err)
+	}
+}
+
+func TestAnUpgradeOfADamagedItem(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "v1"))); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, dir, func(db *pebble.DB) error { return db.Set(itemKey(shop, 5), []byte("{"), pebble.Sync) })
+	_, err := open(Options{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "from format 1") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("error %v, want one that says which store and which step", err)
+	}
+}
