@@ -1,0 +1,209 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
+)
+
+// Query is a plan bound to a Corpus. It is safe for concurrent use.
+type Query struct {
+	corpus *Corpus
+	root   plan.Node
+	match  node
+	key    string
+
+	mu     sync.Mutex // guards what ranking needs, bound at its first use
+	ranked clause
+}
+
+// Bind binds a plan to a corpus: fuzzy words are replaced by the terms that they stand for among the live documents, and
+// fields that manifests add to by their rules. Statistics are gathered only when scores are asked for. The error is that
+// of an interrupted context, wrapped, or of a plan node that this package does not know.
+func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
+	b := newBinder(ctx, c, ofUnits)
+	match, err := b.match(root)
+	if err != nil {
+		return nil, fmt.Errorf("bind the query: %w", err)
+	}
+	return &Query{corpus: c, root: root, match: match, key: string(match.appendKey(nil))}, nil
+}
+
+// Key tells what the query matches: in any one segment, of this Corpus or another one of the property, queries with equal
+// keys match the same documents. It names the versions of the rules and units that the query depends on.
+func (q *Query) Key() string { return q.key }
+
+// Match returns all documents of a part that match, dead ones included, through Corpus.Views. The bitmap is read only and
+// good for as long as the segment is open.
+func (q *Query) Match(ctx context.Context, p Part) (*roaring.Bitmap, error) {
+	return q.corpus.view(p, q.key, func() (*roaring.Bitmap, error) {
+		if err := interrupted(ctx); err != nil {
+			return nil, fmt.Errorf("match a segment: %w", err)
+		}
+		found, err := q.match.find(ctx, &evaluation{corpus: q.corpus, part: p}, nil)
+		if err != nil {
+			return nil, fmt.Errorf("match a segment: %w", err)
+		}
+		return found.published(), nil
+	})
+}
+
+// binder binds one plan.
+type binder struct {
+	ctx    context.Context
+	corpus *Corpus
+	// reach is the last kind of fields that the overlay adds to: selectors of tags see items alone, those of units see
+	// tags as well.
+	reach   kind
+	similar map[similarKey][]rank.Expansion
+	fields  map[string]*fieldStats
+}
+
+type similarKey struct {
+	field, text          string
+	edits, maxExpansions int
+}
+
+func newBinder(ctx context.Context, c *Corpus, reach kind) *binder {
+	return &binder{ctx: ctx, corpus: c, reach: reach, similar: map[similarKey][]rank.Expansion{}, fields: map[string]*fieldStats{}}
+}
+
+// match binds a node of which only the match counts.
+func (b *binder) match(n plan.Node) (node, error) {
+	switch n := n.(type) {
+	case plan.All:
+		return all{}, nil
+	case plan.None:
+		return none{}, nil
+	case plan.Bool:
+		return b.group(n)
+	case plan.DisMax:
+		nodes, err := b.list(n.Nodes)
+		return newDisjunction(nodes), err
+	case plan.Boost:
+		return b.match(n.Node)
+	case plan.Const:
+		return b.match(n.Node)
+	case plan.Term:
+		return b.term(n)
+	case plan.Phrase:
+		switch {
+		case len(n.Words) == 1:
+			return b.term(plan.Term{Field: n.Field, Text: n.Words[0].Text})
+		case len(n.Words) == 0 || n.Field.Type != query.Text:
+			return none{}, nil
+		}
+		return b.leaf(n.Field, newPhrase(n))
+	case plan.Fuzzy:
+		expansions, err := b.expansions(n)
+		if err != nil || len(expansions) == 0 {
+			return none{}, err
+		}
+		t := &words{terms: make([]string, len(expansions)), fuzzy: true}
+		for i, e := range expansions {
+			t.terms[i] = e.Term
+		}
+		return b.leaf(n.Field, t)
+	case plan.Pattern:
+		return b.leaf(n.Field, &pattern{automaton: n.Automaton, source: n.Source, regexp: n.Regexp})
+	case plan.TermRange:
+		return b.leaf(n.Field, &termRange{n})
+	case plan.IntRange:
+		return b.leaf(n.Field, &intRange{lo: n.Lo, hi: n.Hi})
+	case plan.FloatRange:
+		return b.leaf(n.Field, &floatRange{lo: n.Lo, hi: n.Hi})
+	case plan.Exists:
+		return b.leaf(n.Field, present{})
+	}
+	return nil, fmt.Errorf("unknown plan node %T", n)
+}
+
+func (b *binder) group(n plan.Bool) (node, error) {
+	must, err := b.list(n.Must)
+	if err != nil {
+		return nil, err
+	}
+	if len(must) == 0 { // beside a required clause, optional ones only rank
+		should, err := b.list(n.Should)
+		if err != nil {
+			return nil, err
+		}
+		if len(should) == 0 {
+			return none{}, nil
+		}
+		must = []node{newDisjunction(should)}
+	}
+	not, err := b.list(n.MustNot)
+	if err != nil {
+		return nil, err
+	}
+	return newConjunction(must, not), nil
+}
+
+func (b *binder) list(nodes []plan.Node) ([]node, error) {
+	bound := make([]node, len(nodes))
+	for i, n := range nodes {
+		var err error
+		if bound[i], err = b.match(n); err != nil {
+			return nil, err
+		}
+	}
+	return bound, nil
+}
+
+func (b *binder) term(n plan.Term) (node, error) {
+	switch {
+	case n.Field.Type == query.Boolean:
+		v := truth(n.Text)
+		return b.leaf(n.Field, &intRange{lo: v, hi: v})
+	case !hasTerms(n.Field):
+		return none{}, nil
+	}
+	return b.leaf(n.Field, &words{terms: []string{n.Text}})
+}
+
+// truth is the value of a boolean term.
+func truth(term string) int64 {
+	if term == "true" {
+		return 1
+	}
+	return 0
+}
+
+// leaf binds a test of a field.
+func (b *binder) leaf(f query.Field, t test) (*leaf, error) {
+	l := &leaf{field: f, test: t, kind: b.kindOf(f.Name)}
+	switch l.kind {
+	case ofTags:
+		members, err := b.corpus.tagMembers(b.ctx, f.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range members {
+			if t.holds(m.keyword) {
+				l.members = append(l.members, m)
+			}
+		}
+	case ofUnits:
+		var err error
+		if l.units, err = b.corpus.unitOverlay(b.ctx); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// kindOf returns where the values of a field come from, as far as the plan can see.
+func (b *binder) kindOf(field string) kind {
+	k := kindOf(field)
+	if o := b.corpus.Overlay; k > b.reach || o == nil || k == ofTags && len(o.Tags) == 0 || k == ofUnits && len(o.Units) == 0 && o.Default == nil {
+		return ofItem
+	}
+	return k
+}

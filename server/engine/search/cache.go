@@ -1,0 +1,246 @@
+package search
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
+)
+
+// Cache keeps what was worked out of segments, from one Corpus to the next: statistics for as long as a segment has the
+// same dead documents, length norms and lists of units for as long as it lives. It is safe for concurrent use. A segment
+// that leaves has to be forgotten.
+type Cache struct {
+	mu       sync.Mutex
+	segments map[*segment.Segment]*memo
+}
+
+// NewCache returns an empty cache.
+func NewCache() *Cache { return &Cache{segments: map[*segment.Segment]*memo{}} }
+
+// Forget lets go of a segment.
+func (c *Cache) Forget(s *segment.Segment) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.segments, s)
+}
+
+// Bytes returns about how much memory the cache holds.
+func (c *Cache) Bytes() int64 {
+	c.mu.Lock()
+	memos := make([]*memo, 0, len(c.segments))
+	for _, m := range c.segments {
+		memos = append(memos, m)
+	}
+	c.mu.Unlock()
+	var n int64
+	for _, m := range memos {
+		n += m.bytes()
+	}
+	return n
+}
+
+func (c *Cache) of(s *segment.Segment) *memo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.segments[s]
+	if m == nil {
+		m = &memo{norms: map[string][]byte{}, lists: map[string]*unitLists{}}
+		c.segments[s] = m
+	}
+	return m
+}
+
+// memo is what is known of one segment.
+type memo struct {
+	mu sync.Mutex
+	// dead is what the members below were counted with.
+	dead     *roaring.Bitmap
+	totals   map[string]rank.Field
+	docFreqs map[fieldTerm]int64
+	dynamic  []string // nil before it is known
+
+	norms map[string][]byte
+	lists map[string]*unitLists
+	// recent are the keys of lists, the one used last at the end.
+	recent []string
+}
+
+type fieldTerm struct{ field, term string }
+
+// A memo keeps the frequencies of this many terms, and the lists of this many states of the units.
+const (
+	maxDocFreqs = 4096
+	maxLists    = 2
+)
+
+// counted locks the memo for a part and forgets what was counted with other dead documents.
+func (m *memo) counted(p Part) {
+	m.mu.Lock()
+	if m.totals == nil || m.dead != p.Dead {
+		m.dead, m.totals, m.docFreqs, m.dynamic = p.Dead, map[string]rank.Field{}, map[fieldTerm]int64{}, nil
+	}
+}
+
+func (m *memo) bytes() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := int64(64 * (len(m.docFreqs) + len(m.totals)))
+	for _, norms := range m.norms {
+		n += int64(len(norms))
+	}
+	for _, l := range m.lists {
+		n += l.bytes()
+	}
+	return n
+}
+
+func (l *unitLists) bytes() int64 {
+	n := int64(4*len(l.of)) + l.segment.IndexBytes() + l.segment.ItemBytes()
+	for i, docs := range l.docs {
+		n += int64(docs.GetSizeInBytes()) + int64(8*len(l.units[i]))
+	}
+	return n
+}
+
+// total returns the totals of a field over the live documents of a part.
+func (c *Cache) total(p Part, f *segment.Field) rank.Field {
+	m := c.of(p.Segment)
+	m.counted(p)
+	defer m.mu.Unlock()
+	t, ok := m.totals[f.Name()]
+	if !ok {
+		t = countTotal(p, f)
+		m.totals[f.Name()] = t
+	}
+	return t
+}
+
+// countTotal counts what live documents have in a field: all, less what the dead ones have.
+func countTotal(p Part, f *segment.Field) rank.Field {
+	all := rank.Field{Docs: int64(f.Present().GetCardinality()), Terms: f.Terms()}
+	if p.Dead == nil {
+		return all
+	}
+	dead := roaring.And(f.Present(), p.Dead)
+	gone := rank.Field{Docs: int64(dead.GetCardinality())}
+	switch {
+	case gone.Docs == 0:
+		return all
+	case f.Type() == query.Text:
+		for it := dead.Iterator(); it.HasNext(); {
+			gone.Terms += int64(f.Length(it.Next()))
+		}
+	case all.Docs == all.Terms:
+		gone.Terms = gone.Docs // one value each
+	case f.Type() == query.Keyword || f.Type() == query.Boolean:
+		for _, postings := range f.Ascend("") {
+			gone.Terms += countIn(postings, dead)
+		}
+	}
+	return rank.Field{Docs: all.Docs - gone.Docs, Terms: all.Terms - gone.Terms}
+}
+
+// countIn counts the documents of a term that are in a set.
+func countIn(p segment.Postings, docs *roaring.Bitmap) int64 {
+	if p.Len() > 16 {
+		return int64(p.Bitmap().AndCardinality(docs))
+	}
+	var n int64
+	it := p.Iterator()
+	for doc, ok := it.Next(); ok; doc, ok = it.Next() {
+		if docs.Contains(doc) {
+			n++
+		}
+	}
+	return n
+}
+
+// liveIn counts the live documents of a term.
+func liveIn(p Part, postings segment.Postings) int64 {
+	n := int64(postings.Len())
+	if p.Dead != nil {
+		n -= countIn(postings, p.Dead)
+	}
+	return n
+}
+
+// docFreq counts the live documents of a part that hold a term.
+func (c *Cache) docFreq(p Part, f *segment.Field, term string) int64 {
+	m := c.of(p.Segment)
+	m.counted(p)
+	defer m.mu.Unlock()
+	key := fieldTerm{f.Name(), term}
+	n, ok := m.docFreqs[key]
+	if !ok {
+		if postings, there := f.Term(term); there {
+			n = liveIn(p, postings)
+		}
+		if len(m.docFreqs) >= maxDocFreqs {
+			clear(m.docFreqs)
+		}
+		m.docFreqs[key] = n
+	}
+	return n
+}
+
+// dynamicFields lists the dynamic fields that live documents of a part have of their own.
+func (c *Cache) dynamicFields(p Part) []string {
+	m := c.of(p.Segment)
+	m.counted(p)
+	defer m.mu.Unlock()
+	if m.dynamic == nil {
+		m.dynamic = []string{}
+		for f := range p.Segment.Fields() {
+			if isDynamic(f.Name()) && p.live(f.Present()) > 0 {
+				m.dynamic = append(m.dynamic, f.Name())
+			}
+		}
+	}
+	return m.dynamic
+}
+
+// lengthNorms returns the length norm of a text field by document.
+func (c *Cache) lengthNorms(s *segment.Segment, f *segment.Field) []byte {
+	m := c.of(s)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	norms := m.norms[f.Name()]
+	if norms == nil {
+		norms = make([]byte, s.Len())
+		for it := f.Present().Iterator(); it.HasNext(); {
+			doc := it.Next()
+			norms[doc] = rank.EncodeLength(f.Length(doc))
+		}
+		m.norms[f.Name()] = norms
+	}
+	return norms
+}
+
+// unitLists returns the lists of a segment for one state of the units, or makes them.
+func (c *Cache) unitLists(s *segment.Segment, key string, make func() (*unitLists, error)) (*unitLists, error) {
+	m := c.of(s)
+	m.mu.Lock()
+	l := m.lists[key]
+	m.mu.Unlock()
+	if l == nil {
+		// Not under the lock: rules are evaluated here. Two readers may do it at once, to the same end.
+		var err error
+		if l, err = make(); err != nil {
+			return nil, err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lists[key] = l
+	m.recent = append(slices.DeleteFunc(m.recent, func(k string) bool { return k == key }), key)
+	if len(m.recent) > maxLists {
+		delete(m.lists, m.recent[0])
+		m.recent = slices.Delete(m.recent, 0, 1)
+	}
+	return l, nil
+}

@@ -1,0 +1,233 @@
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
+)
+
+// clause is a bound plan node with its score, in which all boosts around it are multiplied. Clauses mirror those of
+// package eval one by one, down to the order in which scores are added, because rounding shows. They are immutable.
+type clause interface {
+	// open makes what gives the scores in the part that s looks at; nil where nothing there matches. With required, what
+	// it gives for documents that the clause does not match is of no interest.
+	open(s *scoring, required bool) (runner, error)
+	// cost is what package eval takes the clause to cost: cheap ones are added first.
+	cost() int
+}
+
+// ranked binds the scores of a node. boost is the product of the boosts around it.
+func (b *binder) ranked(n plan.Node, boost float32) (clause, error) {
+	switch n := n.(type) {
+	case plan.All:
+		return &constantClause{node: all{}, score: boost}, nil
+	case plan.None:
+		return nothing{}, nil
+	case plan.Bool:
+		return b.rankedGroup(n, boost)
+	case plan.DisMax:
+		clauses := make([]clause, len(n.Nodes))
+		for i, n := range n.Nodes {
+			var err error
+			if clauses[i], err = b.ranked(n, boost); err != nil {
+				return nil, err
+			}
+		}
+		return &bestClause{cheapClausesFirst(clauses)}, nil
+	case plan.Boost:
+		return b.ranked(n.Node, n.Factor*boost)
+	case plan.Const:
+		inner, err := b.match(n.Node)
+		return &constantClause{node: inner, score: n.Score * boost}, err
+	case plan.Term:
+		return b.rankedTerm(n, boost)
+	case plan.Phrase:
+		return b.rankedPhrase(n, boost)
+	case plan.Fuzzy:
+		terms, err := b.expand(n)
+		if err != nil || len(terms) == 0 {
+			return nothing{}, err
+		}
+		set := &termSetClause{}
+		for _, t := range terms {
+			one, err := b.scoredTerm(t.field, t.term, rank.NewScorer(t.norms, float32(t.boost)*boost, t.idf))
+			if err != nil {
+				return nil, err
+			}
+			set.add(one)
+		}
+		set.sort()
+		return set, nil
+	case plan.Pattern, plan.TermRange, plan.IntRange, plan.FloatRange, plan.Exists:
+		inner, err := b.match(n)
+		return &constantClause{node: inner, score: boost}, err
+	}
+	return nil, fmt.Errorf("unknown plan node %T", n)
+}
+
+// rankedTerm binds a term: BM25 on text fields and truth values, a constant 1 on keywords.
+func (b *binder) rankedTerm(n plan.Term, boost float32) (clause, error) {
+	if n.Field.Type != query.Text && n.Field.Type != query.Boolean {
+		inner, err := b.match(n)
+		return &constantClause{node: inner, score: boost}, err
+	}
+	scorer, err := b.scorer(n.Field.Name, boost, []string{n.Text})
+	if err != nil {
+		return nil, err
+	}
+	if n.Field.Type == query.Boolean {
+		inner, err := b.match(n)
+		return &constantClause{node: inner, score: scorer.Score(1, rank.NoNorm)}, err
+	}
+	return b.scoredTerm(n.Field, n.Text, scorer)
+}
+
+func (b *binder) rankedPhrase(n plan.Phrase, boost float32) (clause, error) {
+	switch {
+	case len(n.Words) == 1:
+		return b.rankedTerm(plan.Term{Field: n.Field, Text: n.Words[0].Text}, boost)
+	case len(n.Words) == 0 || n.Field.Type != query.Text:
+		return nothing{}, nil
+	}
+	p := &phraseClause{field: n.Field, kind: b.kindOf(n.Field.Name), phrase: newPhrase(n)}
+	var err error
+	if p.scorer, err = b.scorer(n.Field.Name, boost, p.phrase.words); err != nil {
+		return nil, err
+	}
+	if p.kind == ofUnits {
+		p.units, err = b.corpus.unitOverlay(b.ctx)
+	}
+	return p, err
+}
+
+// scorer makes the scorer of a term, or of a phrase of several.
+func (b *binder) scorer(field string, boost float32, terms []string) (rank.Scorer, error) {
+	stats, err := b.stats(field)
+	if err != nil {
+		return rank.Scorer{}, err
+	}
+	docFreqs := make([]int64, len(terms))
+	for i, t := range terms {
+		if docFreqs[i], err = stats.docFreq(b.ctx, t); err != nil {
+			return rank.Scorer{}, err
+		}
+	}
+	return rank.NewScorer(stats.norms, boost, rank.PhraseIDF(docFreqs, stats.total.Docs)), nil
+}
+
+// constantClause gives all matches of a node one score.
+type constantClause struct {
+	node  node
+	score float32
+}
+
+func (c *constantClause) cost() int { return c.node.cost() }
+
+// nothing matches nothing.
+type nothing struct{}
+
+func (nothing) cost() int { return 0 }
+
+// termClause is a term of a text field, or one of the keywords that a fuzzy word stands for.
+type termClause struct {
+	field  query.Field
+	kind   kind
+	term   string
+	scorer rank.Scorer
+	// members are the rules that put the tag on items.
+	members []*member
+	units   *unitOverlay
+}
+
+// scoredTerm makes the clause of a term.
+func (b *binder) scoredTerm(f query.Field, term string, scorer rank.Scorer) (*termClause, error) {
+	t := &termClause{field: f, kind: b.kindOf(f.Name), term: term, scorer: scorer}
+	var err error
+	switch t.kind {
+	case ofTags:
+		var members []*member
+		members, err = b.corpus.tagMembers(b.ctx, f.Name)
+		for _, m := range members {
+			if m.keyword == term {
+				t.members = append(t.members, m)
+			}
+		}
+	case ofUnits:
+		t.units, err = b.corpus.unitOverlay(b.ctx)
+	}
+	return t, err
+}
+
+func (t *termClause) cost() int { return 2 }
+
+// termSetClause is terms of one field of which one is enough; the scores of those that a document holds are added up.
+type termSetClause struct{ terms []*termClause }
+
+func (s *termSetClause) add(t *termClause) { s.terms = append(s.terms, t) }
+
+// sort puts the terms in the order in which their scores are added: that of their bytes.
+func (s *termSetClause) sort() {
+	slices.SortStableFunc(s.terms, func(a, b *termClause) int { return cmp.Compare(a.term, b.term) })
+}
+
+func (s *termSetClause) cost() int { return 20 }
+
+// phraseClause is a phrase of two words or more.
+type phraseClause struct {
+	field  query.Field
+	kind   kind
+	phrase *phrase
+	scorer rank.Scorer
+	units  *unitOverlay
+}
+
+func (p *phraseClause) cost() int { return p.phrase.cost() }
+
+// groupClause is a plan.Bool after merging.
+type groupClause struct {
+	must, should []clause
+	// match is what the whole group matches.
+	match node
+	// not are the prohibited clauses.
+	not []node
+}
+
+func (g *groupClause) cost() int { return clauseCosts(g.must) + clauseCosts(g.should) + costs(g.not) }
+
+func (b *binder) rankedGroup(n plan.Bool, boost float32) (clause, error) {
+	g := &groupClause{}
+	var err error
+	if g.must, err = b.merged(n.Must, boost, required); err != nil {
+		return nil, err
+	}
+	if g.should, err = b.merged(n.Should, boost, optional); err != nil {
+		return nil, err
+	}
+	if g.not, err = b.list(n.MustNot); err != nil {
+		return nil, err
+	}
+	g.match, err = b.match(n)
+	return g, err
+}
+
+// bestClause is a plan.DisMax: the highest score of its clauses.
+type bestClause struct{ clauses []clause }
+
+func (c *bestClause) cost() int { return clauseCosts(c.clauses) }
+
+func cheapClausesFirst(clauses []clause) []clause {
+	slices.SortStableFunc(clauses, func(a, b clause) int { return cmp.Compare(a.cost(), b.cost()) })
+	return clauses
+}
+
+func clauseCosts(clauses []clause) int {
+	sum := 0
+	for _, c := range clauses {
+		sum += c.cost()
+	}
+	return sum
+}

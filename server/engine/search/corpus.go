@@ -1,0 +1,182 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// Part is one segment of a snapshot.
+type Part struct {
+	Segment *segment.Segment
+	// Dead holds the documents that are there no more; nil for none. It is never written to: another state is another
+	// bitmap, by whose pointer statistics are remembered.
+	Dead *roaring.Bitmap
+}
+
+// live returns the number of documents of a set that are not dead.
+func (p Part) live(set *roaring.Bitmap) int64 {
+	if set == nil {
+		return 0
+	}
+	n := int64(set.GetCardinality())
+	if p.Dead != nil {
+		n -= int64(set.AndCardinality(p.Dead))
+	}
+	return n
+}
+
+// isDead reports whether a document is there no more.
+func (p Part) isDead(doc uint32) bool { return p.Dead != nil && p.Dead.Contains(doc) }
+
+// Corpus is the documents that are ranked together: one snapshot of a property. It is immutable once it is used, safe for
+// concurrent use, and remembers what it finds out of the Overlay, so keep one for each snapshot and Overlay.
+type Corpus struct {
+	// Parts are the segments, in any order.
+	Parts []Part
+	// Overlay is what manifests put beside the items; nil for nothing.
+	Overlay *Overlay
+	// Views keeps bitmaps; nil keeps none.
+	Views Views
+	// Cache keeps statistics, unit lists and orders of segments from one Corpus to the next; nil keeps them for this one.
+	Cache *Cache
+
+	mu      sync.Mutex // guards private
+	private *Cache     // stands in for Cache
+	tags    boundTags
+	units   boundUnits
+}
+
+// Views keeps the bitmaps of views. Get returns what is kept for a segment under a key, or makes and keeps it. The
+// bitmaps are read only and may share the segment's memory: they go when it goes.
+type Views interface {
+	Get(s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error)
+}
+
+// Overlay is what manifests put beside the items. It is immutable.
+type Overlay struct {
+	Tags []TagRule
+	// Units are all units of the property.
+	Units []UnitRule
+	// Default is the property's default unit, nil for none.
+	Default *item.Unit
+}
+
+// TagRule puts a tag on items. Its selector may name neither tags nor units.
+type TagRule struct {
+	Tag item.Tag
+	Rule
+}
+
+// UnitRule is a unit and the items that it is attached to by a manifest; the Rule is zero for a unit without one. Its
+// selector may not name units.
+type UnitRule struct {
+	Unit item.Unit
+	Rule
+}
+
+// Rule says which items a manifest means: those that are named and those that are selected.
+type Rule struct {
+	IDs []item.ID
+	// Selector is bound to the time; nil for none.
+	Selector plan.Node
+	// Name tells the rule and its version from every other one of the property, now and later: rules of one name have
+	// the same IDs.
+	Name string
+}
+
+// view gets a bitmap through Views.
+func (c *Corpus) view(p Part, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
+	if c.Views == nil {
+		return make()
+	}
+	return c.Views.Get(p.Segment, key, make)
+}
+
+func (c *Corpus) cache() *Cache {
+	if c.Cache != nil {
+		return c.Cache
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.private == nil {
+		c.private = NewCache()
+	}
+	return c.private
+}
+
+// DynamicFields lists the canonical names of the dynamic fields (tags.<namespace>.key, submission.<key>) in which a live
+// document has a value, sorted: what a field pattern stands for (plan.Options.Fields).
+func (c *Corpus) DynamicFields(ctx context.Context) ([]string, error) {
+	names := map[string]bool{}
+	for _, p := range c.Parts {
+		for _, name := range c.cache().dynamicFields(p) {
+			names[name] = true
+		}
+	}
+	if c.Overlay != nil {
+		for i := range c.Overlay.Tags {
+			name := tagFieldName(c.Overlay.Tags[i].Tag.Namespace)
+			if names[name] {
+				continue
+			}
+			some, err := c.anyMember(ctx, name)
+			if err != nil {
+				return nil, fmt.Errorf("list the dynamic fields: %w", err)
+			}
+			if some {
+				names[name] = true
+			}
+		}
+	}
+	list := make([]string, 0, len(names))
+	for name := range names {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// anyMember reports whether a rule puts a tag of the field on a live document.
+func (c *Corpus) anyMember(ctx context.Context, field string) (bool, error) {
+	members, err := c.tagMembers(ctx, field)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range members {
+		for _, p := range c.Parts {
+			docs, err := m.docs(ctx, c, p)
+			if err != nil {
+				return false, err
+			}
+			if p.live(docs) > 0 {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// Live returns the number of live documents.
+func (c *Corpus) Live() int64 {
+	var n int64
+	for _, p := range c.Parts {
+		n += int64(p.Segment.Len())
+		if p.Dead != nil {
+			n -= int64(p.Dead.GetCardinality())
+		}
+	}
+	return n
+}
+
+func isDynamic(name string) bool {
+	return strings.HasPrefix(name, tagPrefix) || strings.HasPrefix(name, "submission.")
+}

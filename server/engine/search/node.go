@@ -1,0 +1,193 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// node is a bound plan node of which only the match counts. It is immutable.
+type node interface {
+	// find returns the documents of the segment that match, dead ones included. Where within is not nil, documents
+	// outside it may be left out.
+	find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error)
+	// appendKey writes what the node asks: equal texts, equal documents in every segment.
+	appendKey(key []byte) []byte
+	// cost is what package eval takes its counterpart to cost: it decides in which order scores are added.
+	cost() int
+	// price is what find costs here: cheap nodes decide first.
+	price() int
+}
+
+// evaluation is one look at one segment.
+type evaluation struct {
+	corpus *Corpus
+	part   Part
+	// shown is true where the documents of the segment are lists of units rather than items.
+	shown bool
+}
+
+type all struct{}
+
+func (all) find(_ context.Context, e *evaluation, _ *roaring.Bitmap) (set, error) {
+	return everything(e.part.Segment.Len()), nil
+}
+
+func (all) appendKey(key []byte) []byte { return append(key, "all"...) }
+func (all) cost() int                   { return 0 }
+func (all) price() int                  { return 0 }
+
+type none struct{}
+
+func (none) find(context.Context, *evaluation, *roaring.Bitmap) (set, error) { return set{}, nil }
+func (none) appendKey(key []byte) []byte                                     { return append(key, "none"...) }
+func (none) cost() int                                                       { return 0 }
+func (none) price() int                                                      { return 0 }
+
+// conjunction is documents that match all of must and none of not. There is at least one must.
+type conjunction struct{ must, not []node }
+
+// newConjunction takes conjunctions within it apart, and puts cheap nodes first.
+func newConjunction(must, not []node) node {
+	c := &conjunction{not: not}
+	for _, n := range must {
+		switch n := n.(type) {
+		case all:
+		case *conjunction:
+			c.must = append(c.must, n.must...)
+			c.not = append(c.not, n.not...)
+		default:
+			c.must = append(c.must, n)
+		}
+	}
+	switch {
+	case len(must) == 0:
+		return none{}
+	case len(c.must) == 0 && len(c.not) == 0:
+		return all{}
+	case len(c.must) == 0:
+		c.must = []node{all{}}
+	case len(c.must) == 1 && len(c.not) == 0:
+		return c.must[0]
+	}
+	cheapFirst(c.must)
+	cheapFirst(c.not)
+	return c
+}
+
+func cheapFirst(nodes []node) {
+	slices.SortStableFunc(nodes, func(a, b node) int { return cmp.Compare(a.price(), b.price()) })
+}
+
+func (c *conjunction) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
+	var found set
+	for i, n := range c.must {
+		s, err := n.find(ctx, e, within)
+		if err != nil {
+			return set{}, err
+		}
+		if i > 0 {
+			s = and(found, s)
+		}
+		if found = s; found.isEmpty() {
+			return set{}, nil
+		}
+		within = found.bitmap
+	}
+	for _, n := range c.not {
+		s, err := n.find(ctx, e, within)
+		if err != nil {
+			return set{}, err
+		}
+		if found = andNot(found, s); found.isEmpty() {
+			return set{}, nil
+		}
+		within = found.bitmap
+	}
+	return found, nil
+}
+
+func (c *conjunction) appendKey(key []byte) []byte {
+	key = appendKeys(append(key, '('), c.must, '&')
+	if len(c.not) > 0 {
+		key = appendKeys(append(key, '!'), c.not, '!')
+	}
+	return append(key, ')')
+}
+
+func (c *conjunction) cost() int  { return costs(c.must) + costs(c.not) }
+func (c *conjunction) price() int { return prices(c.must) + prices(c.not) }
+
+// disjunction is documents that match any of several nodes.
+type disjunction struct{ nodes []node }
+
+func newDisjunction(nodes []node) node {
+	var flat []node
+	for _, n := range nodes {
+		if inner, ok := n.(*disjunction); ok {
+			flat = append(flat, inner.nodes...)
+		} else {
+			flat = append(flat, n)
+		}
+	}
+	switch len(flat) {
+	case 0:
+		return none{}
+	case 1:
+		return flat[0]
+	}
+	return &disjunction{nodes: flat}
+}
+
+func (d *disjunction) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
+	sets := make([]set, 0, len(d.nodes))
+	for _, n := range d.nodes {
+		s, err := n.find(ctx, e, within)
+		if err != nil {
+			return set{}, err
+		}
+		sets = append(sets, s)
+	}
+	return or(sets), nil
+}
+
+func (d *disjunction) appendKey(key []byte) []byte {
+	return append(appendKeys(append(key, '('), d.nodes, '|'), ')')
+}
+
+func (d *disjunction) cost() int  { return costs(d.nodes) }
+func (d *disjunction) price() int { return prices(d.nodes) }
+
+func costs(nodes []node) int {
+	sum := 0
+	for _, n := range nodes {
+		sum += n.cost()
+	}
+	return sum
+}
+
+func prices(nodes []node) int {
+	sum := 0
+	for _, n := range nodes {
+		sum += n.price()
+	}
+	return sum
+}
+
+// appendKeys writes the keys of nodes whose order does not matter, each once.
+func appendKeys(key []byte, nodes []node, between byte) []byte {
+	keys := make([]string, len(nodes))
+	for i, n := range nodes {
+		keys[i] = string(n.appendKey(nil))
+	}
+	slices.Sort(keys)
+	for i, k := range slices.Compact(keys) {
+		if i > 0 {
+			key = append(key, between)
+		}
+		key = append(key, k...)
+	}
+	return key
+}

@@ -1,0 +1,363 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Order puts the documents of a Corpus in a query.Order, completed by the tie rule: the newest created_on, then the
+// highest id. It is immutable and safe for concurrent use.
+type Order struct {
+	corpus *Corpus
+	order  query.Order
+	random func(item.ID) int64
+	key    string
+	// columns holds one column for each part and key.
+	columns [][]column
+}
+
+// Order binds an order to the corpus; a nil one is the tie rule alone. random gives an item's place in the random order,
+// and is needed for that alone. A key that is not in the catalogue is an error.
+func (c *Corpus) Order(ctx context.Context, order query.Order, random func(item.ID) int64) (*Order, error) {
+	o := &Order{corpus: c, order: order, random: random, columns: make([][]column, len(c.Parts))}
+	for i, p := range c.Parts {
+		o.columns[i] = make([]column, len(order))
+		for j, key := range order {
+			var err error
+			if o.columns[i][j], err = o.column(ctx, p, key.Field); err != nil {
+				return nil, fmt.Errorf("sort: %w", err)
+			}
+		}
+	}
+	if !o.isDefault() {
+		o.key = order.String()
+		for _, key := range order {
+			if o.shown(key.Field) {
+				units, err := c.unitOverlay(ctx)
+				if err != nil {
+					return nil, fmt.Errorf("sort: %w", err)
+				}
+				o.key += " of " + units.key
+				break
+			}
+		}
+	}
+	return o, nil
+}
+
+// isDefault reports whether the order is the one that documents have in every segment.
+func (o *Order) isDefault() bool {
+	return len(o.order) == 0 || len(o.order) == 1 && o.order[0] == query.Key{Field: createdOn, Desc: true}
+}
+
+// Key tells the order from others within one segment: Documents that were made under a key hold for it in every Corpus of
+// the property. It is empty for the order that documents have anyway. The random order is the same for all seeds here:
+// the caller adds what tells its places apart.
+func (o *Order) Key() string { return o.key }
+
+// shown reports whether a field shows units.
+func (o *Order) shown(field string) bool {
+	return newBinder(context.Background(), o.corpus, ofUnits).kindOf(field) == ofUnits
+}
+
+// column is the values of one key in one part.
+type column struct {
+	segment *segment.Segment
+	field   *segment.Field // nil where no document has a value
+	// lists leads from documents to those of field; nil where they are the same.
+	lists *unitLists
+}
+
+func (o *Order) column(ctx context.Context, p Part, name string) (column, error) {
+	switch name {
+	case query.ScoreKey:
+		return column{}, nil
+	case query.RandomKey:
+		if o.random == nil {
+			return column{}, fmt.Errorf("no places for the random order are given")
+		}
+		return column{}, nil
+	}
+	f, ok := query.Lookup(name)
+	if !ok {
+		return column{}, fmt.Errorf("unknown field %q", name)
+	}
+	if !o.shown(f.Name) {
+		return column{segment: p.Segment, field: p.Segment.Field(f.Name)}, nil
+	}
+	units, err := o.corpus.unitOverlay(ctx)
+	if err != nil {
+		return column{}, err
+	}
+	lists, err := units.lists(ctx, o.corpus, p)
+	if err != nil {
+		return column{}, err
+	}
+	return column{segment: lists.segment, field: lists.segment.Field(f.Name), lists: lists}, nil
+}
+
+// keyValue is the value of one key of an order.
+type keyValue struct {
+	missing bool
+	text    []byte // of a keyword
+	number  int64
+	float   float64
+}
+
+// value returns the value of a key.
+func (o *Order) value(h Hit, key int) keyValue {
+	switch o.order[key].Field {
+	case query.ScoreKey:
+		return keyValue{float: float64(h.Score)}
+	case query.RandomKey:
+		return keyValue{number: o.random(o.corpus.Parts[h.Part].Segment.ID(h.Doc))}
+	}
+	return o.columns[h.Part][key].value(h.Doc)
+}
+
+func (c *column) value(doc uint32) keyValue {
+	if c.field == nil {
+		return keyValue{missing: true}
+	}
+	if c.lists != nil {
+		doc = c.lists.list(doc)
+	}
+	switch c.field.Type() {
+	case query.Keyword, query.Text:
+		if ordinal := c.field.Ordinals()[doc]; ordinal > 0 {
+			return keyValue{text: c.field.TermAt(ordinal - 1)}
+		}
+	case query.Boolean:
+		if ordinal := c.field.Ordinals()[doc]; ordinal > 0 {
+			return keyValue{number: truth(string(c.field.TermAt(ordinal - 1)))}
+		}
+	case query.Double:
+		if bits, ok := c.field.Number(doc); ok {
+			return keyValue{float: math.Float64frombits(uint64(bits))}
+		}
+	default:
+		if n, ok := c.field.Number(doc); ok {
+			return keyValue{number: n}
+		}
+	}
+	return keyValue{missing: true}
+}
+
+// compare orders values as eval.SortValue.Compare does.
+func (v keyValue) compare(o keyValue, desc bool) int {
+	switch {
+	case v.missing && o.missing:
+		return 0
+	case v.missing:
+		return 1
+	case o.missing:
+		return -1
+	}
+	c := cmp.Or(bytes.Compare(v.text, o.text), cmp.Compare(v.number, o.number), cmp.Compare(v.float, o.float))
+	if desc {
+		return -c
+	}
+	return c
+}
+
+// Compare orders two documents: it is negative where a comes first, and 0 for one and the same only. Scores count where
+// the order has them as a key.
+func (o *Order) Compare(a, b Hit) int {
+	for i, key := range o.order {
+		if c := o.value(a, i).compare(o.value(b, i), key.Desc); c != 0 {
+			return c
+		}
+	}
+	return o.corpus.compareDocs(a.Part, a.Doc, b.Part, b.Doc)
+}
+
+// Place works out where a document stands, for a cursor.
+func (o *Order) Place(h Hit) eval.Place {
+	s := o.corpus.Parts[h.Part].Segment
+	p := eval.Place{Values: make([]eval.SortValue, len(o.order)), Created: s.Created(h.Doc), ID: s.ID(h.Doc)}
+	for i := range o.order {
+		v := o.value(h, i)
+		p.Values[i] = eval.SortValue{Missing: v.missing, Str: string(v.text), Int: v.number, Float: v.float}
+	}
+	return p
+}
+
+// ComparePlace orders a document and a place that a cursor remembers.
+func (o *Order) ComparePlace(h Hit, p eval.Place) int {
+	for i, key := range o.order {
+		v := p.Values[i]
+		c := o.value(h, i).compare(keyValue{missing: v.Missing, text: []byte(v.Str), number: v.Int, float: v.Float}, key.Desc)
+		if c != 0 {
+			return c
+		}
+	}
+	s := o.corpus.Parts[h.Part].Segment
+	return cmp.Or(cmp.Compare(p.Created, s.Created(h.Doc)), cmp.Compare(p.ID, s.ID(h.Doc)))
+}
+
+// Documents returns all documents of a part in the order, dead ones included; nil where that is the order of their
+// numbers (an empty Key). It sorts, which takes some 50 ns a document, so keep what it returns. Orders that look at scores
+// have none.
+func (o *Order) Documents(ctx context.Context, part int) ([]uint32, error) {
+	if o.key == "" {
+		return nil, nil
+	}
+	docs := make([]uint32, o.corpus.Parts[part].Segment.Len())
+	for i := range docs {
+		docs[i] = uint32(i)
+	}
+	return o.sort(ctx, part, docs, nil)
+}
+
+// sort puts documents of a part that are in the order of their numbers in this order: by one key after the other, from
+// the least significant on, leaving what is equal as it stands. scores are those of docs, for orders that look at them.
+func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores map[uint32]float32) ([]uint32, error) {
+	for i := len(o.order) - 1; i >= 0; i-- {
+		if err := interrupted(ctx); err != nil {
+			return nil, fmt.Errorf("sort a segment: %w", err)
+		}
+		docs = sortBy(docs, o.digits(part, i, scores))
+	}
+	return docs, nil
+}
+
+// digits returns what maps documents to numbers that rise in the order of a key, false for a missing value.
+func (o *Order) digits(part, key int, scores map[uint32]float32) func(doc uint32) (uint64, bool) {
+	rising := func(doc uint32) (uint64, bool) {
+		v := o.value(Hit{Part: part, Doc: doc, Score: scores[doc]}, key)
+		switch {
+		case v.missing:
+			return 0, false
+		case v.float != 0:
+			return risingFloat(v.float), true
+		case o.order[key].Field == query.ScoreKey:
+			return risingFloat(0), true
+		}
+		return risingInt(v.number), true
+	}
+	if c := o.columns[part][key]; c.field != nil {
+		switch c.field.Type() {
+		case query.Keyword, query.Text, query.Boolean:
+			// Terms are numbered in their order.
+			ordinals := c.field.Ordinals()
+			rising = func(doc uint32) (uint64, bool) {
+				if c.lists != nil {
+					doc = c.lists.list(doc)
+				}
+				return uint64(ordinals[doc]), ordinals[doc] > 0
+			}
+		case query.Double:
+			rising = func(doc uint32) (uint64, bool) {
+				v := c.value(doc)
+				return risingFloat(v.float), !v.missing
+			}
+		}
+	}
+	if !o.order[key].Desc {
+		return rising
+	}
+	return func(doc uint32) (uint64, bool) {
+		v, ok := rising(doc)
+		return ^v, ok
+	}
+}
+
+// risingInt and risingFloat map numbers to unsigned ones in the same order.
+func risingInt(v int64) uint64 { return uint64(v) ^ 1<<63 }
+
+func risingFloat(v float64) uint64 {
+	b := math.Float64bits(v)
+	switch {
+	case v != v:
+		return 0 // what is no number comes before all others, as in cmp.Compare
+	case v == 0:
+		return 1 << 63 // of either sign
+	case b>>63 == 1:
+		return ^b
+	}
+	return b | 1<<63
+}
+
+// sortBy sorts documents by a number, those without one last, and leaves what is equal as it stands: digit by digit.
+func sortBy(docs []uint32, number func(doc uint32) (uint64, bool)) []uint32 {
+	type entry struct {
+		number uint64
+		doc    uint32
+	}
+	entries := make([]entry, 0, len(docs))
+	var missing []uint32
+	every, some := ^uint64(0), uint64(0)
+	for _, doc := range docs {
+		n, ok := number(doc)
+		if !ok {
+			missing = append(missing, doc)
+			continue
+		}
+		entries = append(entries, entry{n, doc})
+		every &= n
+		some |= n
+	}
+	const digit = 11
+	other := make([]entry, len(entries))
+	for shift := 0; shift < 64; shift += digit {
+		if (every^some)>>shift&(1<<digit-1) == 0 {
+			continue // the same digit everywhere
+		}
+		var counts [1 << digit]int
+		for i := range entries {
+			counts[entries[i].number>>shift&(1<<digit-1)]++
+		}
+		at := 0
+		for i, n := range counts {
+			counts[i] = at
+			at += n
+		}
+		for _, e := range entries {
+			d := e.number >> shift & (1<<digit - 1)
+			other[counts[d]] = e
+			counts[d]++
+		}
+		entries, other = other, entries
+	}
+	sorted := make([]uint32, 0, len(docs))
+	for _, e := range entries {
+		sorted = append(sorted, e.doc)
+	}
+	return append(sorted, missing...)
+}
+
+// Ordered returns all hits of a query in an order that looks at scores.
+func (q *Query) Ordered(ctx context.Context, o *Order) ([]Hit, error) {
+	if len(o.order) == 1 && o.order[0] == (query.Key{Field: query.ScoreKey, Desc: true}) {
+		return q.Ranking(ctx)
+	}
+	runs := make([][]Hit, 0, len(q.corpus.Parts))
+	for i := range q.corpus.Parts {
+		var docs []uint32
+		scores := map[uint32]float32{}
+		err := q.Scores(ctx, i, func(doc uint32, score float32) {
+			docs = append(docs, doc)
+			scores[doc] = score
+		})
+		if err != nil {
+			return nil, err
+		}
+		if docs, err = o.sort(ctx, i, docs, scores); err != nil {
+			return nil, err
+		}
+		run := make([]Hit, len(docs))
+		for j, doc := range docs {
+			run[j] = Hit{Part: i, Doc: doc, Score: scores[doc]}
+		}
+		runs = append(runs, run)
+	}
+	return mergeRuns(runs, o.Compare), nil
+}

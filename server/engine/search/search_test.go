@@ -1,0 +1,505 @@
+package search_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
+)
+
+// TestJudge holds matches, scores and orders to the judge's, for random queries over random items.
+func TestJudge(t *testing.T) {
+	for seed := range uint64(60) {
+		w := newWorld(t, seed, 10+int(seed)*3)
+		fields := w.fields(t)
+		for range 40 {
+			text := w.queryText(2)
+			q, err := query.ParseFor(text, query.Private)
+			if err != nil {
+				continue
+			}
+			p, err := plan.Build(q.Root, options(fields))
+			if err != nil {
+				continue
+			}
+			w.compare(t, fmt.Sprintf("seed %d, %s", seed, text), p.Root)
+		}
+		for range 40 {
+			n := w.node(3)
+			w.compare(t, fmt.Sprintf("seed %d, %#v", seed, n), n)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// FuzzJudge looks for worlds and plans that the judge sees otherwise.
+func FuzzJudge(f *testing.F) {
+	f.Add(uint64(1), 20)
+	f.Fuzz(func(t *testing.T, seed uint64, n int) {
+		w := newWorld(t, seed, 1+(n&127))
+		for range 10 {
+			node := w.node(4)
+			w.compare(t, fmt.Sprintf("%#v", node), node)
+		}
+	})
+}
+
+// found is an item with its score's bits, so that equal means equal.
+type found struct {
+	ID    item.ID
+	Score uint32
+}
+
+// compare asks both sides.
+func (w *world) compare(t *testing.T, about string, n plan.Node) {
+	t.Helper()
+	m, err := w.judge.Compile(t.Context(), n, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, err := m.Search(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorter, err := eval.NewSorter(query.Order{{Field: query.ScoreKey, Desc: true}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorter.Sort(hits)
+	var want []found
+	for _, h := range hits {
+		want = append(want, found{h.Doc.ID(), math.Float32bits(h.Score)})
+	}
+
+	q, err := search.Bind(t.Context(), n, w.corpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, ranked, top []found
+	for i, p := range w.corpus.Parts {
+		matches, err := q.Match(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, doc := range matches.ToArray() {
+			if p.Dead == nil || !p.Dead.Contains(doc) {
+				got = append(got, found{ID: w.id(search.Hit{Part: i, Doc: doc})})
+			}
+		}
+	}
+	if diff := gocmp.Diff(ids(want), ids(got)); diff != "" {
+		t.Errorf("%s: matches (-judge +search):\n%s", about, diff)
+		return
+	}
+	ranking, err := q.Ranking(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range ranking {
+		ranked = append(ranked, found{w.id(h), math.Float32bits(h.Score)})
+	}
+	if diff := gocmp.Diff(want, ranked); diff != "" {
+		t.Errorf("%s: ranking (-judge +search):\n%s", about, diff)
+		return
+	}
+	k := w.IntN(12)
+	best, total, err := q.Top(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range best {
+		top = append(top, found{w.id(h), math.Float32bits(h.Score)})
+	}
+	if diff := gocmp.Diff(want[:min(k, len(want))], top); diff != "" && k > 0 && len(want) > 0 || total != int64(len(want)) {
+		t.Errorf("%s: the first %d of %d, got %d (-judge +search):\n%s", about, k, len(want), total, diff)
+	}
+}
+
+func ids(list []found) []item.ID {
+	ids := make([]item.ID, len(list))
+	for i, f := range list {
+		ids[i] = f.ID
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// TestOrder holds every order, and the places of cursors, to the judge's.
+func TestOrder(t *testing.T) {
+	sortable := []string{query.ScoreKey}
+	for _, f := range query.Fields() {
+		if f.Sortable {
+			sortable = append(sortable, f.Name)
+		}
+	}
+	random := func(id item.ID) int64 { return id * 7919 % 101 }
+	for seed := range uint64(60) {
+		w := newWorld(t, seed, 10+int(seed)*2)
+		for range 12 {
+			var order query.Order
+			for range w.IntN(4) {
+				order = append(order, query.Key{Field: w.choice(sortable...), Desc: w.chance(2)})
+			}
+			if w.chance(6) {
+				order = query.Order{{Field: query.RandomKey}}
+			}
+			if w.chance(6) {
+				order = query.Order{{Field: "created_on", Desc: true}}
+			}
+			w.compareOrder(t, fmt.Sprintf("seed %d, %s", seed, order), order, random)
+		}
+	}
+}
+
+func (w *world) compareOrder(t *testing.T, about string, order query.Order, random func(item.ID) int64) {
+	t.Helper()
+	n := w.node(1)
+	m, err := w.judge.Compile(t.Context(), n, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, err := m.Search(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorter, err := eval.NewSorter(order, random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorter.Sort(hits)
+	var want []eval.Place
+	for _, h := range hits {
+		want = append(want, sorter.Place(h))
+	}
+
+	q, err := search.Bind(t.Context(), n, w.corpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := w.corpus.Order(t.Context(), order, random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sorted []search.Hit
+	if order.Scored() {
+		if sorted, err = q.Ordered(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		for i, p := range w.corpus.Parts {
+			matches, err := q.Match(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			docs, err := o.Documents(t.Context(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if docs == nil {
+				for doc := range p.Segment.Len() {
+					docs = append(docs, uint32(doc))
+				}
+			}
+			var run []search.Hit
+			for _, doc := range docs {
+				if matches.Contains(doc) && (p.Dead == nil || !p.Dead.Contains(doc)) {
+					run = append(run, search.Hit{Part: i, Doc: doc})
+				}
+			}
+			if !slices.IsSortedFunc(run, o.Compare) {
+				t.Errorf("%s: the documents of part %d are not in order", about, i)
+			}
+			sorted = append(sorted, run...)
+		}
+		slices.SortFunc(sorted, o.Compare)
+	}
+	var got []eval.Place
+	for i, h := range sorted {
+		got = append(got, o.Place(h))
+		if i < len(want) && o.ComparePlace(h, want[i]) != 0 {
+			t.Errorf("%s: item %d is not at its own place", about, w.id(h))
+		}
+		if i > 0 && o.ComparePlace(h, want[i-1]) <= 0 {
+			t.Errorf("%s: item %d is not behind the one before it", about, w.id(h))
+		}
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: order (-judge +search):\n%s", about, diff)
+	}
+}
+
+// TestStatistics holds totals, document frequencies and similar terms to the judge's.
+func TestStatistics(t *testing.T) {
+	fields := []string{
+		"_all", "content.text", "content.author.username", "featured", "tags.vibe.key", "tags.fresh.key", "activate_units.name",
+		"activate_units.image_url", "activate_units.archived", "default_activate_unit.name", "content.author.profile.name",
+	}
+	terms := slices.Concat(words, tagKeys, []string{"true", "false", "new", "https://a.example/beach.png"})
+	for seed := range uint64(60) {
+		w := newWorld(t, seed, 10+int(seed)*3)
+		for _, name := range fields {
+			type stats struct {
+				Total    rank.Field
+				DocFreqs []int64
+				Similar  map[string]int64
+			}
+			gather := func(s eval.Statistics) stats {
+				total, docFreqs, err := s.Field(t.Context(), name, terms)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out := stats{total, docFreqs, map[string]int64{}}
+				choice := rank.NewExpansions("beach", 2, 1000)
+				if f := field(name); f.Type != query.Boolean {
+					if err := s.Similar(t.Context(), plan.Fuzzy{Field: f, Text: "beach", Edits: 2, MaxExpansions: 1000}, choice.Offer); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, e := range choice.Terms() {
+					out.Similar[e.Term] = e.DocFreq
+				}
+				return out
+			}
+			if diff := gocmp.Diff(gather(w.judge), gather(w.corpus)); diff != "" {
+				t.Errorf("seed %d, %s (-judge +search):\n%s", seed, name, diff)
+			}
+		}
+	}
+}
+
+// TestUnits: the units that an item shows, and the dynamic fields that there are.
+func TestUnits(t *testing.T) {
+	for seed := range uint64(40) {
+		w := newWorld(t, seed, 60)
+		for id, at := range w.at {
+			units, err := w.corpus.Units(t.Context(), w.corpus.Parts[at.Part], at.Doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(units, w.units[id]) {
+				t.Errorf("seed %d, item %d shows units %v, want %v", seed, id, units, w.units[id])
+			}
+		}
+		names := map[string]bool{}
+		for d := range w.judge.Docs() {
+			for name := range d.Names() {
+				if f := field(name); f.Name == name && (len(name) > 5 && name[:5] == "tags." || len(name) > 11 && name[:11] == "submission.") {
+					names[name] = true
+				}
+			}
+		}
+		fields := w.fields(t)
+		if len(fields) != len(names) || !slices.IsSorted(fields) || slices.ContainsFunc(fields, func(f string) bool { return !names[f] }) {
+			t.Errorf("seed %d: dynamic fields %v, want %v", seed, fields, names)
+		}
+	}
+}
+
+// TestBoundary: before the boundary nothing changes; at the boundary of a single range something does.
+func TestBoundary(t *testing.T) {
+	queries := []string{
+		"created_on:[now-3d TO now+3d]", "created_on:[* TO now}", "created_on:{now-1d/d TO *]", "activate_units.created_on:[now-10d TO now]",
+		"default_activate_unit.created_on:<now-1d", "beach OR created_on:[now-2w TO now-1d]", `content.social_platform_created_on:"now/d"`, "beach",
+	}
+	changes := 0
+	for seed := range uint64(40) {
+		w := newWorld(t, seed, 40)
+		for i, text := range queries {
+			q, err := query.ParseFor(text, query.Private)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := func(at time.Time) (plan.Node, error) {
+				p, err := plan.Build(q.Root, plan.Options{Audience: query.Private, Now: at})
+				if err != nil {
+					return nil, err
+				}
+				return p.Root, nil
+			}
+			boundary, err := w.corpus.Boundary(t.Context(), now, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			matches := func(when time.Time) []item.ID {
+				n, err := at(when)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := w.judge.Compile(t.Context(), n, eval.Options{Unscored: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				hits, err := m.Search(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				list := make([]item.ID, len(hits))
+				for i, h := range hits {
+					list[i] = h.Doc.ID()
+				}
+				slices.Sort(list)
+				return list
+			}
+			last := boundary.Add(-time.Millisecond)
+			if boundary.IsZero() {
+				last = now.AddDate(30, 0, 0)
+			}
+			if !slices.Equal(matches(now), matches(last)) {
+				t.Errorf("seed %d, %s: other matches at %v, before the boundary %v", seed, text, last, boundary)
+			}
+			if !boundary.IsZero() && !boundary.After(now) {
+				t.Errorf("seed %d, %s: boundary %v is not ahead", seed, text, boundary)
+			}
+			if !boundary.IsZero() && i < 3 {
+				if slices.Equal(matches(now), matches(boundary)) {
+					t.Errorf("seed %d, %s: the same matches at the boundary %v", seed, text, boundary)
+				}
+				changes++
+			}
+		}
+	}
+	if changes == 0 {
+		t.Error("no boundary was found")
+	}
+}
+
+// TestKey: one key for what means the same, another for what does not.
+func TestKey(t *testing.T) {
+	w := newWorld(t, 3, 40)
+	key := func(text string) string {
+		q, err := search.Bind(t.Context(), build(t, text, nil), w.corpus)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q.Key()
+	}
+	same := map[string][2]string{
+		"order":  {"beach AND content_type:image", "content_type:image AND beach"},
+		"twice":  {"sun sun city", "city sun"},
+		"boosts": {"sun^2 OR city", "sun OR city^3"},
+		"nested": {"(sun city) beach", "beach (city OR sun)"},
+		"ranked": {"+sun city", "sun"},
+		"a case": {"CONTENT:x author:Sun", "content:x author:sun"},
+	}
+	for name, pair := range same {
+		if a, b := key(pair[0]), key(pair[1]); a != b {
+			t.Errorf("%s: %s has the key %s, and %s has %s", name, pair[0], a, pair[1], b)
+		}
+	}
+	different := []string{
+		"beach", "text:beach", `"sun city"`, `"city sun"`, `"sun city"~2`, "sun city", "+sun +city", "sun -city", "author:a*", `author:/a\*/`,
+		`author:\/a*\/`, `author:/a*/`, "author:[a TO b]", "author:[a TO b}", "author:{a TO b]", "author:[a TO *]", "author:[* TO a]", "campaign:1", "campaign:2",
+		"campaign:[1 TO 2]", "_exists_:campaign", "_missing_:campaign", "author:x", "author:y", `author:"x,y"`, "author:(x,y)", "*:*", "tags.vibe:beach",
+		"tags.hashtags:beach", "activate_units.id:1", "default_activate_unit.id:1", "(sun OR city) AND beach", "sun OR (+city +beach)",
+		`author:"x\",\"y"`,
+	}
+	keys := map[string]string{}
+	for _, text := range different {
+		k := key(text)
+		if other, ok := keys[k]; ok {
+			t.Errorf("%s and %s have one key: %s", text, other, k)
+		}
+		keys[k] = text
+	}
+}
+
+// TestKeyOfRules: the key follows the version of the rules that a query looks at, and of no others.
+func TestKeyOfRules(t *testing.T) {
+	s := newWorld(t, 4, 40).corpus.Parts
+	overlay := func(tag, unit string) *search.Overlay {
+		return &search.Overlay{
+			Tags: []search.TagRule{
+				{Tag: item.Tag{Namespace: "vibe", Key: "summer"}, Rule: search.Rule{Name: tag, IDs: []item.ID{1}}},
+				{Tag: item.Tag{Namespace: "vibe", Key: "loud"}, Rule: search.Rule{Name: "other", IDs: []item.ID{2}}},
+			},
+			Units: []search.UnitRule{{Unit: item.Unit{ID: 1, Name: unit}, Rule: search.Rule{Name: "u", Selector: build(t, "tags.vibe:summer", nil)}}},
+		}
+	}
+	key := func(o *search.Overlay, text string) string {
+		q, err := search.Bind(t.Context(), build(t, text, []string{"tags.vibe.key"}), &search.Corpus{Parts: s, Overlay: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q.Key()
+	}
+	tests := map[string]struct{ tag, unit bool }{
+		"beach":                    {},
+		"tags.vibe:quiet":          {},
+		"tags.vibe:loud":           {},
+		"tags.vibe:summer":         {tag: true},
+		"tags.vibe:s*":             {tag: true},
+		`tags.\*:[s TO t]`:         {tag: true},
+		"_exists_:tags.vibe":       {tag: true},
+		"activate_units.name:x":    {tag: true, unit: true},
+		"_missing_:activate_units": {tag: true, unit: true},
+	}
+	for text, want := range tests {
+		before := key(overlay("v1", "sun"), text)
+		if got := before != key(overlay("v2", "sun"), text); got != want.tag {
+			t.Errorf("%s: another key for another version of the tag: %v, want %v", text, got, want.tag)
+		}
+		if got := before != key(overlay("v1", "city"), text); got != want.unit {
+			t.Errorf("%s: another key for another unit: %v, want %v", text, got, want.unit)
+		}
+	}
+}
+
+// TestReadOnly: what was published stays as it is, whatever is asked.
+func TestReadOnly(t *testing.T) {
+	w := newWorld(t, 7, 120)
+	kept := &views{}
+	w.corpus.Views = kept
+	for range 50 {
+		w.compare(t, "first", w.node(2))
+	}
+	before := map[view][]uint32{}
+	for k, b := range kept.kept {
+		before[k] = b.ToArray()
+	}
+	for range 200 {
+		w.compare(t, "then", w.node(3))
+	}
+	for k, docs := range before {
+		if !slices.Equal(docs, kept.kept[k].ToArray()) {
+			t.Errorf("the view %s has changed", k.key)
+		}
+	}
+	if len(before) == 0 {
+		t.Error("no views were kept")
+	}
+}
+
+// TestTies: what is equal in score stands by date, then id, across segments.
+func TestTies(t *testing.T) {
+	w := newWorld(t, 9, 150)
+	q, err := search.Bind(t.Context(), plan.All{}, w.corpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, total, err := q.Top(t.Context(), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int(total) != len(w.items) || len(hits) != len(w.items) {
+		t.Fatalf("%d hits and a total of %d for %d items", len(hits), total, len(w.items))
+	}
+	for i := 1; i < len(hits); i++ {
+		a, b := w.judge.Doc(w.id(hits[i-1])), w.judge.Doc(w.id(hits[i]))
+		if cmp.Or(cmp.Compare(b.Created(), a.Created()), cmp.Compare(b.ID(), a.ID())) > 0 {
+			t.Fatalf("item %d stands before %d", a.ID(), b.ID())
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+)
+
+// set is some documents of a segment. The zero set is empty.
+type set struct {
+	bitmap *roaring.Bitmap // nil when empty
+	// owned is true where the bitmap belongs to whoever holds the set, who may change it; others are read only.
+	owned bool
+}
+
+func owned(b *roaring.Bitmap) set    { return set{bitmap: b, owned: true} }
+func borrowed(b *roaring.Bitmap) set { return set{bitmap: b} }
+
+func (s set) isEmpty() bool { return s.bitmap == nil || s.bitmap.IsEmpty() }
+
+// published returns the bitmap for readers, never nil.
+func (s set) published() *roaring.Bitmap {
+	if s.bitmap == nil {
+		return roaring.New()
+	}
+	return s.bitmap
+}
+
+// everything is all documents of a segment with n of them, or those from one on up to another.
+func everything(n int) set { return between(0, uint32(n)) }
+
+func between(from, to uint32) set {
+	if from >= to {
+		return set{}
+	}
+	b := roaring.New()
+	b.AddRange(uint64(from), uint64(to))
+	return owned(b)
+}
+
+func and(a, b set) set {
+	switch {
+	case a.isEmpty() || b.isEmpty():
+		return set{}
+	case a.owned:
+		a.bitmap.And(b.bitmap)
+		return a
+	case b.owned:
+		b.bitmap.And(a.bitmap)
+		return b
+	}
+	return owned(roaring.And(a.bitmap, b.bitmap))
+}
+
+func andNot(a, b set) set {
+	switch {
+	case a.isEmpty() || b.isEmpty():
+		return a
+	case a.owned:
+		a.bitmap.AndNot(b.bitmap)
+		return a
+	}
+	return owned(roaring.AndNot(a.bitmap, b.bitmap))
+}
+
+func or(sets []set) set {
+	sets = slices.DeleteFunc(sets, set.isEmpty)
+	switch len(sets) {
+	case 0:
+		return set{}
+	case 1:
+		return sets[0]
+	case 2:
+		a, b := sets[0], sets[1]
+		if !a.owned {
+			a, b = b, a
+		}
+		if a.owned {
+			a.bitmap.Or(b.bitmap)
+			return a
+		}
+	}
+	bitmaps := make([]*roaring.Bitmap, len(sets))
+	for i, s := range sets {
+		bitmaps[i] = s.bitmap
+	}
+	return owned(roaring.FastOr(bitmaps...))
+}
+
+// union gathers the documents of any number of terms: a few as a list, more in a dense bit set, and those of common terms
+// as the bitmaps that they are.
+type union struct {
+	docs  int // in the segment
+	few   []uint32
+	dense []uint64
+	large []set
+}
+
+// fewDocs is how many documents are kept as a list; largeShare is the share of all documents from which on a term's
+// bitmap is taken as it is.
+const (
+	fewDocs    = 4096
+	largeShare = 256
+)
+
+func newUnion(docs int) *union { return &union{docs: docs} }
+
+func (u *union) add(p segment.Postings) {
+	if n := p.Len(); n > 64 && n > u.docs/largeShare {
+		u.large = append(u.large, borrowed(p.Bitmap()))
+		if len(u.large) == 64 {
+			u.large = append(u.large[:0], or(slices.Clone(u.large)))
+		}
+		return
+	}
+	it := p.Iterator()
+	for doc, ok := it.Next(); ok; doc, ok = it.Next() {
+		u.addDoc(doc)
+	}
+}
+
+func (u *union) addDoc(doc uint32) {
+	if u.dense != nil {
+		u.dense[doc>>6] |= 1 << (doc & 63)
+		return
+	}
+	if u.few = append(u.few, doc); len(u.few) == fewDocs {
+		u.dense = make([]uint64, (u.docs+63)/64)
+		for _, doc := range u.few {
+			u.dense[doc>>6] |= 1 << (doc & 63)
+		}
+		u.few = nil
+	}
+}
+
+func (u *union) set() set {
+	switch {
+	case u.dense != nil:
+		u.large = append(u.large, owned(roaring.FromDense(u.dense, false)))
+	case len(u.few) > 0:
+		slices.Sort(u.few)
+		u.large = append(u.large, owned(roaring.BitmapOf(u.few...)))
+	}
+	return or(u.large)
+}

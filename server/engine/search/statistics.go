@@ -1,0 +1,316 @@
+package search
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/automaton"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
+)
+
+// Field returns the totals of a field over all live documents and, for each of terms, the number of them that hold it
+// (eval.Statistics). A field that no document has gives zeros.
+func (c *Corpus) Field(ctx context.Context, field string, terms []string) (rank.Field, []int64, error) {
+	s, err := newBinder(ctx, c, ofUnits).stats(field)
+	if err != nil {
+		return rank.Field{}, nil, fmt.Errorf("gather statistics: %w", err)
+	}
+	docFreqs := make([]int64, len(terms))
+	for i, t := range terms {
+		if docFreqs[i], err = s.docFreq(ctx, t); err != nil {
+			return rank.Field{}, nil, fmt.Errorf("gather statistics: %w", err)
+		}
+	}
+	return s.total, docFreqs, nil
+}
+
+// Similar offers the terms within the fuzzy word's edits, each once and with the number of live documents that hold it
+// (eval.Statistics).
+func (c *Corpus) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
+	if err := newBinder(ctx, c, ofUnits).offer(n, offer); err != nil {
+		return fmt.Errorf("look for similar terms: %w", err)
+	}
+	return nil
+}
+
+// fieldStats is what ranking knows of one field in a corpus.
+type fieldStats struct {
+	total rank.Field
+	norms *rank.Norms
+	// docFreq counts the live documents that hold a term.
+	docFreq func(ctx context.Context, term string) (int64, error)
+}
+
+// stats gathers the totals of a field.
+func (b *binder) stats(field string) (*fieldStats, error) {
+	if s := b.fields[field]; s != nil {
+		return s, nil
+	}
+	if err := interrupted(b.ctx); err != nil {
+		return nil, err
+	}
+	var s *fieldStats
+	var err error
+	switch b.kindOf(field) {
+	case ofTags:
+		s, err = b.tagStats(field)
+	case ofUnits:
+		s, err = b.unitStats(field)
+	default:
+		s = b.itemStats(field)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.norms = rank.NewNorms(s.total)
+	b.fields[field] = s
+	return s, nil
+}
+
+func (b *binder) itemStats(field string) *fieldStats {
+	c := b.corpus
+	s := &fieldStats{}
+	for _, p := range c.Parts {
+		if f := p.Segment.Field(field); f != nil {
+			t := c.cache().total(p, f)
+			s.total.Docs += t.Docs
+			s.total.Terms += t.Terms
+		}
+	}
+	s.docFreq = func(_ context.Context, term string) (int64, error) {
+		var n int64
+		for _, p := range c.Parts {
+			if f := p.Segment.Field(field); f != nil {
+				n += c.cache().docFreq(p, f, term)
+			}
+		}
+		return n, nil
+	}
+	return s
+}
+
+// tagStats counts a field of tags: own ones, and those that rules add where they are not own ones.
+func (b *binder) tagStats(field string) (*fieldStats, error) {
+	c := b.corpus
+	members, err := c.tagMembers(b.ctx, field)
+	if err != nil {
+		return nil, err
+	}
+	s := b.itemStats(field)
+	own := s.docFreq
+	added := map[string]int64{} // documents that have a keyword by rules alone
+	for _, p := range c.Parts {
+		f := p.Segment.Field(field)
+		byKeyword := map[string][]set{}
+		var all []set
+		for _, m := range members {
+			docs, err := m.docs(b.ctx, c, p)
+			if err != nil {
+				return nil, err
+			}
+			byKeyword[m.keyword] = append(byKeyword[m.keyword], borrowed(docs))
+			all = append(all, borrowed(docs))
+		}
+		for keyword, sets := range byKeyword {
+			docs := or(sets)
+			if f != nil {
+				if postings, ok := f.Term(keyword); ok {
+					docs = andNot(docs, borrowed(postings.Bitmap()))
+				}
+			}
+			n := p.live(docs.bitmap)
+			added[keyword] += n
+			s.total.Terms += n
+		}
+		docs := or(all)
+		if f != nil {
+			docs = andNot(docs, borrowed(f.Present()))
+		}
+		s.total.Docs += p.live(docs.bitmap)
+	}
+	s.docFreq = func(ctx context.Context, term string) (int64, error) {
+		n, err := own(ctx, term)
+		return n + added[term], err
+	}
+	return s, nil
+}
+
+// unitStats counts a field of units, by the lists that documents show.
+func (b *binder) unitStats(field string) (*fieldStats, error) {
+	c := b.corpus
+	o, err := c.unitOverlay(b.ctx)
+	if err != nil {
+		return nil, err
+	}
+	type shown struct {
+		field *segment.Field
+		live  []int64
+	}
+	var parts []shown
+	s := &fieldStats{}
+	for _, p := range c.Parts {
+		l, err := o.lists(b.ctx, c, p)
+		if err != nil {
+			return nil, err
+		}
+		f := l.segment.Field(field)
+		if f == nil {
+			continue
+		}
+		live := l.liveDocs(p)
+		s.total.Docs += weigh(f.Present(), live)
+		if f.Type() == query.Text {
+			for it := f.Present().Iterator(); it.HasNext(); {
+				list := it.Next()
+				s.total.Terms += live[list] * int64(f.Length(list))
+			}
+		} else if f.Type() == query.Keyword || f.Type() == query.Boolean {
+			for _, postings := range f.Ascend("") {
+				s.total.Terms += weigh(postings.Bitmap(), live)
+			}
+		}
+		parts = append(parts, shown{f, live})
+	}
+	s.docFreq = func(_ context.Context, term string) (int64, error) {
+		var n int64
+		for _, p := range parts {
+			if postings, ok := p.field.Term(term); ok {
+				n += weigh(postings.Bitmap(), p.live)
+			}
+		}
+		return n, nil
+	}
+	return s, nil
+}
+
+// weigh adds up the live documents of some lists of units.
+func weigh(lists *roaring.Bitmap, live []int64) int64 {
+	var n int64
+	for it := lists.Iterator(); it.HasNext(); {
+		n += live[it.Next()]
+	}
+	return n
+}
+
+// expansions returns the terms that a fuzzy word stands for.
+func (b *binder) expansions(n plan.Fuzzy) ([]rank.Expansion, error) {
+	key := similarKey{field: n.Field.Name, text: n.Text, edits: n.Edits, maxExpansions: n.MaxExpansions}
+	if e, ok := b.similar[key]; ok {
+		return e, nil
+	}
+	choice := rank.NewExpansions(n.Text, n.Edits, n.MaxExpansions)
+	if err := b.offer(n, choice.Offer); err != nil {
+		return nil, err
+	}
+	b.similar[key] = choice.Terms()
+	return b.similar[key], nil
+}
+
+// offer offers the live terms within the fuzzy word's edits.
+func (b *binder) offer(n plan.Fuzzy, offer func(term string, docFreq int64)) error {
+	if !hasTerms(n.Field) {
+		return nil
+	}
+	c := b.corpus
+	near := nearTo(n)
+	docFreqs := map[string]int64{}
+	switch b.kindOf(n.Field.Name) {
+	case ofUnits:
+		o, err := c.unitOverlay(b.ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range c.Parts {
+			l, err := o.lists(b.ctx, c, p)
+			if err != nil {
+				return err
+			}
+			live := l.liveDocs(p)
+			err = near.walk(b.ctx, l.segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
+				docFreqs[string(term)] += weigh(postings.Bitmap(), live)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	default:
+		for _, p := range c.Parts {
+			err := near.walk(b.ctx, p.Segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
+				docFreqs[string(term)] += liveIn(p, postings)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if b.kindOf(n.Field.Name) == ofTags {
+		stats, err := b.stats(n.Field.Name)
+		if err != nil {
+			return err
+		}
+		members, err := c.tagMembers(b.ctx, n.Field.Name)
+		if err != nil {
+			return err
+		}
+		for _, m := range members {
+			if near.holds(m.keyword) {
+				if docFreqs[m.keyword], err = stats.docFreq(b.ctx, m.keyword); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for term, docFreq := range docFreqs {
+		if docFreq > 0 {
+			offer(term, docFreq)
+		}
+	}
+	return nil
+}
+
+// nearness is the terms near to a fuzzy word.
+type nearness struct {
+	word plan.Fuzzy
+	// automaton is nil for words that are too long for one.
+	automaton automaton.Automaton
+}
+
+func nearTo(n plan.Fuzzy) nearness {
+	a, err := automaton.Levenshtein(n.Text, n.Edits)
+	if err != nil {
+		return nearness{word: n}
+	}
+	return nearness{word: n, automaton: a}
+}
+
+func (n nearness) holds(term string) bool {
+	return automaton.Distance(n.word.Text, term, n.word.Edits) <= n.word.Edits
+}
+
+// walk yields the terms of a field near to the word, and their documents. The slice is reused.
+func (n nearness) walk(ctx context.Context, f *segment.Field, yield func([]byte, segment.Postings)) error {
+	if f == nil {
+		return nil
+	}
+	looked := 0
+	terms := f.Ascend("")
+	if n.automaton != nil {
+		terms = f.Match(n.automaton)
+	}
+	for term, postings := range terms {
+		if looked++; looked%checkTerms == 0 {
+			if err := interrupted(ctx); err != nil {
+				return err
+			}
+		}
+		if n.automaton != nil || n.holds(string(term)) {
+			yield(term, postings)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
+)
+
+// member is a rule bound to a corpus: the items that carry a tag or a unit because of it.
+type member struct {
+	// keyword is the lower-cased key of the tag.
+	keyword string
+	// unit is the unit's id.
+	unit     int64
+	rule     *Rule
+	selector node // nil for none
+	key      string
+}
+
+// bindRule binds the selector of a rule, which sees fields as far as reach.
+func (c *Corpus) bindRule(ctx context.Context, r *Rule, reach kind) (*member, error) {
+	m := &member{rule: r, key: r.Name}
+	if r.Selector == nil {
+		return m, nil
+	}
+	selector, err := newBinder(ctx, c, reach).match(r.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("bind the selector of %s: %w", r.Name, err)
+	}
+	m.selector = selector
+	m.key += "#" + digest(selector.appendKey(nil))
+	return m, nil
+}
+
+// digest shortens a key.
+func digest(key []byte) string {
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:16])
+}
+
+// docs returns the members among the documents of a part, dead ones included. The bitmap is read only.
+func (m *member) docs(ctx context.Context, c *Corpus, p Part) (*roaring.Bitmap, error) {
+	return c.view(p, "rule "+m.key, func() (*roaring.Bitmap, error) {
+		var named []uint32
+		for _, id := range m.rule.IDs {
+			if doc, ok := p.Segment.Find(id); ok {
+				named = append(named, doc)
+			}
+		}
+		var sets []set
+		if len(named) > 0 {
+			sets = append(sets, owned(roaring.BitmapOf(named...)))
+		}
+		if m.selector != nil {
+			selected, err := m.selector.find(ctx, &evaluation{corpus: c, part: p}, nil)
+			if err != nil {
+				return nil, fmt.Errorf("select the items of %s: %w", m.rule.Name, err)
+			}
+			sets = append(sets, selected)
+		}
+		return or(sets).published(), nil
+	})
+}
+
+// boundTags are the tag rules of a corpus by field, bound at their first use.
+type boundTags struct {
+	mu      sync.Mutex
+	byField map[string][]*member
+}
+
+// tagMembers returns the rules that add to a field of tags, by their keys.
+func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error) {
+	if c.Overlay == nil {
+		return nil, nil
+	}
+	c.tags.mu.Lock()
+	defer c.tags.mu.Unlock()
+	if members, ok := c.tags.byField[field]; ok {
+		return members, nil
+	}
+	var members []*member
+	for i := range c.Overlay.Tags {
+		r := &c.Overlay.Tags[i]
+		if r.Tag.Key == "" || tagFieldName(r.Tag.Namespace) != field {
+			continue
+		}
+		m, err := c.bindRule(ctx, &r.Rule, ofItem)
+		if err != nil {
+			return nil, err
+		}
+		m.keyword = analysis.Keyword(r.Tag.Key)
+		members = append(members, m)
+	}
+	slices.SortStableFunc(members, func(a, b *member) int { return cmp.Compare(a.key, b.key) })
+	if c.tags.byField == nil {
+		c.tags.byField = map[string][]*member{}
+	}
+	c.tags.byField[field] = members
+	return members, nil
+}

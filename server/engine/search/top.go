@@ -1,0 +1,275 @@
+package search
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// Hit is a live document that was found.
+type Hit struct {
+	// Part is the index of the part in Corpus.Parts.
+	Part  int
+	Doc   uint32
+	Score float32
+}
+
+// Top returns the k best hits by relevance (the highest score, then the newest created_on, then the highest id), and the
+// number of all hits.
+func (q *Query) Top(ctx context.Context, k int) (hits []Hit, total int64, err error) {
+	best := &weakestFirst{corpus: q.corpus}
+	for i := range q.corpus.Parts {
+		n, err := q.score(ctx, i, func(b *block, sums []float64) {
+			for w, word := range b.live {
+				for ; word != 0; word &= word - 1 {
+					at := w*64 + bits.TrailingZeros64(word)
+					best.offer(k, Hit{Part: i, Doc: b.from + uint32(at), Score: float32(sums[at])})
+				}
+			}
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		total += n
+	}
+	slices.SortFunc(best.hits, q.corpus.compareHits)
+	return best.hits, total, nil
+}
+
+// Scores calls yield with every live document of a part that matches, in the order of documents, and its score.
+func (q *Query) Scores(ctx context.Context, part int, yield func(doc uint32, score float32)) error {
+	_, err := q.score(ctx, part, func(b *block, sums []float64) {
+		for w, word := range b.live {
+			for ; word != 0; word &= word - 1 {
+				at := w*64 + bits.TrailingZeros64(word)
+				yield(b.from+uint32(at), float32(sums[at]))
+			}
+		}
+	})
+	return err
+}
+
+// Ranking returns all hits by relevance, as Top does.
+func (q *Query) Ranking(ctx context.Context) ([]Hit, error) {
+	runs := make([][]Hit, 0, len(q.corpus.Parts))
+	for i := range q.corpus.Parts {
+		var run []Hit
+		err := q.Scores(ctx, i, func(doc uint32, score float32) { run = append(run, Hit{Part: i, Doc: doc, Score: score}) })
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, byScore(run))
+	}
+	return mergeRuns(runs, q.corpus.compareHits), nil
+}
+
+// score works out the scores of a part, and returns the number of live documents that match. The block and the sums that
+// it yields are used again.
+func (q *Query) score(ctx context.Context, part int, yield func(b *block, sums []float64)) (int64, error) {
+	p := q.corpus.Parts[part]
+	matched, err := q.Match(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	if matched.IsEmpty() {
+		return 0, nil
+	}
+	live := dense(matched, p.Segment.Len())
+	if p.Dead != nil {
+		without(live, p.Dead)
+	}
+	var total int64
+	for _, word := range live {
+		total += int64(bits.OnesCount64(word))
+	}
+	if total == 0 {
+		return 0, nil
+	}
+	root, err := q.rankedRoot(ctx)
+	if err != nil {
+		return 0, err
+	}
+	s := &scoring{ctx: ctx, evaluation: evaluation{corpus: q.corpus, part: p}, wanted: matched}
+	r, err := root.open(s, true)
+	if err != nil {
+		return 0, fmt.Errorf("score a segment: %w", err)
+	}
+	sums := s.take()
+	for from := 0; from < p.Segment.Len(); from += blockDocs {
+		if err := interrupted(ctx); err != nil {
+			return 0, fmt.Errorf("score a segment: %w", err)
+		}
+		b := &block{from: uint32(from), to: uint32(min(from+blockDocs, p.Segment.Len())), live: live[from/64 : (from+blockDocs)/64]}
+		if isZero(b.live) {
+			continue
+		}
+		if r != nil {
+			clear(sums)
+			r.add(b, sums)
+		}
+		yield(b, sums)
+	}
+	return total, nil
+}
+
+// without takes the documents of a set out of a dense one.
+func without(live []uint64, dead *roaring.Bitmap) {
+	if dead.IsEmpty() {
+		return
+	}
+	words := dense(dead, len(live)*64)
+	for i := range live {
+		live[i] &^= words[i]
+	}
+}
+
+func isZero(words []uint64) bool {
+	for _, w := range words {
+		if w != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// rankedRoot binds the scores at their first use: statistics are not free.
+func (q *Query) rankedRoot(ctx context.Context) (clause, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ranked == nil {
+		c, err := newBinder(ctx, q.corpus, ofUnits).ranked(q.root, 1)
+		if err != nil {
+			return nil, fmt.Errorf("bind the scores of the query: %w", err)
+		}
+		q.ranked = c
+	}
+	return q.ranked, nil
+}
+
+// compareHits orders by relevance, then by the tie rule.
+func (c *Corpus) compareHits(a, b Hit) int {
+	if byScore := cmp.Compare(b.Score, a.Score); byScore != 0 {
+		return byScore
+	}
+	return c.compareDocs(a.Part, a.Doc, b.Part, b.Doc)
+}
+
+// compareDocs orders documents by the tie rule: the newest created_on, then the highest id, first.
+func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
+	if aPart == bPart {
+		return cmp.Compare(a, b)
+	}
+	s, t := c.Parts[aPart].Segment, c.Parts[bPart].Segment
+	return cmp.Or(cmp.Compare(t.Created(b), s.Created(a)), cmp.Compare(t.ID(b), s.ID(a)))
+}
+
+// weakestFirst is a heap of hits with the weakest on top.
+type weakestFirst struct {
+	corpus *Corpus
+	hits   []Hit
+	full   bool
+}
+
+// offer takes a hit in, and where there are more than k lets the weakest go.
+func (h *weakestFirst) offer(k int, hit Hit) {
+	switch {
+	case !h.full:
+		if k <= 0 {
+			return
+		}
+		heap.Push(h, hit)
+		h.full = len(h.hits) == k
+	case hit.Score < h.hits[0].Score:
+	case h.corpus.compareHits(hit, h.hits[0]) < 0:
+		h.hits[0] = hit
+		heap.Fix(h, 0)
+	}
+}
+
+func (h *weakestFirst) Len() int           { return len(h.hits) }
+func (h *weakestFirst) Less(i, j int) bool { return h.corpus.compareHits(h.hits[i], h.hits[j]) > 0 }
+func (h *weakestFirst) Swap(i, j int)      { h.hits[i], h.hits[j] = h.hits[j], h.hits[i] }
+func (h *weakestFirst) Push(x any)         { h.hits = append(h.hits, x.(Hit)) }
+func (h *weakestFirst) Pop() any {
+	last := h.hits[len(h.hits)-1]
+	h.hits = h.hits[:len(h.hits)-1]
+	return last
+}
+
+// byScore sorts hits that are in the order of documents by score, the highest first, those of one score as they stand:
+// digit by digit of the score's bits.
+func byScore(hits []Hit) []Hit {
+	const digit = 11
+	other := make([]Hit, len(hits))
+	for shift := 0; shift < 32; shift += digit {
+		var counts [1 << digit]int
+		for i := range hits {
+			counts[falling(hits[i].Score)>>shift&(1<<digit-1)]++
+		}
+		at := 0
+		for i, n := range counts {
+			counts[i] = at
+			at += n
+		}
+		for i := range hits {
+			d := falling(hits[i].Score) >> shift & (1<<digit - 1)
+			other[counts[d]] = hits[i]
+			counts[d]++
+		}
+		hits, other = other, hits
+	}
+	return hits
+}
+
+// falling maps scores to numbers that rise as scores fall; what is no number comes last, as in cmp.Compare.
+func falling(score float32) uint32 {
+	const sign = 1 << 31
+	b := math.Float32bits(score)
+	switch {
+	case score != score:
+		return math.MaxUint32
+	case score == 0:
+		return sign - 1 // of either sign
+	case b >= sign:
+		return b
+	}
+	return sign - 1 - b
+}
+
+// mergeRuns merges runs that are in order.
+func mergeRuns(runs [][]Hit, compare func(a, b Hit) int) []Hit {
+	runs = slices.DeleteFunc(runs, func(r []Hit) bool { return len(r) == 0 })
+	for len(runs) > 1 {
+		// Neighbours two by two: every hit is moved as often as the number of runs can be halved.
+		var next [][]Hit
+		for i := 0; i+1 < len(runs); i += 2 {
+			next = append(next, mergeTwo(runs[i], runs[i+1], compare))
+		}
+		if len(runs)%2 == 1 {
+			next = append(next, runs[len(runs)-1])
+		}
+		runs = next
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	return runs[0]
+}
+
+func mergeTwo(a, b []Hit, compare func(a, b Hit) int) []Hit {
+	merged := make([]Hit, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if compare(a[0], b[0]) <= 0 {
+			merged, a = append(merged, a[0]), a[1:]
+		} else {
+			merged, b = append(merged, b[0]), b[1:]
+		}
+	}
+	return append(append(merged, a...), b...)
+}

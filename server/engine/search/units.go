@@ -1,0 +1,294 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// The fields that show units.
+const (
+	attachedPrefix = "activate_units."
+	defaultPrefix  = "default_activate_unit."
+)
+
+// boundUnits is the overlay's units, bound at their first use.
+type boundUnits struct {
+	mu    sync.Mutex
+	bound *unitOverlay
+}
+
+// unitOverlay is the units of a corpus and the rules that attach them.
+type unitOverlay struct {
+	byID map[int64]*item.Unit
+	// members are the rules, by unit.
+	members   []*member
+	byDefault *item.Unit
+	// key tells all of it from every other state of the property's units.
+	key string
+}
+
+// unitOverlay binds the units of the overlay.
+func (c *Corpus) unitOverlay(ctx context.Context) (*unitOverlay, error) {
+	c.units.mu.Lock()
+	defer c.units.mu.Unlock()
+	if c.units.bound != nil {
+		return c.units.bound, nil
+	}
+	o := &unitOverlay{byID: map[int64]*item.Unit{}}
+	if c.Overlay != nil {
+		o.byDefault = c.Overlay.Default
+		for i := range c.Overlay.Units {
+			r := &c.Overlay.Units[i]
+			o.byID[r.Unit.ID] = &r.Unit
+			if r.Selector == nil && len(r.IDs) == 0 {
+				continue
+			}
+			m, err := c.bindRule(ctx, &r.Rule, ofTags)
+			if err != nil {
+				return nil, err
+			}
+			m.unit = r.Unit.ID
+			o.members = append(o.members, m)
+		}
+	}
+	slices.SortStableFunc(o.members, func(a, b *member) int { return cmp.Compare(a.unit, b.unit) })
+	o.key = o.describe()
+	c.units.bound = o
+	return o, nil
+}
+
+// describe makes the key.
+func (o *unitOverlay) describe() string {
+	ids := make([]int64, 0, len(o.byID))
+	for id := range o.byID {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var text []byte
+	for _, id := range ids {
+		text = fmt.Appendf(text, "%#v\n", *o.byID[id])
+	}
+	for _, m := range o.members {
+		text = fmt.Appendf(text, "%d %q\n", m.unit, m.key)
+	}
+	if o.byDefault != nil {
+		text = fmt.Appendf(text, "default %#v\n", *o.byDefault)
+	}
+	return digest(text)
+}
+
+// unitLists says which units the documents of one segment show. There are few different lists, so that each is looked at
+// once: as a document of a small segment, in which document i is list i.
+type unitLists struct {
+	// of is the list of each document; nil where all show list 0.
+	of []uint32
+	// units are the ids of the units of each list, in the order shown. List 0 is the empty one.
+	units [][]int64
+	// docs are the documents that show each list; read only.
+	docs    []*roaring.Bitmap
+	segment *segment.Segment
+	// numbers are all numbers and dates of the lists by field: a list has one for each unit, and a document of a segment
+	// has one at most.
+	numbers map[string][]listNumber
+}
+
+type listNumber struct {
+	list uint32
+	query.Value
+}
+
+// list returns the list of a document.
+func (l *unitLists) list(doc uint32) uint32 {
+	if l.of == nil {
+		return 0
+	}
+	return l.of[doc]
+}
+
+// find returns the lists that pass a test of a field.
+func (l *unitLists) find(ctx context.Context, f query.Field, t test) (set, error) {
+	numeric, ok := t.(numberTest)
+	if !ok || !isNumber(f.Type) {
+		return findIn(ctx, l.segment, f, t, nil)
+	}
+	var lists []uint32
+	for _, n := range l.numbers[f.Name] {
+		if numeric.holdsNumber(n.Value) {
+			lists = append(lists, n.list)
+		}
+	}
+	if len(lists) == 0 {
+		return set{}, nil
+	}
+	return owned(roaring.BitmapOf(lists...)), nil
+}
+
+// documents returns the documents that show any of some lists.
+func (l *unitLists) documents(lists set) set {
+	if lists.isEmpty() {
+		return set{}
+	}
+	sets := make([]set, 0, lists.bitmap.GetCardinality())
+	it := lists.bitmap.Iterator()
+	for it.HasNext() {
+		sets = append(sets, borrowed(l.docs[it.Next()]))
+	}
+	return or(sets)
+}
+
+// lists returns the lists of a part, through the cache.
+func (o *unitOverlay) lists(ctx context.Context, c *Corpus, p Part) (*unitLists, error) {
+	return c.cache().unitLists(p.Segment, o.key, func() (*unitLists, error) { return o.gather(ctx, c, p) })
+}
+
+// gather works out the lists of a part: an item's own units in their order, then those that rules attach by id. Own
+// units that the property does not have are not shown.
+func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p Part) (*unitLists, error) {
+	l := &unitLists{units: [][]int64{nil}}
+	type step struct {
+		list uint32
+		unit int64
+	}
+	known := map[step]uint32{}
+	// with returns the list that comes out when a unit is put behind a list.
+	with := func(list uint32, unit int64) uint32 {
+		s := step{list, unit}
+		next, ok := known[s]
+		if !ok {
+			next = uint32(len(l.units))
+			l.units = append(l.units, append(slices.Clip(l.units[list]), unit))
+			known[s] = next
+		}
+		return next
+	}
+	attach := func(doc uint32, unit int64) {
+		if l.of == nil {
+			l.of = make([]uint32, p.Segment.Len())
+		}
+		l.of[doc] = with(l.of[doc], unit)
+	}
+	if own := p.Segment.WithUnits(); own != nil {
+		for docs := own.Iterator(); docs.HasNext(); {
+			doc := docs.Next()
+			for _, unit := range p.Segment.Units(doc) {
+				if o.byID[unit] != nil {
+					attach(doc, unit)
+				}
+			}
+		}
+	}
+	for _, m := range o.members {
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
+		docs, err := m.docs(ctx, c, p)
+		if err != nil {
+			return nil, err
+		}
+		for it := docs.Iterator(); it.HasNext(); {
+			doc := it.Next()
+			if !slices.Contains(l.units[l.list(doc)], m.unit) {
+				attach(doc, m.unit)
+			}
+		}
+	}
+	l.group(p.Segment.Len())
+	return l, l.index(o)
+}
+
+// group fills in docs, and leaves out lists that no document ended with.
+func (l *unitLists) group(docs int) {
+	if l.of == nil {
+		l.docs = []*roaring.Bitmap{everything(docs).published()}
+		return
+	}
+	members := make([][]uint32, len(l.units))
+	for doc, list := range l.of {
+		members[list] = append(members[list], uint32(doc))
+	}
+	renumbered := make([]uint32, len(l.units))
+	kept := l.units[:0]
+	for list, docs := range members {
+		if list > 0 && len(docs) == 0 {
+			continue
+		}
+		renumbered[list] = uint32(len(kept))
+		kept = append(kept, l.units[list])
+		b := roaring.New()
+		b.AddMany(docs)
+		b.RunOptimize()
+		l.docs = append(l.docs, b)
+	}
+	l.units = kept
+	for doc, list := range l.of {
+		l.of[doc] = renumbered[list]
+	}
+}
+
+// index makes the segment of the lists.
+func (l *unitLists) index(o *unitOverlay) error {
+	docs := make([]segment.Doc, len(l.units))
+	l.numbers = map[string][]listNumber{}
+	for i, ids := range l.units {
+		units := make([]item.Unit, len(ids))
+		for j, id := range ids {
+			units[j] = *o.byID[id]
+		}
+		// Documents are numbered by falling id.
+		docs[i] = segment.Doc{ID: item.ID(len(l.units) - i), Created: math.MinInt64}
+		for f, v := range (&item.Item{}).Values(units, o.byDefault, nil) {
+			if kindOf(f.Name) != ofUnits {
+				continue
+			}
+			if isNumber(f.Type) {
+				of := l.numbers[f.Name]
+				l.numbers[f.Name] = append(of, listNumber{uint32(i), v})
+				if len(of) > 0 && of[len(of)-1].list == uint32(i) {
+					continue
+				}
+			}
+			docs[i].Values = append(docs[i].Values, segment.Value{Field: f, Value: v})
+		}
+	}
+	var err error
+	if l.segment, err = segment.Build(docs); err != nil {
+		return fmt.Errorf("index the lists of units: %w", err)
+	}
+	return nil
+}
+
+// liveDocs counts the live documents of each list.
+func (l *unitLists) liveDocs(p Part) []int64 {
+	n := make([]int64, len(l.docs))
+	for i, docs := range l.docs {
+		n[i] = p.live(docs)
+	}
+	return n
+}
+
+// Units returns the ids of the units that a document shows, in order: its own that the property has, then those that
+// rules attach, by id. The slice is read only.
+func (c *Corpus) Units(ctx context.Context, p Part, doc uint32) ([]int64, error) {
+	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
+		return nil, nil
+	}
+	o, err := c.unitOverlay(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the units of an item: %w", err)
+	}
+	l, err := o.lists(ctx, c, p)
+	if err != nil {
+		return nil, fmt.Errorf("list the units of an item: %w", err)
+	}
+	return l.units[l.list(doc)], nil
+}
