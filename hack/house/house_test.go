@@ -53,6 +53,10 @@ var rooms = map[string]room{
 		own:    []string{"server/engine/segment", "server/eval", "server/item", "server/query"},
 		others: []string{"github.com/RoaringBitmap/roaring/v2"},
 	},
+	"server/engine/segment": {
+		own:    []string{"server/item", "server/query"},
+		others: []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sys/"},
+	},
 	"server/httpapi": {
 		own: domain, ownInTests: []string{"server/reference"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},

@@ -1,0 +1,281 @@
+package segment
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"sort"
+)
+
+// The terms of all fields lie in one sorted dictionary, under keys that begin with the field's number (two bytes,
+// big-endian). They stand in blocks of termsPerBlock; only the first key of each block is found directly.
+//
+//	block   varint: how far before the block its postings begin
+//	        for each term:
+//	          varint shared   bytes that the key shares with the one before it (0 for the first)
+//	          varint rest     length of what follows
+//	          bytes
+//	          varint docs     number of documents
+//	          varint doc      the document, where there is one
+//	          varint at       where its postings are, after the beginning of the block's; absent for a single document
+//	                          of a field that is no text
+//	blocks  uint32 number of blocks; then for each a uint64 offset of the block (from the end of the magic); then for
+//	        each a uint32 end of its first key; then the first keys
+//
+// What is at `at` is described in postings.go.
+const termsPerBlock = 32
+
+// fieldKey is the length of the field's number.
+const fieldKey = 2
+
+// dictionary finds terms in a segment.
+type dictionary struct {
+	s       *Segment
+	n       int // blocks
+	offsets []byte
+	ends    []byte
+	keys    []byte
+}
+
+func openDictionary(s *Segment) (dictionary, error) {
+	b, ok := s.bytes(s.dir.Blocks)
+	if !ok || len(b) < 4 {
+		return dictionary{}, &CorruptError{Section: "blocks", Reason: "they do not lie within the file"}
+	}
+	n := int(binary.LittleEndian.Uint32(b))
+	b = b[4:]
+	if n < 0 || len(b) < 12*n || n != (int(s.dir.Terms)+termsPerBlock-1)/termsPerBlock {
+		return dictionary{}, &CorruptError{Section: "blocks", Reason: "their number is wrong"}
+	}
+	d := dictionary{s: s, n: n, offsets: b[:8*n], ends: b[8*n : 12*n], keys: b[12*n:]}
+	last := uint32(0)
+	for i := range n {
+		end := binary.LittleEndian.Uint32(d.ends[4*i:])
+		if end < last || int64(end) > int64(len(d.keys)) {
+			return dictionary{}, &CorruptError{Section: "blocks", Reason: fmt.Sprintf("the key of block %d lies outside", i)}
+		}
+		last = end
+	}
+	return d, nil
+}
+
+// first returns the first key of a block.
+func (d *dictionary) first(block int) []byte {
+	from := uint32(0)
+	if block > 0 {
+		from = binary.LittleEndian.Uint32(d.ends[4*(block-1):])
+	}
+	return d.keys[from:binary.LittleEndian.Uint32(d.ends[4*block:])]
+}
+
+// blockOf returns the block in which a key would stand.
+func (d *dictionary) blockOf(key []byte) int {
+	return max(0, sort.Search(d.n, func(i int) bool { return bytes.Compare(d.first(i), key) > 0 })-1)
+}
+
+// walker goes through the terms in order.
+type walker struct {
+	d     *dictionary
+	block int    // the present block
+	left  int    // terms that follow in it
+	rest  []byte // their bytes
+	begin uint64 // where the postings of the block begin
+	// key is the present key, and shared what it has in common with the one before.
+	key    []byte
+	shared int
+	docs   int
+	doc    uint32
+	at     uint64
+}
+
+// open puts the walker before the first term of a block.
+func (w *walker) open(block int) bool {
+	w.block, w.left, w.rest = block, 0, nil
+	if block >= w.d.n {
+		return false
+	}
+	at := binary.LittleEndian.Uint64(w.d.offsets[8*block:])
+	end := w.d.s.dir.Blocks.Off
+	if at > end {
+		return false
+	}
+	rest, ok := w.d.s.bytes(span{at, end - at})
+	if !ok {
+		return false
+	}
+	back, rest, ok := uvarint(rest)
+	if !ok || back > at {
+		return false
+	}
+	w.begin, w.rest = at-back, rest
+	w.left = min(termsPerBlock, int(w.d.s.dir.Terms)-block*termsPerBlock)
+	w.key = w.key[:0]
+	return true
+}
+
+// next goes to the next term; false at the end.
+func (w *walker) next() bool {
+	if w.left == 0 && !w.open(w.block+1) {
+		return false
+	}
+	w.left--
+	shared, b, ok1 := uvarint(w.rest)
+	length, b, ok2 := uvarint(b)
+	if !ok1 || !ok2 || shared > uint64(len(w.key)) || length > uint64(len(b)) {
+		return w.broken()
+	}
+	w.key = append(w.key[:shared], b[:length]...)
+	w.shared = int(shared)
+	docs, b, ok1 := uvarint(b[length:])
+	if !ok1 || docs == 0 || docs > uint64(w.d.s.dir.Docs) || len(w.key) < fieldKey {
+		return w.broken()
+	}
+	w.docs, w.doc, w.at = int(docs), 0, 0
+	if docs == 1 {
+		doc, after, ok := uvarint(b)
+		if !ok || doc >= uint64(w.d.s.dir.Docs) {
+			return w.broken()
+		}
+		w.doc, b = uint32(doc), after
+	}
+	if docs > 1 || w.d.s.isText(w.field()) {
+		at, after, ok := uvarint(b)
+		if !ok {
+			return w.broken()
+		}
+		w.at, b = w.begin+at, after
+	}
+	w.rest = b
+	return true
+}
+
+// broken ends the walk: the bytes passed their checksum and make no sense all the same.
+func (w *walker) broken() bool {
+	w.left, w.block = 0, w.d.n
+	return false
+}
+
+// field is the number of the present term's field.
+func (w *walker) field() int { return int(binary.BigEndian.Uint16(w.key)) }
+
+// ordinal is the number of the present term in the whole dictionary.
+func (w *walker) ordinal() uint32 {
+	size := min(termsPerBlock, int(w.d.s.dir.Terms)-w.block*termsPerBlock)
+	return uint32(w.block*termsPerBlock + size - w.left - 1)
+}
+
+// seek goes to the first term whose key is not less; false when there is none.
+func (w *walker) seek(key []byte) bool {
+	if !w.open(w.d.blockOf(key)) {
+		return false
+	}
+	for w.next() {
+		if bytes.Compare(w.key, key) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// postings are those of the present term.
+func (w *walker) postings() Postings {
+	return Postings{s: w.d.s, docs: w.docs, doc: w.doc, at: w.at, text: w.d.s.isText(w.field())}
+}
+
+// dictionaryWriter writes terms that come in order.
+type dictionaryWriter struct {
+	out     *output
+	block   []byte
+	begin   uint64 // where the postings of the present block begin
+	n       int    // terms in the block
+	terms   uint32
+	last    []byte
+	offsets []uint64
+	ends    []uint32
+	keys    []byte
+}
+
+// add begins a term. What is written to out until the next call are its postings; at is where they begin, if there are any.
+func (w *dictionaryWriter) add(key []byte, docs int, doc uint32, written bool, at uint64) {
+	if w.n == 0 {
+		w.keys = append(w.keys, key...)
+		w.ends = append(w.ends, uint32(len(w.keys)))
+		w.last = w.last[:0]
+	}
+	shared := commonPrefix(w.last, key)
+	if w.n == 0 {
+		shared = 0
+	}
+	b := binary.AppendUvarint(w.block, uint64(shared))
+	b = binary.AppendUvarint(b, uint64(len(key)-shared))
+	b = append(b, key[shared:]...)
+	b = binary.AppendUvarint(b, uint64(docs))
+	if docs == 1 {
+		b = binary.AppendUvarint(b, uint64(doc))
+	}
+	if written {
+		b = binary.AppendUvarint(b, at-w.begin)
+	}
+	w.block = b
+	w.last = append(w.last[:shared], key[shared:]...)
+	w.terms++
+	if w.n++; w.n == termsPerBlock {
+		w.flush()
+	}
+}
+
+// place is where the postings of the next term begin.
+func (w *dictionaryWriter) place() uint64 {
+	if w.n == 0 {
+		w.begin = w.out.off
+	}
+	return w.out.off
+}
+
+func (w *dictionaryWriter) flush() {
+	if w.n == 0 {
+		return
+	}
+	w.offsets = append(w.offsets, w.out.off)
+	var head [binary.MaxVarintLen64]byte
+	w.out.write(head[:binary.PutUvarint(head[:], w.out.off-w.begin)])
+	w.out.write(w.block)
+	w.block, w.n = w.block[:0], 0
+}
+
+// finish writes the blocks' section.
+func (w *dictionaryWriter) finish() span {
+	w.flush()
+	from := w.out.off
+	w.out.uint32(uint32(len(w.offsets)))
+	for _, o := range w.offsets {
+		w.out.uint64(o)
+	}
+	for _, e := range w.ends {
+		w.out.uint32(e)
+	}
+	w.out.write(w.keys)
+	return span{from, w.out.off - from}
+}
+
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// uvarint reads a varint and returns what follows it.
+func uvarint(b []byte) (n uint64, rest []byte, ok bool) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint64(b[0]), b[1:], true
+	}
+	n, size := binary.Uvarint(b)
+	if size <= 0 {
+		return 0, nil, false
+	}
+	return n, b[size:], true
+}

@@ -1,0 +1,35 @@
+// Package segment is one immutable part of an index: some items with everything by which they are found, in one run of
+// bytes that is the same in memory and in a file, and is read where it lies.
+//
+// Documents are numbered in the default order, the newest first (see Less), so that the first page is the lowest numbers
+// and a range of created_on is a range of documents. A segment holds what an item has by itself; what manifests add to it
+// lies elsewhere.
+//
+// # File
+//
+// Numbers are little-endian, varint is an unsigned varint, and offsets count from the end of the first magic.
+//
+//	magic       8 bytes
+//	items       the items' encoded bytes, one behind the other
+//	index       sections, each found by the directory:
+//	  offsets     uint64 per document and one more: where its item begins
+//	  ids         int64 per document
+//	  created     int64 per document: created_on in milliseconds, the least number without one
+//	  by id       uint32 per document: the documents in the order of their ids
+//	  unit docs   a roaring bitmap: the documents with own units; unit ends: uint32 for each of those; units: int64 each
+//	  terms       for each block of terms, their postings and then the block, see dictionary.go
+//	  blocks      where each block is, and its first key
+//	  per field   presence (a roaring bitmap, absent when every document has the field), and a column of numbers:
+//	              the values of a number or date, the number of words of a text
+//	directory   JSON: what lies where
+//	footer      where the directory is, checksums (CRC-32C) of the items and of index and directory, magic
+//
+// # Invariants
+//
+//   - Nothing of a segment is ever written to once it is made; what is built from it on first use is swapped in whole.
+//   - All methods but Close are safe for concurrent use. Bitmaps that methods return are read-only, and some alias the
+//     segment's memory: they end with Close. Roaring's Clone writes to its source, so that none of them may be cloned.
+//   - Damaged bytes are an error of Open or Verify; reading what passed as sound never panics.
+//
+// It may import item and query with its subpackages.
+package segment

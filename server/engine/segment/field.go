@@ -1,0 +1,353 @@
+package segment
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"sort"
+	"sync/atomic"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/automaton"
+)
+
+// Field is one field of a segment.
+type Field struct {
+	s      *Segment
+	number int
+	entry  *fieldEntry
+	column numbers
+	// What is made on first use.
+	present  atomic.Pointer[roaring.Bitmap]
+	ordinals atomic.Pointer[[]uint32]
+	sorted   atomic.Pointer[[]int64]
+}
+
+// init reads what the directory says of a field, and checks it.
+func (f *Field) init(s *Segment, number int) error {
+	e := &s.dir.Fields[number]
+	f.s, f.number, f.entry = s, number, e
+	broken := func(reason string) error {
+		return &CorruptError{Section: "field " + e.Name, Reason: reason}
+	}
+	if e.Docs < 0 || e.Docs > s.dir.Docs || e.First > e.End || e.End > s.dir.Terms {
+		return broken("its numbers are out of range")
+	}
+	if _, ok := s.bytes(e.Present); !ok {
+		return broken("its presence does not lie within the file")
+	}
+	if e.Present.Len == 0 && e.Docs != s.dir.Docs {
+		return broken("it has no presence")
+	}
+	if isNumber(e.Type) || e.Type == query.Text {
+		b, ok := s.bytes(e.Column.span)
+		count := s.dir.Docs
+		if e.Column.Sparse {
+			count = e.Docs
+		}
+		if !ok || len(b) != count*e.Column.Width || !slices.Contains([]int{0, 1, 2, 4, 8}, e.Column.Width) {
+			return broken("its numbers do not lie within the file")
+		}
+		f.column = numbers{e.Column, b}
+	}
+	return nil
+}
+
+// isText reports whether the field with that number is a text.
+func (s *Segment) isText(number int) bool {
+	return number < len(s.dir.Fields) && s.dir.Fields[number].Type == query.Text
+}
+
+// Name is the field's canonical name.
+func (f *Field) Name() string { return f.entry.Name }
+
+// Type is the field's type.
+func (f *Field) Type() query.Type { return f.entry.Type }
+
+// Docs is the number of documents with a value, dead ones included.
+func (f *Field) Docs() int { return f.entry.Docs }
+
+// Terms is what all documents, dead ones included, add to rank.Field.Terms: the number of words of a text, of distinct
+// values of a keyword or boolean.
+func (f *Field) Terms() int64 { return f.entry.Terms }
+
+// Distinct is the number of terms in the dictionary.
+func (f *Field) Distinct() int { return int(f.entry.End - f.entry.First) }
+
+// Present returns the documents that have a value. Read-only.
+func (f *Field) Present() *roaring.Bitmap {
+	if b := f.present.Load(); b != nil {
+		return b
+	}
+	b := roaring.New()
+	if f.entry.Present.Len == 0 {
+		b.AddRange(0, uint64(f.s.dir.Docs))
+	} else if made, err := f.s.bitmap(f.entry.Present); err == nil {
+		b = made
+	}
+	f.present.CompareAndSwap(nil, b)
+	return f.present.Load()
+}
+
+func (f *Field) key(term string) []byte {
+	key := make([]byte, 0, fieldKey+len(term))
+	return append(binary.BigEndian.AppendUint16(key, uint16(f.number)), term...)
+}
+
+// Term returns the postings of a term, and whether any document has it.
+func (f *Field) Term(term string) (Postings, bool) {
+	if f.entry.First == f.entry.End {
+		return Postings{}, false
+	}
+	key := f.key(term)
+	w := walker{d: &f.s.dict}
+	if !w.seek(key) || string(w.key) != string(key) {
+		return Postings{}, false
+	}
+	return w.postings(), true
+}
+
+// Ascend yields the terms from one on, in the order of their bytes. The slice is only good until the next one.
+func (f *Field) Ascend(from string) iter.Seq2[[]byte, Postings] {
+	return func(yield func([]byte, Postings) bool) {
+		if f.entry.First == f.entry.End {
+			return
+		}
+		w := walker{d: &f.s.dict}
+		for ok := w.seek(f.key(from)); ok && w.field() == f.number; ok = w.next() {
+			if !yield(w.key[fieldKey:], w.postings()) {
+				return
+			}
+		}
+	}
+}
+
+// Match yields the terms that an automaton accepts, in the order of their bytes. The slice is only good until the next
+// one. Terms and whole blocks that cannot match are passed over.
+func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
+	return func(yield func([]byte, Postings) bool) {
+		if f.entry.First == f.entry.End {
+			return
+		}
+		w := walker{d: &f.s.dict}
+		// states[i] is the state after i bytes of the present term, as far as it goes on.
+		states := []int{a.Start()}
+		if !a.CanMatch(states[0]) {
+			return
+		}
+		ok := w.seek(f.key(""))
+		shared := 0
+		for ok && w.field() == f.number {
+			term := w.key[fieldKey:]
+			states = states[:min(len(states), shared+1)]
+			dead := false
+			for i := len(states) - 1; i < len(term); i++ {
+				next := a.Accept(states[i], term[i])
+				if !a.CanMatch(next) {
+					dead = true
+					break
+				}
+				states = append(states, next)
+			}
+			if !dead {
+				if a.IsMatch(states[len(term)]) && !yield(term, w.postings()) {
+					return
+				}
+				ok = w.next()
+				shared = max(w.shared-fieldKey, 0)
+				continue
+			}
+			ok, shared = f.skip(&w, a, states)
+		}
+	}
+}
+
+// skip goes past all terms that begin like the present one up to the byte after which nothing can match; len(states)-1 of
+// its bytes can be followed. It returns how many bytes the term that it reached shares with the present one.
+func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, shared int) {
+	depth := len(states) - 1
+	term := slices.Clone(w.key[fieldKey:])
+	for w.left > 0 {
+		if !w.next() {
+			return false, 0
+		}
+		if w.shared-fieldKey <= depth {
+			return true, max(w.shared-fieldKey, 0)
+		}
+	}
+	// The block is over: the next term that can match may lie far behind.
+	target := nextViable(a, term, states)
+	if target == nil {
+		return false, 0
+	}
+	key := f.key(string(target))
+	if next := w.block + 1; next < w.d.n && string(w.d.first(next)) >= string(key) {
+		ok = w.next()
+	} else {
+		ok = w.seek(key)
+	}
+	if !ok {
+		return false, 0
+	}
+	return true, commonPrefix(w.key[min(fieldKey, len(w.key)):], term)
+}
+
+// nextViable returns the smallest beginning, above that of a term, with which anything can match; nil for none.
+func nextViable(a automaton.Automaton, term []byte, states []int) []byte {
+	for depth := len(states) - 1; depth >= 0; depth-- {
+		for b := int(term[depth]) + 1; b < 256; b++ {
+			if a.CanMatch(a.Accept(states[depth], byte(b))) {
+				return append(slices.Clone(term[:depth]), byte(b))
+			}
+		}
+	}
+	return nil
+}
+
+// Length returns the number of words of a text in a document, 0 where it has none.
+func (f *Field) Length(doc uint32) int {
+	n, _ := f.numberAt(doc)
+	return int(n)
+}
+
+// Number returns the number or date of a document, a Double by its bits, and false where it has none.
+func (f *Field) Number(doc uint32) (int64, bool) { return f.numberAt(doc) }
+
+func (f *Field) numberAt(doc uint32) (int64, bool) {
+	if f.entry.Present.Len > 0 && !f.Present().Contains(doc) {
+		return 0, false
+	}
+	if !f.column.Sparse {
+		return f.column.at(int(doc)), true
+	}
+	return f.column.at(int(f.Present().Rank(doc)) - 1), true
+}
+
+// IntRange returns the documents with a number from lo to hi. The bitmap is new.
+func (f *Field) IntRange(lo, hi int64) *roaring.Bitmap {
+	return f.scan(func(count int) []uint64 { return f.column.scanRange(count, lo, hi) })
+}
+
+// FloatRange is IntRange for a Double.
+func (f *Field) FloatRange(lo, hi float64) *roaring.Bitmap {
+	return f.scan(func(count int) []uint64 {
+		return f.column.scan(count, func(n int64) bool {
+			v := math.Float64frombits(uint64(n))
+			return lo <= v && v <= hi
+		})
+	})
+}
+
+// scan makes a bitmap of the places in the column that words names.
+func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
+	if !isNumber(f.entry.Type) {
+		return roaring.New()
+	}
+	if !f.column.Sparse {
+		found := roaring.FromDense(words(f.s.dir.Docs), false)
+		if f.entry.Present.Len > 0 {
+			found.And(f.Present())
+		}
+		return found
+	}
+	places := words(f.entry.Docs)
+	out := roaring.New()
+	docs := f.Present().Iterator()
+	for i := 0; docs.HasNext(); i++ {
+		if d := docs.Next(); places[i/64]&(1<<(i%64)) != 0 {
+			out.Add(d)
+		}
+	}
+	return out
+}
+
+// Ordinals returns, for each document, 1 and the ordinal of its lowest term, 0 for none: they order documents as their
+// keywords do. Made on first use. Read-only.
+func (f *Field) Ordinals() []uint32 {
+	if o := f.ordinals.Load(); o != nil {
+		return *o
+	}
+	made := make([]uint32, f.s.dir.Docs)
+	ordinal := uint32(0)
+	for _, p := range f.Ascend("") {
+		ordinal++
+		for i := p.Iterator(); ; {
+			doc, ok := i.Next()
+			if !ok {
+				break
+			}
+			if made[doc] == 0 {
+				made[doc] = ordinal
+			}
+		}
+	}
+	f.ordinals.CompareAndSwap(nil, &made)
+	return *f.ordinals.Load()
+}
+
+// TermAt returns the term with an ordinal, counted from 0 within the field; nil where there is none.
+func (f *Field) TermAt(ordinal uint32) []byte {
+	at := f.entry.First + ordinal
+	if at >= f.entry.End {
+		return nil
+	}
+	w := walker{d: &f.s.dict}
+	if !w.open(int(at) / termsPerBlock) {
+		return nil
+	}
+	for range at%termsPerBlock + 1 {
+		if !w.next() {
+			return nil
+		}
+	}
+	return w.key[fieldKey:]
+}
+
+// NextNumber returns the smallest number of any document that is not below from, and false where there is none. It sorts
+// the numbers on first use.
+func (f *Field) NextNumber(from int64) (int64, bool) {
+	sorted := f.numbersInOrder()
+	i := sort.Search(len(sorted), func(i int) bool { return sorted[i] >= from })
+	if i == len(sorted) {
+		return 0, false
+	}
+	return sorted[i], true
+}
+
+func (f *Field) numbersInOrder() []int64 {
+	if s := f.sorted.Load(); s != nil {
+		return *s
+	}
+	var made []int64
+	if isNumber(f.entry.Type) {
+		made = make([]int64, 0, f.entry.Docs)
+		for it := f.Present().Iterator(); it.HasNext(); {
+			n, _ := f.numberAt(it.Next())
+			made = append(made, n)
+		}
+		slices.SortFunc(made, func(a, b int64) int { return cmp.Compare(a, b) })
+		made = slices.Clip(slices.Compact(made))
+	}
+	f.sorted.CompareAndSwap(nil, &made)
+	return *f.sorted.Load()
+}
+
+// Derived is how many bytes of heap the field has taken for what was made on first use.
+func (f *Field) Derived() int64 {
+	var n int64
+	if o := f.ordinals.Load(); o != nil {
+		n += 4 * int64(cap(*o))
+	}
+	if s := f.sorted.Load(); s != nil {
+		n += 8 * int64(cap(*s))
+	}
+	return n
+}
+
+// String names the field for errors.
+func (f *Field) String() string { return fmt.Sprintf("%s (%d documents)", f.entry.Name, f.entry.Docs) }

@@ -1,0 +1,116 @@
+package segment
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"os"
+)
+
+// Open maps a file and checks everything but the items, which Verify checks. *CorruptError when it is not what was written.
+func Open(path string) (*Segment, error) {
+	whole, unmap, err := mapFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("open segment %s: %w", path, err)
+	}
+	s, err := parse(whole)
+	if err != nil {
+		if corrupt, ok := err.(*CorruptError); ok {
+			corrupt.Path = path
+		}
+		_ = unmap() // what is wrong with the file is known
+		return nil, err
+	}
+	s.path, s.unmap = path, unmap
+	return s, nil
+}
+
+// Parse makes a segment of a file's bytes, which must not change any more.
+func Parse(whole []byte) (*Segment, error) { return parse(whole) }
+
+func parse(whole []byte) (*Segment, error) {
+	if len(whole) < len(magic)+footerSize || string(whole[:len(magic)]) != magic {
+		return nil, &CorruptError{Section: "header", Reason: "this is no segment, or only a part of one"}
+	}
+	footer := whole[len(whole)-footerSize:]
+	if string(footer[footerSize-len(magic):]) != magic {
+		return nil, &CorruptError{Section: "footer", Reason: "the file ends early"}
+	}
+	const fields = footerSize - len(magic) - 4
+	if crc32.Checksum(footer[:fields], castagnoli) != binary.LittleEndian.Uint32(footer[fields:]) {
+		return nil, &CorruptError{Section: "footer", Reason: "its checksum differs"}
+	}
+	itemsEnd := binary.LittleEndian.Uint64(footer)
+	length := binary.LittleEndian.Uint64(footer[8:])
+	dirLen := uint64(binary.LittleEndian.Uint32(footer[16:]))
+	sums := checksums{items: binary.LittleEndian.Uint32(footer[20:]), index: binary.LittleEndian.Uint32(footer[24:])}
+	body := whole[len(magic) : len(whole)-footerSize]
+	if itemsEnd > length || length+dirLen != uint64(len(body)) {
+		return nil, &CorruptError{Section: "footer", Reason: "the file has another length"}
+	}
+	if crc32.Checksum(body[itemsEnd:], castagnoli) != sums.index {
+		return nil, &CorruptError{Section: "index", Reason: "its checksum differs"}
+	}
+	var dir directory
+	if err := json.Unmarshal(body[length:], &dir); err != nil {
+		return nil, &CorruptError{Section: "directory", Reason: err.Error()}
+	}
+	if dir.Version != version {
+		return nil, &CorruptError{Section: "directory", Reason: fmt.Sprintf("it has version %d, and this Vitrine reads %d", dir.Version, version)}
+	}
+	if dir.Docs < 0 || dir.Items.Off+dir.Items.Len != itemsEnd {
+		return nil, &CorruptError{Section: "directory", Reason: "it contradicts the footer"}
+	}
+	s, err := assemble(dir, body[:length:length])
+	if err != nil {
+		return nil, err
+	}
+	s.whole, s.checksums = whole, sums
+	return s, nil
+}
+
+// verifyChunk is how much Verify reads between two looks at its context.
+const verifyChunk = 1 << 20
+
+// Verify reads the items and holds them against their checksum. A segment in memory is always sound. paused is called now
+// and then, so that the caller can take its time; nil for no pauses.
+func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
+	if s.whole == nil {
+		return nil
+	}
+	items, _ := s.bytes(span{0, s.dir.Items.Off + s.dir.Items.Len})
+	sum := uint32(0)
+	for len(items) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(len(items), verifyChunk)
+		sum = crc32.Update(sum, castagnoli, items[:n])
+		items = items[n:]
+		if paused != nil {
+			paused(n)
+		}
+	}
+	if sum != s.checksums.items {
+		return &CorruptError{Path: s.path, Section: "items", Reason: "their checksum differs"}
+	}
+	return nil
+}
+
+// Close unmaps the file. Nobody may look at the segment any more, nor at what it returned.
+func (s *Segment) Close() error {
+	if s.unmap == nil {
+		return nil
+	}
+	unmap := s.unmap
+	s.unmap = nil
+	return unmap()
+}
+
+// readFile stands in for a mapping where there is none.
+func readFile(path string) ([]byte, func() error, error) {
+	b, err := os.ReadFile(path)
+	return b, func() error { return nil }, err
+}

@@ -1,0 +1,74 @@
+package segment
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+)
+
+// output is where the bytes of a segment go: to a writer, or without one into memory. The first error stays.
+type output struct {
+	w   io.Writer
+	buf []byte
+	off uint64
+	sum uint32
+	err error
+}
+
+// flushAt is how much is gathered before it is written.
+const flushAt = 256 << 10
+
+func (o *output) write(b []byte) {
+	o.buf = append(o.buf, b...)
+	o.wrote(len(b))
+}
+
+func (o *output) wrote(n int) {
+	o.off += uint64(n)
+	if o.w != nil && len(o.buf) >= flushAt {
+		o.flush()
+	}
+}
+
+// flush writes what was gathered.
+func (o *output) flush() {
+	if o.w == nil {
+		return
+	}
+	if o.err == nil {
+		o.sum = crc32.Update(o.sum, castagnoli, o.buf)
+		_, o.err = o.w.Write(o.buf)
+	}
+	o.buf = o.buf[:0]
+}
+
+// take returns the checksum of everything since the last take.
+func (o *output) take() uint32 {
+	o.flush()
+	sum := o.sum
+	o.sum = 0
+	return sum
+}
+
+func (o *output) uint32(n uint32) {
+	o.buf = binary.LittleEndian.AppendUint32(o.buf, n)
+	o.wrote(4)
+}
+
+func (o *output) uint64(n uint64) {
+	o.buf = binary.LittleEndian.AppendUint64(o.buf, n)
+	o.wrote(8)
+}
+
+func (o *output) uvarint(n uint64) {
+	before := len(o.buf)
+	o.buf = binary.AppendUvarint(o.buf, n)
+	o.wrote(len(o.buf) - before)
+}
+
+// section writes one section and returns where it lies.
+func (o *output) section(write func()) span {
+	from := o.off
+	write()
+	return span{from, o.off - from}
+}

@@ -1,0 +1,319 @@
+package segment
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// What lies at the place of a term's postings:
+//
+//	documents, unless there is one, which stands in the dictionary:
+//	  byte kind    listed or bitmapped
+//	  varint       length of what follows
+//	  listed: varints, each the distance from the document before (the first from -1, less one)
+//	  bitmapped: a roaring bitmap
+//	of a text, for each document in order:
+//	  varint       length of the frequencies
+//	  varints      frequencies: how often the word stands in the document
+//	  varints      positions, each the distance from the one before (the first from 0)
+const (
+	listed    = 0
+	bitmapped = 1
+)
+
+// bitmapFrom is the number of documents from which a bitmap is kept: below, a list is smaller and as quick to read.
+const bitmapFrom = 128
+
+// Postings are the documents of one term, with how often and where it stands in each. The zero value has none.
+type Postings struct {
+	s    *Segment
+	docs int
+	doc  uint32
+	at   uint64
+	text bool
+}
+
+// Len returns the number of documents, dead ones included.
+func (p Postings) Len() int { return p.docs }
+
+// documents returns kind and bytes of the documents, and what follows them.
+func (p Postings) documents() (kind byte, docs, rest []byte) {
+	if p.s == nil || p.at >= uint64(len(p.s.data)) {
+		return listed, nil, nil
+	}
+	rest = p.s.data[p.at:]
+	if p.docs == 1 {
+		return listed, nil, rest
+	}
+	kind = rest[0]
+	n, rest, ok := uvarint(rest[1:])
+	if !ok || n > uint64(len(rest)) {
+		return listed, nil, nil
+	}
+	return kind, rest[:n:n], rest[n:]
+}
+
+// Bitmap returns the documents. It is read-only and may alias the segment's memory.
+func (p Postings) Bitmap() *roaring.Bitmap {
+	out := roaring.New()
+	if p.docs == 0 {
+		return out
+	}
+	if p.docs == 1 {
+		out.Add(p.doc)
+		return out
+	}
+	kind, docs, _ := p.documents()
+	if kind == bitmapped {
+		if _, err := out.FromBuffer(docs); err != nil {
+			return roaring.New()
+		}
+		return out
+	}
+	var buffer [bitmapFrom]uint32
+	out.AddMany(appendListed(buffer[:0], docs, p.s.dir.Docs))
+	return out
+}
+
+// appendListed reads a list of documents.
+func appendListed(dst []uint32, b []byte, limit int) []uint32 {
+	last := uint64(0)
+	for first := true; len(b) > 0; first = false {
+		d, rest, ok := uvarint(b)
+		if !ok {
+			break
+		}
+		if b = rest; first {
+			last = d
+		} else {
+			last += d + 1
+		}
+		if last >= uint64(limit) {
+			break
+		}
+		dst = append(dst, uint32(last))
+	}
+	return dst
+}
+
+// Iterator goes through postings document by document.
+type Iterator struct {
+	p     Postings
+	limit uint64
+	// list is what is left of a list of documents; many of a bitmap.
+	list  []byte
+	first bool
+	doc   uint64
+	many  roaring.ManyIntIterable
+	chunk []uint32
+	buf   []uint32
+	// freqs and positions are what is left of both; pending is how many positions belong to documents passed by, and freq
+	// how many to the present one.
+	freqs, positions []byte
+	started          bool
+	pending          uint64
+	freq             uint32
+}
+
+// Iterator returns an iterator before the first document.
+func (p Postings) Iterator() Iterator {
+	i := Iterator{p: p, first: true}
+	if p.docs == 0 {
+		return i
+	}
+	i.limit = uint64(p.s.dir.Docs)
+	kind, docs, rest := p.documents()
+	if p.docs > 1 {
+		if kind == bitmapped {
+			b := roaring.New()
+			if _, err := b.FromBuffer(docs); err != nil {
+				return Iterator{}
+			}
+			i.many = b.ManyIterator()
+			i.buf = make([]uint32, 256)
+		} else {
+			i.list = docs
+		}
+	}
+	if p.text {
+		if n, rest, ok := uvarint(rest); ok && n <= uint64(len(rest)) {
+			i.freqs, i.positions = rest[:n], rest[n:]
+		}
+	}
+	return i
+}
+
+// Next goes to the next document; false at the end.
+func (i *Iterator) Next() (doc uint32, ok bool) {
+	switch {
+	case i.p.docs == 1:
+		if !i.first {
+			return 0, false
+		}
+		i.first = false
+		i.doc = uint64(i.p.doc)
+	case i.many != nil:
+		if len(i.chunk) == 0 {
+			n := i.many.NextMany(i.buf)
+			if n == 0 {
+				return 0, false
+			}
+			i.chunk = i.buf[:n]
+		}
+		i.doc, i.chunk = uint64(i.chunk[0]), i.chunk[1:]
+	default:
+		d, rest, ok := uvarint(i.list)
+		if !ok {
+			return 0, false
+		}
+		if i.list = rest; i.first {
+			i.doc, i.first = d, false
+		} else {
+			i.doc += d + 1
+		}
+		if i.doc >= i.limit {
+			i.list = nil
+			return 0, false
+		}
+	}
+	i.step()
+	return uint32(i.doc), true
+}
+
+// step reads the frequency of the document just reached.
+func (i *Iterator) step() {
+	i.started = true
+	if !i.p.text {
+		i.freq = 1
+		return
+	}
+	i.pending += uint64(i.freq)
+	n, rest, ok := uvarint(i.freqs)
+	if !ok {
+		n = 0
+	}
+	i.freqs, i.freq = rest, uint32(n)
+}
+
+// Seek goes on to the first document that is not less than doc; it stays where it is when that is so already.
+func (i *Iterator) Seek(doc uint32) (at uint32, ok bool) {
+	if i.started && i.doc >= uint64(doc) {
+		return uint32(i.doc), true
+	}
+	for {
+		at, ok := i.Next()
+		if !ok || at >= doc {
+			return at, ok
+		}
+	}
+}
+
+// Freq returns how often the term stands in the present document; 1 where the field is no text.
+func (i *Iterator) Freq() uint32 { return i.freq }
+
+// Positions appends where the term stands in the present document.
+func (i *Iterator) Positions(dst []uint32) []uint32 {
+	if !i.p.text {
+		return dst
+	}
+	i.positions = skipVarints(i.positions, i.pending)
+	i.pending = 0
+	b, last := i.positions, uint64(0)
+	for range i.freq {
+		d, rest, ok := uvarint(b)
+		if !ok {
+			break
+		}
+		b = rest
+		last += d
+		dst = append(dst, uint32(last))
+	}
+	return dst
+}
+
+// skipVarints skips n varints.
+func skipVarints(b []byte, n uint64) []byte {
+	for n >= 8 && len(b) >= 8 {
+		// Each byte without its high bit ends one.
+		ends := uint64(bits.OnesCount64(^binary.LittleEndian.Uint64(b) & 0x8080808080808080))
+		if ends > n {
+			break
+		}
+		b, n = b[8:], n-ends
+	}
+	for ; n > 0 && len(b) > 0; b = b[1:] {
+		if b[0] < 0x80 {
+			n--
+		}
+	}
+	return b
+}
+
+// posting is one document of a term on its way into a segment.
+type posting struct {
+	doc  uint32
+	freq uint32
+	// positions are the varints of the document's positions.
+	positions []byte
+}
+
+// postingsWriter writes the postings of one term after the other.
+type postingsWriter struct {
+	out   *output
+	bytes []byte
+	docs  []uint32
+}
+
+// write writes postings that come in order of documents, and reports whether there was anything to write.
+func (w *postingsWriter) write(list []posting, typ query.Type) (written bool) {
+	if len(list) > 1 {
+		w.docs = w.docs[:0]
+		for i := range list {
+			w.docs = append(w.docs, list[i].doc)
+		}
+		w.writeDocs(w.docs)
+	}
+	if typ != query.Text {
+		return len(list) > 1
+	}
+	b := w.bytes[:0]
+	for i := range list {
+		b = binary.AppendUvarint(b, uint64(list[i].freq))
+	}
+	w.bytes = b
+	w.out.uvarint(uint64(len(b)))
+	w.out.write(b)
+	for i := range list {
+		w.out.write(list[i].positions)
+	}
+	return true
+}
+
+func (w *postingsWriter) writeDocs(docs []uint32) {
+	b := w.bytes[:0]
+	kind := byte(listed)
+	if len(docs) >= bitmapFrom {
+		kind = bitmapped
+		bitmap := roaring.BitmapOf(docs...)
+		bitmap.RunOptimize()
+		b, _ = bitmap.ToBytes() // writes to memory do not fail
+	} else {
+		last := uint32(0)
+		for i, d := range docs {
+			if i == 0 {
+				b = binary.AppendUvarint(b, uint64(d))
+			} else {
+				b = binary.AppendUvarint(b, uint64(d-last-1))
+			}
+			last = d
+		}
+	}
+	w.bytes = b
+	w.out.write([]byte{kind})
+	w.out.uvarint(uint64(len(b)))
+	w.out.write(b)
+}

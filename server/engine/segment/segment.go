@@ -1,0 +1,364 @@
+package segment
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"iter"
+	"math"
+	"sort"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Doc is one item on its way into a segment.
+type Doc struct {
+	ID item.ID
+	// Created is created_on in milliseconds since 1970, math.MinInt64 for an item without one.
+	Created int64
+	// Units are the item's own conversion units in their order.
+	Units []int64
+	// Bytes are kept as they are.
+	Bytes item.Encoded
+	// Values is everything by which the item itself is found, in any order. A field of a number has one value at most.
+	Values []Value
+}
+
+// Value is one value of one field.
+type Value struct {
+	Field query.Field
+	query.Value
+}
+
+// createdOn is the field of the default order.
+const createdOn = "created_on"
+
+// NewDoc makes the document of an item.
+func NewDoc(it *item.Item) Doc {
+	d := Doc{ID: it.ID, Created: math.MinInt64, Units: it.Units, Bytes: item.Encode(it), Values: make([]Value, 0, 64)}
+	for f, v := range it.Values(nil, nil, it.Tags) {
+		if f.Name == createdOn {
+			d.Created = v.Int
+		}
+		d.Values = append(d.Values, Value{f, v})
+	}
+	return d
+}
+
+// Less is the default order: the newest first, then the highest id; without a date last.
+func Less(created int64, id item.ID, otherCreated int64, otherID item.ID) bool {
+	return compareOrder(created, id, otherCreated, otherID) < 0
+}
+
+func compareOrder(created int64, id item.ID, otherCreated int64, otherID item.ID) int {
+	return cmp.Or(cmp.Compare(otherCreated, created), cmp.Compare(otherID, id))
+}
+
+// CorruptError says that a file is not what was written.
+type CorruptError struct {
+	// Path is the file, "" for bytes in memory.
+	Path string
+	// Section is the part that is damaged.
+	Section string
+	Reason  string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("segment %s is damaged: %s: %s", e.Path, e.Section, e.Reason)
+}
+
+const (
+	magic = "VTRNSEG1"
+	// version is that of the directory.
+	version    = 1
+	footerSize = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// span is where a section lies: offset and length.
+type span struct {
+	Off uint64 `json:"o"`
+	Len uint64 `json:"l"`
+}
+
+// column is where one number for each document lies: Width bytes each, to which Base is added. With Sparse there is a
+// number for each present document alone.
+type column struct {
+	span
+	Width  int   `json:"w,omitempty"`
+	Base   int64 `json:"b,omitempty"`
+	Sparse bool  `json:"s,omitempty"`
+}
+
+// fieldEntry is what the directory tells of a field.
+type fieldEntry struct {
+	Name    string     `json:"name"`
+	Type    query.Type `json:"type"`
+	Private bool       `json:"private,omitempty"`
+	// Docs is the number of documents with a value; Terms see Field.Terms.
+	Docs  int   `json:"docs"`
+	Terms int64 `json:"terms,omitempty"`
+	// First and End enclose the ordinals of its terms in the dictionary.
+	First uint32 `json:"first,omitempty"`
+	End   uint32 `json:"end,omitempty"`
+	// Present is empty when every document has the field.
+	Present span   `json:"present"`
+	Column  column `json:"column"`
+}
+
+// directory says what lies where.
+type directory struct {
+	Version  int          `json:"version"`
+	Docs     int          `json:"docs"`
+	Items    span         `json:"items"`
+	Offsets  span         `json:"offsets"`
+	IDs      span         `json:"ids"`
+	Created  span         `json:"created"`
+	ByID     span         `json:"byID"`
+	UnitDocs span         `json:"unitDocs"`
+	UnitEnds span         `json:"unitEnds"`
+	Units    span         `json:"units"`
+	Blocks   span         `json:"blocks"`
+	Terms    uint32       `json:"terms"`
+	Fields   []fieldEntry `json:"fields"` // by name
+}
+
+// Segment is some items and the index of them.
+type Segment struct {
+	path string
+	dir  directory
+	// data is items and index; whole is the file that it is a part of, nil in memory.
+	data   []byte
+	whole  []byte
+	unmap  func() error
+	fields []Field
+	// The sections that are looked at all the time.
+	offsets, ids, created, byID []byte
+	withUnits                   *roaring.Bitmap
+	dict                        dictionary
+	checksums                   checksums
+}
+
+// checksums are those of the footer.
+type checksums struct{ items, index uint32 }
+
+// assemble makes a segment of its directory and bytes.
+func assemble(dir directory, data []byte) (*Segment, error) {
+	s := &Segment{dir: dir, data: data}
+	n := uint64(dir.Docs)
+	for _, part := range []struct {
+		name string
+		at   span
+		want uint64
+		into *[]byte
+	}{
+		{"offsets", dir.Offsets, 8 * (n + 1), &s.offsets}, {"ids", dir.IDs, 8 * n, &s.ids},
+		{"created", dir.Created, 8 * n, &s.created}, {"by id", dir.ByID, 4 * n, &s.byID},
+	} {
+		b, ok := s.bytes(part.at)
+		if !ok || uint64(len(b)) != part.want {
+			return nil, &CorruptError{Section: part.name, Reason: "it does not lie within the file"}
+		}
+		*part.into = b
+	}
+	if _, ok := s.bytes(dir.Items); !ok {
+		return nil, &CorruptError{Section: "items", Reason: "they do not lie within the file"}
+	}
+	var err error
+	if s.withUnits, err = s.bitmap(dir.UnitDocs); err != nil {
+		return nil, &CorruptError{Section: "units", Reason: err.Error()}
+	}
+	ends, ok := s.bytes(dir.UnitEnds)
+	if _, ok2 := s.bytes(dir.Units); !ok || !ok2 || uint64(len(ends)) != 4*s.withUnits.GetCardinality() {
+		return nil, &CorruptError{Section: "units", Reason: "they do not lie within the file"}
+	}
+	if s.dict, err = openDictionary(s); err != nil {
+		return nil, err
+	}
+	s.fields = make([]Field, len(dir.Fields))
+	for i := range dir.Fields {
+		if err := s.fields[i].init(s, i); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// bytes returns a section, and false when it lies outside.
+func (s *Segment) bytes(at span) ([]byte, bool) {
+	end := at.Off + at.Len
+	if end < at.Off || end > uint64(len(s.data)) {
+		return nil, false
+	}
+	return s.data[at.Off:end:end], true
+}
+
+// bitmap returns a bitmap that lies in the segment; an empty section is an empty one.
+func (s *Segment) bitmap(at span) (*roaring.Bitmap, error) {
+	b, ok := s.bytes(at)
+	if !ok {
+		return nil, errors.New("it does not lie within the file")
+	}
+	out := roaring.New()
+	if len(b) == 0 {
+		return out, nil
+	}
+	if _, err := out.FromBuffer(b); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Len returns the number of documents, dead ones included.
+func (s *Segment) Len() int { return s.dir.Docs }
+
+// ID returns the item of a document.
+func (s *Segment) ID(doc uint32) item.ID {
+	return int64(binary.LittleEndian.Uint64(s.ids[8*doc:]))
+}
+
+// Created returns the created_on of a document in milliseconds, math.MinInt64 without one.
+func (s *Segment) Created(doc uint32) int64 {
+	return int64(binary.LittleEndian.Uint64(s.created[8*doc:]))
+}
+
+// Find returns the document of an item.
+func (s *Segment) Find(id item.ID) (doc uint32, ok bool) {
+	n := s.dir.Docs
+	i := sort.Search(n, func(i int) bool { return s.ID(s.nthByID(i)) >= id })
+	if i == n {
+		return 0, false
+	}
+	doc = s.nthByID(i)
+	return doc, s.ID(doc) == id
+}
+
+// nthByID clamps, so that a damaged number leads astray and not outside.
+func (s *Segment) nthByID(i int) uint32 {
+	return min(binary.LittleEndian.Uint32(s.byID[4*i:]), uint32(s.dir.Docs-1))
+}
+
+// Place returns how many documents come before an item in the default order, whether or not it is there.
+func (s *Segment) Place(created int64, id item.ID) uint32 {
+	return uint32(sort.Search(s.dir.Docs, func(i int) bool {
+		return compareOrder(s.Created(uint32(i)), s.ID(uint32(i)), created, id) >= 0
+	}))
+}
+
+// Item returns the bytes of a document, which alias the segment's memory.
+func (s *Segment) Item(doc uint32) item.Encoded {
+	from := binary.LittleEndian.Uint64(s.offsets[8*doc:])
+	to := binary.LittleEndian.Uint64(s.offsets[8*doc+8:])
+	b, ok := s.bytes(span{s.dir.Items.Off + from, to - from})
+	if !ok || to < from {
+		return nil
+	}
+	return b
+}
+
+// Units returns the own units of a document in their order, nil for none.
+func (s *Segment) Units(doc uint32) []int64 {
+	if !s.withUnits.Contains(doc) {
+		return nil
+	}
+	i := s.withUnits.Rank(doc) - 1
+	ends, _ := s.bytes(s.dir.UnitEnds)
+	units, _ := s.bytes(s.dir.Units)
+	from := uint32(0)
+	if i > 0 {
+		from = binary.LittleEndian.Uint32(ends[4*(i-1):])
+	}
+	to := min(binary.LittleEndian.Uint32(ends[4*i:]), uint32(len(units)/8))
+	out := make([]int64, 0, max(to, from)-from)
+	for ; from < to; from++ {
+		out = append(out, int64(binary.LittleEndian.Uint64(units[8*from:])))
+	}
+	return out
+}
+
+// WithUnits returns the documents that have units of their own.
+func (s *Segment) WithUnits() *roaring.Bitmap { return s.withUnits }
+
+// ItemBytes and IndexBytes are the sizes of the items and of everything else.
+func (s *Segment) ItemBytes() int64 { return int64(s.dir.Items.Len) }
+
+// IndexBytes see ItemBytes.
+func (s *Segment) IndexBytes() int64 { return int64(len(s.data)) - int64(s.dir.Items.Len) }
+
+// Mapped reports whether the segment is a mapped file; else it lies in the heap.
+func (s *Segment) Mapped() bool { return s.unmap != nil }
+
+// Path returns the file's, "" for a segment made in memory.
+func (s *Segment) Path() string { return s.path }
+
+// Fields yields the fields in which any document has a value, by name.
+func (s *Segment) Fields() iter.Seq[*Field] {
+	return func(yield func(*Field) bool) {
+		for i := range s.fields {
+			if !yield(&s.fields[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Field returns a field, nil when no document has a value in it.
+func (s *Segment) Field(name string) *Field {
+	i := sort.Search(len(s.fields), func(i int) bool { return s.dir.Fields[i].Name >= name })
+	if i == len(s.fields) || s.dir.Fields[i].Name != name {
+		return nil
+	}
+	return &s.fields[i]
+}
+
+// WriteTo writes the file of the segment. It implements io.WriterTo.
+func (s *Segment) WriteTo(w io.Writer) (int64, error) {
+	if s.whole != nil {
+		n, err := w.Write(s.whole)
+		return int64(n), err
+	}
+	itemsEnd := s.dir.Items.Off + s.dir.Items.Len
+	tail, err := trailer(s.dir, uint64(len(s.data)), checksums{
+		items: crc32.Checksum(s.data[:itemsEnd], castagnoli),
+		index: crc32.Checksum(s.data[itemsEnd:], castagnoli),
+	})
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	for _, part := range [][]byte{[]byte(magic), s.data, tail} {
+		m, err := w.Write(part)
+		if n += int64(m); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// trailer returns what follows the index in a file: the directory and the footer. The items are the first of the data,
+// and sums.index is that of the sections behind them.
+func trailer(dir directory, length uint64, sums checksums) ([]byte, error) {
+	text, err := json.Marshal(dir)
+	if err != nil {
+		return nil, fmt.Errorf("encode the directory of a segment: %w", err)
+	}
+	sums.index = crc32.Update(sums.index, castagnoli, text)
+	out := bytes.Clone(text)
+	footer := make([]byte, 0, footerSize)
+	footer = binary.LittleEndian.AppendUint64(footer, dir.Items.Off+dir.Items.Len)
+	footer = binary.LittleEndian.AppendUint64(footer, length)
+	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(text)))
+	footer = binary.LittleEndian.AppendUint32(footer, sums.items)
+	footer = binary.LittleEndian.AppendUint32(footer, sums.index)
+	footer = binary.LittleEndian.AppendUint32(footer, crc32.Checksum(footer, castagnoli))
+	return append(append(out, footer...), magic...), nil
+}

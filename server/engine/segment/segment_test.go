@@ -1,0 +1,606 @@
+package segment
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
+	"github.com/vitrine-dev/vitrine/server/query/automaton"
+)
+
+// model is what a segment should answer, by going through documents one by one.
+type model struct{ docs []Doc }
+
+func newModel(docs []Doc) *model {
+	m := &model{slices.Clone(docs)}
+	slices.SortFunc(m.docs, func(a, b Doc) int { return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(b.ID, a.ID)) })
+	return m
+}
+
+// place is where a term stands in a document.
+type place struct {
+	doc       uint32
+	positions []uint32
+}
+
+// modelField is everything of one field.
+type modelField struct {
+	typ     query.Type
+	present []uint32
+	terms   map[string][]place
+	lengths map[uint32]int
+	numbers map[uint32]int64
+	total   int64
+}
+
+func (m *model) fields() map[string]*modelField {
+	out := map[string]*modelField{}
+	for i, d := range m.docs {
+		doc := uint32(i)
+		last, values := map[string]int{}, map[string]int{}
+		for _, v := range d.Values {
+			f := out[v.Field.Name]
+			if f == nil {
+				f = &modelField{typ: v.Field.Type, terms: map[string][]place{}, lengths: map[uint32]int{}, numbers: map[uint32]int64{}}
+			}
+			put := func(text string, position int) {
+				l := f.terms[text]
+				if len(l) == 0 || l[len(l)-1].doc != doc {
+					l = append(l, place{doc: doc})
+					if f.typ != query.Text {
+						f.total++
+					}
+				}
+				if f.typ == query.Text {
+					l[len(l)-1].positions = append(l[len(l)-1].positions, uint32(position))
+				}
+				f.terms[text] = l
+			}
+			was := len(f.terms) + len(f.numbers)
+			found := false
+			switch f.typ {
+			case query.Text:
+				if v.Str == "" {
+					break
+				}
+				name := v.Field.Name
+				if values[name]++; values[name] == 1 {
+					last[name] = -1
+				} else {
+					last[name] += analysis.PositionGap
+				}
+				base := last[name] + 1
+				for _, t := range analysis.Analyze(v.Str) {
+					last[name] = base + t.Position
+					put(t.Text, last[name])
+					f.lengths[doc]++
+					f.total++
+					found = true
+				}
+			case query.Keyword:
+				if v.Str != "" {
+					put(analysis.Keyword(v.Str), 0)
+					found = true
+				}
+			case query.Boolean:
+				put([]string{"false", "true"}[v.Int], 0)
+				found = true
+			case query.Double:
+				f.numbers[doc] = int64(math.Float64bits(v.Float))
+				found = true
+			default:
+				f.numbers[doc] = v.Int
+				found = true
+			}
+			if found && (len(f.present) == 0 || f.present[len(f.present)-1] != doc) {
+				f.present = append(f.present, doc)
+			}
+			if found || was > 0 {
+				out[v.Field.Name] = f
+			}
+		}
+	}
+	return out
+}
+
+// compare holds every answer of a segment against the model.
+func compare(t *testing.T, s *Segment, m *model, rng *rand.Rand) {
+	t.Helper()
+	if s.Len() != len(m.docs) {
+		t.Fatalf("%d documents, want %d", s.Len(), len(m.docs))
+	}
+	for i, d := range m.docs {
+		doc := uint32(i)
+		if s.ID(doc) != d.ID || s.Created(doc) != d.Created || !bytes.Equal(s.Item(doc), d.Bytes) || !slices.Equal(s.Units(doc), d.Units) {
+			t.Fatalf("document %d is %d %d %q %v, want %+v", i, s.ID(doc), s.Created(doc), s.Item(doc), s.Units(doc), d)
+		}
+		if s.WithUnits().Contains(doc) != (len(d.Units) > 0) {
+			t.Errorf("document %d: own units %t", i, s.WithUnits().Contains(doc))
+		}
+		if at, ok := s.Find(d.ID); !ok || at != doc {
+			t.Errorf("item %d found at %d, %t, want %d", d.ID, at, ok, doc)
+		}
+		if at := s.Place(d.Created, d.ID); at != doc {
+			t.Errorf("item %d has place %d, want %d", d.ID, at, doc)
+		}
+		if at := s.Place(d.Created, d.ID-1); at != doc+1 && (i+1 == len(m.docs) || m.docs[i+1].Created == d.Created) {
+			t.Errorf("behind item %d: place %d, want %d", d.ID, at, doc+1)
+		}
+	}
+	if _, ok := s.Find(-5); ok {
+		t.Error("an item that is not there was found")
+	}
+	want := m.fields()
+	var names []string
+	for f := range s.Fields() {
+		names = append(names, f.Name())
+	}
+	if expected := slices.Sorted(maps.Keys(want)); !slices.Equal(names, expected) {
+		t.Fatalf("fields %v, want %v", names, expected)
+	}
+	if s.Field("no such field") != nil {
+		t.Error("a field that is not there was found")
+	}
+	for name, mf := range want {
+		compareField(t, s.Field(name), name, mf, len(m.docs), rng)
+	}
+}
+
+func compareField(t *testing.T, f *Field, name string, want *modelField, docs int, rng *rand.Rand) {
+	t.Helper()
+	if f == nil || f.Name() != name || f.Type() != want.typ {
+		t.Fatalf("field %s: %v", name, f)
+	}
+	if got := f.Present().ToArray(); !slices.Equal(got, want.present) || f.Docs() != len(want.present) {
+		t.Fatalf("field %s is in %v (%d), want %v", name, got, f.Docs(), want.present)
+	}
+	if f.Terms() != want.total {
+		t.Errorf("field %s: %d terms in all, want %d", name, f.Terms(), want.total)
+	}
+	sorted := slices.Sorted(maps.Keys(want.terms))
+	if f.Distinct() != len(sorted) {
+		t.Errorf("field %s: %d distinct terms, want %d", name, f.Distinct(), len(sorted))
+	}
+	ordinals := make([]uint32, docs)
+	for i, term := range sorted {
+		p, ok := f.Term(term)
+		if !ok {
+			t.Fatalf("field %s: no term %q", name, term)
+		}
+		comparePostings(t, p, name+":"+term, want.terms[term], want.typ)
+		if got := f.TermAt(uint32(i)); string(got) != term {
+			t.Errorf("field %s: term %d is %q, want %q", name, i, got, term)
+		}
+		for _, at := range want.terms[term] {
+			if ordinals[at.doc] == 0 {
+				ordinals[at.doc] = uint32(i + 1)
+			}
+		}
+	}
+	for _, absent := range []string{"", "\x00", "zzzz\xff", "absent"} {
+		if _, ok := f.Term(absent); ok && want.terms[absent] == nil {
+			t.Errorf("field %s has the term %q", name, absent)
+		}
+	}
+	if len(sorted) > 0 {
+		if got := f.Ordinals(); !slices.Equal(got, ordinals) {
+			t.Errorf("field %s: ordinals %v, want %v", name, got, ordinals)
+		}
+		for range 5 {
+			from := sorted[rng.IntN(len(sorted))]
+			if rng.IntN(2) == 0 {
+				from = from[:rng.IntN(len(from)+1)] + "m"
+			}
+			var got []string
+			for term := range f.Ascend(from) {
+				got = append(got, string(term))
+			}
+			at, _ := slices.BinarySearch(sorted, from)
+			if !slices.Equal(got, sorted[at:]) {
+				t.Errorf("field %s from %q: %q, want %q", name, from, got, sorted[at:])
+			}
+		}
+		for _, a := range automata(t, sorted[rng.IntN(len(sorted))], rng) {
+			var got, expected []string
+			for term, p := range f.Match(a) {
+				got = append(got, string(term))
+				if p.Len() != len(want.terms[string(term)]) {
+					t.Errorf("field %s: %q has %d documents", name, term, p.Len())
+				}
+			}
+			for _, term := range sorted {
+				if automaton.Match(a, term) {
+					expected = append(expected, term)
+				}
+			}
+			if !slices.Equal(got, expected) {
+				t.Errorf("field %s: an automaton matches %q, want %q", name, got, expected)
+			}
+		}
+	}
+	if want.typ == query.Text {
+		for d := range uint32(docs) {
+			if f.Length(d) != want.lengths[d] {
+				t.Errorf("field %s: document %d has %d words, want %d", name, d, f.Length(d), want.lengths[d])
+			}
+		}
+	}
+	if len(want.numbers) > 0 {
+		compareNumbers(t, f, name, want, docs, rng)
+	}
+}
+
+func compareNumbers(t *testing.T, f *Field, name string, want *modelField, docs int, rng *rand.Rand) {
+	t.Helper()
+	for d := range uint32(docs) {
+		n, ok := f.Number(d)
+		if w, has := want.numbers[d]; ok != has || n != w {
+			t.Errorf("field %s: document %d has %d, %t, want %d, %t", name, d, n, ok, w, has)
+		}
+	}
+	all := slices.Sorted(maps.Values(want.numbers))
+	pick := func() int64 {
+		switch rng.IntN(6) {
+		case 0:
+			return math.MinInt64
+		case 1:
+			return math.MaxInt64
+		}
+		return all[rng.IntN(len(all))] + int64(rng.IntN(3)) - 1
+	}
+	for range 10 {
+		lo, hi := pick(), pick()
+		var expected []uint32
+		got := f.IntRange(lo, hi)
+		in := func(n int64) bool { return lo <= n && n <= hi }
+		if want.typ == query.Double {
+			low, high := math.Float64frombits(uint64(all[rng.IntN(len(all))])), math.Float64frombits(uint64(all[rng.IntN(len(all))]))
+			got = f.FloatRange(low, high)
+			in = func(n int64) bool {
+				v := math.Float64frombits(uint64(n))
+				return low <= v && v <= high
+			}
+		}
+		for d := range uint32(docs) {
+			if n, ok := want.numbers[d]; ok && in(n) {
+				expected = append(expected, d)
+			}
+		}
+		if !slices.Equal(got.ToArray(), expected) {
+			t.Errorf("field %s from %d to %d: %v, want %v", name, lo, hi, got, expected)
+		}
+		from := pick()
+		at, ok := f.NextNumber(from)
+		i, _ := slices.BinarySearch(all, from)
+		if ok != (i < len(all)) || ok && at != all[i] {
+			t.Errorf("field %s: the next number from %d is %d, %t", name, from, at, ok)
+		}
+	}
+}
+
+func comparePostings(t *testing.T, p Postings, name string, want []place, typ query.Type) {
+	t.Helper()
+	var docs []uint32
+	for _, w := range want {
+		docs = append(docs, w.doc)
+	}
+	if p.Len() != len(want) || !slices.Equal(p.Bitmap().ToArray(), docs) {
+		t.Fatalf("%s: documents %v (%d), want %v", name, p.Bitmap(), p.Len(), docs)
+	}
+	it := p.Iterator()
+	for n, w := range want {
+		d, ok := it.Next()
+		if !ok || d != w.doc {
+			t.Fatalf("%s: document %d, %t, want %d", name, d, ok, w.doc)
+		}
+		if n%3 == 1 {
+			continue // positions that nobody asks for are passed over
+		}
+		freq := uint32(1)
+		if typ == query.Text {
+			freq = uint32(len(w.positions))
+		}
+		if it.Freq() != freq || !slices.Equal(it.Positions(nil), w.positions) {
+			t.Fatalf("%s: document %d: %d times at %v, want %v", name, d, it.Freq(), it.Positions(nil), w.positions)
+		}
+	}
+	if _, ok := it.Next(); ok {
+		t.Fatalf("%s: too many documents", name)
+	}
+	for _, target := range []uint32{0, docs[len(docs)/2], docs[len(docs)/2] + 1, docs[len(docs)-1] + 1} {
+		it := p.Iterator()
+		got, ok := it.Seek(target)
+		i, _ := slices.BinarySearch(docs, target)
+		if ok != (i < len(docs)) || ok && got != docs[i] {
+			t.Fatalf("%s: seek %d gives %d, %t", name, target, got, ok)
+		}
+		if ok && typ == query.Text && !slices.Equal(it.Positions(nil), want[i].positions) {
+			t.Fatalf("%s: positions after a seek are %v, want %v", name, it.Positions(nil), want[i].positions)
+		}
+	}
+}
+
+// automata makes patterns near a term.
+func automata(t *testing.T, term string, rng *rand.Rand) []automaton.Automaton {
+	t.Helper()
+	runes := []rune(term)
+	cut := rng.IntN(len(runes) + 1)
+	var out []automaton.Automaton
+	out = append(out, automaton.Prefix(string(runes[:cut])))
+	for _, pattern := range []string{"*" + string(runes[cut:]), string(runes[:cut]) + "?*", "*a*", "?" + string(runes[min(1, len(runes)):])} {
+		escaped := strings.NewReplacer(`\`, `\\`).Replace(pattern)
+		a, err := automaton.Wildcard(escaped)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, a)
+	}
+	near, err := automaton.Levenshtein(term, rng.IntN(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, near)
+}
+
+var vocabulary = strings.Fields("beach sunset summer city mountain coffee dog running vintage garden travel music über straße 東京 قهوة a b c")
+
+// drawDocs makes documents with fields of every type.
+func drawDocs(rng *rand.Rand, ids []item.ID) []Doc {
+	fields := []query.Field{
+		{Name: "approval_status"}, {Name: "content.text", Type: query.Text}, {Name: "_all", Type: query.Text},
+		{Name: "created_on", Type: query.Date}, {Name: "featured", Type: query.Boolean}, {Name: "id", Type: query.Long},
+		{Name: "latitude", Type: query.Double}, {Name: "rare", Type: query.Long}, {Name: "url"}, {Name: "tags.x.key"},
+		{Name: "constant", Type: query.Long}, {Name: "submission.email", Private: true}, {Name: "rare.text", Type: query.Text},
+	}
+	words := func(n int) string {
+		var out []string
+		for range n {
+			out = append(out, vocabulary[rng.IntN(len(vocabulary))])
+		}
+		return strings.Join(out, " ")
+	}
+	docs := make([]Doc, 0, len(ids))
+	for _, id := range ids {
+		d := Doc{ID: id, Created: int64(rng.IntN(50)) * 1000, Bytes: item.Encoded(fmt.Sprintf("item %d %s", id, words(rng.IntN(5))))}
+		if rng.IntN(10) == 0 {
+			d.Created = math.MinInt64
+		}
+		if rng.IntN(8) == 0 {
+			for range 1 + rng.IntN(3) {
+				d.Units = append(d.Units, rng.Int64())
+			}
+		}
+		for _, f := range fields {
+			if strings.HasPrefix(f.Name, "rare") && rng.IntN(12) > 0 || rng.IntN(6) == 0 {
+				continue
+			}
+			v := query.Value{}
+			n := 1
+			switch {
+			case f.Type == query.Text:
+				n = rng.IntN(3)
+			case f.Name == "tags.x.key":
+				n = rng.IntN(4)
+			case f.Name == "constant":
+				v.Int = 7
+			case f.Type == query.Long && rng.IntN(5) == 0:
+				v.Int = rng.Int64() - rng.Int64()
+			default:
+				v.Int = int64(rng.IntN(300)) - 100
+			}
+			for range n {
+				switch f.Type {
+				case query.Text:
+					v.Str = words(rng.IntN(12))
+				case query.Keyword:
+					v.Str = vocabulary[rng.IntN(len(vocabulary))]
+					if f.Name == "url" {
+						v.Str = fmt.Sprintf("https://Media.example/%d/%x.jpg", rng.IntN(20), rng.Uint32())
+					}
+				case query.Boolean:
+					v.Int = int64(rng.IntN(2))
+				case query.Double:
+					v.Float = rng.NormFloat64() * 90
+				}
+				d.Values = append(d.Values, Value{f, v})
+			}
+		}
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+func drawIDs(rng *rand.Rand, n int) []item.ID {
+	seen := map[item.ID]bool{}
+	for len(seen) < n {
+		seen[1+rng.Int64N(int64(10*n+10))] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func build(t testing.TB, docs []Doc) *Segment {
+	t.Helper()
+	s, err := Build(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func file(t testing.TB, s *Segment) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := s.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestBuild compares segments of random documents with the model, in memory, from a file and merged.
+func TestBuild(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			docs := drawDocs(rng, drawIDs(rng, []int{0, 1, 2, 7, 40, 200, 700}[seed%7]))
+			m := newModel(docs)
+			s := build(t, docs)
+			compare(t, s, m, rng)
+
+			path := filepath.Join(t.TempDir(), "segment")
+			if err := os.WriteFile(path, file(t, s), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			mapped, err := Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, mapped, m, rng)
+			if err := mapped.Verify(context.Background(), nil); err != nil {
+				t.Error(err)
+			}
+			if !bytes.Equal(file(t, mapped), file(t, s)) {
+				t.Error("written again it is another file")
+			}
+			if err := mapped.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestMerge splits random documents, takes some away, merges the rest, and compares that with the model.
+func TestMerge(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			docs := drawDocs(rng, drawIDs(rng, rng.IntN(600)))
+			var inputs []Input
+			var kept []Doc
+			for part := range slices.Chunk(docs, 1+rng.IntN(max(1, len(docs)))) {
+				in := Input{Segment: build(t, part)}
+				ordered := newModel(part).docs
+				if rng.IntN(3) > 0 {
+					in.Dead = roaring.New()
+					share := rng.IntN(5)
+					for i := range ordered {
+						if rng.IntN(4) < share {
+							in.Dead.Add(uint32(i))
+						}
+					}
+				}
+				for i, d := range ordered {
+					if in.Dead == nil || !in.Dead.Contains(uint32(i)) {
+						kept = append(kept, d)
+					}
+				}
+				inputs = append(inputs, in)
+			}
+			m := newModel(kept)
+			merged, maps, err := MergeInMemory(inputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, merged, m, rng)
+			for i, in := range inputs {
+				for d := range uint32(in.Segment.Len()) {
+					dead := in.Dead != nil && in.Dead.Contains(d)
+					if to := maps[i][d]; dead != (to == Gone) || !dead && merged.ID(to) != in.Segment.ID(d) {
+						t.Fatalf("document %d of input %d became %d", d, i, to)
+					}
+				}
+			}
+			var b bytes.Buffer
+			if _, err := Merge(inputs, &b); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(b.Bytes(), file(t, merged)) {
+				t.Error("merged into a file it is another file")
+			}
+			read, err := Parse(b.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, read, m, rng)
+			// A merge is what a build of the same documents is, byte for byte.
+			if !bytes.Equal(file(t, build(t, kept)), b.Bytes()) {
+				t.Error("built from the same documents it is another file")
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	twice := []Doc{{ID: 1, Created: 5}, {ID: 1, Created: 6}}
+	if _, err := Build(twice); err == nil {
+		t.Error("built with one item twice")
+	}
+	a, b := build(t, twice[:1]), build(t, twice[1:])
+	if _, _, err := MergeInMemory([]Input{{Segment: a}, {Segment: b}}); err == nil {
+		t.Error("merged with one item twice")
+	}
+	n := query.Field{Name: "n", Type: query.Long}
+	if _, err := Build([]Doc{{ID: 1, Values: []Value{{n, query.Value{Int: 1}}, {n, query.Value{Int: 2}}}}}); err == nil {
+		t.Error("built with two numbers in one field")
+	}
+	k := query.Field{Name: "n"}
+	one := build(t, []Doc{{ID: 1, Values: []Value{{n, query.Value{Int: 1}}}}})
+	other := build(t, []Doc{{ID: 2, Values: []Value{{k, query.Value{Str: "x"}}}}})
+	if _, _, err := MergeInMemory([]Input{{Segment: one}, {Segment: other}}); err == nil {
+		t.Error("merged a field of two types")
+	}
+}
+
+// TestDamage holds that no byte of a file can change unnoticed, and no part of one be taken for it.
+func TestDamage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	whole := file(t, build(t, drawDocs(rng, drawIDs(rng, 60))))
+	check := func(b []byte) error {
+		s, err := Parse(b)
+		if err == nil {
+			err = s.Verify(context.Background(), nil)
+		}
+		return err
+	}
+	if err := check(whole); err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		damaged := bytes.Clone(whole)
+		damaged[i] ^= 1 << rng.IntN(8)
+		if err := check(damaged); !errors.As(err, new(*CorruptError)) {
+			t.Fatalf("byte %d of %d changed: %v", i, len(whole), err)
+		}
+	}
+	for i := 0; i < len(whole); i += 7 {
+		if err := check(whole[:i]); !errors.As(err, new(*CorruptError)) {
+			t.Fatalf("%d of %d bytes: %v", i, len(whole), err)
+		}
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("open nothing: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s, err := Parse(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Verify(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Verify: %v", err)
+	}
+}

@@ -1,0 +1,150 @@
+package segment
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// segmentWriter writes the sections of a segment in their order: items, columns, units, fields with their terms, and then
+// presence and numbers of each field.
+type segmentWriter struct {
+	out      *output
+	dir      directory
+	offsets  []uint64
+	dict     dictionaryWriter
+	postings postingsWriter
+	itemsSum uint32
+}
+
+func (w *segmentWriter) item(b []byte) {
+	w.offsets = append(w.offsets, w.out.off)
+	w.out.write(b)
+}
+
+func (w *segmentWriter) endItems() {
+	w.offsets = append(w.offsets, w.out.off)
+	w.dir.Version = version
+	w.dir.Items = span{0, w.out.off}
+	w.itemsSum = w.out.take()
+	w.dir.Offsets = w.out.section(func() {
+		for _, o := range w.offsets {
+			w.out.uint64(o)
+		}
+	})
+	w.offsets = nil
+}
+
+// columns writes what is known of every document.
+func (w *segmentWriter) columns(docs int, of func(doc uint32) (created, id int64)) error {
+	w.dir.Docs = docs
+	ids := make([]int64, docs)
+	w.dir.IDs = w.out.section(func() {
+		for d := range ids {
+			_, ids[d] = of(uint32(d))
+			w.out.uint64(uint64(ids[d]))
+		}
+	})
+	w.dir.Created = w.out.section(func() {
+		for d := range ids {
+			created, _ := of(uint32(d))
+			w.out.uint64(uint64(created))
+		}
+	})
+	byID := make([]uint32, docs)
+	for d := range byID {
+		byID[d] = uint32(d)
+	}
+	slices.SortFunc(byID, func(a, b uint32) int { return cmp.Compare(ids[a], ids[b]) })
+	for i := 1; i < docs; i++ {
+		if ids[byID[i]] == ids[byID[i-1]] {
+			return fmt.Errorf("item %d is there twice", ids[byID[i]])
+		}
+	}
+	w.dir.ByID = w.out.section(func() {
+		for _, d := range byID {
+			w.out.uint32(d)
+		}
+	})
+	return nil
+}
+
+// units writes the own units of documents.
+func (w *segmentWriter) units(docs int, of func(doc uint32) []int64) {
+	var with []uint32
+	var ends []uint32
+	var units []int64
+	for d := range uint32(docs) {
+		if own := of(d); len(own) > 0 {
+			with = append(with, d)
+			units = append(units, own...)
+			ends = append(ends, uint32(len(units)))
+		}
+	}
+	if len(with) == 0 {
+		return
+	}
+	w.dir.UnitDocs = w.bitmap(roaring.BitmapOf(with...))
+	w.dir.UnitEnds = w.out.section(func() {
+		for _, e := range ends {
+			w.out.uint32(e)
+		}
+	})
+	w.dir.Units = w.out.section(func() {
+		for _, u := range units {
+			w.out.uint64(uint64(u))
+		}
+	})
+}
+
+func (w *segmentWriter) bitmap(b *roaring.Bitmap) span {
+	b.RunOptimize()
+	text, _ := b.ToBytes() // writes to memory do not fail
+	return w.out.section(func() { w.out.write(text) })
+}
+
+// beginField begins a field, in the order of names; its terms follow.
+func (w *segmentWriter) beginField(name string, typ query.Type, private bool) {
+	if w.dict.out == nil {
+		w.dict.out, w.postings.out = w.out, w.out
+	}
+	w.endField()
+	w.dir.Fields = append(w.dir.Fields, fieldEntry{Name: name, Type: typ, Private: private, First: w.dict.terms})
+}
+
+func (w *segmentWriter) endField() {
+	if n := len(w.dir.Fields); n > 0 {
+		w.dir.Fields[n-1].End = w.dict.terms
+	}
+}
+
+// term writes one term of the present field, in the order of keys. list is not empty, and in order of documents.
+func (w *segmentWriter) term(key []byte, list []posting, typ query.Type) {
+	at := w.dict.place()
+	written := w.postings.write(list, typ)
+	w.dict.add(key, len(list), list[0].doc, written, at)
+}
+
+func (w *segmentWriter) endTerms() {
+	w.endField()
+	w.dict.out = w.out
+	w.dir.Blocks = w.dict.finish()
+	w.dir.Terms = w.dict.terms
+}
+
+// presence writes which documents have a field; nil is all of them.
+func (w *segmentWriter) presence(e *fieldEntry, present *roaring.Bitmap) {
+	if present != nil {
+		e.Present = w.bitmap(present)
+	}
+}
+
+// appendKey makes the key of a term.
+func appendKey(dst []byte, field int, term []byte) []byte {
+	return append(binary.BigEndian.AppendUint16(dst, uint16(field)), term...)
+}
