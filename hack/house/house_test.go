@@ -42,7 +42,7 @@ var rooms = map[string]room{
 	},
 	"server/query":   {others: []string{}},
 	"server/item":    {own: []string{"server/query"}, others: []string{}},
-	"server/library": {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid"}},
+	"server/library": {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid", "github.com/cespare/xxhash/v2"}},
 	"server/eval":    {own: []string{"server/library", "server/query"}, others: []string{}},
 	"server/store":   {own: domain, others: []string{"github.com/cockroachdb/pebble/v2", "golang.org/x/sys/"}},
 	"server/reference": {

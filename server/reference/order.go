@@ -1,11 +1,7 @@
 package reference
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-
 	"github.com/vitrine-dev/vitrine/server/eval"
-	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -24,7 +20,7 @@ type ranker struct {
 }
 
 func newRanker(l library.Listing) (*ranker, error) {
-	sorter, err := eval.NewSorter(l.Order, func(id int64) int64 { return randomPlace(l.Seed, id) })
+	sorter, err := eval.NewSorter(l.Order, func(id int64) int64 { return library.RandomPlace(l.Seed, id) })
 	if err != nil {
 		return nil, err
 	}
@@ -44,10 +40,4 @@ func (r *ranker) compare(a, b position) int {
 		return -1
 	}
 	return 1
-}
-
-// randomPlace is hash(seed, id): the same for ever, whatever else is there.
-func randomPlace(seed string, id item.ID) int64 {
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(seed), uint64(id)))
-	return int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
 }
