@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/filterdiff"
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+type diffOptions struct {
+	connection connection
+	manifests  manifests
+	property   string
+	items      int
+	output     string
+}
+
+func newDiff() *cobra.Command {
+	o := &diffOptions{}
+	cmd := &cobra.Command{
+		Use:   "diff -f FILE|DIR|-",
+		Short: "Say what changed ContentFilters would show that the served ones do not, as Markdown",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.connection.bind(cmd.Flags())
+	o.manifests.bind(cmd.Flags())
+	cmd.Flags().StringVar(&o.property, "property", "", "NAMESPACE/NAME of the property that the token belongs to, where the manifests hold filters of several")
+	cmd.Flags().IntVar(&o.items, "items", 5, "how many items to list of those that enter, and of those that leave")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "markdown", "markdown or json")
+	return cmd
+}
+
+func (o *diffOptions) run(cmd *cobra.Command) error {
+	if o.output != "markdown" && o.output != "json" {
+		return usagef("--output %q: want markdown or json", o.output)
+	}
+	if o.items < 0 || o.items > 500 {
+		return usagef("--items %d: want 0 to 500", o.items)
+	}
+	report, judged, err := o.manifests.judge(cmd)
+	if err != nil {
+		return err
+	}
+	if report.Errors > 0 {
+		validate.Text(cmd.ErrOrStderr(), report.Findings)
+		return &codedError{exitManifests, fmt.Errorf("the manifests need mending first: %s", tally(report))}
+	}
+	filters, err := o.filters(judged)
+	if err != nil {
+		return err
+	}
+	c, err := o.connection.open()
+	if err != nil {
+		return err
+	}
+	changes, failed := []filterdiff.Change{}, 0
+	for _, d := range filters {
+		change, err := filterdiff.Compare(cmd.Context(), c, d, o.items)
+		if err != nil {
+			return explain(err)
+		}
+		if change.State == filterdiff.Failed {
+			failed++
+		}
+		changes = append(changes, change)
+	}
+	if o.output == "json" {
+		e := json.NewEncoder(cmd.OutOrStdout())
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		if err := e.Encode(changes); err != nil {
+			return fmt.Errorf("write the changes: %w", err)
+		}
+	} else {
+		filterdiff.Markdown(cmd.OutOrStdout(), changes, thousands)
+	}
+	if failed > 0 {
+		return fmt.Errorf("%s could not be compared", plural(failed, "filter"))
+	}
+	return nil
+}
+
+// filters are the definitions of the ContentFilters of the one property that a token can see, by name.
+func (o *diffOptions) filters(judged []validate.Judged) ([]library.Definition, error) {
+	byProperty := map[string][]library.Definition{}
+	for _, j := range judged {
+		if d := j.Judgement.Definition; d.Filter != nil {
+			byProperty[string(d.Property)] = append(byProperty[string(d.Property)], d)
+		}
+	}
+	if o.property == "" && len(byProperty) > 1 {
+		return nil, usagef("the manifests hold filters of %s, and a token belongs to one property: name it with --property",
+			strings.Join(slices.Sorted(maps.Keys(byProperty)), ", "))
+	}
+	for property, filters := range byProperty {
+		if o.property == "" || o.property == property {
+			slices.SortFunc(filters, func(a, b library.Definition) int { return strings.Compare(a.Owner.String(), b.Owner.String()) })
+			return filters, nil
+		}
+	}
+	if o.property != "" {
+		return nil, fmt.Errorf("no ContentFilter of property %s is in the manifests: look at -f and --property", o.property)
+	}
+	return nil, nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/filterdiff"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+// bring stores filters as manifests of the test's property would have.
+func bring(t *testing.T, dir string, filters map[string]library.Filter) {
+	t.Helper()
+	lib, err := reference.Open(reference.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range filters {
+		f.UUID, f.ID = library.FilterIDs(property, library.KindFilter, "shop", name)
+		f.Name = name
+		results, applyErr := lib.Apply(t.Context(), []library.Definition{{
+			Property: property, Owner: library.Owner{Install: "test", Kind: library.KindFilter, Namespace: "shop", Name: name}, Filter: &f,
+		}})
+		err = errors.Join(err, applyErr, results[0].Err)
+	}
+	if err := errors.Join(err, lib.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func filterManifest(name, spec string) string {
+	return "---\napiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: " + name + ", namespace: shop}\nspec: {" + spec + "}\n"
+}
+
+func TestDiff(t *testing.T) {
+	dir := newStore(t)
+	bring(t, dir, map[string]library.Filter{
+		"query":     {Query: "id:[1 TO 10]", Order: "id:asc"},
+		"order":     {Query: "id:[1 TO 10]", Order: "id:asc"},
+		"favourite": {Query: "id:[1 TO 10]", Order: "id:asc"},
+		"same":      {Query: "id:[1 TO 10]", Order: "id:asc", Favourite: &item.Tag{Namespace: "marketer_tags", Key: "hero"}},
+		"spelling":  {Query: "id:[1 TO 10] AND approval_status:app", Order: "id:asc"},
+		"removed":   {Query: "*:*", Order: "id:asc"},
+	})
+	s := start(t, dir)
+	s.environment(t)
+	lines := strings.Replace(itemLines(1, 20), `"key":"summer"`, `"key":"summer"},{"key":"hero"`, 1)
+	lines = strings.Replace(lines, "item number 12", "item | number `12` by @somebody "+strings.Repeat("x", 80), 1)
+	vitrine(t.Context(), lines, "import", "-").want(t, 0)
+	manifests := filterManifest("query", "query: 'id:[4 TO 12]', sortBy: 'id:asc'") +
+		filterManifest("order", "query: 'id:[1 TO 10]', sortBy: 'id:desc'") +
+		filterManifest("favourite", "query: 'id:[1 TO 10]', sortBy: 'id:asc', favoriteTag: {namespace: vibe, key: x}") +
+		filterManifest("same", "query: 'id:[1 TO 10]', sortBy: 'id:asc', favoriteTag: {namespace: marketer_tags, key: hero}") +
+		filterManifest("spelling", "query: '+id:[1 TO 10]  +approval_status:app', sortBy: 'id:asc'") +
+		filterManifest("fresh", "query: 'id:3', sortBy: random")
+
+	got := vitrine(t.Context(), manifests, "diff", "-f", "-", "--items", "2", "-o", "json")
+	got.want(t, 0)
+	var changes []filterdiff.Change
+	if err := json.Unmarshal([]byte(got.stdout), &changes); err != nil {
+		t.Fatal(err)
+	}
+	type outcome struct {
+		State        string
+		Enter, Leave []item.ID
+		More         int64
+		Reordered    bool
+	}
+	ids := func(i filterdiff.Items) (ids []item.ID) {
+		for _, it := range i.First {
+			ids = append(ids, it.ID)
+		}
+		return ids
+	}
+	outcomes := map[string]outcome{}
+	for _, c := range changes {
+		outcomes[c.Filter] = outcome{c.State, ids(c.Enter), ids(c.Leave), c.Enter.Total + c.Leave.Total - int64(len(c.Enter.First)+len(c.Leave.First)), c.Reordered}
+	}
+	want := map[string]outcome{
+		"shop/query":     {State: filterdiff.Changed, Enter: []item.ID{11, 12}, Leave: []item.ID{1, 2}, More: 1},
+		"shop/order":     {State: filterdiff.Changed, Reordered: true},
+		"shop/favourite": {State: filterdiff.Unchanged},
+		"shop/same":      {State: filterdiff.Unchanged},
+		"shop/spelling":  {State: filterdiff.Changed},
+		"shop/fresh":     {State: filterdiff.New, Enter: []item.ID{3}},
+	}
+	if diff := cmp.Diff(want, outcomes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+
+	hero := filterManifest("favourite", "query: 'id:[1 TO 10]', sortBy: 'id:asc', favoriteTag: {namespace: marketer_tags, key: summer}") +
+		filterManifest("query", "query: 'id:[4 TO 12]', sortBy: 'id:asc'")
+	const page = "### Content filters: 1 changed, 1 unchanged\n\n#### shop/query (changed)\n\n" +
+		"| | served | new |\n| --- | --- | --- |\n| items | 10 | 9 |\n| query | `id:[1 TO 10]` | `id:[4 TO 12]` |\n| order | `id:asc` | `id:asc` |\n" +
+		"\n**2 enter**:\n\n- 11, text, 2026-11-15T20:38:13Z: `item number 11`\n" +
+		"- 12, text, 2026-11-15T20:38:13Z: ``item | number `12` by @somebody xxxxxxxxxxxxxxxxxxxxxxxxxxx…``\n" +
+		"\n**3 leave**:\n\n- 1, text, 2026-11-15T20:38:13Z: `item number 1`\n- 2, text, 2026-11-15T20:38:13Z: `item number 2`\n- and 1 more\n" +
+		"\nThe order stays the same.\n"
+	if diff := cmp.Diff(page, vitrine(t.Context(), hero, "diff", "-f", "-", "--items", "2").stdout); diff != "" {
+		t.Errorf("Markdown (-want +got):\n%s", diff)
+	}
+
+	vitrine(t.Context(), filterManifest("a", "query: 'x AND'"), "diff", "-f", "-").want(t, exitManifests, "nothing after AND", "need mending first")
+	other := filterManifest("b", "query: x, propertyRef: {name: other}")
+	vitrine(t.Context(), manifests+other, "diff", "-f", "-").want(t, exitUsage, "filters of shop/default, shop/other", "--property")
+	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/default").want(t, 0, "3 changed, 1 new, 2 unchanged")
+	vitrine(t.Context(), manifests, "diff", "-f", "-", "--property", "shop/none").want(t, exitFailed, "no ContentFilter of property shop/none")
+	long := filterManifest("query", "query: '"+strings.Repeat("x", 16380)+"'")
+	vitrine(t.Context(), long, "diff", "-f", "-").want(t, exitFailed, "It cannot be compared", "1 filter could not be compared")
+	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "a READ-WRITE token of the property is needed")
+}

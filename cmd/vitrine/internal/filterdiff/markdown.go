@@ -1,0 +1,103 @@
+package filterdiff
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// How much is shown of an item's text and of a query, in characters: a comment on a pull request has a limit of 64 Ki.
+const (
+	textLength  = 60
+	queryLength = 1000
+)
+
+// Markdown writes changes for a pull request. count writes a number. Unchanged filters are counted alone.
+func Markdown(w io.Writer, changes []Change, count func(int64) string) {
+	states := map[string]int64{}
+	for _, c := range changes {
+		states[c.State]++
+	}
+	var parts []string
+	for _, s := range []string{Changed, New, Failed, Unchanged} {
+		if n := states[s]; n > 0 || s == Unchanged {
+			parts = append(parts, count(n)+" "+s)
+		}
+	}
+	fmt.Fprintf(w, "### Content filters: %s\n", strings.Join(parts, ", "))
+	for _, c := range changes {
+		if c.State != Unchanged {
+			c.markdown(w, count)
+		}
+	}
+}
+
+func (c Change) markdown(w io.Writer, count func(int64) string) {
+	fmt.Fprintf(w, "\n#### %s (%s)\n\n", c.Filter, c.State)
+	if c.Problem != "" {
+		fmt.Fprintf(w, "It cannot be compared: %s\n", code(c.Problem))
+		return
+	}
+	if c.Before == nil {
+		fmt.Fprintf(w, "| items | %s |\n| --- | --- |\n| query | %s |\n| order | %s |\n", count(c.After.Total), cell(c.After.Query), cell(c.After.Order))
+	} else {
+		fmt.Fprintf(w, "| | served | new |\n| --- | --- | --- |\n")
+		fmt.Fprintf(w, "| items | %s | %s |\n", count(c.Before.Total), count(c.After.Total))
+		fmt.Fprintf(w, "| query | %s | %s |\n", cell(c.Before.Query), cell(c.After.Query))
+		fmt.Fprintf(w, "| order | %s | %s |\n", cell(c.Before.Order), cell(c.After.Order))
+	}
+	c.Enter.markdown(w, "enter", count)
+	c.Leave.markdown(w, "leave", count)
+	switch {
+	case c.Before == nil:
+	case c.Reordered:
+		fmt.Fprintf(w, "\nThe order changes.\n")
+	default:
+		fmt.Fprintf(w, "\nThe order stays the same.\n")
+	}
+}
+
+func (i Items) markdown(w io.Writer, verb string, count func(int64) string) {
+	if i.Total == 1 {
+		verb += "s"
+	}
+	if i.Total == 0 {
+		fmt.Fprintf(w, "\nNone %ss.\n", verb)
+		return
+	}
+	fmt.Fprintf(w, "\n**%s %s**:\n\n", count(i.Total), verb)
+	for _, it := range i.First {
+		fmt.Fprintf(w, "- %d, %s, %s", it.ID, it.ContentType, it.CreatedOn)
+		if text := excerpt(it.Text, textLength); text != "" {
+			fmt.Fprintf(w, ": %s", code(text))
+		}
+		fmt.Fprintln(w)
+	}
+	if rest := i.Total - int64(len(i.First)); rest > 0 {
+		fmt.Fprintf(w, "- and %s more\n", count(rest))
+	}
+}
+
+func excerpt(s string, n int) string {
+	r := []rune(strings.Join(strings.Fields(s), " "))
+	if len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return string(r)
+}
+
+// code shows text as it is: nothing in it is markup, a link, or a mention of somebody.
+func code(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return fence + s + fence
+}
+
+// cell is code within a table, where a bar would end the cell.
+func cell(s string) string { return strings.ReplaceAll(code(excerpt(s, queryLength)), "|", `\|`) }
