@@ -1,0 +1,24 @@
+// Package engine is the fast content library: a store, and segments that are searched where they lie.
+//
+// A Read takes a moment of its property: one snapshot of the segments, one catalogue, and the rules of manifests as they
+// are at its time. In the moment it finds its listing: a query bound to the snapshot, whose documents are a bitmap for each
+// segment. A page is cut out of those bitmaps by rank, and its bytes are copied from the segments.
+//
+//	library.go  the Library: what a store does not answer itself
+//	follow.go   how the segments follow the store: load, prepare, install
+//	property.go one property, and how its moments are found
+//	moment.go   what a reader sees
+//	overlay.go  what manifests bring, as search takes it
+//	listing.go  queries bound to a moment
+//	stream.go   any page of a listing at the same price
+//	views.go    what is kept of segments, within the memory that caches may take
+//
+// # Invariants
+//
+//   - The store is the truth (see server/store). Segments and all that is kept of them can be made anew at any time.
+//   - A page comes from one moment, and nothing of a moment is ever changed.
+//   - Nothing of a segment is looked at without a reference to a snapshot that has it. What leaves a Read is a copy.
+//   - A view holds for the life of its segment: documents that died are taken out when it is looked at.
+//
+// It may import library, query, item, server/store, server/eval and the packages below it.
+package engine

@@ -1,0 +1,352 @@
+package engine
+
+import (
+	"math"
+	"sort"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/eval"
+)
+
+// stream is live documents of a moment in one order: a sorted run of each segment. It is good for as long as the moment is
+// held, and safe for concurrent use.
+//
+// Any place in it is found at about the same price, whether it is the first page or the last. Each run tells how many of
+// its documents stand before a given one, by rank in its bitmap or by binary search; so the n-th document of all is found
+// by probing, with a few documents of a few runs, how many of all stand before them.
+type stream struct {
+	corpus *search.Corpus
+	order  *search.Order
+	// natural is true for the order that documents have in their segments.
+	natural bool
+	runs    []run
+	total   int
+}
+
+// run is the documents of one segment in a stream.
+type run struct {
+	part int
+	view *view
+	// gone are the dead among the view's documents, nil for none; holes their places in view.sorted.
+	gone  *roaring.Bitmap
+	holes []uint32
+	total int
+}
+
+// newStream puts together the views of a listing, one for each part of the corpus; nil for a part without documents.
+func newStream(c *search.Corpus, order *search.Order, views []*view) *stream {
+	s := &stream{corpus: c, order: order, natural: order.Key() == ""}
+	for part, v := range views {
+		if v == nil {
+			continue
+		}
+		r := run{part: part, view: v, total: int(v.docs.GetCardinality())}
+		if v.sorted != nil {
+			r.holes = v.holes(c.Parts[part].Dead, func(doc uint32) int {
+				return sort.Search(len(v.sorted), func(i int) bool {
+					return order.Compare(search.Hit{Part: part, Doc: v.sorted[i]}, search.Hit{Part: part, Doc: doc}) >= 0
+				})
+			})
+			r.total -= len(r.holes)
+		} else if r.gone = v.gone(c.Parts[part].Dead); r.gone != nil {
+			r.total -= int(r.gone.GetCardinality())
+		}
+		if r.total > 0 {
+			s.runs = append(s.runs, r)
+			s.total += r.total
+		}
+	}
+	return s
+}
+
+// at returns the i-th live document of the run.
+func (r *run) at(i int) uint32 {
+	if r.view.sorted != nil {
+		return r.view.sorted[r.place(i)]
+	}
+	if r.gone == nil {
+		return selected(r.view.docs, i)
+	}
+	// The document wanted has i live ones before it, and k dead ones that are found with it.
+	for k := 0; ; {
+		doc := selected(r.view.docs, i+k)
+		dead := int(r.gone.Rank(doc))
+		if dead == k {
+			return doc
+		}
+		k = dead
+	}
+}
+
+// place returns where the i-th live document stands in view.sorted.
+func (r *run) place(i int) int {
+	return i + sort.Search(len(r.holes), func(k int) bool { return int(r.holes[k])-k > i })
+}
+
+func selected(docs *roaring.Bitmap, i int) uint32 {
+	doc, err := docs.Select(uint32(i))
+	if err != nil {
+		return math.MaxUint32 // beyond the last: nobody asks
+	}
+	return doc
+}
+
+// numbered returns how many live documents of the run have a lower number.
+func (r *run) numbered(below uint32) int {
+	if below == 0 {
+		return 0
+	}
+	n := int(r.view.docs.Rank(below - 1))
+	if r.gone != nil {
+		n -= int(r.gone.Rank(below - 1))
+	}
+	return n
+}
+
+// before returns how many documents of a run stand before a document of any run.
+func (s *stream) before(r *run, h search.Hit) int {
+	if s.natural {
+		if r.part == h.Part {
+			return r.numbered(h.Doc)
+		}
+		of := s.corpus.Parts[h.Part].Segment
+		return r.numbered(s.corpus.Parts[r.part].Segment.Place(of.Created(h.Doc), of.ID(h.Doc)))
+	}
+	return sort.Search(r.total, func(i int) bool {
+		return s.order.Compare(search.Hit{Part: r.part, Doc: r.at(i)}, h) >= 0
+	})
+}
+
+// after returns, for each run, how many of its documents do not stand behind a place.
+func (s *stream) after(p eval.Place) []int {
+	starts := make([]int, len(s.runs))
+	for i := range s.runs {
+		r := &s.runs[i]
+		if s.natural {
+			// What comes before the next lower id has come by the place.
+			starts[i] = r.numbered(s.corpus.Parts[r.part].Segment.Place(p.Created, p.ID-1))
+			continue
+		}
+		starts[i] = sort.Search(r.total, func(i int) bool {
+			return s.order.ComparePlace(search.Hit{Part: r.part, Doc: r.at(i)}, p) > 0
+		})
+	}
+	return starts
+}
+
+// split returns, for each run, how many of its documents are among the first n of the stream.
+func (s *stream) split(n int) []int {
+	low := make([]int, 3*len(s.runs))
+	low, high, counts := low[:len(s.runs):len(s.runs)], low[len(s.runs):2*len(s.runs)], low[2*len(s.runs):]
+	open := 0 // documents of which it is not known whether they are among the first n
+	need := n // how many of the open ones are
+	for i := range s.runs {
+		// No run has more of the first than there are, nor more of the others.
+		total := s.runs[i].total
+		low[i], high[i] = max(0, total-(s.total-n)), min(total, n)
+		open += high[i] - low[i]
+		need -= low[i]
+	}
+	for probe := 0; need > 0 && need < open; probe++ {
+		if need <= fewOpen {
+			s.skip(low, need)
+			return low
+		}
+		widest := 0
+		for i := range s.runs {
+			if high[i]-low[i] > high[widest]-low[widest] {
+				widest = i
+			}
+		}
+		at := low[widest] + pivot(high[widest]-low[widest], need, open, probe)
+		h := search.Hit{Part: s.runs[widest].part, Doc: s.runs[widest].at(at)}
+		before := 0
+		for i := range s.runs {
+			switch {
+			case i == widest:
+				counts[i] = at
+			case high[i] == low[i]:
+				counts[i] = low[i]
+			default:
+				counts[i] = min(max(s.before(&s.runs[i], h), low[i]), high[i])
+			}
+			before += counts[i]
+		}
+		open, need = 0, n
+		for i := range s.runs {
+			if before >= n {
+				high[i] = counts[i] // all of the first n stand before the pivot
+			} else if low[i] = counts[i]; i == widest {
+				low[i]++ // the pivot is one of them
+			}
+			open += high[i] - low[i]
+			need -= low[i]
+		}
+	}
+	if need == open {
+		return high
+	}
+	return low
+}
+
+// fewOpen is how many documents are rather passed one by one than found by further probes: a probe costs as much as
+// some ten of them.
+const fewOpen = 48
+
+// skip moves the starts of the runs on by n documents.
+func (s *stream) skip(starts []int, n int) {
+	heads := s.heads(starts)
+	for ; n > 0; n-- {
+		starts[heads[0].index]++
+		heads = s.next(heads)
+	}
+}
+
+// pivot chooses the next document to probe among width open ones of a run, where need of open of all runs are wanted: near
+// to where the boundary is when all runs are alike, a little before and behind it in turn, so that it is closed in from both
+// sides. Every fourth time it is the one in the middle, so that runs that are not alike take no more than four times as
+// many probes as halving does.
+func pivot(width, need, open, probe int) int {
+	if probe%4 == 3 {
+		return width / 2
+	}
+	at := int(float64(width) * (float64(need) / float64(open)))
+	slack := int(math.Sqrt(float64(width)))/2 + 1
+	if probe%2 == 0 {
+		at -= slack
+	} else {
+		at += slack
+	}
+	return min(max(at, 0), width-1)
+}
+
+// take appends to hits the documents that follow the starts of the runs, at most limit.
+func (s *stream) take(hits []search.Hit, starts []int, limit int) []search.Hit {
+	heads := s.heads(starts)
+	for ; limit > 0 && len(heads) > 0; limit-- {
+		hits = append(hits, heads[0].hit)
+		heads = s.next(heads)
+	}
+	return hits
+}
+
+// heads makes a heap of the documents that follow the starts of the runs; the first one is the next of the stream.
+func (s *stream) heads(starts []int) []head {
+	heads := make([]head, 0, len(s.runs))
+	for i := range s.runs {
+		if starts[i] < s.runs[i].total {
+			heads = append(heads, s.head(i, starts[i]))
+		}
+	}
+	for i := len(heads)/2 - 1; i >= 0; i-- {
+		s.sink(heads, i)
+	}
+	return heads
+}
+
+// next takes the first document out of the heap.
+func (s *stream) next(heads []head) []head {
+	if !s.advance(&heads[0]) {
+		heads[0] = heads[len(heads)-1]
+		heads = heads[:len(heads)-1]
+	}
+	s.sink(heads, 0)
+	return heads
+}
+
+// head is the next document of a run.
+type head struct {
+	hit search.Hit
+	// created and id are those of the document, in the natural order.
+	created, id int64
+	index       int // of the run
+	left        int // documents of the run from this one on
+	docs        roaring.IntPeekable
+	gone        roaring.IntPeekable
+	place       int // in view.sorted
+	hole        int // the next one of run.holes
+}
+
+func (s *stream) head(index, start int) head {
+	r := &s.runs[index]
+	h := head{index: index, left: r.total - start, hit: search.Hit{Part: r.part}}
+	if r.view.sorted != nil {
+		h.place = r.place(start)
+		h.hole = sort.Search(len(r.holes), func(k int) bool { return int(r.holes[k]) > h.place })
+		h.hit.Doc = r.view.sorted[h.place]
+	} else {
+		h.hit.Doc = r.at(start)
+	}
+	s.look(&h)
+	return h
+}
+
+// look notes what the document is compared by.
+func (s *stream) look(h *head) {
+	if s.natural {
+		of := s.corpus.Parts[h.hit.Part].Segment
+		h.created, h.id = of.Created(h.hit.Doc), of.ID(h.hit.Doc)
+	}
+}
+
+// advance goes on to the next document of the run, and reports whether there is one.
+func (s *stream) advance(h *head) bool {
+	if h.left--; h.left == 0 {
+		return false
+	}
+	r := &s.runs[h.index]
+	if r.view.sorted != nil {
+		for h.place++; h.hole < len(r.holes) && int(r.holes[h.hole]) == h.place; h.place++ {
+			h.hole++
+		}
+		h.hit.Doc = r.view.sorted[h.place]
+		s.look(h)
+		return true
+	}
+	if h.docs == nil {
+		h.docs = r.view.docs.Iterator()
+		h.docs.AdvanceIfNeeded(h.hit.Doc + 1)
+		if r.gone != nil {
+			h.gone = r.gone.Iterator()
+			h.gone.AdvanceIfNeeded(h.hit.Doc + 1)
+		}
+	}
+	for {
+		h.hit.Doc = h.docs.Next()
+		if h.gone == nil || !h.gone.HasNext() {
+			break
+		}
+		h.gone.AdvanceIfNeeded(h.hit.Doc)
+		if !h.gone.HasNext() || h.gone.PeekNext() != h.hit.Doc {
+			break
+		}
+	}
+	s.look(h)
+	return true
+}
+
+func (s *stream) comesFirst(a, b *head) bool {
+	if s.natural {
+		return a.created > b.created || a.created == b.created && a.id > b.id
+	}
+	return s.order.Compare(a.hit, b.hit) < 0
+}
+
+// sink puts a head where it belongs in the heap.
+func (s *stream) sink(heads []head, i int) {
+	for {
+		first := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(heads); child++ {
+			if s.comesFirst(&heads[child], &heads[first]) {
+				first = child
+			}
+		}
+		if first == i {
+			return
+		}
+		heads[i], heads[first] = heads[first], heads[i]
+		i = first
+	}
+}

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// madeCorpus makes segments of random items, some of them dead. With apart each segment has a time of its own.
+func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *search.Corpus {
+	t.Helper()
+	c := &search.Corpus{Cache: search.NewCache()}
+	campaign, _ := query.Lookup("campaign")
+	created, _ := query.Lookup("created_on")
+	id := item.ID(0)
+	for i, size := range sizes {
+		docs := make([]segment.Doc, size)
+		for j := range docs {
+			id++
+			docs[j] = segment.Doc{ID: id, Created: math.MinInt64}
+			if r.IntN(10) > 0 {
+				docs[j].Created = int64(r.IntN(1 + size/2))
+				if apart {
+					docs[j].Created += int64(i) * 1e6
+				}
+				docs[j].Values = append(docs[j].Values, segment.Value{Field: created, Value: query.Value{Int: docs[j].Created}})
+			}
+			if r.IntN(4) > 0 {
+				docs[j].Values = append(docs[j].Values, segment.Value{Field: campaign, Value: query.Value{Int: int64(r.IntN(7))}})
+			}
+		}
+		s, err := segment.Build(docs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := search.Part{Segment: s}
+		if share := r.IntN(3); share > 0 {
+			p.Dead = roaring.New()
+			for doc := range uint32(size) {
+				if share == 1 && r.IntN(50) == 0 || share == 2 && doc%512 > 100 {
+					p.Dead.Add(doc)
+				}
+			}
+		}
+		c.Parts = append(c.Parts, p)
+	}
+	return c
+}
+
+// streamOf makes a stream of random documents, and lists its hits by sorting them all.
+func streamOf(t testing.TB, r *rand.Rand, c *search.Corpus, order query.Order) (*stream, []search.Hit) {
+	t.Helper()
+	o, err := c.Order(context.Background(), order, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	views := make([]*view, len(c.Parts))
+	var want []search.Hit
+	for part, p := range c.Parts {
+		v := &view{docs: roaring.New()}
+		kept := 1 + r.IntN(4)
+		for doc := range uint32(p.Segment.Len()) {
+			if r.IntN(kept) > 0 || kept == 1 {
+				v.docs.Add(doc)
+				if p.Dead == nil || !p.Dead.Contains(doc) {
+					want = append(want, search.Hit{Part: part, Doc: doc})
+				}
+			}
+		}
+		documents, err := o.Documents(context.Background(), part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, doc := range documents {
+			if v.docs.Contains(doc) {
+				v.sorted = append(v.sorted, doc)
+			}
+		}
+		views[part] = v
+	}
+	slices.SortFunc(want, o.Compare)
+	return newStream(c, o, views), want
+}
+
+var streamShapes = map[string]struct {
+	sizes []int
+	apart bool
+}{
+	"nothing":          {},
+	"one":              {sizes: []int{1}},
+	"one segment":      {sizes: []int{700}},
+	"small ones":       {sizes: []int{1, 2, 3, 5, 8, 13, 1, 1}},
+	"one large":        {sizes: []int{3000, 40, 7, 1, 1}},
+	"alike":            {sizes: []int{500, 500, 500, 500}},
+	"one after other":  {sizes: []int{900, 500, 30}, apart: true},
+	"beyond a bitmap":  {sizes: []int{70_000, 300}},
+	"many, and uneven": {sizes: []int{2000, 1500, 900, 400, 200, 100, 50, 20, 10, 5, 2, 1}},
+}
+
+func TestStream(t *testing.T) {
+	orders := map[string]query.Order{
+		"natural": nil, "natural by name": {{Field: "created_on", Desc: true}}, "oldest first": {{Field: "created_on"}},
+		"two keys": {{Field: "campaign", Desc: true}, {Field: "id"}},
+	}
+	for name, shape := range streamShapes {
+		for by, order := range orders {
+			t.Run(name+"/"+by, func(t *testing.T) {
+				r := rand.New(rand.NewPCG(uint64(len(name)), uint64(len(by))))
+				c := madeCorpus(t, r, shape.sizes, shape.apart)
+				s, want := streamOf(t, r, c, order)
+				if s.total != len(want) {
+					t.Fatalf("%d documents, want %d", s.total, len(want))
+				}
+				for range 40 {
+					from := r.IntN(len(want) + 2)
+					got := s.take(nil, s.split(min(from, s.total)), 30)
+					from = min(from, len(want))
+					if expected := want[from:min(from+30, len(want))]; !slices.Equal(got, expected) {
+						t.Fatalf("from %d: %v, want %v", from, got, expected)
+					}
+					if from == len(want) {
+						continue
+					}
+					got = s.take(nil, s.after(s.order.Place(want[from])), 30)
+					if expected := want[from+1 : min(from+31, len(want))]; !slices.Equal(got, expected) {
+						t.Fatalf("after %d: %v, want %v", from, got, expected)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestHolesAreKeptUpToDate lets documents of a sorted view die a few at a time.
+func TestHolesAreKeptUpToDate(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	c := madeCorpus(t, r, []int{3000}, false)
+	order := query.Order{{Field: "campaign"}}
+	o, err := c.Order(t.Context(), order, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted, err := o.Documents(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &view{docs: roaring.New(), sorted: sorted}
+	v.docs.AddRange(0, 3000)
+	for _, died := range []int{1, 3, 500, 2, 0, 40} {
+		dead := roaring.New()
+		if before := c.Parts[0].Dead; before != nil {
+			dead.Or(before)
+		}
+		for range died {
+			dead.Add(uint32(r.IntN(3000)))
+		}
+		c.Parts[0].Dead = dead
+		s := newStream(c, o, []*view{v})
+		var want []search.Hit
+		for _, doc := range sorted {
+			if !dead.Contains(doc) {
+				want = append(want, search.Hit{Doc: doc})
+			}
+		}
+		if got := s.take(nil, []int{0}, 3000); !slices.Equal(got, want) {
+			t.Fatalf("after %d more died: %d documents in another order, want %d", died, len(got), len(want))
+		}
+	}
+}
+
+func TestSplitProbesLittle(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	c := madeCorpus(t, r, []int{60_000, 20_000, 5000, 300, 20, 1}, false)
+	s, want := streamOf(t, r, c, nil)
+	allocated := testing.AllocsPerRun(10, func() { s.split(len(want) / 2) })
+	if allocated > 12 {
+		t.Errorf("%v allocations, want no more than the counts and the heap", allocated)
+	}
+}
+
+func BenchmarkSplit(b *testing.B) {
+	r := rand.New(rand.NewPCG(3, 4))
+	c := madeCorpus(b, r, []int{500_000, 300_000, 100_000, 50_000, 30_000, 5000, 300, 20, 1}, false)
+	s, want := streamOf(b, r, c, nil)
+	for _, n := range []int{0, 50, len(want) / 3, len(want) - 50} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				s.take(nil, s.split(n), 50)
+			}
+		})
+	}
+}

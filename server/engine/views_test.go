@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+)
+
+func emptySegment(t testing.TB) *segment.Segment {
+	t.Helper()
+	s, err := segment.Build(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// makeDocs returns what makes a bitmap, and counts how often it was called.
+func makeDocs(calls *atomic.Int64, docs ...uint32) func() (*roaring.Bitmap, error) {
+	return func() (*roaring.Bitmap, error) {
+		calls.Add(1)
+		return roaring.BitmapOf(docs...), nil
+	}
+}
+
+func TestViewsMakeOnce(t *testing.T) {
+	v, s := newViews(1<<20), emptySegment(t)
+	var calls atomic.Int64
+	release := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			docs, err := v.Get(s, "k", func() (*roaring.Bitmap, error) {
+				<-release
+				return makeDocs(&calls, 7)()
+			})
+			if err != nil || !docs.Contains(7) {
+				t.Errorf("%v, error %v", docs, err)
+			}
+		})
+	}
+	close(release)
+	wg.Wait()
+	if calls.Load() != 1 {
+		t.Errorf("made %d times", calls.Load())
+	}
+	if _, err := v.Get(emptySegment(t), "k", makeDocs(&calls)); err != nil || calls.Load() != 2 {
+		t.Errorf("another segment: made %d times in all, error %v", calls.Load(), err)
+	}
+}
+
+func TestAViewThatCannotBeMadeIsNotKept(t *testing.T) {
+	v, s := newViews(1<<20), emptySegment(t)
+	refused := errors.New("out of time")
+	making, fail := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := v.Get(s, "k", func() (*roaring.Bitmap, error) {
+			close(making)
+			<-fail
+			return nil, refused
+		})
+		if !errors.Is(err, refused) {
+			t.Errorf("error %v", err)
+		}
+	})
+	<-making
+	var calls atomic.Int64
+	// Whoever waited for it has time of its own.
+	wg.Go(func() {
+		if docs, err := v.Get(s, "k", makeDocs(&calls, 1)); err != nil || !docs.Contains(1) {
+			t.Errorf("%v, error %v", docs, err)
+		}
+	})
+	close(fail)
+	wg.Wait()
+	if _, err := v.Get(s, "k", makeDocs(&calls, 2)); err != nil || calls.Load() != 1 {
+		t.Errorf("made %d times, error %v", calls.Load(), err)
+	}
+}
+
+func TestViewsStayWithinTheirLimit(t *testing.T) {
+	v, s, other := newViews(20*viewOverhead), emptySegment(t), emptySegment(t)
+	var calls atomic.Int64
+	get := func(s *segment.Segment, key string) {
+		t.Helper()
+		if _, err := v.Get(s, key, makeDocs(&calls)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get(s, "hot")
+	for i := range 100 {
+		get(other, fmt.Sprintf("%02d", i))
+		get(s, "hot")
+	}
+	if v.size() > 20*viewOverhead || v.size() < 10*viewOverhead {
+		t.Errorf("%d bytes of %d", v.size(), 20*viewOverhead)
+	}
+	if calls.Load() != 101 {
+		t.Errorf("what is used went: made %d times", calls.Load())
+	}
+	v.setLimit(2 * viewOverhead)
+	get(s, "hot")
+	if calls.Load() != 101 || v.size() > 2*viewOverhead {
+		t.Errorf("shrunk to %d bytes, made %d times", v.size(), calls.Load())
+	}
+	v.drop(s)
+	if v.size() != 0 || len(v.bySegment) != 0 {
+		t.Errorf("%d bytes of %d segments stay of one that went", v.size(), len(v.bySegment))
+	}
+}
+
+func TestViewsAreCarriedOverAMerge(t *testing.T) {
+	v := newViews(1 << 20)
+	olds := []*segment.Segment{emptySegment(t), emptySegment(t)}
+	fresh := emptySegment(t)
+	var calls atomic.Int64
+	for key, docs := range map[string][][]uint32{"both": {{0, 1, 2}, {1}}, "one": {{0}}} {
+		for i, of := range docs {
+			if _, err := v.Get(olds[i], key, makeDocs(&calls, of...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	v.keep(viewName{olds[0], "sorted"}, &view{docs: roaring.BitmapOf(1, 0), sorted: []uint32{1, 0}})
+	v.keep(viewName{olds[1], "sorted"}, &view{docs: roaring.BitmapOf(0), sorted: []uint32{0}})
+	v.carry(olds, fresh, [][]uint32{{1, segment.Gone, 3}, {0, 2}})
+	docs, err := v.Get(fresh, "both", makeDocs(&calls))
+	if err != nil || !slices.Equal(docs.ToArray(), []uint32{1, 2, 3}) {
+		t.Errorf("%v, error %v", docs, err)
+	}
+	if kept := len(v.bySegment[fresh]); kept != 1 {
+		t.Errorf("%d views of the merged segment, want the one that was there for both", kept)
+	}
+}
+
+func TestGone(t *testing.T) {
+	kept := &view{docs: roaring.BitmapOf(1, 2, 3)}
+	if gone := kept.gone(nil); gone != nil {
+		t.Errorf("%v are gone, and nothing died", gone)
+	}
+	if gone := kept.gone(roaring.BitmapOf(4)); gone != nil {
+		t.Errorf("%v are gone, and something else died", gone)
+	}
+	dead := roaring.BitmapOf(2, 4)
+	if gone := kept.gone(dead); gone == nil || !slices.Equal(gone.ToArray(), []uint32{2}) || kept.gone(dead) != gone {
+		t.Errorf("%v are gone, want 2, found once", gone)
+	}
+}
