@@ -19,8 +19,9 @@ type Query struct {
 	match  node
 	key    string
 
-	mu     sync.Mutex // guards what ranking needs, bound at its first use
-	ranked clause
+	mu     sync.Mutex // guards what follows
+	binder *binder    // kept for the scores
+	ranked clause     // bound at its first use: statistics are not free
 }
 
 // Bind binds a plan to a corpus: fuzzy words are replaced by the terms that they stand for among the live documents, and
@@ -32,7 +33,7 @@ func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bind the query: %w", err)
 	}
-	return &Query{corpus: c, root: root, match: match, key: string(match.appendKey(nil))}, nil
+	return &Query{corpus: c, root: root, match: match, key: string(match.appendKey(nil)), binder: b}, nil
 }
 
 // Key tells what the query matches: in any one segment, of this Corpus or another one of the property, queries with equal
@@ -42,11 +43,15 @@ func (q *Query) Key() string { return q.key }
 // Match returns all documents of a part that match, dead ones included, through Corpus.Views. The bitmap is read only and
 // good for as long as the segment is open.
 func (q *Query) Match(ctx context.Context, p Part) (*roaring.Bitmap, error) {
-	return q.corpus.view(p, q.key, func() (*roaring.Bitmap, error) {
+	return q.matchWith(ctx, &evaluation{corpus: q.corpus, part: p})
+}
+
+func (q *Query) matchWith(ctx context.Context, e *evaluation) (*roaring.Bitmap, error) {
+	return q.corpus.view(e.part, q.key, func() (*roaring.Bitmap, error) {
 		if err := interrupted(ctx); err != nil {
 			return nil, fmt.Errorf("match a segment: %w", err)
 		}
-		found, err := q.match.find(ctx, &evaluation{corpus: q.corpus, part: p}, nil)
+		found, err := q.match.find(ctx, e, nil)
 		if err != nil {
 			return nil, fmt.Errorf("match a segment: %w", err)
 		}

@@ -17,10 +17,21 @@ import (
 type Cache struct {
 	mu       sync.Mutex
 	segments map[*segment.Segment]*memo
+	sums     sync.Pool // of *sums
 }
 
 // NewCache returns an empty cache.
 func NewCache() *Cache { return &Cache{segments: map[*segment.Segment]*memo{}} }
+
+// newSums returns an array of zeros that may have been used before.
+func (c *Cache) newSums() *sums {
+	a, used := c.sums.Get().(*sums)
+	if !used {
+		return new(sums)
+	}
+	clear(a[:])
+	return a
+}
 
 // Forget lets go of a segment.
 func (c *Cache) Forget(s *segment.Segment) {

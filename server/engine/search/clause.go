@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
@@ -11,7 +12,8 @@ import (
 )
 
 // clause is a bound plan node with its score, in which all boosts around it are multiplied. Clauses mirror those of
-// package eval one by one, down to the order in which scores are added, because rounding shows. They are immutable.
+// package eval one by one, down to the order in which scores are added, because rounding shows. They are
+// safe for concurrent use.
 type clause interface {
 	// open makes what gives the scores in the part that s looks at; nil where nothing there matches. With required, what
 	// it gives for documents that the clause does not match is of no interest.
@@ -141,6 +143,8 @@ type termClause struct {
 	// members are the rules that put the tag on items.
 	members []*member
 	units   *unitOverlay
+	// table holds scores of a text's term, see scoreTable; nil before it is needed.
+	table atomic.Pointer[scoreTable]
 }
 
 // scoredTerm makes the clause of a term.

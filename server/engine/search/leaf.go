@@ -129,12 +129,45 @@ func newPhrase(n plan.Phrase) *phrase {
 }
 
 func (t *phrase) find(ctx context.Context, _ *segment.Segment, f *segment.Field, within *roaring.Bitmap) (set, error) {
-	var docs []uint32
-	err := t.walk(ctx, f, within, func(doc uint32, _ float32) { docs = append(docs, doc) })
-	if err != nil || len(docs) == 0 {
-		return set{}, err
+	hits := &phraseHits{}
+	err := t.walk(ctx, f, within, hits.add)
+	return hits.set(), err
+}
+
+// phraseHits are the documents that hold a phrase, in order, and how often they do.
+type phraseHits struct {
+	docs  []uint32
+	freqs []float32
+}
+
+func (h *phraseHits) add(doc uint32, freq float32) {
+	h.docs = append(h.docs, doc)
+	h.freqs = append(h.freqs, freq)
+}
+
+func (h *phraseHits) set() set {
+	if h == nil || len(h.docs) == 0 {
+		return set{}
 	}
-	return owned(roaring.BitmapOf(docs...)), nil
+	return owned(roaring.BitmapOf(h.docs...))
+}
+
+// phrase looks for a phrase, or knows it already. Documents outside within may be left out, unless it is nil.
+func (e *evaluation) phrase(ctx context.Context, f query.Field, p *phrase, within *roaring.Bitmap) (*phraseHits, error) {
+	key := string(p.appendKey([]byte(f.Name)))
+	if hits := e.phrases[key]; hits != nil {
+		return hits, nil
+	}
+	hits := &phraseHits{}
+	if field := e.part.Segment.Field(f.Name); field != nil {
+		if err := p.walk(ctx, field, within, hits.add); err != nil {
+			return nil, fmt.Errorf("look for %s: %w", f.Name, err)
+		}
+	}
+	if within == nil && e.phrases != nil {
+		e.phrases[key] = hits
+	}
+	return hits, nil
 }
 
 // walk yields the documents that hold the phrase, in order, and how often they do. Documents outside within are left out,
@@ -420,6 +453,10 @@ type leaf struct {
 func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
 	if l.kind == ofUnits && !e.shown {
 		return l.findByUnits(ctx, e)
+	}
+	if p, ok := l.test.(*phrase); ok && within == nil && e.phrases != nil {
+		hits, err := e.phrase(ctx, l.field, p, nil)
+		return hits.set(), err
 	}
 	found, err := findIn(ctx, e.part.Segment, l.field, l.test, within)
 	if err != nil || len(l.members) == 0 || e.shown {

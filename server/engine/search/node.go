@@ -27,6 +27,9 @@ type evaluation struct {
 	part   Part
 	// shown is true where the documents of the segment are lists of units rather than items.
 	shown bool
+	// phrases are those that were looked for in all documents, by key: matching and scoring need the same. It is nil
+	// where only matches are wanted.
+	phrases map[string]*phraseHits
 }
 
 type all struct{}

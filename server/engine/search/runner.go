@@ -14,8 +14,11 @@ import (
 // Scores are worked out term by term within blocks of documents: every clause adds what it gives to an array of sums that
 // stays in the processor's nearest cache, and nothing is allocated or called for a single document.
 
-// blockDocs is the number of documents in a block: a multiple of 64.
+// blockDocs is the number of documents in a block, which begins at a multiple of it: a power of two, and of 64.
 const blockDocs = 4096
+
+// sums holds what each document of a block has got: document from+i at i.
+type sums [blockDocs]float64
 
 // block is the documents that are scored at a time.
 type block struct {
@@ -25,34 +28,48 @@ type block struct {
 	live []uint64
 }
 
+// newBlock returns the block that begins at a document of n.
+func newBlock(live []uint64, from, n int) *block {
+	return &block{from: uint32(from), to: uint32(min(from+blockDocs, n)), live: live[from/64 : (from+blockDocs)/64]}
+}
+
 // runner gives the scores of a clause in one part, block by block in rising order, blocks left out at will.
 type runner interface {
-	// add adds the score of each document that matches to sums[doc-from]: exactly one float32 for each runner and
-	// document. Documents that are not live may be given anything.
-	add(b *block, sums []float64)
+	// add adds the score of each document that matches to its sum: exactly one float32 for each runner and document.
+	// Documents that are not live may be given anything.
+	add(b *block, to *sums)
 }
 
 // scoring is one look at one part for scores.
 type scoring struct {
 	ctx context.Context
 	evaluation
+	cache *Cache
 	// wanted are the documents to be scored; nil for all.
 	wanted *roaring.Bitmap
-	spare  [][]float64
+	spare  []*sums
 }
 
 // take returns an array of zeros, and give takes it back.
-func (s *scoring) take() []float64 {
-	if n := len(s.spare); n > 0 {
-		sums := s.spare[n-1]
-		s.spare = s.spare[:n-1]
-		clear(sums)
-		return sums
+func (s *scoring) take() *sums {
+	n := len(s.spare)
+	if n == 0 {
+		return s.cache.newSums()
 	}
-	return make([]float64, blockDocs)
+	a := s.spare[n-1]
+	s.spare = s.spare[:n-1]
+	clear(a[:])
+	return a
 }
 
-func (s *scoring) give(sums []float64) { s.spare = append(s.spare, sums) }
+func (s *scoring) give(a *sums) { s.spare = append(s.spare, a) }
+
+// close hands all arrays back.
+func (s *scoring) close() {
+	for _, a := range s.spare {
+		s.cache.sums.Put(a)
+	}
+}
 
 // find returns the documents of a node as one bit each.
 func (s *scoring) find(n node) ([]uint64, error) {
@@ -76,7 +93,7 @@ type bitRunner struct {
 	score float64
 }
 
-func (r *bitRunner) add(b *block, sums []float64) {
+func (r *bitRunner) add(b *block, to *sums) {
 	first := int(b.from) / 64
 	for i, word := range b.live {
 		if r.words != nil {
@@ -84,12 +101,12 @@ func (r *bitRunner) add(b *block, sums []float64) {
 		}
 		if word == ^uint64(0) {
 			for at := i * 64; at < i*64+64; at++ {
-				sums[at] += r.score
+				to[at&(blockDocs-1)] += r.score
 			}
 			continue
 		}
 		for ; word != 0; word &= word - 1 {
-			sums[i*64+bits.TrailingZeros64(word)] += r.score
+			to[(i*64+bits.TrailingZeros64(word))&(blockDocs-1)] += r.score
 		}
 	}
 }
@@ -110,12 +127,27 @@ func (c *constantClause) open(s *scoring, required bool) (runner, error) {
 
 func (nothing) open(*scoring, bool) (runner, error) { return nil, nil }
 
-// tableFreqs is the number of frequencies, from 0 on, whose scores are tabled for all norms, and tableFrom the number of
-// documents from which on a table pays.
+// scoreTable holds the scores of a term for the frequencies from 0 on below tableFreqs and all norms. It pays from
+// tableFrom documents on.
+type scoreTable [tableFreqs << 8]float32
+
 const (
 	tableFreqs = 8
 	tableFrom  = 4096
 )
+
+// scores returns the table, made at its first use.
+func (t *termClause) scores() *scoreTable {
+	if made := t.table.Load(); made != nil {
+		return made
+	}
+	made := &scoreTable{}
+	for i := range made {
+		made[i] = t.scorer.Score(float32(i>>8), byte(i))
+	}
+	t.table.Store(made)
+	return made
+}
 
 // termRunner gives the scores of a term of a text field.
 type termRunner struct {
@@ -124,7 +156,7 @@ type termRunner struct {
 	more   bool
 	norms  []byte
 	scorer rank.Scorer
-	table  *[tableFreqs << 8]float32
+	table  *scoreTable // nil where it does not pay
 }
 
 func (t *termClause) open(s *scoring, _ bool) (runner, error) {
@@ -143,12 +175,9 @@ func (t *termClause) open(s *scoring, _ bool) (runner, error) {
 	if !there {
 		return nil, nil
 	}
-	r := &termRunner{docs: postings.Iterator(), norms: s.corpus.cache().lengthNorms(s.part.Segment, f), scorer: t.scorer}
+	r := &termRunner{docs: postings.Iterator(), norms: s.cache.lengthNorms(s.part.Segment, f), scorer: t.scorer}
 	if postings.Len() >= tableFrom {
-		r.table = new([tableFreqs << 8]float32)
-		for i := range r.table {
-			r.table[i] = t.scorer.Score(float32(i>>8), byte(i))
-		}
+		r.table = t.scores()
 	}
 	r.doc, r.more = r.docs.Next()
 	return r, nil
@@ -174,26 +203,24 @@ func (t *termClause) openKeyword(s *scoring, own segment.Postings, there bool) (
 	return &bitRunner{words: dense(docs.bitmap, s.part.Segment.Len()), score: float64(t.scorer.Score(1, rank.NoNorm))}, nil
 }
 
-func (r *termRunner) add(b *block, sums []float64) {
+func (r *termRunner) add(b *block, to *sums) {
 	if r.more && r.doc < b.from {
 		r.doc, r.more = r.docs.Seek(b.from)
 	}
 	if r.table == nil {
 		for r.more && r.doc < b.to {
-			sums[r.doc-b.from] += float64(r.scorer.Score(float32(r.docs.Freq()), r.norms[r.doc]))
+			to[r.doc&(blockDocs-1)] += float64(r.scorer.Score(float32(r.docs.Freq()), r.norms[r.doc]))
 			r.doc, r.more = r.docs.Next()
 		}
 		return
 	}
 	for r.more && r.doc < b.to {
 		freq, norm := r.docs.Freq(), r.norms[r.doc]
-		var score float32
 		if freq < tableFreqs {
-			score = r.table[freq<<8|uint32(norm)]
+			to[r.doc&(blockDocs-1)] += float64(r.table[freq<<8|uint32(norm)])
 		} else {
-			score = r.scorer.Score(float32(freq), norm)
+			to[r.doc&(blockDocs-1)] += float64(r.scorer.Score(float32(freq), norm))
 		}
-		sums[r.doc-b.from] += float64(score)
 		r.doc, r.more = r.docs.Next()
 	}
 }
@@ -212,20 +239,23 @@ func (p *phraseClause) open(s *scoring, _ bool) (runner, error) {
 	if f == nil {
 		return nil, nil
 	}
-	r := &phraseRunner{}
-	norms := s.corpus.cache().lengthNorms(s.part.Segment, f)
-	err := p.phrase.walk(s.ctx, f, s.wanted, func(doc uint32, freq float32) {
-		r.docs = append(r.docs, doc)
-		r.scores = append(r.scores, p.scorer.Score(freq, norms[doc]))
-	})
-	return r, err
+	hits, err := s.phrase(s.ctx, p.field, p.phrase, s.wanted)
+	if err != nil || len(hits.docs) == 0 {
+		return nil, err
+	}
+	norms := s.cache.lengthNorms(s.part.Segment, f)
+	r := &phraseRunner{docs: hits.docs, scores: make([]float32, len(hits.docs))}
+	for i, doc := range hits.docs {
+		r.scores[i] = p.scorer.Score(hits.freqs[i], norms[doc])
+	}
+	return r, nil
 }
 
-func (r *phraseRunner) add(b *block, sums []float64) {
+func (r *phraseRunner) add(b *block, to *sums) {
 	i := 0
 	for ; i < len(r.docs) && r.docs[i] < b.to; i++ {
 		if r.docs[i] >= b.from {
-			sums[r.docs[i]-b.from] += float64(r.scores[i])
+			to[r.docs[i]&(blockDocs-1)] += float64(r.scores[i])
 		}
 	}
 	r.docs, r.scores = r.docs[i:], r.scores[i:]
@@ -257,13 +287,13 @@ func (s *termSetClause) open(sc *scoring, _ bool) (runner, error) {
 	return r, nil
 }
 
-func (r *sumRunner) add(b *block, sums []float64) {
+func (r *sumRunner) add(b *block, to *sums) {
 	own := r.scoring.take()
 	for _, one := range r.runners {
 		one.add(b, own)
 	}
 	for i, sum := range own {
-		sums[i] += float64(float32(sum))
+		to[i] += float64(float32(sum))
 	}
 	r.scoring.give(own)
 }
@@ -296,11 +326,11 @@ func openAll(s *scoring, clauses []clause, required bool) ([]runner, error) {
 	return runners, nil
 }
 
-func (r *bestRunner) add(b *block, sums []float64) {
+func (r *bestRunner) add(b *block, to *sums) {
 	high, one := r.scoring.take(), r.scoring.take()
 	for i, runner := range r.runners {
 		if i > 0 {
-			clear(one)
+			clear(one[:])
 		}
 		runner.add(b, one)
 		for i, score := range one {
@@ -308,7 +338,7 @@ func (r *bestRunner) add(b *block, sums []float64) {
 		}
 	}
 	for i, score := range high {
-		sums[i] += score
+		to[i] += score
 	}
 	r.scoring.give(one)
 	r.scoring.give(high)
@@ -339,7 +369,7 @@ func (g *groupClause) open(s *scoring, need bool) (runner, error) {
 	return r, err
 }
 
-func (r *groupRunner) add(b *block, sums []float64) {
+func (r *groupRunner) add(b *block, to *sums) {
 	must, should := r.scoring.take(), r.scoring.take()
 	for _, one := range r.must {
 		one.add(b, must)
@@ -349,14 +379,14 @@ func (r *groupRunner) add(b *block, sums []float64) {
 	}
 	if r.words == nil {
 		for i := range must {
-			sums[i] += float64(float32(must[i]) + float32(should[i]))
+			to[i] += float64(float32(must[i]) + float32(should[i]))
 		}
 	} else {
 		first := int(b.from) / 64
 		for i, word := range b.live {
 			for word &= r.words[first+i]; word != 0; word &= word - 1 {
-				at := i*64 + bits.TrailingZeros64(word)
-				sums[at] += float64(float32(must[at]) + float32(should[at]))
+				at := (i*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
+				to[at] += float64(float32(must[at]) + float32(should[at]))
 			}
 		}
 	}
@@ -377,28 +407,32 @@ func (s *scoring) openShown(o *unitOverlay, c clause) (runner, error) {
 		return nil, err
 	}
 	n := lists.segment.Len()
-	within := &scoring{ctx: s.ctx, evaluation: evaluation{corpus: s.corpus, part: Part{Segment: lists.segment}, shown: true}}
+	within := &scoring{ctx: s.ctx, cache: s.cache, evaluation: evaluation{corpus: s.corpus, part: Part{Segment: lists.segment}, shown: true}}
+	defer within.close()
 	inner, err := c.open(within, false)
 	if inner == nil {
 		return nil, err
 	}
-	r := &shownRunner{lists: lists, scores: make([]float64, (n+blockDocs-1)/blockDocs*blockDocs)}
+	r := &shownRunner{lists: lists, scores: make([]float64, 0, n)}
 	live := dense(everything(n).bitmap, n)
 	for from := 0; from < n; from += blockDocs {
-		b := &block{from: uint32(from), to: uint32(min(from+blockDocs, n)), live: live[from/64 : (from+blockDocs)/64]}
-		inner.add(b, r.scores[from:from+blockDocs])
+		b := newBlock(live, from, n)
+		scores := within.take()
+		inner.add(b, scores)
+		r.scores = append(r.scores, scores[:b.to-b.from]...)
+		within.give(scores)
 	}
 	return r, nil
 }
 
-func (r *shownRunner) add(b *block, sums []float64) {
+func (r *shownRunner) add(b *block, to *sums) {
 	if r.lists.of == nil {
-		for i := range sums[:b.to-b.from] {
-			sums[i] += r.scores[0]
+		for i := range to {
+			to[i] += r.scores[0]
 		}
 		return
 	}
 	for i, list := range r.lists.of[b.from:b.to] {
-		sums[i] += r.scores[list]
+		to[i&(blockDocs-1)] += r.scores[list]
 	}
 }

@@ -218,7 +218,14 @@ func (b *binder) offer(n plan.Fuzzy, offer func(term string, docFreq int64)) err
 	}
 	c := b.corpus
 	near := nearTo(n)
-	docFreqs := map[string]int64{}
+	docFreqs := map[string]*int64{}
+	count := func(term []byte, n int64) {
+		if sum := docFreqs[string(term)]; sum != nil {
+			*sum += n
+		} else {
+			docFreqs[string(term)] = &n
+		}
+	}
 	switch b.kindOf(n.Field.Name) {
 	case ofUnits:
 		o, err := c.unitOverlay(b.ctx)
@@ -232,7 +239,7 @@ func (b *binder) offer(n plan.Fuzzy, offer func(term string, docFreq int64)) err
 			}
 			live := l.liveDocs(p)
 			err = near.walk(b.ctx, l.segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
-				docFreqs[string(term)] += weigh(postings.Bitmap(), live)
+				count(term, weigh(postings.Bitmap(), live))
 			})
 			if err != nil {
 				return err
@@ -241,7 +248,7 @@ func (b *binder) offer(n plan.Fuzzy, offer func(term string, docFreq int64)) err
 	default:
 		for _, p := range c.Parts {
 			err := near.walk(b.ctx, p.Segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
-				docFreqs[string(term)] += liveIn(p, postings)
+				count(term, liveIn(p, postings))
 			})
 			if err != nil {
 				return err
@@ -259,15 +266,17 @@ func (b *binder) offer(n plan.Fuzzy, offer func(term string, docFreq int64)) err
 		}
 		for _, m := range members {
 			if near.holds(m.keyword) {
-				if docFreqs[m.keyword], err = stats.docFreq(b.ctx, m.keyword); err != nil {
+				n, err := stats.docFreq(b.ctx, m.keyword)
+				if err != nil {
 					return err
 				}
+				docFreqs[m.keyword] = &n
 			}
 		}
 	}
 	for term, docFreq := range docFreqs {
-		if docFreq > 0 {
-			offer(term, docFreq)
+		if *docFreq > 0 {
+			offer(term, *docFreq)
 		}
 	}
 	return nil

@@ -23,16 +23,9 @@ type Hit struct {
 // Top returns the k best hits by relevance (the highest score, then the newest created_on, then the highest id), and the
 // number of all hits.
 func (q *Query) Top(ctx context.Context, k int) (hits []Hit, total int64, err error) {
-	best := &weakestFirst{corpus: q.corpus}
+	best := &weakestFirst{corpus: q.corpus, most: k}
 	for i := range q.corpus.Parts {
-		n, err := q.score(ctx, i, func(b *block, sums []float64) {
-			for w, word := range b.live {
-				for ; word != 0; word &= word - 1 {
-					at := w*64 + bits.TrailingZeros64(word)
-					best.offer(k, Hit{Part: i, Doc: b.from + uint32(at), Score: float32(sums[at])})
-				}
-			}
-		})
+		n, err := q.score(ctx, i, func(b *block, scores *sums) { best.offerBlock(i, b, scores) })
 		if err != nil {
 			return nil, 0, err
 		}
@@ -44,11 +37,11 @@ func (q *Query) Top(ctx context.Context, k int) (hits []Hit, total int64, err er
 
 // Scores calls yield with every live document of a part that matches, in the order of documents, and its score.
 func (q *Query) Scores(ctx context.Context, part int, yield func(doc uint32, score float32)) error {
-	_, err := q.score(ctx, part, func(b *block, sums []float64) {
+	_, err := q.score(ctx, part, func(b *block, scores *sums) {
 		for w, word := range b.live {
 			for ; word != 0; word &= word - 1 {
-				at := w*64 + bits.TrailingZeros64(word)
-				yield(b.from+uint32(at), float32(sums[at]))
+				at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
+				yield(b.from+uint32(at), float32(scores[at]))
 			}
 		}
 	})
@@ -69,11 +62,13 @@ func (q *Query) Ranking(ctx context.Context) ([]Hit, error) {
 	return mergeRuns(runs, q.corpus.compareHits), nil
 }
 
-// score works out the scores of a part, and returns the number of live documents that match. The block and the sums that
-// it yields are used again.
-func (q *Query) score(ctx context.Context, part int, yield func(b *block, sums []float64)) (int64, error) {
+// score works out the scores of a part, and returns the number of live documents that match. The block and the scores
+// that it yields are used again.
+func (q *Query) score(ctx context.Context, part int, yield func(b *block, scores *sums)) (int64, error) {
 	p := q.corpus.Parts[part]
-	matched, err := q.Match(ctx, p)
+	c := q.corpus.cache()
+	s := &scoring{ctx: ctx, cache: c, evaluation: evaluation{corpus: q.corpus, part: p, phrases: map[string]*phraseHits{}}}
+	matched, err := q.matchWith(ctx, &s.evaluation)
 	if err != nil {
 		return 0, err
 	}
@@ -95,25 +90,27 @@ func (q *Query) score(ctx context.Context, part int, yield func(b *block, sums [
 	if err != nil {
 		return 0, err
 	}
-	s := &scoring{ctx: ctx, evaluation: evaluation{corpus: q.corpus, part: p}, wanted: matched}
+	s.wanted = matched
+	defer s.close()
 	r, err := root.open(s, true)
 	if err != nil {
 		return 0, fmt.Errorf("score a segment: %w", err)
 	}
-	sums := s.take()
+	scores := s.take()
+	defer s.give(scores)
 	for from := 0; from < p.Segment.Len(); from += blockDocs {
 		if err := interrupted(ctx); err != nil {
 			return 0, fmt.Errorf("score a segment: %w", err)
 		}
-		b := &block{from: uint32(from), to: uint32(min(from+blockDocs, p.Segment.Len())), live: live[from/64 : (from+blockDocs)/64]}
+		b := newBlock(live, from, p.Segment.Len())
 		if isZero(b.live) {
 			continue
 		}
 		if r != nil {
-			clear(sums)
-			r.add(b, sums)
+			clear(scores[:])
+			r.add(b, scores)
 		}
-		yield(b, sums)
+		yield(b, scores)
 	}
 	return total, nil
 }
@@ -138,16 +135,17 @@ func isZero(words []uint64) bool {
 	return true
 }
 
-// rankedRoot binds the scores at their first use: statistics are not free.
+// rankedRoot binds the scores.
 func (q *Query) rankedRoot(ctx context.Context) (clause, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ranked == nil {
-		c, err := newBinder(ctx, q.corpus, ofUnits).ranked(q.root, 1)
+		q.binder.ctx = ctx
+		c, err := q.binder.ranked(q.root, 1)
 		if err != nil {
 			return nil, fmt.Errorf("bind the scores of the query: %w", err)
 		}
-		q.ranked = c
+		q.ranked, q.binder = c, nil
 	}
 	return q.ranked, nil
 }
@@ -172,24 +170,54 @@ func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
 // weakestFirst is a heap of hits with the weakest on top.
 type weakestFirst struct {
 	corpus *Corpus
+	most   int
 	hits   []Hit
-	full   bool
 }
 
-// offer takes a hit in, and where there are more than k lets the weakest go.
-func (h *weakestFirst) offer(k int, hit Hit) {
-	switch {
-	case !h.full:
-		if k <= 0 {
-			return
+// offerBlock takes the best of a block in, and lets the weakest go where there are too many.
+func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
+	// Nearly all hits are weaker than what is there, and that is soon seen: a document that has the score of the weakest
+	// stands behind it anyway where both are in one part.
+	least, behind := h.least(part)
+	for w, word := range b.live {
+		for ; word != 0; word &= word - 1 {
+			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
+			score := float32(scores[at])
+			if score < least || score == least && behind {
+				continue
+			}
+			taken := h.offer(Hit{Part: part, Doc: b.from + uint32(at), Score: score})
+			least, behind = h.least(part)
+			if !taken && score == least {
+				behind = true // and so does all that follows here
+			}
 		}
-		heap.Push(h, hit)
-		h.full = len(h.hits) == k
-	case hit.Score < h.hits[0].Score:
-	case h.corpus.compareHits(hit, h.hits[0]) < 0:
-		h.hits[0] = hit
-		heap.Fix(h, 0)
 	}
+}
+
+// least returns the score below which a hit of a part is not taken in, and whether one with just that score is not.
+func (h *weakestFirst) least(part int) (score float32, behind bool) {
+	switch {
+	case h.most <= 0:
+		return float32(math.Inf(1)), true
+	case len(h.hits) < h.most:
+		return float32(math.Inf(-1)), false
+	}
+	return h.hits[0].Score, h.hits[0].Part == part
+}
+
+// offer takes a hit in, unless there are enough that are better.
+func (h *weakestFirst) offer(hit Hit) bool {
+	switch {
+	case len(h.hits) < h.most:
+		heap.Push(h, hit)
+		return true
+	case h.most <= 0 || h.corpus.compareHits(hit, h.hits[0]) >= 0:
+		return false
+	}
+	h.hits[0] = hit
+	heap.Fix(h, 0)
+	return true
 }
 
 func (h *weakestFirst) Len() int           { return len(h.hits) }
