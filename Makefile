@@ -13,7 +13,7 @@ TOOL := $(GO) tool -modfile=hack/tools/go.mod
 LOCALRUN := bin/localrun
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke test parity scale verify generate format lint build image samples assets $(LOCALRUN)
+.PHONY: help run smoke test parity scale verify generate format lint build image manifest chart samples assets $(LOCALRUN)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ smoke: $(LOCALRUN) ## the same without a terminal: checks every printed line and
 
 test: ## every test, with a real API server
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
-	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun . hack/controlplane
+	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun . hack/controlplane hack/install
 
 parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
@@ -41,8 +41,10 @@ verify: ## what must hold of the tree: generated files, formatting, vet, lint, i
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) -C hack/controlplane vet ./...
+	$(GO) -C hack/install vet ./...
 	$(GO) mod tidy -diff
 	$(GO) -C hack/controlplane mod tidy -diff
+	$(GO) -C hack/install mod tidy -diff
 	$(GO) -C hack/tools mod tidy -diff
 	$(GO) test ./hack/house
 	$(MAKE) lint
@@ -52,6 +54,10 @@ generate: ## CRDs, deep copies and RBAC from the markers in the code
 	$(TOOL) controller-gen object paths=./api/...
 	$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(TOOL) controller-gen rbac:roleName=vitrine paths=./controllers/... output:rbac:artifacts:config=config/rbac
+	@# Helm reads no file outside of a chart.
+	@rm -rf config/chart/files && mkdir -p config/chart/files/crds config/chart/files/rbac
+	cp config/crd/bases/*.yaml config/chart/files/crds
+	cp config/rbac/role.yaml config/rbac/view.yaml config/rbac/edit.yaml config/rbac/admin.yaml config/chart/files/rbac
 
 format: ## gofmt
 	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -s -w
@@ -59,6 +65,7 @@ format: ## gofmt
 lint: ## golangci-lint, with .golangci.yml
 	$(TOOL) golangci-lint run ./...
 	cd hack/controlplane && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	cd hack/install && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 
 build: ## bin/vitrine
 	$(GO) build -trimpath -o bin/vitrine ./cmd/vitrine
@@ -66,6 +73,15 @@ build: ## bin/vitrine
 image: ## a container image, with docker, podman or buildah
 	@[ -n '$(CONTAINER_TOOL)' ] || { echo 'make image needs docker, podman or buildah (or CONTAINER_TOOL=…)'; exit 1; }
 	$(CONTAINER_TOOL) build -t '$(IMAGE)' .
+
+manifest: ## dist/install.yaml: all that a cluster needs in one file, with IMAGE
+	@mkdir -p dist
+	@$(GO) -C hack/install run . manifest -image '$(IMAGE)' >dist/install.yaml.new && mv dist/install.yaml.new dist/install.yaml
+	@echo dist/install.yaml
+
+chart: ## config/chart as a package in dist, of VERSION (such as 1.2.3)
+	@[ -n '$(VERSION)' ] || { echo 'make chart needs VERSION, such as 1.2.3'; exit 1; }
+	@mkdir -p dist && $(GO) -C hack/install run . chart -version '$(VERSION)' -to '$(CURDIR)/dist'
 
 samples: ## the sample content, as NDJSON on the standard output
 	@$(GO) run ./hack/samplegen

@@ -1,0 +1,68 @@
+// Command install makes what Vitrine is installed from, out of config:
+//
+//	go -C hack/install run . manifest -image REPOSITORY:TAG >dist/install.yaml     the objects of config/default, in one file
+//	go -C hack/install run . chart -version V -to dist                            config/chart as a Helm package
+//
+// It asks no cluster and no network.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/vitrine-dev/vitrine/hack/install/image"
+	"github.com/vitrine-dev/vitrine/hack/install/render"
+)
+
+const usage = `usage: install manifest [-config DIR] -image REPOSITORY:TAG
+       install chart [-config DIR] -version V -to DIR
+`
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "install: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	if len(args) == 0 {
+		return errors.New(usage)
+	}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	config := flags.String("config", filepath.Join("..", "..", "config"), "the folder of the sources")
+	switch args[0] {
+	case "manifest":
+		name := flags.String("image", "", "the image of the server, with its tag or digest")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		at, err := image.Parse(*name)
+		if err != nil {
+			return err
+		}
+		text, err := render.Kustomize(filepath.Join(*config, "default"), at)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(text)
+		return err
+	case "chart":
+		version := flags.String("version", "", "the version of the chart and of the server, as Semantic Versioning has it")
+		to := flags.String("to", ".", "the folder to write to")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		path, err := render.Package(filepath.Join(*config, "chart"), *version, *to)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, path)
+		return nil
+	}
+	return errors.New(usage)
+}

@@ -1,0 +1,181 @@
+package render_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/vitrine-dev/vitrine/hack/install/image"
+	"github.com/vitrine-dev/vitrine/hack/install/render"
+)
+
+// imageOf returns the image of a Deployment's first container.
+func imageOf(t *testing.T, deployment *unstructured.Unstructured) string {
+	t.Helper()
+	if deployment == nil {
+		t.Fatal("there is no Deployment")
+	}
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) == 0 {
+		t.Fatalf("the Deployment has no containers: %v", err)
+	}
+	return fmt.Sprint(containers[0].(map[string]any)["image"])
+}
+
+// warnings collects what the API server warns of: deprecated versions, and pods that Pod Security would not admit.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.texts = append(w.texts, text)
+}
+
+// take returns what came since the last call.
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.texts
+	w.texts = nil
+	return out
+}
+
+// TestAPIServer has a real API server judge every rendering: applied on the server's side as a dry run, with strict
+// validation, in namespaces that admit only pods of the Pod Security level "restricted". Nothing may even be warned of.
+func TestAPIServer(t *testing.T) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Fatal(`KUBEBUILDER_ASSETS is not set: run make test, or KUBEBUILDER_ASSETS="$(make -s assets)" go -C hack/install test ./...`)
+	}
+	ctx := context.Background()
+	cluster := &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join(config, "crd/bases"), gatewayCRDs(ctx, t)},
+		ErrorIfCRDPathMissing: true,
+	}
+	access, err := cluster.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Errorf("stop the API server: %v", err)
+		}
+	})
+	said := &warnings{}
+	access = rest.CopyConfig(access)
+	access.WarningHandler = said
+	access.QPS, access.Burst = 1000, 1000
+	kube, err := client.New(access, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{release.Namespace, "shop", "staging"} {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted",
+		}}}
+		if err := kube.Create(ctx, ns); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	renderings := map[string]func(t *testing.T) []byte{}
+	for _, name := range []string{"default", "namespaced", "samples"} {
+		renderings["config/"+name] = func(t *testing.T) []byte {
+			text, err := render.Kustomize(filepath.Join(config, name), image.Reference{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+	}
+	for name, values := range cases(t) {
+		renderings["chart "+name] = func(t *testing.T) []byte {
+			text, _, err := render.Chart(loadChart(t), release, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+	}
+	apply := func(o *unstructured.Unstructured) error {
+		return kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.ForceOwnership, client.FieldOwner("test"))
+	}
+	for name, source := range renderings {
+		t.Run(name, func(t *testing.T) {
+			objects, err := render.Objects(source(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range objects {
+				about := o.GetKind() + " " + o.GetName()
+				if err := apply(o.DeepCopy()); err != nil {
+					t.Errorf("%s: %v", about, err)
+				}
+				if o.GetKind() == "Deployment" {
+					pod := podOf(t, o)
+					if err := kube.Create(ctx, pod, client.DryRunAll); err != nil {
+						t.Errorf("a pod of %s: %v", about, err)
+					}
+				}
+				for _, text := range said.take() {
+					t.Errorf("%s: warned of: %s", about, text)
+				}
+			}
+		})
+	}
+
+	// That a mistake is seen at all.
+	broken := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "broken", "namespace": "shop"},
+		"spec": map[string]any{"prots": []any{}},
+	}}
+	if err := apply(broken); err == nil || !strings.Contains(err.Error(), "prots") {
+		t.Errorf("a misspelt member went through: %v", err)
+	}
+	loose := podOf(t, byName(rendered(t, map[string]any{"containerSecurityContext": map[string]any{"allowPrivilegeEscalation": true}}))["Deployment vitrine"])
+	if err := kube.Create(ctx, loose, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "restricted") {
+		t.Errorf("a pod that may gain privileges went through: %v", err)
+	}
+}
+
+// gatewayCRDs returns where the Gateway API's own module keeps the CRD of HTTPRoute.
+func gatewayCRDs(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
+	if err != nil {
+		t.Fatalf("find the Gateway API: %v", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(dir)), "config/crd/standard", gateway.GroupName+"_httproutes.yaml")
+}
+
+// podOf makes a pod as a Deployment would.
+func podOf(t *testing.T, deployment *unstructured.Unstructured) *corev1.Pod {
+	t.Helper()
+	template, _, err := unstructured.NestedMap(deployment.Object, "spec", "template")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(template, pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.GenerateName, pod.Namespace = "pod-", deployment.GetNamespace()
+	return pod
+}

@@ -1,0 +1,326 @@
+package render_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vitrine-dev/vitrine/hack/install/image"
+	"github.com/vitrine-dev/vitrine/hack/install/render"
+)
+
+// config is the folder of the sources, seen from this package.
+const config = "../../../config"
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// release is the one that config/default makes with kustomize.
+var release = render.Release{Name: "vitrine", Namespace: "vitrine-system"}
+
+func loadChart(t *testing.T) *chart.Chart {
+	t.Helper()
+	c, err := loader.Load(filepath.Join(config, "chart"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// cases returns the values of each case, by its name.
+func cases(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.values.yaml")
+	if err != nil || len(files) < 12 {
+		t.Fatalf("want a dozen cases in testdata, found %d: %v", len(files), err)
+	}
+	out := map[string]map[string]any{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := render.Values(text)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		out[strings.TrimSuffix(filepath.Base(file), ".values.yaml")] = values
+	}
+	return out
+}
+
+// rendered returns the objects of the chart.
+func rendered(t *testing.T, values map[string]any) []*unstructured.Unstructured {
+	t.Helper()
+	text, _, err := render.Chart(loadChart(t), release, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := render.Objects(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// TestChart holds every rendering against its golden file: what is declared, and the notes. Of a CRD only the metadata
+// stands there; TestChartCRDs sees to the rest.
+func TestChart(t *testing.T) {
+	for name, values := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			text, notes, err := render.Chart(loadChart(t), release, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects, err := render.Objects(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			for line := range strings.Lines(notes) {
+				fmt.Fprintf(&got, "# %s\n", strings.TrimRight(line, "\n"))
+			}
+			for _, o := range objects {
+				if o.GetKind() == "CustomResourceDefinition" {
+					delete(o.Object, "spec")
+				}
+				document, err := yaml.Marshal(o.Object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(&got, "---\n%s", document)
+			}
+			golden := filepath.Join("testdata", name+".golden.yaml")
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatalf("%v (go -C hack/install test ./render -update writes it)", err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("differs from %s (-want +got):\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+// TestChartEqualsKustomize holds that the chart's defaults give the objects of config/default, but for what is Helm's.
+func TestChartEqualsKustomize(t *testing.T) {
+	text, err := render.Kustomize(filepath.Join(config, "default"), image.Reference{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := render.Objects(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := byName(objects)
+	delete(want, "Namespace vitrine-system") // a chart makes none: `helm install --create-namespace` does
+	got := byName(rendered(t, nil))
+	for _, o := range got {
+		dropHelm(o.Object)
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if got[name] == nil {
+			t.Errorf("the chart lacks the %s of config/default", name)
+			continue
+		}
+		if diff := cmp.Diff(want[name].Object, got[name].Object); diff != "" {
+			t.Errorf("%s (-config/default +chart):\n%s", name, diff)
+		}
+	}
+	for name := range got {
+		if want[name] == nil {
+			t.Errorf("config/default lacks the %s of the chart", name)
+		}
+	}
+}
+
+func byName(objects []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+	out := map[string]*unstructured.Unstructured{}
+	for _, o := range objects {
+		out[o.GetKind()+" "+o.GetName()] = o
+	}
+	return out
+}
+
+// dropHelm removes the labels and annotations that only Helm wants, at every depth: selectors have them too.
+func dropHelm(in any) {
+	switch in := in.(type) {
+	case map[string]any:
+		for _, key := range []string{"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart", "helm.sh/resource-policy"} {
+			delete(in, key)
+		}
+		for key, v := range in {
+			dropHelm(v)
+			if m, ok := v.(map[string]any); ok && len(m) == 0 && (key == "labels" || key == "annotations") {
+				delete(in, key)
+			}
+		}
+	case []any:
+		for _, v := range in {
+			dropHelm(v)
+		}
+	}
+}
+
+// TestChartFiles holds that what the chart carries of config is what stands there: Helm reads no file outside of a chart.
+func TestChartFiles(t *testing.T) {
+	for from, to := range map[string]string{"crd/bases": "crds", "rbac": "rbac"} {
+		copies, err := filepath.Glob(filepath.Join(config, "chart/files", to, "*.yaml"))
+		if err != nil || len(copies) == 0 {
+			t.Fatalf("no files in chart/files/%s: %v", to, err)
+		}
+		for _, path := range copies {
+			want, err := os.ReadFile(filepath.Join(config, from, filepath.Base(path)))
+			if err != nil {
+				t.Errorf("the chart has a file that config lacks: %v", err)
+				continue
+			}
+			got, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(want, got) {
+				t.Errorf("%s is not config/%s/%s: run make generate", path, from, filepath.Base(path))
+			}
+		}
+	}
+	crds, err := filepath.Glob(filepath.Join(config, "crd/bases/*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range crds {
+		if _, err := os.Stat(filepath.Join(config, "chart/files/crds", filepath.Base(path))); err != nil {
+			t.Errorf("the chart lacks a CRD: %v; run make generate", err)
+		}
+	}
+}
+
+// TestChartCRDs holds that CRDs come when they shall, and stay when they shall.
+func TestChartCRDs(t *testing.T) {
+	count := func(values map[string]any) (all, kept int) {
+		for _, o := range rendered(t, values) {
+			if o.GetKind() != "CustomResourceDefinition" {
+				continue
+			}
+			all++
+			if o.GetAnnotations()["helm.sh/resource-policy"] == "keep" {
+				kept++
+			}
+			if o.GetAnnotations()["controller-gen.kubebuilder.io/version"] == "" {
+				t.Errorf("%s lost its annotations", o.GetName())
+			}
+		}
+		return all, kept
+	}
+	for name, c := range map[string]struct {
+		crds      map[string]any
+		all, kept int
+	}{
+		"by default":  {nil, 5, 5},
+		"not kept":    {map[string]any{"keep": false}, 5, 0},
+		"not brought": {map[string]any{"enabled": false}, 0, 0},
+	} {
+		values := map[string]any{}
+		if c.crds != nil {
+			values["crds"] = c.crds
+		}
+		if all, kept := count(values); all != c.all || kept != c.kept {
+			t.Errorf("%s: %d CRDs, %d of them kept, want %d and %d", name, all, kept, c.all, c.kept)
+		}
+	}
+}
+
+// TestChartNames holds that two releases in one cluster share no object that is not of a namespace.
+func TestChartNames(t *testing.T) {
+	names := map[string]bool{}
+	for _, as := range []render.Release{{Name: "vitrine", Namespace: "a"}, {Name: "staging", Namespace: "b"}} {
+		text, _, err := render.Chart(loadChart(t), as, map[string]any{"crds": map[string]any{"enabled": false}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := render.Objects(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects {
+			name := o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+			if names[name] {
+				t.Errorf("both releases have %s", name)
+			}
+			names[name] = true
+		}
+	}
+}
+
+// TestChartRefuses holds that values which cannot work are refused, and where the message says the mistake is.
+func TestChartRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ values, says string }{
+		"an unknown value":               {"replicas: 2", "replicas"},
+		"an unknown value further in":    {"server: {externalUrl: https://a.example}", "externalUrl"},
+		"an address without a scheme":    {"server: {externalURL: content.example}", "externalURL"},
+		"an argument that is no flag":    {"server: {extraArgs: [serve]}", "extraArgs"},
+		"a namespace that cannot be":     {"watchNamespaces: ['*']", "watchNamespaces"},
+		"a digest that is none":          {"image: {digest: latest}", "digest"},
+		"an ingress without a host":      {"ingress: {enabled: true}", "hosts"},
+		"a route without a gateway":      {"httpRoute: {enabled: true}", "parentRefs"},
+		"a budget that counts replicas":  {"podDisruptionBudget: {maxUnavailable: 2}", "maxUnavailable"},
+		"an account that nobody names":   {"serviceAccount: {create: false}", "serviceAccount.name"},
+		"an access mode that is no use":  {"persistence: {accessModes: [ReadOnlyMany]}", "accessModes"},
+		"a Service that is no address":   {"service: {type: ExternalName}", "type"},
+		"a network without a way to API": {"networkPolicy: {apiServerPorts: []}", "apiServerPorts"},
+	} {
+		values, err := render.Values([]byte(c.values))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, _, err := render.Chart(loadChart(t), release, values); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: want an error that names %s, got %v", name, c.says, err)
+		}
+	}
+}
+
+// TestChartLint holds that `helm lint` has nothing to say, for each of the cases.
+func TestChartLint(t *testing.T) {
+	for name, values := range cases(t) {
+		for _, m := range lint.All(filepath.Join(config, "chart"), values, release.Namespace, true).Messages {
+			if m.Severity >= support.WarningSev {
+				t.Errorf("%s: %s", name, m)
+			}
+		}
+	}
+}
+
+// TestValues holds that every value has a rule in the schema and is used by a template or its names.
+func TestValues(t *testing.T) {
+	var templates strings.Builder
+	c := loadChart(t)
+	for _, f := range c.Templates {
+		templates.Write(f.Data)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Values)) {
+		if !strings.Contains(templates.String(), ".Values."+name) {
+			t.Errorf("no template uses the value %s", name)
+		}
+		if !bytes.Contains(c.Schema, []byte("\n    \""+name+"\": {")) {
+			t.Errorf("values.schema.json has no rule for %s", name)
+		}
+	}
+}
