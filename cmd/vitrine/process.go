@@ -64,6 +64,9 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.lib.Close()) }()
+	if err := removeCheckpoints(o.dataDir); err != nil {
+		log.Warn("a backup that was cut short cannot be removed", "error", err)
+	}
 	if p.metrics, p.page, err = newMetrics(p.lib, p.memory); err != nil {
 		return err
 	}
@@ -266,7 +269,7 @@ func (o operations) ConfirmSweep(ctx context.Context) (int, error) {
 
 // Stored implements admin.Operations.
 func (o operations) Stored(ctx context.Context) (map[library.PropertyID]int64, error) {
-	return o.p.lib.Stored(ctx)
+	return o.p.lib.State(ctx).PropertyItems, nil
 }
 
 // Purge implements admin.Operations.

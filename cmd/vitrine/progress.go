@@ -19,6 +19,7 @@ type progress struct {
 	bar   *mpb.Bar
 	bars  *mpb.Progress
 	verb  string
+	unit  string // of what is counted
 	begun time.Time
 	// lines and share (of lines or bytes, as total is) done so far; from is the share at the beginning.
 	lines, share atomic.Int64
@@ -33,7 +34,7 @@ const plainEvery = 10 * time.Second
 // newProgress begins to show how far a command is that is done when share reaches total (0: unknown), having begun at
 // share from and after firstLine lines.
 func newProgress(out io.Writer, verb string, firstLine, from, total int64) *progress {
-	p := &progress{out: out, verb: verb, begun: time.Now(), lastSaid: time.Now(), from: from, total: total, firstLine: firstLine}
+	p := &progress{out: out, verb: verb, unit: "lines", begun: time.Now(), lastSaid: time.Now(), from: from, total: total, firstLine: firstLine}
 	p.lines.Store(firstLine)
 	p.share.Store(from)
 	if !isTerminal(out) {
@@ -77,7 +78,7 @@ func (p *progress) finish() {
 func (p *progress) describe(took time.Duration) string {
 	lines := p.lines.Load()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s lines", p.verb, thousands(lines))
+	fmt.Fprintf(&b, "%s %s %s", p.verb, thousands(lines), p.unit)
 	if seconds := took.Seconds(); seconds > 0.5 {
 		fmt.Fprintf(&b, ", %s/s", thousands(int64(float64(lines-p.firstLine)/seconds)))
 	}

@@ -34,7 +34,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newImport(), newExport(), newValidate(), newDiff(), newSweep(), newPurge(), newVersion())
+	root.AddCommand(newServe(), newImport(), newExport(), newValidate(), newDiff(), newSweep(), newPurge(), newBackup(), newRestore(), newVersion())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})

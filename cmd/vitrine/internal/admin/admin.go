@@ -1,5 +1,5 @@
 // Package admin is what may be done to a running server by whoever may write in its data directory: confirm a held sweep,
-// purge a property. It is HTTP over a Unix socket in that directory, made for `kubectl exec`; there is no token, the file's
+// purge a property, back the store up. It is HTTP over a Unix socket in that directory, made for `kubectl exec`; there is no token, the file's
 // mode is the permission.
 //
 // Invariants: the socket is readable and writable by its owner alone from the instant it can be found; nothing is changed
@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -48,6 +49,8 @@ type Operations interface {
 	Stored(ctx context.Context) (map[library.PropertyID]int64, error)
 	// Purge erases a property that no manifest brings any more.
 	Purge(ctx context.Context, p library.PropertyID) error
+	// Backup writes a consistent copy of the store as a stream. What was written before an error is no backup.
+	Backup(ctx context.Context, w io.Writer) error
 }
 
 // Listen makes the socket of a data directory and replaces one that a stopped server left. The caller has to hold the
@@ -120,8 +123,18 @@ func Handler(ops Operations) http.Handler {
 	handle("DELETE /properties/{namespace}/{name}", func(r *http.Request) (answer, error) {
 		return answer{}, ops.Purge(r.Context(), library.PropertyID(r.PathValue("namespace")+"/"+r.PathValue("name")))
 	})
+	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Trailer", backupError)
+		if err := ops.Backup(r.Context(), w); err != nil {
+			// The stream has an end that tells a whole one; beyond that, the client is told why there is none.
+			w.Header().Set(backupError, err.Error())
+		}
+	})
 	return mux
 }
+
+// backupError is the trailer that says why a backup ended early.
+const backupError = "Vitrine-Error"
 
 // ErrNoServer says that no server runs on the data directory.
 var ErrNoServer = errors.New("no server runs there")
@@ -167,17 +180,41 @@ func (c *Client) Purge(ctx context.Context, p library.PropertyID) error {
 	return err
 }
 
-func (c *Client) do(ctx context.Context, method, path string) (answer, error) {
+// Backup implements Operations.
+func (c *Client) Backup(ctx context.Context, w io.Writer) error {
+	resp, err := c.send(ctx, http.MethodPost, "/backup")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		return fmt.Errorf("receive the backup: %w", err)
+	}
+	if reason := resp.Trailer.Get(backupError); reason != "" {
+		return errors.New(reason)
+	}
+	return nil
+}
+
+func (c *Client) send(ctx context.Context, method, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://vitrine"+path, nil)
 	if err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	resp, err := c.http.Do(req)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return answer{}, ErrNoServer
+		return nil, ErrNoServer
 	}
 	if err != nil {
-		return answer{}, fmt.Errorf("reach the server: %w", err)
+		return nil, fmt.Errorf("reach the server: %w", err)
+	}
+	return resp, nil
+}
+
+func (c *Client) do(ctx context.Context, method, path string) (answer, error) {
+	resp, err := c.send(ctx, method, path)
+	if err != nil {
+		return answer{}, err
 	}
 	defer resp.Body.Close()
 	var a answer

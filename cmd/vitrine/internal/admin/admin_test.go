@@ -3,8 +3,10 @@ package admin
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +43,13 @@ func (f *fake) Purge(_ context.Context, p library.PropertyID) error {
 	return nil
 }
 
+func (f *fake) Backup(_ context.Context, w io.Writer) error {
+	if _, err := io.WriteString(w, "half of it"); err != nil || f.held {
+		return err
+	}
+	return errors.New("the disk is full")
+}
+
 // serve listens in dir until the returned function is called.
 func serve(t *testing.T, dir string, ops Operations) (stop func()) {
 	t.Helper()
@@ -66,11 +75,19 @@ func TestOperations(t *testing.T) {
 	if diff := cmp.Diff(Sweep{Kubernetes: true, Held: true, Remove: 30, Total: 60}, got); diff != "" || err != nil {
 		t.Errorf("sweep: %v\n%s", err, diff)
 	}
+	var copied strings.Builder
+	if err := c.Backup(ctx, &copied); err != nil || copied.String() != "half of it" {
+		t.Errorf("backup: %q, %v", copied.String(), err)
+	}
 	if n, err := c.ConfirmSweep(ctx); n != 30 || err != nil {
 		t.Errorf("confirm: %d, %v", n, err)
 	}
 	if _, err := c.ConfirmSweep(ctx); err == nil || err.Error() != "no sweep is held" {
 		t.Errorf("confirm again: %v", err)
+	}
+
+	if err := c.Backup(ctx, io.Discard); err == nil || err.Error() != "the disk is full" {
+		t.Errorf("a backup that fails half way: %v", err)
 	}
 
 	stored, err := c.Stored(ctx)

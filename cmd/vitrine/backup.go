@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/backup"
+)
+
+// checkpointer is a library whose store can be copied while it is in use.
+type checkpointer interface {
+	Checkpoint(ctx context.Context, dir string, also func(version uint64) error) (version uint64, err error)
+}
+
+// checkpointPrefix begins the name of the directory, within the data directory, in which a backup is made.
+const checkpointPrefix = ".backup-"
+
+// Backup implements admin.Operations. The copy costs links, and the time it takes to read it out.
+func (o operations) Backup(ctx context.Context, w io.Writer) (err error) {
+	lib, ok := o.p.lib.(checkpointer)
+	if !ok {
+		return errors.New("this library cannot be backed up: its items are not in the data directory")
+	}
+	dir, err := os.MkdirTemp(o.p.o.dataDir, checkpointPrefix)
+	if err != nil {
+		return fmt.Errorf("make room for the copy: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	began := time.Now()
+	if _, err := lib.Checkpoint(ctx, dir, nil); err != nil {
+		return err
+	}
+	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: buildVersion().version, Created: began.UTC()})
+	o.p.log.Info("backup", "took", time.Since(began).Round(time.Millisecond), "failed", err != nil)
+	return err
+}
+
+// removeCheckpoints removes what a process left that ended in the middle of a backup.
+func removeCheckpoints(dataDir string) error {
+	left, err := filepath.Glob(filepath.Join(dataDir, checkpointPrefix+"*"))
+	for _, dir := range left {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
+func newBackup() *cobra.Command {
+	var dataDir string
+	cmd := &cobra.Command{
+		Use:   "backup TARGET",
+		Short: "Copy the store of a running server into a directory or a tar stream",
+		Long: "Copy everything that is stored, as it is at one instant, while the server goes on: into a new directory, into a file\n" +
+			"whose name ends in .tar, or with - to the standard output. Every file is checksummed; a copy that is not whole is not\n" +
+			"left behind. It holds personal data and keys: keep it as you keep the store. Runs beside the server, as in:\n" +
+			"kubectl exec deploy/vitrine -- vitrine backup - > vitrine.tar",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runBackup(cmd, admin.NewClient(dataDir), dataDir, args[0])
+		},
+	}
+	bindDataDir(cmd.Flags(), &dataDir)
+	return cmd
+}
+
+func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string) error {
+	ctx := cmd.Context()
+	stream, w := io.Pipe()
+	go func() { w.CloseWithError(c.Backup(ctx, w)) }()
+	defer stream.Close()
+	p := newByteProgress(cmd.ErrOrStderr(), "copied")
+	defer p.finish()
+	var h backup.Header
+	var err error
+	switch {
+	case target == "-":
+		h, err = backup.Check(ctx, io.TeeReader(stream, cmd.OutOrStdout()), p.bytes)
+	case strings.HasSuffix(target, ".tar"):
+		h, err = backupFile(ctx, stream, target, p.bytes)
+	default:
+		h, err = backup.Extract(ctx, stream, target, p.bytes)
+	}
+	if err != nil {
+		return adminError(dataDir, err)
+	}
+	p.finish()
+	if target != "-" {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files copied to %s\n", thousands(h.Bytes), h.Files, target)
+	}
+	return nil
+}
+
+// backupFile writes a stream into a file that appears under its name once it is whole.
+func backupFile(ctx context.Context, stream io.Reader, target string, progress backup.Progress) (backup.Header, error) {
+	f, err := createExport(target)
+	if err != nil {
+		return backup.Header{}, err
+	}
+	defer f.abandon()
+	h, err := backup.Check(ctx, io.TeeReader(stream, f), progress)
+	if err != nil {
+		return h, err
+	}
+	return h, f.keep()
+}
+
+func newRestore() *cobra.Command {
+	var dataDir string
+	cmd := &cobra.Command{
+		Use:   "restore SOURCE",
+		Short: "Make the store of a backup, for a server that is not running",
+		Long: "Make a store of what backup wrote: a directory, a file, or with - the standard input. Every byte is held against its\n" +
+			"checksum before any of it is in place. A data directory that holds a store is refused.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			source := io.NopCloser(cmd.InOrStdin())
+			if args[0] != "-" {
+				var err error
+				if source, err = backup.Open(args[0]); err != nil {
+					return err
+				}
+			}
+			defer source.Close()
+			p := newByteProgress(cmd.ErrOrStderr(), "restored")
+			defer p.finish()
+			h, err := backup.Restore(cmd.Context(), source, dataDir, p.bytes)
+			if err != nil {
+				return err
+			}
+			p.finish()
+			fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files restored to %s, as of %s\n", thousands(h.Bytes), h.Files, dataDir, h.Created.Format(time.RFC3339))
+			return nil
+		},
+	}
+	bindDataDir(cmd.Flags(), &dataDir)
+	return cmd
+}
+
+// byteProgress is a progress that counts bytes.
+type byteProgress struct {
+	*progress
+	out  io.Writer
+	verb string
+}
+
+func newByteProgress(out io.Writer, verb string) *byteProgress {
+	return &byteProgress{out: out, verb: verb}
+}
+
+// bytes says how far the command is.
+func (p *byteProgress) bytes(done, total int64) {
+	if p.progress == nil {
+		p.progress = newProgress(p.out, p.verb, 0, 0, total)
+		p.unit = "bytes"
+	}
+	p.set(done, done)
+}
+
+// finish takes the bar away; it can be called again.
+func (p *byteProgress) finish() {
+	if p.progress != nil {
+		p.progress.finish()
+		p.progress = nil
+	}
+}

@@ -1,0 +1,466 @@
+// Package backup writes a consistent copy of a store as a tar stream, takes such a stream apart again, and holds every
+// byte of it against the checksums that it carries.
+//
+// A backup holds the truth: items, definitions, tokens' digests and the store's own keys. What a library derives from it,
+// its index, is not in it, and is made anew when the restored store is opened first; neither is the server's certificate.
+// It holds personal data and the key of author references: it is to be kept as the store is.
+//
+// # The stream
+//
+// A tar with, in this order: vitrine-backup.json (a Header), the files of the database under pebble/, and SHA256SUMS, with a
+// line for each of the others as sha256sum writes and checks them. A stream without its last entry is incomplete.
+//
+// It imports nothing of this project.
+package backup
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	headerName   = "vitrine-backup.json"
+	checksumName = "SHA256SUMS"
+	// databaseName is the folder of the database, in a backup and in a data directory alike.
+	databaseName = "pebble"
+	// formatVersion is that of the stream.
+	formatVersion = 1
+	// maxHeader and maxChecksums bound what is read into memory of a stream that may not be ours.
+	maxHeader    = 64 << 10
+	maxChecksums = 64 << 20
+)
+
+// Header says what a backup is.
+type Header struct {
+	Format int `json:"format"`
+	// Vitrine is the version that wrote it.
+	Vitrine string    `json:"vitrine"`
+	Created time.Time `json:"created"`
+	// Files and Bytes are how much follows.
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+// Progress is told how many bytes of how many are done.
+type Progress func(done, total int64)
+
+// Write writes the database in dir, which nobody may write to meanwhile, as a stream.
+func Write(ctx context.Context, w io.Writer, dir string, h Header) error {
+	h.Format = formatVersion
+	var files []string
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		files = append(files, name)
+		h.Files++
+		h.Bytes += info.Size()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list the files of the backup: %w", err)
+	}
+	out := &writer{tar: tar.NewWriter(w), created: h.Created}
+	text, err := json.MarshalIndent(h, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := out.entry(headerName, int64(len(text)), bytes.NewReader(text)); err != nil {
+		return err
+	}
+	for _, name := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		if err := out.file(path.Join(databaseName, filepath.ToSlash(rel)), name); err != nil {
+			return err
+		}
+	}
+	sums := out.sums.Bytes()
+	if err := out.entry(checksumName, int64(len(sums)), bytes.NewReader(bytes.Clone(sums))); err != nil {
+		return err
+	}
+	return out.tar.Close()
+}
+
+// writer writes entries and gathers their checksums.
+type writer struct {
+	tar     *tar.Writer
+	created time.Time
+	sums    bytes.Buffer
+}
+
+func (w *writer) file(name, from string) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return w.entry(name, info.Size(), f)
+}
+
+func (w *writer) entry(name string, size int64, content io.Reader) error {
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: w.created}
+	if err := w.tar.WriteHeader(h); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	sum := sha256.New()
+	if _, err := io.CopyN(io.MultiWriter(w.tar, sum), content, size); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	fmt.Fprintf(&w.sums, "%x  %s\n", sum.Sum(nil), name)
+	return nil
+}
+
+// DatabaseIn returns where the database is in a data directory, or in a copy of one.
+func DatabaseIn(dir string) string { return filepath.Join(dir, databaseName) }
+
+// DamagedError says that a backup is not what was written.
+type DamagedError struct {
+	// File is the entry that is wrong, "" for the whole.
+	File   string
+	Reason string
+}
+
+func (e *DamagedError) Error() string {
+	if e.File == "" {
+		return "the backup is damaged: " + e.Reason
+	}
+	return fmt.Sprintf("the backup is damaged: %s: %s", e.File, e.Reason)
+}
+
+// Extract writes a stream's files into dir, which it makes and which has to be empty, and checks all of them. On any error
+// dir is left as it was found. *DamagedError when the stream is not whole.
+func Extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
+	made, err := prepareDir(dir)
+	if err != nil {
+		return Header{}, err
+	}
+	h, err := extract(ctx, r, dir, progress)
+	if err == nil {
+		err = syncTree(dir)
+	}
+	if err != nil {
+		return Header{}, errors.Join(err, clearDir(dir, made))
+	}
+	return h, nil
+}
+
+func prepareDir(dir string) (made bool, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return false, err
+	}
+	if len(entries) > 0 {
+		return false, fmt.Errorf("%s is not empty: it holds %s", dir, entries[0].Name())
+	}
+	return false, nil
+}
+
+func clearDir(dir string, made bool) error {
+	if made {
+		return os.RemoveAll(dir)
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
+}
+
+// Check reads a stream to its end and checks all of it. *DamagedError.
+func Check(ctx context.Context, r io.Reader, progress Progress) (Header, error) {
+	return extract(ctx, r, "", progress)
+}
+
+// extract reads a stream and writes its files into dir, "" for nowhere.
+func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
+	in := tar.NewReader(r)
+	var h Header
+	sums := map[string]string{}
+	var done int64
+	for {
+		if err := ctx.Err(); err != nil {
+			return h, err
+		}
+		entry, err := in.Next()
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return h, &DamagedError{Reason: "it ends before its list of checksums"}
+		}
+		if errors.Is(err, tar.ErrHeader) {
+			return h, &DamagedError{Reason: err.Error()}
+		}
+		if err != nil {
+			return h, err
+		}
+		name := entry.Name
+		switch {
+		case h.Format == 0:
+			var text []byte
+			if h, text, err = readHeader(in, name); err != nil {
+				return h, err
+			}
+			if err := keep(dir, headerName, text); err != nil {
+				return h, err
+			}
+			sums[headerName] = fmt.Sprintf("%x", sha256.Sum256(text))
+		case name == checksumName:
+			text, err := io.ReadAll(io.LimitReader(in, maxChecksums))
+			if err != nil {
+				return h, &DamagedError{File: name, Reason: err.Error()}
+			}
+			if err := checkSums(text, sums); err != nil {
+				return h, err
+			}
+			// What is left is the padding of the archive, and the word of its sender that all went well.
+			if _, err := io.Copy(io.Discard, r); err != nil {
+				return h, err
+			}
+			return h, keep(dir, checksumName, text)
+		default:
+			if entry.Typeflag != tar.TypeReg || !ours(name) || sums[name] != "" {
+				return h, &DamagedError{File: name, Reason: "no backup holds such an entry"}
+			}
+			sum := sha256.New()
+			to := ""
+			if dir != "" {
+				to = filepath.Join(dir, filepath.FromSlash(name))
+			}
+			err := writeFile(to, in, sum, func(n int64) {
+				done += n
+				progress(done, h.Bytes)
+			})
+			if err != nil {
+				return h, fmt.Errorf("write %s: %w", name, err)
+			}
+			sums[name] = hex.EncodeToString(sum.Sum(nil))
+		}
+	}
+}
+
+// keep writes a small file of a backup, nowhere when dir is "".
+func keep(dir, name string, text []byte) error {
+	if dir == "" {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(dir, name), text, 0o600)
+}
+
+// ours reports whether a backup can have an entry of that name: a file below the database, and nothing outside.
+func ours(name string) bool {
+	rest, ok := strings.CutPrefix(name, databaseName+"/")
+	return ok && rest != "" && path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name))
+}
+
+func readHeader(r io.Reader, name string) (Header, []byte, error) {
+	if name != headerName {
+		return Header{}, nil, &DamagedError{Reason: "it does not begin with " + headerName + ": this is no backup of Vitrine's"}
+	}
+	text, err := io.ReadAll(io.LimitReader(r, maxHeader))
+	var h Header
+	if err == nil {
+		err = json.Unmarshal(text, &h)
+	}
+	switch {
+	case err != nil:
+		return Header{}, nil, &DamagedError{File: headerName, Reason: err.Error()}
+	case h.Format < 1:
+		return Header{}, nil, &DamagedError{File: headerName, Reason: "it has no format version"}
+	case h.Format > formatVersion:
+		return Header{}, nil, fmt.Errorf("the backup has format %d, and this Vitrine reads formats up to %d: use Vitrine %s or newer", h.Format, formatVersion, h.Vitrine)
+	}
+	return h, text, nil
+}
+
+// checkSums holds the checksums of what was read against the list.
+func checkSums(list []byte, sums map[string]string) error {
+	listed := 0
+	for line := range strings.Lines(string(list)) {
+		want, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		if !ok {
+			return &DamagedError{File: checksumName, Reason: "a line that is no checksum"}
+		}
+		switch got := sums[name]; got {
+		case want:
+			listed++
+		case "":
+			return &DamagedError{File: name, Reason: "it is missing"}
+		default:
+			return &DamagedError{File: name, Reason: "its checksum differs"}
+		}
+	}
+	if listed != len(sums) {
+		return &DamagedError{File: checksumName, Reason: fmt.Sprintf("it lists %d of %d files", listed, len(sums))}
+	}
+	return nil
+}
+
+// writeFile writes a file with its folders, nothing when name is "", and its checksum into sum; said is told of every
+// piece.
+func writeFile(name string, content io.Reader, sum hash.Hash, said func(int64)) (err error) {
+	if name == "" {
+		return copyPieces(io.Discard, content, sum, said)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := copyPieces(f, content, sum, said); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func copyPieces(w io.Writer, content io.Reader, sum hash.Hash, said func(int64)) error {
+	buffer := make([]byte, 1<<20)
+	for {
+		n, err := content.Read(buffer)
+		if _, failed := w.Write(buffer[:n]); failed != nil {
+			return failed
+		}
+		sum.Write(buffer[:n]) // never fails
+		said(int64(n))
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return &DamagedError{Reason: err.Error()}
+		}
+	}
+}
+
+// syncTree makes the names of all files durable.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		return syncDir(name)
+	})
+}
+
+func syncDir(name string) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Open returns a backup as a stream: a file, or a directory that Extract wrote. The caller closes it.
+func Open(source string) (io.ReadCloser, error) {
+	info, err := os.Stat(source)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return os.Open(source)
+	}
+	list, err := os.Open(filepath.Join(source, checksumName))
+	if err != nil {
+		return nil, &DamagedError{Reason: fmt.Sprintf("%s holds no %s: this is no backup, or one that is not whole", source, checksumName)}
+	}
+	defer list.Close()
+	names := []string{}
+	lines := bufio.NewScanner(list)
+	for lines.Scan() {
+		if _, name, ok := strings.Cut(lines.Text(), "  "); ok {
+			if name != headerName && !ours(name) {
+				return nil, &DamagedError{File: name, Reason: "no backup holds such an entry"}
+			}
+			names = append(names, name)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", checksumName, err)
+	}
+	r, w := io.Pipe()
+	go func() {
+		out := &writer{tar: tar.NewWriter(w)}
+		for _, name := range append(names, checksumName) {
+			if err := out.file(name, filepath.Join(source, filepath.FromSlash(name))); err != nil {
+				w.CloseWithError(err)
+				return
+			}
+		}
+		w.CloseWithError(out.tar.Close())
+	}()
+	return r, nil
+}
+
+// NotEmptyError says that there is a store already.
+type NotEmptyError struct {
+	Dir string
+	// Holds is what is there.
+	Holds string
+}
+
+func (e *NotEmptyError) Error() string {
+	return fmt.Sprintf("%s is not empty, it holds %s: restore into a new directory, or move what is there away", e.Dir, e.Holds)
+}
+
+// spared are the names in a data directory that are no part of a store: what a volume brings, and the certificate.
+var spared = []string{"lost+found", "tls"}
+
+// Restore makes the store of a stream in a data directory that has none. Nothing is there before all of it has been
+// checked. *NotEmptyError, *DamagedError.
+func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress) (Header, error) {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return Header{}, err
+	}
+	entries, err := os.ReadDir(dataDir)
+	if err != nil {
+		return Header{}, err
+	}
+	for _, e := range entries {
+		if e.Name() != spared[0] && e.Name() != spared[1] {
+			return Header{}, &NotEmptyError{Dir: dataDir, Holds: e.Name()}
+		}
+	}
+	aside, err := os.MkdirTemp(dataDir, ".restore-")
+	if err != nil {
+		return Header{}, err
+	}
+	h, err := Extract(ctx, r, aside, progress)
+	if err == nil {
+		err = os.Rename(filepath.Join(aside, databaseName), filepath.Join(dataDir, databaseName))
+	}
+	if err == nil {
+		err = syncDir(dataDir)
+	}
+	return h, errors.Join(err, os.RemoveAll(aside))
+}

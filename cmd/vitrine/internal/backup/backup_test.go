@@ -1,0 +1,230 @@
+package backup_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/backup"
+)
+
+func ignore(int64, int64) {}
+
+// database makes the files of a database, and returns their contents by name.
+func database(t *testing.T) (dir string, files map[string]string) {
+	t.Helper()
+	dir = t.TempDir()
+	rng := rand.New(rand.NewPCG(1, 2))
+	files = map[string]string{}
+	for name, size := range map[string]int{"MANIFEST-000001": 200, "000004.sst": 70_000, "000005.log": 0, "deeper/blob": 1000} {
+		content := make([]byte, size)
+		for i := range content {
+			content[i] = byte(rng.Uint32())
+		}
+		files[name] = string(content)
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, files
+}
+
+func stream(t *testing.T) ([]byte, map[string]string) {
+	t.Helper()
+	dir, files := database(t)
+	var b bytes.Buffer
+	h := backup.Header{Vitrine: "1.2.3", Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	if err := backup.Write(context.Background(), &b, dir, h); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), files
+}
+
+// tree reads all files below a directory.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(dir, name)
+		files[filepath.ToSlash(rel)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestRoundTrip(t *testing.T) {
+	whole, files := stream(t)
+	dataDir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dataDir, "lost+found"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var last, total int64
+	h, err := backup.Restore(context.Background(), bytes.NewReader(whole), dataDir, func(d, n int64) { last, total = d, n })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Vitrine != "1.2.3" || h.Files != len(files) || last != total || total != h.Bytes {
+		t.Errorf("header %+v, progress %d of %d", h, last, total)
+	}
+	if diff := cmp.Diff(files, tree(t, filepath.Join(dataDir, "pebble"))); diff != "" {
+		t.Error(diff)
+	}
+	entries, err := os.ReadDir(dataDir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("the data directory holds %v, %v", entries, err)
+	}
+	if _, err := backup.Restore(context.Background(), bytes.NewReader(whole), dataDir, ignore); !errors.As(err, new(*backup.NotEmptyError)) {
+		t.Errorf("restored over a store: %v", err)
+	}
+}
+
+// TestDirectory takes the way over a directory, which sha256sum -c can check.
+func TestDirectory(t *testing.T) {
+	whole, files := stream(t)
+	dir := filepath.Join(t.TempDir(), "backup")
+	if _, err := backup.Extract(context.Background(), bytes.NewReader(whole), dir, ignore); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Extract(context.Background(), bytes.NewReader(whole), dir, ignore); err == nil {
+		t.Error("wrote over a backup")
+	}
+	restore := func() (string, error) {
+		in, err := backup.Open(dir)
+		if err != nil {
+			return "", err
+		}
+		defer in.Close()
+		dataDir := t.TempDir()
+		_, err = backup.Restore(context.Background(), in, dataDir, ignore)
+		return dataDir, err
+	}
+	dataDir, err := restore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(files, tree(t, filepath.Join(dataDir, "pebble"))); diff != "" {
+		t.Error(diff)
+	}
+	table := filepath.Join(dir, "pebble", "000004.sst")
+	content, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[100] ^= 1
+	if err := os.WriteFile(table, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damaged := (*backup.DamagedError)(nil)
+	if dataDir, err = restore(); !errors.As(err, &damaged) || damaged.File != "pebble/000004.sst" {
+		t.Errorf("restored a damaged file: %v", err)
+	}
+	if left := tree(t, dataDir); len(left) > 0 {
+		t.Errorf("a failed restore left %d files", len(left))
+	}
+	if err := os.Remove(table); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = restore(); err == nil {
+		t.Error("restored without a file")
+	}
+}
+
+// TestDamage cuts a stream at many places and flips bits of it: nothing of that is restored, in part or whole.
+func TestDamage(t *testing.T) {
+	whole, _ := stream(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	try := func(what string, damaged []byte) {
+		t.Helper()
+		dataDir := t.TempDir()
+		if _, err := backup.Restore(context.Background(), bytes.NewReader(damaged), dataDir, ignore); err == nil {
+			t.Errorf("%s: restored", what)
+			return
+		}
+		if left := tree(t, dataDir); len(left) > 0 {
+			t.Errorf("%s: a failed restore left %d files", what, len(left))
+		}
+	}
+	end := bytes.LastIndex(whole, []byte("pebble/")) // in the list of checksums
+	for range 60 {
+		try("cut", whole[:rng.IntN(end)])
+	}
+	contents := bytes.Index(whole, []byte("pebble/000004.sst")) + 512
+	for range 60 {
+		flipped := bytes.Clone(whole)
+		flipped[contents+rng.IntN(70_000)] ^= 1 << rng.IntN(8)
+		try("flipped", flipped)
+	}
+	try("empty", nil)
+	try("something else", bytes.Repeat([]byte("something else"), 1000))
+}
+
+// TestHostile holds that no entry can lead out of the directory.
+func TestHostile(t *testing.T) {
+	for name, h := range map[string]tar.Header{
+		"parent":   {Typeflag: tar.TypeReg, Name: "pebble/../../evil"},
+		"absolute": {Typeflag: tar.TypeReg, Name: "/evil"},
+		"sideways": {Typeflag: tar.TypeReg, Name: "evil"},
+		"symlink":  {Typeflag: tar.TypeSymlink, Name: "pebble/evil", Linkname: "/etc/passwd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			w := tar.NewWriter(&b)
+			header := []byte(`{"format":1}`)
+			err := errors.Join(
+				w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "vitrine-backup.json", Size: int64(len(header)), Mode: 0o600}),
+				func() error { _, err := w.Write(header); return err }(),
+				w.WriteHeader(&h), w.Close(),
+			)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parent := t.TempDir()
+			if _, err := backup.Restore(context.Background(), &b, filepath.Join(parent, "data"), ignore); !errors.As(err, new(*backup.DamagedError)) {
+				t.Errorf("restored: %v", err)
+			}
+			if left := tree(t, parent); len(left) > 0 {
+				t.Errorf("left %v", left)
+			}
+		})
+	}
+}
+
+func TestNewerFormat(t *testing.T) {
+	whole, _ := stream(t)
+	newer := bytes.Replace(whole, []byte(`"format": 1`), []byte(`"format": 9`), 1)
+	_, err := backup.Extract(context.Background(), bytes.NewReader(newer), filepath.Join(t.TempDir(), "b"), ignore)
+	if err == nil || errors.As(err, new(*backup.DamagedError)) {
+		t.Errorf("a newer format: %v", err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	whole, _ := stream(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	dir, _ := database(t)
+	if err := backup.Write(ctx, io.Discard, dir, backup.Header{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Write: %v", err)
+	}
+	if _, err := backup.Restore(ctx, bytes.NewReader(whole), t.TempDir(), ignore); !errors.Is(err, context.Canceled) {
+		t.Errorf("Restore: %v", err)
+	}
+}
