@@ -151,13 +151,17 @@ func (t *termClause) scores() *scoreTable {
 
 // termRunner gives the scores of a term of a text field.
 type termRunner struct {
-	docs   segment.Iterator
-	doc    uint32
-	more   bool
-	norms  []byte
-	scorer rank.Scorer
-	table  *scoreTable // nil where it does not pay
+	postings segment.Iterator
+	// docs[at:n] and their freqs are read and not yet scored.
+	docs, freqs [batchDocs]uint32
+	at, n       int
+	norms       []byte
+	scorer      rank.Scorer
+	table       *scoreTable // nil where it does not pay
 }
+
+// batchDocs is the number of documents that are read from postings at a time.
+const batchDocs = 256
 
 func (t *termClause) open(s *scoring, _ bool) (runner, error) {
 	if t.kind == ofUnits && !s.shown {
@@ -175,11 +179,10 @@ func (t *termClause) open(s *scoring, _ bool) (runner, error) {
 	if !there {
 		return nil, nil
 	}
-	r := &termRunner{docs: postings.Iterator(), norms: s.cache.lengthNorms(s.part.Segment, f), scorer: t.scorer}
+	r := &termRunner{postings: postings.Iterator(), norms: s.cache.lengthNorms(s.part.Segment, f), scorer: t.scorer}
 	if postings.Len() >= tableFrom {
 		r.table = t.scores()
 	}
-	r.doc, r.more = r.docs.Next()
 	return r, nil
 }
 
@@ -204,24 +207,40 @@ func (t *termClause) openKeyword(s *scoring, own segment.Postings, there bool) (
 }
 
 func (r *termRunner) add(b *block, to *sums) {
-	if r.more && r.doc < b.from {
-		r.doc, r.more = r.docs.Seek(b.from)
+	for {
+		for r.at < r.n && r.docs[r.at] < b.from {
+			r.at++
+		}
+		end := r.at
+		for end < r.n && r.docs[end] < b.to {
+			end++
+		}
+		r.score(r.docs[r.at:end], r.freqs[r.at:end], to)
+		if r.at = end; end < r.n {
+			return
+		}
+		if r.at, r.n = 0, r.postings.NextMany(r.docs[:], r.freqs[:]); r.n == 0 {
+			return
+		}
 	}
+}
+
+// score adds the scores of documents of one block.
+func (r *termRunner) score(docs, freqs []uint32, to *sums) {
+	freqs = freqs[:len(docs)]
 	if r.table == nil {
-		for r.more && r.doc < b.to {
-			to[r.doc&(blockDocs-1)] += float64(r.scorer.Score(float32(r.docs.Freq()), r.norms[r.doc]))
-			r.doc, r.more = r.docs.Next()
+		for i, doc := range docs {
+			to[doc&(blockDocs-1)] += float64(r.scorer.Score(float32(freqs[i]), r.norms[doc]))
 		}
 		return
 	}
-	for r.more && r.doc < b.to {
-		freq, norm := r.docs.Freq(), r.norms[r.doc]
+	for i, doc := range docs {
+		freq, norm := freqs[i], r.norms[doc]
 		if freq < tableFreqs {
-			to[r.doc&(blockDocs-1)] += float64(r.table[freq<<8|uint32(norm)])
+			to[doc&(blockDocs-1)] += float64(r.table[freq<<8|uint32(norm)])
 		} else {
-			to[r.doc&(blockDocs-1)] += float64(r.scorer.Score(float32(freq), norm))
+			to[doc&(blockDocs-1)] += float64(r.scorer.Score(float32(freq), norm))
 		}
-		r.doc, r.more = r.docs.Next()
 	}
 }
 

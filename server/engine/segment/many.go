@@ -1,0 +1,53 @@
+package segment
+
+// NextMany goes on by many documents at once: it fills docs, and freqs with how often the term stands in each, and returns
+// how many; 0 at the end. The iterator stands on the last of them then. freqs has at least the length of docs.
+func (i *Iterator) NextMany(docs, freqs []uint32) int {
+	if i.many == nil {
+		n := 0
+		for n < len(docs) {
+			doc, ok := i.Next()
+			if !ok {
+				break
+			}
+			docs[n], freqs[n] = doc, i.freq
+			n++
+		}
+		return n
+	}
+	n := copy(docs, i.chunk)
+	i.chunk = i.chunk[n:]
+	if n == 0 {
+		n = i.many.NextMany(docs)
+	}
+	if n == 0 {
+		return 0
+	}
+	i.doc, i.started = uint64(docs[n-1]), true
+	freqs = freqs[:n]
+	if !i.p.text {
+		for j := range freqs {
+			freqs[j] = 1
+		}
+		i.freq = 1
+		return n
+	}
+	passed := uint64(i.freq)
+	rest := i.freqs
+	for j := range freqs {
+		if len(rest) > 0 && rest[0] < 0x80 {
+			freqs[j] = uint32(rest[0])
+			rest = rest[1:]
+		} else {
+			freq, after, ok := uvarint(rest)
+			if !ok {
+				freq = 0
+			}
+			freqs[j], rest = uint32(freq), after
+		}
+		passed += uint64(freqs[j])
+	}
+	i.freqs, i.freq = rest, freqs[n-1]
+	i.pending += passed - uint64(i.freq)
+	return n
+}
