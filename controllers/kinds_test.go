@@ -35,14 +35,16 @@ var subjects = []subject{
 	{
 		kind:   v1alpha1.PropertyKind,
 		new:    func(w *world, name string) client.Object { return w.property(name) },
-		change: func(o client.Object) { o.(*v1alpha1.Property).Spec.DisplayName = "Outlet" },
-		before: "Shop", after: "Outlet",
+		change: func(o client.Object) {
+			o.(*v1alpha1.Property).Spec.RateLimit = &v1alpha1.RateLimit{RequestsPerSecond: 50, Burst: 100}
+		},
+		before: "0", after: "100",
 		served: func(_ context.Context, w *world, name string) string {
 			p, err := w.lib.Property(w.id(name))
 			if err != nil {
 				return ""
 			}
-			return p.DisplayName
+			return strconv.Itoa(p.Burst)
 		},
 		suspend: func(o client.Object, s bool) { o.(*v1alpha1.Property).Spec.Suspend = s },
 	},

@@ -24,7 +24,7 @@ import (
 // property is what the objects of these tests belong to.
 var property = library.Definition{
 	Property: "shop/default", Owner: library.Owner{Install: "c", Kind: library.KindProperty, Namespace: "shop", Name: "default"},
-	PropertySpec: &library.Property{DisplayName: "Shop", PlatformPageID: 1},
+	PropertySpec: &library.Property{PlatformPageID: 1},
 }
 
 func applyProperty(t *testing.T, lib library.Library) {

@@ -303,11 +303,11 @@ func (s *Supervisor) handOver(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the recorded cluster identity: %w", err)
 	}
-	owners, err := lib.Owners(ctx, recorded)
-	if err != nil {
-		return 0, fmt.Errorf("list what the other cluster brought: %w", err)
+	everything := library.Scope{
+		Install: recorded, Confirmed: true,
+		Kinds: []library.Kind{library.KindProperty, library.KindToken, library.KindFilter, library.KindTag, library.KindUnit},
 	}
-	removed, err := lib.Remove(ctx, owners)
+	removed, err := lib.Sweep(ctx, everything, nil)
 	if err != nil {
 		return 0, fmt.Errorf("remove what the other cluster brought: %w", err)
 	}

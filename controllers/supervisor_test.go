@@ -105,7 +105,7 @@ var _ = Describe("The sweep at start", func() {
 		}
 		last := w.tag("g24", "")
 		w.settle(ctx, last, kstatus.CurrentStatus)
-		Eventually(func() ([]library.Owner, error) { return w.lib.Owners(ctx, "") }).Should(HaveLen(26))
+		Eventually(func() int64 { return w.lib.State(ctx).Definitions }).Should(BeEquivalentTo(26))
 		w.stop()
 		Expect(kube.DeleteAllOf(ctx, &v1alpha1.Tag{}, client.InNamespace(w.namespace))).To(Succeed())
 

@@ -197,15 +197,14 @@ func forget(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owners, err := lib.Owners(t.Context(), "test")
-	if err == nil {
-		_, err = lib.Remove(t.Context(), owners)
-	}
+	removed, err := lib.Sweep(t.Context(), library.Scope{
+		Install: "test", Kinds: []library.Kind{library.KindProperty, library.KindToken}, Confirmed: true,
+	}, nil)
 	if err := errors.Join(err, lib.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if len(owners) != 2 || owners[0].Kind != library.KindProperty {
-		t.Fatalf("owners: %v", owners)
+	if removed != 2 {
+		t.Fatalf("%d definitions went, want the property's and the token's", removed)
 	}
 }
 

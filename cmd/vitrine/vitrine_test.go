@@ -50,7 +50,7 @@ func newStore(t *testing.T) string {
 		return library.Owner{Install: "test", Kind: k, Namespace: "shop", Name: "default"}
 	}
 	results, err := lib.Apply(t.Context(), []library.Definition{
-		{Property: property, Owner: owner(library.KindProperty), PropertySpec: &library.Property{DisplayName: "Shop", PlatformPageID: 1}},
+		{Property: property, Owner: owner(library.KindProperty), PropertySpec: &library.Property{PlatformPageID: 1}},
 		{Property: property, Owner: owner(library.KindToken), Token: &library.Token{
 			ReadWrite: true, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(secret))}},
 		}},

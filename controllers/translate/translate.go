@@ -58,7 +58,6 @@ func definition(install string, kind library.Kind, o v1alpha1.Object) library.De
 func Property(install string, o *v1alpha1.Property) (library.Definition, error) {
 	d := definition(install, library.KindProperty, o)
 	p := &library.Property{
-		DisplayName:    o.Spec.DisplayName,
 		PlatformPageID: library.PlatformPageID(d.Property),
 		AllowedOrigins: o.Spec.AllowedOrigins,
 		ExternalURL:    strings.TrimRight(o.Spec.ExternalURL, "/"),

@@ -54,7 +54,7 @@ func newRealServer(t *testing.T) *realServer {
 	}
 	p, rw, ro := def(library.KindProperty, "default"), def(library.KindToken, "rw"), def(library.KindToken, "ro")
 	unit, filter := def(library.KindUnit, "sandals"), def(library.KindFilter, "managed")
-	p.PropertySpec = &library.Property{DisplayName: "Shop", PlatformPageID: 4711}
+	p.PropertySpec = &library.Property{PlatformPageID: 4711}
 	rw.Token = &library.Token{ReadWrite: true, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(writer))}}}
 	ro.Token = &library.Token{Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(reader))}}}
 	unit.Unit = &library.UnitRule{Selector: "approval_status:app", Unit: item.Unit{

@@ -48,7 +48,6 @@ func tokenDefinition(p library.PropertyID, name string, t library.Token) library
 }
 
 func property(p library.PropertyID, name string, s library.Property) library.Definition {
-	s.DisplayName = name
 	if s.PlatformPageID == 0 {
 		s.PlatformPageID = library.PlatformPageID(p)
 	}

@@ -93,7 +93,6 @@ func (d Definition) Kind() Kind {
 
 // Property is what a token is scoped to.
 type Property struct {
-	DisplayName    string
 	PlatformPageID int64 // never 0
 	// AllowedOrigins are the origins that a web page may call from: scheme, host and port exactly; a leading "*." stands
 	// for one label.

@@ -14,7 +14,7 @@ func full() map[string]Definition {
 	return map[string]Definition{
 		"property": {
 			Property: shop, Owner: ownerOf(KindProperty, "p"), Created: early,
-			PropertySpec: &Property{DisplayName: "Shop", PlatformPageID: 4711, AllowedOrigins: []string{"https://shop.example"}, Cache: &Cache{MaxAge: time.Minute}, Maintenance: &Maintenance{Message: "back soon"}},
+			PropertySpec: &Property{PlatformPageID: 4711, AllowedOrigins: []string{"https://shop.example"}, Cache: &Cache{MaxAge: time.Minute}, Maintenance: &Maintenance{Message: "back soon"}},
 		},
 		"token": {
 			Property: shop, Owner: ownerOf(KindToken, "t"), Created: early,

@@ -30,8 +30,6 @@ type Library interface {
 	// Sweep removes the definitions of owners within scope that keep does not name, see Scope. With more than Scope.Limit
 	// removals it removes nothing and returns a *HeldError.
 	Sweep(ctx context.Context, scope Scope, keep []Owner) (int, error)
-	// Owners lists the owners that the library knows, of one install ("" for all).
-	Owners(ctx context.Context, install string) ([]Owner, error)
 	// Definition returns what owner brought. ErrNotFound.
 	Definition(ctx context.Context, owner Owner) (Definition, error)
 
@@ -75,8 +73,6 @@ type Library interface {
 	// Purge erases properties that no manifest brings any more: items, definitions made over HTTP, everything.
 	// *ManagedError while a manifest brings it.
 	Purge(ctx context.Context, p PropertyID) error
-	// Stored lists all properties that have anything stored, served or not, with their number of items.
-	Stored(ctx context.Context) (map[PropertyID]int64, error)
 	// SetMark and Mark keep small facts of the operator in the store ("install": the recorded cluster identity,
 	// "loaded": a complete load was seen). An unknown mark is "".
 	SetMark(ctx context.Context, key, value string) error
@@ -205,7 +201,7 @@ type State struct {
 	Problem string
 	// Items and Definitions over all properties; DiskBytes of the store.
 	Items, Definitions, DiskBytes int64
-	// PropertyItems counts items by property.
+	// PropertyItems counts items by property: of all that have anything stored, served or not.
 	PropertyItems map[PropertyID]int64
 	// Version changes with every change of anything.
 	Version uint64

@@ -33,7 +33,7 @@ var _ store.Index = (*memory)(nil)
 func (m *memory) Load(s *store.Store) error {
 	m.now = s.Now
 	properties := map[library.PropertyID]*property{}
-	for _, id := range s.StoredProperties() {
+	for _, id := range s.Stored() {
 		p := newProperty(id)
 		p.version = s.PropertyVersion(id)
 		r := newRefresh(p, s.Catalogue(id), m.now())

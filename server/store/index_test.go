@@ -46,7 +46,7 @@ func (x *items) Load(s *Store) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	texts := map[place]string{}
-	for _, p := range s.StoredProperties() {
+	for _, p := range s.Stored() {
 		for it, err := range s.Items(context.Background(), p) {
 			if err != nil {
 				return err

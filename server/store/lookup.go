@@ -228,8 +228,8 @@ func (s *Store) Catalogue(p library.PropertyID) *Catalogue {
 	return s.served.catalogues[p]
 }
 
-// StoredProperties lists all properties that have anything stored, served or not, by id.
-func (s *Store) StoredProperties() []library.PropertyID {
+// Stored lists all properties that have anything stored, served or not, by id.
+func (s *Store) Stored() []library.PropertyID {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Sorted(maps.Keys(s.served.properties))
@@ -267,19 +267,4 @@ func (s *Store) ID() string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.served.id
-}
-
-// Owners lists the owners that the store knows, see library.Library.
-func (s *Store) Owners(_ context.Context, install string) ([]library.Owner, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return nil, library.ErrClosed
-	}
-	return s.served.entries.owners(install), nil
-}
-
-// Stored lists all properties that have anything stored, see library.Library.
-func (s *Store) Stored(ctx context.Context) (map[library.PropertyID]int64, error) {
-	return s.State(ctx).PropertyItems, nil
 }

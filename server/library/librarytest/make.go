@@ -86,7 +86,7 @@ func ofWall(d *library.Definition) { d.Property = wall }
 func property(id library.PropertyID) library.Definition {
 	return library.Definition{
 		Property: id, Owner: owner(library.KindProperty, string(id[:4]), "default"),
-		PropertySpec: &library.Property{DisplayName: string(id), PlatformPageID: library.PlatformPageID(id)},
+		PropertySpec: &library.Property{PlatformPageID: library.PlatformPageID(id)},
 	}
 }
 

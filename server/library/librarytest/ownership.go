@@ -170,11 +170,7 @@ var propertyTests = map[string]func(*world){
 		_, _, err = w.lib.ShortLink(w.ctx(), "code1")
 		w.errorIs("its short links", err, library.ErrNotFound)
 		w.equal("served properties", len(w.lib.Properties()), 0)
-		stored, err := w.lib.Stored(w.ctx())
-		if err != nil {
-			w.Fatal(err)
-		}
-		w.equal("items stored", stored[shop], int64(2))
+		w.equal("items stored", w.lib.State(w.ctx()).PropertyItems[shop], int64(2))
 
 		w.restart()
 		w.serve()
@@ -232,10 +228,7 @@ var propertyTests = map[string]func(*world){
 			w.Fatal(err)
 		}
 		w.errorIs("a second time", w.lib.Purge(w.ctx(), shop), library.ErrNotFound)
-		stored, err := w.lib.Stored(w.ctx())
-		if err != nil {
-			w.Fatal(err)
-		}
+		stored := w.lib.State(w.ctx()).PropertyItems
 		if _, still := stored[shop]; still || stored[wall] != 1 {
 			w.Errorf("stored %v, want the other property alone", stored)
 		}

@@ -1,7 +1,6 @@
 package librarytest
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"sync"
@@ -64,12 +63,7 @@ var restartTests = map[string]func(*world){
 			if err != nil {
 				w.Fatal(err)
 			}
-			owners, err := w.lib.Owners(w.ctx(), "")
-			if err != nil {
-				w.Fatal(err)
-			}
-			slices.SortFunc(owners, func(a, b library.Owner) int { return bytes.Compare([]byte(a.String()), []byte(b.String())) })
-			return append(all, filters, units, owners, w.lib.Properties())
+			return append(all, filters, units, w.lib.State(w.ctx()).Definitions, w.lib.Properties())
 		}
 		before := look()
 		w.restart()
