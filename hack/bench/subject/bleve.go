@@ -204,7 +204,7 @@ func bleveMapping() (mapping.IndexMapping, error) {
 	for _, f := range ours.Fields() {
 		add(f.Name, f.Type)
 	}
-	for _, dynamic := range []string{"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username"} {
+	for _, dynamic := range dynamicFields {
 		add(dynamic, ours.Keyword)
 	}
 	add(allField, ours.Text)

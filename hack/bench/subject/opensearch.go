@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -96,26 +95,6 @@ func (s *OpenSearch) start(ctx context.Context, o OpenSearchOptions) error {
 	return nil
 }
 
-// freePort finds a port that is free together with the one a hundred above it.
-func freePort(ctx context.Context) (int, error) {
-	var config net.ListenConfig
-	for range 100 {
-		l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, fmt.Errorf("find a port: %w", err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		above, err := config.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port+100))
-		if err == nil {
-			err = above.Close()
-		}
-		if err := errors.Join(err, l.Close()); err == nil {
-			return port, nil
-		}
-	}
-	return 0, errors.New("find a port: none of a hundred was free with the one a hundred above it")
-}
-
 // Close deletes our indices, and stops a node that we started.
 func (s *OpenSearch) Close(ctx context.Context) error {
 	if s.node != nil {
@@ -153,29 +132,51 @@ func (s *OpenSearch) do(ctx context.Context, method, path string, body, out any)
 // index is the name of one of our indices.
 func (s *OpenSearch) index(name string) string { return "/bench-" + s.stamp + "-" + name }
 
-// Create makes an index with every field of the catalogue. Refreshes come when they are asked for, which is the fastest
-// way to import; the translog is synced before each answer, as it is by default. With percolator it takes queries.
-func (s *OpenSearch) Create(ctx context.Context, name string, percolator bool) error {
-	fields := fieldMapping()
-	if percolator {
-		fields["properties"].(map[string]any)[percolatorField] = map[string]any{"type": "percolator"}
+// IndexKind is what an index of OpenSearch is for.
+type IndexKind uint8
+
+const (
+	// ItemIndex has every field of the catalogue.
+	ItemIndex IndexKind = iota
+	// PercolatorIndex has them too, and takes queries.
+	PercolatorIndex
+	// PlainIndex has no mapping: fields are made as documents bring them.
+	PlainIndex
+)
+
+// Create makes an index. Refreshes come when they are asked for, which is the fastest way to import; the translog is
+// synced before each answer, as it is by default.
+func (s *OpenSearch) Create(ctx context.Context, name string, kind IndexKind) error {
+	body := map[string]any{"settings": map[string]any{
+		"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "request",
+		"analysis": map[string]any{"normalizer": map[string]any{
+			"lower": map[string]any{"type": "custom", "filter": []string{"lowercase"}},
+		}},
+	}}
+	if kind != PlainIndex {
+		fields := fieldMapping()
+		if kind == PercolatorIndex {
+			properties := fields["properties"].(map[string]any)
+			properties[percolatorField] = map[string]any{"type": "percolator"}
+			// A query is read when it is registered, before any item could have made the fields.
+			for _, name := range dynamicFields {
+				properties[name] = mappingOf(query.Keyword)
+			}
+		}
+		body["mappings"] = fields
 	}
-	return s.do(ctx, http.MethodPut, s.index(name), map[string]any{
-		"settings": map[string]any{
-			"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "request",
-			"mapping.total_fields.limit": 5000,
-			"analysis": map[string]any{"normalizer": map[string]any{
-				"lower": map[string]any{"type": "custom", "filter": []string{"lowercase"}},
-			}},
-		},
-		"mappings": fields,
-	}, nil)
+	return s.do(ctx, http.MethodPut, s.index(name), body, nil)
 }
 
 // found are the fields that a bare word is looked for in; a test compares them with the item's own values.
 var found = []string{
 	"hashtag.hashtag_text", "content.text", "content.author.username", "content.author.profile.name",
 	"content.platform_data.location.name", "content.platform_data.location.full_name", "content.platform_data.location.country",
+}
+
+// dynamicFields are those that the items of the corpus bring besides the catalogue's.
+var dynamicFields = []string{
+	"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username",
 }
 
 // fieldMapping is the catalogue as an OpenSearch mapping. Dynamic fields are keywords.

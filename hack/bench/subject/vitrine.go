@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -91,8 +90,9 @@ type Vitrine struct {
 	// Ready is how long it took from the start of the process until /readyz said so.
 	Ready time.Duration
 
-	client    *load.Client
-	addresses map[string]string
+	client *load.Client
+	// The addresses that it listens on.
+	http, probes, metrics, debug string
 }
 
 // ServeOptions say how to run vitrine serve.
@@ -111,70 +111,38 @@ const serveFor = 10 * time.Minute
 
 // Serve starts vitrine on a store and waits until it is ready.
 func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOptions) (*Vitrine, error) {
-	began := time.Now()
-	logged, err := fileSize(o.Output)
+	v := &Vitrine{Store: store, client: client}
+	// The addresses are chosen here: a log that shows warnings alone does not name them.
+	ports, err := freePorts(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
+	v.http, v.probes, v.metrics = ports[0], ports[1], ports[2]
 	args := append([]string{
 		"serve", "--data-dir", store.Dir, "--without-kubernetes", "--library", o.Library, "--log-format", "json",
-		"--https-bind-address", "", "--http-bind-address", "127.0.0.1:0",
-		"--health-probe-bind-address", "127.0.0.1:0", "--metrics-bind-address", "127.0.0.1:0",
+		"--https-bind-address", "", "--http-bind-address", v.http, "--health-probe-bind-address", v.probes, "--metrics-bind-address", v.metrics,
 	}, o.Flags...)
-	c, err := child.Start(child.Spec{Name: "vitrine", Path: o.Binary, Args: args, Output: o.Output})
+	ready, err := load.Get("http://" + v.probes + "/readyz")
 	if err != nil {
 		return nil, err
 	}
-	v := &Vitrine{Child: c, Store: store, client: client}
-	err = c.Await(ctx, serveFor, "listening", func() bool {
-		v.addresses = listening(o.Output, logged)
-		return v.addresses["http"] != "" && v.addresses["probes"] != "" && v.addresses["metrics"] != ""
-	})
-	if err == nil {
-		var ready load.Request
-		if ready, err = load.Get("http://" + v.addresses["probes"] + "/readyz"); err == nil {
-			err = c.Await(ctx, serveFor, "ready", func() bool {
-				_, _, err := client.Do(ctx, ready, http.StatusOK)
-				return err == nil
-			})
-		}
+	began := time.Now()
+	if v.Child, err = child.Start(child.Spec{Name: "vitrine", Path: o.Binary, Args: args, Output: o.Output}); err != nil {
+		return nil, err
 	}
+	err = v.Await(ctx, serveFor, "ready", func() bool {
+		_, _, err := client.Do(ctx, ready, http.StatusOK)
+		return err == nil
+	})
 	if err != nil {
-		return nil, errors.Join(err, c.Stop(syscall.SIGKILL))
+		return nil, errors.Join(err, v.Stop(syscall.SIGKILL))
 	}
 	v.Ready = time.Since(began)
 	return v, nil
 }
 
-func fileSize(path string) (int64, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("look at the log: %w", err)
-	}
-	return info.Size(), nil
-}
-
-// listening reads the addresses by the name of their listener from the log, from an offset on.
-func listening(log string, from int64) map[string]string {
-	addresses := map[string]string{}
-	text, err := os.ReadFile(log)
-	if err != nil || int64(len(text)) < from {
-		return addresses
-	}
-	for line := range bytes.Lines(text[from:]) {
-		var event struct{ Msg, Name, Address string }
-		if json.Unmarshal(line, &event) == nil && event.Msg == "listening" {
-			addresses[event.Name] = event.Address
-		}
-	}
-	return addresses
-}
-
 // base is the address of the interface.
-func (v *Vitrine) base() string { return "http://" + v.addresses["http"] }
+func (v *Vitrine) base() string { return "http://" + v.http }
 
 // Page is a page of a filter, as a display asks for it: by rank of the filter, from page 1, 50 items.
 func (v *Vitrine) Page(filter, page int) (load.Request, error) {
@@ -230,7 +198,7 @@ func Total(list []byte) (int64, error) {
 
 // Metrics reads /metrics: the sum of each metric over its labels.
 func (v *Vitrine) Metrics(ctx context.Context) (map[string]float64, error) {
-	r, err := load.Get("http://" + v.addresses["metrics"] + "/metrics")
+	r, err := load.Get("http://" + v.metrics + "/metrics")
 	if err != nil {
 		return nil, err
 	}
@@ -266,11 +234,10 @@ func parseMetrics(text string) map[string]float64 {
 // Profile fetches a processor profile of so many seconds into a file, where the server listens for debugging. It
 // reports false where it does not.
 func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) (bool, error) {
-	address := v.addresses["debug"]
-	if address == "" {
+	if v.debug == "" {
 		return false, nil
 	}
-	r, err := load.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", address, seconds))
+	r, err := load.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", v.debug, seconds))
 	if err != nil {
 		return false, err
 	}

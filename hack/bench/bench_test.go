@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
+)
+
+func TestScales(t *testing.T) {
+	for name, s := range map[string]scale{
+		"quick": scaleOf(false, 0), "full": scaleOf(true, 0), "smallest": scaleOf(false, minItems), "development": scaleOf(false, 20000),
+	} {
+		if s.items%s.chunk != 0 || s.early()%s.chunk != 0 {
+			t.Errorf("%s: chunks of %d make neither %d items nor a fifth of them", name, s.chunk, s.items)
+		}
+		if s.bleve > s.items || s.standing%10 != 0 || s.percolated < percolateBatch || s.rounds < 2 || s.restarts < 1 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args     []string
+		ok, kept bool
+	}{
+		"none":         {nil, true, true},
+		"full":         {[]string{"-full"}, true, true},
+		"other size":   {[]string{"-items", "20000"}, true, false},
+		"to a place":   {[]string{"-items", "20000", "-docs", "here"}, true, true},
+		"some parts":   {[]string{"-only", "pages,posts"}, true, false},
+		"no such part": {[]string{"-only", "pages,dinner"}, false, false},
+		"too few":      {[]string{"-items", "10"}, false, false},
+		"an argument":  {[]string{"all"}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := parseFlags(tc.args, io.Discard)
+			if (err == nil) != tc.ok {
+				t.Errorf("%v", err)
+			}
+			if kept := s.docs != ""; tc.ok && kept != tc.kept {
+				t.Errorf("the results go to %q", s.docs)
+			}
+		})
+	}
+}
+
+func TestPagesArePlannedWithinFilters(t *testing.T) {
+	b := &suite{settings: settings{scale: scaleOf(false, minItems)}, filters: corpus.New().Filters(100)}
+	totals := make([]int64, 100)
+	for f := range totals {
+		totals[f] = int64(f * 37)
+	}
+	p, err := b.planPages(totals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if totals[p.hot.filter] < 50 || p.hot.page != 1 {
+		t.Errorf("the hot page is %+v", p.hot)
+	}
+	for _, l := range []pageLog{p.zipf, p.uniform, p.first, p.last} {
+		if len(l.rounds) != b.scale.rounds {
+			t.Errorf("%s: %d rounds; want %d", l.name, len(l.rounds), b.scale.rounds)
+		}
+		for _, v := range slices.Concat(l.rounds...) {
+			if v.page < 1 || v.page > 1 && int64(v.page-1)*50 >= totals[v.filter] {
+				t.Fatalf("%s asks for page %d of %d items", l.name, v.page, totals[v.filter])
+			}
+		}
+	}
+	// Both ends are full pages, and no round has those of another.
+	seen := map[view]bool{}
+	for _, v := range append(slices.Concat(p.first.rounds...), slices.Concat(p.last.rounds...)...) {
+		if seen[v] || int64(v.page)*50 > totals[v.filter] {
+			t.Errorf("%+v of %d items", v, totals[v.filter])
+		}
+		seen[v] = true
+	}
+	if len(seen) == 0 {
+		t.Error("no filter is long enough")
+	}
+	again, err := b.planPages(totals)
+	if err != nil || !slices.EqualFunc(p.uniform.rounds, again.uniform.rounds, slices.Equal) {
+		t.Error("every run asks for other pages")
+	}
+	if _, err := b.planPages(make([]int64, 100)); err == nil {
+		t.Error("a plan without a full page")
+	}
+}
+
+func TestContendersTakeTurns(t *testing.T) {
+	var order []string
+	of := func(name string) contender {
+		return contender{name, func(int) (load.Result, error) {
+			order = append(order, name)
+			return load.Result{Requests: 1, Elapsed: time.Second, Latencies: []time.Duration{time.Millisecond}}, nil
+		}}
+	}
+	b := &suite{out: io.Discard}
+	w := &report.Workload{}
+	if err := b.alternate(w, 3, of("a"), of("b")); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a", "b", "b", "a", "a", "b"}; !slices.Equal(order, want) {
+		t.Errorf("%v; want %v", order, want)
+	}
+	if s := w.Find("a"); len(s.Rounds) != 3 || s.Rounds[0].P50 != 1 || s.Rounds[0].Seconds != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestSettleWaitsUntilNothingIsDone(t *testing.T) {
+	spent := []time.Duration{0, time.Second, 2 * time.Second, 2 * time.Second}
+	cpu := func() (time.Duration, error) {
+		now := spent[0]
+		if len(spent) > 1 {
+			spent = spent[1:]
+		}
+		return now, nil
+	}
+	got, err := settle(t.Context(), cpu)
+	if err != nil || got != 2*time.Second {
+		t.Errorf("%s, %v", got, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := settle(ctx, func() (time.Duration, error) { return 0, nil }); err == nil {
+		t.Error("settling goes on after the run was interrupted")
+	}
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/child"
+	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
+	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+)
+
+// bulkLines is how many lines one request of an import has.
+const bulkLines = 1000
+
+// mainIndex is OpenSearch's index of the items.
+const mainIndex = "items"
+
+// importItems fills all subjects chunk by chunk in turns, and looks at Vitrine's pages and memory when a fifth is in.
+func (b *suite) importItems(ctx context.Context) error {
+	b.filters = b.corpus.Filters(filters)
+	var err error
+	if b.store, err = subject.NewStore(ctx, filepath.Join(b.dir, "store"), b.filters); err != nil {
+		return err
+	}
+	if err := b.startVitrine(ctx); err != nil {
+		return err
+	}
+	if b.opensearch != nil {
+		if err := b.opensearch.Create(ctx, mainIndex, subject.ItemIndex); err != nil {
+			return fmt.Errorf("make the index: %w", err)
+		}
+	}
+	if b.bleve, err = subject.StartBleve(b.dir); err != nil {
+		return err
+	}
+	w := b.workload(report.Imports, "Bulk import, durable, all fields searchable at the end", "items", importers, b.scale.items)
+	chunks := b.scale.items / b.scale.chunk
+	for chunk := range chunks {
+		first := chunk * b.scale.chunk
+		if err := b.importChunk(ctx, w, first); err != nil {
+			return err
+		}
+		if first+b.scale.chunk == b.scale.early() && b.parts[partPages] {
+			if err := b.earlyStage(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	b.tell(w)
+	return b.peers(ctx)
+}
+
+// importChunk gives a chunk to every subject. What a server does behind the import (merging) is waited for and counted
+// apart, so that it does not weigh on the next one.
+func (b *suite) importChunk(ctx context.Context, w *report.Workload, first int) error {
+	var takers []importer
+	takers = append(takers, importer{report.Vitrine, func() (load.Result, error) { return b.importVitrine(ctx, b.vitrine, first, b.scale.chunk) }, b.vitrine.CPU})
+	if b.opensearch != nil {
+		takers = append(takers, importer{report.OpenSearch, func() (load.Result, error) { return b.importOpenSearch(ctx, first, b.scale.chunk) }, b.opensearch.CPU})
+	}
+	if first+b.scale.chunk <= b.scale.bleve {
+		takers = append(takers, importer{report.Bleve, func() (load.Result, error) { return b.bleve.Import(ctx, first, b.scale.chunk) }, b.bleve.CPU})
+	}
+	return b.takeTurns(ctx, w, first/b.scale.chunk, takers)
+}
+
+// importer is one that takes part in an import.
+type importer struct {
+	name string
+	take func() (load.Result, error)
+	cpu  func() (time.Duration, error)
+}
+
+func (b *suite) takeTurns(ctx context.Context, w *report.Workload, turn int, takers []importer) error {
+	for i := range takers {
+		if turn%2 == 1 {
+			i = len(takers) - 1 - i
+		}
+		r, err := takers[i].take()
+		if err != nil {
+			return fmt.Errorf("import into %s: %w", takers[i].name, err)
+		}
+		round := roundOf(r)
+		// Latencies are those of requests with many lines.
+		round.P50, round.P95, round.P99 = 0, 0, 0
+		after, err := settle(ctx, takers[i].cpu)
+		if err != nil {
+			return fmt.Errorf("wait for %s: %w", takers[i].name, err)
+		}
+		round.AfterSeconds = after.Seconds()
+		w.Add(takers[i].name, round)
+	}
+	return nil
+}
+
+// bodies makes the bodies of an import, ahead of its time: line writes what comes before an item.
+func (b *suite) bodies(first, count int, line func(out []byte, id int64) []byte) [][]byte {
+	list := make([][]byte, 0, (count+bulkLines-1)/bulkLines)
+	for from := first; from < first+count; from += bulkLines {
+		var body []byte
+		for i := from; i < min(from+bulkLines, first+count); i++ {
+			if line != nil {
+				body = line(body, int64(corpus.FirstID+i))
+			}
+			body = append(b.corpus.AppendItem(body, i), '\n')
+		}
+		list = append(list, body)
+	}
+	return list
+}
+
+// importVitrine imports items over HTTP. Every line is durable and visible when its request is answered.
+func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, first, count int) (load.Result, error) {
+	bodies := b.bodies(first, count, nil)
+	requests := make([]load.Request, len(bodies))
+	for i, body := range bodies {
+		var err error
+		if requests[i], err = v.Bulk(body); err != nil {
+			return load.Result{}, err
+		}
+	}
+	r, err := b.client.Run(ctx, load.Plan{
+		Clients: importers, Requests: len(requests), Request: func(i int) load.Request { return requests[i] }, Want: http.StatusOK, CPU: v.CPU,
+		Check: func(i int, body []byte) error {
+			return subject.CheckBulk(body, min(bulkLines, count-i*bulkLines))
+		},
+	})
+	r.Requests = count
+	return r, err
+}
+
+// importOpenSearch does the same there; the time ends when a refresh has made everything searchable.
+func (b *suite) importOpenSearch(ctx context.Context, first, count int) (load.Result, error) {
+	bodies := b.bodies(first, count, subject.BulkLine)
+	requests := make([]load.Request, len(bodies))
+	for i, body := range bodies {
+		var err error
+		if requests[i], err = b.opensearch.Bulk(mainIndex, body); err != nil {
+			return load.Result{}, err
+		}
+	}
+	before, err := b.opensearch.CPU()
+	if err != nil {
+		return load.Result{}, err
+	}
+	began := time.Now()
+	r, err := b.client.Run(ctx, load.Plan{
+		Clients: importers, Requests: len(requests), Request: func(i int) load.Request { return requests[i] }, Want: http.StatusOK,
+		Check: func(_ int, body []byte) error { return subject.CheckSearchBulk(body) },
+	})
+	if err != nil {
+		return r, err
+	}
+	if err := b.opensearch.Refresh(ctx, mainIndex); err != nil {
+		return r, fmt.Errorf("refresh: %w", err)
+	}
+	r.Requests, r.Elapsed = count, time.Since(began)
+	after, err := b.opensearch.CPU()
+	r.CPU = after - before
+	return r, err
+}
+
+// stage looks at what Vitrine holds now.
+func (b *suite) stage(ctx context.Context, items int) error {
+	metrics, err := b.vitrine.Metrics(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := b.vitrine.Memory(b.store.Dir)
+	if err != nil {
+		return err
+	}
+	disk, err := child.DiskUsage(b.store.Dir)
+	if err != nil {
+		return err
+	}
+	s := report.Stage{
+		Items: items, HeapInUse: int64(metrics["go_memstats_heap_inuse_bytes"]), Resident: m.Resident, Anonymous: m.Anonymous, File: m.File, Mapped: m.Mapped, Disk: disk,
+		IndexBytes: indexBytes(metrics),
+	}
+	b.result.Stages = append(b.result.Stages, s)
+	b.say("%d items: heap %d MiB in use, resident %d MiB (%d anonymous, %d file), mapped %d MiB, disk %d MiB, index %d bytes an item",
+		items, s.HeapInUse>>20, s.Resident>>20, s.Anonymous>>20, s.File>>20, s.Mapped>>20, s.Disk>>20, s.IndexBytes/int64(items))
+	return nil
+}
+
+// peers looks at what the others hold, once they hold everything.
+func (b *suite) peers(ctx context.Context) error {
+	m, err := b.bleve.Memory()
+	if err != nil {
+		return err
+	}
+	size, err := b.bleve.Size()
+	if err != nil {
+		return err
+	}
+	b.result.Peers = map[string]report.Stage{report.Bleve: {
+		Items: b.scale.bleve, Resident: m.Resident, Anonymous: m.Anonymous, File: m.File, Mapped: m.Mapped, Disk: size,
+	}}
+	if b.opensearch == nil {
+		return nil
+	}
+	heap, resident, err := b.opensearch.Memory()
+	if err != nil {
+		return err
+	}
+	if size, err = b.opensearch.Size(ctx, mainIndex); err != nil {
+		return err
+	}
+	b.result.Peers[report.OpenSearch] = report.Stage{Items: b.scale.items, HeapInUse: heap, Resident: resident, Disk: size}
+	return nil
+}

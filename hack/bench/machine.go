@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
+)
+
+// surroundings describes the machine and what is compared.
+func surroundings(ctx context.Context, binary string) (report.Machine, map[string]string, error) {
+	m := report.Machine{Cores: runtime.NumCPU(), Processor: "unknown"}
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range bytes.Lines(text) {
+			if name, value, ok := strings.Cut(string(line), ":"); ok && strings.TrimSpace(name) == "model name" {
+				m.Processor = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	var info syscall.Sysinfo_t
+	if err := syscall.Sysinfo(&info); err != nil {
+		return m, nil, fmt.Errorf("ask for the memory: %w", err)
+	}
+	m.MemoryGiB = float64(info.Totalram) * float64(info.Unit) / (1 << 30)
+	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.Kernel, _, _ = strings.Cut(strings.TrimSpace(string(text)), "-")
+	}
+	versions := map[string]string{"Go": runtime.Version()}
+	out, err := exec.CommandContext(ctx, binary, "version").Output()
+	if err != nil {
+		return m, nil, fmt.Errorf("ask vitrine for its version: %w", err)
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	versions[report.Vitrine] = strings.TrimSpace(strings.TrimPrefix(first, "vitrine"))
+	if build, ok := debug.ReadBuildInfo(); ok {
+		for _, d := range build.Deps {
+			if d.Path == "github.com/blevesearch/bleve/v2" {
+				versions[report.Bleve] = strings.TrimPrefix(d.Version, "v")
+			}
+		}
+	}
+	return m, versions, nil
+}
+
+// indexBytes is what the maps hold besides the items' own bytes, as the library's metrics tell; 0 where they do not.
+func indexBytes(metrics map[string]float64) int64 {
+	return int64(metrics["vitrine_index_bytes"])
+}

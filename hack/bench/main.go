@@ -1,0 +1,175 @@
+// Command bench measures Vitrine beside what it is compared with, in one run: a bare net/http server that sends the same
+// bytes, OpenSearch, its percolator, and Bleve. What it says are ratios between processes that ran side by side, in
+// alternating rounds, so that they mean something on a machine that is busy or slow.
+//
+//	make bench                       200,000 items, about ten minutes
+//	make bench FULL=1                1,000,000 items
+//	make bench-check                 the same, and fail where a number has left its range
+//	cd hack/bench && go run . -items 20000               while developing
+//
+// It needs Linux. OpenSearch is the node at OPENSEARCH_URL, or one that the program at -opensearch starts; without either
+// its rows say so. The results go into docs/benchmarks.md, with plots and JSON beside it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
+	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+)
+
+// The exit codes.
+const (
+	exitOutOfRange = 1
+	exitUnable     = 2
+)
+
+// settings are the flags.
+type settings struct {
+	scale scale
+
+	docs       string
+	dir        string
+	keep       bool
+	binary     string
+	library    string
+	flags      string
+	opensearch subject.OpenSearchOptions
+	only       string
+	profiles   string
+	check      bool
+	render     bool
+}
+
+func main() {
+	if ran, err := subject.Main(os.Args[1:], os.Stdin, os.Stdout); ran {
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+			os.Exit(exitUnable)
+		}
+		return
+	}
+	s, err := parseFlags(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	inside := true
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		inside, err = run(ctx, s, os.Stdout)
+		stop()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(exitUnable)
+	}
+	if !inside {
+		os.Exit(exitOutOfRange)
+	}
+}
+
+func parseFlags(args []string, output io.Writer) (settings, error) {
+	s := settings{}
+	set := flag.NewFlagSet("bench", flag.ContinueOnError)
+	set.SetOutput(output)
+	full := set.Bool("full", false, "a million items instead of 200,000")
+	items := set.Int("items", 0, "another number of items, for development; the results are then marked so")
+	set.StringVar(&s.docs, "docs", "../../docs", "the directory for benchmarks.md and benchmarks/; empty prints the page instead, which is the default with -items and -only")
+	set.StringVar(&s.dir, "dir", "", "where to keep stores meanwhile, some gigabytes (default: a new directory for temporary files)")
+	set.BoolVar(&s.keep, "keep", false, "leave that directory behind")
+	set.StringVar(&s.binary, "vitrine", "", "the binary to measure (default: built from this repository)")
+	set.StringVar(&s.library, "library", "engine", "what vitrine serve --library gets")
+	set.StringVar(&s.flags, "flags", "", "further flags for vitrine serve, with spaces between them")
+	set.StringVar(&s.opensearch.URL, "url", os.Getenv("OPENSEARCH_URL"), "an OpenSearch node without security; default $OPENSEARCH_URL")
+	set.StringVar(&s.opensearch.Script, "opensearch", "../../../shared/tools/opensearch/run.sh", "a program that starts a node: PROGRAM DIR PORT; used without -url")
+	set.StringVar(&s.only, "only", "", "run only these parts, with commas between them: "+partNames())
+	set.StringVar(&s.profiles, "profiles", "", "write processor profiles of Vitrine into this directory")
+	set.BoolVar(&s.check, "check", false, "fail where a number has left its range")
+	set.BoolVar(&s.render, "render", false, "measure nothing, write the page again from the results that are there")
+	if err := set.Parse(args); err != nil {
+		return s, err
+	}
+	if set.NArg() > 0 {
+		return s, fmt.Errorf("unexpected argument %q", set.Arg(0))
+	}
+	if *items < 0 || *items > 0 && *items < minItems {
+		return s, fmt.Errorf("-items %d: give at least %d", *items, minItems)
+	}
+	if _, err := chosen(s.only); err != nil {
+		return s, err
+	}
+	named := false
+	set.Visit(func(f *flag.Flag) { named = named || f.Name == "docs" })
+	if !named && (*items > 0 || s.only != "") {
+		s.docs = "" // results of a part, or of another size, are no results to keep
+	}
+	s.scale = scaleOf(*full, *items)
+	return s, nil
+}
+
+// run measures and writes. It reports whether every number is in its range, which without -check nobody asks.
+func run(ctx context.Context, s settings, out io.Writer) (inside bool, err error) {
+	var measured *report.Run
+	if !s.render {
+		if measured, err = measure(ctx, s, out); err != nil {
+			return false, err
+		}
+	}
+	if err := write(s, measured, out); err != nil || measured == nil || !s.check {
+		return true, err
+	}
+	left := report.OutOfRange(measured)
+	for _, l := range left {
+		fmt.Fprintln(out, l)
+	}
+	return len(left) == 0, nil
+}
+
+// measure makes a directory for everything, runs the parts and removes it.
+func measure(ctx context.Context, s settings, out io.Writer) (measured *report.Run, err error) {
+	if s.dir == "" {
+		if s.dir, err = os.MkdirTemp("", "vitrine-bench-"); err != nil {
+			return nil, fmt.Errorf("make a directory: %w", err)
+		}
+	} else if s.dir, err = filepath.Abs(s.dir); err != nil {
+		return nil, fmt.Errorf("find the directory: %w", err)
+	}
+	if !s.keep {
+		defer os.RemoveAll(s.dir)
+	}
+	b, err := newSuite(ctx, s, out)
+	if err != nil {
+		return nil, err
+	}
+	// Servers are stopped also when the run was interrupted.
+	defer func() { err = errors.Join(err, b.close(context.WithoutCancel(ctx))) }()
+	if err := b.run(ctx); err != nil {
+		return nil, err
+	}
+	return b.result, nil
+}
+
+// write keeps the results and makes the page of all that are kept.
+func write(s settings, measured *report.Run, out io.Writer) error {
+	if s.docs == "" {
+		if measured == nil {
+			return errors.New("-render needs -docs")
+		}
+		_, err := io.WriteString(out, report.Page([]*report.Run{measured}))
+		return err
+	}
+	if measured != nil {
+		if err := report.Save(s.docs, measured); err != nil {
+			return err
+		}
+	}
+	return report.Write(s.docs)
+}

@@ -1,0 +1,391 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
+	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+)
+
+// pagesSeed makes every run ask for the same pages.
+const pagesSeed = 5
+
+// view is a page of a filter.
+type view struct{ filter, page int }
+
+// pageLog is what is asked for: every round has views of its own, so that no round finds what the one before it left in a
+// cache, except where the log itself repeats a view.
+type pageLog struct {
+	name   string
+	rounds [][]view
+}
+
+// plan chooses the pages of all workloads from the number of items of each filter.
+type pagePlan struct {
+	hot     view
+	zipf    pageLog
+	uniform pageLog
+	first   pageLog
+	last    pageLog
+}
+
+func (b *suite) planPages(totals []int64) (pagePlan, error) {
+	s := b.scale
+	dice := rand.New(rand.NewPCG(pagesSeed, 0))
+	pagesOf := func(filter int) int { return max(1, int(totals[filter]+subject.PageSize-1)/subject.PageSize) }
+	p := pagePlan{zipf: pageLog{name: report.ZipfPages}, uniform: pageLog{name: report.UniformPages}, first: pageLog{name: report.FirstPage}, last: pageLog{name: report.LastPage}}
+	p.hot.filter = slices.IndexFunc(totals, func(n int64) bool { return n >= subject.PageSize })
+	p.hot.page = 1
+	if p.hot.filter < 0 {
+		return p, fmt.Errorf("no filter finds %d items", subject.PageSize)
+	}
+	popularity := corpus.NewZipf(len(totals))
+	for range s.rounds {
+		var zipf, uniform []view
+		for range s.requests {
+			f := popularity.Rank(dice.Float64())
+			// Page numbers likewise: of P pages, page k is asked for about 1/k times as often as the first.
+			page := int(math.Pow(float64(pagesOf(f)+1), dice.Float64()))
+			zipf = append(zipf, view{f, min(max(page, 1), pagesOf(f))})
+			f = dice.IntN(len(totals))
+			uniform = append(uniform, view{f, 1 + dice.IntN(pagesOf(f))})
+		}
+		p.zipf.rounds, p.uniform.rounds = append(p.zipf.rounds, zipf), append(p.uniform.rounds, uniform)
+	}
+	// The ends: of filters long enough that every round has full pages of its own at both.
+	var long []int
+	for f, total := range totals {
+		if b.filters[f].Order == "created_on:desc" && int(total)/subject.PageSize >= 3*s.rounds {
+			long = append(long, f)
+		}
+	}
+	for round := range s.rounds {
+		var first, last []view
+		for _, f := range long {
+			first = append(first, view{f, 1 + round})
+			last = append(last, view{f, int(totals[f])/subject.PageSize - round})
+		}
+		p.first.rounds, p.last.rounds = append(p.first.rounds, first), append(p.last.rounds, last)
+	}
+	return p, nil
+}
+
+// totals asks how many items each filter has.
+func (b *suite) totals(ctx context.Context) ([]int64, error) {
+	totals := make([]int64, len(b.filters))
+	requests := make([]load.Request, len(b.filters))
+	for f := range requests {
+		var err error
+		if requests[f], err = b.vitrine.Page(f, 1); err != nil {
+			return nil, err
+		}
+	}
+	_, err := b.client.Run(ctx, load.Plan{
+		Clients: 2, Requests: len(requests), Request: func(i int) load.Request { return requests[i] }, Want: http.StatusOK,
+		Check: func(i int, body []byte) (err error) { totals[i], err = subject.Total(body); return err },
+	})
+	return totals, err
+}
+
+// record asks Vitrine for every page of the logs and keeps the answers for the bare server.
+func (b *suite) record(ctx context.Context, name string, hot view, logs ...pageLog) (*subject.Book, error) {
+	book, err := subject.NewBook(filepath.Join(b.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	hotPage, err := b.vitrine.Page(hot.filter, hot.page)
+	if err != nil {
+		return nil, err
+	}
+	list := []load.Request{hotPage, zipped(hotPage)}
+	seen := map[view]bool{hot: true}
+	for _, l := range logs {
+		for _, round := range l.rounds {
+			for _, v := range round {
+				if !seen[v] {
+					seen[v] = true
+					r, err := b.vitrine.Page(v.filter, v.page)
+					if err != nil {
+						return nil, err
+					}
+					list = append(list, r)
+				}
+			}
+		}
+	}
+	// Two at once, as many as there are cores; the book takes one at a time.
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	next := 0
+	var failed error
+	for range 2 {
+		workers.Go(func() {
+			for {
+				mu.Lock()
+				at := next
+				next++
+				done := failed != nil || at >= len(list)
+				mu.Unlock()
+				if done {
+					return
+				}
+				header, body, err := b.client.Do(ctx, list[at], http.StatusOK)
+				mu.Lock()
+				if err == nil {
+					err = book.Add(list[at], header, body)
+				}
+				failed = errors.Join(failed, err)
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	if err := errors.Join(failed, book.Close()); err != nil {
+		return nil, fmt.Errorf("record pages: %w", err)
+	}
+	b.say("recorded %d pages, %d MiB", len(list), book.Bytes()>>20)
+	return book, nil
+}
+
+// zipped is the request of a client that takes gzip.
+func zipped(r load.Request) load.Request {
+	r.Header = http.Header{"Accept-Encoding": {"gzip"}}
+	return r
+}
+
+// startBare starts the bare server on a book, with the answer to a post as an example.
+func (b *suite) startBare(ctx context.Context, book *subject.Book, header http.Header, answer []byte) (*subject.Bare, error) {
+	bare, err := subject.StartBare(ctx, b.dir, book, header, answer)
+	if err == nil {
+		b.stopping = append(b.stopping, bare.Child)
+	}
+	return bare, err
+}
+
+// pageRounds measures a log of pages on both servers.
+func (b *suite) pageRounds(ctx context.Context, w *report.Workload, bare *subject.Bare, rounds [][]load.Request, want int) error {
+	against := func(name string, at func(load.Request) load.Request, plan load.Plan) contender {
+		return contender{name, func(round int) (load.Result, error) {
+			list := make([]load.Request, len(rounds[round]))
+			for i, r := range rounds[round] {
+				list[i] = at(r)
+			}
+			plan := plan
+			plan.Clients, plan.Requests, plan.Want = clients, len(list), want
+			plan.Request = func(i int) load.Request { return list[i] }
+			return b.client.Run(ctx, plan)
+		}}
+	}
+	err := b.alternate(w, len(rounds),
+		against(report.Vitrine, func(r load.Request) load.Request { return r }, load.Plan{CPU: b.vitrine.CPU}),
+		against(report.Bare, bare.At, load.Plan{CPU: bare.CPU}))
+	if err != nil {
+		return err
+	}
+	for i, r := range w.Find(report.Vitrine).Rounds {
+		if other := w.Find(report.Bare).Rounds[i]; other.Bytes != r.Bytes {
+			return fmt.Errorf("%s, round %d: Vitrine sent %d bytes, the bare server %d", w.ID, i, r.Bytes, other.Bytes)
+		}
+	}
+	return nil
+}
+
+// repeat is a log that asks for one thing over and over.
+func repeat(r load.Request, rounds, requests int) [][]load.Request {
+	list := make([][]load.Request, rounds)
+	for i := range list {
+		list[i] = slices.Repeat([]load.Request{r}, requests)
+	}
+	return list
+}
+
+// requests makes requests of a log.
+func (b *suite) requests(l pageLog) ([][]load.Request, error) {
+	list := make([][]load.Request, len(l.rounds))
+	for i, round := range l.rounds {
+		for _, v := range round {
+			r, err := b.vitrine.Page(v.filter, v.page)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = append(list[i], r)
+		}
+	}
+	return list, nil
+}
+
+// earlyStage measures what grows while the library is still small.
+func (b *suite) earlyStage(ctx context.Context) error {
+	bare, plan, err := b.openPages(ctx, "book-early", true)
+	if err != nil {
+		return err
+	}
+	if err := b.hotPages(ctx, bare, plan, report.EarlyHot, "Hot page, a fifth of the items"); err != nil {
+		return err
+	}
+	if err := b.randomPages(ctx, bare, plan.zipf, report.EarlyZipf, "Random pages (Zipf), a fifth of the items"); err != nil {
+		return err
+	}
+	if err := b.stage(ctx, b.scale.early()); err != nil {
+		return err
+	}
+	return bare.Stop(syscall.SIGTERM)
+}
+
+// openPages records the pages, starts Vitrine anew, so that what recording left in its caches is gone, and a bare server
+// beside it; then every filter is read once, somewhere no round will look.
+func (b *suite) openPages(ctx context.Context, name string, early bool) (*subject.Bare, pagePlan, error) {
+	totals, err := b.totals(ctx)
+	if err != nil {
+		return nil, pagePlan{}, err
+	}
+	plan, err := b.planPages(totals)
+	if err != nil {
+		return nil, plan, err
+	}
+	logs := []pageLog{plan.zipf}
+	if !early {
+		logs = append(logs, plan.uniform)
+	}
+	book, err := b.record(ctx, name, plan.hot, logs...)
+	if err != nil {
+		return nil, plan, err
+	}
+	if err := errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx)); err != nil {
+		return nil, plan, err
+	}
+	bare, err := b.startBare(ctx, book, nil, nil)
+	if err != nil {
+		return nil, plan, err
+	}
+	_, err = b.totals(ctx)
+	return bare, plan, err
+}
+
+func (b *suite) hotPages(ctx context.Context, bare *subject.Bare, plan pagePlan, id, title string) error {
+	r, err := b.vitrine.Page(plan.hot.filter, plan.hot.page)
+	if err != nil {
+		return err
+	}
+	w := b.workload(id, title, "requests", clients, b.present())
+	return b.pageRounds(ctx, w, bare, repeat(r, b.scale.rounds, 2*b.scale.requests), http.StatusOK)
+}
+
+func (b *suite) randomPages(ctx context.Context, bare *subject.Bare, l pageLog, id, title string) error {
+	list, err := b.requests(l)
+	if err != nil {
+		return err
+	}
+	return b.pageRounds(ctx, b.workload(id, title, "requests", clients, b.present()), bare, list, http.StatusOK)
+}
+
+// present is how many items the store has at the moment.
+func (b *suite) present() int {
+	if len(b.result.Stages) == 0 && b.result.Workload(report.Imports).Find(report.Vitrine) != nil {
+		return len(b.result.Workload(report.Imports).Find(report.Vitrine).Rounds) * b.scale.chunk
+	}
+	return b.scale.items
+}
+
+// pages measures everything about pages of filters.
+func (b *suite) pages(ctx context.Context) error {
+	bare, plan, err := b.openPages(ctx, "book", false)
+	if err != nil {
+		return err
+	}
+	if err := b.hotPages(ctx, bare, plan, report.HotPages, "Hot page of 50 items"); err != nil {
+		return err
+	}
+	hot, err := b.vitrine.Page(plan.hot.filter, plan.hot.page)
+	if err != nil {
+		return err
+	}
+	w := b.workload(report.ZippedPages, "Hot page, gzip", "requests", clients, b.scale.items)
+	if err := b.pageRounds(ctx, w, bare, repeat(zipped(hot), b.scale.rounds, b.scale.requests), http.StatusOK); err != nil {
+		return err
+	}
+	header, _, err := b.client.Do(ctx, hot, http.StatusOK)
+	if err != nil {
+		return err
+	}
+	held := hot
+	held.Header = http.Header{"If-None-Match": {header.Get("ETag")}}
+	w = b.workload(report.HeldPages, "Hot page that the caller holds (304)", "requests", clients, b.scale.items)
+	if err := b.pageRounds(ctx, w, bare, repeat(held, b.scale.rounds, 2*b.scale.requests), http.StatusNotModified); err != nil {
+		return err
+	}
+	if err := b.randomPages(ctx, bare, plan.zipf, report.ZipfPages, "Random pages, Zipf over 1,000 filters and their pages"); err != nil {
+		return err
+	}
+	if err := b.randomPages(ctx, bare, plan.uniform, report.UniformPages, "Random pages, uniform over 1,000 filters and their pages"); err != nil {
+		return err
+	}
+	if err := b.depths(ctx, plan); err != nil {
+		return err
+	}
+	if err := b.stage(ctx, b.scale.items); err != nil {
+		return err
+	}
+	if err := b.profile(ctx, "hot", repeat(hot, 1, 1)[0]); err != nil {
+		return err
+	}
+	uniform, err := b.requests(plan.uniform)
+	if err != nil {
+		return err
+	}
+	if err := b.profile(ctx, "uniform", slices.Concat(uniform...)); err != nil {
+		return err
+	}
+	if err := b.quietPages(ctx, bare, plan); err != nil {
+		return err
+	}
+	return bare.Stop(syscall.SIGTERM)
+}
+
+// depths compares the first pages of long filters with their last ones.
+func (b *suite) depths(ctx context.Context, plan pagePlan) error {
+	first, err := b.requests(plan.first)
+	if err != nil {
+		return err
+	}
+	last, err := b.requests(plan.last)
+	if err != nil {
+		return err
+	}
+	if len(first[0]) == 0 {
+		b.say("no filter is long enough to compare its last pages with its first")
+		return nil
+	}
+	of := func(name string, rounds [][]load.Request) contender {
+		return contender{name, func(round int) (load.Result, error) {
+			list := rounds[round]
+			return b.client.Run(ctx, load.Plan{
+				Clients: clients, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK, CPU: b.vitrine.CPU,
+			})
+		}}
+	}
+	w := b.workload(report.Depths, "Last pages against first pages, in the default order", "requests", clients, b.scale.items)
+	return b.alternate(w, len(first), of(report.FirstPage, first), of(report.LastPage, last))
+}
+
+// quietPages measures the hot page again without a log line for every request.
+func (b *suite) quietPages(ctx context.Context, bare *subject.Bare, plan pagePlan) error {
+	if err := errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx, "--log-level", "warn")); err != nil {
+		return err
+	}
+	if err := b.hotPages(ctx, bare, plan, report.QuietPages, "Hot page of 50 items, --log-level warn"); err != nil {
+		return err
+	}
+	return errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx))
+}

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// rounds makes rounds of so many requests per second, each costing so many milliseconds.
+func rounds(cpu float64, rates ...float64) []Round {
+	var list []Round
+	for _, rate := range rates {
+		list = append(list, Round{Requests: 100, Seconds: 100 / rate, CPUSeconds: cpu / 10, P50: 1000 / rate, P99: 2000 / rate})
+	}
+	return list
+}
+
+// measured is a run in which everything was measured.
+func measured() *Run {
+	r := &Run{
+		Scale: Quick, Items: 200000, Filters: 1000, Library: "engine", Versions: map[string]string{Vitrine: "1"},
+		Stages: []Stage{{Items: 40000, HeapInUse: 100 << 20, Disk: 40 << 20}, {Items: 200000, HeapInUse: 200 << 20, Disk: 200 << 20, IndexBytes: 400 * 200000}},
+		Peers:  map[string]Stage{OpenSearch: {Items: 200000, Disk: 100 << 20}},
+	}
+	add := func(id string, series ...*Series) {
+		r.Workloads = append(r.Workloads, &Workload{ID: id, Title: "title of " + id, Unit: "requests", Clients: 8, Series: series})
+	}
+	for _, id := range []string{HotPages, ZippedPages, HeldPages, ZipfPages, UniformPages, EarlyHot, EarlyZipf, Posts} {
+		add(id, &Series{Vitrine, rounds(1.2, 900, 1000, 1100)}, &Series{Bare, rounds(1, 1000, 1000, 1000)})
+	}
+	add(Depths, &Series{FirstPage, rounds(1, 100, 100)}, &Series{LastPage, rounds(1, 95, 95)})
+	for _, id := range []string{Booleans, BooleansKept, Ranked, Imports} {
+		add(id, &Series{Vitrine, rounds(1, 1000, 1000, 1000, 1000, 900)}, &Series{OpenSearch, rounds(1, 10, 10, 10, 10, 10)}, &Series{Bleve, rounds(1, 20, 20)})
+	}
+	r.Workload(Ranked).SlowestRatio = 0.5
+	add(Standing, &Series{NoFilters, rounds(1, 100)}, &Series{ManyFilters, rounds(1, 99)})
+	add(FirstReads, &Series{Vitrine, rounds(1, 100)})
+	add(Matching, &Series{Vitrine, rounds(1, 1000)}, &Series{Percolator, rounds(1, 10)})
+	add(Restarts, &Series{Stopped, []Round{{Requests: 1, Seconds: 1}}}, &Series{Killed, []Round{{Requests: 1, Seconds: 4}}})
+	return r
+}
+
+func TestBars(t *testing.T) {
+	want := map[string]struct {
+		value float64
+		met   bool
+	}{
+		"hot-cpu": {1.2, true}, "hot-rate": {1, true}, "zipf-rate": {1, true}, "zipf-p99": {1, true}, "uniform-rate": {1, true}, "uniform-p99": {1, true},
+		"last-page": {0.95, true}, "boolean": {100, true}, "ranked": {100, true}, "ranked-each": {0.5, false}, "import": {100, true},
+		"import-bleve": {50, true}, "standing-import": {0.99, true}, "standing-first": {20, true}, "standing-match": {100, true}, "posts": {1, true},
+		"restart": {4, false}, "heap": {200, true}, "index": {400, true}, "growth-page": {1, true}, "growth-random": {1, true}, "growth-heap": {2, true}, "growth-import": {0.9, true},
+	}
+	r := measured()
+	for _, b := range Bars {
+		m := b.Measure(r)
+		w, ok := want[b.ID]
+		if !ok || !m.Known || math.Abs(m.Value-w.value) > 1e-9 || b.Met(m) != w.met {
+			t.Errorf("%s: %+v, met %t; want %+v", b.ID, m, b.Met(m), w)
+		}
+		if nothing := b.Measure(&Run{}); nothing.Known || b.Met(nothing) {
+			t.Errorf("%s is known of a run that measured nothing", b.ID)
+		}
+		if b.Show(m.Value) == "" || math.IsNaN(b.Least) && math.IsNaN(b.Most) {
+			t.Errorf("%s shows nothing, or asks for nothing", b.ID)
+		}
+		delete(want, b.ID)
+	}
+	for id := range want {
+		t.Errorf("no bar %s", id)
+	}
+}
+
+func TestRatioIsOfMediansAndItsNoiseOfRounds(t *testing.T) {
+	a := &Series{Rounds: rounds(1, 10, 20, 30)}
+	b := &Series{Rounds: rounds(1, 10, 10, 10)}
+	m := Ratio(a, b, PerSecond)
+	if m.Value != 2 || math.Abs(m.Low-1.5) > 1e-9 || math.Abs(m.High-2.5) > 1e-9 || math.Abs(m.Spread()-0.25) > 1e-9 {
+		t.Errorf("%+v", m)
+	}
+	if Ratio(a, nil, PerSecond).Known || Ratio(nil, b, PerSecond).Known {
+		t.Error("a ratio with nothing is known")
+	}
+}
+
+func TestRanges(t *testing.T) {
+	r := measured()
+	cases := map[string]struct {
+		limit Range
+		want  string
+	}{
+		"inside":      {Range{"hot-cpu", 1, 1.4}, ""},
+		"above":       {Range{"hot-cpu", 1, 1.1}, "hot-cpu: 1.20 × is outside 1.00 × to 1.10 ×"},
+		"below":       {Range{"hot-cpu", 1.3, 1.5}, "hot-cpu: 1.20 × is outside 1.30 × to 1.50 ×"},
+		"another bar": {Range{"heap", 0, 1}, "heap: 200 MiB is outside 0 MiB to 1 MiB"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := outOf([]Range{tc.limit}, r)
+			if tc.want == "" && len(got) != 0 || tc.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], tc.want)) {
+				t.Errorf("%q; want %q", got, tc.want)
+			}
+		})
+	}
+	if got := outOf([]Range{{"heap", 0, 1}}, &Run{}); len(got) != 0 {
+		t.Errorf("what was not measured is out of range: %q", got)
+	}
+	if got := OutOfRange(&Run{Scale: Full, Items: 1000000}); len(got) != 1 {
+		t.Errorf("a run without ranges passes: %q", got)
+	}
+	known := map[string]bool{}
+	for _, b := range Bars {
+		known[b.ID] = true
+	}
+	for _, limit := range ranges {
+		if !known[limit.Bar] || limit.Least >= limit.Most {
+			t.Errorf("range %+v holds nothing", limit)
+		}
+	}
+}
+
+func TestPageAndPlots(t *testing.T) {
+	docs := t.TempDir()
+	if err := Write(docs); err == nil {
+		t.Error("a page is written of no results")
+	}
+	r := measured()
+	if err := Save(docs, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(docs); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(docs, "benchmarks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n## 200,000 items\n", "| at least 20 × faster than OpenSearch | 100 × |", "| none slower than OpenSearch | 0.50 × |  | **no** |",
+		"| title of hot; 8 clients | Vitrine | 1,000 requests (± 5 %) |", "](benchmarks/quick-pages.svg)", "| OpenSearch | 200,000 |",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, g := range plots {
+		svg, err := os.ReadFile(filepath.Join(docs, folder, g.file(r)))
+		if err != nil || !strings.Contains(string(svg), "</svg>") {
+			t.Errorf("%s: %v", g.name, err)
+		}
+		again, err := g.draw(r)
+		if err != nil || string(again) != string(svg) {
+			t.Errorf("%s is drawn otherwise each time, %v", g.name, err)
+		}
+	}
+	r.Absent, r.Workloads = map[string]string{OpenSearch: "nothing is there"}, nil
+	if page := Page([]*Run{r}); !strings.Contains(page, "**OpenSearch is absent**: nothing is there.") || !strings.Contains(page, "| – | | OpenSearch is absent |") {
+		t.Error("the page hides that OpenSearch is absent")
+	}
+}

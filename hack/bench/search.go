@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
+	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+)
+
+// search measures free queries, one at a time: what a person waits for.
+func (b *suite) search(ctx context.Context) error {
+	s := b.scale
+	booleans := b.corpus.Booleans(s.rounds * s.booleans)
+	fresh := func(round int) []string { return booleans[round*s.booleans : (round+1)*s.booleans] }
+	w := b.workload(report.Booleans, "Boolean query sorted by date, first page, exact total, each asked for the first time", "queries", 1, s.items)
+	if err := b.ask(ctx, w, s.rounds, true, fresh); err != nil {
+		return err
+	}
+	w = b.workload(report.BooleansKept, "The same queries asked again", "queries", 1, s.items)
+	if err := b.ask(ctx, w, s.rounds, true, fresh); err != nil {
+		return err
+	}
+	log := b.corpus.Ranked()
+	w = b.workload(report.Ranked, fmt.Sprintf("Ranked full text with exact totals, log of %d queries", corpus.RankedQueries), "queries", 1, s.items)
+	if err := b.ask(ctx, w, s.rounds, false, func(int) []string { return log }); err != nil {
+		return err
+	}
+	for name, queries := range map[string][]string{"boolean": booleans, "ranked": log} {
+		order := ""
+		if name == "boolean" {
+			order = newestFirst
+		}
+		list, err := b.items(queries, order)
+		if err != nil {
+			return err
+		}
+		if err := b.profile(ctx, name, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newestFirst is the order of boolean queries.
+const newestFirst = "created_on:desc"
+
+func (b *suite) items(queries []string, order string) ([]load.Request, error) {
+	list := make([]load.Request, len(queries))
+	for i, q := range queries {
+		var err error
+		if list[i], err = b.vitrine.Items(q, order); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// answers is what one subject said to a query of a log: how many items, and how long it took in each round.
+type answers struct {
+	totals    map[string]int64
+	latencies map[string][]time.Duration
+}
+
+func newAnswers() *answers {
+	return &answers{map[string]int64{}, map[string][]time.Duration{}}
+}
+
+// note keeps what came of a round.
+func (a *answers) note(queries []string, totals []int64, latencies []time.Duration) {
+	for i, q := range queries {
+		a.totals[q] = totals[i]
+		a.latencies[q] = append(a.latencies[q], latencies[i])
+	}
+}
+
+// ask has every subject answer the queries of each round. Where two disagree about a total, that is an error: they did
+// not do the same work.
+func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, sorted bool, queries func(round int) []string) error {
+	order := ""
+	if sorted {
+		order = newestFirst
+	}
+	said := map[string]*answers{report.Vitrine: newAnswers(), report.OpenSearch: newAnswers(), report.Bleve: newAnswers()}
+	over := func(name string, queries []string, list []load.Request, cpu func() (time.Duration, error), total func([]byte) (int64, error)) (load.Result, error) {
+		totals := make([]int64, len(list))
+		r, err := b.client.Run(ctx, load.Plan{
+			Clients: 1, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK, CPU: cpu,
+			Check: func(i int, body []byte) (err error) { totals[i], err = total(body); return err },
+		})
+		if err == nil {
+			said[name].note(queries, totals, r.Latencies)
+		}
+		return r, err
+	}
+	contenders := []contender{{report.Vitrine, func(round int) (load.Result, error) {
+		list, err := b.items(queries(round), order)
+		if err != nil {
+			return load.Result{}, err
+		}
+		return over(report.Vitrine, queries(round), list, b.vitrine.CPU, subject.Total)
+	}}}
+	if b.opensearch != nil {
+		contenders = append(contenders, contender{report.OpenSearch, func(round int) (load.Result, error) {
+			list := make([]load.Request, len(queries(round)))
+			for i, q := range queries(round) {
+				text, err := subject.Rewrite(q, b.began)
+				if err == nil {
+					list[i], err = b.opensearch.Search(mainIndex, text, sorted)
+				}
+				if err != nil {
+					return load.Result{}, err
+				}
+			}
+			return over(report.OpenSearch, queries(round), list, b.opensearch.CPU, subject.SearchTotal)
+		}})
+	}
+	contenders = append(contenders, contender{report.Bleve, func(round int) (load.Result, error) {
+		r, totals, err := b.bleve.Search(ctx, queries(round), sorted)
+		if err == nil {
+			said[report.Bleve].note(queries(round), totals, r.Latencies)
+		}
+		return r, err
+	}})
+	if err := b.alternate(w, rounds, contenders...); err != nil {
+		return err
+	}
+	return b.agree(w, said)
+}
+
+// agree compares totals, where subjects hold the same items, and finds the query with the least advantage over OpenSearch.
+func (b *suite) agree(w *report.Workload, said map[string]*answers) error {
+	ours := said[report.Vitrine]
+	slowest, which := math.Inf(1), ""
+	for q, total := range ours.totals {
+		for name, theirs := range said {
+			other, asked := theirs.totals[q]
+			if asked && other != total && (name != report.Bleve || b.scale.bleve == b.scale.items) {
+				return fmt.Errorf("%s: Vitrine finds %d items, %s %d", q, total, name, other)
+			}
+		}
+		if theirs := said[report.OpenSearch].latencies[q]; len(theirs) > 0 {
+			if r := float64(load.Quantile(theirs, 0.5)) / float64(load.Quantile(ours.latencies[q], 0.5)); r < slowest {
+				slowest, which = r, q
+			}
+		}
+	}
+	if which != "" {
+		w.SlowestRatio = slowest
+		b.say("%-16s least advantage over OpenSearch: %.2f, %s (Vitrine %s)", w.ID, slowest, which, load.Quantile(ours.latencies[which], 0.5))
+	}
+	return nil
+}

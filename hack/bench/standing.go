@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"syscall"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
+	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+)
+
+// standing measures what standing filters cost a write, what is then left to do at their first read, and how that compares
+// with a percolator, which looks for the queries that match an item when it comes in.
+func (b *suite) standing(ctx context.Context) error {
+	filters := b.corpus.Filters(b.scale.standingFilters)
+	serve := func(name string, filters []corpus.Filter) (*subject.Vitrine, error) {
+		store, err := subject.NewStore(ctx, filepath.Join(b.dir, name), filters)
+		if err != nil {
+			return nil, err
+		}
+		o := b.serve
+		o.Output = filepath.Join(b.dir, name+".log")
+		v, err := subject.Serve(ctx, store, b.client, o)
+		if err == nil {
+			b.stopping = append(b.stopping, v.Child)
+		}
+		return v, err
+	}
+	without, err := serve("store-none", nil)
+	if err != nil {
+		return err
+	}
+	with, err := serve("store-many", filters)
+	if err != nil {
+		return err
+	}
+	w := b.workload(report.Standing, "Import beside standing filters", "items", importers, b.scale.standing)
+	const turns = 10
+	chunk := b.scale.standing / turns
+	for turn := range turns {
+		into := func(name string, v *subject.Vitrine) importer {
+			return importer{name, func() (load.Result, error) { return b.importVitrine(ctx, v, turn*chunk, chunk) }, v.CPU}
+		}
+		if err := b.takeTurns(ctx, w, turn, []importer{into(report.NoFilters, without), into(report.ManyFilters, with)}); err != nil {
+			return err
+		}
+	}
+	b.tell(w)
+	if err := without.Stop(syscall.SIGTERM); err != nil {
+		return err
+	}
+	matched, err := b.firstReads(ctx, with, filters)
+	if err != nil {
+		return err
+	}
+	w = b.workload(report.Matching, "Which of 10,000 filters match which items", "items", 1, b.scale.standing)
+	w.Add(report.Vitrine, matched)
+	err = with.Stop(syscall.SIGTERM)
+	if err == nil && b.opensearch != nil {
+		err = b.percolate(ctx, w, filters)
+	}
+	b.tell(w)
+	return err
+}
+
+// firstReads reads every filter for the first time, one after the other. All of them together are the work that a
+// percolator does: every item has been held against every filter.
+func (b *suite) firstReads(ctx context.Context, v *subject.Vitrine, filters []corpus.Filter) (report.Round, error) {
+	list := make([]load.Request, len(filters))
+	for f := range list {
+		var err error
+		if list[f], err = v.Page(f, 1); err != nil {
+			return report.Round{}, err
+		}
+	}
+	r, err := b.client.Run(ctx, load.Plan{
+		Clients: 1, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK, CPU: v.CPU,
+	})
+	if err != nil {
+		return report.Round{}, err
+	}
+	w := b.workload(report.FirstReads, "First read of each of 10,000 filters", "requests", 1, b.scale.standing)
+	w.Add(report.Vitrine, roundOf(r))
+	b.tell(w)
+	return report.Round{Requests: b.scale.standing, Seconds: r.Elapsed.Seconds(), CPUSeconds: r.CPU.Seconds()}, nil
+}
+
+// percolateBatch is how many items one request holds against the registered queries.
+const percolateBatch = 20
+
+// percolate registers the same queries with OpenSearch's percolator and sends items through it, on as many connections as
+// there are cores.
+func (b *suite) percolate(ctx context.Context, w *report.Workload, filters []corpus.Filter) error {
+	queries := make([]string, len(filters))
+	for i, f := range filters {
+		var err error
+		if queries[i], err = subject.Rewrite(f.Query, b.began); err != nil {
+			return err
+		}
+	}
+	const index = "percolator"
+	if err := b.opensearch.Create(ctx, index, subject.PercolatorIndex); err != nil {
+		return err
+	}
+	if err := b.opensearch.Register(ctx, index, queries); err != nil {
+		return err
+	}
+	const rounds = 3
+	for round := range rounds {
+		var list []load.Request
+		for from := 0; from < b.scale.percolated; from += percolateBatch {
+			var documents []json.RawMessage
+			for i := from; i < min(from+percolateBatch, b.scale.percolated); i++ {
+				documents = append(documents, b.corpus.AppendItem(nil, round*b.scale.percolated+i))
+			}
+			r, err := b.opensearch.Percolate(index, documents)
+			if err != nil {
+				return err
+			}
+			list = append(list, r)
+		}
+		r, err := b.client.Run(ctx, load.Plan{
+			Clients: 2, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK, CPU: b.opensearch.CPU,
+		})
+		if err != nil {
+			return err
+		}
+		kept := roundOf(r)
+		kept.Requests, kept.P50, kept.P95, kept.P99 = b.scale.percolated, 0, 0, 0
+		w.Add(report.Percolator, kept)
+	}
+	return nil
+}
