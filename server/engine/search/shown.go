@@ -85,7 +85,7 @@ func (c *Corpus) UnitsKey(ctx context.Context) (string, error) {
 }
 
 // Sort puts documents of a part that are in the order of their numbers in this order, which must not look at scores; nil
-// where that is the order of their numbers (an empty Key). It changes docs.
+// where that is the order of their numbers (an empty Key).
 func (o *Order) Sort(ctx context.Context, part int, docs []uint32) ([]uint32, error) {
 	if o.key == "" {
 		return nil, nil
