@@ -510,7 +510,7 @@ func (l *leaf) price() int {
 }
 
 func (l *leaf) appendKey(key []byte) []byte {
-	key = append(key, l.field.Name...)
+	key = strconv.AppendQuote(key, l.field.Name) // a namespace can hold anything
 	key = l.test.appendKey(key)
 	switch l.kind {
 	case ofTags:

@@ -96,6 +96,7 @@ func (q *Query) score(ctx context.Context, part int, yield func(b *block, scores
 	if err != nil {
 		return 0, fmt.Errorf("score a segment: %w", err)
 	}
+	runners := rootRunners(r)
 	scores := s.take()
 	defer s.give(scores)
 	for from := 0; from < p.Segment.Len(); from += blockDocs {
@@ -106,13 +107,39 @@ func (q *Query) score(ctx context.Context, part int, yield func(b *block, scores
 		if isZero(b.live) {
 			continue
 		}
-		if r != nil {
+		if len(runners) > 0 {
 			clear(scores[:])
+		}
+		for _, r := range runners {
 			r.add(b, scores)
 		}
 		yield(b, scores)
 	}
 	return total, nil
+}
+
+// rootRunners returns runners whose sums, rounded to single precision, are the scores of a root: mostly its clauses, whose
+// sums need not be gathered apart first.
+func rootRunners(r runner) []runner {
+	switch root := r.(type) {
+	case nil:
+		return nil
+	case *groupRunner:
+		switch {
+		case root.words != nil:
+		case len(root.must) == 0 && len(root.should) == 1:
+			return rootRunners(root.should[0])
+		case len(root.should) == 0 && len(root.must) == 1:
+			return rootRunners(root.must[0])
+		case len(root.must) == 0:
+			return root.should
+		case len(root.should) == 0:
+			return root.must
+		}
+	case *sumRunner:
+		return root.runners
+	}
+	return []runner{r}
 }
 
 // without takes the documents of a set out of a dense one.

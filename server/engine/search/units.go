@@ -138,12 +138,31 @@ func (l *unitLists) documents(lists set) set {
 	if lists.isEmpty() {
 		return set{}
 	}
-	sets := make([]set, 0, lists.bitmap.GetCardinality())
-	it := lists.bitmap.Iterator()
-	for it.HasNext() {
+	if lists.bitmap.GetCardinality() > fewLists {
+		return l.scan(lists.bitmap)
+	}
+	var sets []set
+	for it := lists.bitmap.Iterator(); it.HasNext(); {
 		sets = append(sets, borrowed(l.docs[it.Next()]))
 	}
 	return or(sets)
+}
+
+// fewLists is the number of lists up to which their bitmaps are joined; beyond, a look at every document is cheaper.
+const fewLists = 16
+
+func (l *unitLists) scan(lists *roaring.Bitmap) set {
+	passing := make([]bool, len(l.units))
+	for it := lists.Iterator(); it.HasNext(); {
+		passing[it.Next()] = true
+	}
+	words := make([]uint64, (len(l.of)+63)/64)
+	for doc, list := range l.of {
+		if passing[list] {
+			words[doc/64] |= 1 << (doc % 64)
+		}
+	}
+	return owned(roaring.FromDense(words, false))
 }
 
 // lists returns the lists of a part, through the cache.
