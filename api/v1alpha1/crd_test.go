@@ -98,6 +98,9 @@ func TestConventions(t *testing.T) {
 	for kind, crd := range crds(t) {
 		t.Run(kind, func(t *testing.T) {
 			root := version(t, crd).Schema.OpenAPIV3Schema
+			if root.Description == "" {
+				t.Error("kubectl explain says nothing of the kind")
+			}
 			for _, part := range []string{"spec", "status"} {
 				schema, ok := root.Properties[part]
 				if !ok {

@@ -44,17 +44,28 @@ func (c *connection) open() (*client.Client, error) {
 		return nil, usagef("no access token: give --token-file or set VITRINE_TOKEN")
 	}
 	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}
-	if file := cmp.Or(c.caFile, os.Getenv("VITRINE_CA_FILE")); file != "" {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("read the authority: %w", err)
-		}
-		o.RootCAs = x509.NewCertPool()
-		if !o.RootCAs.AppendCertsFromPEM(content) {
-			return nil, &codedError{exitCertificate, fmt.Errorf("%s holds no certificate in PEM", file)}
-		}
+	var err error
+	if o.RootCAs, err = c.authority(); err != nil {
+		return nil, err
 	}
 	return client.New(o)
+}
+
+// authority returns the only authority that is trusted; nil where none is named.
+func (c *connection) authority() (*x509.CertPool, error) {
+	file := cmp.Or(c.caFile, os.Getenv("VITRINE_CA_FILE"))
+	if file == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the authority: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(content) {
+		return nil, &codedError{exitCertificate, fmt.Errorf("%s holds no certificate in PEM", file)}
+	}
+	return pool, nil
 }
 
 // explain adds to an error of a call what to do about it, where the error alone does not say.

@@ -18,7 +18,8 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(content)
-	shared := section(page, "**Which server")
+	// The parts before the sections, each for all commands that have its flag.
+	shared := map[string]string{"server": section(page, "**Which server"), "context": section(page, "**Which cluster.**")}
 	flagNames := regexp.MustCompile("`--([a-z-]+)")
 	documented := map[string]bool{}
 	for _, cmd := range newRoot().Commands() {
@@ -30,9 +31,15 @@ func TestDocumentation(t *testing.T) {
 		documented[cmd.Name()] = true
 		// The parameters of a table's rows: what stands between the first two bars.
 		rows := flagRows(text)
-		if cmd.Flags().Lookup("server") != nil {
-			for name, row := range flagRows(shared) {
-				rows[name] = row
+		for flag, text := range shared {
+			if cmd.Flags().Lookup(flag) == nil {
+				continue
+			}
+			part, _, _ := strings.Cut(text, "\n**")
+			for name, row := range flagRows(part) {
+				if rows[name] == "" {
+					rows[name] = row
+				}
 			}
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

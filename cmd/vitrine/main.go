@@ -1,8 +1,9 @@
 // Command vitrine is the content library: the server and operator, and the commands that speak to it.
 //
 // It is the only place where the parts are put together. Each subcommand is a file named after it; serve is spread over
-// process.go (what runs, in which order it starts and stops), listen.go, probes.go, kubernetes.go and memory.go. Packages
-// under internal each do one thing for one subcommand.
+// process.go (what runs, in which order it starts and stops), listen.go, probes.go, kubernetes.go and memory.go; status,
+// items, explain and tokens share cluster.go, reach.go and output.go. Packages under internal each do one thing for one
+// subcommand. Called kubectl-vitrine, the same binary is a plugin of kubectl.
 package main
 
 import (
@@ -13,7 +14,7 @@ import (
 )
 
 func main() {
-	os.Exit(run(interruptible(context.Background()), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(runAs(interruptible(context.Background()), os.Args[0], os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // interruptible returns a context that ends with the first SIGINT or SIGTERM. The second one ends the process at once.

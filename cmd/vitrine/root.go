@@ -5,13 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
+// pluginName is what the binary is called to be kubectl's plugin: kubectl vitrine.
+const pluginName = "kubectl-vitrine"
+
 // run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return runAs(ctx, "vitrine", args, stdin, stdout, stderr)
+}
+
+// runAs does so under the name by which the binary was called: as a plugin, help speaks of kubectl vitrine.
+func runAs(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
+	if strings.TrimSuffix(filepath.Base(program), ".exe") == pluginName {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl vitrine"}
+	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -34,7 +47,8 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newImport(), newExport(), newValidate(), newDiff(), newSweep(), newPurge(), newBackup(), newRestore(), newVersion())
+	root.AddCommand(newServe(), newImport(), newExport(), newValidate(), newDiff(),
+		newStatus(), newItems(), newExplain(), newTokens(), newSweep(), newPurge(), newBackup(), newRestore(), newVersion())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+// cluster says which cluster and namespace the commands for people look at: as kubectl does, with the user's own
+// kubeconfig and rights.
+type cluster struct {
+	kubeconfig, context, namespace string
+	allNamespaces                  bool
+}
+
+func (c *cluster) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig to use (default: the files that KUBECONFIG names, else ~/.kube/config)")
+	fs.StringVar(&c.context, "context", "", "context of the kubeconfig (default its current one)")
+	fs.StringVarP(&c.namespace, "namespace", "n", "", "namespace to look at (default that of the context)")
+}
+
+// bindAll adds the choice of all namespaces.
+func (c *cluster) bindAll(fs *pflag.FlagSet) {
+	c.bind(fs)
+	fs.BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "look at all namespaces")
+}
+
+// open returns a client of the cluster, and the namespace to look at: "" for all.
+func (c *cluster) open() (kube.Client, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.context}
+	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	config, err := loaded.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, "", usagef("no cluster: give --kubeconfig or set KUBECONFIG")
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("use the kubeconfig: %w", err)
+	}
+	namespace := c.namespace
+	if namespace == "" {
+		if namespace, _, err = loaded.Namespace(); err != nil {
+			return nil, "", fmt.Errorf("find the namespace of the context: %w", err)
+		}
+	}
+	if c.allNamespaces {
+		namespace = ""
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, "", fmt.Errorf("register the kinds: %w", err)
+		}
+	}
+	k, err := kube.New(config, kube.Options{Scheme: scheme})
+	if err != nil {
+		return nil, "", fmt.Errorf("reach the cluster: %w", err)
+	}
+	return k, namespace, nil
+}
+
+// listed returns the objects of a list.
+func listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, namespace string) ([]T, error) {
+	if err := k.List(ctx, list, kube.InNamespace(namespace)); meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("the cluster does not know the kinds of %s: install vitrine first", v1alpha1.GroupVersion.Group)
+	} else if err != nil {
+		return nil, fmt.Errorf("ask the cluster: %w", err)
+	}
+	var all []T
+	err := meta.EachListItem(list, func(o runtime.Object) error {
+		all = append(all, o.(T))
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vitrine-dev/vitrine/server/client"
+	"github.com/vitrine-dev/vitrine/server/item"
+)
+
+type explainOptions struct {
+	reach  reach
+	output output
+}
+
+func newExplain() *cobra.Command {
+	o := &explainOptions{}
+	cmd := &cobra.Command{
+		Use:   "explain FILTER ID",
+		Short: "Say clause by clause why an item is in a ContentFilter or is not",
+		Args:  cobra.ExactArgs(2),
+		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1]) },
+	}
+	o.reach.bind(cmd.Flags())
+	o.output.bind(cmd.Flags())
+	return cmd
+}
+
+func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
+	if err := o.output.validate(); err != nil {
+		return err
+	}
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || !item.ValidID(id) {
+		return usagef("%q is no item id: want a number from 1 on", number)
+	}
+	f, c, err := o.reach.filter(cmd.Context(), name, true)
+	if err != nil {
+		return err
+	}
+	e, err := c.ExplainFilter(cmd.Context(), f.Status.UUID, id)
+	if err != nil {
+		return explain(err)
+	}
+	return o.output.show(cmd.OutOrStdout(), e, func(w io.Writer) error {
+		in := "is not in"
+		if e.Matched {
+			in = "is in"
+		}
+		fmt.Fprintf(w, "Item %d %s ContentFilter %s/%s.\n\n", id, in, f.Namespace, f.Name)
+		tree(w, e, "", "")
+		return nil
+	})
+}
+
+// tree writes a clause, and below it what it is made of. first leads to the clause, rest to the lines below.
+func tree(w io.Writer, e client.Explanation, first, rest string) {
+	mark := "✗"
+	if e.Matched {
+		mark = "✓"
+	}
+	fmt.Fprint(w, first, mark, " ")
+	if e.Occur != "" {
+		fmt.Fprint(w, e.Occur, " ")
+	}
+	fmt.Fprint(w, short(e.Clause, 200))
+	if e.Score != 0 {
+		fmt.Fprintf(w, "  (score %.3g)", e.Score)
+	}
+	fmt.Fprintln(w)
+	below := "  "
+	if len(e.Children) > 0 {
+		below = "│ "
+	}
+	if e.Detail != "" {
+		fmt.Fprintf(w, "%s%s  %s\n", rest, below, short(e.Detail, 400))
+	}
+	for i, child := range e.Children {
+		if i == len(e.Children)-1 {
+			tree(w, child, rest+"└─ ", rest+"   ")
+		} else {
+			tree(w, child, rest+"├─ ", rest+"│  ")
+		}
+	}
+}

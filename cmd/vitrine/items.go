@@ -1,0 +1,72 @@
+package main
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vitrine-dev/vitrine/server/client"
+)
+
+type itemsOptions struct {
+	reach  reach
+	output output
+	limit  int
+	query  string
+	sort   string
+}
+
+func newItems() *cobra.Command {
+	o := &itemsOptions{}
+	cmd := &cobra.Command{
+		Use:   "items FILTER",
+		Short: "List the items of a ContentFilter, in its order",
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+	}
+	o.reach.bind(cmd.Flags())
+	o.output.bind(cmd.Flags())
+	cmd.Flags().IntVar(&o.limit, "limit", 20, "how many items to list at most; 0 for all")
+	cmd.Flags().StringVarP(&o.query, "query", "q", "", "list only those that match this query too")
+	cmd.Flags().StringVar(&o.sort, "sort-by", "", "another order than the filter's own")
+	return cmd
+}
+
+func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
+	if err := o.output.validate(); err != nil {
+		return err
+	}
+	if o.limit < 0 {
+		return usagef("--limit %d: want 0 or more", o.limit)
+	}
+	f, c, err := o.reach.filter(cmd.Context(), name, false)
+	if err != nil {
+		return err
+	}
+	listing := client.Listing{AdditionalQuery: o.query, SortBy: o.sort, PageSize: 500}
+	if o.limit > 0 {
+		listing.PageSize = min(o.limit, 500)
+	}
+	items := []client.Item{}
+	for it, err := range c.FilterItems(cmd.Context(), f.Status.UUID, listing) {
+		if err != nil {
+			return explain(err)
+		}
+		it.Submission = nil // personal data: not for terminals, scroll-back buffers and screenshots
+		items = append(items, it)
+		if len(items) == o.limit {
+			break
+		}
+	}
+	return o.output.show(cmd.OutOrStdout(), items, func(w io.Writer) error {
+		var rows [][]string
+		for _, it := range items {
+			rows = append(rows, []string{
+				strconv.FormatInt(it.ID, 10), it.CreatedOn, it.ApprovalStatus, it.Content.ContentType, it.Content.SocialPlatform,
+				short(it.Content.Text, 80),
+			})
+		}
+		return columns(w, []string{"ID", "CREATED", "STATUS", "TYPE", "PLATFORM", "TEXT"}, rows)
+	})
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+)
+
+// output is how a command for people shows what it found.
+type output struct{ format string }
+
+func (o *output) bind(fs *pflag.FlagSet) {
+	fs.StringVarP(&o.format, "output", "o", "table", "table, json or yaml")
+}
+
+func (o *output) validate() error {
+	switch o.format {
+	case "table", "json", "yaml":
+		return nil
+	}
+	return usagef("--output %q: want table, json or yaml", o.format)
+}
+
+// show writes v for programs, or what table writes for people.
+func (o *output) show(w io.Writer, v any, table func(io.Writer) error) error {
+	var text []byte
+	var err error
+	switch o.format {
+	case "json":
+		text, err = json.MarshalIndent(v, "", "  ")
+		text = append(text, '\n')
+	case "yaml":
+		text, err = yaml.Marshal(v)
+	default:
+		return table(w)
+	}
+	if err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// columns writes a table as kubectl does. A cell is one line; an empty one is <none>.
+func columns(w io.Writer, head []string, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, strings.Join(head, "\t"))
+	for _, row := range rows {
+		for i, cell := range row {
+			if row[i] = strings.Join(strings.Fields(cell), " "); row[i] == "" {
+				row[i] = "<none>"
+			}
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
+
+// since is how long ago something was, as kubectl writes it.
+func since(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(now.Sub(t))
+}
+
+// short cuts a text to n characters.
+func short(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

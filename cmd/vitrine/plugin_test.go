@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
+)
+
+// newCluster starts an API server with our kinds, and returns a client of it and a kubeconfig for it.
+func newCluster(t *testing.T) (kube.Client, string) {
+	t.Helper()
+	const variable = "KUBEBUILDER_ASSETS"
+	if os.Getenv(variable) == "" {
+		t.Fatalf("%s is not set: run `make test`, or set it to what `make -s assets` prints", variable)
+	}
+	environment := &envtest.Environment{CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true}
+	if _, err := environment.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := environment.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	user, err := environment.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := user.KubeConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := write(t, "kubeconfig", string(content))
+	k, _, err := (&cluster{kubeconfig: file}).open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the namespace that names the cluster there", func() bool {
+		return k.Get(t.Context(), types.NamespacedName{Name: "kube-system"}, &corev1.Namespace{}) == nil
+	})
+	return k, file
+}
+
+// apply makes the objects of manifests.
+func apply(t *testing.T, k kube.Client, paths []string, text string) {
+	t.Helper()
+	files, err := manifest.Files(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, problems, err := manifest.Read(files, strings.NewReader(text), v1alpha1.GroupVersion.Group)
+	if err != nil || len(problems) > 0 {
+		t.Fatalf("%v, %v", problems, err)
+	}
+	for _, o := range objects {
+		if err := k.Create(t.Context(), o.Unstructured); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPlugin walks the commands for people over a cluster and a server that follows it.
+func TestPlugin(t *testing.T) {
+	k, config := newCluster(t)
+	if err := k.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"VITRINE_SERVER", "VITRINE_TOKEN", "VITRINE_CA_FILE"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("KUBECONFIG", config)
+	plugin := func(args ...string) result {
+		var stdout, stderr bytes.Buffer
+		code := runAs(t.Context(), "/usr/local/bin/"+pluginName, args, strings.NewReader(""), &stdout, &stderr)
+		return result{code, stdout.String(), stderr.String()}
+	}
+	plugin("--help").want(t, 0, "kubectl vitrine [command]")
+	plugin("status", "-n", "shop").want(t, 0, "Property        0", "0 items")
+
+	apply(t, k, []string{"../../config/samples"}, "")
+	plugin("status", "-n", "shop").want(t, 0, "ContentFilter   8       0", "NotSeen", "look whether one runs and watches this namespace")
+	plugin("items", "latest", "-n", "shop").want(t, exitFailed, "ContentFilter shop/latest was never served")
+
+	s := startIn(t, config)
+	eventually(t, "everything Ready", func() bool {
+		return strings.Contains(plugin("status", "-n", "shop").stdout, "ContentFilter   8       8") &&
+			strings.Contains(plugin("status", "-n", "shop").stdout, "AccessToken     3       3")
+	})
+	apply(t, k, []string{manifest.Stdin}, filterManifest("broken", "query: 'a AND'")+filterManifest("advised", "query: 'bogus:x'")+filterManifest("frozen", "query: love, suspend: true"))
+	eventually(t, "judged", func() bool {
+		out := plugin("status", "-n", "shop").stdout
+		return strings.Contains(out, "InvalidQuery") && strings.Contains(out, "ValidWithWarnings")
+	})
+	server := []string{"-n", "shop", "--server", "https://" + s.addresses["https"]}
+	secretOf := func(name string) *corev1.Secret {
+		t.Helper()
+		secret := &corev1.Secret{}
+		if err := k.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: name}, secret); err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	value := string(secretOf("backoffice").Data["token"])
+	t.Setenv("VITRINE_SERVER", server[3])
+	t.Setenv("VITRINE_TOKEN", value)
+	t.Setenv("VITRINE_CA_FILE", filepath.Join(s.dir, "tls", "ca.crt"))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	submitted := `{"id":7,"approval_status":"app","created_on":"2026-11-16T00:00:00Z","submission":{"email":"ann@shop.example"},` +
+		`"content":{"content_type":"text","text":"posted by a person","social_platform":"direct","created_on":"2026-11-16T00:00:00Z"}}` + "\n"
+	vitrine(t.Context(), itemLines(1, 3)+submitted, "import", "-").want(t, 0, "4 added")
+	t.Setenv("VITRINE_SERVER", "")
+	t.Setenv("VITRINE_TOKEN", "")
+	t.Setenv("VITRINE_CA_FILE", "")
+
+	t.Run("status", func(t *testing.T) {
+		got := plugin("status", "-n", "shop")
+		got.want(t, 0, "KIND            TOTAL   READY   SUSPENDED   WITH ADVICE", "ContentFilter   11      9       1           1")
+		for name, want := range map[string]string{
+			"broken":  `ContentFilter +broken +False +InvalidQuery +\w+ +Mend spec.query: nothing after AND at position 5`,
+			"advised": `ContentFilter +advised +True +ValidWithWarnings +\w+ +there is no field "bogus"`,
+			"frozen":  `ContentFilter +frozen +Unknown +Suspended +\w+ +Set spec.suspend to false`,
+		} {
+			if !regexp.MustCompile(want).MatchString(got.stdout) {
+				t.Errorf("%s: not told as %s:\n%s", name, want, got.stdout)
+			}
+		}
+		plugin("status", "-A").want(t, 0, "shop/broken")
+		var status clusterStatus
+		if err := yaml.Unmarshal([]byte(plugin("status", "-n", "shop", "-o", "yaml").stdout), &status); err != nil {
+			t.Fatal(err)
+		}
+		if len(status.Kinds) != 5 || len(status.Notable) != 3 {
+			t.Errorf("as YAML: %+v", status)
+		}
+	})
+	t.Run("items", func(t *testing.T) {
+		got := plugin(append([]string{"items", "latest"}, server...)...)
+		got.want(t, 0, "ID   CREATED                STATUS   TYPE   PLATFORM   TEXT\n7    2026-11-16T00:00:00Z   app      text   direct     posted by a person\n3  ")
+		plugin(append([]string{"items", "latest", "--limit", "1", "-q", "id:2"}, server...)...).want(t, 0, "\n2    2026")
+		var items []struct {
+			ID         int64
+			Submission json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(plugin(append([]string{"items", "latest", "-o", "json", "--sort-by", "id:asc"}, server...)...).stdout), &items); err != nil {
+			t.Fatal(err)
+		}
+		if len(items) != 4 || items[3].ID != 7 || items[3].Submission != nil {
+			t.Errorf("as JSON: %+v", items)
+		}
+		plugin(append([]string{"items", "none"}, server...)...).want(t, exitFailed, "there is no ContentFilter none in namespace shop")
+		plugin(append([]string{"items", "latest", "-o", "wide"}, server...)...).want(t, exitUsage, "want table, json or yaml")
+		plugin("items", "latest", "-n", "shop").want(t, exitUsage, "does not tell the server's address: give --server")
+	})
+	t.Run("explain", func(t *testing.T) {
+		plugin(append([]string{"explain", "summer-wall", "1"}, server...)...).want(t, 0, "Item 1 is in ContentFilter shop/summer-wall.\n\n✓ ", "├─ ✓ must approval_status:app", "└─ ✓ must ")
+		got := plugin(append([]string{"explain", "summer-wall", "7"}, server...)...)
+		got.want(t, 0, "Item 7 is not in ContentFilter shop/summer-wall.\n\n✗ ", "├─ ✓ must approval_status:app", "└─ ✗ must tags.marketer_tags.key:summer")
+		plugin(append([]string{"explain", "summer-wall", "seven"}, server...)...).want(t, exitUsage, `"seven" is no item id`)
+		plugin(append([]string{"explain", "summer-wall", "99"}, server...)...).want(t, exitFailed, "no item of this property has the id 99")
+	})
+	t.Run("tokens", func(t *testing.T) {
+		got := plugin("tokens", "-n", "shop")
+		got.want(t, 0, "NAME", "ROTATES IN", "backoffice   True    ReadWrite   default    everything", "summer-wall", "29d", "never")
+		all := got.stdout + plugin("tokens", "-A", "-o", "json").stdout + plugin("tokens", "-A", "-o", "yaml").stdout
+		for _, name := range []string{"backoffice", "storefront", "display"} {
+			if strings.Contains(all, string(secretOf(name).Data["token"])) {
+				t.Errorf("the value of %s is told", name)
+			}
+		}
+	})
+	if strings.Contains(s.logged(), value) {
+		t.Error("the log of the server holds a token")
+	}
+}
+
+// startIn runs serve in a cluster on a new data directory.
+func startIn(t *testing.T, kubeconfig string) *server {
+	t.Helper()
+	return start(t, filepath.Join(t.TempDir(), "data"), "--without-kubernetes=false", "--kubeconfig", kubeconfig)
+}
+
+func TestUntil(t *testing.T) {
+	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	got := []string{until(time.Time{}, now), until(now, now), until(now.Add(-time.Hour), now), until(now.Add(90*time.Minute), now)}
+	if diff := cmp.Diff([]string{"never", "over", "over", "90m"}, got); diff != "" {
+		t.Errorf("until (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/server/client"
+)
+
+// reach finds a ContentFilter in the cluster and a server that lists it: with the token that is given, as the other client
+// commands take it, else with one from the Secret of an AccessToken that the user may read.
+type reach struct {
+	cluster    cluster
+	connection connection
+}
+
+func (r *reach) bind(fs *pflag.FlagSet) {
+	r.cluster.bind(fs)
+	r.connection.bind(fs)
+}
+
+// filter returns a filter of the cluster, and a client that may read it. writer says that only a READ-WRITE token will do.
+func (r *reach) filter(ctx context.Context, name string, writer bool) (*v1alpha1.ContentFilter, *client.Client, error) {
+	k, namespace, err := r.cluster.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	f := &v1alpha1.ContentFilter{}
+	if err := k.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, f); apierrors.IsNotFound(err) {
+		return nil, nil, fmt.Errorf("there is no ContentFilter %s in namespace %s: look at kubectl get contentfilters, or give -n", name, namespace)
+	} else if err != nil {
+		return nil, nil, fmt.Errorf("read ContentFilter %s/%s: %w", namespace, name, err)
+	}
+	if f.Status.UUID == "" {
+		return nil, nil, fmt.Errorf("ContentFilter %s/%s was never served: look at kubectl vitrine status", namespace, name)
+	}
+	if r.connection.tokenFile != "" || os.Getenv("VITRINE_TOKEN") != "" {
+		c, err := r.connection.open()
+		return f, c, err
+	}
+	c, err := r.fromSecret(ctx, k, f, writer)
+	return f, c, err
+}
+
+// fromSecret returns a client with the first token that may read a filter, READ-WRITE ones first.
+func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.ContentFilter, writer bool) (*client.Client, error) {
+	tokens, err := listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, f.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	tokens = slices.DeleteFunc(tokens, func(t *v1alpha1.AccessToken) bool {
+		reads := f.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly && (t.Spec.Filters == nil || slices.Contains(t.Spec.Filters, f.Name))
+		return t.PropertyName() != f.PropertyName() || t.Status.SecretName == "" || t.Spec.Class != v1alpha1.ReadWrite && (writer || !reads)
+	})
+	slices.SortStableFunc(tokens, func(a, b *v1alpha1.AccessToken) int { return cmp.Compare(classOrder(a), classOrder(b)) })
+	var denied error
+	for _, t := range tokens {
+		secret := &corev1.Secret{}
+		err := k.Get(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Status.SecretName}, secret)
+		if err == nil {
+			return r.connect(t, secret)
+		}
+		denied = fmt.Errorf("read Secret %s/%s: %w", t.Namespace, t.Status.SecretName, err)
+	}
+	class := "ReadWrite"
+	if !writer && f.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly {
+		class = "ReadWrite or ReadOnly"
+	}
+	if denied != nil {
+		return nil, fmt.Errorf("no token that you may read: ask for the right to, or give --server and --token-file: %w", denied)
+	}
+	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or give --server and --token-file", f.Namespace, f.PropertyName(), class)
+}
+
+func classOrder(t *v1alpha1.AccessToken) int {
+	if t.Spec.Class == v1alpha1.ReadWrite {
+		return 0
+	}
+	return 1
+}
+
+// connect makes a client of what a Secret holds.
+func (r *reach) connect(t *v1alpha1.AccessToken, secret *corev1.Secret) (*client.Client, error) {
+	key := "token"
+	if e := t.Spec.ExistingSecret; e != nil {
+		key = e.Key
+	}
+	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data["url"]))
+	if server == "" {
+		return nil, usagef("Secret %s/%s does not tell the server's address: give --server", secret.Namespace, secret.Name)
+	}
+	o := client.Options{Server: server, Token: string(secret.Data[key]), UserAgent: "vitrine/" + buildVersion().version}
+	var err error
+	if o.RootCAs, err = r.connection.authority(); err != nil {
+		return nil, err
+	}
+	if ca := secret.Data["ca.crt"]; o.RootCAs == nil && len(ca) > 0 {
+		o.RootCAs = x509.NewCertPool()
+		o.RootCAs.AppendCertsFromPEM(ca)
+	}
+	c, err := client.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("use Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+	}
+	return c, nil
+}

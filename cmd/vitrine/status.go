@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+type statusOptions struct {
+	cluster cluster
+	output  output
+}
+
+func newStatus() *cobra.Command {
+	o := &statusOptions{}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say how many objects are served, and why the others are not",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.cluster.bindAll(cmd.Flags())
+	o.output.bind(cmd.Flags())
+	return cmd
+}
+
+// clusterStatus is what status tells.
+type clusterStatus struct {
+	Kinds    []kindStatus   `json:"kinds"`
+	Notable  []objectStatus `json:"notable"`
+	Items    int64          `json:"items"`
+	asOf     time.Time
+	allOfAll bool
+}
+
+type kindStatus struct {
+	Kind      string `json:"kind"`
+	Total     int    `json:"total"`
+	Ready     int    `json:"ready"`
+	Suspended int    `json:"suspended"`
+	Advised   int    `json:"advised"`
+}
+
+// objectStatus is an object that somebody should look at.
+type objectStatus struct {
+	Kind      string    `json:"kind"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Ready     string    `json:"ready"`
+	Reason    string    `json:"reason"`
+	Since     time.Time `json:"since,omitzero"`
+	Message   string    `json:"message"`
+}
+
+func (o *statusOptions) run(cmd *cobra.Command) error {
+	if err := o.output.validate(); err != nil {
+		return err
+	}
+	k, namespace, err := o.cluster.open()
+	if err != nil {
+		return err
+	}
+	s, err := statusOf(cmd.Context(), k, namespace)
+	if err != nil {
+		return err
+	}
+	return o.output.show(cmd.OutOrStdout(), s, s.table)
+}
+
+func statusOf(ctx context.Context, k kube.Client, namespace string) (*clusterStatus, error) {
+	s := &clusterStatus{Notable: []objectStatus{}, asOf: time.Now(), allOfAll: namespace == ""}
+	for _, kind := range []struct {
+		name string
+		list kube.ObjectList
+	}{
+		{v1alpha1.PropertyKind, &v1alpha1.PropertyList{}},
+		{v1alpha1.AccessTokenKind, &v1alpha1.AccessTokenList{}},
+		{v1alpha1.ContentFilterKind, &v1alpha1.ContentFilterList{}},
+		{v1alpha1.TagKind, &v1alpha1.TagList{}},
+		{v1alpha1.ActivateUnitKind, &v1alpha1.ActivateUnitList{}},
+	} {
+		objects, err := listed[v1alpha1.Object](ctx, k, kind.list, namespace)
+		if err != nil {
+			return nil, err
+		}
+		counts := kindStatus{Kind: kind.name, Total: len(objects)}
+		for _, o := range objects {
+			s.add(&counts, o)
+		}
+		s.Kinds = append(s.Kinds, counts)
+	}
+	return s, nil
+}
+
+func (s *clusterStatus) add(counts *kindStatus, o v1alpha1.Object) {
+	if p, ok := o.(*v1alpha1.Property); ok && p.Status.Items != nil {
+		s.Items += *p.Status.Items
+	}
+	ready := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.ReadyCondition)
+	if ready == nil {
+		ready = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotSeen", Message: "No operator has looked at it yet: look whether one runs and watches this namespace."}
+	}
+	// What is told of an object: why it is not served, else that it is frozen, else the advice on its query.
+	told := ready
+	if o.Suspended() {
+		counts.Suspended++
+		if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.SuspendedCondition); c != nil && ready.Status == metav1.ConditionTrue {
+			told = c
+		}
+	}
+	advice := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.QueryValidCondition)
+	if advice != nil && advice.Reason == v1alpha1.ReasonValidWithWarnings {
+		counts.Advised++
+		if ready.Status == metav1.ConditionTrue && told == ready {
+			told = advice
+		}
+	}
+	// A Ready that speaks of an earlier generation says nothing of the newest one.
+	if ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == o.GetGeneration() {
+		counts.Ready++
+		if told == ready {
+			return
+		}
+	}
+	s.Notable = append(s.Notable, objectStatus{
+		Kind: counts.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), Ready: string(ready.Status),
+		Reason: told.Reason, Since: told.LastTransitionTime.Time, Message: told.Message,
+	})
+}
+
+func (s *clusterStatus) table(w io.Writer) error {
+	var rows [][]string
+	for _, k := range s.Kinds {
+		rows = append(rows, []string{k.Kind, strconv.Itoa(k.Total), strconv.Itoa(k.Ready), strconv.Itoa(k.Suspended), strconv.Itoa(k.Advised)})
+	}
+	if err := columns(w, []string{"KIND", "TOTAL", "READY", "SUSPENDED", "WITH ADVICE"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s items\n", thousands(s.Items))
+	if len(s.Notable) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	rows = nil
+	for _, o := range s.Notable {
+		name := o.Name
+		if s.allOfAll {
+			name = o.Namespace + "/" + o.Name
+		}
+		rows = append(rows, []string{o.Kind, name, o.Ready, o.Reason, since(o.Since, s.asOf), short(o.Message, 200)})
+	}
+	return columns(w, []string{"KIND", "NAME", "READY", "REASON", "SINCE", "MESSAGE"}, rows)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+type tokensOptions struct {
+	cluster cluster
+	output  output
+}
+
+func newTokens() *cobra.Command {
+	o := &tokensOptions{}
+	cmd := &cobra.Command{
+		Use:   "tokens",
+		Short: "List the access tokens: what each may do, until when; never their values",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.cluster.bindAll(cmd.Flags())
+	o.output.bind(cmd.Flags())
+	return cmd
+}
+
+// tokenStatus is what is told of a token.
+type tokenStatus struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Ready     string   `json:"ready"`
+	Class     string   `json:"class"`
+	Property  string   `json:"property"`
+	Filters   []string `json:"filters,omitempty"`
+	Secret    string   `json:"secret"`
+	// Issued is when the present value was, Expires when it is refused, Rotates when it is replaced; zero means never.
+	Issued  time.Time `json:"issued,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
+	Rotates time.Time `json:"rotates,omitzero"`
+	// Reason is why it is not ready.
+	Reason string `json:"reason,omitempty"`
+}
+
+func (o *tokensOptions) run(cmd *cobra.Command) error {
+	if err := o.output.validate(); err != nil {
+		return err
+	}
+	k, namespace, err := o.cluster.open()
+	if err != nil {
+		return err
+	}
+	objects, err := listed[*v1alpha1.AccessToken](cmd.Context(), k, &v1alpha1.AccessTokenList{}, namespace)
+	if err != nil {
+		return err
+	}
+	tokens := make([]tokenStatus, len(objects))
+	for i, t := range objects {
+		tokens[i] = tokenStatusOf(t)
+	}
+	now := time.Now()
+	return o.output.show(cmd.OutOrStdout(), tokens, func(w io.Writer) error {
+		head := []string{"NAME", "READY", "CLASS", "PROPERTY", "MAY LIST", "SECRET", "ISSUED", "EXPIRES IN", "ROTATES IN"}
+		if namespace == "" {
+			head = append([]string{"NAMESPACE"}, head...)
+		}
+		var rows [][]string
+		for _, t := range tokens {
+			ready := t.Ready
+			if t.Reason != "" {
+				ready += " (" + t.Reason + ")"
+			}
+			scope := "everything"
+			if len(t.Filters) > 0 {
+				scope = strings.Join(t.Filters, ",")
+			}
+			row := []string{t.Name, ready, t.Class, t.Property, short(scope, 60), t.Secret, since(t.Issued, now), until(t.Expires, now), until(t.Rotates, now)}
+			if namespace == "" {
+				row = append([]string{t.Namespace}, row...)
+			}
+			rows = append(rows, row)
+		}
+		return columns(w, head, rows)
+	})
+}
+
+func tokenStatusOf(t *v1alpha1.AccessToken) tokenStatus {
+	s := tokenStatus{
+		Namespace: t.Namespace, Name: t.Name, Ready: string(metav1.ConditionUnknown), Class: string(t.Spec.Class),
+		Property: t.PropertyName(), Filters: t.Spec.Filters, Secret: t.Status.SecretName,
+	}
+	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ReadyCondition); c != nil {
+		s.Ready = string(c.Status)
+		if c.Status != metav1.ConditionTrue {
+			s.Reason = c.Reason
+		}
+	}
+	if t.Status.LastRotation != nil {
+		s.Issued = t.Status.LastRotation.UTC()
+		if t.Spec.Rotation != nil {
+			s.Rotates = s.Issued.Add(t.Spec.Rotation.Every.Duration)
+		}
+	}
+	if t.Status.ExpiresAt != nil {
+		s.Expires = t.Status.ExpiresAt.UTC()
+	}
+	return s
+}
+
+// until is how long something is away; "never" for the zero time.
+func until(t, now time.Time) string {
+	switch {
+	case t.IsZero():
+		return "never"
+	case !t.After(now):
+		return "over"
+	}
+	return since(now, t)
+}
