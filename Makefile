@@ -13,7 +13,7 @@ TOOL := $(GO) tool -modfile=hack/tools/go.mod
 LOCALRUN := bin/localrun
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke test parity scale verify generate format lint build image manifest chart samples assets $(LOCALRUN)
+.PHONY: help run smoke test parity scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ smoke: $(LOCALRUN) ## the same without a terminal: checks every printed line and
 
 test: ## every test, with a real API server
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
-	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun . hack/controlplane hack/install
+	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun . hack/controlplane hack/install hack/bench
 
 parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
@@ -36,15 +36,21 @@ scale: ## the operator at 10,000 objects against a real API server; writes docs/
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
 	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/scale -docs docs $(if $(CHECK),-check)
 
+bench: ## Vitrine beside a bare server, OpenSearch and Bleve; writes docs/benchmarks.md (FULL=1: a million items; CHECK=1 fails where a figure is out of its range)
+	$(GO) -C hack/bench build -o ../../bin/bench .
+	@cd hack/bench && exec ../../bin/bench $(if $(FULL),-full) $(if $(CHECK),-check)
+
 verify: ## what must hold of the tree: generated files, formatting, vet, lint, import rules, go.mod; fails when it is dirty
 	$(MAKE) generate
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) -C hack/controlplane vet ./...
 	$(GO) -C hack/install vet ./...
+	$(GO) -C hack/bench vet ./...
 	$(GO) mod tidy -diff
 	$(GO) -C hack/controlplane mod tidy -diff
 	$(GO) -C hack/install mod tidy -diff
+	$(GO) -C hack/bench mod tidy -diff
 	$(GO) -C hack/tools mod tidy -diff
 	$(GO) test ./hack/house
 	$(MAKE) lint
@@ -66,6 +72,7 @@ lint: ## golangci-lint, with .golangci.yml
 	$(TOOL) golangci-lint run ./...
 	cd hack/controlplane && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 	cd hack/install && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	cd hack/bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 
 build: ## bin/vitrine
 	$(GO) build -trimpath -o bin/vitrine ./cmd/vitrine

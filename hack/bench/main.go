@@ -4,7 +4,7 @@
 //
 //	make bench                       200,000 items, about ten minutes
 //	make bench FULL=1                1,000,000 items
-//	make bench-check                 the same, and fail where a number has left its range
+//	make bench CHECK=1               the quick run, and fail where a number has left its range
 //	cd hack/bench && go run . -items 20000               while developing
 //
 // It needs Linux. OpenSearch is the node at OPENSEARCH_URL, or one that the program at -opensearch starts; without either

@@ -79,7 +79,7 @@ What Vitrine costs, beside what it is compared with. This page is written by the
 
     make bench          # 200,000 items, about ten minutes
     make bench FULL=1   # 1,000,000 items
-    make bench-check    # the quick run, and fail where a number has left its range
+    make bench CHECK=1  # the quick run, and fail where a number has left its range
 
 It needs Linux and Go; OpenSearch is the node at ` + "`OPENSEARCH_URL`" + `, or one that ` + "`hack/bench`" + ` can start, and is left out where there is
 none. The results are also there as JSON, in [benchmarks](benchmarks).

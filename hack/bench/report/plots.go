@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -81,11 +82,11 @@ func (g graph) draw(r *Run) ([]byte, error) {
 	p := plot.New()
 	p.Title.Text = g.title
 	p.Y.Label.Text = g.axis
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{}
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, decades{}
 	p.Legend.Top = true
 	p.Add(plotter.NewGrid())
 	const width = vg.Length(22)
-	drawn := 0
+	var bars []*columns
 	lowest, highest := 0.0, 0.0
 	for _, s := range subjects {
 		values := make(plotter.Values, 0, len(g.groups))
@@ -104,16 +105,20 @@ func (g graph) draw(r *Run) ([]byte, error) {
 		if !there {
 			continue
 		}
-		p.Add(&columns{values: values, width: width, offset: vg.Length(drawn) * width, paint: s.paint})
+		bars = append(bars, &columns{values: values, width: width, paint: s.paint})
 		p.Legend.Add(s.name, swatch{s.paint})
-		drawn++
+	}
+	for i, c := range bars {
+		// Each group is centred over its label.
+		c.offset = (vg.Length(i) - vg.Length(len(bars)-1)/2) * width
+		p.Add(c)
 	}
 	labels := make([]string, len(g.groups))
 	for i, at := range g.groups {
 		labels[i] = at.label
 	}
 	p.NominalX(labels...)
-	p.X.Min, p.X.Max = -0.3, float64(len(labels))-0.2
+	p.X.Min, p.X.Max = -0.5, float64(len(labels))-0.3 // the legend stands at the right
 	p.Y.Min, p.Y.Max = lowest/2, highest*4
 	canvas := vgsvg.New(640, 300)
 	p.Draw(draw.New(canvas))
@@ -153,6 +158,20 @@ func (c *columns) Plot(canvas draw.Canvas, p *plot.Plot) {
 		})
 		canvas.FillText(style, vg.Point{X: left + c.width/2, Y: y(v) + 1}, significant(v))
 	}
+}
+
+// decades marks the powers of ten by plain numbers.
+type decades struct{}
+
+// Ticks implements plot.Ticker.
+func (decades) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.LogTicks{}.Ticks(low, high)
+	for i, t := range ticks {
+		if t.Label != "" {
+			ticks[i].Label = strconv.FormatFloat(t.Value, 'f', -1, 64)
+		}
+	}
+	return ticks
 }
 
 // swatch is a colour in the legend.
