@@ -236,10 +236,14 @@ func (s *Store) Purge(ctx context.Context, p library.PropertyID) error {
 
 // SetMark keeps a small fact, see library.Library.
 func (s *Store) SetMark(ctx context.Context, key, value string) error {
-	return s.do(ctx, request{stage: func(c *change) error {
+	return s.do(ctx, request{stage: setMark(key, value)})
+}
+
+func setMark(key, value string) func(*change) error {
+	return func(c *change) error {
 		if _, staged := c.marks[key]; staged || c.before.marks[key] != value {
 			c.marks[key] = value
 		}
 		return nil
-	}})
+	}
 }
