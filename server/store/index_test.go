@@ -37,7 +37,9 @@ type items struct {
 	// loads and erasures count calls; refuse is what Prepare answers once.
 	loads, erasures int
 	refuse          error
-	closed          bool
+	// loadError and eraseError are what Load and Erase answer.
+	loadError, eraseError error
+	closed                bool
 }
 
 var seenKey = []byte("seen")
@@ -45,6 +47,9 @@ var seenKey = []byte("seen")
 func (x *items) Load(s *Store) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.loadError != nil {
+		return x.loadError
+	}
 	texts := map[place]string{}
 	for _, p := range s.Stored() {
 		for it, err := range s.Items(context.Background(), p) {
@@ -109,7 +114,7 @@ func (x *items) Erase(context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.erasures++
-	return nil
+	return x.eraseError
 }
 
 func (x *items) Close() error {
@@ -120,6 +125,12 @@ func (x *items) Close() error {
 	}
 	x.closed = true
 	return nil
+}
+
+func (x *items) setLoadError(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.loadError = err
 }
 
 // count counts the items with a text, all for "".

@@ -313,6 +313,9 @@ func TestAFullDisk(t *testing.T) {
 	if _, err := l.Apply(t.Context(), []library.Definition{shopProperty()}); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("apply: %v, want ErrUnavailable", err)
 	}
+	if it, err := l.Item(shop, 1); err != nil || it.Content.Text != "before" {
+		t.Errorf("an item is read as %+v, %v", it, err)
+	}
 	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, "no space") {
 		t.Errorf("state %+v, want reads served and a problem with the disk", s)
 	}
@@ -339,6 +342,34 @@ func TestAFullDisk(t *testing.T) {
 		if total(t, l, word) != 1 {
 			t.Errorf("after a restart the item %q is not there", word)
 		}
+	}
+}
+
+// TestAnIndexThatCannotBeLoaded keeps the store from opening, and from opening again.
+func TestAnIndexThatCannotBeLoaded(t *testing.T) {
+	disk := newFaultyDisk()
+	unreadable := errors.New("unreadable")
+	if s, err := Open(Options{Dir: "store", FS: disk.fs}, &items{loadError: unreadable}); !errors.Is(err, unreadable) {
+		t.Fatalf("%v, %v", s, err)
+	}
+	l := mustOpen(t, Options{Dir: "store", FS: disk.fs, RetryAfter: time.Nanosecond})
+	write(t, l, post("before"))
+	disk.full.Store(true)
+	if _, err := l.Write(t.Context(), shop, []library.Mutation{post("lost")}); err == nil {
+		t.Fatal("a write to a full disk")
+	}
+	disk.full.Store(false)
+	l.items.setLoadError(unreadable)
+	if _, err := l.Write(t.Context(), shop, []library.Mutation{post("lost")}); !errors.Is(err, library.ErrUnavailable) || !errors.Is(err, unreadable) {
+		t.Errorf("a write without an index: %v", err)
+	}
+	if it, err := l.Item(shop, 1); err != nil || it.Content.Text != "before" || total(t, l, "before") != 1 {
+		t.Errorf("an item is read as %+v, %v", it, err)
+	}
+	l.items.setLoadError(nil)
+	write(t, l, post("after"))
+	if total(t, l, "before") != 1 || total(t, l, "after") != 1 {
+		t.Error("items are lost")
 	}
 }
 

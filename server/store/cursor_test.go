@@ -1,0 +1,43 @@
+package store
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+func TestCursors(t *testing.T) {
+	type place struct{ At string }
+	dir := t.TempDir()
+	l, other := mustOpen(t, Options{Dir: dir}), mustOpen(t, Options{Dir: t.TempDir()})
+	seal := func(l *opened, listing, at string) library.Cursor {
+		t.Helper()
+		c, err := l.SealCursor(listing, place{at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := seal(l, "listing", "ann@mail.example")
+	if strings.Contains(string(c), "ann") || c != seal(l, "listing", "ann@mail.example") || c == seal(l, "another", "ann@mail.example") {
+		t.Errorf("cursor %s: it is readable, or not the same twice, or the same for two listings", c)
+	}
+	for name, foreign := range map[string]library.Cursor{
+		"nothing": "", "nonsense": "nonsense", "not base64": "!", "cut off": c[:len(c)-2], "another listing's": seal(l, "another", "x"),
+		"another store's": seal(other, "listing", "x"),
+	} {
+		var p place
+		if err := l.OpenCursor(foreign, "listing", &p); !errors.As(err, new(*library.CursorError)) {
+			t.Errorf("%s: %v, want a *library.CursorError", name, err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var p place
+	if err := mustOpen(t, Options{Dir: dir}).OpenCursor(c, "listing", &p); err != nil || p.At != "ann@mail.example" {
+		t.Errorf("after a restart: %+v, %v", p, err)
+	}
+}
