@@ -181,11 +181,11 @@ func (b *suite) stage(ctx context.Context, items int) error {
 	}
 	s := report.Stage{
 		Items: items, HeapInUse: int64(metrics["go_memstats_heap_inuse_bytes"]), Resident: m.Resident, Anonymous: m.Anonymous, File: m.File, Mapped: m.Mapped, Disk: disk,
-		IndexBytes: indexBytes(metrics),
 	}
+	s.IndexBytes, s.SegmentItems = subject.IndexSize(m.Files)
 	b.result.Stages = append(b.result.Stages, s)
-	b.say("%d items: heap %d MiB in use, resident %d MiB (%d anonymous, %d file), mapped %d MiB, disk %d MiB, index %d bytes an item",
-		items, s.HeapInUse>>20, s.Resident>>20, s.Anonymous>>20, s.File>>20, s.Mapped>>20, s.Disk>>20, s.IndexBytes/int64(items))
+	b.say("%d items: heap %d MiB in use, resident %d MiB (%d anonymous, %d file), mapped %d MiB, disk %d MiB, index %d bytes for %d items",
+		items, s.HeapInUse>>20, s.Resident>>20, s.Anonymous>>20, s.File>>20, s.Mapped>>20, s.Disk>>20, s.IndexBytes, s.SegmentItems)
 	return nil
 }
 

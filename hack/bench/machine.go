@@ -49,8 +49,3 @@ func surroundings(ctx context.Context, binary string) (report.Machine, map[strin
 	}
 	return m, versions, nil
 }
-
-// indexBytes is what the maps hold besides the items' own bytes, as the library's metrics tell; 0 where they do not.
-func indexBytes(metrics map[string]float64) int64 {
-	return int64(metrics["vitrine_index_bytes"])
-}

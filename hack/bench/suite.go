@@ -66,6 +66,11 @@ func newSuite(ctx context.Context, s settings, out io.Writer) (*suite, error) {
 		}
 	}
 	b.serve = subject.ServeOptions{Binary: b.binary, Library: s.library, Flags: strings.Fields(s.flags), Output: filepath.Join(b.dir, "vitrine.log")}
+	if b.profiles != "" {
+		if b.serve.Debug = subject.CanDebug(ctx, b.binary); !b.serve.Debug {
+			b.say("no profiles: this vitrine serves none")
+		}
+	}
 	b.result = &report.Run{
 		Scale: s.scale.name, Began: b.began.UTC().Truncate(time.Second), Items: s.scale.items, Filters: filters,
 		Library: s.library, Absent: map[string]string{},

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -152,8 +153,10 @@ type Memory struct {
 	Resident, Anonymous, File int64
 	// PeakResident is the most that Resident ever was.
 	PeakResident int64
-	// Mapped is the length of all maps of files below the directory that was asked for, in memory or not.
+	// Mapped is the length of all maps of files below the directory that was asked for, in memory or not; Files are those
+	// files, each once, but for removed ones.
 	Mapped int64
+	Files  []string
 }
 
 // Memory reads what the program holds; Mapped counts files below dir.
@@ -174,9 +177,10 @@ func (c *Child) Memory(dir string) (Memory, error) {
 		return m, fmt.Errorf("resolve the directory of %s: %w", c.Name, err)
 	}
 	err = eachLine(fmt.Sprintf("/proc/%d/maps", c.PID), func(line string) {
-		from, to, ok := mapped(line, dir)
-		if ok {
-			m.Mapped += to - from
+		file, length := mapped(line, dir)
+		m.Mapped += length
+		if file != "" && !slices.Contains(m.Files, file) {
+			m.Files = append(m.Files, file)
 		}
 	})
 	if err != nil {
@@ -185,16 +189,23 @@ func (c *Child) Memory(dir string) (Memory, error) {
 	return m, nil
 }
 
-// mapped reads a line of /proc/PID/maps: address range, permissions, offset, device, inode, path.
-func mapped(line, dir string) (from, to int64, ok bool) {
+// mapped reads a line of /proc/PID/maps: address range, permissions, offset, device, inode, path, and "(deleted)" behind
+// the path of a file that is gone.
+func mapped(line, dir string) (file string, length int64) {
 	parts := strings.Fields(line)
 	if len(parts) < 6 || !strings.HasPrefix(parts[5], dir+"/") {
-		return 0, 0, false
+		return "", 0
 	}
 	lo, hi, _ := strings.Cut(parts[0], "-")
 	from, errFrom := strconv.ParseInt(lo, 16, 64)
 	to, errTo := strconv.ParseInt(hi, 16, 64)
-	return from, to, errFrom == nil && errTo == nil
+	if errFrom != nil || errTo != nil {
+		return "", 0
+	}
+	if len(parts) > 6 {
+		return "", to - from
+	}
+	return parts[5], to - from
 }
 
 func eachLine(path string, visit func(string)) error {

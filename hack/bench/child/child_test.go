@@ -50,13 +50,17 @@ func TestAwaitShowsTheOutputOfWhatEnded(t *testing.T) {
 }
 
 func TestMappedCountsFilesBelowTheDirectory(t *testing.T) {
-	for line, want := range map[string]int64{
-		"7f0000000000-7f0000003000 r--s 00000000 fe:00 12 /data/x/seg-1": 0x3000,
-		"7f0000000000-7f0000003000 r--s 00000000 fe:00 12 /data/xy/seg":  0,
-		"7f0000000000-7f0000003000 rw-p 00000000 00:00 0":                0,
+	for line, want := range map[string]struct {
+		file   string
+		length int64
+	}{
+		"7f0000000000-7f0000003000 r--s 00000000 fe:00 12 /data/x/seg-1":           {"/data/x/seg-1", 0x3000},
+		"7f0000000000-7f0000003000 r--s 00000000 fe:00 12 /data/x/seg-1 (deleted)": {"", 0x3000},
+		"7f0000000000-7f0000003000 r--s 00000000 fe:00 12 /data/xy/seg":            {"", 0},
+		"7f0000000000-7f0000003000 rw-p 00000000 00:00 0":                          {"", 0},
 	} {
-		if from, to, _ := mapped(line, "/data/x"); to-from != want {
-			t.Errorf("%s: %d bytes; want %d", line, to-from, want)
+		if file, length := mapped(line, "/data/x"); file != want.file || length != want.length {
+			t.Errorf("%s: %q, %d bytes; want %+v", line, file, length, want)
 		}
 	}
 }

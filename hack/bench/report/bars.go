@@ -134,10 +134,10 @@ var Bars = []Bar{
 	{"index", "mapped index without the items' bytes, per item", "at most 500 bytes",
 		func(r *Run) Measure {
 			s, ok := r.Stage(0)
-			if !ok || s.IndexBytes == 0 {
+			if !ok || s.SegmentItems == 0 {
 				return Measure{}
 			}
-			return Exactly(float64(s.IndexBytes) / float64(s.Items))
+			return Exactly(float64(s.IndexBytes) / float64(s.SegmentItems))
 		}, none, 500, octets},
 	{"growth-page", "hot page relative to the bare server, at five times the items: processor time", "flat: at most 1.15 ×",
 		growth(EarlyHot, HotPages, CPUPerRequest), none, 1.15, times},

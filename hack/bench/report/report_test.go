@@ -21,7 +21,7 @@ func rounds(cpu float64, rates ...float64) []Round {
 func measured() *Run {
 	r := &Run{
 		Scale: Quick, Items: 200000, Filters: 1000, Library: "engine", Versions: map[string]string{Vitrine: "1"},
-		Stages: []Stage{{Items: 40000, HeapInUse: 100 << 20, Disk: 40 << 20}, {Items: 200000, HeapInUse: 200 << 20, Disk: 200 << 20, IndexBytes: 400 * 200000}},
+		Stages: []Stage{{Items: 40000, HeapInUse: 100 << 20, Disk: 40 << 20}, {Items: 200000, HeapInUse: 200 << 20, Disk: 200 << 20, IndexBytes: 400 * 150000, SegmentItems: 150000}},
 		Peers:  map[string]Stage{OpenSearch: {Items: 200000, Disk: 100 << 20}},
 	}
 	add := func(id string, series ...*Series) {

@@ -93,9 +93,10 @@ type Round struct {
 // Stage is the state of a store and its process at a size. What is not known is 0.
 type Stage struct {
 	Items int
-	// In bytes: the heap in use, resident memory by kind, maps of the store's files, the store on disk, and of the maps
-	// the index without the items' own bytes.
-	HeapInUse, Resident, Anonymous, File, Mapped, Disk, IndexBytes int64
+	// In bytes: the heap in use, resident memory by kind, maps of the store's files, the store on disk.
+	HeapInUse, Resident, Anonymous, File, Mapped, Disk int64
+	// IndexBytes is what the segments take besides their items' own bytes, SegmentItems how many items they hold.
+	IndexBytes, SegmentItems int64 `json:",omitempty"`
 }
 
 // Stage returns the state at a size, or the last one for 0.

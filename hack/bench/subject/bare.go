@@ -188,7 +188,7 @@ func RunBare(args []string, stdout io.Writer) error {
 	return (&http.Server{Handler: s, ReadHeaderTimeout: time.Minute}).Serve(listener)
 }
 
-// open maps the book: what is sent comes straight from the page cache.
+// open maps the book, and all of it at once: what is sent comes straight from the page cache.
 func (s *bareServer) open(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *bareServer) open(path string) error {
 	if err != nil {
 		return fmt.Errorf("open the book: %w", err)
 	}
-	all, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	all, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
 		return fmt.Errorf("map the book: %w", err)
 	}

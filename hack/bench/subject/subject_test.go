@@ -2,6 +2,7 @@ package subject
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -214,5 +216,37 @@ func TestParseMetrics(t *testing.T) {
 	want := map[string]float64{"x": 5, `x{a="1"}`: 2, `x{a="2"}`: 3, "y": 1e6}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v; want %v", got, want)
+	}
+}
+
+func TestIndexSizeIsOfSegmentsAlone(t *testing.T) {
+	var docs []segment.Doc
+	c := corpus.New()
+	size := 0
+	for i := range 100 {
+		line, err := item.ParseLine(c.AppendItem(nil, i), item.ParseOptions{AuthorKey: []byte("key")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := segment.NewDoc(line.Item)
+		size += len(d.Bytes)
+		docs = append(docs, d)
+	}
+	s, err := segment.Build(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file, err := os.Create(filepath.Join(dir, "segment"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	length, err := s.WriteTo(file)
+	if err := errors.Join(err, file.Close(), os.WriteFile(filepath.Join(dir, "other"), []byte("other"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	bytes, items := IndexSize([]string{filepath.Join(dir, "segment"), filepath.Join(dir, "other"), filepath.Join(dir, "absent")})
+	if items != 100 || bytes <= 0 || bytes > length-int64(size) {
+		t.Errorf("%d bytes besides the items' %d in a file of %d, %d items", bytes, size, length, items)
 	}
 }

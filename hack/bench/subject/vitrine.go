@@ -20,6 +20,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
 	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
@@ -49,7 +50,7 @@ func NewStore(ctx context.Context, dir string, filters []corpus.Filter) (*Store,
 		}}
 	}
 	defs := []library.Definition{
-		{Property: property, Owner: owner(library.KindProperty, "default"), PropertySpec: &library.Property{DisplayName: "Benchmarks", PlatformPageID: 1}},
+		{Property: property, Owner: owner(library.KindProperty, "default"), PropertySpec: &library.Property{PlatformPageID: 1}},
 		token("read-only", s.readOnly, false), token("read-write", s.readWrite, true),
 	}
 	for _, f := range filters {
@@ -104,6 +105,17 @@ type ServeOptions struct {
 	Flags []string
 	// Output is the file of its log.
 	Output string
+	// Debug has it serve profiles, where the binary can.
+	Debug bool
+}
+
+// debugFlag is what the address for debugging is given with.
+const debugFlag = "--debug-bind-address"
+
+// CanDebug reports whether a binary can serve profiles.
+func CanDebug(ctx context.Context, binary string) bool {
+	help, err := exec.CommandContext(ctx, binary, "serve", "--help").CombinedOutput()
+	return err == nil && bytes.Contains(help, []byte(debugFlag))
 }
 
 // serveFor is how long a start may take, with everything rebuilt.
@@ -113,7 +125,7 @@ const serveFor = 10 * time.Minute
 func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOptions) (*Vitrine, error) {
 	v := &Vitrine{Store: store, client: client}
 	// The addresses are chosen here: a log that shows warnings alone does not name them.
-	ports, err := freePorts(ctx, 3)
+	ports, err := freePorts(ctx, 4)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +134,10 @@ func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOption
 		"serve", "--data-dir", store.Dir, "--without-kubernetes", "--library", o.Library, "--log-format", "json",
 		"--https-bind-address", "", "--http-bind-address", v.http, "--health-probe-bind-address", v.probes, "--metrics-bind-address", v.metrics,
 	}, o.Flags...)
+	if o.Debug {
+		v.debug = ports[3]
+		args = append(args, debugFlag, v.debug)
+	}
 	ready, err := load.Get("http://" + v.probes + "/readyz")
 	if err != nil {
 		return nil, err
@@ -231,19 +247,32 @@ func parseMetrics(text string) map[string]float64 {
 	return sums
 }
 
-// Profile fetches a processor profile of so many seconds into a file, where the server listens for debugging. It
-// reports false where it does not.
-func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) (bool, error) {
-	if v.debug == "" {
-		return false, nil
-	}
+// Profile fetches a processor profile of so many seconds into a file. The server must have been started with Debug.
+func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) error {
 	r, err := load.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", v.debug, seconds))
 	if err != nil {
-		return false, err
+		return err
 	}
 	_, profile, err := v.client.Do(ctx, r, http.StatusOK)
 	if err != nil {
-		return false, fmt.Errorf("fetch a profile: %w", err)
+		return fmt.Errorf("fetch a profile: %w", err)
 	}
-	return true, os.WriteFile(path, profile, 0o600)
+	if err := os.WriteFile(path, profile, 0o600); err != nil {
+		return fmt.Errorf("keep a profile: %w", err)
+	}
+	return nil
+}
+
+// IndexSize returns what segments take besides their items' own bytes, and how many items they hold, of the files that are
+// segments. Those that are not, or were merged into another one meanwhile, are left out.
+func IndexSize(files []string) (bytes, items int64) {
+	for _, path := range files {
+		s, err := segment.Open(path)
+		if err != nil {
+			continue
+		}
+		bytes, items = bytes+s.IndexBytes(), items+int64(s.Len())
+		s.Close()
+	}
+	return bytes, items
 }
