@@ -222,12 +222,17 @@ func (c *Cache) lengthNorms(s *segment.Segment, f *segment.Field) []byte {
 	defer m.mu.Unlock()
 	norms := m.norms[f.Name()]
 	if norms == nil {
-		norms = make([]byte, s.Len())
-		for it := f.Present().Iterator(); it.HasNext(); {
-			doc := it.Next()
-			norms[doc] = rank.EncodeLength(f.Length(doc))
-		}
+		norms = readNorms(s, f)
 		m.norms[f.Name()] = norms
+	}
+	return norms
+}
+
+func readNorms(s *segment.Segment, f *segment.Field) []byte {
+	norms := make([]byte, s.Len())
+	for it := f.Present().Iterator(); it.HasNext(); {
+		doc := it.Next()
+		norms[doc] = rank.EncodeLength(f.Length(doc))
 	}
 	return norms
 }

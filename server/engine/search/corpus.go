@@ -34,9 +34,6 @@ func (p Part) live(set *roaring.Bitmap) int64 {
 	return n
 }
 
-// isDead reports whether a document is there no more.
-func (p Part) isDead(doc uint32) bool { return p.Dead != nil && p.Dead.Contains(doc) }
-
 // Corpus is the documents that are ranked together: one snapshot of a property. It is immutable once it is used, safe for
 // concurrent use, and remembers what it finds out of the Overlay, so keep one for each snapshot and Overlay.
 type Corpus struct {
@@ -163,18 +160,6 @@ func (c *Corpus) anyMember(ctx context.Context, field string) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// Live returns the number of live documents.
-func (c *Corpus) Live() int64 {
-	var n int64
-	for _, p := range c.Parts {
-		n += int64(p.Segment.Len())
-		if p.Dead != nil {
-			n -= int64(p.Dead.GetCardinality())
-		}
-	}
-	return n
 }
 
 func isDynamic(name string) bool {

@@ -80,6 +80,14 @@ func (s *scoring) find(n node) ([]uint64, error) {
 	return dense(found.bitmap, s.part.Segment.Len()), nil
 }
 
+// lengthNorms returns the length norm of a text field by document. Those of lists of units are few, and go with them.
+func (s *scoring) lengthNorms(f *segment.Field) []byte {
+	if s.shown {
+		return readNorms(s.part.Segment, f)
+	}
+	return s.cache.lengthNorms(s.part.Segment, f)
+}
+
 // dense writes a set as one bit for each of n documents.
 func dense(b *roaring.Bitmap, n int) []uint64 {
 	words := make([]uint64, (n+blockDocs-1)/blockDocs*(blockDocs/64))
@@ -179,7 +187,7 @@ func (t *termClause) open(s *scoring, _ bool) (runner, error) {
 	if !there {
 		return nil, nil
 	}
-	r := &termRunner{postings: postings.Iterator(), norms: s.cache.lengthNorms(s.part.Segment, f), scorer: t.scorer}
+	r := &termRunner{postings: postings.Iterator(), norms: s.lengthNorms(f), scorer: t.scorer}
 	if postings.Len() >= tableFrom {
 		r.table = t.scores()
 	}
@@ -262,7 +270,7 @@ func (p *phraseClause) open(s *scoring, _ bool) (runner, error) {
 	if err != nil || len(hits.docs) == 0 {
 		return nil, err
 	}
-	norms := s.cache.lengthNorms(s.part.Segment, f)
+	norms := s.lengthNorms(f)
 	r := &phraseRunner{docs: hits.docs, scores: make([]float32, len(hits.docs))}
 	for i, doc := range hits.docs {
 		r.scores[i] = p.scorer.Score(hits.freqs[i], norms[doc])

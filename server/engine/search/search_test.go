@@ -45,6 +45,27 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestJudgeMany does so where segments have several blocks of documents, and words too many for a short list.
+func TestJudgeMany(t *testing.T) {
+	w := newWorld(t, 2, 14_000)
+	fields := w.fields(t)
+	tests := []string{
+		"beach", "sun beach city", "beach sun city son the a", "+beach -sun city^2", `"beach sun"`, `"sun beach"~3 the`, "beech~ beach", "b* AND sun",
+		"author:b* OR sun", "*:*", "activate_units.name:beach sun", "(+sun beach) (+city -the)", "-sun", "text:beach _all:sun", `"the a" AND id:[1 TO 50]`,
+		"id:77 sun the", "tags.vibe:sumer~ sun", `tags.\*:beach`, "author:[b TO t] sun", "campaign:[1 TO 3] +featured:true the",
+	}
+	for _, text := range tests {
+		w.compare(t, text, build(t, text, fields))
+	}
+	largest := 0
+	for _, p := range w.corpus.Parts {
+		largest = max(largest, p.Segment.Len())
+	}
+	if largest < 5000 {
+		t.Errorf("the largest segment has %d documents", largest)
+	}
+}
+
 // FuzzJudge looks for worlds and plans that the judge sees otherwise.
 func FuzzJudge(f *testing.F) {
 	f.Add(uint64(1), 20)

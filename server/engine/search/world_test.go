@@ -200,33 +200,13 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 	if w.chance(2) {
 		w.corpus.Cache = search.NewCache()
 	}
-	for part := range 1 + w.IntN(6) {
+	for range 1 + w.IntN(6) {
 		fresh := map[item.ID]*item.Item{}
 		for range w.IntN(n/2 + 2) {
 			id := item.ID(1 + w.IntN(n))
 			fresh[id] = w.item(id)
 		}
-		var docs []segment.Doc
-		for _, id := range slices.Sorted(maps.Keys(fresh)) {
-			docs = append(docs, segment.NewDoc(fresh[id]))
-		}
-		if len(docs) == 0 {
-			continue
-		}
-		s, err := segment.Build(docs)
-		if err != nil {
-			t.Fatalf("build segment %d: %v", part, err)
-		}
-		at := len(w.corpus.Parts)
-		w.corpus.Parts = append(w.corpus.Parts, search.Part{Segment: s})
-		for id, it := range fresh {
-			w.kill(id)
-			doc, ok := s.Find(id)
-			if !ok {
-				t.Fatalf("segment %d does not find item %d", part, id)
-			}
-			w.at[id], w.items[id] = search.Hit{Part: at, Doc: doc}, it
-		}
+		w.write(t, fresh)
 		for id := range item.ID(n) {
 			if w.chance(12) {
 				w.kill(id)
@@ -235,6 +215,43 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 	}
 	w.judgeAll(t)
 	return w
+}
+
+// write puts items in a segment of their own, in place of older versions.
+func (w *world) write(t testing.TB, fresh map[item.ID]*item.Item) {
+	t.Helper()
+	if len(fresh) == 0 {
+		return
+	}
+	var docs []segment.Doc
+	for _, id := range slices.Sorted(maps.Keys(fresh)) {
+		docs = append(docs, segment.NewDoc(fresh[id]))
+	}
+	s, err := segment.Build(docs)
+	if err != nil {
+		t.Fatalf("build a segment: %v", err)
+	}
+	at := len(w.corpus.Parts)
+	w.corpus.Parts = append(w.corpus.Parts, search.Part{Segment: s})
+	for id, it := range fresh {
+		w.kill(id)
+		doc, ok := s.Find(id)
+		if !ok {
+			t.Fatalf("the segment does not find item %d", id)
+		}
+		w.at[id], w.items[id] = search.Hit{Part: at, Doc: doc}, it
+	}
+}
+
+// add writes n items, each changed by change.
+func (w *world) add(t testing.TB, n int, change func(*item.Item)) {
+	t.Helper()
+	fresh := map[item.ID]*item.Item{}
+	for id := range item.ID(n) {
+		fresh[id+1] = w.item(id + 1)
+		change(fresh[id+1])
+	}
+	w.write(t, fresh)
 }
 
 // kill takes an item away.
@@ -257,6 +274,7 @@ func (w *world) kill(id item.ID) {
 // judgeAll makes the judge's documents, in the steps in which the reference does: tags by rule, units, everything.
 func (w *world) judgeAll(t testing.TB) {
 	t.Helper()
+	w.units = map[item.ID][]int64{}
 	overlay := w.corpus.Overlay
 	if overlay == nil {
 		overlay = &search.Overlay{}
