@@ -2,7 +2,8 @@
 SHELL := /bin/sh
 GO ?= go
 IMAGE ?= vitrine:$(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-CONTAINER_TOOL ?= $(shell for tool in docker podman buildah; do command -v $$tool && break; done)
+CONTAINER_TOOL ?=
+ARCHITECTURES ?= amd64,arm64
 STATE ?= $(CURDIR)/.vitrine
 
 GOFMT := $(shell $(GO) env GOROOT)/bin/gofmt
@@ -26,7 +27,7 @@ smoke: $(LOCALRUN) ## the same without a terminal: checks every printed line and
 
 test: ## every test, with a real API server
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
-	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun . hack/controlplane hack/install hack/bench
+	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun . hack/controlplane hack/install hack/image hack/bench
 
 parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
@@ -46,10 +47,12 @@ verify: ## what must hold of the tree: generated files, formatting, vet, lint, i
 	$(GO) vet ./...
 	$(GO) -C hack/controlplane vet ./...
 	$(GO) -C hack/install vet ./...
+	$(GO) -C hack/image vet ./...
 	$(GO) -C hack/bench vet ./...
 	$(GO) mod tidy -diff
 	$(GO) -C hack/controlplane mod tidy -diff
 	$(GO) -C hack/install mod tidy -diff
+	$(GO) -C hack/image mod tidy -diff
 	$(GO) -C hack/bench mod tidy -diff
 	$(GO) -C hack/tools mod tidy -diff
 	$(GO) test ./hack/house
@@ -72,14 +75,23 @@ lint: ## golangci-lint, with .golangci.yml
 	$(TOOL) golangci-lint run ./...
 	cd hack/controlplane && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 	cd hack/install && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	cd hack/image && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 	cd hack/bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 
 build: ## bin/vitrine
 	$(GO) build -trimpath -o bin/vitrine ./cmd/vitrine
 
-image: ## a container image, with docker, podman or buildah
-	@[ -n '$(CONTAINER_TOOL)' ] || { echo 'make image needs docker, podman or buildah (or CONTAINER_TOOL=…)'; exit 1; }
-	$(CONTAINER_TOOL) build -t '$(IMAGE)' .
+image: ## dist/image.tar with IMAGE, for `docker load` and the like; needs no engine, unless CONTAINER_TOOL=docker|podman|buildah names one to build with
+ifeq ($(CONTAINER_TOOL),)
+	$(GO) -C hack/image run . -ref '$(IMAGE)' -architectures '$(ARCHITECTURES)' -to '$(CURDIR)/dist/image.tar'
+else
+	$(GO) -C hack/image run . -stage-only -architectures '$(ARCHITECTURES)'
+	@for arch in $$(echo '$(ARCHITECTURES)' | tr , ' '); do \
+	  set -- $(CONTAINER_TOOL) build --platform "linux/$$arch" --build-arg "TARGETARCH=$$arch" --build-arg 'VERSION=$(lastword $(subst :, ,$(IMAGE)))' \
+	    --build-arg "REVISION=$$(git rev-parse HEAD 2>/dev/null)" -t '$(IMAGE)'"$$([ "$$arch" = '$(ARCHITECTURES)' ] || echo "-$$arch")" . && \
+	  echo "$$@" && "$$@" || exit 1; \
+	done
+endif
 
 manifest: ## dist/install.yaml: all that a cluster needs in one file, with IMAGE
 	@mkdir -p dist
