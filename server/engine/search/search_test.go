@@ -47,7 +47,12 @@ func TestJudge(t *testing.T) {
 
 // TestJudgeMany does so where segments have several blocks of documents, and words too many for a short list.
 func TestJudgeMany(t *testing.T) {
-	w := newWorld(t, 2, 14_000)
+	w := newWorld(t, 2, 2000)
+	w.add(t, 10_000, func(*item.Item) {})
+	for id := range item.ID(500) {
+		w.kill(id * 7)
+	}
+	w.judgeAll(t)
 	fields := w.fields(t)
 	tests := []string{
 		"beach", "sun beach city", "beach sun city son the a", "+beach -sun city^2", `"beach sun"`, `"sun beach"~3 the`, "beech~ beach", "b* AND sun",
