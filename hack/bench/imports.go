@@ -42,7 +42,13 @@ func (b *suite) importItems(ctx context.Context) error {
 	chunks := b.scale.items / b.scale.chunk
 	for chunk := range chunks {
 		first := chunk * b.scale.chunk
-		if err := b.importChunk(ctx, w, first); err != nil {
+		take := func() error { return b.importChunk(ctx, w, first) }
+		if b.serve.Debug && chunk == chunks/2 {
+			err = b.profileDuring(ctx, "import", take)
+		} else {
+			err = take()
+		}
+		if err != nil {
 			return err
 		}
 		if first+b.scale.chunk == b.scale.early() && b.parts[partPages] {

@@ -68,5 +68,18 @@ func (b *suite) posts(ctx context.Context) error {
 	if err := b.alternate(w, b.scale.rounds, contenders...); err != nil {
 		return err
 	}
+	if b.serve.Debug {
+		err := b.profileDuring(ctx, "posts", func() error {
+			for range b.scale.rounds {
+				if _, err := contenders[0].round(0); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return bare.Stop(syscall.SIGTERM)
 }

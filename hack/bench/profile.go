@@ -34,10 +34,22 @@ func (b *suite) profile(ctx context.Context, name string, list []load.Request) e
 		}
 		loaded <- nil
 	}()
-	path := filepath.Join(b.profiles, name+".pprof")
-	err := b.vitrine.Profile(ctx, profileSeconds, path)
+	err := b.keepProfile(ctx, name)
 	stop()
-	if err := errors.Join(err, <-loaded); err != nil {
+	return errors.Join(err, <-loaded)
+}
+
+// profileDuring does something while a profile is taken; it is slower for that.
+func (b *suite) profileDuring(ctx context.Context, name string, do func() error) error {
+	taken := make(chan error, 1)
+	go func() { taken <- b.keepProfile(ctx, name) }()
+	err := do()
+	return errors.Join(err, <-taken)
+}
+
+func (b *suite) keepProfile(ctx context.Context, name string) error {
+	path := filepath.Join(b.profiles, name+".pprof")
+	if err := b.vitrine.Profile(ctx, profileSeconds, path); err != nil {
 		return fmt.Errorf("profile %s: %w", name, err)
 	}
 	b.say("profile of %s: %s", name, path)

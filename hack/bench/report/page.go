@@ -122,6 +122,9 @@ func (r *Run) section(b *strings.Builder) {
 	for _, name := range slices.Sorted(maps.Keys(r.Absent)) {
 		fmt.Fprintf(b, "\n**%s is absent**: %s.\n", name, r.Absent[name])
 	}
+	if p, ok := r.Peers[Bleve]; ok && p.Items < r.Items {
+		fmt.Fprintf(b, "\nBleve holds %s items alone: it would take too long to fill.\n", thousands(p.Items))
+	}
 	if r.Items < 1_000_000 {
 		b.WriteString("\nBars that name a size mean a million items; here they are held against fewer.\n")
 	}
