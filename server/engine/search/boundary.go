@@ -144,8 +144,8 @@ func (c *Corpus) nextShown(ctx context.Context, p Part, field string, from int64
 	}
 	live := l.liveDocs(p)
 	for _, n := range l.numbers[field] {
-		if n.Int >= from && live[n.list] > 0 && (!ok || n.Int < next) {
-			next, ok = n.Int, true
+		if n.value >= from && live[n.list] > 0 && (!ok || n.value < next) {
+			next, ok = n.value, true
 		}
 	}
 	return next, ok, nil

@@ -36,12 +36,6 @@ type test interface {
 // hasTerms reports whether patterns, ranges of terms and fuzzy words find anything in a field.
 func hasTerms(f query.Field) bool { return f.Type == query.Text || f.Type == query.Keyword }
 
-// isNumber reports whether a field has numbers, which truth values are not: those are terms.
-func isNumber(t query.Type) bool { return t == query.Long || t == query.Double || t == query.Date }
-
-// numberTest is a test of numbers.
-type numberTest interface{ holdsNumber(v query.Value) bool }
-
 // checkTerms is how many terms are looked at between two looks at the clock.
 const checkTerms = 1024
 
@@ -94,13 +88,10 @@ func (t *words) appendKey(key []byte) []byte {
 }
 
 func (t *words) cost() int {
-	switch {
-	case !t.fuzzy:
-		return 2
-	case len(t.terms) == 0:
-		return 0
+	if t.fuzzy {
+		return 20
 	}
-	return 20
+	return 2
 }
 
 func (t *words) price() int {
@@ -352,7 +343,7 @@ func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field,
 	switch {
 	case hasTerms(query.Field{Type: f.Type()}) || f.Type() == query.Double:
 		return set{}, nil
-	case f.Type() == query.Boolean:
+	case f.Type() == query.Boolean: // a term in segments
 		var found []set
 		for v, term := range []string{"false", "true"} {
 			if p, ok := f.Term(term); ok && t.lo <= int64(v) && int64(v) <= t.hi {
@@ -371,8 +362,6 @@ func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field,
 }
 
 func (t *intRange) holds(string) bool { return false }
-
-func (t *intRange) holdsNumber(v query.Value) bool { return t.lo <= v.Int && v.Int <= t.hi }
 
 func (t *intRange) appendKey(key []byte) []byte {
 	key = strconv.AppendInt(append(key, '['), t.lo, 10)
@@ -393,8 +382,6 @@ func (t *floatRange) find(_ context.Context, _ *segment.Segment, f *segment.Fiel
 }
 
 func (t *floatRange) holds(string) bool { return false }
-
-func (t *floatRange) holdsNumber(v query.Value) bool { return t.lo <= v.Float && v.Float <= t.hi }
 
 func (t *floatRange) appendKey(key []byte) []byte {
 	key = strconv.AppendUint(append(key, '('), math.Float64bits(t.lo), 16)

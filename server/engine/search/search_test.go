@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +49,13 @@ func TestJudge(t *testing.T) {
 // TestJudgeMany does so where segments have several blocks of documents, and words too many for a short list.
 func TestJudgeMany(t *testing.T) {
 	w := newWorld(t, 2, 2000)
-	w.add(t, 10_000, func(*item.Item) {})
+	w.add(t, 10_000, func(it *item.Item) {
+		it.Content.PlatformRef = fmt.Sprint("ref", it.ID)
+		it.Content.ContentState = fmt.Sprint("p", it.ID%90)
+		if w.chance(50) {
+			it.Content.Text += strings.Repeat(" the beach", 10)
+		}
+	})
 	for id := range item.ID(500) {
 		w.kill(id * 7)
 	}
@@ -57,7 +64,7 @@ func TestJudgeMany(t *testing.T) {
 	tests := []string{
 		"beach", "sun beach city", "beach sun city son the a", "+beach -sun city^2", `"beach sun"`, `"sun beach"~3 the`, "beech~ beach", "b* AND sun",
 		"author:b* OR sun", "*:*", "activate_units.name:beach sun", "(+sun beach) (+city -the)", "-sun", "text:beach _all:sun", `"the a" AND id:[1 TO 50]`,
-		"id:77 sun the", "tags.vibe:sumer~ sun", `tags.\*:beach`, "author:[b TO t] sun", "campaign:[1 TO 3] +featured:true the",
+		"id:77 sun the", "+id:[77 TO 79] sun the", "content.platform_ref:ref* AND sun", "content.content_state:p* OR -sun", "tags.vibe:sumer~ sun", `tags.\*:beach`, "author:[b TO t] sun", "campaign:[1 TO 3] +featured:true the",
 	}
 	for _, text := range tests {
 		w.compare(t, text, build(t, text, fields))
@@ -338,7 +345,7 @@ func TestUnits(t *testing.T) {
 func TestBoundary(t *testing.T) {
 	queries := []string{
 		"created_on:[now-3d TO now+3d]", "created_on:[* TO now}", "created_on:{now-1d/d TO *]", "activate_units.created_on:[now-10d TO now]",
-		"default_activate_unit.created_on:<now-1d", "beach OR created_on:[now-2w TO now-1d]", `content.social_platform_created_on:"now/d"`, "beach",
+		"default_activate_unit.created_on:<now-1d", "(beach^2 OR +sun -created_on:>now) OR created_on:[now-2w TO now-1d]", `content.social_platform_created_on:"now/d"`, "beach",
 	}
 	changes := 0
 	for seed := range uint64(40) {

@@ -76,11 +76,8 @@ type boundTags struct {
 	byField map[string][]*member
 }
 
-// tagMembers returns the rules that add to a field of tags, by their keys.
+// tagMembers returns the rules that add to a field of tags, by their keys. There is an overlay.
 func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error) {
-	if c.Overlay == nil {
-		return nil, nil
-	}
 	c.tags.mu.Lock()
 	defer c.tags.mu.Unlock()
 	if members, ok := c.tags.byField[field]; ok {

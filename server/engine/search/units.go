@@ -97,14 +97,14 @@ type unitLists struct {
 	// docs are the documents that show each list; read only.
 	docs    []*roaring.Bitmap
 	segment *segment.Segment
-	// numbers are all numbers and dates of the lists by field: a list has one for each unit, and a document of a segment
-	// has one at most.
+	// numbers are all whole numbers and dates of the lists by field: a list has one for each unit, and a document of a
+	// segment has one at most.
 	numbers map[string][]listNumber
 }
 
 type listNumber struct {
-	list uint32
-	query.Value
+	list  uint32
+	value int64
 }
 
 // list returns the list of a document.
@@ -117,13 +117,13 @@ func (l *unitLists) list(doc uint32) uint32 {
 
 // find returns the lists that pass a test of a field.
 func (l *unitLists) find(ctx context.Context, f query.Field, t test) (set, error) {
-	numeric, ok := t.(numberTest)
-	if !ok || !isNumber(f.Type) {
+	between, ok := t.(*intRange)
+	if !ok || f.Type == query.Boolean {
 		return findIn(ctx, l.segment, f, t, nil)
 	}
 	var lists []uint32
 	for _, n := range l.numbers[f.Name] {
-		if numeric.holdsNumber(n.Value) {
+		if between.lo <= n.value && n.value <= between.hi {
 			lists = append(lists, n.list)
 		}
 	}
@@ -269,9 +269,9 @@ func (l *unitLists) index(o *unitOverlay) error {
 			if kindOf(f.Name) != ofUnits {
 				continue
 			}
-			if isNumber(f.Type) {
+			if f.Type == query.Long || f.Type == query.Date {
 				of := l.numbers[f.Name]
-				l.numbers[f.Name] = append(of, listNumber{uint32(i), v})
+				l.numbers[f.Name] = append(of, listNumber{uint32(i), v.Int})
 				if len(of) > 0 && of[len(of)-1].list == uint32(i) {
 					continue
 				}
