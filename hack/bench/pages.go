@@ -337,7 +337,7 @@ func (b *suite) pages(ctx context.Context) error {
 	if err := b.stage(ctx, b.scale.items); err != nil {
 		return err
 	}
-	if err := b.profile(ctx, "hot", repeat(hot, 1, 1)[0]); err != nil {
+	if err := b.profile(ctx, "hot", repeat(hot, 1, b.scale.requests)[0]); err != nil {
 		return err
 	}
 	uniform, err := b.requests(plan.uniform)
