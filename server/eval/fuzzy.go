@@ -5,41 +5,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// expand returns the terms that a fuzzy word stands for, with the similarity of each as its boost.
-func (c *compiler) expand(n plan.Fuzzy) ([]rankedTerm, error) {
-	expansions, err := c.known.expansions(c.ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	stats, err := c.known.field(c.ctx, n.Field.Name, nil)
-	if err != nil {
-		return nil, err
-	}
-	idf := rank.IDF(rank.BlendedDocFreq(expansions), stats.total.Docs)
-	terms := make([]rankedTerm, len(expansions))
-	for i, e := range expansions {
-		terms[i] = rankedTerm{
-			termKey: termKey{nameOf(n.Field.Name), e.Term}, boost: float64(e.Similarity),
-			idf: idf, norms: stats.norms,
-		}
-	}
-	return terms, nil
-}
-
 // fuzzy binds a fuzzy word that stands by itself.
 func (c *compiler) fuzzy(n plan.Fuzzy, boost float32) (clause, error) {
-	terms, err := c.expand(n)
+	terms, err := c.Expand(n)
 	if err != nil {
 		return nil, err
 	}
 	if len(terms) == 0 {
 		return none{}, nil
 	}
-	set := newTermSet(nameOf(n.Field.Name), !c.unscored)
-	for _, t := range terms {
-		set.add(t.term, rank.NewScorer(t.norms, float32(t.boost)*boost, t.idf))
-	}
-	return set, nil
+	return newTermSet(terms, boost, !c.unscored), nil
 }
 
 // termSet matches documents that hold any of some terms of a field; the scores of those that it holds are added up.
@@ -51,13 +26,14 @@ type termSet struct {
 	hint    int
 }
 
-func newTermSet(field name, scored bool) *termSet {
-	return &termSet{field: field, scorers: map[string]rank.Scorer{}, scored: scored}
-}
-
-func (s *termSet) add(t string, scorer rank.Scorer) {
-	s.scorers[t] = scorer
-	s.prints[fingerprint(t)] = true
+// newTermSet makes the clause of some terms of one field; boost is the product of the boosts around them.
+func newTermSet(terms []rank.WeightedTerm, boost float32, scored bool) *termSet {
+	s := &termSet{field: nameOf(terms[0].Field.Name), scorers: make(map[string]rank.Scorer, len(terms)), scored: scored}
+	for _, t := range terms {
+		s.scorers[t.Text] = t.Scorer(boost)
+		s.prints[fingerprint(t.Text)] = true
+	}
+	return s
 }
 
 func (s *termSet) match(d *Doc) (float32, bool) {

@@ -23,9 +23,9 @@ func (c *compiler) group(n plan.Bool, boost float32) (clause, error) {
 			g.should, err = c.list(n.Should, 1)
 		}
 	} else {
-		g.must, err = c.merged(n.Must, boost, required)
+		g.must, err = c.merged(n.Must, boost, rank.Required)
 		if err == nil {
-			g.should, err = c.merged(n.Should, boost, optional)
+			g.should, err = c.merged(n.Should, boost, rank.Optional)
 		}
 	}
 	if err == nil {

@@ -50,20 +50,11 @@ func (b *binder) ranked(n plan.Node, boost float32) (clause, error) {
 	case plan.Phrase:
 		return b.rankedPhrase(n, boost)
 	case plan.Fuzzy:
-		terms, err := b.expand(n)
+		terms, err := b.Expand(n)
 		if err != nil || len(terms) == 0 {
 			return nothing{}, err
 		}
-		set := &termSetClause{}
-		for _, t := range terms {
-			one, err := b.scoredTerm(t.field, t.term, rank.NewScorer(t.norms, float32(t.boost)*boost, t.idf))
-			if err != nil {
-				return nil, err
-			}
-			set.add(one)
-		}
-		set.sort()
-		return set, nil
+		return b.termSet(terms, boost)
 	case plan.Pattern, plan.TermRange, plan.IntRange, plan.FloatRange, plan.Exists:
 		inner, err := b.match(n)
 		return &constantClause{node: inner, score: boost}, err
@@ -168,14 +159,27 @@ func (b *binder) scoredTerm(f query.Field, term string, scorer rank.Scorer) (*te
 
 func (t *termClause) cost() int { return 2 }
 
-// termSetClause is terms of one field of which one is enough; the scores of those that a document holds are added up.
+// termSetClause is terms of one field of which one is enough; the scores of those that a document holds are added up, in
+// the order of their bytes.
 type termSetClause struct{ terms []*termClause }
 
-func (s *termSetClause) add(t *termClause) { s.terms = append(s.terms, t) }
+func (b *binder) termSet(terms []rank.WeightedTerm, boost float32) (*termSetClause, error) {
+	set := &termSetClause{terms: make([]*termClause, len(terms))}
+	for i, t := range terms {
+		var err error
+		if set.terms[i], err = b.scoredTerm(t.Field, t.Text, t.Scorer(boost)); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
+}
 
-// sort puts the terms in the order in which their scores are added: that of their bytes.
-func (s *termSetClause) sort() {
-	slices.SortStableFunc(s.terms, func(a, b *termClause) int { return cmp.Compare(a.term, b.term) })
+// rankedTerms binds the terms of a merged clause.
+func (b *binder) rankedTerms(terms []rank.WeightedTerm, boost float32) (clause, error) {
+	if len(terms) == 1 {
+		return b.scoredTerm(terms[0].Field, terms[0].Text, terms[0].Scorer(boost))
+	}
+	return b.termSet(terms, boost)
 }
 
 func (s *termSetClause) cost() int { return 20 }
@@ -205,10 +209,10 @@ func (g *groupClause) cost() int { return clauseCosts(g.must) + clauseCosts(g.sh
 func (b *binder) rankedGroup(n plan.Bool, boost float32) (clause, error) {
 	g := &groupClause{}
 	var err error
-	if g.must, err = b.merged(n.Must, boost, required); err != nil {
+	if g.must, err = b.merged(n.Must, boost, rank.Required); err != nil {
 		return nil, err
 	}
-	if g.should, err = b.merged(n.Should, boost, optional); err != nil {
+	if g.should, err = b.merged(n.Should, boost, rank.Optional); err != nil {
 		return nil, err
 	}
 	if g.not, err = b.list(n.MustNot); err != nil {

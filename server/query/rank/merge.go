@@ -1,0 +1,177 @@
+package rank
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// Lucene rewrites a group before it scores it. Groups of optional clauses inside an optional clause, and of required
+// ones inside a required one, are taken apart into the outer group, a fuzzy word into its expansions, and then a term
+// that stands in the group several times becomes one clause: its boosts are added up, and the statistics of the one that
+// came first are used. That shows in scores where a word and a fuzzy word meet, as in `beach beach~`: the expansions are
+// scored with the document frequency of the commonest of them, the word with its own. Where boosts differ, Lucene takes
+// either one, by chance; Merge always the first.
+
+// Occur says which of the two scored lists of a group is meant.
+type Occur bool
+
+const (
+	Optional Occur = false
+	Required Occur = true
+)
+
+// WeightedTerm is a term and what it is scored with.
+type WeightedTerm struct {
+	Field query.Field
+	Text  string
+	// Boost is the product of the boosts around the term within its group, or the sum of several such.
+	Boost float64
+	IDF   float32
+	Norms *Norms
+}
+
+// Scorer returns the scorer of the term; boost is the product of the boosts around the group.
+func (t WeightedTerm) Scorer(boost float32) Scorer {
+	return NewScorer(t.Norms, float32(t.Boost)*boost, t.IDF)
+}
+
+// Weights knows the statistics of a corpus.
+type Weights interface {
+	// Weigh returns what a term of a text field is scored with, its boost 1.
+	Weigh(t plan.Term) (WeightedTerm, error)
+	// Expand returns the terms that a fuzzy word stands for, their boost the similarity.
+	Expand(n plan.Fuzzy) ([]WeightedTerm, error)
+}
+
+// Merged is one clause of a list that was merged: a node, or terms.
+type Merged struct {
+	// Node is a clause that stands as it is, where there are no Terms. Factor is the product of the boosts around it within the group.
+	Node   plan.Node
+	Factor float32
+	// Terms is one term, or several of one field, in the order of their bytes, that a document needs one of: the scores of
+	// those that it holds are added up and rounded before they are added to those of the other clauses.
+	Terms []WeightedTerm
+}
+
+// manyTerms is the number of optional terms of one field from which on they are one clause.
+const manyTerms = 4
+
+// Merge takes one list of the clauses of a group apart, and puts it together as it is scored. Errors are those of w.
+func Merge(nodes []plan.Node, o Occur, w Weights) ([]Merged, error) {
+	m := merger{occur: o, weights: w, seen: map[termKey]int{}}
+	for _, n := range nodes {
+		if err := m.take(n, 1); err != nil {
+			return nil, err
+		}
+	}
+	m.addTerms()
+	return m.clauses, nil
+}
+
+type merger struct {
+	occur   Occur
+	weights Weights
+	clauses []Merged
+	terms   []WeightedTerm
+	seen    map[termKey]int // into terms
+}
+
+type termKey struct{ field, text string }
+
+// take takes a node apart as far as that can be done; factor is the product of the boosts around it within the group.
+func (m *merger) take(n plan.Node, factor float64) error {
+	switch n := n.(type) {
+	case plan.Boost:
+		return m.take(n.Node, factor*float64(n.Factor))
+	case plan.Bool:
+		if inner, ok := m.inner(n, factor); ok {
+			for _, n := range inner {
+				if err := m.take(n, factor); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	case plan.Term:
+		if n.Field.Type == query.Text {
+			t, err := m.weights.Weigh(n)
+			if err == nil {
+				t.Boost = factor
+				m.add(t)
+			}
+			return err
+		}
+	case plan.Fuzzy:
+		terms, err := m.weights.Expand(n)
+		if err != nil {
+			return err
+		}
+		if len(terms) == 1 || len(terms) > 1 && m.occur == Optional && factor == 1 {
+			for _, t := range terms {
+				t.Boost *= factor
+				m.add(t)
+			}
+			return nil
+		}
+	}
+	m.clauses = append(m.clauses, Merged{Node: n, Factor: float32(factor)})
+	return nil
+}
+
+// inner returns the clauses of a group that can stand in the outer group instead of it.
+func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
+	switch {
+	case len(n.MustNot) > 0 || len(n.Must)+len(n.Should) == 0:
+		return nil, false
+	case len(n.Must)+len(n.Should) == 1:
+		return slices.Concat(n.Must, n.Should), true
+	case factor != 1:
+		return nil, false
+	case m.occur == Required:
+		return n.Must, len(n.Should) == 0
+	default:
+		return n.Should, len(n.Must) == 0
+	}
+}
+
+// add adds a term, or its boost to that of the same term. One without boost only matches: it stays out of the sum.
+func (m *merger) add(t WeightedTerm) {
+	if t.Boost == 0 {
+		m.clauses = append(m.clauses, Merged{Node: plan.Const{Node: plan.Term{Field: t.Field, Text: t.Text}}, Factor: 1})
+		return
+	}
+	key := termKey{t.Field.Name, t.Text}
+	if i, ok := m.seen[key]; ok {
+		m.terms[i].Boost += t.Boost
+		return
+	}
+	m.seen[key] = len(m.terms)
+	m.terms = append(m.terms, t)
+}
+
+// addTerms makes clauses of the terms.
+func (m *merger) addTerms() {
+	perField := map[string]int{}
+	for _, t := range m.terms {
+		perField[t.Field.Name]++
+	}
+	together := map[string]int{} // into clauses
+	for _, t := range m.terms {
+		name := t.Field.Name
+		at, begun := together[name]
+		if begun {
+			m.clauses[at].Terms = append(m.clauses[at].Terms, t)
+			continue
+		}
+		if m.occur == Optional && perField[name] >= manyTerms {
+			together[name] = len(m.clauses)
+		}
+		m.clauses = append(m.clauses, Merged{Terms: []WeightedTerm{t}})
+	}
+	for _, at := range together {
+		slices.SortFunc(m.clauses[at].Terms, func(a, b WeightedTerm) int { return cmp.Compare(a.Text, b.Text) })
+	}
+}
