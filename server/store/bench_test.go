@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,11 @@ func (none) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool
 
 var benchWords = strings.Fields("beach sunset city summer winter friends coffee music garden road morning evening love street mountain river dance bread window light")
 
+// benchCode is the short code of the n-th item: in no order, as they are.
+func benchCode(n int) string {
+	return strconv.FormatUint(rand.New(rand.NewPCG(uint64(n), 7)).Uint64()|1<<63, 36)[:10]
+}
+
 // benchItem is an item of about a kilobyte, without an id.
 func benchItem(r *rand.Rand, n int) *item.Item {
 	var text strings.Builder
@@ -35,7 +41,7 @@ func benchItem(r *rand.Rand, n int) *item.Item {
 	author := fmt.Sprintf("user%d", r.IntN(20_000))
 	return &item.Item{
 		ApprovalStatus: []string{item.Approved, item.Pending, item.Rejected}[r.IntN(3)], Campaign: &campaign,
-		CreatedOn: time.Unix(1_700_000_000+int64(n)*60, 0).UTC().Format(time.RFC3339), ShortCode: fmt.Sprintf("c%09d", n),
+		CreatedOn: time.Unix(1_700_000_000+int64(n)*60, 0).UTC().Format(time.RFC3339), ShortCode: benchCode(n),
 		Content: item.Content{
 			ContentType: item.Image, Text: text.String(), SocialPlatform: []string{"instagram", "twitter"}[r.IntN(2)],
 			OriginalURL: fmt.Sprintf("https://posts.example/%d", n),
@@ -64,7 +70,7 @@ func BenchmarkImport(b *testing.B) {
 		{"Replaced", func(r *rand.Rand, n int) library.Mutation {
 			it := benchItem(r, n)
 			it.ID = int64(n%20_000 + 1)
-			it.ShortCode = fmt.Sprintf("c%09d", it.ID)
+			it.ShortCode = benchCode(int(it.ID))
 			return library.Mutation{Put: it, Replace: true}
 		}},
 	} {

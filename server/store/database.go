@@ -61,8 +61,9 @@ func (d *database) settings(o Options) *pebble.Options {
 		FormatMajorVersion: pebbleFormat,
 		Logger:             pebbleLog{d},
 		Cleaner:            cleaner{},
-		CacheSize:          o.CacheBytes,
-		MemTableSize:       uint64(o.MemTableBytes),
+		// Pebble takes the memtables out of it.
+		CacheSize:    o.MemoryBytes,
+		MemTableSize: uint64(o.MemTableBytes),
 		// One memtable is filled while two others are written out.
 		MemTableStopWritesThreshold: 3,
 		// Files of a store of millions of items: large enough to be few.

@@ -26,12 +26,13 @@ type Options struct {
 	// EraseWithin is how long the bytes of a deleted item may stay in the store's files; 0 means 10 minutes. A shorter
 	// time costs more rewriting of files.
 	EraseWithin time.Duration
-	// CacheBytes is the memory for blocks of files that were read lately; 0 means 32 MiB, which holds the filters by which
-	// writes to a property of ten million items find out that an id is free. A library that serves items from memory or
-	// files of its own gains nothing from more.
-	CacheBytes int64
-	// MemTableBytes is the memory that gathers writes before they become a file; 0 means 16 MiB. Up to three times as
-	// much is in use while files are written.
+	// MemoryBytes is how much memory the database takes, beside the Go heap, for what was written lately and for blocks of
+	// files that were read lately; 0 means 64 MiB. The filters of ten million items take 25 MiB of it, by which a write
+	// finds out that an id and a short code are free; a library that serves items from memory or files of its own gains
+	// nothing from more.
+	MemoryBytes int64
+	// MemTableBytes is how much of that gathers writes before they become a file; 0 means 16 MiB, or a quarter of
+	// MemoryBytes where that is less. Up to three times as much is taken while files are written.
 	MemTableBytes int64
 	// Pressure says how short of memory the process is; nil means never. Under library.Full mutations of items are
 	// refused with library.ErrUnavailable, save for deletions.
@@ -58,11 +59,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.EraseWithin == 0 {
 		o.EraseWithin = 10 * time.Minute
 	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = 32 << 20
+	if o.MemoryBytes == 0 {
+		o.MemoryBytes = 64 << 20
 	}
 	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 16 << 20
+		o.MemTableBytes = min(16<<20, o.MemoryBytes/4)
 	}
 	if o.Pressure == nil {
 		o.Pressure = func() library.Pressure { return library.Relaxed }

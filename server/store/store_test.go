@@ -515,6 +515,20 @@ func TestConcurrentWritersShareAnFsync(t *testing.T) {
 	}
 }
 
+// TestTheCacheHasRoom: Pebble takes memtables out of the cache, which holds nothing where they leave no room.
+func TestTheCacheHasRoom(t *testing.T) {
+	for _, memory := range []int64{0, 4 << 20, 64 << 20, 1 << 30} {
+		o, err := Options{Dir: "store", MemoryBytes: memory}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := (&database{}).settings(o)
+		if most := int64(s.MemTableSize) * int64(s.MemTableStopWritesThreshold); most > s.CacheSize*3/4 {
+			t.Errorf("of %d bytes memtables may take %d", s.CacheSize, most)
+		}
+	}
+}
+
 func TestErasedBytesLeaveTheFiles(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})
