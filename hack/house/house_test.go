@@ -50,6 +50,10 @@ var rooms = map[string]room{
 		own:    []string{"server/engine/segment", "server/eval", "server/item", "server/query"},
 		others: []string{"github.com/RoaringBitmap/roaring/v2"},
 	},
+	"server/engine/index": {
+		own:    append([]string{"server/engine/segment", "server/store"}, domain...),
+		others: []string{"github.com/RoaringBitmap/roaring/v2", "github.com/cockroachdb/pebble/v2"},
+	},
 	"server/engine/segment": {
 		own:    []string{"server/item", "server/query"},
 		others: []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sys/"},

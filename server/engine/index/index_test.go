@@ -1,0 +1,520 @@
+package index_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/vitrine-dev/vitrine/server/engine/index"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
+)
+
+const shop library.PropertyID = "shop/default"
+
+// follower has one index follow a real store.
+type follower struct {
+	t       testing.TB
+	options index.Options
+	x       *index.Index
+	fs      vfs.FS
+}
+
+var _ store.Index = (*follower)(nil)
+
+func (f *follower) Load(s *store.Store) error {
+	if f.x != nil {
+		f.x.Abandon()
+		f.x = nil
+	}
+	o := f.options
+	o.Store, o.Property, o.FS, o.Dir = s, shop, f.fs, "data/index"
+	var err error
+	f.x, err = index.Open(context.Background(), o)
+	return err
+}
+
+func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (func(), error) {
+	for _, pc := range c.Properties {
+		p, err := f.x.Prepare(c.Version, pc.Items, keys)
+		return p.Install, err
+	}
+	return func() {}, nil
+}
+
+func (f *follower) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool) {
+	return library.Owner{}, false
+}
+
+func (f *follower) Erase(ctx context.Context) error { return f.x.Erase(ctx) }
+
+func (f *follower) Close() error { return f.x.Close() }
+
+// world is a store with an index, and what should be in it.
+type world struct {
+	t     testing.TB
+	fs    *vfs.MemFS
+	f     *follower
+	store *store.Store
+	items map[item.ID]string
+}
+
+func newWorld(t testing.TB, adjust func(*index.Options)) *world {
+	w := &world{t: t, fs: vfs.NewCrashableMem(), items: map[item.ID]string{}}
+	// The directory is there before anybody cares: a volume is.
+	if err := w.fs.MkdirAll("data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	root, err := w.fs.OpenDir("")
+	if err == nil {
+		err = errors.Join(root.Sync(), root.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.f = &follower{t: t, fs: w.fs, options: index.Options{SealDocs: 40, MemoryParts: 3, FanIn: 3, MaxDocs: 400}}
+	if adjust != nil {
+		adjust(&w.f.options)
+	}
+	w.open()
+	w.apply(library.Definition{
+		Property: shop, Owner: library.Owner{Install: "i", Kind: library.KindProperty, Namespace: "shop", Name: "default"},
+		PropertySpec: &library.Property{PlatformPageID: 1},
+	})
+	return w
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	var err error
+	if w.store, err = store.Open(store.Options{Dir: "data", FS: w.fs, Logger: slog.New(slog.DiscardHandler)}, w.f); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) close() {
+	w.t.Helper()
+	if err := w.store.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) apply(d library.Definition) {
+	w.t.Helper()
+	results, err := w.store.Apply(context.Background(), []library.Definition{d})
+	if err != nil || results[0].Err != nil {
+		w.t.Fatal(err, results)
+	}
+}
+
+func (w *world) put(ids ...item.ID) {
+	w.t.Helper()
+	var muts []library.Mutation
+	for _, id := range ids {
+		text := fmt.Sprintf("text of item %d, version %d", id, rand.Uint32())
+		w.items[id] = text
+		muts = append(muts, library.Mutation{Replace: true, Put: &item.Item{
+			ID: id, ApprovalStatus: "app", CreatedOn: fmt.Sprintf("2026-01-%02dT00:00:00Z", 1+id%28),
+			Content: item.Content{ContentType: "text", Text: text},
+		}})
+	}
+	w.write(muts)
+}
+
+func (w *world) remove(ids ...item.ID) {
+	w.t.Helper()
+	var muts []library.Mutation
+	for _, id := range ids {
+		delete(w.items, id)
+		muts = append(muts, library.Mutation{Delete: true, ID: id})
+	}
+	w.write(muts)
+}
+
+func (w *world) write(muts []library.Mutation) {
+	w.t.Helper()
+	outcomes, err := w.store.Write(context.Background(), shop, muts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, o := range outcomes {
+		if o.Err != nil {
+			w.t.Fatal(o.Err)
+		}
+	}
+}
+
+// check holds the snapshot against what should be in it.
+func (w *world) check() {
+	w.t.Helper()
+	s := w.f.x.Acquire()
+	defer s.Release()
+	got := map[item.ID]string{}
+	for _, p := range s.Parts() {
+		for doc := range uint32(p.Segment.Len()) {
+			if p.Dead != nil && p.Dead.Contains(doc) {
+				continue
+			}
+			id := p.Segment.ID(doc)
+			if _, twice := got[id]; twice {
+				w.t.Errorf("item %d lives twice", id)
+			}
+			got[id] = textOf(p.Segment.Item(doc))
+		}
+	}
+	if !maps.Equal(got, w.items) {
+		w.t.Fatalf("the index holds %d items, want %d", len(got), len(w.items))
+	}
+}
+
+func textOf(b []byte) string {
+	_, rest, _ := bytes.Cut(b, []byte(`"text":"`))
+	text, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(text)
+}
+
+// eventually waits for the background.
+func (w *world) eventually(what string, holds func(index.Stats) bool) {
+	w.t.Helper()
+	deadline := time.After(20 * time.Second)
+	for !holds(w.f.x.Stats()) {
+		select {
+		case <-deadline:
+			w.t.Fatalf("waited in vain until %s: %+v", what, w.f.x.Stats())
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// crash takes the disk as it would be after a loss of power, and opens everything from there.
+func (w *world) crash(rng *rand.Rand) {
+	w.t.Helper()
+	after := w.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+	w.close()
+	w.fs, w.f.fs, w.f.x = after, after, nil
+	w.open()
+}
+
+func sequence(from, to item.ID) []item.ID {
+	var ids []item.ID
+	for id := from; id <= to; id++ {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// TestModel puts, replaces, deletes, seals, erases, reopens and crashes at random.
+func TestModel(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 1))
+			w := newWorld(t, nil)
+			defer func() { w.close() }()
+			for range 150 {
+				switch rng.IntN(14) {
+				case 0:
+					if err := w.f.x.Seal(context.Background()); err != nil {
+						t.Fatal(err)
+					}
+				case 1:
+					if err := w.f.x.Erase(context.Background()); err != nil {
+						t.Fatal(err)
+					}
+				case 2:
+					w.close()
+					w.f.x = nil
+					w.open()
+				case 3:
+					w.crash(rng)
+				case 4, 5:
+					ids := slices.Sorted(maps.Keys(w.items))
+					rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+					w.remove(ids[:rng.IntN(min(len(ids), 20)+1)]...)
+				default:
+					var ids []item.ID
+					for range 1 + rng.IntN(30) {
+						if id := 1 + rng.Int64N(500); !slices.Contains(ids, id) {
+							ids = append(ids, id)
+						}
+					}
+					w.put(ids...)
+				}
+				w.check()
+			}
+		})
+	}
+}
+
+// TestTiers holds that segments stay few, and that each item is written a bounded number of times.
+func TestTiers(t *testing.T) {
+	w := newWorld(t, nil)
+	defer w.close()
+	for id := item.ID(1); id <= 2000; id += 5 {
+		w.put(sequence(id, id+4)...)
+		if err := w.f.x.Wait(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.eventually("all is merged", func(s index.Stats) bool { return s.MemoryParts <= 4 && s.Files <= 20 })
+	w.check()
+	s := w.f.x.Stats()
+	if amplification := float64(s.DocsWritten) / float64(s.DocsIn); s.DocsIn != 2000 || amplification > 8 {
+		t.Errorf("each document was written %.1f times: %+v", amplification, s)
+	}
+	if s.Seals == 0 || s.Merges+s.Seals < 10 || s.MemoryMerges == 0 || s.Problem != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// files lists the segment files.
+func (w *world) files() []string {
+	w.t.Helper()
+	names, err := w.fs.List("data/index")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".seg") })
+}
+
+func (w *world) change(name string, f func([]byte) []byte) {
+	w.t.Helper()
+	path := "data/index/" + name
+	in, err := w.fs.Open(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	info, err := in.Stat()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	content := make([]byte, info.Size())
+	if _, err := in.ReadAt(content, 0); err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := w.fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := out.Write(f(content)); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := errors.Join(in.Close(), out.Sync(), out.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestDamagedFile holds that a file that is torn, changed or gone is made anew alone.
+func TestDamagedFile(t *testing.T) {
+	damages := map[string]func(w *world, name string){
+		"torn":    func(w *world, name string) { w.change(name, func(b []byte) []byte { return b[:len(b)/2] }) },
+		"empty":   func(w *world, name string) { w.change(name, func([]byte) []byte { return nil }) },
+		"flipped": func(w *world, name string) { w.change(name, func(b []byte) []byte { b[len(b)-200] ^= 4; return b }) },
+		"gone": func(w *world, name string) {
+			if err := w.fs.Remove("data/index/" + name); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+	}
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(o *index.Options) { o.FanIn = 100 })
+			for n := range item.ID(4) {
+				w.put(sequence(n*50+1, n*50+50)...)
+				if err := w.f.x.Seal(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.remove(3, 60, 61)
+			w.put(4, 62)
+			w.close()
+			w.f.x = nil
+			files := w.files()
+			if len(files) < 4 {
+				t.Fatalf("files %v", files)
+			}
+			damage(w, files[1])
+			w.open()
+			w.check()
+			if s := w.f.x.Stats(); s.Rebuilt != 1 {
+				t.Errorf("%+v", s)
+			}
+			// It is whole again.
+			w.close()
+			w.f.x = nil
+			w.open()
+			defer w.close()
+			w.check()
+			if s := w.f.x.Stats(); s.Rebuilt != 0 || slices.Contains(w.files(), files[1]) {
+				t.Errorf("%+v %v", s, w.files())
+			}
+		})
+	}
+}
+
+// TestWrittenWithout holds that an index notices that the store was written without it.
+func TestWrittenWithout(t *testing.T) {
+	w := newWorld(t, nil)
+	w.put(sequence(1, 100)...)
+	w.close()
+	other, err := store.Open(store.Options{Dir: "data", FS: w.fs, Logger: slog.New(slog.DiscardHandler)}, nothing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.store = other
+	w.put(50, 200)
+	w.remove(7)
+	w.close()
+	w.f.x = nil
+	w.open()
+	defer w.close()
+	w.check()
+}
+
+// nothing is an index that keeps nothing.
+type nothing struct{}
+
+func (nothing) Load(*store.Store) error { return nil }
+func (nothing) Prepare(*store.Change, *store.IndexBatch) (func(), error) {
+	return func() {}, nil
+}
+func (nothing) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool) {
+	return library.Owner{}, false
+}
+func (nothing) Erase(context.Context) error { return nil }
+func (nothing) Close() error                { return nil }
+
+// TestErase holds that no byte of a deleted item is left in any file.
+func TestErase(t *testing.T) {
+	w := newWorld(t, nil)
+	defer func() { w.close() }()
+	w.put(sequence(1, 100)...)
+	secret := "a telltale of item seven"
+	w.items[7] = secret
+	w.write([]library.Mutation{{Replace: true, Put: &item.Item{ID: 7, Content: item.Content{ContentType: "text", Text: secret}}}})
+	if err := w.f.x.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	found := func() bool {
+		for _, name := range w.files() {
+			hit := false
+			w.change(name, func(b []byte) []byte {
+				hit = hit || bytes.Contains(b, []byte("telltale"))
+				return b
+			})
+			if hit {
+				return true
+			}
+		}
+		return false
+	}
+	if !found() {
+		t.Fatal("the item is in no file")
+	}
+	w.remove(7)
+	if err := w.f.x.Erase(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if found() {
+		t.Error("the bytes of a deleted item are left")
+	}
+	w.check()
+}
+
+// TestReaders reads while everything changes: what a reader holds stays as it is.
+func TestReaders(t *testing.T) {
+	w := newWorld(t, nil)
+	w.put(sequence(1, 200)...)
+	var all sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	for range 3 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				s := w.f.x.Acquire()
+				count := func() (n int, sum uint64) {
+					for _, p := range s.Parts() {
+						for doc := range uint32(p.Segment.Len()) {
+							if p.Dead == nil || !p.Dead.Contains(doc) {
+								n++
+								sum += uint64(len(p.Segment.Item(doc))) * uint64(p.Segment.ID(doc))
+							}
+						}
+						if f := p.Segment.Field("content.text"); f != nil {
+							for range f.Ascend("") {
+								n++
+							}
+						}
+					}
+					return n, sum
+				}
+				n, sum := count()
+				if again, sumAgain := count(); n != again || sum != sumAgain {
+					t.Error("a snapshot changed")
+				}
+				s.Release()
+			}
+		})
+	}
+	rng := rand.New(rand.NewPCG(1, 5))
+	for range 60 {
+		w.put(1+rng.Int64N(200), 201+rng.Int64N(200))
+		ids := slices.Sorted(maps.Keys(w.items))
+		w.remove(ids[rng.IntN(len(ids))])
+	}
+	if err := w.f.x.Erase(ctx); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	all.Wait()
+	w.check()
+	w.close()
+}
+
+// TestOnMerge holds that what was kept of segments can be carried over, and let go of.
+func TestOnMerge(t *testing.T) {
+	var mu sync.Mutex
+	open := map[*segment.Segment]bool{}
+	merges := 0
+	w := newWorld(t, func(o *index.Options) {
+		o.OnMerge = func(inputs []segment.Input, merged *segment.Segment, to [][]uint32) {
+			mu.Lock()
+			defer mu.Unlock()
+			merges++
+			open[merged] = true
+			for i, in := range inputs {
+				for doc := range uint32(in.Segment.Len()) {
+					if d := to[i][doc]; d != segment.Gone && merged.ID(d) != in.Segment.ID(doc) {
+						t.Errorf("document %d became %d", doc, d)
+					}
+				}
+			}
+		}
+		o.OnGone = func(s *segment.Segment) {
+			mu.Lock()
+			defer mu.Unlock()
+			delete(open, s)
+		}
+	})
+	for id := item.ID(1); id <= 600; id += 6 {
+		w.put(sequence(id, id+5)...)
+	}
+	w.close()
+	mu.Lock()
+	defer mu.Unlock()
+	if merges == 0 || len(open) > 0 {
+		t.Errorf("%d merges, %d segments left open", merges, len(open))
+	}
+}

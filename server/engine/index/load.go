@@ -1,0 +1,205 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+)
+
+// extension ends the names of segment files, temporary that of one that is being written.
+const (
+	extension = ".seg"
+	temporary = ".tmp"
+)
+
+func (x *Index) path(file string) string { return x.o.FS.PathJoin(x.o.Dir, file) }
+
+// openFile opens a segment file: mapped where that is possible.
+func (x *Index) openFile(file string) (*segment.Segment, error) {
+	if x.o.FS == vfs.Default {
+		return segment.Open(x.path(file))
+	}
+	f, err := x.o.FS.Open(x.path(file), vfs.SequentialReadsOption)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	s, err := segment.Parse(whole)
+	if corrupt := (*segment.CorruptError)(nil); errors.As(err, &corrupt) {
+		corrupt.Path = file
+	}
+	return s, err
+}
+
+// load makes the first snapshot.
+func (x *Index) load(ctx context.Context) error {
+	m, err := x.readManifest()
+	if err != nil {
+		return err
+	}
+	x.nextFile = m.Next
+	s := &Snapshot{version: x.o.Store.Version()}
+	s.refs.Store(1)
+	lost := m.Version == 0
+	for _, f := range m.Files {
+		opened, err := x.openFile(f.Name)
+		if err == nil && opened.Len() != f.Docs {
+			err = fmt.Errorf("it holds %d documents, and the manifest says %d", opened.Len(), f.Docs)
+			_ = opened.Close()
+		}
+		var dead *roaring.Bitmap
+		if err == nil {
+			if dead, err = x.readDead(f.Name, f.Docs); err != nil {
+				_ = opened.Close()
+			}
+		}
+		if err != nil {
+			lost = true
+			x.o.Logger.Error("a segment cannot be used and is made anew from the store", slog.String("file", f.Name), slog.Any("error", err))
+			continue
+		}
+		p := newPart(x, opened, f.Name, 0)
+		// Nobody remembers whether the dead were deleted or replaced.
+		p.erase = dead != nil
+		s.add(p, dead)
+	}
+	x.unsaved = lost
+	x.removeOrphans(s)
+	x.current.Store(s)
+	if lost {
+		return x.rebuildLost(ctx, m)
+	}
+	changed, err := x.readJournal(m.Version)
+	if err != nil {
+		return err
+	}
+	return x.replay(ctx, changed, m.Version+1, "read again what changed last")
+}
+
+// removeOrphans removes files that no manifest names.
+func (x *Index) removeOrphans(s *Snapshot) {
+	names, err := x.o.FS.List(x.o.Dir)
+	if err != nil {
+		x.o.Logger.Warn("list the files of the index", slog.Any("error", err))
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, temporary) {
+			continue
+		}
+		if slices.ContainsFunc(s.holders, func(p *part) bool { return p.file == name }) {
+			continue
+		}
+		if err := x.o.FS.Remove(x.path(name)); err != nil {
+			x.o.Logger.Warn("remove a file that belongs to no segment", slog.String("file", name), slog.Any("error", err))
+		}
+	}
+}
+
+// rebuildLost takes in every item that no segment has, and everything that changed since the manifest.
+func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
+	s := x.current.Load()
+	changed, err := x.readJournal(m.Version)
+	if err != nil {
+		return err
+	}
+	known := make(map[item.ID]bool, len(changed))
+	for _, id := range changed {
+		known[id] = true
+	}
+	for id, err := range x.o.Store.ItemIDs(ctx, x.o.Property, 1) {
+		if err != nil {
+			return fmt.Errorf("list the items: %w", err)
+		}
+		if !known[id] && !s.has(id) {
+			changed = append(changed, id)
+		}
+	}
+	if len(changed) > 0 {
+		x.counters.rebuilt.Add(1)
+	}
+	return x.replay(ctx, changed, m.Version+1, "make the index anew from the store")
+}
+
+// has reports whether an item lives in the snapshot.
+func (s *Snapshot) has(id item.ID) bool {
+	for _, p := range s.parts {
+		if doc, ok := p.Segment.Find(id); ok && (p.Dead == nil || !p.Dead.Contains(doc)) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	// replayChunk is how many items are read and built at a time.
+	replayChunk = 2048
+	// sayEvery is how often a long replay says how far it is.
+	sayEvery = 5 * time.Second
+)
+
+// replay takes items in as they are in the store now, which no manifest covers from the batch since on. What gathers in
+// memory is sealed on the way.
+func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what string) error {
+	began := time.Now()
+	said := began
+	done := 0
+	for chunk := range slices.Chunk(ids, replayChunk) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		items, err := x.o.Store.ItemsByID(x.o.Property, chunk)
+		if err != nil {
+			return fmt.Errorf("read items: %w", err)
+		}
+		changes := make([]change, len(chunk))
+		for i, id := range chunk {
+			changes[i] = change{id: id, item: items[i], existed: true}
+		}
+		next, err := x.apply(x.current.Load(), x.o.Store.Version(), since, changes)
+		if err != nil {
+			return err
+		}
+		x.publish(next)
+		if err := x.tidyMemory(ctx); err != nil {
+			return err
+		}
+		done += len(chunk)
+		if time.Since(said) >= sayEvery {
+			said = time.Now()
+			x.o.Logger.Info(what, slog.Int("items", done), slog.Int("of", len(ids)), slog.Duration("since", time.Since(began).Round(time.Second)))
+		}
+	}
+	return nil
+}
+
+// tidyMemory keeps memory small while the store is read: no background runs yet, and the manifest is not touched, so
+// that a restart in between begins again.
+func (x *Index) tidyMemory(ctx context.Context) error {
+	s := x.current.Load()
+	docs, bytes := s.inMemory()
+	if docs < x.o.SealDocs && bytes < x.o.SealBytes {
+		return nil
+	}
+	var inputs []*part
+	for _, p := range s.holders {
+		if p.file == "" {
+			inputs = append(inputs, p)
+		}
+	}
+	x.unsaved = true
+	return x.mergeParts(ctx, inputs, toFile, nil)
+}

@@ -1,0 +1,168 @@
+package index
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
+)
+
+// manifest says which files a property has.
+type manifest struct {
+	// Version is the batch up to which the files hold everything.
+	Version uint64 `json:"version"`
+	// Next numbers the next file.
+	Next  uint64         `json:"next"`
+	Files []manifestFile `json:"files"`
+}
+
+type manifestFile struct {
+	Name string `json:"name"`
+	Docs int    `json:"docs"`
+}
+
+const (
+	spaceProperty = 'p'
+	underKnown    = 'v'
+	underManifest = 'm'
+	underDead     = 'd'
+	underJournal  = 'j'
+)
+
+func keyOf(p library.PropertyID, under byte) []byte {
+	return append(append(append([]byte{spaceProperty}, p...), 0), under)
+}
+
+func (x *Index) journalKey(version uint64, id item.ID) []byte {
+	key := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), version)
+	return binary.BigEndian.AppendUint64(key, uint64(id))
+}
+
+func (x *Index) deadKey(file string) []byte { return append(keyOf(x.o.Property, underDead), file...) }
+
+// DropKeys takes all keys of the index away, in the batch that purges its property.
+func (x *Index) DropKeys(keys *store.IndexBatch) error {
+	from := append(append([]byte{spaceProperty}, x.o.Property...), 0)
+	to := append(append([]byte{spaceProperty}, x.o.Property...), 1)
+	return keys.DeleteRange(from, to)
+}
+
+// setKnown notes the last batch that the index knows.
+func (x *Index) setKnown(keys *store.IndexBatch, version uint64) error {
+	return keys.Set(keyOf(x.o.Property, underKnown), binary.BigEndian.AppendUint64(nil, version))
+}
+
+// known returns the last batch that the index knows, 0 for none.
+func (x *Index) known() (uint64, error) {
+	value, err := x.o.Store.IndexValue(keyOf(x.o.Property, underKnown))
+	if err != nil || len(value) != 8 {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+// readManifest reads the manifest: an empty one where there is none, or where the property was written without its index
+// since.
+func (x *Index) readManifest() (manifest, error) {
+	var m manifest
+	known, err := x.known()
+	if err != nil {
+		return m, err
+	}
+	if written := x.o.Store.PropertyVersion(x.o.Property); known < written {
+		if known > 0 {
+			x.o.Logger.Warn("the store was written without its index, which is made anew", slog.Uint64("known", known), slog.Uint64("written", written))
+		}
+		return m, nil
+	}
+	value, err := x.o.Store.IndexValue(keyOf(x.o.Property, underManifest))
+	if err != nil || value == nil {
+		return m, err
+	}
+	if err := json.Unmarshal(value, &m); err != nil {
+		return m, fmt.Errorf("decode the manifest: %w", err)
+	}
+	return m, nil
+}
+
+// readDead reads the dead documents of a file.
+func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
+	value, err := x.o.Store.IndexValue(x.deadKey(file))
+	if err != nil || value == nil {
+		return nil, err
+	}
+	dead := roaring.New()
+	if err := dead.UnmarshalBinary(value); err != nil {
+		return nil, fmt.Errorf("decode the dead documents of %s: %w", file, err)
+	}
+	if !dead.IsEmpty() && int(dead.Maximum()) >= docs {
+		return nil, fmt.Errorf("the dead documents of %s lie outside of it", file)
+	}
+	if dead.IsEmpty() {
+		return nil, nil
+	}
+	return dead, nil
+}
+
+// readJournal lists the items that changed after a batch, each once.
+func (x *Index) readJournal(after uint64) ([]item.ID, error) {
+	from := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), after+1)
+	to := keyOf(x.o.Property, underJournal+1)
+	pairs, err := x.o.Store.IndexKeys(from, to, 0)
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[item.ID]bool, len(pairs))
+	var ids []item.ID
+	for _, p := range pairs {
+		if len(p.Key) < 16 {
+			return nil, errors.New("a journal key that is too short")
+		}
+		if id := item.ID(binary.BigEndian.Uint64(p.Key[len(p.Key)-8:])); !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// writeManifest puts the manifest of a snapshot into a batch. covered is the batch up to which its files hold everything:
+// the journal up to there goes.
+func (x *Index) writeManifest(keys *store.IndexBatch, s *Snapshot, covered uint64) error {
+	m := manifest{Version: covered, Next: x.nextFile}
+	if err := keys.DeleteRange(keyOf(x.o.Property, underDead), keyOf(x.o.Property, underDead+1)); err != nil {
+		return err
+	}
+	for i, h := range s.holders {
+		if h.file == "" {
+			continue
+		}
+		m.Files = append(m.Files, manifestFile{Name: h.file, Docs: h.segment.Len()})
+		if dead := s.parts[i].Dead; dead != nil {
+			value, err := dead.ToBytes()
+			if err != nil {
+				return fmt.Errorf("encode the dead documents of %s: %w", h.file, err)
+			}
+			if err := keys.Set(x.deadKey(h.file), value); err != nil {
+				return err
+			}
+		}
+	}
+	value, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode the manifest: %w", err)
+	}
+	end := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), covered+1)
+	return errors.Join(
+		x.setKnown(keys, s.version),
+		keys.DeleteRange(keyOf(x.o.Property, underJournal), end),
+		keys.Set(keyOf(x.o.Property, underManifest), value),
+	)
+}
