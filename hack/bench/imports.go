@@ -44,7 +44,7 @@ func (b *suite) importItems(ctx context.Context) error {
 		first := chunk * b.scale.chunk
 		take := func() error { return b.importChunk(ctx, w, first) }
 		if b.serve.Debug && chunk == chunks/2 {
-			err = b.profileDuring(ctx, "import", take)
+			err = b.profileOnce(ctx, "import", take)
 		} else {
 			err = take()
 		}

@@ -69,13 +69,9 @@ func (b *suite) posts(ctx context.Context) error {
 		return err
 	}
 	if b.serve.Debug {
-		err := b.profileDuring(ctx, "posts", func() error {
-			for range b.scale.rounds {
-				if _, err := contenders[0].round(0); err != nil {
-					return err
-				}
-			}
-			return nil
+		err := b.profileLoad(ctx, "posts", func() error {
+			_, err := contenders[0].round(0)
+			return err
 		})
 		if err != nil {
 			return err
