@@ -19,8 +19,8 @@ LOCALRUN := bin/localrun
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(LOCALRUN) ## the whole product on this machine, until Ctrl-C
-	@exec $(LOCALRUN) run -state '$(STATE)'
+run: $(LOCALRUN) ## the whole product on this machine, until Ctrl-C; WEBHOOK=on has manifests judged while they are applied
+	@exec $(LOCALRUN) run -state '$(STATE)' $(if $(WEBHOOK),-webhook)
 
 smoke: $(LOCALRUN) ## the same without a terminal: checks every printed line and the tour of README, then stops
 	@exec $(LOCALRUN) smoke

@@ -190,9 +190,9 @@ func TestPlugin(t *testing.T) {
 }
 
 // startIn runs serve in a cluster on a new data directory.
-func startIn(t *testing.T, kubeconfig string) *server {
+func startIn(t *testing.T, kubeconfig string, flags ...string) *server {
 	t.Helper()
-	return start(t, filepath.Join(t.TempDir(), "data"), "--without-kubernetes=false", "--kubeconfig", kubeconfig)
+	return start(t, filepath.Join(t.TempDir(), "data"), append([]string{"--without-kubernetes=false", "--kubeconfig", kubeconfig}, flags...)...)
 }
 
 func TestUntil(t *testing.T) {

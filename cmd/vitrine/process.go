@@ -38,6 +38,10 @@ type process struct {
 	page     http.Handler // of the metrics
 	tls      *tls.Config
 	caBundle []byte // nil when a certificate was given
+	webhook  struct {
+		handler http.Handler
+		tls     *tls.Config
+	}
 	// background runs until the listeners are drained.
 	background []func(context.Context) error
 	// public take part in draining; private (probes, metrics, admin) answer until the end.
@@ -80,6 +84,9 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 		}
 		p.background = append(p.background, p.operator.Run)
 	}
+	if p.webhook.handler, p.webhook.tls, err = p.openWebhook(options, logr); err != nil {
+		return err
+	}
 	// A signal that comes before everything runs is seen by run, which stops everything in order.
 	if err := p.listen(context.WithoutCancel(ctx)); err != nil {
 		p.close()
@@ -119,16 +126,7 @@ func (p *process) openCertificate() error {
 	}
 	p.tls.GetCertificate, p.caBundle = source.GetCertificate, source.CABundle()
 	p.log.Info("serving a certificate of our own authority", "ca", source.CAFile())
-	p.background = append(p.background, func(ctx context.Context) error {
-		source.Run(ctx, func(renewed bool, err error) {
-			if err != nil {
-				p.log.Error("renewing the certificate failed; the present one stays in use", "error", err)
-			} else if renewed {
-				p.log.Info("certificate renewed")
-			}
-		})
-		return nil
-	})
+	p.background = append(p.background, p.renew(source, "interface"))
 	return nil
 }
 
@@ -158,6 +156,8 @@ func (p *process) listen(ctx context.Context) error {
 		{"https", "https-bind-address", p.o.https, gated, p.tls, &p.public},
 		{"http", "http-bind-address", p.o.http, gated, nil, &p.public},
 		{"probes", "health-probe-bind-address", p.o.probes, p.health.probes(), nil, &p.private},
+		{"webhook", "webhook-bind-address", p.o.webhook.address, p.webhook.handler, p.webhook.tls, &p.private},
+		{"debug", "debug-bind-address", p.o.debug, debugHandler(), nil, &p.private},
 		{"metrics", "metrics-bind-address", p.o.metrics, p.page, nil, &p.private},
 	} {
 		if l.address == "" {
@@ -168,6 +168,9 @@ func (p *process) listen(ctx context.Context) error {
 			return err
 		}
 		*l.into = append(*l.into, bound)
+	}
+	if p.o.debug != "" && !loopbackOnly(p.o.debug) {
+		p.log.Warn("profiles can be read by whoever reaches this address, and tell what is in memory", "address", p.o.debug)
 	}
 	if p.o.http != "" && !loopbackOnly(p.o.http) {
 		p.log.Warn("plain HTTP is on: access tokens travel in clear; only a proxy that ends TLS should reach this address", "address", p.o.http)

@@ -26,6 +26,9 @@ type serveOptions struct {
 	externalURL                  string
 	drainFor                     time.Duration
 
+	webhook webhookOptions
+	debug   string
+
 	logFormat, logLevel string
 }
 
@@ -60,6 +63,8 @@ func newServe() *cobra.Command {
 	fs.StringVar(&o.http, "http-bind-address", "", "address of the interface over plain HTTP: for loopback, or behind a proxy that ends TLS (default off)")
 	fs.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /readyz and /healthz")
 	fs.StringVar(&o.metrics, "metrics-bind-address", ":9090", "address of /metrics; empty for none")
+	o.webhook.bind(fs)
+	fs.StringVar(&o.debug, "debug-bind-address", "", "address of /debug/pprof/, for loopback: profiles tell what is in memory (default off)")
 	fs.StringVar(&o.externalURL, "external-url", "", "base address under which callers reach the server; a Property's externalURL beats it")
 	fs.DurationVar(&o.drainFor, "drain-timeout", 20*time.Second, "how long requests under way may go on when the server is stopped")
 	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -77,6 +82,9 @@ func (o *serveOptions) validate() error {
 	}
 	if o.withoutKubernetes && (o.kubeconfig != "" || len(o.watchNamespaces) > 0) {
 		return usagef("--without-kubernetes contradicts --kubeconfig and --watch-namespaces")
+	}
+	if err := o.webhook.validate(o.withoutKubernetes); err != nil {
+		return err
 	}
 	for i, ns := range o.watchNamespaces {
 		ns = strings.TrimSpace(ns)

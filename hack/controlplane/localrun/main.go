@@ -1,7 +1,9 @@
 // Command localrun runs the whole product on this machine: a control plane on loopback, the vitrine process, the sample
 // manifests of config/samples and the sample content of hack/samplegen.
 //
-//	localrun run [-state DIR]    until interrupted; the state stays, and the next run goes on with it
+//	localrun run [-state DIR] [-webhook]
+//	                             until interrupted; the state stays, and the next run goes on with it; -webhook has manifests
+//	                             judged while they are applied
 //	localrun smoke               the same on fresh state, without a terminal: checks each printed line, walks the tour of
 //	                             README, starts once more on the same data, stops everything
 //
@@ -46,6 +48,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	}
 	flags := flag.NewFlagSet("localrun "+name, flag.ContinueOnError)
 	state := flags.String("state", filepath.Join(root, ".vitrine"), "the directory that keeps everything")
+	webhook := flags.Bool("webhook", false, "judge manifests while they are applied")
 	switch name {
 	case "run":
 		if err := flags.Parse(args); err != nil {
@@ -55,11 +58,11 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("resolve the state directory: %w", err)
 		}
-		return run(ctx, options{root: root, state: dir, out: out})
+		return run(ctx, options{root: root, state: dir, webhook: *webhook, out: out})
 	case "smoke":
 		return smoke(ctx, root, out)
 	}
-	return errors.New("usage: localrun run [-state DIR] | localrun smoke")
+	return errors.New("usage: localrun run [-state DIR] [-webhook] | localrun smoke")
 }
 
 // run brings everything up, says how to use it and stays until it is interrupted.

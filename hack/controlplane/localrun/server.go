@@ -25,25 +25,30 @@ type server struct {
 	health  string // where /readyz is
 }
 
-// startServer starts vitrine and waits until it is ready.
-func startServer(ctx context.Context, binary, state, kubeconfig string) (*server, error) {
-	chosen, err := ports.Choose(ctx, filepath.Join(state, "ports.json"), map[string]int{"https": 8443, "health": 0, "metrics": 0})
+// startServer starts vitrine and waits until it is ready. With webhook it judges manifests while they are applied.
+func startServer(ctx context.Context, binary, state, kubeconfig string, webhook bool) (*server, error) {
+	wanted := map[string]int{"https": 8443, "health": 0, "metrics": 0}
+	if webhook {
+		wanted["webhook"] = 0
+	}
+	chosen, err := ports.Choose(ctx, filepath.Join(state, "ports.json"), wanted)
 	if err != nil {
 		return nil, err
 	}
 	s := &server{url: ports.URL(chosen["https"]), health: "http://" + ports.Address(chosen["health"])}
-	s.process, err = process.Start(process.Spec{
-		Name: "vitrine", Path: binary, Log: filepath.Join(state, "logs", "vitrine.log"),
-		Args: []string{
-			"serve",
-			"--kubeconfig=" + kubeconfig,
-			"--data-dir=" + filepath.Join(state, "data"),
-			"--https-bind-address=" + ports.Address(chosen["https"]),
-			"--health-probe-bind-address=" + ports.Address(chosen["health"]),
-			"--metrics-bind-address=" + ports.Address(chosen["metrics"]),
-			"--external-url=" + s.url,
-		},
-	})
+	args := []string{
+		"serve",
+		"--kubeconfig=" + kubeconfig,
+		"--data-dir=" + filepath.Join(state, "data"),
+		"--https-bind-address=" + ports.Address(chosen["https"]),
+		"--health-probe-bind-address=" + ports.Address(chosen["health"]),
+		"--metrics-bind-address=" + ports.Address(chosen["metrics"]),
+		"--external-url=" + s.url,
+	}
+	if webhook {
+		args = append(args, "--webhook-bind-address="+ports.Address(chosen["webhook"]), "--webhook-url="+ports.URL(chosen["webhook"]))
+	}
+	s.process, err = process.Start(process.Spec{Name: "vitrine", Path: binary, Log: filepath.Join(state, "logs", "vitrine.log"), Args: args})
 	if err != nil {
 		return nil, err
 	}

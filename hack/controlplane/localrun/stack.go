@@ -28,6 +28,8 @@ const (
 type options struct {
 	// root is the root of the repository, state the directory that keeps everything; absolute paths.
 	root, state string
+	// webhook has manifests judged while they are applied.
+	webhook bool
 	// out receives what is said.
 	out io.Writer
 }
@@ -207,7 +209,7 @@ func (s *stack) applyCRDs(ctx context.Context) error { return s.cluster.applyCRD
 func (s *stack) startServer(ctx context.Context) error {
 	s.say("starting vitrine…")
 	var err error
-	s.server, err = startServer(ctx, s.binary, s.state, s.cluster.kubeconfig)
+	s.server, err = startServer(ctx, s.binary, s.state, s.cluster.kubeconfig, s.webhook)
 	return err
 }
 

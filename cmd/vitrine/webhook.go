@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/admission"
+)
+
+// webhookOptions are the flags of the admission webhook.
+type webhookOptions struct {
+	address, url, configuration string
+	hosts                       []string
+}
+
+func (o *webhookOptions) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&o.address, "webhook-bind-address", "", "address at which manifests are judged while they are applied (default off)")
+	fs.StringVar(&o.url, "webhook-url", "", "base address under which the API server reaches it; the server then writes the whole configuration itself (default a manifest names a Service)")
+	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and IP addresses for its certificate, such as its Service's; loopback and the host of --webhook-url are always there")
+	fs.StringVar(&o.configuration, "webhook-configuration", "vitrine", "ValidatingWebhookConfiguration that is told which authority to trust")
+}
+
+func (o *webhookOptions) validate(withoutKubernetes bool) error {
+	if o.address == "" {
+		if o.url != "" || len(o.hosts) > 0 {
+			return usagef("--webhook-url and --webhook-hosts need --webhook-bind-address")
+		}
+		return nil
+	}
+	if withoutKubernetes {
+		return usagef("--webhook-bind-address contradicts --without-kubernetes: it is the API server that calls there")
+	}
+	if o.configuration == "" {
+		return usagef("--webhook-configuration: name one")
+	}
+	o.url = strings.TrimRight(o.url, "/")
+	if u, err := url.Parse(o.url); o.url != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "") {
+		return usagef("--webhook-url %q: want an absolute https address", o.url)
+	}
+	return nil
+}
+
+// certificateHosts are the names and addresses that the webhook's certificate is for.
+func (o *webhookOptions) certificateHosts() []string {
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if u, err := url.Parse(o.url); err == nil && u.Hostname() != "" {
+		hosts = append(hosts, u.Hostname())
+	}
+	if host, _, err := net.SplitHostPort(o.address); err == nil {
+		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() && !ip.IsLoopback() {
+			hosts = append(hosts, host)
+		}
+	}
+	return append(hosts, o.hosts...)
+}
+
+// openWebhook makes the handler of the webhook and its certificate, and has the cluster trust that. It has an authority of
+// its own, so that a certificate that is given for the interface does not matter to the API server.
+func (p *process) openWebhook(o controllers.Options, log logr.Logger) (http.Handler, *tls.Config, error) {
+	if p.o.webhook.address == "" {
+		return nil, nil, nil
+	}
+	handler, err := admission.New(admission.Options{Library: p.lib, Logger: log.WithName("admission"), Metrics: p.metrics})
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the webhook: %w", err)
+	}
+	source, err := servingcert.Open(filepath.Join(p.o.dataDir, "webhook"), p.o.webhook.certificateHosts(), nil)
+	if err != nil {
+		return nil, nil, &codedError{exitCertificate, err}
+	}
+	keeper := &admission.Keeper{
+		RESTConfig: o.RESTConfig, Name: p.o.webhook.configuration, URL: p.o.webhook.url, CABundle: source.CABundle(),
+		Logger: log.WithName("admission"),
+	}
+	p.background = append(p.background, keeper.Run, p.renew(source, "webhook"))
+	return handler, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: source.GetCertificate}, nil
+}
+
+// renew keeps a certificate of an authority of ours valid.
+func (p *process) renew(source *servingcert.Source, of string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		source.Run(ctx, func(renewed bool, err error) {
+			if err != nil {
+				p.log.Error("renewing the certificate failed; the present one stays in use", "of", of, "error", err)
+			} else if renewed {
+				p.log.Info("certificate renewed", "of", of)
+			}
+		})
+		return nil
+	}
+}

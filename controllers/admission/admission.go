@@ -1,0 +1,199 @@
+// Package admission judges objects while they are applied: it refuses a spec that its controller would stall on, in the
+// same words, and warns of what is likely not meant. It is a second line: the API server calls it if it can be reached, and
+// goes on without it otherwise, so whatever it says the controllers say too.
+//
+// Invariants: it judges what an object says by itself, never whether something else is there, since manifests may come in
+// any order; it changes nothing; an object whose spec did not change always passes, so that no broken object is locked.
+//
+// It may import api, controllers, library and query.
+package admission
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Path is where the handler answers, and what a ValidatingWebhookConfiguration names.
+const Path = "/validate"
+
+// maxWarning is the longest warning: the API server cuts what all of them are together.
+const maxWarning = 250
+
+// Options are what a handler needs.
+type Options struct {
+	// Library is asked whether a query matches anything. Required.
+	Library library.Library
+	// Budget is the time that this may take; 0 means 2 seconds. A query that takes longer brings no warning.
+	Budget time.Duration
+	// Logger is used for requests that cannot be read; the zero value discards.
+	Logger logr.Logger
+	// Metrics registers this package's metrics; nil registers none.
+	Metrics prometheus.Registerer
+}
+
+// New returns a handler for AdmissionReviews of the five kinds at Path.
+func New(o Options) (http.Handler, error) {
+	if o.Library == nil {
+		return nil, errors.New("admission: Library is required")
+	}
+	o.Budget = cmp.Or(o.Budget, 2*time.Second)
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	j := &judge{options: o, reviews: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "vitrine_admission_reviews_total", Help: "Objects judged by the webhook, by kind and outcome: allowed, warned, refused or failed.",
+	}, []string{"kind", "outcome"})}
+	if o.Metrics != nil {
+		if err := o.Metrics.Register(j.reviews); err != nil {
+			return nil, fmt.Errorf("register the metrics of admission: %w", err)
+		}
+	}
+	hook, err := webhook.StandaloneWebhook(&webhook.Webhook{Handler: j}, webhook.StandaloneOptions{Logger: o.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("make the webhook: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST "+Path, hook)
+	return mux, nil
+}
+
+type judge struct {
+	options Options
+	reviews *prometheus.CounterVec
+}
+
+// The outcomes of a review.
+const (
+	allowed = "allowed"
+	warned  = "warned"
+	refused = "refused"
+	failed  = "failed"
+)
+
+// Handle implements admission.Handler.
+func (j *judge) Handle(ctx context.Context, r webhook.Request) webhook.Response {
+	kind := r.Kind.Kind
+	o := newObject(kind)
+	if o == nil || r.Kind.Group != v1alpha1.GroupVersion.Group {
+		return webhook.Allowed("") // not ours to judge, whatever a configuration sends here
+	}
+	outcome, response := j.review(ctx, r, o)
+	j.reviews.WithLabelValues(kind, outcome).Inc()
+	return response
+}
+
+func (j *judge) review(ctx context.Context, r webhook.Request, o v1alpha1.Object) (string, webhook.Response) {
+	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update {
+		return allowed, webhook.Allowed("")
+	}
+	if err := json.Unmarshal(r.Object.Raw, o); err != nil {
+		return failed, webhook.Errored(http.StatusBadRequest, fmt.Errorf("read the object: %w", err))
+	}
+	if !o.GetDeletionTimestamp().IsZero() || r.Operation == admissionv1.Update && sameSpec(r.OldObject, r.Object) {
+		return allowed, webhook.Allowed("")
+	}
+	o.SetNamespace(r.Namespace)
+	judgement, err := controllers.Judge(o)
+	var refusal *controllers.Refusal
+	if errors.As(err, &refusal) {
+		return refused, webhook.Denied(refusal.Message)
+	}
+	if err != nil {
+		return failed, webhook.Errored(http.StatusInternalServerError, err)
+	}
+	var warnings []string
+	for _, w := range judgement.Warnings {
+		warnings = append(warnings, cut(member(o)+": "+w.Message))
+	}
+	if j.matchesNothing(ctx, judgement.Definition) {
+		warnings = append(warnings, cut(member(o)+": no item matches it now"))
+	}
+	if len(warnings) == 0 {
+		return allowed, webhook.Allowed("")
+	}
+	return warned, webhook.Allowed("").WithWarnings(warnings...)
+}
+
+// sameSpec reports whether an update leaves the spec as it was.
+func sameSpec(was, is runtime.RawExtension) bool {
+	var before, after struct {
+		Spec any `json:"spec"`
+	}
+	if json.Unmarshal(was.Raw, &before) != nil || json.Unmarshal(is.Raw, &after) != nil {
+		return false
+	}
+	return equality.Semantic.DeepEqual(before, after)
+}
+
+// matchesNothing reports whether a definition chooses items by a query that no item matches. A property that is not there
+// yet, or a query that takes long, says nothing.
+func (j *judge) matchesNothing(ctx context.Context, d library.Definition) bool {
+	text := ""
+	switch {
+	case d.Filter != nil:
+		text = d.Filter.Query
+	case d.Tag != nil:
+		text = d.Tag.Selector
+	case d.Unit != nil:
+		text = d.Unit.Selector
+	}
+	if text == "" {
+		return false
+	}
+	parsed, err := query.ParseFor(text, query.Private)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, j.options.Budget)
+	defer cancel()
+	page, err := j.options.Library.Read(ctx, library.Read{Property: d.Property, Audience: query.Private, Query: parsed.Root, Budgeted: true})
+	return err == nil && page.Total == 0
+}
+
+// member is the one that holds the query of a kind.
+func member(o v1alpha1.Object) string {
+	if _, ok := o.(*v1alpha1.ContentFilter); ok {
+		return "spec.query"
+	}
+	return "spec.selector.query"
+}
+
+func cut(s string) string {
+	if r := []rune(s); len(r) > maxWarning {
+		return string(r[:maxWarning-1]) + "…"
+	}
+	return s
+}
+
+func newObject(kind string) v1alpha1.Object {
+	switch kind {
+	case v1alpha1.PropertyKind:
+		return &v1alpha1.Property{}
+	case v1alpha1.AccessTokenKind:
+		return &v1alpha1.AccessToken{}
+	case v1alpha1.ContentFilterKind:
+		return &v1alpha1.ContentFilter{}
+	case v1alpha1.TagKind:
+		return &v1alpha1.Tag{}
+	case v1alpha1.ActivateUnitKind:
+		return &v1alpha1.ActivateUnit{}
+	}
+	return nil
+}

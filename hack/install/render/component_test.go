@@ -1,0 +1,122 @@
+package render_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/vitrine-dev/vitrine/hack/install/image"
+	"github.com/vitrine-dev/vitrine/hack/install/render"
+)
+
+// withComponents renders config/default with components of config beside it.
+func withComponents(t *testing.T, names ...string) []*unstructured.Unstructured {
+	t.Helper()
+	overlay, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bases, err := filepath.Abs(config)
+	if err == nil {
+		bases, err = filepath.EvalSymlinks(bases)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := filepath.Rel(overlay, bases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kustomization := fmt.Sprintf("resources: [%s/default]\ncomponents:\n", filepath.ToSlash(from))
+	for _, name := range names {
+		kustomization += fmt.Sprintf("  - %s/%s\n", filepath.ToSlash(from), name)
+	}
+	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := render.Kustomize(overlay, image.Reference{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := render.Objects(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func objectOf(t *testing.T, objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	t.Helper()
+	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
+	if i < 0 {
+		t.Fatalf("there is no %s %s", kind, name)
+	}
+	return objects[i]
+}
+
+// member returns what a path leads to; numbers are places in a list.
+func member(t *testing.T, o *unstructured.Unstructured, path ...any) any {
+	t.Helper()
+	var at any = o.Object
+	for _, step := range path {
+		switch in := at.(type) {
+		case map[string]any:
+			at = in[step.(string)]
+		case []any:
+			at = in[step.(int)]
+		}
+		if at == nil {
+			t.Fatalf("%s %s has no %v", o.GetKind(), o.GetName(), path)
+		}
+	}
+	return at
+}
+
+// TestWebhookComponent holds that the API server finds the webhook where the Deployment serves it.
+func TestWebhookComponent(t *testing.T) {
+	objects := withComponents(t, "webhook")
+	called := objectOf(t, objects, "ValidatingWebhookConfiguration", "vitrine")
+	service := objectOf(t, objects, "Service", member(t, called, "webhooks", 0, "clientConfig", "service", "name").(string))
+	if member(t, called, "webhooks", 0, "clientConfig", "service", "namespace") != service.GetNamespace() {
+		t.Errorf("the Service is in namespace %s", service.GetNamespace())
+	}
+	deployment := objectOf(t, objects, "Deployment", "vitrine")
+	container := func(path ...any) any {
+		return member(t, deployment, append([]any{"spec", "template", "spec", "containers", 0}, path...)...)
+	}
+	port := member(t, service, "spec", "ports", 0, "targetPort")
+	i := slices.IndexFunc(container("ports").([]any), func(p any) bool { return p.(map[string]any)["name"] == port })
+	if i < 0 {
+		t.Fatalf("the Deployment has no port %v", port)
+	}
+	args := container("args").([]any)
+	for _, want := range []string{
+		fmt.Sprintf("--webhook-bind-address=:%v", container("ports", i, "containerPort")),
+		"--webhook-hosts=" + service.GetName() + "." + service.GetNamespace() + ".svc",
+	} {
+		if !slices.Contains(args, any(want)) {
+			t.Errorf("the Deployment lacks %s: %v", want, args)
+		}
+	}
+	if selected := member(t, service, "spec", "selector"); fmt.Sprint(selected) != fmt.Sprint(member(t, deployment, "spec", "selector", "matchLabels")) {
+		t.Errorf("the Service selects %v", selected)
+	}
+	policy := fmt.Sprint(member(t, objectOf(t, objects, "NetworkPolicy", "vitrine"), "spec", "ingress"))
+	if !strings.Contains(policy, "port:webhook") {
+		t.Errorf("the NetworkPolicy bars the API server: %s", policy)
+	}
+	binding := objectOf(t, objects, "ClusterRoleBinding", "vitrine-webhook")
+	if member(t, binding, "subjects", 0, "namespace") != deployment.GetNamespace() {
+		t.Error("the right to write the configuration is given to another namespace's account")
+	}
+	for _, o := range withComponents(t) {
+		if strings.Contains(strings.ToLower(o.GetKind()+o.GetName()), "webhook") {
+			t.Errorf("%s %s is there without the component", o.GetKind(), o.GetName())
+		}
+	}
+}
