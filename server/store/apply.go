@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -135,20 +137,34 @@ func (c *change) displaced(before entries) map[library.Owner][]library.Owner {
 	return lost
 }
 
+// countMissing looks all items up at once: a bulk load names many.
 func (c *change) countMissing(p library.PropertyID, ids []item.ID, result *library.Result) error {
-	counted := map[item.ID]bool{}
+	once := make([]item.ID, 0, len(ids))
+	counted := make(map[item.ID]bool, len(ids))
 	for _, id := range ids {
-		if counted[id] {
-			continue
+		if !counted[id] {
+			counted[id] = true
+			once = append(once, id)
 		}
-		exists, err := c.exists(p, id)
-		if err != nil {
+	}
+	if len(once) == 0 {
+		return nil
+	}
+	there, err := ask(c.s, func(db *pebble.DB) ([]bool, error) {
+		there := make([]bool, len(once))
+		err := findAll(db, len(once), func(f finder, i int) (err error) {
+			there[i], err = f.has(itemKey(p, once[i]))
 			return err
-		}
-		if exists {
+		})
+		return there, err
+	})
+	if err != nil {
+		return unavailable(err)
+	}
+	for i, id := range once {
+		if there[i] {
 			continue
 		}
-		counted[id] = true
 		result.MissingItems++
 		if len(result.MissingFirst) < namedMissing {
 			result.MissingFirst = append(result.MissingFirst, id)
