@@ -19,6 +19,7 @@ const (
 	Booleans     = "boolean"
 	BooleansKept = "boolean-again"
 	Ranked       = "ranked"
+	RankedKept   = "ranked-again"
 	Imports      = "import"
 	Standing     = "standing-import"
 	FirstReads   = "standing-first"

@@ -31,7 +31,7 @@ func measured() *Run {
 		add(id, &Series{Vitrine, rounds(1.2, 900, 1000, 1100)}, &Series{Bare, rounds(1, 1000, 1000, 1000)})
 	}
 	add(Depths, &Series{FirstPage, rounds(1, 100, 100)}, &Series{LastPage, rounds(1, 95, 95)})
-	for _, id := range []string{Booleans, BooleansKept, Ranked, Imports} {
+	for _, id := range []string{Booleans, BooleansKept, Ranked, RankedKept, Imports} {
 		add(id, &Series{Vitrine, rounds(1, 1000, 1000, 1000, 1000, 900)}, &Series{OpenSearch, rounds(1, 10, 10, 10, 10, 10)}, &Series{Bleve, rounds(1, 20, 20)})
 	}
 	r.Workload(Ranked).SlowestRatio = 0.5
