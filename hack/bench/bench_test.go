@@ -75,7 +75,7 @@ func TestPagesArePlannedWithinFilters(t *testing.T) {
 		}
 	}
 	// Both ends are full pages, and no round has those of another.
-	seen := map[view]bool{}
+	seen := map[filterPage]bool{}
 	for _, v := range append(slices.Concat(p.first.rounds...), slices.Concat(p.last.rounds...)...) {
 		if seen[v] || int64(v.page)*50 > totals[v.filter] {
 			t.Errorf("%+v of %d items", v, totals[v.filter])

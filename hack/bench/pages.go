@@ -21,25 +21,26 @@ import (
 // pagesSeed makes every run ask for the same pages.
 const pagesSeed = 5
 
-// view is a page of a filter.
-type view struct{ filter, page int }
+// filterPage is a page of a filter, by rank and number.
+type filterPage struct{ filter, page int }
 
-// pageLog is what is asked for: every round has views of its own, so that no round finds what the one before it left in a
-// cache, except where the log itself repeats a view.
+// pageLog is what is asked for: every round has pages of its own, so that no round finds what the one before it left in a
+// cache, except where the log itself repeats one.
 type pageLog struct {
 	name   string
-	rounds [][]view
+	rounds [][]filterPage
 }
 
-// plan chooses the pages of all workloads from the number of items of each filter.
+// pagePlan is which pages all workloads ask for.
 type pagePlan struct {
-	hot     view
+	hot     filterPage
 	zipf    pageLog
 	uniform pageLog
 	first   pageLog
 	last    pageLog
 }
 
+// planPages chooses pages by the number of items of each filter.
 func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	s := b.scale
 	dice := rand.New(rand.NewPCG(pagesSeed, 0))
@@ -52,14 +53,14 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	}
 	popularity := corpus.NewZipf(len(totals))
 	for range s.rounds {
-		var zipf, uniform []view
+		var zipf, uniform []filterPage
 		for range s.requests {
 			f := popularity.Rank(dice.Float64())
 			// Page numbers likewise: of P pages, page k is asked for about 1/k times as often as the first.
 			page := int(math.Pow(float64(pagesOf(f)+1), dice.Float64()))
-			zipf = append(zipf, view{f, min(max(page, 1), pagesOf(f))})
+			zipf = append(zipf, filterPage{f, min(max(page, 1), pagesOf(f))})
 			f = dice.IntN(len(totals))
-			uniform = append(uniform, view{f, 1 + dice.IntN(pagesOf(f))})
+			uniform = append(uniform, filterPage{f, 1 + dice.IntN(pagesOf(f))})
 		}
 		p.zipf.rounds, p.uniform.rounds = append(p.zipf.rounds, zipf), append(p.uniform.rounds, uniform)
 	}
@@ -71,10 +72,10 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 		}
 	}
 	for round := range s.rounds {
-		var first, last []view
+		var first, last []filterPage
 		for _, f := range long {
-			first = append(first, view{f, 1 + round})
-			last = append(last, view{f, int(totals[f])/subject.PageSize - round})
+			first = append(first, filterPage{f, 1 + round})
+			last = append(last, filterPage{f, int(totals[f])/subject.PageSize - round})
 		}
 		p.first.rounds, p.last.rounds = append(p.first.rounds, first), append(p.last.rounds, last)
 	}
@@ -99,7 +100,7 @@ func (b *suite) totals(ctx context.Context) ([]int64, error) {
 }
 
 // record asks Vitrine for every page of the logs and keeps the answers for the bare server.
-func (b *suite) record(ctx context.Context, name string, hot view, logs ...pageLog) (*subject.Book, error) {
+func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ...pageLog) (*subject.Book, error) {
 	book, err := subject.NewBook(filepath.Join(b.dir, name))
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (b *suite) record(ctx context.Context, name string, hot view, logs ...pageL
 		return nil, err
 	}
 	list := []load.Request{hotPage, zipped(hotPage)}
-	seen := map[view]bool{hot: true}
+	seen := map[filterPage]bool{hot: true}
 	for _, l := range logs {
 		for _, round := range l.rounds {
 			for _, v := range round {
