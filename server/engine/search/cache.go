@@ -70,10 +70,11 @@ func (c *Cache) of(s *segment.Segment) *memo {
 type memo struct {
 	mu sync.Mutex
 	// dead is what the members below were counted with.
-	dead     *roaring.Bitmap
-	totals   map[string]rank.Field
-	docFreqs map[fieldTerm]int64
-	dynamic  []string // nil before it is known
+	dead      *roaring.Bitmap
+	deadWords []uint64 // one bit for each document; nil where none is dead
+	totals    map[string]rank.Field
+	docFreqs  map[fieldTerm]int64
+	dynamic   []string // nil before it is known
 
 	norms map[string][]byte
 	lists map[string]*unitLists
@@ -93,14 +94,18 @@ const (
 func (m *memo) counted(p Part) {
 	m.mu.Lock()
 	if m.totals == nil || m.dead != p.Dead {
-		m.dead, m.totals, m.docFreqs, m.dynamic = p.Dead, map[string]rank.Field{}, map[fieldTerm]int64{}, nil
+		m.dead, m.deadWords, m.dynamic = p.Dead, nil, nil
+		m.totals, m.docFreqs = map[string]rank.Field{}, map[fieldTerm]int64{}
+		if p.Dead != nil && !p.Dead.IsEmpty() {
+			m.deadWords = dense(p.Dead, p.Segment.Len())
+		}
 	}
 }
 
 func (m *memo) bytes() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := int64(64 * (len(m.docFreqs) + len(m.totals)))
+	n := int64(64*(len(m.docFreqs)+len(m.totals)) + 8*len(m.deadWords))
 	for _, norms := range m.norms {
 		n += int64(len(norms))
 	}
@@ -171,13 +176,37 @@ func countIn(p segment.Postings, docs *roaring.Bitmap) int64 {
 	return n
 }
 
-// liveIn counts the live documents of a term.
-func liveIn(p Part, postings segment.Postings) int64 {
+// fewLive is the number of documents up to which a look at each is cheaper than at the whole of both sets.
+const fewLive = 1024
+
+// liveIn counts the live documents of a term; dead holds one bit for each document, and is nil for none. What stands in
+// b is overwritten.
+func liveIn(p Part, dead []uint64, postings segment.Postings, b *batch) int64 {
 	n := int64(postings.Len())
-	if p.Dead != nil {
-		n -= countIn(postings, p.Dead)
+	switch {
+	case dead == nil:
+		return n
+	case n > fewLive:
+		return n - int64(postings.Bitmap().AndCardinality(p.Dead))
+	}
+	it := postings.Iterator()
+	for read := it.NextMany(b.docs[:], b.freqs[:]); read > 0; read = it.NextMany(b.docs[:], b.freqs[:]) {
+		for _, doc := range b.docs[:read] {
+			n -= int64(dead[doc/64] >> (doc % 64) & 1)
+		}
 	}
 	return n
+}
+
+// deadWords returns the dead documents of a part as one bit for each document; nil for none.
+func (c *Cache) deadWords(p Part) []uint64 {
+	if p.Dead == nil {
+		return nil
+	}
+	m := c.of(p.Segment)
+	m.counted(p)
+	defer m.mu.Unlock()
+	return m.deadWords
 }
 
 // docFreq counts the live documents of a part that hold a term.
@@ -189,7 +218,7 @@ func (c *Cache) docFreq(p Part, f *segment.Field, term string) int64 {
 	n, ok := m.docFreqs[key]
 	if !ok {
 		if postings, there := f.Term(term); there {
-			n = liveIn(p, postings)
+			n = liveIn(p, m.deadWords, postings, new(batch))
 		}
 		if len(m.docFreqs) >= maxDocFreqs {
 			clear(m.docFreqs)

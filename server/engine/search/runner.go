@@ -161,15 +161,15 @@ func (t *termClause) scores() *scoreTable {
 type termRunner struct {
 	postings segment.Iterator
 	// docs[at:n] and their freqs are read and not yet scored.
-	docs, freqs [batchDocs]uint32
-	at, n       int
-	norms       []byte
-	scorer      rank.Scorer
-	table       *scoreTable // nil where it does not pay
+	batch
+	at, n  int
+	norms  []byte
+	scorer rank.Scorer
+	table  *scoreTable // nil where it does not pay
 }
 
-// batchDocs is the number of documents that are read from postings at a time.
-const batchDocs = 256
+// batch is what is read from postings at a time.
+type batch struct{ docs, freqs [256]uint32 }
 
 func (t *termClause) open(s *scoring, _ bool) (runner, error) {
 	if t.kind == ofUnits && !s.shown {

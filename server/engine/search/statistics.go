@@ -246,9 +246,11 @@ func (b *binder) offer(n plan.Fuzzy, offer func(term string, docFreq int64)) err
 			}
 		}
 	default:
+		var read batch
 		for _, p := range c.Parts {
+			dead := c.cache().deadWords(p)
 			err := near.walk(b.ctx, p.Segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
-				count(term, liveIn(p, postings))
+				count(term, liveIn(p, dead, postings, &read))
 			})
 			if err != nil {
 				return err

@@ -8,8 +8,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // Hit is a live document that was found.
@@ -76,8 +74,8 @@ func (q *Query) score(ctx context.Context, part int, yield func(b *block, scores
 		return 0, nil
 	}
 	live := dense(matched, p.Segment.Len())
-	if p.Dead != nil {
-		without(live, p.Dead)
+	for i, dead := range c.deadWords(p) {
+		live[i] &^= dead
 	}
 	var total int64
 	for _, word := range live {
@@ -140,17 +138,6 @@ func rootRunners(r runner) []runner {
 		return root.runners
 	}
 	return []runner{r}
-}
-
-// without takes the documents of a set out of a dense one.
-func without(live []uint64, dead *roaring.Bitmap) {
-	if dead.IsEmpty() {
-		return
-	}
-	words := dense(dead, len(live)*64)
-	for i := range live {
-		live[i] &^= words[i]
-	}
 }
 
 func isZero(words []uint64) bool {

@@ -49,7 +49,8 @@ func (p *Phrase) Freq(positions [][]uint32) float32 {
 	if p.slop == 0 {
 		return p.exact(positions)
 	}
-	s := sloppy{phrase: p, cursors: make([]cursor, len(p.offsets)), end: math.MinInt}
+	var buf [8]cursor // so that few words need no room in the heap
+	s := sloppy{phrase: p, cursors: append(buf[:0], make([]cursor, len(p.offsets))...), end: math.MinInt}
 	for i := range s.cursors {
 		s.cursors[i] = cursor{list: positions[i], offset: p.offsets[i]}
 		s.cursors[i].next()
