@@ -86,6 +86,9 @@ type Index struct {
 	ctx  context.Context
 	quit context.CancelFunc
 	done chan struct{}
+	// ended is closed when the index is given up while the store is held.
+	ended  chan struct{}
+	ending sync.Once
 	// merging is held by whoever merges: the background, Erase and Seal.
 	merging sync.Mutex
 	// room is closed and made anew when memory has been sealed, see Wait.
@@ -124,13 +127,19 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 	if err := syncDir(o.FS, o.FS.PathDir(o.Dir)); err != nil {
 		return nil, fmt.Errorf("make the directory of the index: %w", err)
 	}
-	x := &Index{o: o, work: make(chan struct{}, 1), done: make(chan struct{}), room: make(chan struct{}), opening: rand.Uint32()}
+	x := &Index{o: o, work: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}), room: make(chan struct{}), opening: rand.Uint32()}
 	x.ctx, x.quit = context.WithCancel(context.Background())
 	if err := x.load(ctx); err != nil {
 		x.quit()
 		return nil, fmt.Errorf("index of property %s: %w", o.Property, err)
 	}
-	go x.background()
+	var ends sync.WaitGroup
+	ends.Go(x.background)
+	ends.Go(x.scrub)
+	go func() {
+		defer close(x.done)
+		ends.Wait()
+	}()
 	x.wake()
 	return x, nil
 }
@@ -323,27 +332,41 @@ func (x *Index) Close() error {
 		// The journal has it all.
 		x.o.Logger.Warn("what is in memory could not be sealed; the next start reads it from the store", slog.Any("error", err))
 	}
-	x.current.Load().Release()
+	x.publish(emptySnapshot())
 	return nil
 }
 
 // Abandon ends the index without writing anything: after an error of the store nobody knows what is in it.
+// The store is held.
 func (x *Index) Abandon() {
-	x.quit()
+	x.end()
 	<-x.done
 	x.discard()
-	x.current.Load().Release()
+	x.publish(emptySnapshot())
 }
 
 // Drop ends the index of a property that is purged, and removes its files. Its keys go with the batch, by DropKeys.
+// The store is held.
 func (x *Index) Drop() {
-	x.quit()
+	x.end()
 	<-x.done
-	s := x.current.Load()
-	for _, p := range s.holders {
+	for _, p := range x.current.Load().holders {
 		p.obsolete.Store(true)
 	}
-	s.Release()
+	x.publish(emptySnapshot())
+}
+
+// emptySnapshot is what an index shows once it has ended, to those who look on.
+func emptySnapshot() *Snapshot {
+	s := &Snapshot{}
+	s.refs.Store(1)
+	return s
+}
+
+// end stops all work for good: what waits for the store now will commit nothing.
+func (x *Index) end() {
+	x.ending.Do(func() { close(x.ended) })
+	x.quit()
 }
 
 // Stats describe an index.

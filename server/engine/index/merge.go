@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -22,7 +23,6 @@ const retryAfter = 2 * time.Second
 
 // background merges and seals until the index ends.
 func (x *Index) background() {
-	defer close(x.done)
 	for {
 		select {
 		case <-x.ctx.Done():
@@ -64,11 +64,26 @@ func (x *Index) tidy(ctx context.Context) error {
 		if len(inputs) == 0 {
 			return nil
 		}
-		if err := x.mergeParts(ctx, inputs, target, x.o.Store); err != nil {
+		if err := x.mergeSound(ctx, inputs, target); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
+}
+
+// mergeSound is mergeParts once all files among the parts are found to be sound: what is damaged must not become a sound
+// file by being copied.
+func (x *Index) mergeSound(ctx context.Context, parts []*part, to target) error {
+	for _, p := range parts {
+		err := p.segment.Verify(ctx, nil)
+		if errors.As(err, new(*segment.CorruptError)) {
+			return x.remake(ctx, p, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return x.mergeParts(ctx, parts, to, x.o.Store)
 }
 
 // target is where a merge goes.
@@ -204,17 +219,52 @@ func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, throug
 	return nil
 }
 
+// errEnded is why an index that was given up commits nothing more.
+var errEnded = errors.New("the index has ended")
+
 // commit makes a swap durable and visible. covered is the batch up to which what was in memory is in files now, if nothing
-// is left in memory from before.
+// is left in memory from before. It waits for the store, but not for one whose holder waits for the index to end.
 func (x *Index) commit(through *store.Store, files bool, covered uint64, swap func() *Snapshot) error {
+	var swapped atomic.Bool
+	alive := func() error {
+		select {
+		case <-x.ended:
+			return errEnded
+		default:
+			swapped.Store(true)
+			return nil
+		}
+	}
+	done := make(chan error, 1)
+	go func() { done <- x.commitHeld(through, files, covered, alive, swap) }()
+	select {
+	case err := <-done:
+		return err
+	case <-x.ended:
+		// Whoever ends the index holds the store: by now alive has said yes, or never will.
+		if swapped.Load() {
+			return <-done
+		}
+		return errEnded
+	}
+}
+
+// commitHeld is commit once the store is held, if the index is still alive then.
+func (x *Index) commitHeld(through *store.Store, files bool, covered uint64, alive func() error, swap func() *Snapshot) error {
 	if !files {
 		return through.Hold(func() error {
+			if err := alive(); err != nil {
+				return err
+			}
 			x.publish(swap())
 			return nil
 		})
 	}
 	var next *Snapshot
 	err := through.CommitIndex(func(keys *store.IndexBatch) (func(), error) {
+		if err := alive(); err != nil {
+			return nil, err
+		}
 		next = swap()
 		if oldest, any := next.oldestInMemory(); any {
 			covered = min(covered, oldest-1)
@@ -376,6 +426,9 @@ func (x *Index) Seal(ctx context.Context) error { return x.seal(ctx) }
 
 // Erase rewrites every segment in which documents of deleted items are, so that their bytes are in none.
 func (x *Index) Erase(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(x.ctx, cancel)()
 	x.merging.Lock()
 	defer x.merging.Unlock()
 	s := x.Acquire()
@@ -396,7 +449,7 @@ func (x *Index) Erase(ctx context.Context) error {
 		}
 	}
 	for _, p := range files {
-		if err := x.mergeParts(ctx, []*part{p}, toFile, x.o.Store); err != nil {
+		if err := x.mergeSound(ctx, []*part{p}, toFile); err != nil {
 			return fmt.Errorf("erase: %w", err)
 		}
 	}
