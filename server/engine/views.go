@@ -353,3 +353,16 @@ func (kept *view) findHoles(gone *roaring.Bitmap, known *died, place func(doc ui
 	slices.Sort(holes)
 	return holes
 }
+
+// peek returns the view that is kept of a segment under a key, nil for none.
+func (v *views) peek(s *segment.Segment, key string) *view {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known := v.bySegment[s][key]
+	if known != nil {
+		v.hits++
+		known.unlink()
+		v.linkFirst(known)
+	}
+	return known
+}

@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/vitrine-dev/vitrine/server/engine/index"
+	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
+)
+
+// follower is the index of the engine: it has the segments of every property follow the store.
+type follower struct {
+	options Options
+	views   *views
+	// opened is called when everything was opened anew.
+	opened func()
+
+	store *store.Store
+	// fresh are the properties of a batch that is prepared and not installed.
+	fresh []*property
+
+	mu         sync.RWMutex
+	properties map[library.PropertyID]*property
+	closed     bool
+}
+
+var _ store.Index = (*follower)(nil)
+
+// directory is where the indexes lie in the directory of a store.
+const directory = "index"
+
+// Load opens the indexes of all stored properties. When the store was opened anew, the indexes of before are given up
+// first; what they showed can be read until then.
+func (f *follower) Load(s *store.Store) error {
+	f.store = s
+	f.mu.RLock()
+	before := f.properties
+	f.mu.RUnlock()
+	for _, p := range before {
+		p.abandon()
+	}
+	for _, p := range f.fresh {
+		p.end().Abandon() // their batch was not committed
+	}
+	f.fresh = nil
+	properties := map[library.PropertyID]*property{}
+	for _, id := range s.Stored() {
+		p, err := f.open(id)
+		if err != nil {
+			for _, opened := range properties {
+				opened.end().Abandon()
+			}
+			return err
+		}
+		p.catalogue, p.version = s.Catalogue(id), s.PropertyVersion(id)
+		properties[id] = p
+	}
+	f.mu.Lock()
+	f.properties = properties
+	f.mu.Unlock()
+	for _, p := range before {
+		p.end()
+	}
+	f.opened()
+	return nil
+}
+
+// open opens the index of one property.
+func (f *follower) open(id library.PropertyID) (*property, error) {
+	o := f.options
+	p := &property{
+		id: id, storeID: f.store.ID(), log: o.Logger.With(slog.String("property", string(id))), views: f.views, cache: search.NewCache(),
+		warned: map[*store.Rule]bool{},
+	}
+	var err error
+	p.index, err = index.Open(context.Background(), index.Options{
+		Store: f.store, Property: id, Dir: f.dir(id), FS: o.fs, Logger: p.log,
+		SealDocs: o.sealDocs, MemoryParts: o.memoryParts, FanIn: o.fanIn, MaxDocs: o.maxDocs,
+		OnMerge: p.merged, OnGone: p.gone,
+	})
+	return p, err
+}
+
+// dir is the directory of a property: its id may hold what a file name may not.
+func (f *follower) dir(id library.PropertyID) string {
+	disk := f.options.fs
+	if disk == nil {
+		disk = vfs.Default
+	}
+	return disk.PathJoin(f.options.Dir, directory, hex.EncodeToString([]byte(id)))
+}
+
+// Prepare has the indexes prepare what a batch changes.
+func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install func(), err error) {
+	type step struct {
+		p        *property
+		prepared *index.Prepared
+		change   store.PropertyChange
+	}
+	steps := make([]step, len(c.Properties))
+	var fresh []*property
+	for i, pc := range c.Properties {
+		p := f.property(pc.Property)
+		if p == nil {
+			if p, err = f.open(pc.Property); err != nil {
+				break
+			}
+			fresh = append(fresh, p)
+		}
+		var prepared *index.Prepared
+		if prepared, err = p.index.Prepare(c.Version, pc.Items, keys); err != nil {
+			err = fmt.Errorf("property %s: %w", pc.Property, err)
+			break
+		}
+		steps[i] = step{p, prepared, pc}
+	}
+	if err != nil {
+		for _, p := range fresh {
+			p.end().Abandon()
+		}
+		return nil, err
+	}
+	var purged []*property
+	for _, id := range c.Purged {
+		if p := f.property(id); p != nil {
+			if err := p.index.DropKeys(keys); err != nil {
+				return nil, err
+			}
+			purged = append(purged, p)
+		}
+	}
+	f.fresh = fresh
+	return func() {
+		f.fresh = nil
+		for _, s := range steps {
+			s.p.publish(s.prepared, s.change.After, c.Version)
+		}
+		f.mu.Lock()
+		for _, p := range fresh {
+			f.properties[p.id] = p
+		}
+		for _, p := range purged {
+			delete(f.properties, p.id)
+		}
+		f.mu.Unlock()
+		for _, p := range purged {
+			p.end().Drop()
+		}
+	}, nil
+}
+
+// property returns a property that has anything stored, nil for others.
+func (f *follower) property(id library.PropertyID) *property {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.properties[id]
+}
+
+// served returns a property that may be read. ErrClosed, ErrNotFound.
+func (f *follower) served(id library.PropertyID) (*property, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.closed {
+		return nil, library.ErrClosed
+	}
+	p := f.properties[id]
+	if p == nil {
+		return nil, notServed(id)
+	}
+	return p, nil
+}
+
+func notServed(id library.PropertyID) error {
+	return fmt.Errorf("property %s: %w", id, library.ErrNotFound)
+}
+
+func unknownItem(id item.ID) error { return fmt.Errorf("item %d: %w", id, library.ErrNotFound) }
+
+// merged carries over what is kept of segments.
+func (p *property) merged(inputs []segment.Input, merged *segment.Segment, maps [][]uint32) {
+	olds := make([]*segment.Segment, len(inputs))
+	for i, in := range inputs {
+		olds[i] = in.Segment
+	}
+	p.views.carry(olds, merged, maps)
+}
+
+// gone lets go of what is kept of a segment.
+func (p *property) gone(s *segment.Segment) {
+	p.views.drop(s)
+	p.cache.Forget(s)
+}
+
+// TagOwner returns the manifest by which an item carries a tag.
+func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (library.Owner, bool) {
+	p, err := f.served(id)
+	if err != nil {
+		return library.Owner{}, false
+	}
+	m, let, err := p.at(context.Background(), f.store.Now())
+	if err != nil {
+		return library.Owner{}, false
+	}
+	defer let()
+	h, ok := m.find(of)
+	if !ok {
+		return library.Owner{}, false
+	}
+	for i, r := range m.catalogue.TagRules {
+		if r.Tag != t {
+			continue
+		}
+		carries, err := m.corpus.Carries(context.Background(), i, m.parts[h.Part], h.Doc)
+		if err != nil {
+			p.log.Warn("a selector cannot be evaluated", slog.String("rule", r.Owner.String()), slog.Any("error", err))
+		}
+		return r.Owner, carries
+	}
+	return library.Owner{}, false
+}
+
+// Erase has the bytes of deleted items leave the segments.
+func (f *follower) Erase(ctx context.Context) error {
+	f.mu.RLock()
+	var all []*index.Index
+	for _, p := range f.properties {
+		if x := p.segments(); x != nil {
+			all = append(all, x)
+		}
+	}
+	f.mu.RUnlock()
+	var err error
+	for _, x := range all {
+		err = errors.Join(err, x.Erase(ctx))
+	}
+	return err
+}
+
+// Close seals what is in memory and ends all reading.
+func (f *follower) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	properties := f.properties
+	f.mu.Unlock()
+	var err error
+	for _, p := range properties {
+		if x := p.end(); x != nil {
+			err = errors.Join(err, x.Close())
+		}
+	}
+	return err
+}

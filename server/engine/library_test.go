@@ -1,0 +1,31 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/library/librarytest"
+)
+
+func TestLibrary(t *testing.T) {
+	for name, o := range map[string]Options{
+		"as it is": {},
+		// Every batch is sealed or merged at once, so that every path is met with a handful of items.
+		"tiny segments": {sealDocs: 3, memoryParts: 2, fanIn: 2, maxDocs: 64},
+		"no cache":      {sealDocs: 8, memoryParts: 1, fanIn: 2, maxDocs: 64, CacheBytes: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			librarytest.Run(t, func(t *testing.T, dir string, clock func() time.Time) library.Library {
+				t.Helper()
+				o := o
+				o.Dir, o.Clock = dir, clock
+				l, err := Open(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l
+			})
+		})
+	}
+}

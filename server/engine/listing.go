@@ -1,0 +1,275 @@
+package engine
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/store"
+)
+
+// listing is what a Read lists, bound to a moment. It is kept there, so that nothing is parsed, planned or bound for the
+// next page.
+type listing struct {
+	library.Listing
+	moment   *moment
+	audience query.Audience
+	// valid is while its queries mean what they mean here, and until when the clock alone changes nothing: neither they nor
+	// the rules; zero for ever.
+	valid interval
+	until time.Time
+	// version is Page.Version.
+	version string
+	// mu guards what bind makes; nobody looks at it before.
+	mu    sync.Mutex
+	bound bool
+	// queries are its streams: of favourites and of the others, or of all.
+	queries []*search.Query
+	order   *search.Order
+	ranked  ranked
+}
+
+// listingName tells a listing of a moment from the others without looking into queries.
+type listingName struct {
+	// filter is the stored filter that is listed as it is; nil for anything else, of which identity tells all.
+	filter   *store.Filter
+	identity string
+	order    string
+	seed     string
+	tag      item.Tag
+	tagged   bool
+	audience query.Audience
+}
+
+// maxListings is how many listings a moment keeps.
+const maxListings = 4096
+
+// listing binds what a Read lists, or finds it bound. Errors are those of library.Read.
+func (m *moment) listing(ctx context.Context, r library.Read) (*listing, error) {
+	var name listingName
+	var of library.Listing
+	var err error
+	if r.Filter != nil && r.Where == nil {
+		if name.filter, err = m.catalogue.Filter(*r.Filter); err != nil {
+			return nil, err
+		}
+		name.audience = r.Audience
+		if r.Order != nil {
+			name.order = r.Order.String()
+		}
+		if r.Favourite != nil {
+			name.tag, name.tagged = *r.Favourite, true
+		}
+		if r.Order.Random() || r.Order == nil && name.filter.Parsed.Order.Random() {
+			name.seed = r.Seed
+		}
+	} else {
+		if of, err = m.catalogue.Listing(r); err != nil {
+			return nil, err
+		}
+		name.identity, name.audience = of.Identity, r.Audience
+	}
+	m.mu.Lock()
+	known := m.listings[name]
+	m.mu.Unlock()
+	if known != nil && known.valid.contains(r.Now) {
+		return known, nil
+	}
+	if name.filter != nil {
+		if of, err = m.catalogue.Listing(r); err != nil {
+			return nil, err
+		}
+	}
+	fresh, err := m.newListing(ctx, of, r)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for other := range m.listings {
+		if len(m.listings) < maxListings {
+			break
+		}
+		delete(m.listings, other) // any one: what is asked for often comes back
+	}
+	m.listings[name] = fresh
+	return fresh, nil
+}
+
+// newListing says until when a listing is good and which version it has. Nothing is planned or bound yet: whoever holds the
+// version needs no more.
+func (m *moment) newListing(ctx context.Context, of library.Listing, r library.Read) (*listing, error) {
+	l := &listing{Listing: of, moment: m, audience: r.Audience}
+	for _, part := range of.Parts {
+		if !query.UsesNow(part.Query) {
+			continue
+		}
+		l.valid.from = r.Now
+		until, err := m.boundary(ctx, part.Query, part.Audience, r.Now)
+		if err != nil {
+			return nil, err
+		}
+		l.valid.to = earlier(l.valid.to, until)
+	}
+	// What rules bring can change by time too: in the items' units, and in what tags match.
+	l.until = earlier(l.valid.to, m.rules.to)
+	l.version = m.property.storeID + "-" + strconv.FormatUint(m.version, 36)
+	if !l.until.IsZero() {
+		l.version += "-" + strconv.FormatInt(l.until.UnixMilli(), 36)
+	}
+	return l, nil
+}
+
+// bind plans and binds the listing, the first time.
+func (l *listing) bind(ctx context.Context, now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bound {
+		return nil
+	}
+	m := l.moment
+	root, err := m.root(ctx, l.Listing, now)
+	if err != nil {
+		return err
+	}
+	roots := []plan.Node{root}
+	if l.Favourite != nil {
+		favourite, err := m.plan(ctx, library.FavouriteTerm(*l.Favourite), query.Private, now)
+		if err != nil {
+			return err
+		}
+		// The tag adds nothing to relevance.
+		roots = []plan.Node{
+			plan.Bool{Must: []plan.Node{root, plan.Const{Node: favourite}}},
+			plan.Bool{Must: []plan.Node{root}, MustNot: []plan.Node{favourite}},
+		}
+	}
+	queries := make([]*search.Query, len(roots))
+	for i, root := range roots {
+		if queries[i], err = search.Bind(ctx, root, m.corpus); err != nil {
+			return err
+		}
+	}
+	l.order, err = m.corpus.Order(ctx, l.Order, func(id item.ID) int64 { return library.RandomPlace(l.Seed, id) })
+	l.queries, l.bound = queries, err == nil
+	return err
+}
+
+// root is the plan of all parts of a listing.
+func (m *moment) root(ctx context.Context, of library.Listing, now time.Time) (plan.Node, error) {
+	var roots []plan.Node
+	for _, part := range of.Parts {
+		root, err := m.plan(ctx, part.Query, part.Audience, now)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, root)
+	}
+	if len(roots) == 1 {
+		return roots[0], nil
+	}
+	return plan.Bool{Must: roots}, nil
+}
+
+// stream returns one of the listing's streams.
+func (l *listing) stream(ctx context.Context, i int) (*stream, error) {
+	q := l.queries[i]
+	views := make([]*view, len(l.moment.parts))
+	for part := range views {
+		v, err := l.view(ctx, q, part)
+		if err != nil {
+			return nil, err
+		}
+		views[part] = v
+	}
+	return newStream(l.moment.corpus, l.order, views), nil
+}
+
+// view returns the documents of one part that match a query, in the order of the listing.
+func (l *listing) view(ctx context.Context, q *search.Query, part int) (*view, error) {
+	m := l.moment
+	views, s := m.property.views, m.parts[part].Segment
+	match := func() (*view, error) {
+		if known := views.peek(s, q.Key()); known != nil {
+			return known, nil
+		}
+		docs, err := q.Match(ctx, m.parts[part])
+		if err != nil {
+			return nil, err
+		}
+		if kept := views.peek(s, q.Key()); kept != nil {
+			return kept, nil
+		}
+		return &view{docs: docs}, nil // too large to be kept
+	}
+	if l.order.Key() == "" || l.Order.Scored() {
+		return match()
+	}
+	key := "order " + l.order.Key() + "\x00" + l.Seed + "\x00" + q.Key()
+	return views.get(s, key, func() (*view, error) {
+		base, err := match()
+		if err != nil {
+			return nil, err
+		}
+		sorted, err := l.sorted(ctx, base, part)
+		return &view{docs: base.docs, sorted: sorted}, err
+	})
+}
+
+// sorted puts the documents of a view in the listing's order. Where they are many, the order of the whole segment is made
+// once, and they are picked out of it.
+func (l *listing) sorted(ctx context.Context, base *view, part int) ([]uint32, error) {
+	m := l.moment
+	s := m.parts[part].Segment
+	n := base.docs.GetCardinality()
+	if l.Order.Random() || n < uint64(s.Len()/4) {
+		return l.order.Sort(ctx, part, base.docs.ToArray())
+	}
+	whole, err := m.property.views.get(s, "order "+l.order.Key(), func() (*view, error) {
+		sorted, err := l.order.Documents(ctx, part)
+		return &view{sorted: sorted}, err
+	})
+	if err != nil || n == uint64(s.Len()) {
+		return whole.sortedOrNil(), err
+	}
+	picked := make([]uint32, 0, n)
+	words := make([]uint64, (s.Len()+63)/64)
+	base.docs.WriteDenseTo(words)
+	for _, doc := range whole.sorted {
+		if words[doc/64]>>(doc%64)&1 == 1 {
+			picked = append(picked, doc)
+		}
+	}
+	return picked, nil
+}
+
+func (kept *view) sortedOrNil() []uint32 {
+	if kept == nil {
+		return nil
+	}
+	return kept.sorted
+}
+
+// place is where an item stands in a listing, as a cursor holds it.
+type place struct {
+	// Rest is false for favourites, which come first.
+	Rest bool `json:"r,omitempty"`
+	// Place is what the item is sorted by within its group.
+	Place eval.Place `json:"p"`
+}
+
+// total counts the items of the listing, by its streams.
+func total(streams []*stream) int64 {
+	var n int64
+	for _, s := range streams {
+		n += int64(s.total)
+	}
+	return n
+}

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
+)
+
+// Options are what a Library is opened with.
+type Options struct {
+	// Dir is the directory of the store; made (0700) where it is not there. Required.
+	Dir string
+	// Clock tells the time; nil means time.Now. It stands for `now` where a Read names none, limits cursors by relevance
+	// to their minute and dates units. Nothing durable depends on it running forwards.
+	Clock func() time.Time
+	// Logger takes what an operator may want to know; nil means nothing is logged. No item, token or other personal data
+	// is ever logged.
+	Logger *slog.Logger
+	// QueryBudget is how long a Read with Budgeted may look; 0 means 2 seconds, the limit of the HTTP interface.
+	QueryBudget time.Duration
+	// EraseWithin is how long the bytes of a deleted item may stay in files; 0 means 10 minutes. A shorter time costs more
+	// rewriting of files.
+	EraseWithin time.Duration
+	// CacheBytes is what may be kept of segments in memory besides them: which documents match which query, and their
+	// orders; 0 means 128 MiB.
+	CacheBytes int64
+	// Pressure says how short of memory the process is; nil means never. When it is library.Tight, no more than a fourth of
+	// CacheBytes is kept; see store.Options for library.Full.
+	Pressure func() library.Pressure
+
+	// Tests put disks of theirs here, and make segments small.
+	fs                                    vfs.FS
+	sealDocs, memoryParts, fanIn, maxDocs int
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.QueryBudget == 0 {
+		o.QueryBudget = 2 * time.Second
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 128 << 20
+	}
+	if o.Pressure == nil {
+		o.Pressure = func() library.Pressure { return library.Relaxed }
+	}
+	return o
+}
+
+// store returns what the store is opened with.
+func (o Options) store() store.Options {
+	return store.Options{
+		Dir: o.Dir, Clock: o.Clock, Logger: o.Logger, EraseWithin: o.EraseWithin, Pressure: o.Pressure, FS: o.fs,
+	}
+}

@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
+)
+
+// pinTime is how long a listing by relevance is kept for its cursors. maxPins is how many are kept at most, and
+// maxPinnedItems how many items those that were put in order may have together (8 bytes each).
+const (
+	pinTime        = time.Minute
+	maxPins        = 256
+	maxPinnedItems = 4 << 20
+)
+
+// pins are the listings by relevance whose cursors are out. Scores change with every item that comes or goes, so that no
+// value in a cursor could say where it was; so the listing itself is kept, for a minute. A small one is kept as the ids of
+// its items; of a large one the moment is held, and it is put in order when its second page is asked for.
+type pins struct {
+	mu     sync.Mutex
+	byName map[string]*pin
+	items  int
+}
+
+// pin is one listing that is kept.
+type pin struct {
+	until time.Time
+	// ids is the listing in order; nil while it is held instead.
+	ids []item.ID
+	// held is the listing of a moment, whose snapshot let lets go.
+	held *listing
+	let  func()
+	// sorting is closed when somebody who puts it in order has done so, or could not; nil while nobody does.
+	sorting chan struct{}
+	// gone is set when it is kept no more.
+	gone bool
+}
+
+// page takes a page out of a listing by relevance: its hits, and where the next one begins, nil on the last one. Without
+// after it begins at offset; with the place that the page before gave, it goes on with the listing as it was then, without
+// what has left it meanwhile. hold takes a further reference to the moment. The error may be a *library.CursorError, when
+// the minute is over.
+func (p *pins) page(
+	ctx context.Context, now time.Time, l *listing, after *store.PinPlace, offset int64, limit int, hold func() func(),
+) ([]search.Hit, *store.PinPlace, error) {
+	p.expire(now)
+	if after != nil {
+		return p.goOn(ctx, now, l, after, limit)
+	}
+	hits, total, err := l.rank(ctx, int(min(offset+int64(limit), 1<<40)))
+	if err != nil {
+		return nil, nil, err
+	}
+	start := int(min(offset, int64(len(hits))))
+	end := min(start+limit, len(hits))
+	if start == end || int64(end) >= total {
+		return hits[start:end], nil, nil
+	}
+	name := l.Identity + " " + l.version + " " + strconv.Itoa(int(l.audience))
+	p.keep(name, l, hits, total, now, hold)
+	return hits[start:end], &store.PinPlace{Pin: name, Index: end, Until: now.Add(pinTime).UnixMilli()}, nil
+}
+
+// goOn is page with a cursor.
+func (p *pins) goOn(ctx context.Context, now time.Time, l *listing, after *store.PinPlace, limit int) ([]search.Hit, *store.PinPlace, error) {
+	p.mu.Lock()
+	kept := p.byName[after.Pin]
+	p.mu.Unlock()
+	over := &library.CursorError{Reason: "a listing by relevance is kept for a minute: start again from the first page"}
+	if kept == nil || !now.Before(time.UnixMilli(after.Until)) {
+		return nil, nil, over
+	}
+	ids, err := p.sort(ctx, kept)
+	if err != nil {
+		return nil, nil, err
+	}
+	if ids == nil {
+		return nil, nil, over // it went just now
+	}
+	var hits []search.Hit
+	at := after.Index
+	for ; at < len(ids) && len(hits) < limit; at++ {
+		h, still, err := l.holds(ctx, ids[at])
+		if err != nil {
+			return nil, nil, err
+		}
+		if still {
+			hits = append(hits, h)
+		}
+	}
+	for ; at < len(ids); at++ {
+		_, still, err := l.holds(ctx, ids[at])
+		if err != nil {
+			return nil, nil, err
+		}
+		if still {
+			break
+		}
+	}
+	if len(hits) == 0 || at == len(ids) {
+		return hits, nil, nil
+	}
+	return hits, &store.PinPlace{Pin: after.Pin, Index: at, Until: after.Until}, nil
+}
+
+// sort returns a listing that is kept in order; nil when it is kept no more.
+func (p *pins) sort(ctx context.Context, kept *pin) ([]item.ID, error) {
+	p.mu.Lock()
+	for kept.sorting != nil {
+		sorting := kept.sorting
+		p.mu.Unlock()
+		<-sorting
+		p.mu.Lock()
+	}
+	if kept.held == nil {
+		defer p.mu.Unlock()
+		return kept.ids, nil
+	}
+	held, let, done := kept.held, kept.let, make(chan struct{})
+	kept.held, kept.let, kept.sorting = nil, nil, done
+	p.mu.Unlock()
+
+	hits, err := held.rankAll(ctx)
+	var ids []item.ID
+	if err == nil {
+		ids = held.moment.ids(hits)
+	}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept.sorting = nil
+	close(done)
+	switch {
+	case kept.gone:
+		let()
+	case err != nil:
+		kept.held, kept.let = held, let // for somebody with more time
+	default:
+		let()
+		kept.ids = ids
+		p.items += len(ids)
+	}
+	return ids, err
+}
+
+// keep keeps a listing for a minute from now on. Where there is too much the one that ends first goes.
+func (p *pins) keep(name string, l *listing, hits []search.Hit, total int64, now time.Time, hold func() func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.byName[name]; known != nil {
+		known.until = now.Add(pinTime)
+		return
+	}
+	for len(p.byName) > 0 && (len(p.byName) >= maxPins || p.items > maxPinnedItems) {
+		p.removeFirst()
+	}
+	fresh := &pin{until: now.Add(pinTime)}
+	if int64(len(hits)) == total {
+		fresh.ids = l.moment.ids(hits)
+		p.items += len(fresh.ids)
+	} else {
+		fresh.held, fresh.let = l, hold()
+	}
+	if p.byName == nil {
+		p.byName = map[string]*pin{}
+	}
+	p.byName[name] = fresh
+}
+
+func (p *pins) removeFirst() {
+	first := ""
+	for name, kept := range p.byName {
+		if first == "" || kept.until.Before(p.byName[first].until) {
+			first = name
+		}
+	}
+	p.remove(first)
+}
+
+func (p *pins) remove(name string) {
+	kept := p.byName[name]
+	delete(p.byName, name)
+	p.items -= len(kept.ids)
+	if kept.let != nil {
+		kept.let()
+	}
+	kept.held, kept.let, kept.ids, kept.gone = nil, nil, nil, true
+}
+
+// expire lets go of what was kept for its minute.
+func (p *pins) expire(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, kept := range p.byName {
+		if !now.Before(kept.until) {
+			p.remove(name)
+		}
+	}
+}
+
+// clear lets go of everything: its cursors have to start again.
+func (p *pins) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.byName {
+		p.remove(name)
+	}
+}
+
+// bytes is the memory that the listings in order take.
+func (p *pins) bytes() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(p.items) * 8
+}
