@@ -90,16 +90,38 @@ const (
 	maxLists    = 2
 )
 
-// counted locks the memo for a part and forgets what was counted with other dead documents.
+// counted locks the memo for a part, and brings what it counts to the part's dead documents. Mostly a few have come to
+// those that it knew.
 func (m *memo) counted(p Part) {
 	m.mu.Lock()
-	if m.totals == nil || m.dead != p.Dead {
-		m.dead, m.deadWords, m.dynamic = p.Dead, nil, nil
-		m.totals, m.docFreqs = map[string]rank.Field{}, map[fieldTerm]int64{}
-		if p.Dead != nil && !p.Dead.IsEmpty() {
+	if m.totals != nil && m.dead == p.Dead {
+		return
+	}
+	m.docFreqs, m.dynamic = map[fieldTerm]int64{}, nil
+	switch {
+	case m.totals != nil && p.Dead != nil && (m.dead == nil || m.dead.AndCardinality(p.Dead) == m.dead.GetCardinality()):
+		gone := p.Dead
+		if m.dead != nil {
+			gone = roaring.AndNot(p.Dead, m.dead)
+		}
+		for name, t := range m.totals {
+			m.totals[name] = minus(t, countIn(p.Segment.Field(name), gone))
+		}
+		m.deadWords = slices.Clone(m.deadWords)
+		if m.deadWords == nil {
+			m.deadWords = dense(gone, p.Segment.Len())
+		}
+		for it := gone.Iterator(); it.HasNext(); {
+			doc := it.Next()
+			m.deadWords[doc/64] |= 1 << (doc % 64)
+		}
+	default:
+		m.totals, m.deadWords = map[string]rank.Field{}, nil
+		if p.Dead != nil {
 			m.deadWords = dense(p.Dead, p.Segment.Len())
 		}
 	}
+	m.dead = p.Dead
 }
 
 func (m *memo) bytes() int64 {
@@ -142,38 +164,41 @@ func countTotal(p Part, f *segment.Field) rank.Field {
 	if p.Dead == nil {
 		return all
 	}
-	dead := roaring.And(f.Present(), p.Dead)
-	gone := rank.Field{Docs: int64(dead.GetCardinality())}
-	switch {
-	case gone.Docs == 0:
-		return all
-	case f.Type() == query.Text:
-		for it := dead.Iterator(); it.HasNext(); {
-			gone.Terms += int64(f.Length(it.Next()))
-		}
-	case all.Docs == all.Terms:
-		gone.Terms = gone.Docs // one value each
-	case f.Type() == query.Keyword || f.Type() == query.Boolean:
-		for _, postings := range f.Ascend("") {
-			gone.Terms += countIn(postings, dead)
-		}
-	}
-	return rank.Field{Docs: all.Docs - gone.Docs, Terms: all.Terms - gone.Terms}
+	return minus(all, countIn(f, p.Dead))
 }
 
-// countIn counts the documents of a term that are in a set.
-func countIn(p segment.Postings, docs *roaring.Bitmap) int64 {
-	if p.Len() > 16 {
-		return int64(p.Bitmap().AndCardinality(docs))
-	}
-	var n int64
-	it := p.Iterator()
-	for doc, ok := it.Next(); ok; doc, ok = it.Next() {
-		if docs.Contains(doc) {
-			n++
+func minus(a, b rank.Field) rank.Field {
+	return rank.Field{Docs: a.Docs - b.Docs, Terms: a.Terms - b.Terms}
+}
+
+// countIn counts what some documents have in a field.
+func countIn(f *segment.Field, docs *roaring.Bitmap) rank.Field {
+	docs = roaring.And(f.Present(), docs)
+	n := rank.Field{Docs: int64(docs.GetCardinality())}
+	switch {
+	case n.Docs == 0:
+	case f.Type() == query.Text:
+		for it := docs.Iterator(); it.HasNext(); {
+			n.Terms += int64(f.Length(it.Next()))
+		}
+	case f.Terms() == int64(f.Present().GetCardinality()):
+		n.Terms = n.Docs // one value each
+	case f.Type() == query.Keyword || f.Type() == query.Boolean:
+		for _, postings := range f.Ascend("") {
+			if postings.Len() > 1 {
+				n.Terms += int64(postings.Bitmap().AndCardinality(docs))
+			} else if doc, _ := first(postings); docs.Contains(doc) {
+				n.Terms++
+			}
 		}
 	}
 	return n
+}
+
+// first returns the first document of a term.
+func first(p segment.Postings) (doc uint32, ok bool) {
+	it := p.Iterator()
+	return it.Next()
 }
 
 // fewLive is the number of documents up to which a look at each is cheaper than at the whole of both sets.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -22,7 +23,7 @@ import (
 func TestCacheFollowsDeaths(t *testing.T) {
 	w := newWorld(t, 11, 200)
 	w.corpus.Cache = search.NewCache()
-	n := build(t, "beach sun city~ activate_units.name:sun tags.vibe:summer~", []string{"tags.vibe.key"})
+	n := build(t, "beach sun city~ featured:true author:sun~ activate_units.name:sun tags.vibe:summer~", []string{"tags.vibe.key"})
 	w.compare(t, "before", n)
 	before := *w
 	ids := make([]item.ID, 0, len(w.items))
@@ -271,6 +272,38 @@ func TestShownBesideItems(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestUnitsKey: every member of a unit counts.
+func TestUnitsKey(t *testing.T) {
+	members := reflect.TypeFor[item.Unit]()
+	key := func(u item.Unit) string {
+		c := &search.Corpus{Overlay: &search.Overlay{Units: []search.UnitRule{{Unit: u}}}}
+		k, err := c.UnitsKey(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	seen := map[string]string{key(item.Unit{}): "nothing"}
+	for i := range members.NumField() {
+		var u item.Unit
+		switch v := reflect.ValueOf(&u).Elem().Field(i); v.Kind() {
+		case reflect.Int64:
+			v.SetInt(7)
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.String:
+			v.SetString("7")
+		default:
+			v.SetBytes([]byte("7"))
+		}
+		k := key(u)
+		if other, ok := seen[k]; ok {
+			t.Errorf("a unit with %s alone has the key of one with %s alone", members.Field(i).Name, other)
+		}
+		seen[k] = members.Field(i).Name
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -76,15 +77,30 @@ func (o *unitOverlay) describe() string {
 	slices.Sort(ids)
 	var text []byte
 	for _, id := range ids {
-		text = fmt.Appendf(text, "%#v\n", *o.byID[id])
+		text = appendUnit(text, o.byID[id])
 	}
 	for _, m := range o.members {
-		text = fmt.Appendf(text, "%d %q\n", m.unit, m.key)
+		text = strconv.AppendQuote(strconv.AppendInt(append(text, "rule "...), m.unit, 10), m.key)
 	}
 	if o.byDefault != nil {
-		text = fmt.Appendf(text, "default %#v\n", *o.byDefault)
+		text = appendUnit(append(text, "default "...), o.byDefault)
 	}
 	return digest(text)
+}
+
+// appendUnit writes everything of a unit.
+func appendUnit(text []byte, u *item.Unit) []byte {
+	for _, n := range []int64{u.ID, u.ClickUnitLibrary, u.ActivateUnitLibrary} {
+		text = append(strconv.AppendInt(text, n, 10), ' ')
+	}
+	for _, b := range []bool{u.Archived, u.Managed} {
+		text = append(strconv.AppendBool(text, b), ' ')
+	}
+	for _, s := range []string{u.Name, u.ImageURL, u.ClickThroughURL, u.ExternalID, u.CreatedOn, u.LastModified, string(u.CatalogItem), string(u.CatalogImageURLSrc)} {
+		text = append(strconv.AppendInt(text, int64(len(s)), 10), ':')
+		text = append(text, s...)
+	}
+	return text
 }
 
 // unitLists says which units the documents of one segment show. There are few different lists, so that each is looked at
