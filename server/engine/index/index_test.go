@@ -365,6 +365,39 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
+// TestDamageWhileServing lets the items of a file change under a running index: it is noticed when all is verified or
+// before they would be copied, and made anew.
+func TestDamageWhileServing(t *testing.T) {
+	for name, notice := range map[string]func(x *index.Index) error{
+		"verified": func(x *index.Index) error { return x.Verify(context.Background(), nil) },
+		"erased":   func(x *index.Index) error { return x.Erase(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(o *index.Options) { o.FanIn = 100 })
+			defer func() { w.close() }()
+			w.put(sequence(1, 100)...)
+			if err := w.f.x.Seal(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			w.remove(10)
+			// The file is read into memory here, so that its bytes can be changed where they lie.
+			s := w.f.x.Acquire()
+			b := s.Parts()[0].Segment.Item(5)
+			b[len(b)/2] ^= 1
+			s.Release()
+			w.put(300)
+			if err := notice(w.f.x); err != nil {
+				t.Fatal(err)
+			}
+			w.check()
+			w.eventually("the file is gone", func(s index.Stats) bool { return s.Rebuilt == 1 && s.Dead == 0 })
+			w.check()
+			w.crash(rand.New(rand.NewPCG(1, 1)))
+			w.check()
+		})
+	}
+}
+
 // TestWrittenWithout holds that an index notices that the store was written without it.
 func TestWrittenWithout(t *testing.T) {
 	w := newWorld(t, nil)

@@ -75,6 +75,9 @@ func (x *Index) tidy(ctx context.Context) error {
 // file by being copied.
 func (x *Index) mergeSound(ctx context.Context, parts []*part, to target) error {
 	for _, p := range parts {
+		if !x.lives(p) {
+			continue // nothing of it is copied
+		}
 		err := p.segment.Verify(ctx, nil)
 		if errors.As(err, new(*segment.CorruptError)) {
 			return x.remake(ctx, p, err)
@@ -278,6 +281,14 @@ func (x *Index) commitHeld(through *store.Store, files bool, covered uint64, ali
 		next.Release()
 	}
 	return err
+}
+
+// lives reports whether anything of a part is alive.
+func (x *Index) lives(p *part) bool {
+	s := x.Acquire()
+	defer s.Release()
+	at := slices.Index(s.holders, p)
+	return at >= 0 && s.parts[at].dead() < p.segment.Len()
 }
 
 // oldest returns the oldest batch of which anything is in the parts.
