@@ -161,7 +161,7 @@ func (x *exchange) end() {
 	err, _ := cause.(error)
 	if cause != nil && !errors.Is(err, http.ErrAbortHandler) {
 		x.server.options.Logger.ErrorContext(x.r.Context(), "panic", "request", x.id, "route", x.routeName(),
-			"panic", x.redact(fmt.Sprint(cause)), "stack", string(debug.Stack()))
+			"panic", hide(x.redact(fmt.Sprint(cause))), "stack", string(debug.Stack()))
 		if x.status == 0 {
 			cause = nil
 			x.fail(&problem{Type: internal, Detail: internalDetail})
@@ -170,9 +170,9 @@ func (x *exchange) end() {
 		}
 	}
 	elapsed := x.server.options.Clock().Sub(x.began)
-	x.server.metrics.end(x.routeName(), x.r.Method, x.status, elapsed)
+	x.server.metrics.end(x.routeName(), x.r.Method, tokenClass(x.grant), x.status, elapsed)
 	x.server.options.Logger.LogAttrs(x.r.Context(), slog.LevelInfo, "request",
-		slog.String("request", x.id), slog.String("method", x.r.Method), slog.String("path", x.redact(x.r.URL.Path)),
+		slog.String("request", x.id), slog.String("method", x.r.Method), slog.String("path", hide(x.redact(x.r.URL.Path))),
 		slog.String("query", x.redact(loggable(x.r.URL.RawQuery))), slog.String("route", x.routeName()),
 		slog.Int("status", x.status), slog.Int64("bytes", x.bytes), slog.Duration("elapsed", elapsed),
 		slog.String("property", string(x.grant.property)), slog.String("token", tokenName(x.grant)))

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -33,15 +34,36 @@ func loggable(raw string) string {
 			b.WriteString("…")
 			break
 		}
-		b.WriteString(url.QueryEscape(clip(name, 50)))
+		b.WriteString(url.QueryEscape(clip(hide(name), 50)))
 		b.WriteByte('=')
 		if slices.Contains(loggedParams, name) {
-			b.WriteString(url.QueryEscape(clip(params.Get(name), 50)))
+			b.WriteString(url.QueryEscape(clip(hide(params.Get(name)), 50)))
 		} else {
 			b.WriteString("…")
 		}
 	}
 	return b.String()
+}
+
+var (
+	// longWord is what a token may look like wherever it was put by mistake: tokens have at least 32 characters, and those
+	// that the operator makes have no others.
+	longWord = regexp.MustCompile(`[A-Za-z0-9_-]{32,}`)
+	// wholeUUID is the one long word that paths of ours have.
+	wholeUUID = regexp.MustCompile(`^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$`)
+	// address is an e-mail address, its @ escaped or not.
+	address = regexp.MustCompile(`[^\s/?&=@]+(?:@|%(?:25)*40)[^\s/?&=@]+`)
+)
+
+// hide takes out of a part of a URL what may be a token or an e-mail address in the wrong place.
+func hide(s string) string {
+	s = address.ReplaceAllLiteralString(s, "[e-mail]")
+	return longWord.ReplaceAllStringFunc(s, func(word string) string {
+		if wholeUUID.MatchString(word) {
+			return word
+		}
+		return "[long]"
+	})
 }
 
 // clip cuts a text at n bytes.

@@ -8,24 +8,44 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts requests. Labels are the endpoint's path with its placeholders, the method and the status: a bounded
-// number, and nothing of a caller in them.
+// metrics counts requests. Labels are the endpoint's path with its placeholders, the method, the class of the token and the
+// status: a bounded number, and nothing of a caller in them.
 type metrics struct {
 	requests *prometheus.CounterVec
 	elapsed  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 }
 
-// newMetrics registers the metrics with r; with nil they are counted and shown nowhere.
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
+// The classes of tokens, as the label class has them.
+const (
+	classNone       = "none" // no token, or one that is refused
+	classRestricted = "restricted"
+	classReadOnly   = "read-only"
+	classReadWrite  = "read-write"
+)
+
+func tokenClass(g grant) string {
+	switch {
+	case g.property == "":
+		return classNone
+	case g.readWrite:
+		return classReadWrite
+	case g.restricted:
+		return classRestricted
+	}
+	return classReadOnly
+}
+
+// newMetrics registers the metrics with r; with nil they are counted and shown nowhere. pages tell of themselves.
+func newMetrics(r prometheus.Registerer, pages *pageCache) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "vitrine_http_requests_total", Help: "Requests answered, by endpoint, method and status.",
-		}, []string{"route", "method", "status"}),
+			Name: "vitrine_http_requests_total", Help: "Requests answered, by endpoint, method, class of the token and status.",
+		}, []string{"route", "method", "class", "status"}),
 		elapsed: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vitrine_http_request_seconds", Help: "Time from a request's arrival to the end of its answer, in seconds.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
-		}, []string{"route", "method"}),
+		}, []string{"route", "method", "class"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "vitrine_http_requests_in_flight", Help: "Requests that are being answered.",
 		}),
@@ -33,7 +53,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.elapsed, m.inFlight} {
+	for _, c := range append([]prometheus.Collector{m.requests, m.elapsed, m.inFlight}, pages.collectors()...) {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register request metrics: %w", err)
 		}
@@ -41,15 +61,30 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
+// collectors show how much the cache of pages holds and how often it is of use.
+func (c *pageCache) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "vitrine_page_cache_bytes", Help: "Size of the pages that are kept ready to be sent.",
+		}, func() float64 { return float64(c.pages.WeightedSize()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "vitrine_page_cache_hits_total", Help: "Looks into the cache of pages that found one.",
+		}, func() float64 { return float64(c.hits.Load()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "vitrine_page_cache_misses_total", Help: "Looks into the cache of pages that found none.",
+		}, func() float64 { return float64(c.misses.Load()) }),
+	}
+}
+
 func (m *metrics) begin() { m.inFlight.Inc() }
 
-func (m *metrics) end(route, method string, status int, elapsed time.Duration) {
+func (m *metrics) end(route, method, class string, status int, elapsed time.Duration) {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
 	default:
 		method = "other" // anything can be sent as a method
 	}
 	m.inFlight.Dec()
-	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
-	m.elapsed.WithLabelValues(route, method).Observe(elapsed.Seconds())
+	m.requests.WithLabelValues(route, method, class, strconv.Itoa(status)).Inc()
+	m.elapsed.WithLabelValues(route, method, class).Observe(elapsed.Seconds())
 }

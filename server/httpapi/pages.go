@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -36,6 +37,8 @@ const keptFor = time.Minute
 type pageCache struct {
 	pages    *otter.Cache[pageKey, *keptPage]
 	pressure func() library.Pressure
+	// hits and misses count what get found.
+	hits, misses atomic.Int64
 }
 
 // pageOverhead is about what a page takes beside its body.
@@ -50,14 +53,16 @@ func newPageCache(bytes int64, pressure func() library.Pressure) (*pageCache, er
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of pages: %w", err)
 	}
-	return &pageCache{pages, pressure}, nil
+	return &pageCache{pages: pages, pressure: pressure}, nil
 }
 
 // get returns a page that can be sent if it is current, nil for none.
 func (c *pageCache) get(key pageKey) *keptPage {
 	if p, ok := c.pages.GetIfPresent(key); ok && p.body != nil {
+		c.hits.Add(1)
 		return p
 	}
+	c.misses.Add(1)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"math/rand/v2"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -37,6 +38,44 @@ func TestRedactPartsLeavesNoTellingPart(t *testing.T) {
 					t.Fatalf("%q became %q, which still shows %q of token %q", text, got, rest[i:i+tellingPart], token)
 				}
 			}
+		}
+	}
+}
+
+// TestHide holds that what may be a token or an address goes from a path, and that what paths of ours hold stays.
+func TestHide(t *testing.T) {
+	const token = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE"
+	const uuid = "6f1c2f0e-5b1d-4c53-9b1e-0d1d2c3b4a59"
+	tests := map[string]string{
+		"/v2/content/filters/" + uuid:                  "/v2/content/filters/" + uuid,
+		"/v2/content/filters/" + strings.ToUpper(uuid): "/v2/content/filters/" + strings.ToUpper(uuid),
+		"/v2/content/filters/5823445520123":            "/v2/content/filters/5823445520123",
+		"/v1/tags/marketer_tags/summer/":               "/v1/tags/marketer_tags/summer/",
+		"/nowhere/" + token:                            "/nowhere/[long]",
+		"/nowhere/" + token + "/" + uuid:               "/nowhere/[long]/" + uuid,
+		"/nowhere/" + uuid + "x":                       "/nowhere/[long]",
+		"/nowhere/" + token[:32]:                       "/nowhere/[long]",
+		"/nowhere/" + token[:31]:                       "/nowhere/" + token[:31],
+		"/v1/tags/a/ann.b@shop.example/1":              "/v1/tags/a/[e-mail]/1",
+		"/v1/tags/a/ann%40shop.example":                "/v1/tags/a/[e-mail]",
+		"/v1/tags/a/ann%2540shop.example":              "/v1/tags/a/[e-mail]",
+		"/v1/tags/a/bücher@шоп.example":                "/v1/tags/a/[e-mail]",
+		"/v1/tags/a/@handle":                           "/v1/tags/a/@handle",
+	}
+	for path, want := range tests {
+		if got := hide(path); got != want {
+			t.Errorf("%s is logged as %s; want %s", path, got, want)
+		}
+	}
+	for query, want := range map[string]string{
+		token + "=1":                "%5Blong%5D=…",
+		"ann@shop.example=1&page=2": "%5Be-mail%5D=…&page=2",
+		"page=" + token:             "page=%5Blong%5D",
+		"sort_by=" + url.QueryEscape("ann@shop.example:asc"): "sort_by=%5Be-mail%5D",
+		"filter_id=" + uuid + "&q=x":                         "filter_id=" + uuid + "&q=…",
+	} {
+		if got := loggable(query); got != want {
+			t.Errorf("?%s is logged as %s; want %s", query, got, want)
 		}
 	}
 }

@@ -89,10 +89,10 @@ func New(lib library.Library, o Options) (*Server, error) {
 	}
 	s := &Server{lib: lib, options: o}
 	var err error
-	if s.metrics, err = newMetrics(o.Metrics); err != nil {
+	if s.pages, err = newPageCache(o.PageCache, o.Pressure); err != nil {
 		return nil, err
 	}
-	if s.pages, err = newPageCache(o.PageCache, o.Pressure); err != nil {
+	if s.metrics, err = newMetrics(o.Metrics, s.pages); err != nil {
 		return nil, err
 	}
 	if s.mux, err = s.newMux(); err != nil {

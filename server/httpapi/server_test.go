@@ -58,6 +58,12 @@ func TestMetrics(t *testing.T) {
 	a.do(call{url: "/v1/ugc/17/", token: "ro", status: 404})
 	a.do(call{method: "BREW", url: "/v1/ugc/17/", token: "ro", status: 405})
 	a.do(call{url: "/nowhere/17", status: 404})
+	a.do(call{url: "/v1/ugc/1001/", token: "rw"})
+	a.do(call{url: "/v1/ugc/1001/", status: 403})
+	a.do(call{url: "/v1/activate_units", token: "walled", status: 403})
+	for range 3 {
+		a.do(call{url: q("id:1001"), token: "ro"})
+	}
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -75,14 +81,24 @@ func TestMetrics(t *testing.T) {
 			case m.Gauge != nil:
 				got[name] = m.Gauge.GetValue()
 			}
+			if name == "vitrine_page_cache_bytes" {
+				got[name] = min(got[name], 1) // some
+			}
 		}
 	}
 	want := map[string]float64{
-		"vitrine_http_requests_in_flight":                        0,
-		"vitrine_http_requests_total GET /v1/ugc/{ugc_id} 200":   2,
-		"vitrine_http_requests_total GET /v1/ugc/{ugc_id} 404":   1,
-		"vitrine_http_requests_total other /v1/ugc/{ugc_id} 405": 1,
-		"vitrine_http_requests_total GET unknown 404":            1,
+		"vitrine_http_requests_in_flight":                                   0,
+		"vitrine_http_requests_total read-only GET /v1/ugc/{ugc_id} 200":    2,
+		"vitrine_http_requests_total read-only GET /v1/ugc/{ugc_id} 404":    1,
+		"vitrine_http_requests_total read-write GET /v1/ugc/{ugc_id} 200":   1,
+		"vitrine_http_requests_total none GET /v1/ugc/{ugc_id} 403":         1,
+		"vitrine_http_requests_total restricted GET /v1/activate_units 403": 1,
+		"vitrine_http_requests_total none other /v1/ugc/{ugc_id} 405":       1,
+		"vitrine_http_requests_total none GET unknown 404":                  1,
+		"vitrine_http_requests_total read-only GET /v2/content/items 200":   3,
+		"vitrine_page_cache_hits_total":                                     1,
+		"vitrine_page_cache_misses_total":                                   2,
+		"vitrine_page_cache_bytes":                                          1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
