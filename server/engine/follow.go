@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -231,19 +233,24 @@ func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (libr
 
 // Erase has the bytes of deleted items leave the segments.
 func (f *follower) Erase(ctx context.Context) error {
-	f.mu.RLock()
-	var all []*index.Index
-	for _, p := range f.properties {
+	var err error
+	for _, p := range f.all() {
 		if x := p.segments(); x != nil {
-			all = append(all, x)
+			err = errors.Join(err, x.Erase(ctx))
 		}
 	}
-	f.mu.RUnlock()
-	var err error
-	for _, x := range all {
-		err = errors.Join(err, x.Erase(ctx))
-	}
 	return err
+}
+
+// all lists the properties, by id.
+func (f *follower) all() []*property {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	all := make([]*property, 0, len(f.properties))
+	for _, id := range slices.Sorted(maps.Keys(f.properties)) {
+		all = append(all, f.properties[id])
+	}
+	return all
 }
 
 // Close seals what is in memory and ends all reading.

@@ -25,8 +25,10 @@ type Options struct {
 	// EraseWithin is how long the bytes of a deleted item may stay in files; 0 means 10 minutes. A shorter time costs more
 	// rewriting of files.
 	EraseWithin time.Duration
+	// MemoryLimit is what the process may take, 0 for no limit. It gives CacheBytes its default.
+	MemoryLimit int64
 	// CacheBytes is what may be kept of segments in memory besides them: which documents match which query, and their
-	// orders; 0 means 128 MiB.
+	// orders; 0 means a fifth of MemoryLimit, and 128 MiB without one.
 	CacheBytes int64
 	// Pressure says how short of memory the process is; nil means never. When it is library.Tight, no more than a fourth of
 	// CacheBytes is kept; see store.Options for library.Full.
@@ -48,7 +50,9 @@ func (o Options) withDefaults() Options {
 		o.QueryBudget = 2 * time.Second
 	}
 	if o.CacheBytes == 0 {
-		o.CacheBytes = 128 << 20
+		if o.CacheBytes = o.MemoryLimit / 5; o.CacheBytes == 0 {
+			o.CacheBytes = 128 << 20
+		}
 	}
 	if o.Pressure == nil {
 		o.Pressure = func() library.Pressure { return library.Relaxed }

@@ -20,12 +20,18 @@ func (l *Library) moment(ctx context.Context, id library.PropertyID, now time.Ti
 	return p.at(ctx, now)
 }
 
+// tightShare is the part of CacheBytes that stays when memory is short.
+const tightShare = 4
+
 // Read finds a page of items, see library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
 	if r.Now.IsZero() {
 		r.Now = l.Now()
 	}
 	r.Now = r.Now.Truncate(time.Millisecond) // what a query sees of the time
+	if l.options.Pressure() >= library.Tight {
+		l.follower.views.shrink(l.options.CacheBytes / tightShare)
+	}
 	if r.Budgeted {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, l.options.QueryBudget, library.ErrTooExpensive)

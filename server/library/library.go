@@ -205,6 +205,18 @@ type State struct {
 	PropertyItems map[PropertyID]int64
 	// Version changes with every change of anything.
 	Version uint64
+	// Sizes say where memory goes; zero for a library that does not count it.
+	Sizes Sizes
+}
+
+// Sizes are bytes of memory, by what they are for.
+type Sizes struct {
+	// Heap is the part of the index that lies in the heap, with what was made of it for reading. Caches can be made anew at
+	// any time, and shrink when memory is short. Store is that of the database.
+	Heap, Caches, Store int64
+	// MappedIndex and MappedItems are files that lie in the page cache as far as they are in use: the index, and the bytes
+	// of items.
+	MappedIndex, MappedItems int64
 }
 
 // Explanation is a node of an Explain answer.

@@ -1,0 +1,30 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// State describes the library, see library.Library.
+func (l *Library) State(ctx context.Context) library.State {
+	s := l.Store.State(ctx)
+	s.Sizes.Store = l.Memory()
+	s.Sizes.Caches = l.follower.views.size() + l.pins.bytes()
+	for _, p := range l.follower.all() {
+		s.Sizes.Caches += p.cache.Bytes()
+		x := p.segments()
+		if x == nil {
+			continue
+		}
+		stats := x.Stats()
+		s.Sizes.Heap += stats.MemoryBytes + stats.DerivedBytes
+		s.Sizes.MappedIndex += stats.MappedIndex
+		s.Sizes.MappedItems += stats.MappedItems
+		if stats.Problem != nil && s.Problem == "" {
+			s.Problem = fmt.Sprintf("the index of property %s cannot be written: %v", p.id, stats.Problem)
+		}
+	}
+	return s
+}
