@@ -46,6 +46,7 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 type libraryCollector struct {
 	lib                             library.Library
 	ready, items, definitions, disk *prometheus.Desc
+	sizes                           *prometheus.Desc
 }
 
 func newLibraryCollector(lib library.Library) *libraryCollector {
@@ -55,6 +56,7 @@ func newLibraryCollector(lib library.Library) *libraryCollector {
 		items:       prometheus.NewDesc("vitrine_items", "Items stored, by property.", []string{"property"}, nil),
 		definitions: prometheus.NewDesc("vitrine_definitions", "Definitions stored, over all properties.", nil, nil),
 		disk:        prometheus.NewDesc("vitrine_store_bytes", "Size of the store on disk.", nil, nil),
+		sizes:       prometheus.NewDesc("vitrine_library_bytes", "Where the library's memory goes.", []string{"kind"}, nil),
 	}
 }
 
@@ -78,5 +80,10 @@ func (c *libraryCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.items, float64(n), string(p))
 	}
 	gauge(c.definitions, float64(s.Definitions))
+	for kind, bytes := range map[string]int64{
+		"heap": s.Sizes.Heap, "caches": s.Sizes.Caches, "store": s.Sizes.Store, "mapped-index": s.Sizes.MappedIndex, "mapped-items": s.Sizes.MappedItems,
+	} {
+		gauge(c.sizes, float64(bytes), kind)
+	}
 	gauge(c.disk, float64(s.DiskBytes))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
 	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
@@ -64,7 +65,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	if p.lib, err = openLibrary(o, log); err != nil {
+	if p.lib, err = openLibrary(o, p.memory, log); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.lib.Close()) }()
@@ -95,9 +96,14 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	return p.run(ctx)
 }
 
-func openLibrary(o serveOptions, log *slog.Logger) (library.Library, error) {
-	log.Info("opening the store", "dir", o.dataDir)
-	lib, err := reference.Open(reference.Options{Dir: o.dataDir, Logger: log.With("part", "store")})
+func openLibrary(o serveOptions, gauge *memory.Gauge, log *slog.Logger) (lib library.Library, err error) {
+	log.Info("opening the store", "dir", o.dataDir, "library", o.library)
+	of := log.With("part", "store")
+	if o.library == libraryReference {
+		lib, err = reference.Open(reference.Options{Dir: o.dataDir, Logger: of, Pressure: gauge.Pressure})
+	} else {
+		lib, err = engine.Open(engine.Options{Dir: o.dataDir, Logger: of, Pressure: gauge.Pressure, MemoryLimit: gauge.Limit()})
+	}
 	if err == nil {
 		return lib, nil
 	}

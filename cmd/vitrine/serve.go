@@ -32,6 +32,12 @@ type serveOptions struct {
 	logFormat, logLevel string
 }
 
+// The values of --library. Both keep their items in one store, so that either opens what the other has written.
+const (
+	libraryEngine    = "engine"
+	libraryReference = "reference"
+)
+
 func newServe() *cobra.Command {
 	o := &serveOptions{}
 	cmd := &cobra.Command{
@@ -54,7 +60,7 @@ func newServe() *cobra.Command {
 	fs.BoolVar(&o.withoutKubernetes, "without-kubernetes", false, "watch no cluster and serve what is stored")
 	fs.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "namespaces to watch (default all)")
 	bindDataDir(fs, &o.dataDir)
-	fs.StringVar(&o.library, "library", "reference", "what stores and finds the items: reference")
+	fs.StringVar(&o.library, "library", libraryEngine, "what stores and finds the items: engine, or reference, which is made for comparing and keeps them all in memory")
 	fs.StringVar(&o.memoryLimit, "memory-limit", "", "what the process may take, such as 512Mi: caches shrink near it, and at it writes of items are refused (default GOMEMLIMIT, else 80 % of the container's limit)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the interface over HTTPS")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM, reloaded when it changes (default: one from an authority that is made in the data directory)")
@@ -74,8 +80,8 @@ func newServe() *cobra.Command {
 
 // validate refuses what cannot work, before anything is opened.
 func (o *serveOptions) validate() error {
-	if o.library != "reference" {
-		return usagef("--library %q: there is only reference", o.library)
+	if o.library != libraryEngine && o.library != libraryReference {
+		return usagef("--library %q: there are engine and reference", o.library)
 	}
 	if (o.certFile == "") != (o.keyFile == "") {
 		return usagef("--tls-cert-file and --tls-private-key-file need each other: give both, or neither to have a certificate made")

@@ -279,7 +279,7 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 		"no cluster":          {nil, exitUsage, "give --kubeconfig or set KUBECONFIG, or serve what is stored with --without-kubernetes"},
 		"no such kubeconfig":  {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
 		"broken kubeconfig":   {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
-		"unknown library":     {[]string{"--library", "engine"}, exitUsage, `--library "engine": there is only reference`},
+		"unknown library":     {[]string{"--library", "opensearch"}, exitUsage, `--library "opensearch": there are engine and reference`},
 		"half a certificate":  {[]string{"--tls-cert-file", broken}, exitUsage, "give both, or neither"},
 		"external URL":        {[]string{"--external-url", "shop.example"}, exitUsage, "want an absolute https or http address"},
 		"log level":           {[]string{"--log-level", "loud"}, exitUsage, "want debug, info, warn or error"},
