@@ -26,6 +26,8 @@ type block struct {
 	to   uint32 // behind the last
 	// live are the documents whose scores are wanted, one bit each.
 	live []uint64
+	// total is the number of such documents in the whole part.
+	total int64
 }
 
 // newBlock returns the block that begins at a document of n.
