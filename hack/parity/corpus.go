@@ -33,8 +33,9 @@ const maxLine = 16 << 20
 // document is one item as both sides hold it.
 type document struct {
 	id int64
-	// doc is our side.
-	doc *eval.Doc
+	// doc is our side, made of line.
+	doc  *eval.Doc
+	line item.Line
 	// fields is the other: by the name in the index, without empty values and texts without words.
 	fields map[string][]any
 	// text is the item's, and words are its words in order, for the generator.
@@ -117,7 +118,7 @@ func newDocument(line item.Line) document {
 	it := line.Item
 	created, _ := item.Millis(it.CreatedOn)
 	values := it.Values(line.Units, nil, it.Tags)
-	d := document{id: it.ID, text: it.Content.Text, doc: eval.NewDoc(it.ID, created, values), fields: map[string][]any{}}
+	d := document{id: it.ID, text: it.Content.Text, line: line, doc: eval.NewDoc(it.ID, created, values), fields: map[string][]any{}}
 	worded := map[string]bool{}
 	for f, v := range values {
 		name := f.Name

@@ -11,19 +11,41 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// engine is our side: the reference evaluator over the documents in memory.
+// subject is our side: what finds items.
+type subject interface {
+	// search returns every match, in an order with the tie rule behind it.
+	search(ctx context.Context, n query.Node, order query.Order) ([]hit, error)
+	// explain says why an item matches a tree or does not.
+	explain(ctx context.Context, n query.Node, id int64) (library.Explanation, error)
+}
+
+// newSubject makes the side of a library, by its name.
+func newSubject(name string, docs []document, now time.Time) (subject, error) {
+	if name == referenceLibrary {
+		return newEngine(docs, now), nil
+	}
+	return newSegments(docs, now)
+}
+
+// The libraries that can be held to OpenSearch.
+const (
+	engineLibrary    = "engine"
+	referenceLibrary = "reference"
+)
+
+// engine is the reference's evaluator over the documents in memory.
 type engine struct {
 	corpus *eval.Corpus
-	docs   map[int64]document
+	docs   map[int64]*eval.Doc
 	fields []string
 	now    time.Time
 }
 
 func newEngine(docs []document, now time.Time) *engine {
-	e := &engine{corpus: eval.NewCorpus(), docs: map[int64]document{}, fields: dynamicFields(docs), now: now}
+	e := &engine{corpus: eval.NewCorpus(), docs: map[int64]*eval.Doc{}, fields: dynamicFields(docs), now: now}
 	for _, d := range docs {
 		e.corpus.Put(d.doc)
-		e.docs[d.id] = d
+		e.docs[d.id] = d.doc
 	}
 	return e
 }
@@ -65,5 +87,5 @@ func (e *engine) explain(ctx context.Context, n query.Node, id int64) (library.E
 	if err != nil {
 		return library.Explanation{}, err
 	}
-	return eval.Explain(ctx, e.corpus, p.Root, e.docs[id].doc)
+	return eval.Explain(ctx, e.corpus, p.Root, e.docs[id])
 }

@@ -15,9 +15,11 @@ import (
 
 // bench holds both sides.
 type bench struct {
-	ours   *engine
+	ours   subject
 	theirs *oracle
 	now    time.Time
+	// docs are the items that both hold.
+	docs []document
 	// canonical is true where no query is sent as it was written.
 	canonical bool
 }

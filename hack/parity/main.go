@@ -48,6 +48,7 @@ type settings struct {
 	queries string
 	// canonical sends no query as it was written.
 	canonical bool
+	library   string
 	now       time.Time
 }
 
@@ -83,6 +84,7 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	set.StringVar(&s.family, "family", "", "run only the families whose name contains this")
 	set.StringVar(&s.query, "query", "", "compare this query alone and show what both sides make of it")
 	set.StringVar(&s.queries, "queries", "", "compare the queries of this file, in the format of testdata/curated.txt, and no others")
+	set.StringVar(&s.library, "library", engineLibrary, "what is held to OpenSearch: engine, with many small segments, or reference")
 	set.BoolVar(&s.canonical, "canonical", false, "send every query in its canonical form, as a library sends composed ones")
 	now := set.String("now", defaultNow, "what now stands for, RFC 3339")
 	if err := set.Parse(args); err != nil {
@@ -93,6 +95,9 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	}
 	if s.url = strings.TrimSuffix(s.url, "/"); s.url == "" {
 		return s, errors.New("no OpenSearch node: set OPENSEARCH_URL or -url to one, such as http://127.0.0.1:9200")
+	}
+	if s.library != engineLibrary && s.library != referenceLibrary {
+		return s, fmt.Errorf("-library %q: there are %s and %s", s.library, engineLibrary, referenceLibrary)
 	}
 	if s.count < 0 {
 		return s, fmt.Errorf("-n %d: give 0 or more", s.count)
@@ -158,7 +163,11 @@ func run(ctx context.Context, s settings, out io.Writer) (equal bool, err error)
 	if err := theirs.fill(ctx, docs); err != nil {
 		return false, fmt.Errorf("fill the index: %w", err)
 	}
-	b := &bench{ours: newEngine(docs, s.now), theirs: theirs, now: s.now, canonical: s.canonical}
+	ours, err := newSubject(s.library, docs, s.now)
+	if err != nil {
+		return false, err
+	}
+	b := &bench{ours: ours, theirs: theirs, docs: docs, now: s.now, canonical: s.canonical}
 	if s.query != "" {
 		return b.show(ctx, s.query, out)
 	}

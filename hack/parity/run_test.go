@@ -108,7 +108,7 @@ func (n *node) start(t *testing.T) settings {
 	n.t, n.engine, n.indices = t, newEngine(corpus(t), now), map[string]bool{}
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
-	return settings{url: server.URL, seeds: seeds{1}, family: "words", now: now}
+	return settings{url: server.URL, seeds: seeds{1}, family: "words", library: engineLibrary, now: now}
 }
 
 func TestRun(t *testing.T) {

@@ -51,7 +51,11 @@ func (b *bench) show(ctx context.Context, text string, out io.Writer) (bool, err
 
 // explain prints what both sides say about one item.
 func (b *bench) explain(ctx context.Context, n query.Node, sent string, id int64, out io.Writer) error {
-	fmt.Fprintf(out, "item %d: %q\nhere:\n", id, b.ours.docs[id].fields)
+	for _, d := range b.docs {
+		if d.id == id {
+			fmt.Fprintf(out, "item %d: %q\nhere:\n", id, d.fields)
+		}
+	}
 	ours, err := b.ours.explain(ctx, n, id)
 	if err != nil {
 		return err
