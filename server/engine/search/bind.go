@@ -33,6 +33,7 @@ func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bind the query: %w", err)
 	}
+	b.ctx = nil // scores are bound for another one
 	return &Query{corpus: c, root: root, match: match, key: string(match.appendKey(nil)), binder: b}, nil
 }
 

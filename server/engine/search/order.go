@@ -218,8 +218,9 @@ func (o *Order) Documents(ctx context.Context, part int) ([]uint32, error) {
 }
 
 // sort puts documents of a part that are in the order of their numbers in this order: by one key after the other, from
-// the least significant on, leaving what is equal as it stands. scores are those of docs, for orders that look at them.
-func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores map[uint32]float32) ([]uint32, error) {
+// the least significant on, leaving what is equal as it stands. scores are those of all documents of the part, for orders
+// that look at them.
+func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores []float32) ([]uint32, error) {
 	for i := len(o.order) - 1; i >= 0; i-- {
 		if err := interrupted(ctx); err != nil {
 			return nil, fmt.Errorf("sort a segment: %w", err)
@@ -230,18 +231,13 @@ func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores map[ui
 }
 
 // digits returns what maps documents to numbers that rise in the order of a key, false for a missing value.
-func (o *Order) digits(part, key int, scores map[uint32]float32) func(doc uint32) (uint64, bool) {
+func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64, bool) {
 	rising := func(doc uint32) (uint64, bool) {
-		v := o.value(Hit{Part: part, Doc: doc, Score: scores[doc]}, key)
-		switch {
-		case v.missing:
-			return 0, false
-		case v.float != 0:
-			return risingFloat(v.float), true
-		case o.order[key].Field == query.ScoreKey:
-			return risingFloat(0), true
-		}
-		return risingInt(v.number), true
+		v := o.value(Hit{Part: part, Doc: doc}, key)
+		return risingInt(v.number), !v.missing
+	}
+	if o.order[key].Field == query.ScoreKey {
+		rising = func(doc uint32) (uint64, bool) { return risingFloat(float64(scores[doc])), true }
 	}
 	if c := o.columns[part][key]; c.field != nil {
 		switch c.field.Type() {
@@ -342,7 +338,7 @@ func (q *Query) Ordered(ctx context.Context, o *Order) ([]Hit, error) {
 	runs := make([][]Hit, 0, len(q.corpus.Parts))
 	for i := range q.corpus.Parts {
 		var docs []uint32
-		scores := map[uint32]float32{}
+		scores := make([]float32, q.corpus.Parts[i].Segment.Len())
 		err := q.Scores(ctx, i, func(doc uint32, score float32) {
 			docs = append(docs, doc)
 			scores[doc] = score

@@ -7,11 +7,14 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
+
+var _ eval.Statistics = (*Corpus)(nil)
 
 // Field returns the totals of a field over all live documents and, for each of terms, the number of them that hold it
 // (eval.Statistics). A field that no document has gives zeros.
