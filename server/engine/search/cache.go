@@ -187,7 +187,7 @@ func countIn(f *segment.Field, docs *roaring.Bitmap) rank.Field {
 		for _, postings := range f.Ascend("") {
 			if postings.Len() > 1 {
 				n.Terms += int64(postings.Bitmap().AndCardinality(docs))
-			} else if doc, _ := first(postings); docs.Contains(doc) {
+			} else if docs.Contains(first(postings)) {
 				n.Terms++
 			}
 		}
@@ -196,9 +196,10 @@ func countIn(f *segment.Field, docs *roaring.Bitmap) rank.Field {
 }
 
 // first returns the first document of a term.
-func first(p segment.Postings) (doc uint32, ok bool) {
+func first(p segment.Postings) uint32 {
 	it := p.Iterator()
-	return it.Next()
+	doc, _ := it.Next() // every term has one
+	return doc
 }
 
 // fewLive is the number of documents up to which a look at each is cheaper than at the whole of both sets.

@@ -272,7 +272,7 @@ func risingInt(v int64) uint64 { return uint64(v) ^ 1<<63 }
 func risingFloat(v float64) uint64 {
 	b := math.Float64bits(v)
 	switch {
-	case v != v:
+	case math.IsNaN(v):
 		return 0 // what is no number comes before all others, as in cmp.Compare
 	case v == 0:
 		return 1 << 63 // of either sign

@@ -366,7 +366,7 @@ func falling(score float32) uint32 {
 	const sign = 1 << 31
 	b := math.Float32bits(score)
 	switch {
-	case score != score:
+	case math.IsNaN(float64(score)):
 		return math.MaxUint32
 	case score == 0:
 		return sign - 1 // of either sign

@@ -19,7 +19,9 @@ import (
 type Occur bool
 
 const (
+	// Optional is the list of plan.Bool.Should.
 	Optional Occur = false
+	// Required is that of plan.Bool.Must.
 	Required Occur = true
 )
 
