@@ -14,7 +14,7 @@ TOOL := $(GO) tool -modfile=hack/tools/go.mod
 LOCALRUN := bin/localrun
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke test parity scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN)
+.PHONY: help run smoke test e2e bin/e2e parity scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,10 @@ smoke: $(LOCALRUN) ## the same without a terminal: checks every printed line and
 test: ## every test, with a real API server
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
 	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun . hack/controlplane hack/install hack/image hack/bench
+
+e2e: bin/e2e ## installs IMAGE, which the nodes have or can pull, into the cluster of KUBECONFIG, walks the product there and removes it
+	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
+	@exec bin/e2e -image '$(IMAGE)' -items bin/e2e-items.ndjson $(if $(PART),-part '$(PART)')
 
 parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
@@ -107,6 +111,10 @@ samples: ## the sample content, as NDJSON on the standard output
 
 assets: ## build etcd, kube-apiserver and kubectl, and print where they are
 	@$(GO) -C hack/controlplane run . assets
+
+bin/e2e:
+	@$(GO) -C hack/install build -buildvcs=false -o ../../bin/e2e ./e2e
+	@$(GO) run ./hack/samplegen >bin/e2e-items.ndjson
 
 $(LOCALRUN):
 	@$(GO) -C hack/controlplane build -buildvcs=false -o '../../$@' ./localrun

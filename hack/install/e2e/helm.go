@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/cli"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// nodePort is one that clusters seldom give away.
+const nodePort = 32443
+
+// helm walks an install with the chart.
+func (w *world) helm() []step {
+	return []step{
+		{"nothing of an earlier walk is there", w.vacant},
+		{"the chart is installed", w.helmInstall},
+		{"the samples become Ready", w.applySamples},
+		{"a client pod imports items", w.importItems("import")},
+		{"an upgrade opens a NodePort, and keeps what was posted", w.helmUpgrade},
+		{"a client pod reads the items over the NodePort", w.overNodePort},
+		{"an upgrade confines the server to one namespace", w.helmConfine},
+		{"what is declared elsewhere is left alone, and its Secrets cannot be read", w.confined},
+		{"uninstalled, it leaves the CRDs, what is declared, and the volume", w.helmUninstall},
+		{"installed again, it serves what it served, under the same addresses", w.helmAgain},
+		{"a namespace with declared objects goes at once while the operator runs", w.removeShop},
+		{"without the operator the CRDs, the volume and the namespace go at once", w.helmRemove},
+	}
+}
+
+// values of the walk's releases.
+func (w *world) values(more map[string]any) map[string]any {
+	values := map[string]any{"image": map[string]any{"repository": w.image.Repository, "tag": w.image.Tag, "digest": w.image.Digest}}
+	for key, v := range more {
+		values[key] = v
+	}
+	return values
+}
+
+// actions connects Helm to the cluster.
+func (w *world) actions() (*action.Configuration, error) {
+	settings := cli.New()
+	settings.SetNamespace(system)
+	c := &action.Configuration{}
+	if err := c.Init(settings.RESTClientGetter(), system, "secret", func(string, ...any) {}); err != nil {
+		return nil, fmt.Errorf("connect Helm: %w", err)
+	}
+	return c, nil
+}
+
+func (w *world) helmInstall(ctx context.Context) error {
+	if err := w.namespace(ctx, system); err != nil {
+		return err
+	}
+	c, err := w.actions()
+	if err != nil {
+		return err
+	}
+	chart, err := loader.Load(filepath.Join(w.config, "chart"))
+	if err != nil {
+		return err
+	}
+	install := action.NewInstall(c)
+	install.ReleaseName, install.Namespace, install.Wait, install.Timeout = "vitrine", system, true, patience
+	if _, err := install.RunWithContext(ctx, chart, w.values(nil)); err != nil {
+		return fmt.Errorf("helm install: %w", err)
+	}
+	_, err = w.rolledOut(ctx)
+	return err
+}
+
+func (w *world) upgrade(ctx context.Context, values map[string]any) error {
+	c, err := w.actions()
+	if err != nil {
+		return err
+	}
+	chart, err := loader.Load(filepath.Join(w.config, "chart"))
+	if err != nil {
+		return err
+	}
+	upgrade := action.NewUpgrade(c)
+	upgrade.Namespace, upgrade.Wait, upgrade.Timeout = system, true, patience
+	if _, err := upgrade.RunWithContext(ctx, "vitrine", chart, w.values(values)); err != nil {
+		return fmt.Errorf("helm upgrade: %w", err)
+	}
+	_, err = w.rolledOut(ctx)
+	return err
+}
+
+// exposed are the values of the upgrades: a NodePort, and a certificate for the node's address.
+func (w *world) exposed(ctx context.Context) (map[string]any, error) {
+	at, err := w.nodeAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"service": map[string]any{"type": "NodePort", "nodePort": nodePort},
+		// The address in status and Secrets stays that of the Service.
+		"server": map[string]any{"tlsHosts": []any{at}, "logLevel": "debug"},
+	}, nil
+}
+
+func (w *world) nodeAddress(ctx context.Context) (string, error) {
+	nodes, err := w.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	for _, n := range nodes.Items {
+		for _, a := range n.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				return a.Address, nil
+			}
+		}
+	}
+	return "", errors.New("no node has an internal address")
+}
+
+func (w *world) helmUpgrade(ctx context.Context) error {
+	before, err := w.pod(ctx)
+	if err != nil {
+		return err
+	}
+	values, err := w.exposed(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.upgrade(ctx, values); err != nil {
+		return err
+	}
+	return w.replaced(ctx, before)
+}
+
+func (w *world) overNodePort(ctx context.Context) error {
+	at, err := w.nodeAddress(ctx)
+	if err != nil {
+		return err
+	}
+	return w.exportItems("export-node-port", fmt.Sprintf("https://%s:%d", at, nodePort))(ctx)
+}
+
+func (w *world) helmConfine(ctx context.Context) error {
+	if err := w.namespace(ctx, other); err != nil {
+		return err
+	}
+	values, err := w.exposed(ctx)
+	if err != nil {
+		return err
+	}
+	values["watchNamespaces"] = []any{shop}
+	if err := w.upgrade(ctx, values); err != nil {
+		return err
+	}
+	return w.readFilter(ctx)
+}
+
+func (w *world) confined(ctx context.Context) error {
+	if err := w.apply(ctx, property(other), property(shop)); err != nil {
+		return err
+	}
+	// When the one that was declared later is Ready, the first has been seen, or never will be.
+	if err := w.ready(ctx, property(shop)); err != nil {
+		return err
+	}
+	o, err := w.object(ctx, group, "Property", other, "confined")
+	if err != nil {
+		return err
+	}
+	if conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions"); err != nil || len(conditions) > 0 {
+		return fmt.Errorf("the Property elsewhere was judged: %v (%v)", conditions, err)
+	}
+	user, groups := account()
+	err = w.grants(ctx, user, groups, []grant{
+		{"list", "", "secrets", shop, "", true},
+		{"list", "vitrine.dev", "contentfilters", shop, "", true},
+		{"get", "", "namespaces", "kube-system", "kube-system", true},
+		{"list", "", "secrets", other, "", false},
+		{"list", "", "secrets", "", "", false},
+		{"get", "", "secrets", "kube-system", "", false},
+		{"list", "vitrine.dev", "contentfilters", "", "", false},
+	})
+	if err != nil {
+		return err
+	}
+	return w.remove(ctx, "v1", "Namespace", "", other)
+}
+
+// property is one more than the samples have.
+func property(namespace string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group, "kind": "Property",
+		"metadata": map[string]any{"name": "confined", "namespace": namespace},
+		"spec":     map[string]any{"displayName": "Confined"},
+	}}
+}
+
+func (w *world) uninstall() error {
+	c, err := w.actions()
+	if err != nil {
+		return err
+	}
+	uninstall := action.NewUninstall(c)
+	uninstall.Wait, uninstall.Timeout = true, patience
+	if _, err := uninstall.Run("vitrine"); err != nil {
+		return fmt.Errorf("helm uninstall: %w", err)
+	}
+	return nil
+}
+
+func (w *world) helmUninstall(ctx context.Context) error {
+	if err := w.uninstall(); err != nil {
+		return err
+	}
+	for _, name := range crds() {
+		if _, err := w.object(ctx, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name); err != nil {
+			return fmt.Errorf("a CRD went with the release: %w", err)
+		}
+	}
+	if _, err := w.object(ctx, group, "ContentFilter", shop, filter); err != nil {
+		return fmt.Errorf("what was declared went with the release: %w", err)
+	}
+	if _, err := w.object(ctx, "v1", "PersistentVolumeClaim", system, "vitrine"); err != nil {
+		return fmt.Errorf("the volume went with the release: %w", err)
+	}
+	if _, err := w.object(ctx, "apps/v1", "Deployment", system, "vitrine"); !apierrors.IsNotFound(err) {
+		return fmt.Errorf("the Deployment is still there (%v)", err)
+	}
+	return nil
+}
+
+func (w *world) helmAgain(ctx context.Context) error {
+	before, err := w.filterPath(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.helmInstall(ctx); err != nil {
+		return err
+	}
+	if err := w.readFilter(ctx); err != nil {
+		return err
+	}
+	after, err := w.filterPath(ctx)
+	if err == nil && after != before {
+		err = fmt.Errorf("the filter was at %s and is at %s", before, after)
+	}
+	return err
+}
+
+func (w *world) removeShop(ctx context.Context) error {
+	return w.remove(ctx, "v1", "Namespace", "", shop)
+}
+
+func (w *world) helmRemove(ctx context.Context) error {
+	if err := w.uninstall(); err != nil {
+		return err
+	}
+	if err := w.removeCRDs(ctx); err != nil {
+		return err
+	}
+	return w.remove(ctx, "v1", "Namespace", "", system)
+}
