@@ -106,6 +106,7 @@ func BenchmarkTop(b *testing.B) {
 		"fuzzy word":        "w1234~1",
 		"very fuzzy word":   "w123~2",
 		"word of a unit":    "activate_units.name:w2",
+		"word or prefix":    "w9000 author:user1*",
 		"everything":        "*:*",
 		"rare and common":   "+w9000 w3 w20",
 		"filter and common": "+(+content_type:image +featured:true -w7) w3 w20",

@@ -437,7 +437,26 @@ type leaf struct {
 	units *unitOverlay
 }
 
+// dear is the price from which on what a leaf found is worth keeping for its scores.
+const dear = 8
+
 func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
+	if e.sets == nil || l.price() < dear {
+		return l.look(ctx, e, within)
+	}
+	key := string(l.appendKey(nil))
+	if found, ok := e.sets[key]; ok {
+		return borrowed(found.bitmap), nil
+	}
+	found, err := l.look(ctx, e, within)
+	if err != nil || within != nil {
+		return found, err
+	}
+	e.sets[key] = found
+	return borrowed(found.bitmap), nil
+}
+
+func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
 	if l.kind == ofUnits && !e.shown {
 		return l.findByUnits(ctx, e)
 	}

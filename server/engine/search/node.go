@@ -27,9 +27,10 @@ type evaluation struct {
 	part   Part
 	// shown is true where the documents of the segment are lists of units rather than items.
 	shown bool
-	// phrases are those that were looked for in all documents, by key: matching and scoring need the same. It is nil
-	// where only matches are wanted.
+	// phrases and sets are what dear leaves found among all documents, by key: matching and scoring need the same. They are
+	// nil where only matches are wanted.
 	phrases map[string]*phraseHits
+	sets    map[string]set
 }
 
 type all struct{}

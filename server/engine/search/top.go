@@ -87,7 +87,9 @@ func (b *block) each(scores *sums, yield func(Hit)) {
 func (q *Query) score(ctx context.Context, part int, yield func(b *block, scores *sums)) (int64, error) {
 	p := q.corpus.Parts[part]
 	c := q.corpus.cache()
-	s := &scoring{ctx: ctx, cache: c, evaluation: evaluation{corpus: q.corpus, part: p, phrases: map[string]*phraseHits{}}}
+	s := &scoring{ctx: ctx, cache: c, evaluation: evaluation{
+		corpus: q.corpus, part: p, phrases: map[string]*phraseHits{}, sets: map[string]set{},
+	}}
 	matched, err := q.matchWith(ctx, &s.evaluation)
 	if err != nil {
 		return 0, err
