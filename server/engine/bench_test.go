@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// benchItems is how many items the benchmarks have.
+const benchItems = 200_000
+
+func benchItem(r *rand.Rand, n int) *item.Item {
+	words := strings.Fields("beach sunset city summer winter friends coffee music garden road morning evening love street mountain river dance bread window light")
+	var text strings.Builder
+	for range 12 {
+		text.WriteString(words[r.IntN(len(words))] + " ")
+	}
+	campaign := int64(r.IntN(200))
+	author := fmt.Sprintf("user%d", r.IntN(20_000))
+	return &item.Item{
+		ID: item.ID(n + 1), ApprovalStatus: []string{item.Approved, item.Pending, item.Rejected}[r.IntN(3)], Campaign: &campaign,
+		CreatedOn: time.Unix(1_700_000_000+int64(r.IntN(10_000_000)), 0).UTC().Format(time.RFC3339), ShortCode: fmt.Sprintf("c%d", n),
+		Content: item.Content{
+			ContentType: item.Image, Text: text.String(), SocialPlatform: []string{"instagram", "twitter"}[r.IntN(2)],
+			OriginalURL: fmt.Sprintf("https://posts.example/%d", n),
+			Author:      &item.Author{Username: author, ProfileName: author, ProfileUser: author, ProfileLink: "https://posts.example/" + author},
+			Location:    &item.Location{Name: "Tokyo", Country: "Japan", CountryCode: "JP", FullName: "Shibuya, Tokyo"},
+			Media:       &item.Media{OriginalURL: fmt.Sprintf("https://media.example/%d.jpg", n), MediaType: item.Image},
+		},
+		Tags: []item.Tag{{Namespace: "marketer_tags", Key: words[r.IntN(len(words))]}},
+	}
+}
+
+// benchLibrary is a library of benchItems, written in groups as the bulk path does.
+func benchLibrary(b *testing.B) *Library {
+	b.Helper()
+	l, err := Open(Options{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	results, err := l.Apply(b.Context(), []library.Definition{{
+		Property: trialShop, Owner: library.Owner{Install: "cluster", Kind: library.KindProperty, Namespace: "shop", Name: "default"},
+		PropertySpec: &library.Property{PlatformPageID: 7},
+	}})
+	if err != nil || results[0].Err != nil {
+		b.Fatal(err, results)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	began := time.Now()
+	for n := 0; n < benchItems; {
+		muts := make([]library.Mutation, 500)
+		for i := range muts {
+			muts[i] = library.Mutation{Put: benchItem(r, n)}
+			n++
+		}
+		write(b, l, muts...)
+	}
+	b.Logf("imported %d items in %s", benchItems, time.Since(began).Round(time.Millisecond))
+	return l
+}
+
+func write(b *testing.B, l *Library, muts ...library.Mutation) {
+	b.Helper()
+	outcomes, err := l.Write(b.Context(), trialShop, muts)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, o := range outcomes {
+		if o.Err != nil {
+			b.Fatal(o.Err)
+		}
+	}
+}
+
+// BenchmarkLibrary measures reads and writes. "First" ones begin with empty caches.
+func BenchmarkLibrary(b *testing.B) {
+	l := benchLibrary(b)
+	parse := func(q string) query.Node {
+		parsed, err := query.Parse(q)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return parsed.Root
+	}
+	into := make([]byte, 0, 1<<20)
+	read := func(b *testing.B, r library.Read) *library.Page {
+		b.Helper()
+		r.Into = into[:0]
+		p, err := l.Read(b.Context(), r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return p
+	}
+	newest := "approval_status:app AND social_platform:instagram"
+	for name, c := range map[string]struct {
+		query, order string
+		offset       int64
+		favourite    *item.Tag
+	}{
+		"Newest":      {query: newest, order: "created_on:desc"},
+		"Deep":        {query: newest, order: "created_on:desc", offset: benchItems / 12},
+		"Last":        {query: newest, order: "created_on:desc", offset: benchItems/6 - 1000},
+		"Favourites":  {query: newest, order: "created_on:desc", favourite: &item.Tag{Namespace: "marketer_tags", Key: "beach"}},
+		"Two keys":    {query: "*:*", order: "campaign:asc,created_on:asc"},
+		"Relevance":   {query: "beach sunset", order: "_score:desc"},
+		"Random":      {query: newest, order: "random"},
+		"Fuzzy":       {query: "beech~", order: "created_on:desc"},
+		"Last month":  {query: "created_on:[now-1M TO *] AND beach", order: "created_on:desc"},
+		"Many fields": {query: `\*text:beach AND NOT tags.\*:city`, order: "created_on:desc"},
+	} {
+		order, err := query.ParseOrder(c.order)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r := library.Read{Property: trialShop, Query: parse(c.query), Order: order, Limit: 50, Offset: c.offset, Favourite: c.favourite}
+		b.Run("First/"+name, func(b *testing.B) {
+			for b.Loop() {
+				l.follower.views.shrink(0)
+				l.follower.property(trialShop).forget()
+				read(b, r)
+			}
+		})
+		b.Run("Again/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				read(b, r)
+			}
+		})
+		b.Run("After a write/"+name, func(b *testing.B) {
+			rnd := rand.New(rand.NewPCG(7, 8))
+			n := benchItems
+			for b.Loop() {
+				b.StopTimer()
+				n++
+				it := benchItem(rnd, n)
+				it.ID = 0
+				write(b, l, library.Mutation{Put: it}, library.Mutation{Patch: benchPatch(b), ID: item.ID(1 + rnd.IntN(benchItems))})
+				b.StartTimer()
+				read(b, r)
+			}
+		})
+	}
+	b.Run("Unchanged", func(b *testing.B) {
+		r := library.Read{Property: trialShop, Query: parse(newest), Limit: 50}
+		r.IfVersion = read(b, r).Version
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := l.Read(b.Context(), r); err == nil {
+				b.Fatal("modified")
+			}
+		}
+	})
+	b.Run("Export", func(b *testing.B) {
+		for b.Loop() {
+			for line, err := range l.Export(b.Context(), trialShop, nil) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.Discard.Write(line); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+	b.Logf("%+v", l.State(b.Context()).Sizes)
+}
+
+func benchPatch(b *testing.B) *item.Patch {
+	b.Helper()
+	p, err := item.ParsePatch([]byte(`{"approval_status":"rej"}`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
