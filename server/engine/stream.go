@@ -69,14 +69,22 @@ func (r *run) at(i int) uint32 {
 	if r.gone == nil {
 		return selected(r.view.docs, i)
 	}
-	// The document wanted has i live ones before it, and k dead ones that are found with it.
-	for k := 0; ; {
+	// The document wanted has i live ones before it, and k dead ones. k is approached from below, where it cannot be
+	// missed: from a guess that is rarely too high, else from nothing.
+	share := float64(r.gone.GetCardinality()) / float64(r.view.docs.GetCardinality())
+	guess := float64(i) / (1 - share) * share
+	k := int(max(0, guess-2*math.Sqrt(guess)))
+	for first := true; ; first = false {
 		doc := selected(r.view.docs, i+k)
 		dead := int(r.gone.Rank(doc))
-		if dead == k {
+		switch {
+		case dead > k:
+			k = dead
+		case dead < k || first && k > 0 && r.gone.Contains(doc):
+			k = 0 // too high
+		default:
 			return doc
 		}
-		k = dead
 	}
 }
 
