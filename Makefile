@@ -17,7 +17,7 @@ LOCALRUN := bin/localrun
 .PHONY: help run smoke test e2e bin/e2e parity scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(LOCALRUN) ## the whole product on this machine, until Ctrl-C; WEBHOOK=on has manifests judged while they are applied
 	@exec $(LOCALRUN) run -state '$(STATE)' $(if $(WEBHOOK),-webhook)

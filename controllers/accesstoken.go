@@ -24,7 +24,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=vitrine.dev,resources=accesstokens,verbs=get;list;watch
-// +kubebuilder:rbac:groups=vitrine.dev,resources=accesstokens/status,verbs=get;patch
+// +kubebuilder:rbac:groups=vitrine.dev,resources=accesstokens/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update
 
 const (

@@ -12,7 +12,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=vitrine.dev,resources=activateunits,verbs=get;list;watch
-// +kubebuilder:rbac:groups=vitrine.dev,resources=activateunits/status,verbs=get;patch
+// +kubebuilder:rbac:groups=vitrine.dev,resources=activateunits/status,verbs=patch
 
 func unitKind() kind {
 	return kind{

@@ -13,7 +13,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters,verbs=get;list;watch
-// +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters/status,verbs=get;patch
+// +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters/status,verbs=patch
 
 func filterKind() kind {
 	return kind{

@@ -11,7 +11,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=vitrine.dev,resources=properties,verbs=get;list;watch
-// +kubebuilder:rbac:groups=vitrine.dev,resources=properties/status,verbs=get;patch
+// +kubebuilder:rbac:groups=vitrine.dev,resources=properties/status,verbs=patch
 
 func propertyKind() kind {
 	return kind{

@@ -11,7 +11,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=vitrine.dev,resources=tags,verbs=get;list;watch
-// +kubebuilder:rbac:groups=vitrine.dev,resources=tags/status,verbs=get;patch
+// +kubebuilder:rbac:groups=vitrine.dev,resources=tags/status,verbs=patch
 
 func tagKind() kind {
 	return kind{

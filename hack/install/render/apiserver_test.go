@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	gateway "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/vitrine-dev/vitrine/hack/install/image"
@@ -65,6 +67,7 @@ func TestAPIServer(t *testing.T) {
 		t.Fatal(`KUBEBUILDER_ASSETS is not set: run make test, or KUBEBUILDER_ASSETS="$(make -s assets)" go -C hack/install test ./...`)
 	}
 	ctx := context.Background()
+	ctrllog.SetLogger(logr.Discard())
 	cluster := &envtest.Environment{
 		CRDDirectoryPaths:     []string{filepath.Join(config, "crd/bases"), gatewayCRDs(ctx, t)},
 		ErrorIfCRDPathMissing: true,

@@ -1,0 +1,45 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Grant is one verb on one resource, such as "patch tags/status.vitrine.dev"; the group of core resources is empty, and a
+// name that the grant is bound to stands behind a space.
+type Grant string
+
+func grant(verb, resource, group string) Grant {
+	if group != "" {
+		resource += "." + group
+	}
+	return Grant(verb + " " + resource)
+}
+
+// Expand returns every grant of the rules, in order, each once. A wildcard is an error: no test could tell what of it is
+// needed.
+func Expand(rules []rbacv1.PolicyRule) ([]Grant, error) {
+	var out []Grant
+	for _, r := range rules {
+		if len(r.NonResourceURLs) > 0 || slices.Contains(slices.Concat(r.Verbs, r.Resources, r.APIGroups), "*") {
+			return nil, fmt.Errorf("the rule %v names what cannot be held against calls", r)
+		}
+		for _, group := range r.APIGroups {
+			for _, resource := range r.Resources {
+				for _, verb := range r.Verbs {
+					g := grant(verb, resource, group)
+					if len(r.ResourceNames) == 0 {
+						out = append(out, g)
+					}
+					for _, name := range r.ResourceNames {
+						out = append(out, g+Grant(" "+name))
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}

@@ -1,0 +1,435 @@
+package permissions_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/vitrine-dev/vitrine/hack/install/image"
+	"github.com/vitrine-dev/vitrine/hack/install/permissions"
+	"github.com/vitrine-dev/vitrine/hack/install/render"
+)
+
+const (
+	root    = "../../.."
+	system  = "vitrine-system"
+	account = "system:serviceaccount:vitrine-system:vitrine"
+)
+
+// plane is an API server that writes down what the server's account asks of it.
+type plane struct {
+	env   *envtest.Environment
+	kube  client.Client
+	typed kubernetes.Interface
+	audit string
+	bin   string
+}
+
+func newPlane(t *testing.T) *plane {
+	t.Helper()
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Fatal(`KUBEBUILDER_ASSETS is not set: run make test, or KUBEBUILDER_ASSETS="$(make -s assets)" go -C hack/install test ./...`)
+	}
+	dir := t.TempDir()
+	p := &plane{audit: filepath.Join(dir, "audit.log"), bin: filepath.Join(dir, "vitrine")}
+	ctrllog.SetLogger(logr.Discard())
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", p.bin, "./cmd/vitrine")
+	build.Dir = root
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the server: %v\n%s", err, text)
+	}
+	policy := filepath.Join(dir, "policy.yaml")
+	if err := os.WriteFile(policy, []byte(permissions.Policy(account)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.env = &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(root, "config/crd/bases")}, ErrorIfCRDPathMissing: true}
+	// OpenShift has the plugin: whoever makes an object an owner that blocks its deletion needs a right over its finalizers.
+	p.env.ControlPlane.GetAPIServer().Configure().
+		Append("audit-policy-file", policy).Append("audit-log-path", p.audit).Append("audit-log-mode", "blocking").
+		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	access, err := p.env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.env.Stop(); err != nil {
+			t.Errorf("stop the API server: %v", err)
+		}
+	})
+	if p.kube, err = client.New(access, client.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if p.typed, err = kubernetes.NewForConfig(access); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// apply applies what a kustomization below config gives.
+func (p *plane) apply(t *testing.T, name string) []*unstructured.Unstructured {
+	t.Helper()
+	text, err := render.Kustomize(filepath.Join(root, "config", name), image.Reference{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := render.Objects(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.put(t, objects...)
+	return objects
+}
+
+func (p *plane) put(t *testing.T, objects ...*unstructured.Unstructured) {
+	t.Helper()
+	for _, o := range objects {
+		if o.GetKind() == "CustomResourceDefinition" {
+			continue // there already
+		}
+		if err := p.kube.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.ForceOwnership, client.FieldOwner("test")); err != nil {
+			t.Fatalf("apply %s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+}
+
+// object makes one of ours from YAML.
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	objects, err := render.Objects([]byte(text))
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("%d objects: %v", len(objects), err)
+	}
+	return objects[0]
+}
+
+// serve runs the binary under its account, as its pod would, until the test ends or stop is called.
+func (p *plane) serve(t *testing.T, more ...string) (stop func()) {
+	t.Helper()
+	ctx := t.Context()
+	token, err := p.typed.CoreV1().ServiceAccounts(system).CreateToken(ctx, "vitrine", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: p.env.Config.Host, CertificateAuthorityData: p.env.Config.CAData}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+	dir := t.TempDir()
+	path := filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{
+		"serve", "--kubeconfig=" + path, "--data-dir=" + filepath.Join(dir, "data"), "--https-bind-address=127.0.0.1:0",
+		"--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=", "--external-url=https://vitrine.example",
+	}, more...)
+	running, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(running, p.bin, args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	if err := cmd.Start(); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	ended := false
+	stop = func() {
+		if ended {
+			return
+		}
+		ended = true
+		cancel()
+		if err := cmd.Wait(); err != nil || t.Failed() {
+			t.Logf("the server ended with %v, and said:\n%s", err, said.String())
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// until tries until there is nothing to complain of.
+func until(t *testing.T, what string, complaint func() string) {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		says := complaint()
+		if says == "" {
+			return
+		}
+		select {
+		case <-deadline.C:
+			t.Fatalf("%s: %s", what, says)
+		case <-tick.C:
+		}
+	}
+}
+
+// ready waits until an object is Ready as it is declared.
+func (p *plane) ready(t *testing.T, o *unstructured.Unstructured) {
+	t.Helper()
+	until(t, o.GetKind()+" "+o.GetName(), func() string {
+		is := &unstructured.Unstructured{}
+		is.SetGroupVersionKind(o.GroupVersionKind())
+		if err := p.kube.Get(t.Context(), client.ObjectKeyFromObject(o), is); err != nil {
+			return err.Error()
+		}
+		seen, _, err := unstructured.NestedInt64(is.Object, "status", "observedGeneration")
+		if err != nil || seen != is.GetGeneration() {
+			return fmt.Sprintf("generation %d was seen of %d: %v", seen, is.GetGeneration(), err)
+		}
+		conditions, _, err := unstructured.NestedSlice(is.Object, "status", "conditions")
+		if err != nil {
+			return err.Error()
+		}
+		for _, c := range conditions {
+			if c, ok := c.(map[string]any); ok && c["type"] == "Ready" && c["status"] == "True" {
+				return ""
+			}
+		}
+		return fmt.Sprint(conditions)
+	})
+}
+
+// calls returns what the account has asked so far.
+func (p *plane) calls(t *testing.T) []permissions.Call {
+	t.Helper()
+	file, err := os.Open(p.audit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	calls, err := permissions.Calls(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return calls
+}
+
+// granted returns what the roles allow, by the objects themselves.
+func granted(t *testing.T, objects []*unstructured.Unstructured, names ...string) []permissions.Grant {
+	t.Helper()
+	var rules []rbacv1.PolicyRule
+	for _, o := range objects {
+		if o.GetKind() != "ClusterRole" || !slices.Contains(names, o.GetName()) {
+			continue
+		}
+		role := &rbacv1.ClusterRole{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, role.Rules...)
+	}
+	grants, err := permissions.Expand(rules)
+	if err != nil || len(grants) == 0 {
+		t.Fatalf("%d grants: %v", len(grants), err)
+	}
+	return grants
+}
+
+// byTiming lists the grants that a run may or may not come to need, each with its reason.
+var byTiming = func() map[permissions.Grant]string {
+	out := map[permissions.Grant]string{
+		"patch events.events.k8s.io": "an event that repeats for the same version of an object becomes a series",
+	}
+	for _, kind := range []string{"accesstokens", "activateunits", "contentfilters", "properties", "tags"} {
+		out[permissions.Grant("get "+kind+".vitrine.dev")] = "an object is read past the cache while that is behind the server's own last write"
+	}
+	return out
+}()
+
+// compare holds that the calls need every grant and no other.
+func compare(t *testing.T, grants []permissions.Grant, calls []permissions.Call) {
+	t.Helper()
+	used := map[permissions.Grant]bool{}
+	for _, c := range calls {
+		if c.Forbidden() {
+			t.Errorf("forbidden: %s %s in %q", c.Grant, c.Name, c.Namespace)
+		}
+		named := c.Grant + permissions.Grant(" "+c.Name)
+		if slices.Contains(grants, named) {
+			used[named] = true
+		} else {
+			used[c.Grant] = true
+		}
+	}
+	for g := range byTiming {
+		if !slices.Contains(grants, g) {
+			t.Errorf("%s is not granted: remove its row, or grant it", g)
+		}
+		used[g] = true
+	}
+	var needed []permissions.Grant
+	for g := range used {
+		needed = append(needed, g)
+	}
+	slices.Sort(needed)
+	if diff := cmp.Diff(grants, needed); diff != "" {
+		t.Errorf("the role and what the server did (-granted +done):\n%s", diff)
+	}
+}
+
+// TestPermissions runs the server under the role of config/rbac through everything that it does to a cluster.
+func TestPermissions(t *testing.T) {
+	p := newPlane(t)
+	ctx := t.Context()
+	objects := p.apply(t, "default")
+	// The webhook's rights are its component's.
+	rights, err := os.ReadFile(filepath.Join(root, "config/webhook/rbac.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := render.Objects(rights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.put(t, more...)
+	objects = append(objects, more...)
+	// API servers before 1.34, and those with the feature off, are listed before they are watched.
+	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
+	stop := p.serve(t)
+	property := object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: Property, metadata: {name: listed, namespace: default}, spec: {displayName: Listed}}")
+	p.put(t, property)
+	p.ready(t, property)
+	stop()
+	t.Setenv("KUBE_FEATURE_WatchListClient", "true")
+
+	stop = p.serve(t, "--webhook-bind-address=127.0.0.1:0", "--webhook-hosts=vitrine-webhook.vitrine-system.svc")
+	for _, o := range p.apply(t, "samples") {
+		if o.GetKind() != "Namespace" {
+			p.ready(t, o)
+		}
+	}
+
+	// A value that somebody else wrote: read, and never written.
+	secrets := p.typed.CoreV1().Secrets("shop")
+	if _, err := secrets.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "sealed"}, StringData: map[string]string{"key": strings.Repeat("s", 40)},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	sealed := object(t, `
+apiVersion: vitrine.dev/v1alpha1
+kind: AccessToken
+metadata: {name: sealed, namespace: shop}
+spec: {class: ReadWrite, existingSecret: {name: sealed, key: key}}
+`)
+	p.put(t, sealed)
+	p.ready(t, sealed)
+
+	// A Secret of its own that somebody spoilt: written again.
+	spoilt, err := secrets.Get(ctx, "storefront", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoilt.Data["url"] = []byte("https://elsewhere.example")
+	if _, err := secrets.Update(ctx, spoilt, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the spoilt Secret", func() string {
+		s, err := secrets.Get(ctx, "storefront", metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		if string(s.Data["url"]) != "https://vitrine.example" {
+			return fmt.Sprintf("its url is %s", s.Data["url"])
+		}
+		return ""
+	})
+
+	// A webhook's configuration: told which authority to trust.
+	text, err := os.ReadFile(filepath.Join(root, "config/webhook/configuration.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := object(t, string(text))
+	p.put(t, hook)
+	until(t, "the webhook's configuration", func() string {
+		is := &unstructured.Unstructured{}
+		is.SetGroupVersionKind(schema.FromAPIVersionAndKind(hook.GetAPIVersion(), hook.GetKind()))
+		if err := p.kube.Get(ctx, client.ObjectKeyFromObject(hook), is); err != nil {
+			return err.Error()
+		}
+		if hooks, _, err := unstructured.NestedSlice(is.Object, "webhooks"); err != nil || !strings.Contains(fmt.Sprint(hooks), "caBundle") {
+			return fmt.Sprintf("it names no authority: %v", err)
+		}
+		return ""
+	})
+	if err := p.kube.Delete(ctx, hook); err != nil {
+		t.Fatal(err)
+	}
+
+	// What can no longer be done is said, in the status and by an event.
+	broken := object(t, `
+apiVersion: vitrine.dev/v1alpha1
+kind: ContentFilter
+metadata: {name: broken, namespace: shop}
+spec: {query: 'approval_status:app AND ('}
+`)
+	p.put(t, broken)
+	until(t, "the event about the broken filter", func() string {
+		list, err := p.typed.EventsV1().Events("shop").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		for _, e := range list.Items {
+			if e.Regarding.Name == "broken" {
+				return ""
+			}
+		}
+		return fmt.Sprintf("none among %d", len(list.Items))
+	})
+	stop()
+	compare(t, granted(t, objects, "vitrine", "vitrine-webhook"), p.calls(t))
+}
+
+// TestNamespacedPermissions holds that config/namespaced is enough for its own namespace, and reaches no other.
+func TestNamespacedPermissions(t *testing.T) {
+	p := newPlane(t)
+	p.apply(t, "namespaced")
+	stop := p.serve(t, "--watch-namespaces="+system)
+	for _, text := range []string{
+		"{apiVersion: vitrine.dev/v1alpha1, kind: Property, metadata: {name: default, namespace: vitrine-system}, spec: {displayName: Shop}}",
+		"{apiVersion: vitrine.dev/v1alpha1, kind: AccessToken, metadata: {name: display, namespace: vitrine-system}, spec: {class: ReadOnly}}",
+	} {
+		o := object(t, text)
+		p.put(t, o)
+		p.ready(t, o)
+	}
+	stop()
+	for _, c := range p.calls(t) {
+		switch {
+		case c.Forbidden():
+			t.Errorf("forbidden: %s %s in %q", c.Grant, c.Name, c.Namespace)
+		case c.Namespace != system && c.Name != "kube-system":
+			t.Errorf("asked for outside of its namespace: %s %s in %q", c.Grant, c.Name, c.Namespace)
+		}
+	}
+}
