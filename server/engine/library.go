@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -16,6 +17,9 @@ type Library struct {
 	options  Options
 	follower *follower
 	pins     pins
+	// closing ends tend; tended is closed when it has ended.
+	closing, tended chan struct{}
+	closed          sync.Once
 }
 
 var _ library.Library = (*Library)(nil)
@@ -24,17 +28,20 @@ var _ library.Library = (*Library)(nil)
 // damaged. Errors are those of store.Open. The Library must be closed.
 func Open(o Options) (*Library, error) {
 	o = o.withDefaults()
-	l := &Library{options: o}
+	l := &Library{options: o, closing: make(chan struct{}), tended: make(chan struct{})}
 	l.follower = &follower{options: o, views: newViews(o.CacheBytes), opened: l.pins.clear}
 	var err error
 	if l.Store, err = store.Open(o.store(), l.follower); err != nil {
 		return nil, err
 	}
+	go l.tend()
 	return l, nil
 }
 
 // Close ends the library, see library.Library.
 func (l *Library) Close() error {
+	l.closed.Do(func() { close(l.closing) })
+	<-l.tended
 	l.pins.clear()
 	return l.Store.Close()
 }

@@ -111,9 +111,10 @@ func (m *moment) slotsOf(ctx context.Context, part int) (*slotTable, error) {
 		return nil, err
 	}
 	t := &slotTable{lists: lists, slots: make([]item.Slots, lists.Len()), bytes: make([]int, lists.Len())}
+	null := len(item.EncodeUnit(item.NullUnit()))
 	for i := range t.slots {
 		t.slots[i] = m.catalogue.Slots(lists.Units(i), "")
-		t.bytes[i] = slotRoom + len(t.slots[i].Default)
+		t.bytes[i] = slotRoom + max(len(t.slots[i].Default), null)
 		for _, u := range t.slots[i].Units {
 			t.bytes[i] += len(u) + 1
 		}
@@ -124,11 +125,14 @@ func (m *moment) slotsOf(ctx context.Context, part int) (*slotTable, error) {
 	return t, nil
 }
 
-// slotRoom is more than the null unit and what stands around slots take.
-const slotRoom = 1024
+// slotRoom is what stands around the slots.
+const slotRoom = 8
 
-// appendItems appends hits as a reader may see them, with commas between them. It makes room once.
-func (m *moment) appendItems(ctx context.Context, dst []byte, hits []search.Hit, a query.Audience, baseURL string) ([]byte, error) {
+// appendItems appends hits as a reader may see them, with commas between them. It makes room once. Where the bytes of an
+// item are damaged, those that again makes of what the store has stand in for them.
+func (m *moment) appendItems(
+	ctx context.Context, dst []byte, hits []search.Hit, a query.Audience, baseURL string, again func(item.ID) (item.Encoded, error),
+) ([]byte, error) {
 	if len(hits) == 0 {
 		return dst, nil
 	}
@@ -154,10 +158,18 @@ func (m *moment) appendItems(ctx context.Context, dst []byte, hits []search.Hit,
 		if i > 0 {
 			dst = append(dst, ',')
 		}
+		s := m.parts[h.Part].Segment
+		encoded := s.Item(h.Doc)
+		if !encoded.Sound() {
+			var err error
+			if encoded, err = again(s.ID(h.Doc)); err != nil {
+				return dst, err
+			}
+		}
 		t := tables[h.Part]
 		slots := t.slots[t.lists.List(h.Doc)]
 		slots.BaseURL = baseURL
-		dst = m.parts[h.Part].Segment.Item(h.Doc).Append(dst, a, slots)
+		dst = encoded.Append(dst, a, slots)
 	}
 	return dst, nil
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/store"
 )
@@ -20,18 +22,13 @@ func (l *Library) moment(ctx context.Context, id library.PropertyID, now time.Ti
 	return p.at(ctx, now)
 }
 
-// tightShare is the part of CacheBytes that stays when memory is short.
-const tightShare = 4
-
 // Read finds a page of items, see library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
 	if r.Now.IsZero() {
 		r.Now = l.Now()
 	}
 	r.Now = r.Now.Truncate(time.Millisecond) // what a query sees of the time
-	if l.options.Pressure() >= library.Tight {
-		l.follower.views.shrink(l.options.CacheBytes / tightShare)
-	}
+	l.relieve()
 	if r.Budgeted {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, l.options.QueryBudget, library.ErrTooExpensive)
@@ -83,7 +80,15 @@ func (l *Library) read(ctx context.Context, r library.Read) (*library.Page, erro
 		}
 	}
 	page.Count = len(hits)
-	page.Items, err = m.appendItems(ctx, r.Into, hits, r.Audience, r.BaseURL)
+	page.Items, err = m.appendItems(ctx, r.Into, hits, r.Audience, r.BaseURL, func(id item.ID) (item.Encoded, error) {
+		// The scrub of the index finds the damage, too, and mends it.
+		l.options.Logger.Error("the bytes of an item are damaged and are made anew from the store", slog.Int64("item", id))
+		it, err := l.Item(r.Property, id)
+		if err != nil {
+			return nil, err
+		}
+		return item.Encode(it), nil
+	})
 	return page, err
 }
 

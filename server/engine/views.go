@@ -239,21 +239,24 @@ func (v *views) carry(olds []*segment.Segment, fresh *segment.Segment, maps [][]
 	}
 }
 
-// keysOf lists the keys under which something is kept of all of some segments, the ones used last at the end.
+// keysOf lists the keys under which documents are kept of all of some segments.
 func (v *views) keysOf(segments []*segment.Segment) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var keys []string
-	for kept := v.ring.prev; kept != &v.ring; kept = kept.prev {
-		if kept.name.segment != segments[0] || kept.sorted != nil {
-			continue
+	fewest := v.bySegment[segments[0]]
+	for _, s := range segments {
+		if of := v.bySegment[s]; len(of) < len(fewest) {
+			fewest = of
 		}
-		everywhere := true
-		for _, s := range segments[1:] {
-			everywhere = everywhere && v.bySegment[s][kept.name.key] != nil
+	}
+	var keys []string
+	for key, kept := range fewest {
+		everywhere := kept.sorted == nil
+		for _, s := range segments {
+			everywhere = everywhere && v.bySegment[s][key] != nil
 		}
 		if everywhere {
-			keys = append(keys, kept.name.key)
+			keys = append(keys, key)
 		}
 	}
 	return keys

@@ -80,6 +80,26 @@ func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
 	return append(dst, text[e.slot(privateEnd):]...)
 }
 
+// Sound reports whether the slots lie within the text and in order, so that Append can be called. Bytes that Encode
+// returned always are; those that come from a file may be damaged.
+func (e Encoded) Sound() bool {
+	if len(e) < frame {
+		return false
+	}
+	from := 0
+	for i := range slots {
+		at := e.slot(i)
+		if i == slotLink && at == slotless {
+			continue
+		}
+		if at < from || at > len(e)-frame {
+			return false
+		}
+		from = at
+	}
+	return true
+}
+
 func (e Encoded) slot(i int) int { return int(binary.LittleEndian.Uint32(e[i*4:])) }
 
 // Encode returns the item as responses show it, see Encoded. Every member that the specification requires is there and

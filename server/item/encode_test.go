@@ -432,3 +432,22 @@ func BenchmarkUnmarshal(b *testing.B) {
 		}
 	}
 }
+
+func TestDamagedBytesAreNotSound(t *testing.T) {
+	whole := Encode(&Item{ID: 7, ShortCode: "abc", Content: Content{ContentType: Image}})
+	if !whole.Sound() {
+		t.Fatal("what was encoded is not sound")
+	}
+	for i := range 20 {
+		damaged := append(Encoded(nil), whole...)
+		damaged[i] ^= 0x80
+		if damaged.Sound() && i%4 != 0 { // the lowest byte of a slot may lead to another place within the text
+			t.Errorf("sound, though byte %d is damaged", i)
+		}
+	}
+	for _, n := range []int{0, 19, 20, len(whole) / 2} {
+		if whole[:n].Sound() {
+			t.Errorf("sound, though only %d bytes are left", n)
+		}
+	}
+}

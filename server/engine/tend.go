@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// tendEvery is how often the library looks after what it keeps.
+const tendEvery = 10 * time.Second
+
+// tend lets go of what is kept too long, though nobody asks for it any more: a listing by relevance holds the files of its
+// moment, deleted items and all, and caches stay as they are between two reads.
+func (l *Library) tend() {
+	defer close(l.tended)
+	ticker := time.NewTicker(tendEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.closing:
+			return
+		case <-ticker.C:
+			l.pins.expire(l.Now())
+			l.relieve()
+		}
+	}
+}
+
+// tightShare is the part of CacheBytes that stays when memory is short.
+const tightShare = 4
+
+// relieve lets caches go when memory is short.
+func (l *Library) relieve() {
+	if l.options.Pressure() >= library.Tight {
+		l.follower.views.shrink(l.options.CacheBytes / tightShare)
+	}
+}
