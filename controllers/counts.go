@@ -86,6 +86,7 @@ func (e *environment) keepCount(ctx context.Context, limiter *rate.Limiter, k ki
 		e.Logger.V(1).Info("could not write a count", "object", client.ObjectKeyFromObject(o), "kind", k.library.String(), "reason", err.Error())
 		return false
 	}
+	e.metrics.writes.WithLabelValues(k.library.String()).Inc()
 	// Not noted as written: a reconciler that reads past this patch would at most write the same count again.
 	return true
 }

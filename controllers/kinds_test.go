@@ -33,8 +33,8 @@ type subject struct {
 
 var subjects = []subject{
 	{
-		kind:   v1alpha1.PropertyKind,
-		new:    func(w *world, name string) client.Object { return w.property(name) },
+		kind: v1alpha1.PropertyKind,
+		new:  func(w *world, name string) client.Object { return w.property(name) },
 		change: func(o client.Object) {
 			o.(*v1alpha1.Property).Spec.RateLimit = &v1alpha1.RateLimit{RequestsPerSecond: 50, Burst: 100}
 		},

@@ -141,7 +141,7 @@ func newMapper() meta.RESTMapper {
 }
 
 // newManager makes a manager with the five reconcilers. gate is closed when the bulk load is in.
-func newManager(cfg *rest.Config, o Options, install string, gate <-chan struct{}) (manager.Manager, *environment, error) {
+func newManager(cfg *rest.Config, o Options, m *metrics, install string, gate <-chan struct{}) (manager.Manager, *environment, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, nil, err
@@ -174,7 +174,7 @@ func newManager(cfg *rest.Config, o Options, install string, gate <-chan struct{
 		return nil, nil, fmt.Errorf("make a manager: %w", err)
 	}
 	e := &environment{
-		Options: o, client: mgr.GetClient(), direct: mgr.GetAPIReader(), events: mgr.GetEventRecorder("vitrine"),
+		Options: o, metrics: m, client: mgr.GetClient(), direct: mgr.GetAPIReader(), events: mgr.GetEventRecorder("vitrine"),
 		install: install, gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(),
 	}
 	index := mgr.GetFieldIndexer()

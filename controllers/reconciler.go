@@ -47,7 +47,8 @@ type step func(ctx context.Context, r *round) error
 // environment is what the reconcilers of one manager share.
 type environment struct {
 	Options
-	client client.Client
+	metrics *metrics
+	client  client.Client
 	// direct reads past the cache.
 	direct  client.Reader
 	events  events.EventRecorder
@@ -97,18 +98,19 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		r.written.forget(r.kind.library, req.NamespacedName)
 		o.SetNamespace(req.Namespace)
 		o.SetName(req.Name)
-		return ctrl.Result{}, r.remove(ctx, o)
+		return ctrl.Result{}, r.gone(ctx, o)
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("get the object: %w", err)
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
 		// Somebody else's finalizer may hold the object for long; what it brought goes now.
-		return ctrl.Result{}, r.remove(ctx, o)
+		return ctrl.Result{}, r.gone(ctx, o)
 	}
 	before := o.DeepCopyObject().(object)
 	current := &round{environment: r.environment, kind: r.kind, object: o, log: ctrl.LoggerFrom(ctx)}
 	if o.Suspended() {
 		suspend(o)
+		r.counted(r.kind, outcomeSuspended)
 		return ctrl.Result{}, r.report(ctx, before, current)
 	}
 	var failed error
@@ -129,7 +131,17 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 func (r *reconciler) outcome(current *round, failed, reported error) (ctrl.Result, error) {
 	var st *stalled
 	var wait *waiting
-	if failed != nil && !errors.As(failed, &st) && !errors.As(failed, &wait) {
+	switch {
+	case failed == nil && reported == nil:
+		r.counted(r.kind, outcomeServed)
+	case errors.As(failed, &st):
+		r.counted(r.kind, outcomeStalled)
+	case errors.As(failed, &wait):
+		r.counted(r.kind, outcomeWaiting)
+	default:
+		r.counted(r.kind, outcomeFailed)
+	}
+	if failed != nil && st == nil && wait == nil {
 		return ctrl.Result{}, errors.Join(failed, reported)
 	}
 	if reported != nil || current.after.IsZero() {
@@ -147,6 +159,7 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 	if err := r.client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("patch the status: %w", err))
 	}
+	r.metrics.writes.WithLabelValues(r.kind.library.String()).Inc()
 	r.written.note(r.kind.library, o)
 	if was, is := readyLine(before), readyLine(o); was != is {
 		level := corev1.EventTypeNormal
@@ -156,6 +169,16 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 		}
 		r.events.Eventf(o, nil, level, c.Reason, "Reconcile", "%s", cut(c.Message, 1000))
 	}
+	return nil
+}
+
+// gone takes away what an object brought that is not there any more.
+func (r *reconciler) gone(ctx context.Context, o object) error {
+	if err := r.remove(ctx, o); err != nil {
+		r.counted(r.kind, outcomeFailed)
+		return err
+	}
+	r.counted(r.kind, outcomeRemoved)
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,7 +27,7 @@ const stopGrace = 5 * time.Second
 // meanwhile.
 type Supervisor struct {
 	options Options
-	held    prometheus.Gauge
+	metrics *metrics
 
 	mu     sync.Mutex
 	status Status
@@ -62,13 +61,10 @@ func NewSupervisor(o Options) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Supervisor{options: o, wake: make(chan struct{}, 1), held: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "vitrine_sweep_held_definitions",
-		Help: "Definitions that a held sweep would remove; 0 when no sweep is held.",
-	})}
+	s := &Supervisor{options: o, wake: make(chan struct{}, 1), metrics: newMetrics()}
 	if o.Metrics != nil {
-		if err := o.Metrics.Register(s.held); err != nil {
-			return nil, fmt.Errorf("register the metrics of the controllers: %w", err)
+		if err := s.register(o.Metrics); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
@@ -122,7 +118,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 		return err
 	}
 	gate := make(chan struct{})
-	mgr, e, err := newManager(cfg, s.options, install, gate)
+	mgr, e, err := newManager(cfg, s.options, s.metrics, install, gate)
 	if err != nil {
 		return err
 	}
@@ -224,9 +220,9 @@ func (s *Supervisor) load(ctx context.Context, e *environment) error {
 	defer s.mu.Unlock()
 	s.current = e
 	s.status.Synced, s.status.LastError, s.status.HeldSweep = true, nil, held
-	s.held.Set(0)
+	s.metrics.held.Set(0)
 	if held != nil {
-		s.held.Set(float64(held.Remove))
+		s.metrics.held.Set(float64(held.Remove))
 		s.options.Logger.Error(held, "run vitrine sweep --confirm when this is meant")
 		e.events.Eventf(identityObject(e.install), nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
 			"Run vitrine sweep --confirm when this is meant: %s", held.Error())
@@ -291,7 +287,7 @@ func (s *Supervisor) ConfirmSweep(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("sweep: %w", err)
 	}
 	s.status.HeldSweep = nil
-	s.held.Set(0)
+	s.metrics.held.Set(0)
 	// What went may have held what others claim.
 	s.current.queues.add(s.current.waiters.all()...)
 	return removed, nil

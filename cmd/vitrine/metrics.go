@@ -42,7 +42,7 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 	}
 }
 
-// libraryCollector shows the state of the library whenever it is asked.
+// libraryCollector shows the state of the library, and what else it tells of itself, whenever it is asked.
 type libraryCollector struct {
 	lib                             library.Library
 	ready, items, definitions, disk *prometheus.Desc
@@ -86,4 +86,15 @@ func (c *libraryCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.sizes, float64(bytes), kind)
 	}
 	gauge(c.disk, float64(s.DiskBytes))
+	measurer, ok := c.lib.(library.Measurer)
+	if !ok {
+		return
+	}
+	for _, m := range measurer.Measures() {
+		kind := prometheus.GaugeValue
+		if m.Counter {
+			kind = prometheus.CounterValue
+		}
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("vitrine_"+m.Name, m.Help, nil, nil), kind, m.Value)
+	}
 }

@@ -120,3 +120,37 @@ func TestWebhookComponent(t *testing.T) {
 		}
 	}
 }
+
+// TestMonitoringComponent holds that the PodMonitor finds the pod and its port, and that the dashboard is the one that is
+// tested.
+func TestMonitoringComponent(t *testing.T) {
+	objects := withComponents(t, "monitoring")
+	monitor := objectOf(t, objects, "PodMonitor", "vitrine")
+	deployment := objectOf(t, objects, "Deployment", "vitrine")
+	if monitor.GetNamespace() != deployment.GetNamespace() {
+		t.Errorf("the PodMonitor is in namespace %s", monitor.GetNamespace())
+	}
+	labels := member(t, deployment, "spec", "template", "metadata", "labels").(map[string]any)
+	for key, value := range member(t, monitor, "spec", "selector", "matchLabels").(map[string]any) {
+		if labels[key] != value {
+			t.Errorf("the PodMonitor selects %s=%v, the pod has %v", key, value, labels[key])
+		}
+	}
+	port := member(t, monitor, "spec", "podMetricsEndpoints", 0, "port")
+	ports := member(t, deployment, "spec", "template", "spec", "containers", 0, "ports").([]any)
+	if !slices.ContainsFunc(ports, func(p any) bool { return p.(map[string]any)["name"] == port }) {
+		t.Errorf("the pod has no port %v", port)
+	}
+	dashboard := objectOf(t, objects, "ConfigMap", "vitrine-dashboard")
+	if dashboard.GetLabels()["grafana_dashboard"] != "1" {
+		t.Errorf("Grafana does not find the dashboard by its labels: %v", dashboard.GetLabels())
+	}
+	want, err := os.ReadFile(filepath.Join(config, "monitoring", "dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if member(t, dashboard, "data", "vitrine.json") != string(want) {
+		t.Error("the ConfigMap holds another dashboard")
+	}
+	objectOf(t, objects, "PrometheusRule", "vitrine")
+}

@@ -1,0 +1,36 @@
+package store
+
+import (
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+var _ library.Measurer = (*Store)(nil)
+
+// Measures tells of the database below, see library.Measurer.
+func (s *Store) Measures() []library.Measure {
+	_, db := s.counts()
+	if db == nil {
+		return nil
+	}
+	answer := make(chan *pebble.Metrics, 1)
+	err := db.call(func() error {
+		answer <- db.pebble.Metrics()
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	m := <-answer
+	return []library.Measure{
+		{Name: "store_wal_bytes", Help: "Size of the log that is replayed at a start.", Value: float64(m.WAL.Size)},
+		{Name: "store_memtable_bytes", Help: "Size of what was written and is not in tables yet.", Value: float64(m.MemTable.Size)},
+		{Name: "store_read_amplification", Help: "Tables that a look-up may have to look into.", Value: float64(m.ReadAmp())},
+		{Name: "store_compaction_debt_bytes", Help: "What compactions still have to move.", Value: float64(m.Compact.EstimatedDebt)},
+		{Name: "store_compactions_total", Help: "Compactions that were done.", Counter: true, Value: float64(m.Compact.Count)},
+		{Name: "store_block_cache_bytes", Help: "Size of the cache of blocks.", Value: float64(m.BlockCache.Size)},
+		{Name: "store_block_cache_hits_total", Help: "Blocks that were found in the cache.", Counter: true, Value: float64(m.BlockCache.Hits)},
+		{Name: "store_block_cache_misses_total", Help: "Blocks that had to be read.", Counter: true, Value: float64(m.BlockCache.Misses)},
+	}
+}
