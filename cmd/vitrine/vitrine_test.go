@@ -78,12 +78,18 @@ type server struct {
 // start runs serve on a store, with ports of the system's choice, and waits until it is ready.
 func start(t *testing.T, dir string, flags ...string) *server {
 	t.Helper()
+	return startBy(t, dir, func(cmd *exec.Cmd) *exec.Cmd { return cmd }, flags...)
+}
+
+// startBy is start by another command, which by makes of that of the server.
+func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *server {
+	t.Helper()
 	s := &server{t: t, dir: dir, addresses: map[string]string{}, exited: make(chan struct{})}
 	args := append([]string{
 		"serve", "--data-dir", dir, "--without-kubernetes", "--log-format", "json", "--https-bind-address", "127.0.0.1:0",
 		"--health-probe-bind-address", "127.0.0.1:0", "--metrics-bind-address", "127.0.0.1:0",
 	}, flags...)
-	s.cmd = command(args...)
+	s.cmd = by(command(args...))
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func (f *follower) open(id library.PropertyID) (*property, error) {
 	var err error
 	p.index, err = index.Open(context.Background(), index.Options{
 		Store: f.store, Property: id, Dir: f.dir(id), FS: o.fs, Logger: p.log,
-		SealDocs: o.sealDocs, MemoryParts: o.memoryParts, FanIn: o.fanIn, MaxDocs: o.maxDocs,
+		SealDocs: o.sealDocs, SealBytes: o.sealBytes(), MemoryParts: o.memoryParts, FanIn: o.fanIn, MaxDocs: o.maxDocs,
 		OnMerge: p.merged, OnGone: p.gone,
 	})
 	return p, err

@@ -25,7 +25,8 @@ type Options struct {
 	// EraseWithin is how long the bytes of a deleted item may stay in files; 0 means 10 minutes. A shorter time costs more
 	// rewriting of files.
 	EraseWithin time.Duration
-	// MemoryLimit is what the process may take, 0 for no limit. It gives CacheBytes its default.
+	// MemoryLimit is what the process may take, 0 for no limit. It gives CacheBytes its default, and where it is small it
+	// bounds what is gathered in memory before it is written into files.
 	MemoryLimit int64
 	// CacheBytes is what may be kept of segments in memory besides them: which documents match which query, and their
 	// orders; 0 means a fifth of MemoryLimit, and 128 MiB without one.
@@ -60,9 +61,24 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// share returns a share of the memory limit, one in so many, between what makes sense at least and what is of use at most;
+// the most where there is no limit.
+func (o Options) share(of, least, most int64) int64 {
+	if o.MemoryLimit == 0 {
+		return most
+	}
+	return min(max(o.MemoryLimit/of, least), most)
+}
+
+// sealBytes is how much gathers in memory before it becomes a segment file. Writers may be twice as far ahead, and a merge
+// takes as much again.
+func (o Options) sealBytes() int64 { return o.share(16, 2<<20, 64<<20) }
+
 // store returns what the store is opened with.
 func (o Options) store() store.Options {
 	return store.Options{
+		MemoryBytes: o.share(8, 8<<20, 64<<20),
+
 		Dir: o.Dir, Clock: o.Clock, Logger: o.Logger, EraseWithin: o.EraseWithin, Pressure: o.Pressure, FS: o.fs,
 	}
 }

@@ -305,7 +305,7 @@ func (x *Index) Wait(ctx context.Context) error {
 }
 
 // crowded is how many times as much as is sealed may gather in memory before writers have to wait.
-const crowded = 4
+const crowded = 2
 
 func (x *Index) madeRoom() {
 	x.roomMu.Lock()
