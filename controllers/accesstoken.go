@@ -34,6 +34,8 @@ const (
 	TokenLabel = "vitrine.dev/access-token"
 	// issuedAnnotation holds the time of issue of the value in a Secret of ours, RFC 3339.
 	issuedAnnotation = "vitrine.dev/issued-at"
+	// storeAnnotation names the store of the operator that writes the Secret.
+	storeAnnotation = "vitrine.dev/store"
 
 	secretInterval = time.Minute
 
@@ -210,6 +212,14 @@ func (e *environment) own(ctx context.Context, o *v1alpha1.AccessToken) (*creden
 			condition: v1alpha1.ConflictCondition, status: true,
 		}
 	}
+	if other := secret.Annotations[storeAnnotation]; other != "" && other != e.store {
+		return nil, &stalled{
+			reason: v1alpha1.ReasonSecretConflict,
+			message: fmt.Sprintf("Stop one of the two operators, or hand the Secret over with kubectl annotate secret -n %s %s %s-: "+
+				"the operator of store %s writes it, and this one has store %s", key.Namespace, key.Name, storeAnnotation, other, e.store),
+			condition: v1alpha1.ConflictCondition, status: true,
+		}
+	}
 	text, err := translate.TokenText(secret.Data[tokenKey])
 	if errors.Is(err, translate.ErrTokenValue) {
 		return &credential{secret: secret}, nil // somebody spoilt it: another value is issued
@@ -259,6 +269,7 @@ func (r *round) writeSecret(ctx context.Context, o *v1alpha1.AccessToken, c *cre
 	}
 	secret = secret.DeepCopy()
 	changed := setValue(&secret.Labels, TokenLabel, labelValue(o.Name))
+	changed = setValue(&secret.Annotations, storeAnnotation, r.store) || changed
 	changed = setValue(&secret.Annotations, issuedAnnotation, c.issue.At.UTC().Format(time.RFC3339)) || changed
 	want := map[string]string{tokenKey: c.text, urlKey: r.base(r.def.Property), caKey: string(r.CABundle)}
 	for key, value := range want {

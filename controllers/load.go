@@ -2,6 +2,8 @@ package controllers
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/vitrine-dev/vitrine/controllers/translate"
@@ -14,7 +16,23 @@ const (
 	markInstall = "install"
 	// markLoaded is "true" once a complete load was seen.
 	markLoaded = "loaded"
+	// markStore is the name of the store, drawn once. A backup has it too.
+	markStore = "store"
 )
+
+// nameStore returns the name of the store, and draws one where it has none.
+func nameStore(ctx context.Context, lib library.Library) (string, error) {
+	name, err := lib.Mark(markStore)
+	if err != nil || name != "" {
+		return name, err
+	}
+	b := make([]byte, 8)
+	if _, err := rand.Read(b); err != nil {
+		return "", fmt.Errorf("draw a name: %w", err)
+	}
+	name = hex.EncodeToString(b)
+	return name, lib.SetMark(ctx, markStore, name)
+}
 
 // load brings all objects into the library in one Apply. It does not go through the work queues: ten thousand objects would
 // pass there one by one. What cannot be translated, and what is suspended, is left as the store has it; its reconciler says

@@ -53,6 +53,8 @@ type environment struct {
 	direct  client.Reader
 	events  events.EventRecorder
 	install string
+	// store names the library: of two operators with a library each, one alone writes a Secret.
+	store   string
 	gate    <-chan struct{} // closed when the bulk load is in
 	waiters *waiters
 	queues  *queues

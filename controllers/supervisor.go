@@ -200,6 +200,10 @@ func (s *Supervisor) load(ctx context.Context, e *environment) error {
 	if err := s.options.Library.SetMark(ctx, markInstall, e.install); err != nil {
 		return fmt.Errorf("record the cluster identity: %w", err)
 	}
+	var err error
+	if e.store, err = nameStore(ctx, s.options.Library); err != nil {
+		return fmt.Errorf("name the store: %w", err)
+	}
 	if err := e.load(ctx); err != nil {
 		return err
 	}

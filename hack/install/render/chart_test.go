@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/vitrine-dev/vitrine/hack/install/image"
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
@@ -120,35 +119,43 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestChartEqualsKustomize holds that the chart's defaults give the objects of config/default, but for what is Helm's.
+// TestChartEqualsKustomize holds that the chart gives the objects of config/default, and with the values that ask for a
+// component those of the component too, but for what is Helm's.
 func TestChartEqualsKustomize(t *testing.T) {
-	text, err := render.Kustomize(filepath.Join(config, "default"), image.Reference{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := render.Objects(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := byName(objects)
-	delete(want, "Namespace vitrine-system") // a chart makes none: `helm install --create-namespace` does
-	got := byName(rendered(t, nil))
-	for _, o := range got {
-		dropHelm(o.Object)
-	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if got[name] == nil {
-			t.Errorf("the chart lacks the %s of config/default", name)
-			continue
-		}
-		if diff := cmp.Diff(want[name].Object, got[name].Object); diff != "" {
-			t.Errorf("%s (-config/default +chart):\n%s", name, diff)
-		}
-	}
-	for name := range got {
-		if want[name] == nil {
-			t.Errorf("config/default lacks the %s of the chart", name)
-		}
+	for name, c := range map[string]struct {
+		values     map[string]any
+		components []string
+	}{
+		"by default":       {nil, nil},
+		"with the webhook": {map[string]any{"webhook": map[string]any{"enabled": true}}, []string{"webhook"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := byName(withComponents(t, c.components...))
+			delete(want, "Namespace vitrine-system") // a chart makes none: `helm install --create-namespace` does
+			got := byName(rendered(t, c.values))
+			for _, o := range want {
+				labels := map[string]string{"app.kubernetes.io/name": "vitrine"} // which the chart gives to components as well
+				maps.Copy(labels, o.GetLabels())
+				o.SetLabels(labels)
+			}
+			for _, o := range got {
+				dropHelm(o.Object)
+			}
+			for _, name := range slices.Sorted(maps.Keys(want)) {
+				if got[name] == nil {
+					t.Errorf("the chart lacks the %s of config", name)
+					continue
+				}
+				if diff := cmp.Diff(want[name].Object, got[name].Object); diff != "" {
+					t.Errorf("%s (-config +chart):\n%s", name, diff)
+				}
+			}
+			for name := range got {
+				if want[name] == nil {
+					t.Errorf("config lacks the %s of the chart", name)
+				}
+			}
+		})
 	}
 }
 
