@@ -11,15 +11,13 @@ import (
 )
 
 // presentedTokens returns every token that came with a request, in the query and in the header.
-func presentedTokens(r *http.Request) []string {
+func presentedTokens(r *http.Request, params url.Values) []string {
 	var tokens []string
 	add := func(token string) {
 		if token != "" {
 			tokens = append(tokens, token)
 		}
 	}
-	// What cannot be decoded is refused later; what could be decoded of it may hold the token all the same.
-	params, _ := url.ParseQuery(r.URL.RawQuery)
 	for _, token := range params["access_token"] {
 		add(token)
 	}

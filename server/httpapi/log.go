@@ -15,11 +15,10 @@ import (
 var loggedParams = []string{"page", "page_size", "sort_by", "order", "info", "on_conflict", "filter_id", "ugc_id"}
 
 // loggable returns the query part of a URL for the log: all names, and the values that may be seen.
-func loggable(raw string) string {
-	if raw == "" {
+func loggable(params url.Values) string {
+	if len(params) == 0 {
 		return ""
 	}
-	params, _ := url.ParseQuery(raw)
 	names := make([]string, 0, len(params))
 	for name := range params {
 		names = append(names, name)
@@ -45,25 +44,62 @@ func loggable(raw string) string {
 	return b.String()
 }
 
-var (
-	// longWord is what a token may look like wherever it was put by mistake: tokens have at least 32 characters, and those
-	// that the operator makes have no others.
-	longWord = regexp.MustCompile(`[A-Za-z0-9_-]{32,}`)
-	// wholeUUID is the one long word that paths of ours have.
-	wholeUUID = regexp.MustCompile(`^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$`)
-	// address is an e-mail address, its @ escaped or not.
-	address = regexp.MustCompile(`[^\s/?&=@]+(?:@|%(?:25)*40)[^\s/?&=@]+`)
-)
+// longWord is the length from which a word of letters, digits, - and _ may be a token, wherever it was put by mistake: tokens
+// have at least as many characters, and those that the operator makes have no others.
+const longWord = 32
+
+// address is an e-mail address, its @ escaped or not.
+var address = regexp.MustCompile(`[^\s/?&=@]+(?:@|%(?:25)*40)[^\s/?&=@]+`)
 
 // hide takes out of a part of a URL what may be a token or an e-mail address in the wrong place.
 func hide(s string) string {
-	s = address.ReplaceAllLiteralString(s, "[e-mail]")
-	return longWord.ReplaceAllStringFunc(s, func(word string) string {
-		if wholeUUID.MatchString(word) {
-			return word
+	if strings.Contains(s, "@") || strings.Contains(s, "40") {
+		s = address.ReplaceAllLiteralString(s, "[e-mail]")
+	}
+	var b strings.Builder
+	kept := 0 // how far s is in b, where anything was taken out
+	for i := 0; i < len(s); {
+		end := i
+		for end < len(s) && isWordByte(s[end]) {
+			end++
 		}
-		return "[long]"
-	})
+		// A UUID is the one long word that paths of ours have.
+		if end-i >= longWord && !isUUID(s[i:end]) {
+			b.WriteString(s[kept:i])
+			b.WriteString("[long]")
+			kept = end
+		}
+		i = end + 1
+	}
+	if kept == 0 {
+		return s
+	}
+	b.WriteString(s[kept:])
+	return b.String()
+}
+
+func isWordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-'
+}
+
+// isUUID reports whether a text is a UUID, in letters of either case.
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // clip cuts a text at n bytes.
