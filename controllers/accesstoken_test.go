@@ -146,6 +146,35 @@ var _ = Describe("AccessToken", func() {
 		Expect(w.accepts(string(w.own(ctx, "free").Data["token"]))).To(BeTrue())
 	})
 
+	It("leaves a Secret to the operator of another store, whatever the two would write into it", func(ctx context.Context) {
+		t := w.token("storefront")
+		w.apply(ctx, t)
+		before := w.own(ctx, "storefront")
+
+		second := newWorld(ctx)
+		second.namespace = w.namespace
+		second.start(func(o *controllers.Options) { o.CABundle, o.ExternalURL = nil, "https://second.example" })
+		ready := w.settle(ctx, t, kstatus.FailedStatus)
+		Expect(ready.Reason).To(Equal(v1alpha1.ReasonSecretConflict))
+		Expect(ready.Message).To(HavePrefix("Stop one of the two operators, or hand the Secret over with kubectl annotate secret"))
+		Expect(w.condition(ctx, t, v1alpha1.ConflictCondition)).NotTo(BeNil())
+		// Each of them looks at the Secret again when it is touched.
+		w.nudge(ctx, "storefront")
+		w.nudge(ctx, "storefront")
+		after := w.own(ctx, "storefront")
+		Expect(after.Data).To(Equal(before.Data))
+		Expect(w.accepts(string(before.Data["token"]))).To(BeTrue(), "the first operator serves on")
+		Expect(second.accepted()).To(BeEmpty())
+
+		// The first one is gone for good, with its store: somebody hands the Secret over.
+		w.stop()
+		Expect(kube.Patch(ctx, after, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"vitrine.dev/store":null}}}`)))).To(Succeed())
+		w.settle(ctx, t, kstatus.CurrentStatus)
+		Expect(w.own(ctx, "storefront").Data).To(Equal(map[string][]byte{"token": before.Data["token"], "url": []byte("https://second.example")}))
+		Expect(second.accepts(string(before.Data["token"]))).To(BeTrue(), "apps keep their token")
+		second.stop()
+	})
+
 	It("rotates: the old value works for the overlap and no longer", func(ctx context.Context) {
 		t := w.token("storefront")
 		t.Spec.Rotation = &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}

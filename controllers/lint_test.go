@@ -15,7 +15,7 @@ import (
 )
 
 // cures are the words that a Ready=False message may begin with: it says first what to do.
-var cures = []string{"Apply", "Change", "Choose", "Correct", "Create", "Delete", "Mend", "Nothing to do but wait", "Put", "Rename", "Set"}
+var cures = []string{"Apply", "Change", "Choose", "Correct", "Create", "Delete", "Mend", "Stop", "Nothing to do but wait", "Put", "Rename", "Set"}
 
 // onlyWhileTrue are the conditions that are left out when they do not hold.
 var onlyWhileTrue = []string{

@@ -43,7 +43,8 @@ const (
 	ReasonSecretNotFound = "SecretNotFound"
 	// ReasonSecretInvalid: the value in spec.existingSecret is not at least 32 printable characters.
 	ReasonSecretInvalid = "SecretInvalid"
-	// ReasonSecretConflict: a Secret of that name is there and does not belong to the AccessToken.
+	// ReasonSecretConflict: a Secret of that name is there and does not belong to the AccessToken, or the operator of another
+	// store writes it.
 	ReasonSecretConflict = "SecretConflict"
 	// ReasonExpired: the token's value has expired and is refused.
 	ReasonExpired = "Expired"

@@ -56,13 +56,21 @@ func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
 	})
 }
 
+// mark says whether a clause speaks for the item (✓), against it (✗), or neither (·): a clause that must not match speaks for
+// what it does not match, and one that may match against nothing.
+func mark(e client.Explanation) string {
+	switch {
+	case e.Matched != (e.Occur == "must not"):
+		return "✓"
+	case e.Occur == "should":
+		return "·"
+	}
+	return "✗"
+}
+
 // tree writes a clause, and below it what it is made of. first leads to the clause, rest to the lines below.
 func tree(w io.Writer, e client.Explanation, first, rest string) {
-	mark := "✗"
-	if e.Matched {
-		mark = "✓"
-	}
-	fmt.Fprint(w, first, mark, " ")
+	fmt.Fprint(w, first, mark(e), " ")
 	if e.Occur != "" {
 		fmt.Fprint(w, e.Occur, " ")
 	}

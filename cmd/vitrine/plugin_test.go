@@ -20,6 +20,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
+	"github.com/vitrine-dev/vitrine/server/client"
 )
 
 // newCluster starts an API server with our kinds, and returns a client of it and a kubeconfig for it.
@@ -193,6 +194,34 @@ func TestPlugin(t *testing.T) {
 func startIn(t *testing.T, kubeconfig string, flags ...string) *server {
 	t.Helper()
 	return start(t, filepath.Join(t.TempDir(), "data"), append([]string{"--without-kubernetes=false", "--kubeconfig", kubeconfig}, flags...)...)
+}
+
+func TestTree(t *testing.T) {
+	e := client.Explanation{Clause: "all of", Matched: true, Score: 3.576, Children: []client.Explanation{
+		{Clause: "approval_status:app", Occur: "must", Matched: true, Score: 1, Detail: "app"},
+		{Clause: "all of", Occur: "must", Matched: true, Children: []client.Explanation{
+			{Clause: "text:beach", Occur: "should", Matched: true, Score: 2.576}, {Clause: "text:sunset", Occur: "should"},
+		}},
+		{Clause: "content.content_type:text", Occur: "must not", Detail: "image"},
+		{Clause: "featured:true", Occur: "must not", Matched: true},
+		{Clause: "campaign:12", Occur: "must"},
+	}}
+	var out bytes.Buffer
+	tree(&out, e, "", "")
+	want := `✓ all of  (score 3.58)
+├─ ✓ must approval_status:app  (score 1)
+│      app
+├─ ✓ must all of
+│  ├─ ✓ should text:beach  (score 2.58)
+│  └─ · should text:sunset
+├─ ✓ must not content.content_type:text
+│      image
+├─ ✗ must not featured:true
+└─ ✗ must campaign:12
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
 }
 
 func TestUntil(t *testing.T) {
