@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -31,7 +32,9 @@ type follower struct {
 	// fresh are the properties of a batch that is prepared and not installed.
 	fresh []*property
 
-	mu         sync.RWMutex
+	mu sync.RWMutex
+	// loading is what opens the indexes; nil once it has.
+	loading    *loading
 	properties map[library.PropertyID]*property
 	closed     bool
 }
@@ -42,33 +45,72 @@ var _ store.Index = (*follower)(nil)
 const directory = "index"
 
 // Load opens the indexes of all stored properties. When the store was opened anew, the indexes of before are given up
-// first; what they showed can be read until then.
+// first; what they showed can be read until then. An index that has to be made anew takes long: after a while Load returns
+// and leaves it to the background. Until it is done nothing is read, or what was there before, and nothing is written.
 func (f *follower) Load(s *store.Store) error {
 	f.store = s
-	f.mu.RLock()
-	before := f.properties
-	f.mu.RUnlock()
-	for _, p := range before {
+	f.stopLoading()
+	for _, p := range f.all() {
 		p.abandon()
 	}
 	for _, p := range f.fresh {
 		p.end().Abandon() // their batch was not committed
 	}
 	f.fresh = nil
+	l := newLoading()
+	f.mu.Lock()
+	f.loading = l
+	f.mu.Unlock()
+	go f.load(l)
+	patience := time.NewTimer(f.options.patience)
+	defer patience.Stop()
+	select {
+	case <-l.done:
+		return l.err
+	case <-patience.C:
+	}
+	if l.leave() {
+		<-l.done
+		return l.err
+	}
+	f.options.Logger.Warn("an index is made anew: nothing is served until it is there")
+	return nil
+}
+
+// load opens all indexes and publishes them.
+func (f *follower) load(l *loading) {
+	defer close(l.done)
+	for {
+		if l.err = f.openAll(l); l.err == nil || l.ctx.Err() != nil || l.fail(l.err) {
+			return
+		}
+		f.options.Logger.Error("an index cannot be made anew; it is tried again", slog.Any("error", l.err))
+		timer := time.NewTimer(f.options.retryAfter)
+		select {
+		case <-l.ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+func (f *follower) openAll(l *loading) error {
 	properties := map[library.PropertyID]*property{}
-	for _, id := range s.Stored() {
-		p, err := f.open(id)
+	for _, id := range f.store.Stored() {
+		p, err := f.open(l.ctx, id, l.replayed)
 		if err != nil {
 			for _, opened := range properties {
 				opened.end().Abandon()
 			}
 			return err
 		}
-		p.catalogue, p.version = s.Catalogue(id), s.PropertyVersion(id)
+		p.catalogue, p.version = f.store.Catalogue(id), f.store.PropertyVersion(id)
 		properties[id] = p
 	}
 	f.mu.Lock()
-	f.properties = properties
+	before := f.properties
+	f.properties, f.loading = properties, nil
 	f.mu.Unlock()
 	for _, p := range before {
 		p.end()
@@ -78,17 +120,17 @@ func (f *follower) Load(s *store.Store) error {
 }
 
 // open opens the index of one property.
-func (f *follower) open(id library.PropertyID) (*property, error) {
+func (f *follower) open(ctx context.Context, id library.PropertyID, replayed func(done, of int)) (*property, error) {
 	o := f.options
 	p := &property{
 		id: id, storeID: f.store.ID(), log: o.Logger.With(slog.String("property", string(id))), views: f.views, cache: search.NewCache(),
 		warned: map[*store.Rule]bool{},
 	}
 	var err error
-	p.index, err = index.Open(context.Background(), index.Options{
+	p.index, err = index.Open(ctx, index.Options{
 		Store: f.store, Property: id, Dir: f.dir(id), FS: o.fs, Logger: p.log,
 		SealDocs: o.sealDocs, SealBytes: o.sealBytes(), MemoryParts: o.memoryParts, FanIn: o.fanIn, MaxDocs: o.maxDocs,
-		OnMerge: p.merged, OnGone: p.gone,
+		OnMerge: p.merged, OnGone: p.gone, OnReplay: replayed,
 	})
 	return p, err
 }
@@ -109,12 +151,15 @@ func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install fun
 		prepared *index.Prepared
 		change   store.PropertyChange
 	}
+	if err := f.notLoaded(); err != nil && len(c.Properties)+len(c.Purged) > 0 {
+		return nil, err
+	}
 	steps := make([]step, len(c.Properties))
 	var fresh []*property
 	for i, pc := range c.Properties {
 		p := f.property(pc.Property)
 		if p == nil {
-			if p, err = f.open(pc.Property); err != nil {
+			if p, err = f.open(context.Background(), pc.Property, nil); err != nil {
 				break
 			}
 			fresh = append(fresh, p)
@@ -176,10 +221,23 @@ func (f *follower) served(id library.PropertyID) (*property, error) {
 		return nil, library.ErrClosed
 	}
 	p := f.properties[id]
+	if p == nil && f.loading != nil {
+		return nil, f.loading.unavailable()
+	}
 	if p == nil {
 		return nil, notServed(id)
 	}
 	return p, nil
+}
+
+// notLoaded is why nothing can be written yet; nil once everything is open.
+func (f *follower) notLoaded() error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.loading == nil {
+		return nil
+	}
+	return f.loading.unavailable()
 }
 
 func notServed(id library.PropertyID) error {
@@ -233,7 +291,7 @@ func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (libr
 
 // Erase has the bytes of deleted items leave the segments.
 func (f *follower) Erase(ctx context.Context) error {
-	var err error
+	err := f.notLoaded()
 	for _, p := range f.all() {
 		if x := p.segments(); x != nil {
 			err = errors.Join(err, x.Erase(ctx))
@@ -255,6 +313,7 @@ func (f *follower) all() []*property {
 
 // Close seals what is in memory and ends all reading.
 func (f *follower) Close() error {
+	f.stopLoading()
 	f.mu.Lock()
 	f.closed = true
 	properties := f.properties

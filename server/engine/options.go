@@ -38,6 +38,9 @@ type Options struct {
 	// Tests put disks of theirs here, and make segments small.
 	fs                                    vfs.FS
 	sealDocs, memoryParts, fanIn, maxDocs int
+	// patience is how long Open waits for indexes that are made anew, and retryAfter how long after a failure the next
+	// attempt follows.
+	patience, retryAfter time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -54,6 +57,12 @@ func (o Options) withDefaults() Options {
 		if o.CacheBytes = o.MemoryLimit / 5; o.CacheBytes == 0 {
 			o.CacheBytes = 128 << 20
 		}
+	}
+	if o.patience == 0 {
+		o.patience = 5 * time.Second
+	}
+	if o.retryAfter == 0 {
+		o.retryAfter = 10 * time.Second
 	}
 	if o.Pressure == nil {
 		o.Pressure = func() library.Pressure { return library.Relaxed }

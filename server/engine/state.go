@@ -10,6 +10,9 @@ import (
 // State describes the library, see library.Library.
 func (l *Library) State(ctx context.Context) library.State {
 	s := l.Store.State(ctx)
+	if err := l.follower.notLoaded(); err != nil && s.Ready {
+		s.Ready, s.Problem = len(l.follower.all()) > 0, err.Error()
+	}
 	s.Sizes.Store = l.Memory()
 	s.Sizes.Caches = l.follower.views.size() + l.pins.bytes()
 	for _, p := range l.follower.all() {

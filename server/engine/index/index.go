@@ -46,6 +46,9 @@ type Options struct {
 	OnMerge func(inputs []segment.Input, merged *segment.Segment, maps [][]uint32)
 	// OnGone is called when a segment is about to be closed: nobody looks at it any more. nil for nothing.
 	OnGone func(*segment.Segment)
+	// OnReplay is called while items are taken in again when the index is opened: how many are done, and of how many. nil for
+	// nothing.
+	OnReplay func(done, of int)
 }
 
 func (o Options) withDefaults() Options {
@@ -69,6 +72,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnMerge == nil {
 		o.OnMerge = func([]segment.Input, *segment.Segment, [][]uint32) {}
+	}
+	if o.OnReplay == nil {
+		o.OnReplay = func(int, int) {}
 	}
 	if o.OnGone == nil {
 		o.OnGone = func(*segment.Segment) {}

@@ -178,6 +178,7 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 			return err
 		}
 		done += len(chunk)
+		x.o.OnReplay(done, len(ids))
 		if time.Since(said) >= sayEvery {
 			said = time.Now()
 			x.o.Logger.Info(what, slog.Int("items", done), slog.Int("of", len(ids)), slog.Duration("since", time.Since(began).Round(time.Second)))
