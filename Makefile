@@ -70,9 +70,10 @@ generate: ## CRDs, deep copies and RBAC from the markers in the code
 	$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(TOOL) controller-gen rbac:roleName=vitrine paths=./controllers/... output:rbac:artifacts:config=config/rbac
 	@# Helm reads no file outside of a chart.
-	@rm -rf config/chart/files && mkdir -p config/chart/files/crds config/chart/files/rbac
+	@rm -rf config/chart/files && mkdir -p config/chart/files/crds config/chart/files/rbac config/chart/files/monitoring
 	cp config/crd/bases/*.yaml config/chart/files/crds
 	cp config/rbac/role.yaml config/rbac/view.yaml config/rbac/edit.yaml config/rbac/admin.yaml config/chart/files/rbac
+	cp config/monitoring/podmonitor.yaml config/monitoring/rules.yaml config/monitoring/dashboard.json config/chart/files/monitoring
 
 format: ## gofmt
 	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -s -w

@@ -75,8 +75,8 @@ func rendered(t *testing.T, values map[string]any) []*unstructured.Unstructured 
 	return objects
 }
 
-// TestChart holds every rendering against its golden file: what is declared, and the notes. Of a CRD only the metadata
-// stands there; TestChartCRDs sees to the rest.
+// TestChart holds every rendering against its golden file: what is declared, and the notes. Of what comes from files of
+// config as it is, CRDs, alerts and the dashboard, only the metadata stands there; TestChartEqualsKustomize sees to the rest.
 func TestChart(t *testing.T) {
 	for name, values := range cases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -93,8 +93,11 @@ func TestChart(t *testing.T) {
 				fmt.Fprintf(&got, "# %s\n", strings.TrimRight(line, "\n"))
 			}
 			for _, o := range objects {
-				if o.GetKind() == "CustomResourceDefinition" {
+				switch o.GetKind() {
+				case "CustomResourceDefinition", "PrometheusRule":
 					delete(o.Object, "spec")
+				case "ConfigMap":
+					delete(o.Object, "data")
 				}
 				document, err := yaml.Marshal(o.Object)
 				if err != nil {
@@ -128,6 +131,9 @@ func TestChartEqualsKustomize(t *testing.T) {
 	}{
 		"by default":       {nil, nil},
 		"with the webhook": {map[string]any{"webhook": map[string]any{"enabled": true}}, []string{"webhook"}},
+		"with monitoring": {map[string]any{"monitoring": map[string]any{
+			"podMonitor": map[string]any{"enabled": true}, "rules": map[string]any{"enabled": true}, "dashboard": map[string]any{"enabled": true},
+		}}, []string{"monitoring"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := byName(withComponents(t, c.components...))
@@ -189,8 +195,8 @@ func dropHelm(in any) {
 
 // TestChartFiles holds that what the chart carries of config is what stands there: Helm reads no file outside of a chart.
 func TestChartFiles(t *testing.T) {
-	for from, to := range map[string]string{"crd/bases": "crds", "rbac": "rbac"} {
-		copies, err := filepath.Glob(filepath.Join(config, "chart/files", to, "*.yaml"))
+	for from, to := range map[string]string{"crd/bases": "crds", "rbac": "rbac", "monitoring": "monitoring"} {
+		copies, err := filepath.Glob(filepath.Join(config, "chart/files", to, "*"))
 		if err != nil || len(copies) == 0 {
 			t.Fatalf("no files in chart/files/%s: %v", to, err)
 		}
