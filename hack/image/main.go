@@ -36,6 +36,9 @@ func main() {
 	}
 }
 
+// limit is how many bytes the image may take on a node: what a platform team wants to hear of before it is more.
+const limit = 60_000_000
+
 // options are the flags.
 type options struct {
 	source        string
@@ -141,6 +144,11 @@ func write(a archive.Archive, to string, out io.Writer) error {
 	summary, err := a.Write(file)
 	if err != nil {
 		return err
+	}
+	for arch, size := range summary.Unpacked {
+		if size >= limit {
+			return fmt.Errorf("the image for %s has %d bytes unpacked, and %d are too many: look what came in (go version -m, go tool nm -size)", arch, size, limit)
+		}
 	}
 	if err := errors.Join(file.Chmod(0o644), file.Close(), os.Rename(file.Name(), to)); err != nil {
 		return fmt.Errorf("write the archive: %w", err)

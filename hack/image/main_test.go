@@ -6,12 +6,15 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vitrine-dev/vitrine/hack/image/archive"
 	"github.com/vitrine-dev/vitrine/hack/image/recipe"
 )
 
@@ -65,6 +68,23 @@ func TestRefuses(t *testing.T) {
 		if err := run(context.Background(), c.args, io.Discard); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: want an error that says %s, got %v", name, c.says, err)
 		}
+	}
+}
+
+// TestLimit holds that an image which has grown too large is not written.
+func TestLimit(t *testing.T) {
+	file := fstest.MapFS{"vitrine": {Data: make([]byte, limit), Mode: 0o755}}
+	layer, err := archive.Collect(file, recipe.Copy{From: "vitrine", To: "/vitrine"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "image.tar")
+	a := archive.Archive{Name: "vitrine", Tag: "v1", Images: []archive.Image{{Architecture: "amd64", Layers: []archive.Layer{layer}}}}
+	if err := write(a, to, io.Discard); err == nil || !strings.Contains(err.Error(), "too many") {
+		t.Errorf("want an error about the size, got %v", err)
+	}
+	if _, err := os.Stat(to); err == nil {
+		t.Error("it was written all the same")
 	}
 }
 
