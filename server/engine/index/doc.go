@@ -12,6 +12,11 @@
 //   - A file is named by the manifest from the batch on that makes it needed, and removed when no manifest and no snapshot
 //     names it any more. What lies there unnamed is removed when the index is opened.
 //   - Snapshots are swapped by Install and by the background, never at the same time: both hold the store.
+//   - An index that was given up (Abandon, Drop) writes nothing more to the store: another one may have its keys. Whoever
+//     gives it up holds the store, so that nobody waits for the background, which may be waiting for the store.
+//   - Merging in memory, sealing and merging files go on beside one another (see chore.go): segments in memory are few however
+//     long a merge of files takes.
+//   - Bytes are held against their checksums before they are copied into another file.
 //
 // # Keys
 //

@@ -87,37 +87,41 @@ func (o Options) withDefaults() Options {
 type Index struct {
 	o       Options
 	current atomic.Pointer[Snapshot]
-	// work wakes the background; quit ends it, and done is closed when it has ended.
-	work chan struct{}
-	ctx  context.Context
-	quit context.CancelFunc
-	done chan struct{}
-	// ended is closed when the index is given up while the store is held.
-	ended  chan struct{}
-	ending sync.Once
-	// merging is held by whoever merges: the background, Erase and Seal.
-	merging sync.Mutex
+	// memory is merging in memory, seals making files of what is there, files merging those. Each goes on beside the others,
+	// so that a long one keeps no batch from being merged with others. Who holds seals may hold memory too, no others. quit
+	// ends them, and running waits for that.
+	memory, seals, files *chore
+	ctx                  context.Context
+	quit                 context.CancelFunc
+	running              sync.WaitGroup
 	// room is closed and made anew when memory has been sealed, see Wait.
 	roomMu sync.Mutex
 	room   chan struct{}
 
 	// pending was prepared last, and not installed yet.
 	pending *Prepared
+	// ended is set, while the store is held, when the index is given up: from then on nothing of it may reach the store,
+	// where another one takes its place.
+	ended atomic.Bool
 
-	nextFile uint64 // guarded by merging
+	nextFile atomic.Uint64
 	// opening tells the files of this opening of the index from those of another, which may still be read.
 	opening uint32
-	// unsaved is true when loading made files that no manifest names yet; guarded by merging.
-	unsaved  bool
-	counters counters
+	// unsaved is true from when loading found that something was lost until all is in files that the manifest names.
+	unsaved atomic.Bool
+	// loaded is the batch after which the index was loaded.
+	loaded uint64
+	// journaled is about how many keys the journal has.
+	journaled atomic.Int64
+	leftovers leftovers
+	counters  counters
 }
 
 // counters are what Stats tells beside the snapshot.
 type counters struct {
 	seals, merges, memoryMerges, rebuilt atomic.Int64
 	docsIn, docsWritten, bytesWritten    atomic.Int64
-	problemMu                            sync.Mutex
-	problem                              error
+	rebuildDone, rebuildTotal            atomic.Int64
 }
 
 // Open opens the index of a property: it maps its files, makes those anew that are damaged or lost, and takes in what has
@@ -133,27 +137,27 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 	if err := syncDir(o.FS, o.FS.PathDir(o.Dir)); err != nil {
 		return nil, fmt.Errorf("make the directory of the index: %w", err)
 	}
-	x := &Index{o: o, work: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}), room: make(chan struct{}), opening: rand.Uint32()}
+	x := &Index{o: o, memory: newChore(), seals: newChore(), files: newChore(), room: make(chan struct{}), opening: rand.Uint32()}
 	x.ctx, x.quit = context.WithCancel(context.Background())
 	if err := x.load(ctx); err != nil {
 		x.quit()
 		return nil, fmt.Errorf("index of property %s: %w", o.Property, err)
 	}
-	var ends sync.WaitGroup
-	ends.Go(x.background)
-	ends.Go(x.scrub)
-	go func() {
-		defer close(x.done)
-		ends.Wait()
-	}()
-	x.wake()
+	x.running.Go(func() { x.run(x.memory, x.tidyMemory) })
+	x.running.Go(func() { x.run(x.seals, x.tidySeals) })
+	x.running.Go(func() { x.run(x.files, x.tidyFiles) })
+	x.running.Go(x.scrub)
+	x.memory.wake()
+	x.seals.wake()
+	x.files.wake()
 	return x, nil
 }
 
 // Prepared is a batch whose segment is made and that nobody sees yet.
 type Prepared struct {
-	x    *Index
-	next *Snapshot
+	x         *Index
+	next      *Snapshot
+	journaled int
 }
 
 // Prepare makes what one batch of the store changes, and adds the journal of it to the batch. Nothing is visible before
@@ -175,7 +179,7 @@ func (x *Index) Prepare(version uint64, items []store.ItemChange, keys *store.In
 		next.Release()
 		return nil, fmt.Errorf("write the journal: %w", err)
 	}
-	x.pending = &Prepared{x, next}
+	x.pending = &Prepared{x, next, len(items)}
 	return x.pending, nil
 }
 
@@ -191,7 +195,9 @@ func (x *Index) discard() {
 func (p *Prepared) Install() {
 	p.x.pending = nil
 	p.x.publish(p.next)
-	p.x.wake()
+	p.x.journaled.Add(int64(p.journaled))
+	p.x.memory.wake()
+	p.x.seals.wake()
 }
 
 // change is an item that comes, changes or goes (nil).
@@ -212,48 +218,64 @@ func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (
 			for i := len(from.parts) - 1; i >= 0; i-- {
 				p := from.parts[i]
 				doc, ok := p.Segment.Find(c.id)
-				if !ok || p.Dead != nil && p.Dead.Contains(doc) {
+				if !ok {
+					continue
+				}
+				if c.item == nil {
+					// Versions that were replaced have to go too.
+					erased[i] = true
+				}
+				if p.Dead != nil && p.Dead.Contains(doc) {
 					continue
 				}
 				if died[i] == nil {
 					died[i] = roaring.New()
 				}
 				died[i].Add(doc)
-				erased[i] = erased[i] || c.item == nil
-				break
+				if c.item != nil {
+					break
+				}
 			}
 		}
 		if c.item != nil {
 			docs = append(docs, c.item)
 		}
 	}
+	var fresh []*segment.Segment
+	if len(docs) > 0 {
+		var err error
+		if fresh, err = buildItems(docs); err != nil {
+			return nil, err
+		}
+	}
 	next := from.edit(version)
 	for i, d := range died {
 		if d != nil {
-			next.bury(i, d, erased[i])
+			next.bury(i, d)
 		}
+		next.erase[i] = next.erase[i] || erased[i]
 	}
-	if len(docs) > 0 {
-		s, err := buildItems(docs)
-		if err != nil {
-			return nil, err
-		}
-		x.counters.docsIn.Add(int64(len(docs)))
+	for _, s := range fresh {
 		next.add(newPart(x, s, "", since), nil)
 	}
+	x.counters.docsIn.Add(int64(len(docs)))
 	return next, nil
 }
 
-// parallelFrom is the number of items from which documents are made on all processors.
-const parallelFrom = 64
+const (
+	// parallelFrom is the number of items from which documents are made on all processors, splitFrom that from which each
+	// processor builds a segment of its own: building is most of the work, and what is large need not be merged in memory.
+	parallelFrom = 64
+	splitFrom    = 2048
+)
 
-// buildItems makes a segment of items.
-func buildItems(items []*item.Item) (*segment.Segment, error) {
-	docs := make([]segment.Doc, len(items))
+// buildItems makes segments of items: one, or a few of many.
+func buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	workers := runtime.GOMAXPROCS(0)
 	if len(items) < parallelFrom {
 		workers = 1
 	}
+	docs := make([]segment.Doc, len(items))
 	var all sync.WaitGroup
 	for w := range workers {
 		all.Go(func() {
@@ -263,12 +285,26 @@ func buildItems(items []*item.Item) (*segment.Segment, error) {
 		})
 	}
 	all.Wait()
-	s, err := segment.Build(docs)
-	if err != nil {
+	pieces := 1
+	if len(items) >= splitFrom {
+		pieces = min(workers, maxPieces)
+	}
+	built := make([]*segment.Segment, pieces)
+	errs := make([]error, pieces)
+	for n := range pieces {
+		all.Go(func() {
+			built[n], errs[n] = segment.Build(docs[n*len(docs)/pieces : (n+1)*len(docs)/pieces])
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("build a segment: %w", err)
 	}
-	return s, nil
+	return built, nil
 }
+
+// maxPieces is how many segments one batch becomes at most: a machine of many processors must not crowd memory with them.
+const maxPieces = 4
 
 // publish swaps a snapshot in.
 func (x *Index) publish(next *Snapshot) {
@@ -296,7 +332,7 @@ func (x *Index) Wait(ctx context.Context) error {
 		s := x.Acquire()
 		docs, bytes := s.inMemory()
 		s.Release()
-		if docs < crowded*x.o.SealDocs && bytes < crowded*x.o.SealBytes || x.counters.failing() != nil {
+		if docs < crowded*x.o.SealDocs && bytes < crowded*x.o.SealBytes || x.seals.failing() != nil {
 			return nil
 		}
 		select {
@@ -320,59 +356,47 @@ func (x *Index) madeRoom() {
 	x.room = make(chan struct{})
 }
 
-// wake says that there may be work.
-func (x *Index) wake() {
-	select {
-	case x.work <- struct{}{}:
-	default:
-	}
-}
-
 // Close ends the background, seals what is in memory, so that the next start is quick, and closes all files once nobody
 // looks at them any more.
 func (x *Index) Close() error {
 	x.quit()
-	<-x.done
+	x.running.Wait()
 	err := x.seal(context.Background())
 	if err != nil {
 		// The journal has it all.
 		x.o.Logger.Warn("what is in memory could not be sealed; the next start reads it from the store", slog.Any("error", err))
 	}
-	x.publish(emptySnapshot())
+	x.end()
 	return nil
 }
 
-// Abandon ends the index without writing anything: after an error of the store nobody knows what is in it.
-// The store is held.
-func (x *Index) Abandon() {
-	x.end()
-	<-x.done
-	x.discard()
-	x.publish(emptySnapshot())
+// errEnded is why nothing of an index reaches the store any more.
+var errEnded = errors.New("the index was given up")
+
+// end lets go of everything. Who looks from now on sees nothing.
+func (x *Index) end() {
+	x.ended.Store(true)
+	empty := &Snapshot{}
+	empty.refs.Store(1)
+	x.publish(empty)
 }
 
-// Drop ends the index of a property that is purged, and removes its files. Its keys go with the batch, by DropKeys.
-// The store is held.
-func (x *Index) Drop() {
+// Abandon ends the index without writing anything: after an error of the store nobody knows what is in it. It does not wait
+// for the background, which may be waiting for the store that the caller holds, and finds the index ended when it gets it.
+func (x *Index) Abandon() {
+	x.quit()
+	x.discard()
 	x.end()
-	<-x.done
+}
+
+// Drop ends the index of a property that is purged, and removes its files. Its keys go with the batch, by DropKeys. Like
+// Abandon it does not wait for the background.
+func (x *Index) Drop() {
+	x.quit()
 	for _, p := range x.current.Load().holders {
 		p.obsolete.Store(true)
 	}
-	x.publish(emptySnapshot())
-}
-
-// emptySnapshot is what an index shows once it has ended, to those who look on.
-func emptySnapshot() *Snapshot {
-	s := &Snapshot{}
-	s.refs.Store(1)
-	return s
-}
-
-// end stops all work for good: what waits for the store now will commit nothing.
-func (x *Index) end() {
-	x.ending.Do(func() { close(x.ended) })
-	x.quit()
+	x.end()
 }
 
 // Stats describe an index.
@@ -389,6 +413,8 @@ type Stats struct {
 	// DocsIn are documents that came, DocsWritten those that seals and merges wrote, into files and in memory: their ratio is
 	// the write amplification. BytesWritten went into files.
 	DocsIn, DocsWritten, BytesWritten int64
+	// RebuildDone of RebuildTotal items have been read again from the store while a damaged file is made anew; 0 otherwise.
+	RebuildDone, RebuildTotal int64
 	// Problem is why nothing can be sealed or merged, nil when all is well. It is tried again.
 	Problem error
 }
@@ -398,7 +424,8 @@ func (x *Index) Stats() Stats {
 	c := &x.counters
 	out := Stats{
 		Seals: c.seals.Load(), Merges: c.merges.Load(), MemoryMerges: c.memoryMerges.Load(), Rebuilt: c.rebuilt.Load(),
-		DocsIn: c.docsIn.Load(), DocsWritten: c.docsWritten.Load(), BytesWritten: c.bytesWritten.Load(), Problem: c.failing(),
+		DocsIn: c.docsIn.Load(), DocsWritten: c.docsWritten.Load(), BytesWritten: c.bytesWritten.Load(),
+		RebuildDone: c.rebuildDone.Load(), RebuildTotal: c.rebuildTotal.Load(), Problem: errors.Join(x.memory.failing(), x.seals.failing(), x.files.failing()),
 	}
 	s := x.Acquire()
 	defer s.Release()
@@ -424,16 +451,4 @@ func (x *Index) Stats() Stats {
 		}
 	}
 	return out
-}
-
-func (c *counters) failing() error {
-	c.problemMu.Lock()
-	defer c.problemMu.Unlock()
-	return c.problem
-}
-
-func (c *counters) setProblem(err error) {
-	c.problemMu.Lock()
-	defer c.problemMu.Unlock()
-	c.problem = err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
@@ -51,14 +52,15 @@ func (x *Index) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.nextFile = m.Next
-	s := &Snapshot{version: x.o.Store.Version()}
+	x.nextFile.Store(m.Next)
+	x.loaded = x.o.Store.Version()
+	s := &Snapshot{version: x.loaded}
 	s.refs.Store(1)
 	lost := m.Version == 0
 	for _, f := range m.Files {
 		opened, err := x.openFile(f.Name)
 		if err == nil && opened.Len() != f.Docs {
-			err = fmt.Errorf("it holds %d documents, and the manifest says %d", opened.Len(), f.Docs)
+			err = &segment.CorruptError{Path: f.Name, Section: "directory", Reason: fmt.Sprintf("it holds %d documents, and the manifest says %d", opened.Len(), f.Docs)}
 			_ = opened.Close()
 		}
 		var dead *roaring.Bitmap
@@ -66,6 +68,11 @@ func (x *Index) load(ctx context.Context) error {
 			if dead, err = x.readDead(f.Name, f.Docs); err != nil {
 				_ = opened.Close()
 			}
+		}
+		if err != nil && !isLost(err) {
+			// It may be sound, and is not thrown away because it cannot be opened now.
+			s.Release()
+			return fmt.Errorf("open segment %s: %w", f.Name, err)
 		}
 		if err != nil {
 			lost = true
@@ -77,7 +84,7 @@ func (x *Index) load(ctx context.Context) error {
 		p.erase = dead != nil
 		s.add(p, dead)
 	}
-	x.unsaved = lost
+	x.unsaved.Store(lost)
 	x.removeOrphans(s)
 	x.current.Store(s)
 	if lost {
@@ -87,7 +94,13 @@ func (x *Index) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.replay(ctx, changed, m.Version+1, "read again what changed last")
+	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "read again what changed last")
+}
+
+// isLost reports whether an error of opening a file says that it is gone or damaged.
+func isLost(err error) bool {
+	var corrupt *segment.CorruptError
+	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist)
 }
 
 // removeOrphans removes files that no manifest names.
@@ -103,9 +116,7 @@ func (x *Index) removeOrphans(s *Snapshot) {
 		if slices.ContainsFunc(s.holders, func(p *part) bool { return p.file == name }) {
 			continue
 		}
-		if err := x.o.FS.Remove(x.path(name)); err != nil {
-			x.o.Logger.Warn("remove a file that belongs to no segment", slog.String("file", name), slog.Any("error", err))
-		}
+		x.remove(name)
 	}
 }
 
@@ -131,7 +142,7 @@ func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 	if len(changed) > 0 {
 		x.counters.rebuilt.Add(1)
 	}
-	return x.replay(ctx, changed, m.Version+1, "make the index anew from the store")
+	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "make the index anew from the store")
 }
 
 // has reports whether an item lives in the snapshot.
@@ -174,7 +185,7 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 			return err
 		}
 		x.publish(next)
-		if err := x.tidyMemory(ctx); err != nil {
+		if err := x.sealLoaded(ctx); err != nil {
 			return err
 		}
 		done += len(chunk)
@@ -187,20 +198,13 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 	return nil
 }
 
-// tidyMemory keeps memory small while the store is read: no background runs yet, and the manifest is not touched, so
-// that a restart in between begins again.
-func (x *Index) tidyMemory(ctx context.Context) error {
+// sealLoaded keeps memory small while the store is read: no background runs yet, and the manifest is not touched, so that
+// a restart in between begins again.
+func (x *Index) sealLoaded(ctx context.Context) error {
 	s := x.current.Load()
-	docs, bytes := s.inMemory()
-	if docs < x.o.SealDocs && bytes < x.o.SealBytes {
+	if docs, bytes := s.inMemory(); docs < x.o.SealDocs && bytes < x.o.SealBytes {
 		return nil
 	}
-	var inputs []*part
-	for _, p := range s.holders {
-		if p.file == "" {
-			inputs = append(inputs, p)
-		}
-	}
-	x.unsaved = true
-	return x.mergeParts(ctx, inputs, toFile, nil)
+	x.unsaved.Store(true)
+	return x.mergeParts(ctx, s.kept(inMemory), toFile, nil)
 }

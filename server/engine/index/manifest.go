@@ -18,7 +18,7 @@ import (
 type manifest struct {
 	// Version is the batch up to which the files hold everything.
 	Version uint64 `json:"version"`
-	// Next numbers the next file.
+	// Next is the highest number of a file so far.
 	Next  uint64         `json:"next"`
 	Files []manifestFile `json:"files"`
 }
@@ -111,7 +111,7 @@ func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 	return dead, nil
 }
 
-// readJournal lists the items that changed after a batch, each once.
+// readJournal lists the items that changed after a batch, each once, and notes how long the journal is.
 func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 	from := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), after+1)
 	to := keyOf(x.o.Property, underJournal+1)
@@ -119,6 +119,7 @@ func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.journaled.Store(int64(len(pairs)))
 	seen := make(map[item.ID]bool, len(pairs))
 	var ids []item.ID
 	for _, p := range pairs {
@@ -136,7 +137,7 @@ func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 // writeManifest puts the manifest of a snapshot into a batch. covered is the batch up to which its files hold everything:
 // the journal up to there goes.
 func (x *Index) writeManifest(keys *store.IndexBatch, s *Snapshot, covered uint64) error {
-	m := manifest{Version: covered, Next: x.nextFile}
+	m := manifest{Version: covered, Next: x.nextFile.Load()}
 	if err := keys.DeleteRange(keyOf(x.o.Property, underDead), keyOf(x.o.Property, underDead+1)); err != nil {
 		return err
 	}

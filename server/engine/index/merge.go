@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -18,77 +17,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// retryAfter is how long the background waits after a failure.
-const retryAfter = 2 * time.Second
-
-// background merges and seals until the index ends.
-func (x *Index) background() {
-	for {
-		select {
-		case <-x.ctx.Done():
-			return
-		case <-x.work:
-		}
-		err := x.tidy(x.ctx)
-		if err == nil || x.ctx.Err() != nil {
-			x.counters.setProblem(nil)
-			continue
-		}
-		x.counters.setProblem(err)
-		x.o.Logger.Warn("the index cannot be tidied up; it grows in memory until it can", slog.Any("error", err))
-		timer := time.NewTimer(retryAfter)
-		select {
-		case <-x.ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-			x.wake()
-		}
-	}
-}
-
-// tidy does one piece of work after the other until none is left.
-func (x *Index) tidy(ctx context.Context) error {
-	x.merging.Lock()
-	defer x.merging.Unlock()
-	if x.unsaved {
-		if err := x.sealAll(ctx); err != nil {
-			return err
-		}
-		x.unsaved = false
-	}
-	for ctx.Err() == nil {
-		s := x.Acquire()
-		inputs, target := x.next(s)
-		s.Release()
-		if len(inputs) == 0 {
-			return nil
-		}
-		if err := x.mergeSound(ctx, inputs, target); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// mergeSound is mergeParts once all files among the parts are found to be sound: what is damaged must not become a sound
-// file by being copied.
-func (x *Index) mergeSound(ctx context.Context, parts []*part, to target) error {
-	for _, p := range parts {
-		if !x.lives(p) {
-			continue // nothing of it is copied
-		}
-		err := p.segment.Verify(ctx, nil)
-		if errors.As(err, new(*segment.CorruptError)) {
-			return x.remake(ctx, p, err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return x.mergeParts(ctx, parts, to, x.o.Store)
-}
-
 // target is where a merge goes.
 type target bool
 
@@ -97,32 +25,84 @@ const (
 	toFile   target = true
 )
 
-// next chooses what to merge; nothing when all is in order. What it chooses stays in place as long as merging is held,
-// dead documents aside.
-func (x *Index) next(s *Snapshot) ([]*part, target) {
-	var memory, files []*part
-	docs, bytes := s.inMemory()
-	for _, p := range s.holders {
-		if p.file == "" {
-			memory = append(memory, p)
-		} else {
-			files = append(files, p)
+// tidyMemory merges segments in memory until they are few. Those that are being sealed are left alone.
+func (x *Index) tidyMemory(ctx context.Context) error {
+	for ctx.Err() == nil {
+		s := x.Acquire()
+		memory := slices.DeleteFunc(s.kept(inMemory), func(p *part) bool { return p.sealing.Load() })
+		s.Release()
+		if len(memory) <= x.o.MemoryParts {
+			return nil
+		}
+		if err := x.mergeParts(ctx, x.smallest(memory), inMemory, x.o.Store); err != nil {
+			return err
 		}
 	}
-	if docs >= x.o.SealDocs || bytes >= x.o.SealBytes {
-		return memory, toFile
+	return ctx.Err()
+}
+
+// tidySeals seals what is in memory when it is much.
+func (x *Index) tidySeals(ctx context.Context) error {
+	for ctx.Err() == nil {
+		s := x.Acquire()
+		docs, bytes := s.inMemory()
+		s.Release()
+		if !x.unsaved.Load() && !x.due(docs, bytes) {
+			return nil
+		}
+		if err := x.sealAll(ctx); err != nil {
+			return err
+		}
 	}
-	if len(memory) > x.o.MemoryParts {
-		return x.smallest(memory), inMemory
+	return ctx.Err()
+}
+
+// due reports whether what is in memory, or the journal, is so much that a restart would take long.
+func (x *Index) due(docs int, bytes int64) bool {
+	return docs >= x.o.SealDocs || bytes >= x.o.SealBytes || x.journaled.Load() >= journalFactor*int64(x.o.SealDocs)
+}
+
+// journalFactor is how many changes, as a multiple of SealDocs, the journal may hold: deletions, and changes of the same
+// few items, leave little in memory.
+const journalFactor = 4
+
+// tidyFiles merges files until all is in order, and makes those anew that are damaged.
+func (x *Index) tidyFiles(ctx context.Context) error {
+	for ctx.Err() == nil {
+		s := x.Acquire()
+		inputs := x.next(s)
+		s.Release()
+		if len(inputs) == 0 {
+			return nil
+		}
+		if err := x.mergeFiles(ctx, inputs); err != nil {
+			return err
+		}
 	}
+	return ctx.Err()
+}
+
+// mergeFiles merges files into one, or makes anew the one of them that is found to be damaged.
+func (x *Index) mergeFiles(ctx context.Context, inputs []*part) error {
+	err := x.mergeParts(ctx, inputs, toFile, x.o.Store)
+	if damaged := (*damagedError)(nil); errors.As(err, &damaged) {
+		return x.restore(ctx, damaged.part, err)
+	}
+	return err
+}
+
+// next chooses files to merge; none when all is in order. What it chooses stays in place as long as files are held, dead
+// documents aside.
+func (x *Index) next(s *Snapshot) []*part {
+	files := s.kept(toFile)
 	live := func(p *part) int { return p.segment.Len() - s.parts[slices.Index(s.holders, p)].dead() }
 	for _, p := range files {
 		// One that is mostly dead costs more than it is worth.
 		if dead := p.segment.Len() - live(p); dead*2 > p.segment.Len() {
-			return []*part{p}, toFile
+			return []*part{p}
 		}
 	}
-	return x.tier(files, live), toFile
+	return x.tier(files, live)
 }
 
 // smallest chooses the small ones among segments in memory: each that is no larger than all smaller ones together, and so
@@ -160,6 +140,10 @@ func (x *Index) tier(files []*part, live func(*part) int) []*part {
 // mergeParts makes one segment of some parts and puts it in their place. It reads while everybody else goes on, and holds
 // the store only for the swap. Without a store nothing is written there: the index is being loaded, and nobody else writes.
 func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, through *store.Store) error {
+	covered := coverage{}
+	if to == toFile && !slices.ContainsFunc(parts, func(p *part) bool { return p.file != "" }) {
+		covered.journaled = x.journaled.Load()
+	}
 	before := x.Acquire()
 	defer before.Release()
 	inputs := make([]segment.Input, len(parts))
@@ -170,14 +154,21 @@ func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, throug
 		}
 		inputs[i] = segment.Input{Segment: p.segment, Dead: before.parts[at].Dead}
 	}
+	covered.through = before.version
+	for _, p := range parts {
+		// Damaged bytes must not be copied under a checksum that says that they are sound.
+		if err := p.verify(ctx, nil); err != nil {
+			return err
+		}
+	}
 	merged, maps, err := x.merge(ctx, inputs, to)
 	if err != nil {
 		return err
 	}
 	if merged != nil {
+		merged.refs.Add(1)
+		defer merged.release()
 		merged.since = oldest(parts)
-	}
-	if merged != nil {
 		x.o.OnMerge(inputs, merged.segment, maps)
 	}
 	swap := func() *Snapshot {
@@ -203,13 +194,11 @@ func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, throug
 	if through == nil {
 		x.publish(swap())
 	} else {
-		err = x.commit(through, to == toFile, before.version, swap)
+		err = x.commit(through, to, covered, swap)
 	}
 	if err != nil {
 		if merged != nil {
-			merged.refs.Add(1)
-			merged.obsolete.Store(true)
-			merged.release()
+			merged.obsolete.Store(!errors.Is(err, errUncertain))
 		}
 		return err
 	}
@@ -218,77 +207,69 @@ func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, throug
 	}
 	if to == toFile {
 		x.madeRoom()
+		x.files.wake()
 	}
 	return nil
 }
 
-// errEnded is why an index that was given up commits nothing more.
-var errEnded = errors.New("the index has ended")
-
-// commit makes a swap durable and visible. covered is the batch up to which what was in memory is in files now, if nothing
-// is left in memory from before. It waits for the store, but not for one whose holder waits for the index to end.
-func (x *Index) commit(through *store.Store, files bool, covered uint64, swap func() *Snapshot) error {
-	var swapped atomic.Bool
-	alive := func() error {
-		select {
-		case <-x.ended:
-			return errEnded
-		default:
-			swapped.Store(true)
-			return nil
-		}
-	}
-	done := make(chan error, 1)
-	go func() { done <- x.commitHeld(through, files, covered, alive, swap) }()
-	select {
-	case err := <-done:
-		return err
-	case <-x.ended:
-		// Whoever ends the index holds the store: by now alive has said yes, or never will.
-		if swapped.Load() {
-			return <-done
-		}
-		return errEnded
-	}
+// coverage is what a swap puts into files of what was in memory.
+type coverage struct {
+	// through is the batch up to which everything is in files, if nothing is left in memory from before.
+	through uint64
+	// journaled is about how many keys of the journal go with it.
+	journaled int64
 }
 
-// commitHeld is commit once the store is held, if the index is still alive then.
-func (x *Index) commitHeld(through *store.Store, files bool, covered uint64, alive func() error, swap func() *Snapshot) error {
-	if !files {
+// errUncertain says that nobody knows whether a manifest was written: the files that it may name must stay. The store is
+// opened anew after that, and the index with it.
+var errUncertain = errors.New("it is not known whether the manifest was written")
+
+// commit makes a swap durable and visible.
+func (x *Index) commit(through *store.Store, to target, covered coverage, swap func() *Snapshot) error {
+	if to == inMemory {
 		return through.Hold(func() error {
-			if err := alive(); err != nil {
-				return err
+			if x.ended.Load() {
+				return errEnded
 			}
 			x.publish(swap())
 			return nil
 		})
 	}
 	var next *Snapshot
+	written := false
 	err := through.CommitIndex(func(keys *store.IndexBatch) (func(), error) {
-		if err := alive(); err != nil {
-			return nil, err
+		if x.ended.Load() {
+			return nil, errEnded
 		}
 		next = swap()
-		if oldest, any := next.oldestInMemory(); any {
-			covered = min(covered, oldest-1)
+		upTo := covered.through
+		oldest, any := next.oldestInMemory()
+		if any {
+			upTo = min(upTo, oldest-1)
 		}
-		if err := x.writeManifest(keys, next, covered); err != nil {
+		whole := !any || oldest > x.loaded
+		if x.unsaved.Load() && !whole {
+			upTo = 0 // what was lost is not whole again: who opens the index next has to look for it too
+		}
+		if err := x.writeManifest(keys, next, upTo); err != nil {
 			return nil, err
 		}
-		return func() { x.publish(next) }, nil
+		written = true
+		return func() {
+			x.publish(next)
+			if whole {
+				x.unsaved.Store(false)
+			}
+			x.journaled.Add(-covered.journaled)
+		}, nil
 	})
 	if err != nil && next != nil {
 		next.Release()
 	}
+	if err != nil && written {
+		return fmt.Errorf("%w: %w", errUncertain, err)
+	}
 	return err
-}
-
-// lives reports whether anything of a part is alive.
-func (x *Index) lives(p *part) bool {
-	s := x.Acquire()
-	defer s.Release()
-	at := slices.Index(s.holders, p)
-	return at >= 0 && s.parts[at].dead() < p.segment.Len()
 }
 
 // oldest returns the oldest batch of which anything is in the parts.
@@ -336,14 +317,14 @@ func (x *Index) merge(ctx context.Context, inputs []segment.Input, to target) (*
 		return newPart(x, s, "", 0), maps, nil
 	}
 	began := time.Now()
-	file := fmt.Sprintf("%016x-%08x%s", x.nextFile, x.opening, extension)
-	x.nextFile++
+	file := x.newFile()
 	maps, err := x.write(ctx, file, inputs)
 	if err != nil {
 		return nil, nil, fmt.Errorf("write segment %s: %w", file, err)
 	}
 	s, err := x.openFile(file)
 	if err != nil {
+		x.remove(file)
 		return nil, nil, fmt.Errorf("open the new segment: %w", err)
 	}
 	if len(inputs) > 0 && inputs[0].Segment.Mapped() {
@@ -357,6 +338,14 @@ func (x *Index) merge(ctx context.Context, inputs []segment.Input, to target) (*
 	return newPart(x, s, file, 0), maps, nil
 }
 
+// syncEvery is how many bytes of a file that is being written wait in memory at most.
+const syncEvery = 1 << 20
+
+// newFile returns a name that no file had.
+func (x *Index) newFile() string {
+	return fmt.Sprintf("%016x-%08x%s", x.nextFile.Add(1), x.opening, extension)
+}
+
 // write writes a merged file, which is there under its name only when it is whole and durable.
 func (x *Index) write(ctx context.Context, file string, inputs []segment.Input) (maps [][]uint32, err error) {
 	fs, path := x.o.FS, x.path(file)
@@ -364,7 +353,9 @@ func (x *Index) write(ctx context.Context, file string, inputs []segment.Input) 
 	if err != nil {
 		return nil, err
 	}
-	w := bufio.NewWriterSize(&cancelled{ctx, f}, 1<<20)
+	// Written out as it goes: one large fsync would keep the store's log waiting.
+	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{NoSyncOnClose: true, BytesPerSync: syncEvery})
+	w := bufio.NewWriterSize(&cancelled{ctx, f}, syncEvery)
 	maps, err = segment.Merge(inputs, w)
 	if err == nil {
 		err = w.Flush()
@@ -378,8 +369,7 @@ func (x *Index) write(ctx context.Context, file string, inputs []segment.Input) 
 		}
 	}
 	if err != nil {
-		// What is left of it goes when the index is opened next.
-		_ = fs.Remove(path + temporary)
+		x.remove(file + temporary)
 		return nil, err
 	}
 	return maps, nil
@@ -410,26 +400,34 @@ func (c *cancelled) Write(b []byte) (int, error) {
 
 // seal makes a file of everything in memory.
 func (x *Index) seal(ctx context.Context) error {
-	x.merging.Lock()
-	defer x.merging.Unlock()
-	return x.sealAll(ctx)
+	return x.seals.with(ctx, func() error { return x.sealAll(ctx) })
 }
 
-// sealAll is seal for who holds merging.
+// sealAll is seal for who holds the seals. What comes meanwhile can be merged in memory.
 func (x *Index) sealAll(ctx context.Context) error {
-	s := x.Acquire()
 	var memory []*part
-	for _, p := range s.holders {
-		if p.file == "" {
-			memory = append(memory, p)
+	changed := false
+	err := x.memory.with(ctx, func() error {
+		s := x.Acquire()
+		defer s.Release()
+		memory = s.kept(inMemory)
+		changed = x.unsaved.Load() || len(memory) > 0 || x.journaled.Load() > 0 || s.anyDead()
+		for _, p := range memory {
+			p.sealing.Store(true)
 		}
-	}
-	changed := x.unsaved || len(memory) > 0 || s.anyDead()
-	s.Release()
-	if !changed {
 		return nil
+	})
+	if err != nil || !changed {
+		return err
 	}
-	return x.mergeParts(ctx, memory, toFile, x.o.Store)
+	err = x.mergeParts(ctx, memory, toFile, x.o.Store)
+	if err != nil {
+		for _, p := range memory {
+			p.sealing.Store(false)
+		}
+		x.memory.wake()
+	}
+	return err
 }
 
 // Seal makes a file of everything in memory and brings the manifest up to date.
@@ -437,32 +435,40 @@ func (x *Index) Seal(ctx context.Context) error { return x.seal(ctx) }
 
 // Erase rewrites every segment in which documents of deleted items are, so that their bytes are in none.
 func (x *Index) Erase(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(x.ctx, cancel)()
-	x.merging.Lock()
-	defer x.merging.Unlock()
-	s := x.Acquire()
-	var files, memory []*part
-	for i, p := range s.holders {
-		switch {
-		case !s.erase[i]:
-		case p.file == "":
-			memory = append(memory, p)
-		default:
-			files = append(files, p)
-		}
+	err := x.seals.with(ctx, func() error {
+		return x.memory.with(ctx, func() error {
+			if parts := x.toErase(inMemory); len(parts) > 0 {
+				return x.mergeParts(ctx, parts, inMemory, x.o.Store)
+			}
+			return nil
+		})
+	})
+	if err == nil {
+		err = x.files.with(ctx, func() error {
+			for _, p := range x.toErase(toFile) {
+				if err := x.mergeFiles(ctx, []*part{p}); err != nil {
+					return err
+				}
+				// Whoever still reads the file needs no name for it.
+				if p.unlinked.CompareAndSwap(false, true) {
+					x.remove(p.file)
+				}
+			}
+			return nil
+		})
 	}
-	s.Release()
-	if len(memory) > 0 {
-		if err := x.mergeParts(ctx, memory, inMemory, x.o.Store); err != nil {
-			return fmt.Errorf("erase: %w", err)
-		}
+	if err == nil {
+		err = x.leftovers.remove(x)
 	}
-	for _, p := range files {
-		if err := x.mergeSound(ctx, []*part{p}, toFile); err != nil {
-			return fmt.Errorf("erase: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("erase: %w", err)
 	}
 	return nil
+}
+
+// toErase lists the parts in which documents of deleted items are.
+func (x *Index) toErase(where target) []*part {
+	s := x.Acquire()
+	defer s.Release()
+	return slices.DeleteFunc(s.kept(where), func(p *part) bool { return !s.erase[slices.Index(s.holders, p)] })
 }

@@ -27,8 +27,12 @@ type part struct {
 	// erase is true when documents of deleted items are in it: their bytes have to go in time.
 	erase bool
 	refs  atomic.Int64
+	// sealing is true from when a part in memory is being made a file, unless that fails: it is not to be merged with others.
+	sealing atomic.Bool
 	// obsolete is set when the file is no longer needed once nobody looks at it.
 	obsolete atomic.Bool
+	// unlinked is set when the file has no name any more.
+	unlinked atomic.Bool
 }
 
 func newPart(x *Index, s *segment.Segment, file string, since uint64) *part {
@@ -43,11 +47,8 @@ func (p *part) release() {
 	if err := p.segment.Close(); err != nil {
 		p.x.o.Logger.Warn("close a segment", slog.String("file", p.file), slog.Any("error", err))
 	}
-	if p.file != "" && p.obsolete.Load() {
-		// One that cannot be removed now is when the index is opened next.
-		if err := p.x.o.FS.Remove(p.x.path(p.file)); err != nil {
-			p.x.o.Logger.Warn("remove a segment", slog.String("file", p.file), slog.Any("error", err))
-		}
+	if p.file != "" && p.obsolete.Load() && p.unlinked.CompareAndSwap(false, true) {
+		p.x.remove(p.file)
 	}
 }
 
@@ -101,13 +102,12 @@ func (s *Snapshot) edit(version uint64) *Snapshot {
 }
 
 // bury adds dead documents to a part.
-func (s *Snapshot) bury(i int, died *roaring.Bitmap, erase bool) {
+func (s *Snapshot) bury(i int, died *roaring.Bitmap) {
 	if old := s.parts[i].Dead; old != nil {
 		// Both are left as they are: Or makes new containers of those that differ, and dead ones are never cloned.
 		died.Or(old)
 	}
 	s.parts[i].Dead = died
-	s.erase[i] = s.erase[i] || erase
 }
 
 // add adds a part: a file before those in memory.
@@ -165,4 +165,15 @@ func (p Part) dead() int {
 		return 0
 	}
 	return int(p.Dead.GetCardinality())
+}
+
+// kept lists the parts that are in memory, or in files.
+func (s *Snapshot) kept(where target) []*part {
+	var parts []*part
+	for _, p := range s.holders {
+		if (p.file != "") == bool(where) {
+			parts = append(parts, p)
+		}
+	}
+	return parts
 }

@@ -1,0 +1,223 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+)
+
+// damagedError says that a file is not what was written.
+type damagedError struct {
+	part  *part
+	cause error
+}
+
+func (e *damagedError) Error() string { return e.cause.Error() }
+func (e *damagedError) Unwrap() error { return e.cause }
+
+// verify reads the items of a file and holds them against their checksum, see segment.Verify. A *damagedError when they
+// differ.
+func (p *part) verify(ctx context.Context, paused func(bytes int)) error {
+	if p.file == "" {
+		return nil
+	}
+	err := p.segment.Verify(ctx, paused)
+	if corrupt := (*segment.CorruptError)(nil); errors.As(err, &corrupt) {
+		return &damagedError{p, err}
+	}
+	return err
+}
+
+const (
+	// scrubAfter is when files are verified for the first time, and scrubEvery how often after that.
+	scrubAfter = 5 * time.Minute
+	scrubEvery = 24 * time.Hour
+	// scrubRate is how many bytes a second are read at most, so that nobody else notices.
+	scrubRate = 32 << 20
+)
+
+// scrub verifies all files now and then, until the index ends.
+func (x *Index) scrub() {
+	for wait := scrubAfter; ; wait = scrubEvery {
+		timer := time.NewTimer(wait)
+		select {
+		case <-x.ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		err := x.Verify(x.ctx, func(bytes int) {
+			pause := time.NewTimer(time.Duration(bytes) * time.Second / scrubRate)
+			defer pause.Stop()
+			select {
+			case <-x.ctx.Done():
+			case <-pause.C:
+			}
+		})
+		if err != nil && x.ctx.Err() == nil {
+			x.o.Logger.Warn("the files of the index could not all be checked", slog.Any("error", err))
+		}
+	}
+}
+
+// Verify reads all files, holds them against their checksums, and makes those anew from the store that are damaged, alone
+// and while everybody goes on reading and writing. paused is called after each piece, see segment.Verify; nil for nothing.
+func (x *Index) Verify(ctx context.Context, paused func(bytes int)) error {
+	// The files alone are held, and only as long as they are needed: a snapshot would keep erased ones in place.
+	s := x.Acquire()
+	files := s.kept(toFile)
+	for _, p := range files {
+		p.refs.Add(1)
+	}
+	s.Release()
+	var errs []error
+	for _, p := range files {
+		errs = append(errs, x.verifyPart(ctx, p, paused))
+		p.release()
+	}
+	return errors.Join(errs...)
+}
+
+// verifyPart verifies one file, as long as it is needed.
+func (x *Index) verifyPart(ctx context.Context, p *part, paused func(bytes int)) error {
+	needed, stop := context.WithCancel(ctx)
+	defer stop()
+	err := p.verify(needed, func(bytes int) {
+		if p.obsolete.Load() {
+			stop()
+		} else if paused != nil {
+			paused(bytes)
+		}
+	})
+	if damaged := (*damagedError)(nil); errors.As(err, &damaged) {
+		return x.files.with(ctx, func() error { return x.restore(ctx, p, err) })
+	}
+	if p.obsolete.Load() && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// restore makes a damaged file anew of the items that live in it, which it reads from the store, while everybody goes on
+// reading and writing. The caller holds the files.
+func (x *Index) restore(ctx context.Context, p *part, cause error) error {
+	before := x.Acquire()
+	defer before.Release()
+	at := slices.Index(before.holders, p)
+	if at < 0 {
+		return nil // it was replaced meanwhile
+	}
+	x.o.Logger.Error("a segment is damaged and is made anew from the store", slog.String("file", p.file), slog.Any("error", cause))
+	ids := before.parts[at].living()
+	x.counters.rebuildTotal.Store(int64(len(ids)))
+	defer func() {
+		x.counters.rebuildDone.Store(0)
+		x.counters.rebuildTotal.Store(0)
+	}()
+	var fresh []*part
+	obsolete := true
+	defer func() {
+		for _, f := range fresh {
+			f.obsolete.Store(obsolete)
+			f.release()
+		}
+	}()
+	for chunk := range slices.Chunk(ids, x.o.SealDocs) {
+		made, err := x.read(ctx, chunk)
+		if err != nil {
+			return fmt.Errorf("make segment %s anew: %w", p.file, err)
+		}
+		if made != nil {
+			made.refs.Add(1)
+			fresh = append(fresh, made)
+		}
+		x.counters.rebuildDone.Add(int64(len(chunk)))
+	}
+	err := x.commit(x.o.Store, toFile, coverage{through: before.version}, func() *Snapshot {
+		next := x.current.Load().edit(x.current.Load().version)
+		at := slices.Index(next.holders, p)
+		// An item that changed while this was under way has a newer version elsewhere, whichever was read here.
+		dead := make([]*roaring.Bitmap, len(fresh))
+		if died := next.parts[at].Dead; died != nil {
+			for it := died.Iterator(); it.HasNext(); {
+				id := p.segment.ID(it.Next())
+				for i, f := range fresh {
+					if doc, ok := f.segment.Find(id); ok {
+						dead[i] = with(dead[i], doc)
+					}
+				}
+			}
+		}
+		erase := next.erase[at]
+		next.remove(p)
+		for i, f := range fresh {
+			f.erase = erase && dead[i] != nil
+			next.add(f, dead[i])
+		}
+		return next
+	})
+	obsolete = err != nil && !errors.Is(err, errUncertain)
+	if err != nil {
+		return fmt.Errorf("make segment %s anew: %w", p.file, err)
+	}
+	p.obsolete.Store(true)
+	x.counters.rebuilt.Add(1)
+	x.files.wake()
+	return nil
+}
+
+// read makes a file of items as they are in the store, nil when none of them is there.
+func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
+	var inputs []segment.Input
+	for chunk := range slices.Chunk(ids, replayChunk) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		items, err := x.o.Store.ItemsByID(x.o.Property, chunk)
+		if err != nil {
+			return nil, fmt.Errorf("read items: %w", err)
+		}
+		items = slices.DeleteFunc(items, func(it *item.Item) bool { return it == nil })
+		if len(items) == 0 {
+			continue
+		}
+		built, err := buildItems(items)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range built {
+			inputs = append(inputs, segment.Input{Segment: s})
+		}
+	}
+	made, _, err := x.merge(ctx, inputs, toFile)
+	return made, err
+}
+
+// living lists the items that live in a part, by id.
+func (p Part) living() []item.ID {
+	ids := make([]item.ID, 0, p.Segment.Len())
+	for doc := range uint32(p.Segment.Len()) {
+		if p.Dead == nil || !p.Dead.Contains(doc) {
+			ids = append(ids, p.Segment.ID(doc))
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// with adds a document to a set that may be nil.
+func with(set *roaring.Bitmap, doc uint32) *roaring.Bitmap {
+	if set == nil {
+		set = roaring.New()
+	}
+	set.Add(doc)
+	return set
+}

@@ -1,0 +1,205 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/vitrine-dev/vitrine/server/engine/index"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
+)
+
+// reopen opens everything again, with faults in the files of the index alone, or in those of the store too.
+func (w *world) reopen(everywhere bool, fault errorfs.InjectorFunc) error {
+	w.t.Helper()
+	w.close()
+	failing := errorfs.Wrap(w.fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if everywhere || strings.Contains(op.Path, "/index/") {
+			return fault(op)
+		}
+		return nil
+	}))
+	w.f.fs, w.f.x = failing, nil
+	o := store.Options{Dir: "data", FS: w.fs, Logger: slog.New(slog.DiscardHandler), RetryAfter: time.Millisecond}
+	if everywhere {
+		o.FS = failing
+	}
+	var err error
+	w.store, err = store.Open(o, w.f)
+	return err
+}
+
+// TestLostAndErased erases while what was lost is in memory alone, on a disk that takes no new files: the manifest that is
+// written then must not say that all is there.
+func TestLostAndErased(t *testing.T) {
+	w := newWorld(t, func(o *index.Options) { o.FanIn = 100 })
+	for n := range item.ID(3) {
+		w.put(sequence(n*30+1, n*30+30)...)
+		if err := w.f.x.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.close()
+	w.f.x = nil
+	w.open()
+	w.change(w.files()[0], func(b []byte) []byte { return b[:len(b)/2] })
+	err := w.reopen(false, func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpCreate {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.remove(sequence(61, 90)...)
+	if err := w.f.x.Erase(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.check()
+	w.f.fs = w.fs
+	w.crash(rand.New(rand.NewPCG(1, 1)))
+	w.check()
+	w.close()
+}
+
+// TestLongMerge holds that segments in memory stay few while a merge of files takes long.
+func TestLongMerge(t *testing.T) {
+	merging, finish := make(chan struct{}), make(chan struct{})
+	var caught atomic.Bool
+	w := newWorld(t, func(o *index.Options) {
+		o.OnMerge = func(_ []segment.Input, merged *segment.Segment, _ [][]uint32) {
+			if merged.Len() >= 100 && caught.CompareAndSwap(false, true) { // of files: there are not as many in memory
+				close(merging)
+				<-finish
+			}
+		}
+	})
+	for n := range item.ID(3) {
+		w.put(sequence(n*40+1, n*40+40)...)
+		if err := w.f.x.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-merging
+	for id := range item.ID(60) {
+		w.put(1000 + id)
+	}
+	w.eventually("memory is tidy", func(s index.Stats) bool { return s.MemoryParts <= 3 && s.Seals > 3 })
+	close(finish)
+	w.check()
+	w.close()
+}
+
+// TestJournal holds that the journal stays short although nothing gathers in memory.
+func TestJournal(t *testing.T) {
+	w := newWorld(t, func(o *index.Options) { o.SealDocs = 20 })
+	defer w.close()
+	w.put(sequence(1, 300)...)
+	if err := w.f.x.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for id := range item.ID(100) {
+		w.remove(id + 1)
+	}
+	w.eventually("the journal was cut", func(index.Stats) bool {
+		pairs, err := w.store.IndexKeys([]byte("p"+shop+"\x00j"), []byte("p"+shop+"\x00k"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(pairs) <= 80
+	})
+	w.check()
+}
+
+// TestUnreadable holds that files that cannot be read now are not thrown away.
+func TestUnreadable(t *testing.T) {
+	w := newWorld(t, nil)
+	w.put(sequence(1, 50)...)
+	if err := w.f.x.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := w.reopen(false, func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpOpen && strings.HasSuffix(op.Path, ".seg") {
+			return &fs.PathError{Op: "open", Path: op.Path, Err: syscall.EMFILE}
+		}
+		return nil
+	})
+	if !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("opened with %v", err)
+	}
+	w.f.fs, w.f.x = w.fs, nil
+	w.open()
+	defer w.close()
+	w.check()
+	if s := w.f.x.Stats(); s.Rebuilt != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestStoreFails lets one write after the other fail, those of the store too, which gives the index up and opens it anew
+// each time. What was acknowledged is there.
+func TestStoreFails(t *testing.T) {
+	for seed := range uint64(30) {
+		w := newWorld(t, nil)
+		var left atomic.Int64
+		left.Store(40)
+		err := w.reopen(true, func(op errorfs.Op) error {
+			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && left.Add(-1) == 0 {
+				return syscall.EIO
+			}
+			return nil
+		})
+		if err != nil {
+			w.open()
+		}
+		rng := rand.New(rand.NewPCG(seed, 3))
+		for round := range 10 {
+			if round%3 == 1 {
+				left.Store(1 + rng.Int64N(60))
+			}
+			w.putUntilTaken(1+rng.Int64N(50), 51+rng.Int64N(50), 101+rng.Int64N(50), 151+rng.Int64N(50), 201+rng.Int64N(50))
+			w.check()
+		}
+		left.Store(0)
+		w.f.fs = w.fs
+		w.crash(rng)
+		w.check()
+		w.close()
+	}
+}
+
+// putUntilTaken is put for a store that fails now and then.
+func (w *world) putUntilTaken(ids ...item.ID) {
+	w.t.Helper()
+	var muts []library.Mutation
+	for _, id := range ids {
+		w.items[id] = "text " + time.Duration(rand.Int64()).String()
+		muts = append(muts, library.Mutation{Replace: true, Put: &item.Item{ID: id, Content: item.Content{ContentType: "text", Text: w.items[id]}}})
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		outcomes, err := w.store.Write(context.Background(), shop, muts)
+		for _, o := range outcomes {
+			err = errors.Join(err, o.Err)
+		}
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, library.ErrUnavailable) || time.Now().After(deadline) {
+			w.t.Fatal(err)
+		}
+	}
+}
