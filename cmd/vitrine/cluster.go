@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
@@ -61,6 +63,8 @@ func (c *cluster) open() (kube.Client, string, error) {
 			return nil, "", fmt.Errorf("register the kinds: %w", err)
 		}
 	}
+	// The library would complain, on the standard error, that nobody told it where to log.
+	ctrl.SetLogger(logr.Discard())
 	k, err := kube.New(config, kube.Options{Scheme: scheme})
 	if err != nil {
 		return nil, "", fmt.Errorf("reach the cluster: %w", err)
