@@ -11,7 +11,6 @@ import (
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/filterdiff"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
-	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 type diffOptions struct {
@@ -62,7 +61,12 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	changes, failed := []filterdiff.Change{}, 0
-	for _, d := range filters {
+	for _, j := range filters {
+		d := j.Judgement.Definition
+		if j.Typed.Suspended() {
+			changes = append(changes, filterdiff.Change{Filter: d.Owner.Namespace + "/" + d.Owner.Name, State: filterdiff.Suspended})
+			continue
+		}
 		change, err := filterdiff.Compare(cmd.Context(), c, d, o.items)
 		if err != nil {
 			return explain(err)
@@ -88,12 +92,12 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// filters are the definitions of the ContentFilters of the one property that a token can see, by name.
-func (o *diffOptions) filters(judged []validate.Judged) ([]library.Definition, error) {
-	byProperty := map[string][]library.Definition{}
+// filters are the ContentFilters of the one property that a token can see, by name.
+func (o *diffOptions) filters(judged []validate.Judged) ([]validate.Judged, error) {
+	byProperty := map[string][]validate.Judged{}
 	for _, j := range judged {
 		if d := j.Judgement.Definition; d.Filter != nil {
-			byProperty[string(d.Property)] = append(byProperty[string(d.Property)], d)
+			byProperty[string(d.Property)] = append(byProperty[string(d.Property)], j)
 		}
 	}
 	if o.property == "" && len(byProperty) > 1 {
@@ -102,7 +106,7 @@ func (o *diffOptions) filters(judged []validate.Judged) ([]library.Definition, e
 	}
 	for property, filters := range byProperty {
 		if o.property == "" || o.property == property {
-			slices.SortFunc(filters, func(a, b library.Definition) int { return strings.Compare(a.Owner.String(), b.Owner.String()) })
+			slices.SortFunc(filters, func(a, b validate.Judged) int { return strings.Compare(a.GetName(), b.GetName()) })
 			return filters, nil
 		}
 	}

@@ -58,7 +58,8 @@ func TestDiff(t *testing.T) {
 		filterManifest("favourite", "query: 'id:[1 TO 10]', sortBy: 'id:asc', favoriteTag: {namespace: vibe, key: x}") +
 		filterManifest("same", "query: 'id:[1 TO 10]', sortBy: 'id:asc', favoriteTag: {namespace: marketer_tags, key: hero}") +
 		filterManifest("spelling", "query: '+id:[1 TO 10]  +approval_status:app', sortBy: 'id:asc'") +
-		filterManifest("fresh", "query: 'id:3', sortBy: random")
+		filterManifest("fresh", "query: 'id:3', sortBy: random") +
+		filterManifest("removed", "query: 'id:3', suspend: true")
 
 	got := vitrine(t.Context(), manifests, "diff", "-f", "-", "--items", "2", "-o", "json")
 	got.want(t, 0)
@@ -89,6 +90,7 @@ func TestDiff(t *testing.T) {
 		"shop/same":      {State: filterdiff.Unchanged},
 		"shop/spelling":  {State: filterdiff.Changed},
 		"shop/fresh":     {State: filterdiff.New, Enter: []item.ID{3}},
+		"shop/removed":   {State: filterdiff.Suspended},
 	}
 	if diff := cmp.Diff(want, outcomes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
@@ -109,7 +111,7 @@ func TestDiff(t *testing.T) {
 	vitrine(t.Context(), filterManifest("a", "query: 'x AND'"), "diff", "-f", "-").want(t, exitManifests, "nothing after AND", "need mending first")
 	other := filterManifest("b", "query: x, propertyRef: {name: other}")
 	vitrine(t.Context(), manifests+other, "diff", "-f", "-").want(t, exitUsage, "filters of shop/default, shop/other", "--property")
-	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/default").want(t, 0, "3 changed, 1 new, 2 unchanged")
+	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/default").want(t, 0, "3 changed, 1 new, 1 suspended, 2 unchanged")
 	vitrine(t.Context(), manifests, "diff", "-f", "-", "--property", "shop/none").want(t, exitFailed, "no ContentFilter of property shop/none")
 	long := filterManifest("query", "query: '"+strings.Repeat("x", 16380)+"'")
 	vitrine(t.Context(), long, "diff", "-f", "-").want(t, exitFailed, "It cannot be compared", "1 filter could not be compared")

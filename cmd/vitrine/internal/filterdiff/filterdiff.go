@@ -28,6 +28,8 @@ const (
 	New       = "new"
 	Changed   = "changed"
 	Unchanged = "unchanged"
+	// Suspended: the manifest says spec.suspend, so that what is served stays, whatever else it says.
+	Suspended = "suspended"
 	// Failed: the server could not answer.
 	Failed = "failed"
 )

@@ -12,21 +12,21 @@ const (
 	queryLength = 1000
 )
 
-// Markdown writes changes for a pull request. count writes a number. Unchanged filters are counted alone.
+// Markdown writes changes for a pull request. count writes a number. Unchanged and suspended filters are only counted.
 func Markdown(w io.Writer, changes []Change, count func(int64) string) {
 	states := map[string]int64{}
 	for _, c := range changes {
 		states[c.State]++
 	}
 	var parts []string
-	for _, s := range []string{Changed, New, Failed, Unchanged} {
+	for _, s := range []string{Changed, New, Failed, Suspended, Unchanged} {
 		if n := states[s]; n > 0 || s == Unchanged {
 			parts = append(parts, count(n)+" "+s)
 		}
 	}
 	fmt.Fprintf(w, "### Content filters: %s\n", strings.Join(parts, ", "))
 	for _, c := range changes {
-		if c.State != Unchanged {
+		if c.State != Unchanged && c.State != Suspended {
 			c.markdown(w, count)
 		}
 	}
