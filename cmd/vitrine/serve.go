@@ -45,10 +45,11 @@ func newServe() *cobra.Command {
 		Short: "Run the content server and its operator",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := newLogger(cmd.ErrOrStderr(), o.logFormat, o.logLevel)
+			log, flush, err := newLogger(cmd.ErrOrStderr(), o.logFormat, o.logLevel)
 			if err != nil {
 				return err
 			}
+			defer flush()
 			if err := o.validate(); err != nil {
 				return err
 			}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// writes counts the calls to a writer.
+type writes struct {
+	mu    sync.Mutex
+	calls int
+	text  bytes.Buffer
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls++
+	return w.text.Write(b)
+}
+
+func (w *writes) seen() (calls int, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls, w.text.String()
+}
+
+// TestLogIsGathered holds that lines are written some at a time, in their order, soon, and at once where something is wrong.
+func TestLogIsGathered(t *testing.T) {
+	w := &writes{}
+	log, flush, err := newLogger(w, "json", "info")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Info("first")
+	log.With("part", "x").WithGroup("g").Info("second")
+	log.Debug("not at this level")
+	eventually(t, "the lines are written", func() bool { _, text := w.seen(); return strings.Contains(text, "second") })
+	if calls, text := w.seen(); calls != 1 || strings.Index(text, "first") > strings.Index(text, "second") {
+		t.Errorf("%d calls: %s", calls, text)
+	}
+	log.Info("third")
+	log.With("part", "x").Warn("fourth")
+	if calls, text := w.seen(); calls != 2 || !strings.Contains(text, "fourth") {
+		t.Errorf("a warning waits: %d calls, %s", calls, text)
+	}
+	for range 2000 {
+		log.Info("many")
+	}
+	if calls, _ := w.seen(); calls < 3 {
+		t.Error("nothing of much is written")
+	}
+	flush()
+	if _, text := w.seen(); strings.Count(text, "many") != 2000 || strings.Count(text, "\n") != 2004 {
+		t.Errorf("%d of 2000 lines", strings.Count(text, "many"))
+	}
+	for _, flags := range [][2]string{{"xml", "info"}, {"json", "loud"}} {
+		if _, _, err := newLogger(io.Discard, flags[0], flags[1]); err == nil {
+			t.Errorf("a log of %v", flags)
+		}
+	}
+}
