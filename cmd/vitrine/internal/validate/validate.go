@@ -119,7 +119,7 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	j.Judgement = judgement
 	var findings []Finding
 	for _, w := range judgement.Warnings {
-		findings = append(findings, j.finding(Warning, ruleAdvice+w.Code, queryMember(o), w.Message))
+		findings = append(findings, j.advise(o, w))
 	}
 	if err == nil {
 		return findings
@@ -151,14 +151,6 @@ func ruleOf(reason string) string {
 		return RuleSort
 	}
 	return RuleSpec
-}
-
-// queryMember is the member of a kind that holds its query.
-func queryMember(o v1alpha1.Object) string {
-	if _, ok := o.(*v1alpha1.ContentFilter); ok {
-		return "spec.query"
-	}
-	return "spec.selector.query"
 }
 
 // finding is one about a member, where its value stands.

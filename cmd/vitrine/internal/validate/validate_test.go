@@ -68,8 +68,12 @@ func TestRules(t *testing.T) {
 			filter("a", "query: a, favoriteTag: {namespace: ugc, key: x}"), []string{"error spec 5:31 spec.favoriteTag"}, "ugc",
 		},
 		"advice": {
-			filter("a", "query: 'bogus:x a OR b AND c'"),
-			[]string{"warning query-mixed-operators 5:15 spec.query", "warning query-unknown-field 5:15 spec.query"}, `no field "bogus"`,
+			filter("a", "query: 'a OR b AND bogus:x'"),
+			[]string{"warning query-mixed-operators 5:15 spec.query", "warning query-unknown-field 5:27 spec.query"}, `no field "bogus"`,
+		},
+		"advice on a selector": {
+			object(v1alpha1.TagKind, "a", "namespace: vibe, key: x, selector: {query: 'text:a bogus:(b OR c)'}"),
+			[]string{"warning query-unknown-field 5:59 spec.selector.query"}, `no field "bogus"`,
 		},
 		"given twice": {
 			filter("a", "query: b") + filter("a", "query: c"), []string{"error duplicate 9:18 metadata.name"}, "first at stdin:4",
