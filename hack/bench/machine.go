@@ -33,10 +33,13 @@ func surroundings(ctx context.Context, binary string) (report.Machine, map[strin
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.Kernel, _, _ = strings.Cut(strings.TrimSpace(string(text)), "-")
 	}
-	versions := map[string]string{"Go": runtime.Version()}
-	out, err := exec.CommandContext(ctx, binary, "version").Output()
+	versions := map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
+	// What git knows says more than a binary that was built without it.
+	out, err := exec.CommandContext(ctx, "git", "-C", "../..", "describe", "--tags", "--always", "--dirty").Output()
 	if err != nil {
-		return m, nil, fmt.Errorf("ask vitrine for its version: %w", err)
+		if out, err = exec.CommandContext(ctx, binary, "version").Output(); err != nil {
+			return m, nil, fmt.Errorf("ask vitrine for its version: %w", err)
+		}
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
 	versions[report.Vitrine] = strings.TrimSpace(strings.TrimPrefix(first, "vitrine"))

@@ -172,8 +172,12 @@ func (r *Run) details(b *strings.Builder) {
 			rate := s.Median(PerSecond)
 			cpu := s.Median(CPUPerRequest)
 			p95 := s.Median(func(r Round) float64 { return r.P95 })
-			fmt.Fprintf(b, "| %s | %s | %s %s (± %.0f %%) | %s (± %.0f %%) | %s | %s | %s |\n", title, s.Name,
-				significant(rate.Value), w.Unit, 100*rate.Spread(), duration(cpu.Value), 100*cpu.Spread(),
+			behind := ""
+			if after := s.Median(CPUAfterwards).Value; after > 0 {
+				behind = " and " + duration(after) + " afterwards"
+			}
+			fmt.Fprintf(b, "| %s | %s | %s %s (± %.0f %%) | %s (± %.0f %%)%s | %s | %s | %s |\n", title, s.Name,
+				significant(rate.Value), w.Unit, 100*rate.Spread(), duration(cpu.Value), 100*cpu.Spread(), behind,
 				duration(s.Median(P50).Value), duration(p95.Value), duration(s.Median(P99).Value))
 			title = ""
 		}

@@ -150,6 +150,9 @@ func PerSecond(r Round) float64 { return float64(r.Requests) / r.Seconds }
 // CPUPerRequest is the server's processor time for each request, in milliseconds.
 func CPUPerRequest(r Round) float64 { return r.CPUSeconds * 1000 / float64(r.Requests) }
 
+// CPUAfterwards is what the server went on spending for each request once all were answered, in milliseconds.
+func CPUAfterwards(r Round) float64 { return r.AfterSeconds * 1000 / float64(r.Requests) }
+
 // P50 is the median latency in milliseconds.
 func P50(r Round) float64 { return r.P50 }
 
