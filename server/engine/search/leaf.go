@@ -336,8 +336,12 @@ func (t *termRange) price() int { return 30 }
 // intRange is whole numbers, dates or truth values in a closed range.
 type intRange struct{ lo, hi int64 }
 
-// createdOn is the field that documents are ordered by.
-const createdOn = "created_on"
+const (
+	// createdOn is the field that documents are ordered by.
+	createdOn = "created_on"
+	// itemID is the field by which segments find one document.
+	itemID = "id"
+)
 
 func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {
 	switch {
@@ -357,6 +361,12 @@ func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field,
 			return set{}, nil
 		}
 		return between(s.Place(t.hi, item.ID(math.MaxInt64)), s.Place(lo, item.ID(math.MinInt64))), nil
+	case f.Name() == itemID && t.lo == t.hi:
+		// Every answer to a POST is looked up like this: no column is read for it.
+		if doc, ok := s.Find(t.lo); ok {
+			return between(doc, doc+1), nil
+		}
+		return set{}, nil
 	}
 	return owned(f.IntRange(t.lo, t.hi)), nil
 }
