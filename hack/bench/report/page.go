@@ -176,8 +176,14 @@ func (r *Run) details(b *strings.Builder) {
 			if after := s.Median(CPUAfterwards).Value; after > 0 {
 				behind = " and " + duration(after) + " afterwards"
 			}
-			fmt.Fprintf(b, "| %s | %s | %s %s (± %.0f %%) | %s (± %.0f %%)%s | %s | %s | %s |\n", title, s.Name,
-				significant(rate.Value), w.Unit, 100*rate.Spread(), duration(cpu.Value), 100*cpu.Spread(), behind,
+			spread := func(m Measure) string {
+				if len(s.Rounds) < 2 {
+					return ""
+				}
+				return fmt.Sprintf(" (± %.0f %%)", 100*m.Spread())
+			}
+			fmt.Fprintf(b, "| %s | %s | %s %s%s | %s%s%s | %s | %s | %s |\n", title, s.Name,
+				significant(rate.Value), w.Unit, spread(rate), duration(cpu.Value), spread(cpu), behind,
 				duration(s.Median(P50).Value), duration(p95.Value), duration(s.Median(P99).Value))
 			title = ""
 		}
