@@ -160,6 +160,7 @@ var _ = Describe("AccessToken", func() {
 		Expect(w.condition(ctx, t, v1alpha1.ConflictCondition)).NotTo(BeNil())
 		// Each of them looks at the Secret again when it is touched.
 		w.nudge(ctx, "storefront")
+		w.clock.advance(time.Second) // a nudge writes the time
 		w.nudge(ctx, "storefront")
 		after := w.own(ctx, "storefront")
 		Expect(after.Data).To(Equal(before.Data))
