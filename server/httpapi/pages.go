@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,8 +25,7 @@ type keptPage struct {
 	expires time.Time
 	// links are the values of the header Link.
 	links []string
-	// body is encoded as its key says; nil for a page that was asked for once: only one that is asked for again is worth
-	// its bytes.
+	// body is encoded as its key says.
 	body []byte
 }
 
@@ -37,6 +37,10 @@ const keptFor = time.Minute
 type pageCache struct {
 	pages    *otter.Cache[pageKey, *keptPage]
 	pressure func() library.Pressure
+	// asked remembers the pages that were made last, by a part of their hash: only one that is made again soon is worth
+	// its bytes.
+	asked [4096]atomic.Uint32
+	seed  maphash.Seed
 	// hits and misses count what get found.
 	hits, misses atomic.Int64
 }
@@ -53,12 +57,12 @@ func newPageCache(bytes int64, pressure func() library.Pressure) (*pageCache, er
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of pages: %w", err)
 	}
-	return &pageCache{pages: pages, pressure: pressure}, nil
+	return &pageCache{pages: pages, pressure: pressure, seed: maphash.MakeSeed()}, nil
 }
 
 // get returns a page that can be sent if it is current, nil for none.
 func (c *pageCache) get(key pageKey) *keptPage {
-	if p, ok := c.pages.GetIfPresent(key); ok && p.body != nil {
+	if p, ok := c.pages.GetIfPresent(key); ok {
 		c.hits.Add(1)
 		return p
 	}
@@ -66,18 +70,18 @@ func (c *pageCache) get(key pageKey) *keptPage {
 	return nil
 }
 
-// keep keeps a copy of a page whose key has been asked for before, and remembers that it has been. Where memory is short
-// it gives up all that is kept instead: it costs less to make anew than anything else.
+// keep keeps a copy of a page that was made before not long ago. Where memory is short it gives up all that is kept instead:
+// it costs less to make anew than anything else.
 func (c *pageCache) keep(key pageKey, p keptPage) {
 	if c.pressure() != library.Relaxed {
 		c.pages.InvalidateAll()
 		return
 	}
-	body := p.body
-	p.body = nil
-	if _, before := c.pages.GetEntryQuietly(key); before {
-		p.body = append(make([]byte, 0, len(body)), body...)
+	hash := maphash.Comparable(c.seed, key)
+	if mark := uint32(hash >> 32); c.asked[hash%uint64(len(c.asked))].Swap(mark) != mark {
+		return
 	}
+	p.body = append(make([]byte, 0, len(p.body)), p.body...)
 	c.pages.Set(key, &p)
 }
 
