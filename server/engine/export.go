@@ -99,12 +99,12 @@ func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.No
 	if err != nil {
 		return nil, err
 	}
-	if err := of.bind(ctx, now); err != nil {
+	if err := of.bind(ctx); err != nil {
 		return nil, err
 	}
 	var ids []item.ID
 	for part, at := range m.parts {
-		v, err := of.view(ctx, of.queries[0], part)
+		v, err := of.matches(ctx, of.queries[0], part)
 		if err != nil {
 			return nil, err
 		}

@@ -123,7 +123,7 @@ func (f *follower) openAll(l *loading) error {
 func (f *follower) open(ctx context.Context, id library.PropertyID, replayed func(done, of int)) (*property, error) {
 	o := f.options
 	p := &property{
-		id: id, storeID: f.store.ID(), log: o.Logger.With(slog.String("property", string(id))), views: f.views, cache: search.NewCache(),
+		id: id, storeID: f.store.ID(), log: o.Logger.With(slog.String("property", string(id))), views: f.views, cache: search.NewCache(), versions: newVersions(),
 		warned: map[*store.Rule]bool{},
 	}
 	var err error
@@ -253,12 +253,14 @@ func (p *property) merged(inputs []segment.Input, merged *segment.Segment, maps 
 		olds[i] = in.Segment
 	}
 	p.views.carry(olds, merged, maps)
+	p.versions.merge(olds, merged)
 }
 
 // gone lets go of what is kept of a segment.
 func (p *property) gone(s *segment.Segment) {
 	p.views.drop(s)
 	p.cache.Forget(s)
+	p.versions.gone(s)
 }
 
 // TagOwner returns the manifest by which an item carries a tag.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,14 +18,15 @@ import (
 // next page.
 type listing struct {
 	library.Listing
-	moment   *moment
+	moment *moment
+	// now is the time that `now` stands for in it.
+	now      time.Time
 	audience query.Audience
 	// valid is while its queries mean what they mean here, and until when the clock alone changes nothing: neither they nor
 	// the rules; zero for ever.
 	valid interval
 	until time.Time
-	// version is Page.Version.
-	version string
+	name  listingName
 	// mu guards what bind makes; nobody looks at it before.
 	mu    sync.Mutex
 	bound bool
@@ -34,6 +34,8 @@ type listing struct {
 	queries []*search.Query
 	order   *search.Order
 	ranked  ranked
+	// versioned is Page.Version, "" before it is known.
+	versioned string
 }
 
 // listingName tells a listing of a moment from the others without looking into queries.
@@ -87,7 +89,7 @@ func (m *moment) listing(ctx context.Context, r library.Read) (*listing, error) 
 			return nil, err
 		}
 	}
-	fresh, err := m.newListing(ctx, of, r)
+	fresh, err := m.newListing(ctx, of, name, r)
 	if err != nil {
 		return nil, err
 	}
@@ -103,45 +105,64 @@ func (m *moment) listing(ctx context.Context, r library.Read) (*listing, error) 
 	return fresh, nil
 }
 
-// newListing says until when a listing is good and which version it has. Nothing is planned or bound yet: whoever holds the
-// version needs no more.
-func (m *moment) newListing(ctx context.Context, of library.Listing, r library.Read) (*listing, error) {
-	l := &listing{Listing: of, moment: m, audience: r.Audience}
+// newListing says until when a listing is good. Nothing is planned or bound yet.
+func (m *moment) newListing(ctx context.Context, of library.Listing, name listingName, r library.Read) (*listing, error) {
+	l := &listing{Listing: of, moment: m, audience: r.Audience, name: name, now: r.Now}
+	moves := false
+	for _, part := range of.Parts {
+		moves = moves || query.UsesNow(part.Query)
+	}
+	if moves {
+		var err error
+		before := m.property.versions.boundAt(name)
+		if !before.IsZero() && before.Before(r.Now) {
+			if l.valid, err = m.standsFor(ctx, of, before); err == nil && l.valid.contains(r.Now) {
+				l.now = before
+			}
+		}
+		if l.now.Equal(r.Now) {
+			if l.valid, err = m.standsFor(ctx, of, r.Now); err != nil {
+				return nil, err
+			}
+			m.property.versions.setBound(name, r.Now)
+		}
+	}
+	// What rules bring can change by time too: in the items' units, and in what tags match.
+	l.until = earlier(l.valid.to, m.rules.to)
+	return l, nil
+}
+
+// standsFor returns from when, a time that `now` stands for, until when the parts of a listing mean the same.
+func (m *moment) standsFor(ctx context.Context, of library.Listing, now time.Time) (interval, error) {
+	valid := interval{from: now}
 	for _, part := range of.Parts {
 		if !query.UsesNow(part.Query) {
 			continue
 		}
-		l.valid.from = r.Now
-		until, err := m.boundary(ctx, part.Query, part.Audience, r.Now)
+		until, err := m.boundary(ctx, part.Query, part.Audience, now)
 		if err != nil {
-			return nil, err
+			return valid, err
 		}
-		l.valid.to = earlier(l.valid.to, until)
+		valid.to = earlier(valid.to, until)
 	}
-	// What rules bring can change by time too: in the items' units, and in what tags match.
-	l.until = earlier(l.valid.to, m.rules.to)
-	l.version = m.property.storeID + "-" + strconv.FormatUint(m.version, 36)
-	if !l.until.IsZero() {
-		l.version += "-" + strconv.FormatInt(l.until.UnixMilli(), 36)
-	}
-	return l, nil
+	return valid, nil
 }
 
 // bind plans and binds the listing, the first time.
-func (l *listing) bind(ctx context.Context, now time.Time) error {
+func (l *listing) bind(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.bound {
 		return nil
 	}
 	m := l.moment
-	root, err := m.root(ctx, l.Listing, now)
+	root, err := m.root(ctx, l.Listing, l.now)
 	if err != nil {
 		return err
 	}
 	roots := []plan.Node{root}
 	if l.Favourite != nil {
-		favourite, err := m.plan(ctx, library.FavouriteTerm(*l.Favourite), query.Private, now)
+		favourite, err := m.plan(ctx, library.FavouriteTerm(*l.Favourite), query.Private, l.now)
 		if err != nil {
 			return err
 		}
@@ -192,29 +213,32 @@ func (l *listing) stream(ctx context.Context, i int) (*stream, error) {
 	return newStream(l.moment.corpus, l.order, views), nil
 }
 
-// view returns the documents of one part that match a query, in the order of the listing.
-func (l *listing) view(ctx context.Context, q *search.Query, part int) (*view, error) {
+// matches returns the documents of one part that match a query.
+func (l *listing) matches(ctx context.Context, q *search.Query, part int) (*view, error) {
 	m := l.moment
 	views, s := m.property.views, m.parts[part].Segment
-	match := func() (*view, error) {
-		if known := views.peek(s, q.Key()); known != nil {
-			return known, nil
-		}
-		docs, err := q.Match(ctx, m.parts[part])
-		if err != nil {
-			return nil, err
-		}
-		if kept := views.peek(s, q.Key()); kept != nil {
-			return kept, nil
-		}
-		return &view{docs: docs}, nil // too large to be kept
+	if known := views.peek(s, q.Key()); known != nil {
+		return known, nil
 	}
+	docs, err := q.Match(ctx, m.parts[part])
+	if err != nil {
+		return nil, err
+	}
+	if kept := views.peek(s, q.Key()); kept != nil {
+		return kept, nil
+	}
+	return &view{docs: docs}, nil // too large to be kept
+}
+
+// view returns the documents of one part that match a query, in the order of the listing.
+func (l *listing) view(ctx context.Context, q *search.Query, part int) (*view, error) {
 	if l.order.Key() == "" || l.Order.Scored() {
-		return match()
+		return l.matches(ctx, q, part)
 	}
+	m := l.moment
 	key := "order " + l.order.Key() + "\x00" + l.Seed + "\x00" + q.Key()
-	return views.get(s, key, func() (*view, error) {
-		base, err := match()
+	return m.property.views.get(m.parts[part].Segment, key, func() (*view, error) {
+		base, err := l.matches(ctx, q, part)
 		if err != nil {
 			return nil, err
 		}

@@ -36,6 +36,22 @@ type moment struct {
 
 // newMoment makes the moment of a snapshot at a time.
 func (p *property) newMoment(ctx context.Context, seen seen, now time.Time) (*moment, error) {
+	// While nothing passes a boundary, rules are bound to the time to which they were bound last: what is kept of them is
+	// found again.
+	if before := p.lastRuled(); !before.IsZero() && before.Before(now) {
+		if m, err := p.momentAt(ctx, seen, before); err == nil && m.rules.contains(now) {
+			return m, nil
+		}
+	}
+	m, err := p.momentAt(ctx, seen, now)
+	if err == nil && !m.rules.from.IsZero() {
+		p.setRuled(now)
+	}
+	return m, err
+}
+
+// momentAt makes the moment of a snapshot with rules bound to a time.
+func (p *property) momentAt(ctx context.Context, seen seen, now time.Time) (*moment, error) {
 	m := &moment{
 		property: p, snapshot: seen.snapshot, catalogue: seen.catalogue, version: seen.version, parts: partsOf(seen.snapshot),
 		listings: map[listingName]*listing{}, slots: map[int]*slotTable{},

@@ -63,7 +63,7 @@ func (p *pins) page(
 	if start == end || int64(end) >= total {
 		return hits[start:end], nil, nil
 	}
-	name := l.Identity + " " + l.version + " " + strconv.Itoa(int(l.audience))
+	name := l.Identity + " " + l.versionAt(l.moment.version) + " " + strconv.Itoa(int(l.audience))
 	p.keep(name, l, hits, total, now, hold)
 	return hits[start:end], &store.PinPlace{Pin: name, Index: end, Until: now.Add(pinTime).UnixMilli()}, nil
 }

@@ -20,6 +20,8 @@ type property struct {
 	log     *slog.Logger
 	views   *views
 	cache   *search.Cache
+	// versions tells which listings a batch has touched.
+	versions *versions
 
 	// publishing is held by whoever makes a batch visible and, for reading, by those who take a moment: both the segments
 	// and the catalogue change with it.
@@ -35,7 +37,9 @@ type property struct {
 	mu sync.Mutex
 	// moments are those that readers took lately, the newest at the end.
 	moments []*moment
-	warned  map[*store.Rule]bool
+	// ruled is the time to which rules were bound last.
+	ruled  time.Time
+	warned map[*store.Rule]bool
 }
 
 // seen is one state of a property. Its snapshot is to be released.
@@ -98,6 +102,18 @@ func (p *property) known(s seen, now time.Time) *moment {
 		}
 	}
 	return nil
+}
+
+func (p *property) lastRuled() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ruled
+}
+
+func (p *property) setRuled(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ruled = at
 }
 
 // keep keeps a moment for the next reader.

@@ -32,11 +32,11 @@ func (l *listing) rank(ctx context.Context, n int) ([]search.Hit, int64, error) 
 	defer r.mu.Unlock()
 	if !r.counted {
 		for i := range l.queries {
-			s, err := l.matches(ctx, i)
+			n, err := l.count(ctx, i)
 			if err != nil {
 				return nil, 0, err
 			}
-			r.total += s
+			r.total += n
 		}
 		r.counted = true
 	}
@@ -88,11 +88,11 @@ func (l *listing) rankAll(ctx context.Context) ([]search.Hit, error) {
 	return all, nil
 }
 
-// matches counts the live documents of one of the listing's queries.
-func (l *listing) matches(ctx context.Context, i int) (int64, error) {
+// count counts the live documents of one of the listing's queries.
+func (l *listing) count(ctx context.Context, i int) (int64, error) {
 	var n int64
 	for part, p := range l.moment.parts {
-		v, err := l.view(ctx, l.queries[i], part)
+		v, err := l.matches(ctx, l.queries[i], part)
 		if err != nil {
 			return 0, err
 		}
@@ -117,7 +117,7 @@ func (l *listing) holds(ctx context.Context, id item.ID) (search.Hit, bool, erro
 		return h, false, nil
 	}
 	for _, q := range l.queries {
-		v, err := l.view(ctx, q, h.Part)
+		v, err := l.matches(ctx, q, h.Part)
 		if err != nil {
 			return h, false, err
 		}

@@ -51,12 +51,18 @@ func (l *Library) read(ctx context.Context, r library.Read) (*library.Page, erro
 	if err != nil {
 		return nil, err
 	}
-	page := &library.Page{Version: of.version, Expires: of.until}
-	if r.IfVersion != "" && r.IfVersion == page.Version {
-		return page, library.ErrNotModified
+	page := &library.Page{Version: r.IfVersion, Expires: of.until}
+	if r.IfVersion != "" && r.IfVersion == of.versionAt(m.version) {
+		return page, library.ErrNotModified // nothing at all has changed
 	}
-	if err := of.bind(ctx, r.Now); err != nil {
+	if err := of.bind(ctx); err != nil {
 		return nil, err
+	}
+	if page.Version, err = of.version(ctx); err != nil {
+		return nil, err
+	}
+	if r.IfVersion == page.Version {
+		return page, library.ErrNotModified
 	}
 	var after cursor
 	if r.After != "" {
