@@ -50,7 +50,7 @@ func (w *world) after() []step {
 		{"the items and the filters are as they were", w.readFilter},
 		{"a client pod reads all of them with its old token", w.exportItems("export-after", server)},
 		{"the CRDs, deleted while the operator runs, go at once", w.removeCRDs},
-		{"the operator outlives its CRDs", w.outlived},
+		{"the operator outlives its CRDs, and serves the same items under the same filters when they are back", w.outlived},
 		{"its namespace and that of the samples go at once", w.removeAll},
 	}
 }
@@ -463,27 +463,41 @@ func (w *world) removeCRDs(ctx context.Context) error {
 	return nil
 }
 
-// outlived holds that the operator neither died of the loss of its kinds nor took back what it served.
+// outlived holds that the operator does not die of the loss of its kinds, and takes them up again.
 func (w *world) outlived(ctx context.Context) error {
-	pod, err := w.pod(ctx)
+	before, err := w.pod(ctx)
 	if err != nil {
 		return err
 	}
-	ready, err := w.page(ctx, 8081, "/healthz")
+	alive, err := w.page(ctx, 8081, "/healthz")
 	if err != nil {
 		return err
 	}
-	if ready.status != http.StatusOK {
-		return fmt.Errorf("/healthz: status %d: %s", ready.status, ready.body)
+	if alive.status != http.StatusOK {
+		return fmt.Errorf("/healthz: status %d: %s", alive.status, alive.body)
+	}
+	// The declarations return with their kinds, to an operator that has not been started anew.
+	objects, err := w.kustomization("default")
+	if err != nil {
+		return err
+	}
+	if err := w.apply(ctx, objects...); err != nil {
+		return err
+	}
+	if err := w.applySamples(ctx); err != nil {
+		return err
+	}
+	if err := w.readFilter(ctx); err != nil {
+		return err
 	}
 	after, err := w.pod(ctx)
 	if err != nil {
 		return err
 	}
-	if after.UID != pod.UID {
+	if after.UID != before.UID || after.Status.ContainerStatuses[0].RestartCount != before.Status.ContainerStatuses[0].RestartCount {
 		return fmt.Errorf("the pod is another one, or began again %d times", after.Status.ContainerStatuses[0].RestartCount)
 	}
-	return nil
+	return w.removeCRDs(ctx)
 }
 
 // removeAll removes what config/default and the samples brought.

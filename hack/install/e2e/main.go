@@ -18,6 +18,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
 	"github.com/vitrine-dev/vitrine/hack/install/image"
 )
 
@@ -40,6 +43,8 @@ var parts = []part{
 }
 
 func main() {
+	// client-go logs that a forwarded connection has ended as an error, when the request that it was for is long answered.
+	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
