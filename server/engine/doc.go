@@ -4,14 +4,18 @@
 // are at its time. In the moment it finds its listing: a query bound to the snapshot, whose documents are a bitmap for each
 // segment. A page is cut out of those bitmaps by rank, and its bytes are copied from the segments.
 //
-//	library.go  the Library: what a store does not answer itself
-//	follow.go   how the segments follow the store: load, prepare, install
-//	property.go one property, and how its moments are found
-//	moment.go   what a reader sees
-//	overlay.go  what manifests bring, as search takes it
-//	listing.go  queries bound to a moment
-//	stream.go   any page of a listing at the same price
-//	views.go    what is kept of segments, within the memory that caches may take
+//	library.go   the Library: what a store does not answer itself (and read.go, explain.go, export.go, state.go)
+//	follow.go    how the segments follow the store: load, prepare, install
+//	loading.go   how far an index is that has to be made anew
+//	property.go  one property, and how its moments are found
+//	moment.go    what a reader sees
+//	overlay.go   what manifests bring, as search takes it
+//	listing.go   queries bound to a moment
+//	stream.go    any page of a listing at the same price
+//	ranked.go    listings by relevance, and pins.go: how long their cursors live
+//	versions.go  which listings a batch has touched
+//	views.go     what is kept of segments, within the memory that caches may take
+//	tend.go      what is let go of though nobody asks
 //
 // # Invariants
 //
