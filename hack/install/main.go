@@ -18,9 +18,8 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-const usage = `usage: install manifest [-config DIR] -image REPOSITORY:TAG
-       install chart [-config DIR] -version V -to DIR
-`
+// errUsage says what the commands are.
+var errUsage = errors.New("usage: install manifest [-config DIR] -image REPOSITORY:TAG, or install chart [-config DIR] -version V -to DIR")
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
@@ -31,7 +30,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New(usage)
+		return errUsage
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	config := flags.String("config", filepath.Join("..", "..", "config"), "the folder of the sources")
@@ -64,5 +63,5 @@ func run(args []string, out io.Writer) error {
 		fmt.Fprintln(out, path)
 		return nil
 	}
-	return errors.New(usage)
+	return errUsage
 }

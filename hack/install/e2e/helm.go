@@ -12,7 +12,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/cli"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -204,8 +203,12 @@ func (w *world) confined(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions"); err != nil || len(conditions) > 0 {
-		return fmt.Errorf("the Property elsewhere was judged: %v (%v)", conditions, err)
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return fmt.Errorf("read the status of the Property elsewhere: %w", err)
+	}
+	if len(conditions) > 0 {
+		return fmt.Errorf("the Property elsewhere was judged: %v", conditions)
 	}
 	user, groups := account()
 	err = w.grants(ctx, user, groups, []grant{
@@ -260,10 +263,7 @@ func (w *world) helmUninstall(ctx context.Context) error {
 	if _, err := w.object(ctx, "v1", "PersistentVolumeClaim", system, "vitrine"); err != nil {
 		return fmt.Errorf("the volume went with the release: %w", err)
 	}
-	if _, err := w.object(ctx, "apps/v1", "Deployment", system, "vitrine"); !apierrors.IsNotFound(err) {
-		return fmt.Errorf("the Deployment is still there (%v)", err)
-	}
-	return nil
+	return w.absent(ctx, "apps/v1", "Deployment", system, "vitrine")
 }
 
 func (w *world) helmAgain(ctx context.Context) error {

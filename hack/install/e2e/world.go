@@ -117,6 +117,15 @@ func (w *world) object(ctx context.Context, version, kind, namespace, name strin
 	return o, w.kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
 }
 
+// absent fails when an object is there.
+func (w *world) absent(ctx context.Context, version, kind, namespace, name string) error {
+	_, err := w.object(ctx, version, kind, namespace, name)
+	if err == nil {
+		return fmt.Errorf("the %s %s is there", kind, name)
+	}
+	return client.IgnoreNotFound(err)
+}
+
 // remove deletes an object, and says when it is gone. One that is not there is gone.
 func (w *world) remove(ctx context.Context, version, kind, namespace, name string) error {
 	o := &unstructured.Unstructured{}
