@@ -107,7 +107,7 @@ func (m *measurement) setUp(ctx context.Context, r *report) error {
 
 func (m *measurement) start(ctx context.Context) error {
 	var err error
-	if m.server, err = startServer(m.binary, m.cluster.kubeconfig, filepath.Join(m.work, "data"), []string{watched}); err != nil {
+	if m.server, err = startServer(ctx, m.binary, m.cluster.kubeconfig, filepath.Join(m.work, "data"), []string{watched}); err != nil {
 		return err
 	}
 	_, err = m.server.ready(ctx)
@@ -468,7 +468,7 @@ func (m *measurement) restart(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
-	if m.server, err = startServer(m.binary, m.cluster.kubeconfig, filepath.Join(m.work, "data"), []string{watched}); err != nil {
+	if m.server, err = startServer(ctx, m.binary, m.cluster.kubeconfig, filepath.Join(m.work, "data"), []string{watched}); err != nil {
 		return err
 	}
 	took, err := m.server.ready(ctx)

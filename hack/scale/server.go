@@ -35,8 +35,8 @@ type server struct {
 }
 
 // startServer starts the operator on a data directory; it does not wait.
-func startServer(binary, kubeconfig, dataDir string, namespaces []string) (*server, error) {
-	addresses, err := freeAddresses(4)
+func startServer(ctx context.Context, binary, kubeconfig, dataDir string, namespaces []string) (*server, error) {
+	addresses, err := freeAddresses(ctx, 4)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func startServer(binary, kubeconfig, dataDir string, namespaces []string) (*serv
 		return nil, err
 	}
 	s := &server{log: log, began: time.Now(), http: addresses[0], probes: addresses[1], metrics: addresses[2]}
-	s.cmd = exec.Command(binary, "serve", "--kubeconfig", kubeconfig, "--data-dir", dataDir,
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), binary, "serve", "--kubeconfig", kubeconfig, "--data-dir", dataDir,
 		"--watch-namespaces", strings.Join(namespaces, ","), "--http-bind-address", s.http, "--https-bind-address", addresses[3],
 		"--health-probe-bind-address", s.probes, "--metrics-bind-address", s.metrics, "--log-level", "warn")
 	s.cmd.Stdout, s.cmd.Stderr = log, log
@@ -61,10 +61,10 @@ func startServer(binary, kubeconfig, dataDir string, namespaces []string) (*serv
 }
 
 // freeAddresses finds ports that nobody listens on.
-func freeAddresses(n int) ([]string, error) {
+func freeAddresses(ctx context.Context, n int) ([]string, error) {
 	out := make([]string, n)
 	for i := range out {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}

@@ -5,11 +5,11 @@ package library
 type Pressure int32
 
 const (
-	// Relaxed: caches may grow to their limits.
+	// Relaxed lets caches grow to their limits.
 	Relaxed Pressure = iota
-	// Tight: caches shrink to what is in use.
+	// Tight has caches shrink to what is in use.
 	Tight
-	// Full: besides, writes of items are refused with ErrUnavailable, before the kernel ends the process.
+	// Full has writes of items refused with ErrUnavailable besides, before the kernel ends the process.
 	Full
 )
 

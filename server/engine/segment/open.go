@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -17,7 +18,7 @@ func Open(path string) (*Segment, error) {
 	}
 	s, err := parse(whole)
 	if err != nil {
-		if corrupt, ok := err.(*CorruptError); ok {
+		if corrupt, ok := errors.AsType[*CorruptError](err); ok {
 			corrupt.Path = path
 		}
 		_ = unmap() // what is wrong with the file is known

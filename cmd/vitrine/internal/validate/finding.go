@@ -16,9 +16,9 @@ import (
 type Severity string
 
 const (
-	// Error: the API server would refuse the object, or its controller would not serve it.
+	// Error means that the API server would refuse the object, or its controller would not serve it.
 	Error Severity = "error"
-	// Warning: the object is served, and something about it is likely not meant.
+	// Warning means that the object is served, and something about it is likely not meant.
 	Warning Severity = "warning"
 )
 
