@@ -334,7 +334,7 @@ func (r *trial) unit(id int64) item.Unit {
 }
 
 func (r *trial) date() string {
-	return r.clock.Now().Add(time.Duration(r.Int64N(int64(8*24*time.Hour))) - 6*24*time.Hour).Truncate(time.Duration(r.pick(time.Second, time.Hour, 24*time.Hour))).Format(time.RFC3339)
+	return r.clock.Now().Add(time.Duration(r.Int64N(int64(8*24*time.Hour))) - 6*24*time.Hour).Truncate(r.pick(time.Second, time.Hour, 24*time.Hour)).Format(time.RFC3339)
 }
 
 // some draws at most n ids, most of them of items.

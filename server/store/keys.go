@@ -77,16 +77,6 @@ func codeKey(p library.PropertyID, code string) []byte {
 
 func eraseKey(batch uint64) []byte { return binary.BigEndian.AppendUint64([]byte{spaceErase}, batch) }
 
-// itemOfKey returns the id at the end of the key of an item.
-func itemOfKey(key []byte) (item.ID, error) {
-	_, _, rest, err := splitPropertyKey(key)
-	if err != nil {
-		return 0, err
-	}
-	n, err := decodeNumber(rest)
-	return item.ID(n), err
-}
-
 // propertyBounds are the first key of a property and the first one after it.
 func propertyBounds(p library.PropertyID) (lower, upper []byte) {
 	lower = append([]byte{spaceProperty}, p...)

@@ -158,12 +158,6 @@ func (w *walker) broken() bool {
 // field is the number of the present term's field.
 func (w *walker) field() int { return int(binary.BigEndian.Uint16(w.key)) }
 
-// ordinal is the number of the present term in the whole dictionary.
-func (w *walker) ordinal() uint32 {
-	size := min(termsPerBlock, int(w.d.s.dir.Terms)-w.block*termsPerBlock)
-	return uint32(w.block*termsPerBlock + size - w.left - 1)
-}
-
 // seek goes to the first term whose key is not less; false when there is none.
 func (w *walker) seek(key []byte) bool {
 	if !w.open(w.d.blockOf(key)) {
