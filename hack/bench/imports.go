@@ -51,6 +51,7 @@ func (b *suite) importItems(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		b.say("%d of %d items are in", first+b.scale.chunk, b.scale.items)
 		if first+b.scale.chunk == b.scale.early() && b.parts[partPages] {
 			if err := b.earlyStage(ctx); err != nil {
 				return err

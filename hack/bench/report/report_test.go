@@ -79,6 +79,9 @@ func TestRatioIsOfMediansAndItsNoiseOfRounds(t *testing.T) {
 	if m.Value != 2 || math.Abs(m.Low-1.5) > 1e-9 || math.Abs(m.High-2.5) > 1e-9 || math.Abs(m.Spread()-0.25) > 1e-9 {
 		t.Errorf("%+v", m)
 	}
+	if one := Ratio(&Series{Rounds: rounds(1, 20)}, a, PerSecond); one.Value != 1 || one.Low >= one.High {
+		t.Errorf("a single round beside three: %+v", one)
+	}
 	if Ratio(a, nil, PerSecond).Known || Ratio(nil, b, PerSecond).Known {
 		t.Error("a ratio with nothing is known")
 	}

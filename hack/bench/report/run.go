@@ -199,9 +199,14 @@ func Ratio(a, b *Series, of Metric) Measure {
 		return Measure{}
 	}
 	var ratios []float64
-	for i := range min(len(a.Rounds), len(b.Rounds)) {
-		if under := of(b.Rounds[i]); under != 0 {
-			ratios = append(ratios, of(a.Rounds[i])/under)
+	// One that has a single round stands beside all of the other's; else what one has more is left out.
+	rounds := min(len(a.Rounds), len(b.Rounds))
+	if rounds == 1 {
+		rounds = max(len(a.Rounds), len(b.Rounds))
+	}
+	for i := range rounds {
+		if under := of(b.Rounds[i%len(b.Rounds)]); under != 0 {
+			ratios = append(ratios, of(a.Rounds[i%len(a.Rounds)])/under)
 		}
 	}
 	return summary(ma.Value/mb.Value, ratios)
