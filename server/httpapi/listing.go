@@ -178,6 +178,8 @@ func (x *exchange) readItem(id item.ID) ([]byte, error) {
 	page, err := x.server.lib.Read(x.r.Context(), library.Read{
 		Property: x.grant.property, Audience: x.audience(), BaseURL: x.baseURL(),
 		Query: query.FieldTerm("id", strconv.FormatInt(id, 10)), Limit: 1,
+		// Any order does for one item; by relevance, which is the default, it would be ranked.
+		Order: query.Order{{Field: "created_on", Desc: true}},
 	})
 	if err != nil {
 		return nil, err

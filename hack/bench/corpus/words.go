@@ -96,7 +96,6 @@ func (l language) vocabulary() []string {
 type texts struct {
 	languages []spoken
 	byShare   []int // the language of each of 100 texts
-	lengths   Zipf
 }
 
 type spoken struct {

@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -64,7 +65,7 @@ func TestLayers(t *testing.T) {
 		in := tar.NewReader(bytes.NewReader(text))
 		for {
 			h, err := in.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
@@ -117,7 +118,7 @@ func TestArchive(t *testing.T) {
 	in := tar.NewReader(bytes.NewReader(text))
 	for {
 		h, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -122,7 +122,11 @@ func (w *world) forward(ctx context.Context, port int) (local uint16, stop func(
 		close(ended)
 		return 0, nil, fmt.Errorf("forward a port: %w", err)
 	}
-	return ports[0].Local, func() { close(ended); <-failed }, nil
+	stop = func() {
+		close(ended)
+		_ = <-failed // it ends because it was told to
+	}
+	return ports[0].Local, stop, nil
 }
 
 // exec runs a command in the server's container and returns what it printed.

@@ -223,7 +223,7 @@ func (w *world) confined(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.remove(ctx, "v1", "Namespace", "", other)
+	return w.remove(ctx, "v1", "Namespace", other)
 }
 
 // property is one more than the samples have.
@@ -285,7 +285,7 @@ func (w *world) helmAgain(ctx context.Context) error {
 }
 
 func (w *world) removeShop(ctx context.Context) error {
-	return w.remove(ctx, "v1", "Namespace", "", shop)
+	return w.remove(ctx, "v1", "Namespace", shop)
 }
 
 func (w *world) helmRemove(ctx context.Context) error {
@@ -295,5 +295,5 @@ func (w *world) helmRemove(ctx context.Context) error {
 	if err := w.removeCRDs(ctx); err != nil {
 		return err
 	}
-	return w.remove(ctx, "v1", "Namespace", "", system)
+	return w.remove(ctx, "v1", "Namespace", system)
 }

@@ -459,7 +459,7 @@ func crds() []string {
 
 func (w *world) removeCRDs(ctx context.Context) error {
 	for _, name := range crds() {
-		if err := w.remove(ctx, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name); err != nil {
+		if err := w.remove(ctx, "apiextensions.k8s.io/v1", "CustomResourceDefinition", name); err != nil {
 			return err
 		}
 	}
@@ -506,7 +506,7 @@ func (w *world) outlived(ctx context.Context) error {
 // removeAll removes what config/default and the samples brought.
 func (w *world) removeAll(ctx context.Context) error {
 	for _, name := range []string{shop, system} {
-		if err := w.remove(ctx, "v1", "Namespace", "", name); err != nil {
+		if err := w.remove(ctx, "v1", "Namespace", name); err != nil {
 			return err
 		}
 	}
@@ -515,9 +515,9 @@ func (w *world) removeAll(ctx context.Context) error {
 
 func (w *world) removeRoles(ctx context.Context) error {
 	for _, name := range []string{"vitrine", "vitrine-view", "vitrine-edit", "vitrine-admin"} {
-		if err := w.remove(ctx, rbacv1.SchemeGroupVersion.String(), "ClusterRole", "", name); err != nil {
+		if err := w.remove(ctx, rbacv1.SchemeGroupVersion.String(), "ClusterRole", name); err != nil {
 			return err
 		}
 	}
-	return w.remove(ctx, rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding", "", "vitrine")
+	return w.remove(ctx, rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding", "vitrine")
 }

@@ -126,11 +126,10 @@ func (w *world) absent(ctx context.Context, version, kind, namespace, name strin
 	return client.IgnoreNotFound(err)
 }
 
-// remove deletes an object, and says when it is gone. One that is not there is gone.
-func (w *world) remove(ctx context.Context, version, kind, namespace, name string) error {
+// remove deletes an object that lies in no namespace, and says when it is gone. One that is not there is gone.
+func (w *world) remove(ctx context.Context, version, kind, name string) error {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(version, kind))
-	o.SetNamespace(namespace)
 	o.SetName(name)
 	gone := func(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 	if err := w.kube.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil && !gone(err) {

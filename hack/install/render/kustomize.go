@@ -3,7 +3,7 @@ package render
 import (
 	"fmt"
 
-	"sigs.k8s.io/kustomize/api/builtins"
+	"sigs.k8s.io/kustomize/api/filters/imagetag"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
@@ -35,11 +35,11 @@ func Kustomize(dir string, at image.Reference) ([]byte, error) {
 
 // setImage does what `kustomize edit set image` would.
 func setImage(objects resmap.ResMap, at image.Reference) error {
-	set := builtins.ImageTagTransformerPlugin{
-		ImageTag:   types.Image{Name: "vitrine", NewName: at.Repository, NewTag: at.Tag, Digest: at.Digest},
-		FieldSpecs: []types.FieldSpec{{Path: "spec/template/spec/containers[]/image"}},
+	set := imagetag.Filter{
+		ImageTag: types.Image{Name: "vitrine", NewName: at.Repository, NewTag: at.Tag, Digest: at.Digest},
+		FsSlice:  []types.FieldSpec{{Path: "spec/template/spec/containers[]/image"}},
 	}
-	if err := set.Transform(objects); err != nil {
+	if err := objects.ApplyFilter(set); err != nil {
 		return fmt.Errorf("set the image %s: %w", at, err)
 	}
 	return nil
