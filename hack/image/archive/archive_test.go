@@ -3,11 +3,11 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
-	"errors"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"

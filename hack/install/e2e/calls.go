@@ -124,7 +124,10 @@ func (w *world) forward(ctx context.Context, port int) (local uint16, stop func(
 	}
 	stop = func() {
 		close(ended)
-		_ = <-failed // it ends because it was told to
+		select {
+		case <-failed: // it ends because it was told to
+		case <-ctx.Done():
+		}
 	}
 	return ports[0].Local, stop, nil
 }
