@@ -108,7 +108,11 @@ func (w *world) forward(ctx context.Context, port int) (local uint16, stop func(
 	if err != nil {
 		return 0, nil, fmt.Errorf("forward a port: %w", err)
 	}
-	go func() { failed <- f.ForwardPorts() }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		failed <- f.ForwardPorts()
+	}()
 	select {
 	case <-ready:
 	case err := <-failed:
@@ -124,10 +128,7 @@ func (w *world) forward(ctx context.Context, port int) (local uint16, stop func(
 	}
 	stop = func() {
 		close(ended)
-		select {
-		case <-failed: // it ends because it was told to
-		case <-ctx.Done():
-		}
+		<-done
 	}
 	return ports[0].Local, stop, nil
 }
