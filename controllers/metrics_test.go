@@ -54,12 +54,12 @@ var _ = Describe("Metrics", func() {
 		Eventually(count("vitrine_objects ContentFilter stalled")).Should(BeEquivalentTo(1))
 		Eventually(count("vitrine_objects ContentFilter waiting")).Should(BeEquivalentTo(1))
 		Eventually(count("vitrine_objects ContentFilter suspended")).Should(BeEquivalentTo(1))
-		Expect(count("vitrine_objects Property ready")()).To(BeEquivalentTo(1))
-		Expect(count("vitrine_rejected_objects ContentFilter InvalidQuery")()).To(BeEquivalentTo(1))
+		Eventually(count("vitrine_objects Property ready")).Should(BeEquivalentTo(1))
+		Eventually(count("vitrine_rejected_objects ContentFilter InvalidQuery")).Should(BeEquivalentTo(1))
 		for _, outcome := range []string{"served", "stalled", "waiting", "suspended"} {
-			Expect(count("vitrine_reconcile_total ContentFilter "+outcome)()).To(BeNumerically(">", 0), outcome)
+			Eventually(count("vitrine_reconcile_total ContentFilter "+outcome)).Should(BeNumerically(">", 0), outcome)
 		}
-		Expect(count("vitrine_status_writes_total ContentFilter")()).To(BeNumerically(">=", 4))
+		Eventually(count("vitrine_status_writes_total ContentFilter")).Should(BeNumerically(">=", 4))
 		Expect(count("vitrine_cluster_synced")()).To(BeEquivalentTo(1))
 		Expect(count("vitrine_cluster_reachable")()).To(BeEquivalentTo(1))
 		Expect(count("vitrine_sweep_held_definitions")()).To(BeZero())
@@ -69,7 +69,7 @@ var _ = Describe("Metrics", func() {
 
 		w.remove(ctx, w.filter("broken", ""))
 		Eventually(count("vitrine_objects ContentFilter stalled")).Should(BeZero())
-		Expect(gathered(registry)).NotTo(HaveKey("vitrine_rejected_objects ContentFilter InvalidQuery"))
+		Eventually(func() map[string]float64 { return gathered(registry) }).ShouldNot(HaveKey("vitrine_rejected_objects ContentFilter InvalidQuery"))
 		Eventually(count("vitrine_reconcile_total ContentFilter removed")).Should(BeNumerically(">=", 1))
 	})
 })
