@@ -44,7 +44,7 @@ var rooms = map[string]room{
 	"server/item":      {own: []string{"server/query"}, others: []string{}},
 	"server/library":   {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid", "github.com/cespare/xxhash/v2"}},
 	"server/eval":      {own: []string{"server/library", "server/query"}, others: []string{}},
-	"server/store":     {own: domain, others: []string{"github.com/cockroachdb/pebble/v2"}},
+	"server/store":     {own: domain, others: []string{"github.com/cockroachdb/pebble/v2", "github.com/tidwall/btree"}},
 	"server/reference": {own: append([]string{"server/eval", "server/store"}, domain...), others: []string{}},
 	"server/engine": {
 		own:        append([]string{"server/engine/index", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),

@@ -39,7 +39,19 @@ type Verdict struct {
 //   - Two tokens with one value are both refused.
 //   - A loser's last good version is served where everything that it claims is still free.
 func Arbitrate(candidates []Candidate) []Verdict {
+	return arbitrate(candidates, func(PropertyID) bool { return false })
+}
+
+// Rejudge returns the verdicts that Arbitrate would return about some candidates of many, without a look at the others. It
+// is for when a change touches no Property: served says which ones are served, and candidates holds no definition of any.
+// With each candidate it has to hold all that share a stake with it, see Candidate.Stakes, in the order of the many.
+func Rejudge(candidates []Candidate, served func(PropertyID) bool) []Verdict {
+	return arbitrate(candidates, served)
+}
+
+func arbitrate(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 	a := arbiter{
+		served:     served,
 		candidates: candidates,
 		verdicts:   make([]Verdict, len(candidates)),
 		holders:    map[claim]Owner{},
@@ -73,6 +85,7 @@ func Arbitrate(candidates []Candidate) []Verdict {
 
 type arbiter struct {
 	candidates []Candidate
+	served     func(PropertyID) bool // besides properties
 	verdicts   []Verdict
 	holders    map[claim]Owner
 	values     map[Digest][]Owner
@@ -111,7 +124,7 @@ func compareSeniority(a, b Definition) int {
 
 // noteToken counts who wants which token value, before any token is judged: all who share one are refused.
 func (a *arbiter) noteToken(d Definition) {
-	if d.Token == nil || !a.properties[d.Property] {
+	if d.Token == nil || !a.isServed(d.Property) {
 		return
 	}
 	for _, v := range d.Token.Values {
@@ -120,6 +133,8 @@ func (a *arbiter) noteToken(d Definition) {
 		}
 	}
 }
+
+func (a *arbiter) isServed(p PropertyID) bool { return a.properties[p] || a.served(p) }
 
 func (a *arbiter) judge(d Definition, i int) Verdict {
 	served, err := a.try(d, i)
@@ -149,7 +164,7 @@ func (a *arbiter) fallBack(good Definition, i int) *Definition {
 
 // try takes everything that d claims, or nothing.
 func (a *arbiter) try(d Definition, i int) (Definition, error) {
-	if d.Kind() != KindProperty && !a.properties[d.Property] {
+	if d.Kind() != KindProperty && !a.isServed(d.Property) {
 		return d, fmt.Errorf("property %s: %w", d.Property, ErrNoProperty)
 	}
 	adopted := -1

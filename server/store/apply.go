@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -17,7 +18,7 @@ const namedMissing = 10
 // Apply stores definitions, see library.Library.
 func (s *Store) Apply(ctx context.Context, defs []library.Definition) ([]library.Result, error) {
 	results := make([]library.Result, len(defs))
-	err := s.do(ctx, request{alone: true, stage: func(c *change) error { return c.apply(defs, results) }})
+	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error { return c.apply(defs, results) }})
 	if err != nil {
 		return nil, err
 	}
@@ -26,6 +27,12 @@ func (s *Store) Apply(ctx context.Context, defs []library.Definition) ([]library
 
 func (c *change) apply(defs []library.Definition, results []library.Result) error {
 	before := c.entries
+	// What is missing is counted first: it can fail, and must not leave anything staged then.
+	for i, d := range defs {
+		if err := c.countMissing(d, &results[i]); err != nil {
+			return err
+		}
+	}
 	changed := map[source]*entry{}
 	for i, d := range defs {
 		if results[i].Err = library.Check(d); results[i].Err != nil {
@@ -45,28 +52,21 @@ func (c *change) apply(defs []library.Definition, results []library.Result) erro
 			results[i].Changed = true
 		}
 	}
+	displaced := map[library.Owner][]library.Owner{}
 	if len(changed) > 0 {
-		if err := c.setSources(changed); err != nil {
+		judged, whole, err := c.setSources(changed)
+		if err != nil {
 			return err
 		}
+		if whole {
+			judged = slices.Collect(c.entries.sources())
+		}
+		displaced = c.displaced(before, judged, changed)
 	}
-	displaced := c.displaced(before)
 	for i, d := range defs {
-		if results[i].Err != nil {
-			continue
-		}
-		s := sourceOf(d)
-		results[i].Err = c.entries.verdicts[s].Err
-		results[i].Displaced = displaced[d.Owner]
-		if d.Tag != nil {
-			if err := c.countMissing(d.Property, d.Tag.Items, &results[i]); err != nil {
-				return err
-			}
-		}
-		if d.Unit != nil {
-			if err := c.countMissing(d.Property, d.Unit.Items, &results[i]); err != nil {
-				return err
-			}
+		if results[i].Err == nil {
+			results[i].Err = c.entries.get(sourceOf(d)).verdict.Err
+			results[i].Displaced = displaced[d.Owner]
 		}
 	}
 	return nil
@@ -75,16 +75,16 @@ func (c *change) apply(defs []library.Definition, results []library.Result) erro
 // nextEntry returns what replaces the present entry of a definition, nil when it says the same.
 func (c *change) nextEntry(d library.Definition) (*entry, error) {
 	s := sourceOf(d)
-	present := c.entries.bySource[s]
+	present := c.entries.get(s)
 	var good *library.Definition
-	if present != nil {
+	if present.entry != nil {
 		good = present.good
-		if v := c.entries.verdicts[s]; v.Serve != nil && !v.Fallback {
+		if v := present.verdict; v.Serve != nil && !v.Fallback {
 			good = &present.latest
 		}
 	}
 	e, err := newEntry(d, good, c.s.Now())
-	if err != nil || present != nil && present.sum == e.sum {
+	if err != nil || present.entry != nil && present.sum == e.sum {
 		return nil, err
 	}
 	return e, nil
@@ -98,31 +98,32 @@ func (c *change) checkHTTP(d library.Definition) error {
 		return fmt.Errorf("property %s: %w", d.Property, library.ErrNoProperty)
 	}
 	if d.Unit != nil {
-		if s := sourceOf(d); c.entries.bySource[s] == nil && served.Unit(d.Unit.Unit.ID) != nil {
+		if s := sourceOf(d); c.entries.get(s).entry == nil && served.Unit(d.Unit.Unit.ID) != nil {
 			return &library.IDTakenError{ID: d.Unit.Unit.ID, Holder: served.ownerOfUnit(d.Unit.Unit.ID)}
 		}
 		return nil
 	}
-	if f := served.byUUID[d.Filter.UUID]; f != nil && !f.Record.Owner.IsHTTP() {
+	if f := served.byUUID.get(d.Filter.UUID); f != nil && !f.Record.Owner.IsHTTP() {
 		return &library.ManagedError{Owner: f.Record.Owner}
 	}
-	if f := served.byID[d.Filter.ID]; f != nil && f.Record.UUID != d.Filter.UUID {
+	if f := served.byID.get(d.Filter.ID); f != nil && f.Record.UUID != d.Filter.UUID {
 		return &library.IDTakenError{ID: d.Filter.ID, Holder: f.Record.Owner}
 	}
-	if present := c.entries.bySource[sourceOf(d)]; present != nil && present.latest.Filter.ID != d.Filter.ID {
+	if present := c.entries.get(sourceOf(d)); present.entry != nil && present.latest.Filter.ID != d.Filter.ID {
 		return fmt.Errorf("%w: filter %s has id %d, which never changes", library.ErrInvalid, d.Filter.UUID, present.latest.Filter.ID)
 	}
 	return nil
 }
 
-// displaced finds, for each owner, those who lost a claim to it and held it before.
-func (c *change) displaced(before entries) map[library.Owner][]library.Owner {
+// displaced finds, for each owner, those who lost a claim to it and held it before, among the sources that were judged.
+func (c *change) displaced(before entries, judged []source, changed map[source]*entry) map[library.Owner][]library.Owner {
 	lost := map[library.Owner][]library.Owner{}
-	for s, v := range c.entries.verdicts {
-		if v.Err == nil || before.verdicts[s].Err != nil || before.verdicts[s].Serve == nil {
+	for _, s := range judged {
+		v, was := c.entries.get(s).verdict, before.get(s).verdict
+		if v.Err == nil || was.Err != nil || was.Serve == nil {
 			continue
 		}
-		if _, came := c.sources[s]; came {
+		if _, came := changed[s]; came {
 			continue // its own change lost it the claim, nobody took it away
 		}
 		var conflict *library.ConflictError
@@ -137,8 +138,16 @@ func (c *change) displaced(before entries) map[library.Owner][]library.Owner {
 	return lost
 }
 
-// countMissing looks all items up at once: a bulk load names many.
-func (c *change) countMissing(p library.PropertyID, ids []item.ID, result *library.Result) error {
+// countMissing counts the items that a definition names and that are not there. It looks all of them up at once: a bulk
+// load names many.
+func (c *change) countMissing(d library.Definition, result *library.Result) error {
+	var ids []item.ID
+	switch {
+	case d.Tag != nil:
+		ids = d.Tag.Items
+	case d.Unit != nil:
+		ids = d.Unit.Items
+	}
 	once := make([]item.ID, 0, len(ids))
 	counted := make(map[item.ID]bool, len(ids))
 	for _, id := range ids {
@@ -153,7 +162,7 @@ func (c *change) countMissing(p library.PropertyID, ids []item.ID, result *libra
 	there, err := ask(c.s, func(db *pebble.DB) ([]bool, error) {
 		there := make([]bool, len(once))
 		err := findAll(db, len(once), func(f finder, i int) (err error) {
-			there[i], err = f.has(itemKey(p, once[i]))
+			there[i], err = f.has(itemKey(d.Property, once[i]))
 			return err
 		})
 		return there, err
@@ -176,7 +185,7 @@ func (c *change) countMissing(p library.PropertyID, ids []item.ID, result *libra
 // Remove takes away what the owners brought, see library.Library.
 func (s *Store) Remove(ctx context.Context, owners []library.Owner) (int, error) {
 	n := 0
-	err := s.do(ctx, request{alone: true, stage: func(c *change) (err error) {
+	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) (err error) {
 		n, err = c.remove(owners)
 		return err
 	}})
@@ -187,20 +196,21 @@ func (c *change) remove(owners []library.Owner) (int, error) {
 	gone := map[source]*entry{}
 	for _, o := range owners {
 		s := source{owner: o}
-		if !o.IsHTTP() && c.entries.bySource[s] != nil {
+		if !o.IsHTTP() && c.entries.get(s).entry != nil {
 			gone[s] = nil
 		}
 	}
 	if len(gone) == 0 {
 		return 0, nil
 	}
-	return len(gone), c.setSources(gone)
+	_, _, err := c.setSources(gone)
+	return len(gone), err
 }
 
 // Sweep removes what keep does not name, see library.Library.
 func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (int, error) {
 	n := 0
-	err := s.do(ctx, request{alone: true, stage: func(c *change) error {
+	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error {
 		gone, err := library.Swept(c.entries.owners(scope.Install), scope, keep)
 		if err != nil {
 			return err
@@ -213,7 +223,7 @@ func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.O
 
 // RemoveFilter deletes an HTTP-made filter, see library.Library.
 func (s *Store) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
-	return s.do(ctx, request{alone: true, stage: func(c *change) error {
+	return s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error {
 		if c.catalogues[p] == nil {
 			return fmt.Errorf("property %s: %w", p, library.ErrNotFound)
 		}
@@ -224,14 +234,15 @@ func (s *Store) RemoveFilter(ctx context.Context, p library.PropertyID, ref libr
 		if !f.Record.Owner.IsHTTP() {
 			return &library.ManagedError{Owner: f.Record.Owner}
 		}
-		return c.setSources(map[source]*entry{{property: p, kind: library.KindFilter, uuid: f.Record.UUID}: nil})
+		_, _, err = c.setSources(map[source]*entry{{property: p, kind: library.KindFilter, uuid: f.Record.UUID}: nil})
+		return err
 	}})
 }
 
 // Purge erases a property, see library.Library.
 func (s *Store) Purge(ctx context.Context, p library.PropertyID) error {
-	return s.do(ctx, request{alone: true, stage: func(c *change) error {
-		for s, e := range c.entries.bySource {
+	return s.do(ctx, request{shares: withNothing, stage: func(c *change) error {
+		for s, e := range c.entries.of.all() {
 			if e.latest.PropertySpec != nil && e.latest.Property == p {
 				return &library.ManagedError{Owner: s.owner}
 			}
@@ -240,13 +251,14 @@ func (s *Store) Purge(ctx context.Context, p library.PropertyID) error {
 			return fmt.Errorf("property %s: %w", p, library.ErrNotFound)
 		}
 		gone := map[source]*entry{}
-		for s := range c.entries.bySource {
+		for s := range c.entries.sources() {
 			if s.owner.IsHTTP() && s.property == p {
 				gone[s] = nil
 			}
 		}
 		c.purged[p] = true
-		return c.setSources(gone)
+		_, _, err := c.setSources(gone)
+		return err
 	}})
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,6 +123,52 @@ func BenchmarkImport(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "items/s")
+		})
+	}
+}
+
+// benchFilter is one of many ContentFilters.
+func benchFilter(n int) library.Definition {
+	return library.Definition{
+		Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindFilter, Namespace: "shop", Name: fmt.Sprintf("filter-%05d", n)},
+		Created: time.Unix(1_700_000_000+int64(n), 0),
+		Filter: &library.Filter{
+			UUID: fmt.Sprintf("00000000-0000-0000-0000-%012d", n), ID: int64(1_000_000 + n), Name: fmt.Sprintf("filter-%05d", n),
+			Query: fmt.Sprintf("approval_status:app AND (text:%s OR text:%s) AND created_on:[%d TO *]", benchWords[n%len(benchWords)], benchWords[n/7%len(benchWords)], 2000+n%26),
+		},
+	}
+}
+
+// BenchmarkApply applies one filter more at a time among ten thousand, from one caller and from sixteen, who share commits.
+func BenchmarkApply(b *testing.B) {
+	const among = 10_000
+	for _, callers := range []int{1, 16} {
+		b.Run(fmt.Sprintf("Callers%d", callers), func(b *testing.B) {
+			s, err := Open(Options{Dir: b.TempDir()}, none{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			defs := []library.Definition{shopProperty()}
+			for i := range among {
+				defs = append(defs, benchFilter(i))
+			}
+			if _, err := s.Apply(b.Context(), defs); err != nil {
+				b.Fatal(err)
+			}
+			var next atomic.Int64
+			b.ReportAllocs()
+			b.SetParallelism(callers)
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					n := among + int(next.Add(1))
+					results, err := s.Apply(context.Background(), []library.Definition{benchFilter(n)})
+					if err != nil || results[0].Err != nil {
+						b.Error(err, results)
+					}
+				}
+			})
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +20,6 @@ type Catalogue struct {
 	// Property is whose it is, Spec its settings.
 	Property library.PropertyID
 	Spec     library.Property
-	// Filters are sorted by name, then id.
-	Filters []*Filter
 	// Units are by id; see Unit for one of them.
 	Units []*Unit
 	// Default is the property's default unit, nil for none.
@@ -31,12 +30,35 @@ type Catalogue struct {
 	// item's own ones. Units made over HTTP have no rule.
 	UnitRules []*Rule
 
-	byUUID map[string]*Filter
-	byID   map[int64]*Filter
-	units  map[int64]*Unit
-	rules  map[version]*Rule
-	// versions says which version of each source this was made from.
-	versions map[source]version
+	// filters are by name, then id.
+	filters tree[filterName, *Filter]
+	byUUID  tree[string, *Filter]
+	byID    tree[int64, *Filter]
+	units   tree[int64, *Unit]
+	// parts says what each source brought to this catalogue, and which version of it.
+	parts tree[source, part]
+}
+
+// filterName is by what filters are listed.
+type filterName struct {
+	name string
+	id   int64
+}
+
+func compareFilterNames(a, b filterName) int {
+	return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.id, b.id))
+}
+
+func (f *Filter) listed() filterName { return filterName{f.Record.Name, f.Record.ID} }
+
+// part is what one source brings to a catalogue; nothing but its version where that is the property itself.
+type part struct {
+	version version
+	filter  *Filter
+	unit    *Unit
+	rule    *Rule
+	// byDefault is true for the default unit.
+	byDefault bool
 }
 
 // Filter is a served filter with its texts parsed.
@@ -80,9 +102,9 @@ func (c *Catalogue) Filter(ref library.FilterRef) (*Filter, error) {
 	if c == nil {
 		return nil, fmt.Errorf("property: %w", library.ErrNotFound)
 	}
-	f := c.byUUID[ref.UUID]
+	f := c.byUUID.get(ref.UUID)
 	if ref.UUID == "" {
-		f = c.byID[ref.ID]
+		f = c.byID.get(ref.ID)
 	}
 	if f == nil {
 		return nil, fmt.Errorf("filter %s%d of property %s: %w", ref.UUID, ref.ID, c.Property, library.ErrNotFound)
@@ -91,7 +113,7 @@ func (c *Catalogue) Filter(ref library.FilterRef) (*Filter, error) {
 }
 
 // Unit finds a unit, nil where there is none.
-func (c *Catalogue) Unit(id int64) *Unit { return c.units[id] }
+func (c *Catalogue) Unit(id int64) *Unit { return c.units.get(id) }
 
 // Listing puts a Read together with the filter that it names. Errors are those of library.NewListing and ErrNotFound.
 func (c *Catalogue) Listing(r library.Read) (library.Listing, error) {
@@ -110,7 +132,7 @@ func (c *Catalogue) Listing(r library.Read) (library.Listing, error) {
 func (c *Catalogue) Slots(units []int64, baseURL string) item.Slots {
 	slots := item.Slots{BaseURL: baseURL}
 	for _, id := range units {
-		u := c.units[id]
+		u := c.units.get(id)
 		if u == nil {
 			continue
 		}
@@ -126,25 +148,23 @@ func (c *Catalogue) Slots(units []int64, baseURL string) item.Slots {
 }
 
 // newCatalogues makes the catalogue of every served property. Those of before that would come out the same are kept, and
-// so are the rules within the others.
+// so is what did not change within the others.
 func newCatalogues(all entries, before map[library.PropertyID]*Catalogue) (map[library.PropertyID]*Catalogue, error) {
 	sources := map[library.PropertyID][]source{}
-	specs := map[library.PropertyID]source{}
-	for s, v := range all.verdicts {
-		switch {
-		case v.Serve == nil || v.Serve.Token != nil:
-		case v.Serve.PropertySpec != nil:
-			specs[v.Serve.Property] = s
-			fallthrough
-		default:
-			sources[v.Serve.Property] = append(sources[v.Serve.Property], s)
+	specs := map[library.PropertyID]*library.Property{}
+	for s, h := range all.of.all() {
+		d := h.served()
+		if d == nil || d.Token != nil {
+			continue
 		}
+		if d.PropertySpec != nil {
+			specs[d.Property] = d.PropertySpec
+		}
+		sources[d.Property] = append(sources[d.Property], s)
 	}
 	after := make(map[library.PropertyID]*Catalogue, len(specs))
-	for p := range specs {
-		of := sources[p]
-		slices.SortFunc(of, compareSources)
-		c, err := newCatalogue(p, all, of, before[p])
+	for p, spec := range specs {
+		c, err := newCatalogue(p, *spec, all, sources[p], before[p])
 		if err != nil {
 			return nil, fmt.Errorf("property %s: %w", p, err)
 		}
@@ -153,77 +173,234 @@ func newCatalogues(all entries, before map[library.PropertyID]*Catalogue) (map[l
 	return after, nil
 }
 
-func newCatalogue(p library.PropertyID, all entries, sources []source, before *Catalogue) (*Catalogue, error) {
-	c := &Catalogue{
-		Property: p, byUUID: map[string]*Filter{}, byID: map[int64]*Filter{}, units: map[int64]*Unit{},
-		rules: map[version]*Rule{}, versions: make(map[source]version, len(sources)),
-	}
-	same := before != nil && len(before.versions) == len(sources)
-	for _, s := range sources {
-		c.versions[s] = all.version(s)
-		same = same && before.versions[s] == c.versions[s]
-	}
-	if same {
+// newCatalogue makes a catalogue of what sorted sources bring.
+func newCatalogue(p library.PropertyID, spec library.Property, all entries, sources []source, before *Catalogue) (*Catalogue, error) {
+	if before != nil && before.parts.len() == len(sources) && !slices.ContainsFunc(sources, func(s source) bool {
+		return before.parts.get(s).version != all.get(s).version()
+	}) {
 		return before, nil
 	}
-	for _, s := range sources {
-		if spec := all.verdicts[s].Serve.PropertySpec; spec != nil {
-			c.Spec = *spec
-		}
+	c := &Catalogue{
+		Property: p, Spec: spec, filters: newTree[filterName, *Filter](compareFilterNames), byUUID: newTree[string, *Filter](strings.Compare),
+		byID: newTree[int64, *Filter](cmp.Compare[int64]), units: newTree[int64, *Unit](cmp.Compare[int64]),
 	}
-	for _, s := range sources {
-		served := *all.verdicts[s].Serve
+	parts := make([]part, len(sources))
+	for i, s := range sources {
+		var known part
+		if before != nil {
+			known = before.parts.get(s)
+		}
 		var err error
-		switch {
-		case served.Filter != nil:
-			err = c.addFilter(served)
-		case served.Tag != nil:
-			err = c.addTag(served, c.versions[s], before)
-		case served.Unit != nil:
-			err = c.addUnit(served, c.versions[s], before, all.bySource[s].changed)
+		if parts[i], err = c.part(all.get(s), known); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.owner, err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", served.Owner, err)
+		c.index(parts[i])
+		if u := parts[i].unit; u != nil {
+			c.Units = append(c.Units, u)
+		}
+		if r := parts[i].rule; r != nil {
+			rules, _ := c.rules(parts[i])
+			*rules = append(*rules, r)
 		}
 	}
-	slices.SortFunc(c.Filters, func(a, b *Filter) int {
-		return cmp.Or(strings.Compare(a.Record.Name, b.Record.Name), cmp.Compare(a.Record.ID, b.Record.ID))
-	})
-	slices.SortFunc(c.Units, func(a, b *Unit) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(c.UnitRules, func(a, b *Rule) int { return cmp.Compare(a.Unit, b.Unit) })
+	c.parts = treeOf(compareSources, len(sources), func(i int) (source, part) { return sources[i], parts[i] })
+	slices.SortFunc(c.Units, compareUnits)
+	slices.SortFunc(c.UnitRules, compareUnitRules)
 	return c, nil
 }
 
-func (c *Catalogue) addFilter(d library.Definition) error {
-	parsed, err := library.ParseFilter(*d.Filter)
-	if err != nil {
-		return err
-	}
-	f := &Filter{
-		Record: library.FilterRecord{Filter: *d.Filter, PlatformPageID: c.Spec.PlatformPageID, Owner: d.Owner},
-		Parsed: parsed,
-	}
-	c.Filters = append(c.Filters, f)
-	c.byUUID[f.Record.UUID] = f
-	c.byID[f.Record.ID] = f
-	return nil
-}
-
-func (c *Catalogue) addTag(d library.Definition, v version, before *Catalogue) error {
-	r := before.rule(v)
-	if r == nil {
-		var err error
-		if r, err = newRule(d, library.KindTag, d.Tag.Items, d.Tag.Selector); err != nil {
-			return err
+// followCatalogues brings the catalogues to what became of some sources. No Property is among them.
+func followCatalogues(
+	all, before entries, judged []source, catalogues map[library.PropertyID]*Catalogue,
+) (map[library.PropertyID]*Catalogue, error) {
+	touched := map[library.PropertyID][]source{}
+	for _, s := range judged {
+		was, is := before.get(s).served(), all.get(s).served()
+		if was != nil {
+			touched[was.Property] = append(touched[was.Property], s)
 		}
-		r.Tag = d.Tag.Tag
+		if is != nil && (was == nil || was.Property != is.Property) {
+			touched[is.Property] = append(touched[is.Property], s)
+		}
 	}
-	c.rules[v] = r
-	c.TagRules = append(c.TagRules, r)
-	return nil
+	after, cloned := catalogues, false
+	for p, sources := range touched {
+		c := catalogues[p]
+		if c == nil {
+			continue // a token may outlive its property
+		}
+		next, err := c.follow(all, sources)
+		if err != nil {
+			return nil, fmt.Errorf("property %s: %w", p, err)
+		}
+		if next == c {
+			continue
+		}
+		if !cloned {
+			after, cloned = maps.Clone(catalogues), true
+		}
+		after[p] = next
+	}
+	return after, nil
 }
 
-func (c *Catalogue) addUnit(d library.Definition, v version, before *Catalogue, changed time.Time) error {
+// follow returns the catalogue with what became of some sources; itself where that is nothing new.
+func (c *Catalogue) follow(all entries, sources []source) (*Catalogue, error) {
+	next := *c
+	var come []part
+	same := true
+	// Everything that goes goes first: what comes may have its names.
+	for _, s := range sources {
+		known := c.parts.get(s)
+		h := all.get(s)
+		v := h.version()
+		if d := h.served(); d == nil || d.Property != c.Property || d.Token != nil {
+			v = version{}
+		}
+		if known.version == v {
+			continue
+		}
+		if same {
+			same = false
+			next.Units, next.TagRules, next.UnitRules = slices.Clone(c.Units), slices.Clone(c.TagRules), slices.Clone(c.UnitRules)
+		}
+		next.remove(known)
+		next.parts = next.parts.without(s)
+		if v.entry == nil {
+			continue
+		}
+		p, err := c.part(h, known)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.owner, err)
+		}
+		next.parts = next.parts.with(s, p)
+		come = append(come, p)
+	}
+	if same {
+		return c, nil
+	}
+	for _, p := range come {
+		next.index(p)
+		if p.unit != nil {
+			next.Units = inserted(next.Units, p.unit, compareUnits)
+		}
+		if p.rule != nil {
+			rules, compare := next.rules(p)
+			*rules = inserted(*rules, p.rule, compare)
+		}
+	}
+	return &next, nil
+}
+
+// index makes what a part brings to be found by its names.
+func (c *Catalogue) index(p part) {
+	if f := p.filter; f != nil {
+		c.filters = c.filters.with(f.listed(), f)
+		c.byUUID = c.byUUID.with(f.Record.UUID, f)
+		c.byID = c.byID.with(f.Record.ID, f)
+	}
+	if p.unit != nil {
+		c.units = c.units.with(p.unit.ID, p.unit)
+		if p.byDefault {
+			c.Default = p.unit
+		}
+	}
+}
+
+// remove takes out what a part brought.
+func (c *Catalogue) remove(p part) {
+	if f := p.filter; f != nil {
+		c.filters = c.filters.without(f.listed())
+		c.byUUID = c.byUUID.without(f.Record.UUID)
+		c.byID = c.byID.without(f.Record.ID)
+	}
+	if p.unit != nil {
+		c.units = c.units.without(p.unit.ID)
+		c.Units = removed(c.Units, p.unit, compareUnits)
+		if p.byDefault {
+			c.Default = nil
+		}
+	}
+	if p.rule != nil {
+		rules, compare := c.rules(p)
+		*rules = removed(*rules, p.rule, compare)
+	}
+}
+
+// rules is the list that the rule of a part is in, and its order.
+func (c *Catalogue) rules(p part) (*[]*Rule, func(a, b *Rule) int) {
+	if p.unit != nil {
+		return &c.UnitRules, compareUnitRules
+	}
+	return &c.TagRules, compareTagRules
+}
+
+func compareUnits(a, b *Unit) int     { return cmp.Compare(a.ID, b.ID) }
+func compareUnitRules(a, b *Rule) int { return cmp.Compare(a.Unit, b.Unit) }
+func compareTagRules(a, b *Rule) int {
+	return compareSources(source{owner: a.Owner}, source{owner: b.Owner})
+}
+
+// inserted puts one into a sorted list.
+func inserted[E any](list []E, e E, compare func(a, b E) int) []E {
+	at, _ := slices.BinarySearchFunc(list, e, compare)
+	return slices.Insert(list, at, e)
+}
+
+// removed takes one out of a sorted list.
+func removed[E any](list []E, e E, compare func(a, b E) int) []E {
+	at, found := slices.BinarySearchFunc(list, e, compare)
+	if !found {
+		return list
+	}
+	return slices.Delete(list, at, at+1)
+}
+
+// part makes what a source brings. What is known of the same version is kept.
+func (c *Catalogue) part(h held, known part) (part, error) {
+	d := *h.served()
+	p := part{version: h.version()}
+	same := known.version == p.version
+	var err error
+	switch {
+	case d.Filter != nil:
+		p.filter = known.filter
+		if !same || known.filter.Record.PlatformPageID != c.Spec.PlatformPageID {
+			p.filter, err = c.newFilter(d, known.filter)
+		}
+	case same:
+		return known, nil
+	case d.Tag != nil:
+		if p.rule, err = newRule(d, library.KindTag, d.Tag.Items, d.Tag.Selector); err == nil {
+			p.rule.Tag = d.Tag.Tag
+		}
+	case d.Unit != nil:
+		p.unit, p.byDefault = newUnit(d, h.changed), d.Unit.Default
+		if d.Owner.IsHTTP() {
+			break
+		}
+		if p.rule, err = newRule(d, library.KindUnit, d.Unit.Items, d.Unit.Selector); err == nil {
+			p.rule.Unit = p.unit.ID
+		}
+	}
+	return p, err
+}
+
+// newFilter makes a filter. The texts are parsed where they are others than those of the one before, which is nil for none.
+func (c *Catalogue) newFilter(d library.Definition, before *Filter) (*Filter, error) {
+	f := &Filter{Record: library.FilterRecord{Filter: *d.Filter, PlatformPageID: c.Spec.PlatformPageID, Owner: d.Owner}}
+	if before != nil && before.Record.Query == d.Filter.Query && before.Record.Order == d.Filter.Order {
+		f.Parsed = before.Parsed
+		f.Parsed.Favourite = d.Filter.Favourite
+		return f, nil
+	}
+	var err error
+	f.Parsed, err = library.ParseFilter(*d.Filter)
+	return f, err
+}
+
+// newUnit makes a unit whose definition came at a time.
+func newUnit(d library.Definition, changed time.Time) *Unit {
 	u := d.Unit.Unit
 	u.Managed = !d.Owner.IsHTTP()
 	if u.CreatedOn == "" && !d.Created.IsZero() {
@@ -232,34 +409,7 @@ func (c *Catalogue) addUnit(d library.Definition, v version, before *Catalogue, 
 	if u.LastModified == "" {
 		u.LastModified = changed.UTC().Format(time.RFC3339)
 	}
-	served := &Unit{Unit: u, Encoded: item.EncodeUnit(u)}
-	c.Units = append(c.Units, served)
-	c.units[u.ID] = served
-	if d.Unit.Default {
-		c.Default = served
-	}
-	if d.Owner.IsHTTP() {
-		return nil
-	}
-	r := before.rule(v)
-	if r == nil {
-		var err error
-		if r, err = newRule(d, library.KindUnit, d.Unit.Items, d.Unit.Selector); err != nil {
-			return err
-		}
-		r.Unit = u.ID
-	}
-	c.rules[v] = r
-	c.UnitRules = append(c.UnitRules, r)
-	return nil
-}
-
-// rule returns the rule that was made from that version, nil for none.
-func (c *Catalogue) rule(v version) *Rule {
-	if c == nil {
-		return nil
-	}
-	return c.rules[v]
+	return &Unit{Unit: u, Encoded: item.EncodeUnit(u)}
 }
 
 // ownerOfUnit returns the manifest that brings a unit, or HTTP.

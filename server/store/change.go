@@ -23,6 +23,8 @@ type change struct {
 	properties map[library.PropertyID]*staged
 	marks      map[string]string
 	purged     map[library.PropertyID]bool
+	// tokens is true where a token may have changed.
+	tokens bool
 	// codes are those of new items.
 	codes map[string]bool
 	// units are those that came with items. They become sources all at once: every one of them alone would have
@@ -96,43 +98,55 @@ func (c *change) makeTag(p library.PropertyID, t item.Tag) {
 	}
 }
 
-// setSources brings definitions in and decides anew what is served. Nothing is staged when it fails.
-func (c *change) setSources(changed map[source]*entry) error {
-	bySource := maps.Clone(c.entries.bySource)
-	for s, e := range changed {
-		if e == nil {
-			delete(bySource, s)
-		} else {
-			bySource[s] = e
-		}
-	}
-	all := arbitrate(bySource)
+// setSources brings definitions in and decides anew what is served. judged are the sources whose verdict may be another one
+// now; whole is true where that is everything. Nothing is staged when it fails.
+func (c *change) setSources(changed map[source]*entry) (judged []source, whole bool, err error) {
+	before := c.entries
+	all, judged, whole := before.with(changed)
 	changed = maps.Clone(changed)
-	for s, e := range bySource {
-		if e.good != nil && all.verdicts[s].Err == nil {
+	settle := func(s source, h held) {
+		if h.entry != nil && h.good != nil && h.verdict.Err == nil {
 			// The newest version is served: what was good before it no longer counts.
-			bySource[s] = &entry{latest: e.latest, changed: e.changed, sum: e.sum}
-			changed[s] = bySource[s]
+			all = all.settled(s)
+			changed[s] = all.get(s).entry
 		}
 	}
-	catalogues, err := newCatalogues(all, c.catalogues)
-	if err != nil {
-		return err
+	if whole {
+		for s, h := range all.of.all() {
+			settle(s, h)
+		}
+	} else {
+		for _, s := range judged {
+			settle(s, all.get(s))
+		}
 	}
+	catalogues := c.catalogues
+	if whole {
+		catalogues, err = newCatalogues(all, c.catalogues)
+	} else {
+		catalogues, err = followCatalogues(all, before, judged, c.catalogues)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	c.tokens = c.tokens || whole || slices.ContainsFunc(judged, func(s source) bool { return s.owner.Kind == library.KindToken })
 	c.entries, c.catalogues = all, catalogues
 	maps.Copy(c.sources, changed)
-	return nil
+	return judged, whole, nil
 }
 
 // prepare puts the change into a batch, the index's part of it too, and returns what makes it visible. It changes nothing
 // that readers see.
 func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 	if len(c.units) > 0 {
-		if err := c.setSources(c.units); err != nil {
+		if _, _, err := c.setSources(c.units); err != nil {
 			return nil, err
 		}
 	}
 	for id, served := range c.catalogues {
+		if served == c.before.catalogues[id] {
+			continue // its tags were made when it came
+		}
 		for _, r := range served.TagRules {
 			c.makeTag(id, r.Tag)
 		}
@@ -156,7 +170,7 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 	return func() {
 		installIndex()
 		c.install(out)
-		if len(c.sources) > 0 {
+		if c.tokens {
 			c.s.tokens.set(tokensOf(c.entries))
 		}
 		if erased {

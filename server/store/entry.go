@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -111,46 +110,10 @@ func decodeEntry(value []byte) (*entry, error) {
 	return newEntry(latest, good, r.Changed)
 }
 
-// entries are all definitions, with what becomes of each.
-type entries struct {
-	bySource map[source]*entry
-	verdicts map[source]library.Verdict
-}
-
-// arbitrate decides what is served of the definitions.
-func arbitrate(bySource map[source]*entry) entries {
-	sources := make([]source, 0, len(bySource))
-	for s := range bySource {
-		sources = append(sources, s)
-	}
-	slices.SortFunc(sources, compareSources)
-	candidates := make([]library.Candidate, len(sources))
-	for i, s := range sources {
-		candidates[i] = library.Candidate{Latest: bySource[s].latest, Good: bySource[s].good}
-	}
-	all := entries{bySource: bySource, verdicts: make(map[source]library.Verdict, len(sources))}
-	for i, v := range library.Arbitrate(candidates) {
-		all.verdicts[sources[i]] = v
-	}
-	return all
-}
-
 // version tells which version of a source is served: nothing is the zero value.
 type version struct {
 	entry    *entry
 	fallback bool
 	// adopted is the UUID that an adopting filter has from the one underneath.
 	adopted string
-}
-
-func (all entries) version(s source) version {
-	v := all.verdicts[s]
-	if v.Serve == nil {
-		return version{}
-	}
-	out := version{entry: all.bySource[s], fallback: v.Fallback}
-	if v.Serve.Filter != nil {
-		out.adopted = v.Serve.Filter.UUID
-	}
-	return out
 }

@@ -19,12 +19,11 @@ import (
 // owners lists the owners of one install, "" for all, sorted.
 func (all entries) owners(install string) []library.Owner {
 	var sources []source
-	for s := range all.bySource {
+	for s := range all.sources() {
 		if !s.owner.IsHTTP() && (install == "" || s.owner.Install == install) {
 			sources = append(sources, s)
 		}
 	}
-	slices.SortFunc(sources, compareSources)
 	owners := make([]library.Owner, len(sources))
 	for i, s := range sources {
 		owners[i] = s.owner
@@ -40,11 +39,11 @@ func (s *Store) Definition(_ context.Context, owner library.Owner) (library.Defi
 		return library.Definition{}, library.ErrClosed
 	}
 	from := source{owner: owner}
-	e := s.served.entries.bySource[from]
-	if e == nil || owner.IsHTTP() {
+	e := s.served.entries.get(from)
+	if e.entry == nil || owner.IsHTTP() {
 		return library.Definition{}, fmt.Errorf("%s: %w", owner, library.ErrNotFound)
 	}
-	if served := s.served.entries.verdicts[from].Serve; served != nil {
+	if served := e.served(); served != nil {
 		return *served, nil
 	}
 	return e.latest, nil
@@ -101,14 +100,17 @@ func (s *Store) Filters(p library.PropertyID, offset, limit int) ([]library.Filt
 	if err != nil {
 		return nil, 0, err
 	}
-	total := len(c.Filters)
+	total := c.filters.len()
 	start := min(max(offset, 0), total)
-	end := total
+	size := total - start
 	if limit > 0 {
-		end = min(start+limit, total)
+		size = min(limit, size)
 	}
-	records := make([]library.FilterRecord, 0, end-start)
-	for _, f := range c.Filters[start:end] {
+	records := make([]library.FilterRecord, 0, size)
+	for _, f := range c.filters.from(start) {
+		if len(records) == size {
+			break
+		}
 		records = append(records, f.Record)
 	}
 	return records, total, nil

@@ -228,7 +228,7 @@ func (s *Store) counts() (library.State, *database) {
 	defer s.mu.RUnlock()
 	state := library.State{
 		Ready: !s.closed, Version: s.served.version, PropertyItems: make(map[library.PropertyID]int64, len(s.served.properties)),
-		Definitions: int64(len(s.served.entries.bySource)),
+		Definitions: int64(s.served.entries.of.len()),
 	}
 	for id, p := range s.served.properties {
 		state.Items += p.items

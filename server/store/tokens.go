@@ -34,9 +34,9 @@ func newTokenFeed() *tokenFeed {
 // tokensOf lists the tokens that are served.
 func tokensOf(all entries) map[library.Owner]library.TokenEvent {
 	tokens := map[library.Owner]library.TokenEvent{}
-	for s, v := range all.verdicts {
-		if v.Serve != nil && v.Serve.Token != nil && len(v.Serve.Token.Values) > 0 {
-			tokens[s.owner] = library.TokenEvent{Property: v.Serve.Property, Owner: s.owner, Token: v.Serve.Token}
+	for s, h := range all.of.all() {
+		if d := h.served(); d != nil && d.Token != nil && len(d.Token.Values) > 0 {
+			tokens[s.owner] = library.TokenEvent{Property: d.Property, Owner: s.owner, Token: d.Token}
 		}
 	}
 	return tokens

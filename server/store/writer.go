@@ -28,12 +28,23 @@ type request struct {
 	// property and mutations are those of a Write, for which much can be looked up at once (see change.fetch).
 	property  library.PropertyID
 	mutations []library.Mutation
-	// alone requests share their commit with nobody: they look at definitions, which other requests must not change
-	// under them before they are judged.
-	alone bool
-	ctx   context.Context
-	done  chan error // one answer
+	shares    shares
+	ctx       context.Context
+	done      chan error // one answer
 }
+
+// shares says with which requests one shares its commit. Each of a group sees what those before it staged, so that each
+// gets the answer that it would get alone, in the order in which they came; the fsync is for all of them.
+type shares uint8
+
+const (
+	// withItems is for what changes items and marks.
+	withItems shares = iota
+	// withDefinitions is for what changes definitions. It looks items up in the database alone, so no items may be staged.
+	withDefinitions
+	// withNothing is for what may not be mixed with anything.
+	withNothing
+)
 
 // do has the writer stage and commit one request, and returns when it is durable and visible, or refused.
 func (s *Store) do(ctx context.Context, r request) error {
@@ -72,10 +83,10 @@ func (s *Store) write() {
 			}
 		}
 		items := len(group[0].mutations)
-		for !group[0].alone && len(group) < maxGroup && items < maxGroupItems && next == nil {
+		for group[0].shares != withNothing && len(group) < maxGroup && items < maxGroupItems && next == nil {
 			select {
 			case r := <-s.requests:
-				if r.alone {
+				if r.shares != group[0].shares {
 					next = &r
 				} else {
 					group = append(group, r)
