@@ -206,6 +206,13 @@ func (e *environment) own(ctx context.Context, o *v1alpha1.AccessToken) (*creden
 		return nil, fmt.Errorf("read Secret %s: %w", key.Name, err)
 	}
 	if !metav1.IsControlledBy(secret, o) {
+		if forerunner(secret, o) {
+			return nil, &waiting{
+				reason: v1alpha1.ReasonSecretConflict,
+				message: fmt.Sprintf("Nothing to do but wait: Secret %s belongs to an AccessToken of this name that was deleted, and goes with it",
+					key.Name),
+			}
+		}
 		return nil, &stalled{
 			reason:    v1alpha1.ReasonSecretConflict,
 			message:   fmt.Sprintf("Choose another spec.secretName, or delete Secret %s: it does not belong to this AccessToken and is left as it is", key.Name),
@@ -229,6 +236,13 @@ func (e *environment) own(ctx context.Context, o *v1alpha1.AccessToken) (*creden
 		issued = secret.CreationTimestamp.UTC()
 	}
 	return &credential{text: text, issue: translate.NewIssue(text, issued), secret: secret}, nil
+}
+
+// forerunner reports whether a Secret is what an AccessToken of the same name left behind: one that was pruned and applied
+// again is faster than the garbage collector.
+func forerunner(secret *corev1.Secret, o *v1alpha1.AccessToken) bool {
+	c := metav1.GetControllerOf(secret)
+	return c != nil && c.Kind == v1alpha1.AccessTokenKind && c.Name == o.Name && c.UID != o.UID
 }
 
 // existing returns the value in the Secret that spec.existingSecret names. Its issue is when the operator first saw it.

@@ -20,6 +20,9 @@ type network struct {
 	other  bool // another cluster answers
 	conns  map[net.Conn]bool
 	writes []string
+	// held, when not nil, holds requests back until it is closed; late counts those that it holds.
+	held chan struct{}
+	late int
 }
 
 func newNetwork() *network { return &network{conns: map[net.Conn]bool{}} }
@@ -78,6 +81,50 @@ func (n *network) swap(other bool) {
 	n.other = other
 }
 
+// hold has every request wait, as for a server under load, until the returned function is called.
+func (n *network) hold() (release func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	held := make(chan struct{})
+	n.held = held
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.held = nil
+		close(held)
+	}
+}
+
+// waiting is the number of requests that are held back now.
+func (n *network) waiting() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.late
+}
+
+// pass returns when req may go on.
+func (n *network) pass(req *http.Request) error {
+	n.mu.Lock()
+	held := n.held
+	if held == nil {
+		n.mu.Unlock()
+		return nil
+	}
+	n.late++
+	n.mu.Unlock()
+	defer func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.late--
+	}()
+	select {
+	case <-held:
+		return nil
+	case <-req.Context().Done():
+		return req.Context().Err()
+	}
+}
+
 // used reports whether there is a connection.
 func (n *network) used() bool {
 	n.mu.Lock()
@@ -98,6 +145,9 @@ type recorder struct {
 }
 
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := r.pass(req); err != nil {
+		return nil, err
+	}
 	if req.Method != http.MethodGet && !strings.HasPrefix(req.URL.Path, "/apis/authorization") {
 		r.mu.Lock()
 		r.writes = append(r.writes, req.Method+" "+req.URL.Path)

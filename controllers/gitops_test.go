@@ -1,0 +1,472 @@
+package controllers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// manifests is a set as a team keeps it in Git: two Properties, and objects of every kind that refer to each other.
+func (w *world) manifests() []client.Object {
+	outlet := w.filter("outlet-wall", "approval_status:app")
+	outlet.Spec.PropertyRef = &v1alpha1.PropertyReference{Name: "outlet"}
+	wall := w.filter("wall", "approval_status:app AND tags.marketer_tags.key:summer")
+	wall.Spec.FavoriteTag = &v1alpha1.TagName{Namespace: "marketer_tags", Key: "hero"}
+	wall.Spec.ReadAccess = v1alpha1.ReadAccessReadOnly
+	display := w.token("display")
+	display.Spec.Filters = []string{"wall", "latest"}
+	backoffice := w.token("backoffice")
+	backoffice.Spec.Class = v1alpha1.ReadWrite
+	rule := w.tag("summer", "summer")
+	rule.Spec.Selector = &v1alpha1.Selector{Query: "id:(1 2)"}
+	shoes := w.unit("shoes")
+	shoes.Spec.Selector = &v1alpha1.Selector{Query: "tags.marketer_tags.key:summer"}
+	newsletter := w.unit("newsletter")
+	newsletter.Spec.Default = true
+	broken := w.filter("broken", "approval_status:(app")
+	orphan := w.filter("orphan", "approval_status:app")
+	orphan.Spec.PropertyRef = &v1alpha1.PropertyReference{Name: "nowhere"}
+	return []client.Object{
+		w.property("default"), w.property("outlet"), display, backoffice, wall, w.filter("latest", "approval_status:app"), outlet,
+		rule, w.tag("hero", "hero", 2), shoes, newsletter, broken, orphan,
+	}
+}
+
+// fresh returns copies of objects that were never created, to be created.
+func fresh(objects []client.Object) []client.Object {
+	copies := make([]client.Object, len(objects))
+	for i, o := range objects {
+		copies[i] = o.DeepCopyObject().(client.Object)
+	}
+	return copies
+}
+
+// state is what the store and the API server tell of objects, without what tells the time and without the values of tokens.
+func (w *world) state(ctx context.Context, objects []client.Object) (map[string]any, error) {
+	install, err := w.lib.Mark("install")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]any{}
+	for _, o := range fresh(objects) {
+		u, err := w.read(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		name := u.GetKind() + " " + u.GetName()
+		status, _, err := unstructured.NestedMap(u.Object, "status")
+		if err != nil {
+			return nil, err
+		}
+		conditions := map[string]string{}
+		for _, c := range *o.(v1alpha1.Object).StatusConditions() {
+			conditions[c.Type] = fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+		}
+		maps.DeleteFunc(status, func(key string, _ any) bool {
+			return slices.Contains([]string{"conditions", "lastRotation", "observedGeneration"}, key)
+		})
+		all[name+" status"], all[name+" conditions"] = status, conditions
+
+		var kind library.Kind
+		for k := library.KindProperty; k <= library.KindUnit; k++ {
+			if k.String() == u.GetKind() {
+				kind = k
+			}
+		}
+		d, err := w.lib.Definition(ctx, library.Owner{Install: install, Kind: kind, Namespace: w.namespace, Name: o.GetName()})
+		if errors.Is(err, library.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		d.Created = time.Time{}
+		if d.Token != nil {
+			values := make([]library.TokenValue, len(d.Token.Values))
+			d.Token = &library.Token{ReadWrite: d.Token.ReadWrite, Filters: d.Token.Filters, Values: values}
+		}
+		if d.Unit != nil {
+			unit := *d.Unit
+			unit.Unit.CreatedOn, unit.Unit.LastModified = "", ""
+			d.Unit = &unit
+		}
+		all[name] = d
+	}
+	return all, nil
+}
+
+// comesTo waits until objects have the state want.
+func (w *world) comesTo(ctx context.Context, objects []client.Object, want map[string]any) {
+	GinkgoHelper()
+	Eventually(func() (string, error) {
+		w.collectGarbage(ctx)
+		got, err := w.state(ctx, objects)
+		return cmp.Diff(want, got), err
+	}).Should(BeEmpty(), "the state (-want +got)")
+	for _, o := range fresh(objects) {
+		w.lint(ctx, o)
+		Expect(o.GetFinalizers()).To(BeEmpty(), "nothing may hold a deletion up")
+	}
+}
+
+// servesNothing waits until no manifest of the world brings anything any more.
+func (w *world) servesNothing(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(func() int64 { return w.lib.State(ctx).Definitions }).Should(BeZero())
+	Expect(w.accepted()).To(BeEmpty())
+	Expect(w.lib.Properties()).To(BeEmpty())
+}
+
+// collectGarbage deletes the Secrets whose AccessToken is gone, as kube-controller-manager does: none runs here.
+func (w *world) collectGarbage(ctx context.Context) {
+	GinkgoHelper()
+	var secrets corev1.SecretList
+	Expect(kube.List(ctx, &secrets, client.InNamespace(w.namespace))).To(Succeed())
+	for _, s := range secrets.Items {
+		holder := metav1.GetControllerOf(&s)
+		if holder == nil {
+			continue
+		}
+		t := &v1alpha1.AccessToken{}
+		err := kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: holder.Name}, t)
+		if apierrors.IsNotFound(err) || err == nil && t.UID != holder.UID {
+			Expect(client.IgnoreNotFound(kube.Delete(ctx, &s, client.Preconditions{UID: &s.UID}))).To(Succeed())
+			continue
+		}
+		Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+// createAll creates objects one after the other, without a wait in between.
+func createAll(ctx context.Context, objects []client.Object) {
+	GinkgoHelper()
+	for _, o := range objects {
+		Expect(kube.Create(ctx, o)).To(Succeed())
+	}
+}
+
+var _ = Describe("Manifests from Git", func() {
+	// dice differ from run to run, and are the same with the same seed of Ginkgo.
+	var dice *rand.Rand
+	BeforeEach(func() { dice = rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0)) }) //nolint:gosec // no secret is drawn
+
+	shuffled := func(objects []client.Object) []client.Object {
+		list := fresh(objects)
+		dice.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		names := make([]string, len(list))
+		for i, o := range list {
+			names[i] = fmt.Sprintf("%T %s", o, o.GetName())
+		}
+		GinkgoWriter.Println("in this order:", strings.Join(names, ", "))
+		return list
+	}
+
+	// stocked makes a world with a running operator, the manifests, items in the property "default", and what all that comes to.
+	stocked := func(ctx context.Context) (*world, []client.Object, map[string]any) {
+		GinkgoHelper()
+		w := newWorld(ctx)
+		w.start()
+		objects := w.manifests()
+		createAll(ctx, fresh(objects))
+		Eventually(func() any { return w.lib.Properties() }).Should(HaveLen(2))
+		w.post(ctx, 1, 2, 3)
+		var want map[string]any
+		Eventually(func() (string, error) {
+			before := want
+			var err error
+			if want, err = w.state(ctx, objects); err != nil {
+				return "", err
+			}
+			wall := w.filter("wall", "")
+			if err := kube.Get(ctx, client.ObjectKeyFromObject(wall), wall); err != nil {
+				return "", err
+			}
+			settled := want["ContentFilter orphan conditions"].(map[string]string)["Ready"] != "" && want["Tag hero"] != nil && want["ActivateUnit shoes"] != nil
+			if !settled || wall.Status.MatchedItems == nil || *wall.Status.MatchedItems != 2 {
+				return "not everything is counted yet", nil
+			}
+			return cmp.Diff(before, want), nil
+		}, "30s", "500ms").Should(BeEmpty(), "the state has to come to rest")
+		return w, objects, want
+	}
+
+	It("come to the same state in whatever order they are applied, and to nothing in whatever order they are pruned", func(ctx context.Context) {
+		w, objects, want := stocked(ctx)
+		Expect(want).To(HaveKey("ContentFilter wall"))
+		for round := range 6 {
+			By("pruning")
+			down := round%3 == 2 // while the operator is down
+			if down {
+				w.stop()
+			}
+			for _, o := range shuffled(objects) {
+				Expect(kube.Delete(ctx, o)).To(Succeed())
+			}
+			if down {
+				w.start()
+			}
+			w.servesNothing(ctx)
+			Expect(w.lib.State(ctx).Items).To(BeEquivalentTo(3), "items stay")
+
+			By("applying")
+			createAll(ctx, shuffled(objects))
+			w.comesTo(ctx, objects, want)
+			Expect(w.matching(ctx, "tags.marketer_tags.key:summer")).To(BeEquivalentTo(2))
+		}
+	})
+
+	It("come to the same state after any to and fro", func(ctx context.Context) {
+		w, objects, want := stocked(ctx)
+		there := map[int]bool{}
+		for i := range objects {
+			there[i] = true
+		}
+		for range 80 {
+			i := dice.IntN(len(objects))
+			o := fresh(objects)[i]
+			if there[i] = !there[i]; there[i] {
+				Expect(kube.Create(ctx, o)).To(Succeed())
+			} else {
+				Expect(kube.Delete(ctx, o)).To(Succeed())
+			}
+		}
+		for i, o := range fresh(objects) {
+			if !there[i] {
+				Expect(kube.Create(ctx, o)).To(Succeed())
+			}
+		}
+		w.comesTo(ctx, objects, want)
+	})
+
+	It("go with their namespace, whose deletion nothing holds up, and return with it under the same ids", func(ctx context.Context) {
+		w, objects, want := stocked(ctx)
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+		Expect(kube.Delete(ctx, ns)).To(Succeed())
+
+		By("deleting the contents as kube-controller-manager does, the Secrets first")
+		Expect(kube.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(w.namespace))).To(Succeed())
+		Eventually(w.logs.String).Should(ContainSubstring("because it is being terminated"), "the operator cannot write the Secrets again")
+		for _, o := range shuffled(objects) {
+			Expect(kube.Delete(ctx, o)).To(Succeed())
+		}
+		w.servesNothing(ctx)
+		var left corev1.SecretList
+		Expect(kube.List(ctx, &left, client.InNamespace(w.namespace))).To(Succeed())
+		Expect(left.Items).To(BeEmpty())
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(ns), ns)).To(Succeed())
+		ns.Spec.Finalizers = nil
+		Expect(kube.SubResource("finalize").Update(ctx, ns)).To(Succeed())
+		Eventually(func() bool { return apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(ns), ns)) }).Should(BeTrue())
+
+		By("applying all of it again")
+		Expect(kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})).To(Succeed())
+		createAll(ctx, shuffled(objects))
+		w.comesTo(ctx, objects, want)
+	})
+
+	It("go with their CRDs, and return when both are applied again, while the operator runs on", func(ctx context.Context) {
+		w, objects, want := stocked(ctx)
+		DeferCleanup(installCRDs)
+		names := []string{"accesstokens", "activateunits", "contentfilters", "properties", "tags"}
+		dice.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		for _, name := range names {
+			deleteCRD(ctx, name+".vitrine.dev")
+		}
+		w.servesNothing(ctx)
+		Expect(w.lib.State(ctx).Items).To(BeEquivalentTo(3), "items stay")
+
+		installCRDs()
+		for _, o := range shuffled(objects) {
+			Eventually(func() error { return kube.Create(ctx, o) }).Should(Or(Succeed(), MatchError(apierrors.IsAlreadyExists, "is there")))
+		}
+		w.comesTo(ctx, objects, want)
+	})
+
+	It("have a token wait for the Secret of its forerunner to be collected", func(ctx context.Context) {
+		w := newServedWorld(ctx)
+		w.apply(ctx, w.token("storefront"))
+		old := string(w.own(ctx, "storefront").Data["token"])
+		Expect(kube.Delete(ctx, w.token("storefront"))).To(Succeed())
+		again := w.token("storefront")
+		Expect(kube.Create(ctx, again)).To(Succeed())
+		Expect(w.settle(ctx, again, kstatus.InProgressStatus).Reason).To(Equal(v1alpha1.ReasonSecretConflict))
+
+		w.collectGarbage(ctx)
+		w.settle(ctx, again, kstatus.CurrentStatus)
+		Expect(w.accepts(string(w.own(ctx, "storefront").Data["token"]))).To(BeTrue())
+		Expect(w.accepts(old)).To(BeFalse())
+	})
+
+	It("show no change that nobody made, to server-side and to client-side apply", func(ctx context.Context) {
+		w := newServedWorld(ctx)
+		user, err := cluster.AddUser(envtest.User{Name: "gitops", Groups: []string{"system:masters"}}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		kubectl, err := user.Kubectl()
+		Expect(err).NotTo(HaveOccurred())
+		seen := map[string]bool{}
+		for _, manifest := range w.examples() {
+			name := manifest.GetKind() + " " + manifest.GetName()
+			if manifest.GetKind() == v1alpha1.PropertyKind {
+				w.remove(ctx, w.property("default")) // all examples belong to this one: it is made anew and stays
+			}
+			apply := func(options ...client.ApplyOption) *unstructured.Unstructured {
+				GinkgoHelper()
+				u := manifest.DeepCopy()
+				options = append(options, client.FieldOwner("kustomize-controller"), client.ForceOwnership)
+				Expect(kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...)).To(Succeed(), name)
+				return u
+			}
+			apply()
+			typed, err := kube.Scheme().New(manifest.GroupVersionKind())
+			Expect(err).NotTo(HaveOccurred())
+			o := typed.(client.Object)
+			o.SetNamespace(w.namespace)
+			o.SetName(manifest.GetName())
+			w.settle(ctx, o, kstatus.CurrentStatus)
+			live := manifest.DeepCopy()
+			Expect(kube.Get(ctx, client.ObjectKeyFromObject(live), live)).To(Succeed())
+
+			planned := apply(client.DryRunAll)
+			Expect(cmp.Diff(live.Object["spec"], planned.Object["spec"])).To(BeEmpty(), "%s: spec (-live +dry run)", name)
+			Expect(planned.GetGeneration()).To(Equal(live.GetGeneration()), name)
+			Expect(cmp.Diff(manifest.Object["spec"], live.Object["spec"])).To(BeEmpty(), "%s: spec (-manifest +live)", name)
+			// Counts may still be written in between: they are no change of the manifest's.
+			Expect(apply().GetGeneration()).To(Equal(live.GetGeneration()), name)
+			w.remove(ctx, o)
+			w.collectGarbage(ctx)
+
+			path := filepath.Join(GinkgoT().TempDir(), "manifest.yaml")
+			text, err := yaml.Marshal(manifest.Object)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(os.WriteFile(path, text, 0o600)).To(Succeed())
+			for _, says := range []string{"created", "unchanged"} {
+				out, _, err := kubectl.Run("apply", "-f", path)
+				Expect(err).NotTo(HaveOccurred(), name)
+				said, err := io.ReadAll(out)
+				Expect(err).NotTo(HaveOccurred(), name)
+				Expect(string(said)).To(HaveSuffix(" "+says+"\n"), name)
+				w.settle(ctx, o, kstatus.CurrentStatus)
+			}
+			seen[manifest.GetKind()] = true
+			if manifest.GetKind() != v1alpha1.PropertyKind {
+				w.remove(ctx, o)
+			}
+			w.collectGarbage(ctx)
+		}
+		Expect(seen).To(HaveLen(len(subjects)), "an example of each kind")
+	})
+
+	It("take over a filter that was made over HTTP, and give it back when they are pruned while the operator is down", func(ctx context.Context) {
+		w := newServedWorld(ctx)
+		uuid, id := "6f1c1c1c-0000-4000-8000-000000000001", int64(5823445520123)
+		w.madeOverHTTP(ctx, uuid, id)
+		f := w.filter("a", "approval_status:app")
+		f.Spec.Adopt = &v1alpha1.AdoptedFilter{FilterID: id}
+		w.apply(ctx, f)
+		record, err := w.lib.Filter(w.id("default"), library.FilterRef{UUID: uuid})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(record).To(And(HaveField("Filter.ID", id), HaveField("Filter.Query", "approval_status:app"), HaveField("Owner.Name", "a")))
+		Expect(w.lib.RemoveFilter(ctx, w.id("default"), library.FilterRef{ID: id})).To(MatchError(ContainSubstring(w.namespace+"/a")), "HTTP is told who has it")
+
+		w.stop()
+		w.remove(ctx, f)
+		w.start()
+		Eventually(func() (library.FilterRecord, error) {
+			return w.lib.Filter(w.id("default"), library.FilterRef{UUID: uuid})
+		}).
+			Should(And(HaveField("Filter.ID", id), HaveField("Filter.Name", "made over HTTP"), HaveField("Owner", library.Owner{})))
+	})
+
+	It("never have an existing Secret written, whatever becomes of the token", func(ctx context.Context) {
+		w := newServedWorld(ctx)
+		s := w.secret("sealed", "0123456789abcdefghijklmnopqrstuvwxyz")
+		s.Labels = map[string]string{controllers.TokenLabel: "storefront"}
+		Expect(kube.Create(ctx, s)).To(Succeed())
+		t := w.token("storefront")
+		t.Spec.ExistingSecret = &v1alpha1.SecretKeyReference{Name: "sealed", Key: "token"}
+		w.apply(ctx, t)
+		s.Data["token"] = []byte("another-value-of-more-than-thirty-two-characters")
+		Expect(kube.Update(ctx, s)).To(Succeed())
+		Eventually(func() bool { return w.accepts(string(s.Data["token"])) }).Should(BeTrue())
+		w.change(ctx, t, func() { t.Spec.Class = v1alpha1.ReadWrite })
+		w.settle(ctx, t, kstatus.CurrentStatus)
+		w.change(ctx, t, func() { t.Spec.Suspend = true })
+		Eventually(func() any { return w.condition(ctx, t, v1alpha1.SuspendedCondition) }).ShouldNot(BeNil())
+		w.stop()
+		w.start()
+		w.change(ctx, t, func() { t.Spec.Suspend = false })
+		w.settle(ctx, t, kstatus.CurrentStatus)
+		w.remove(ctx, t)
+		Eventually(w.accepted).Should(BeEmpty())
+		Expect(w.own(ctx, "sealed").ResourceVersion).To(Equal(s.ResourceVersion))
+		Expect(w.network.written()).NotTo(ContainElement(ContainSubstring("/secrets")))
+	})
+})
+
+// examples are the manifests of docs/kinds.md and of config/samples, in the world's namespace.
+func (w *world) examples() []*unstructured.Unstructured {
+	GinkgoHelper()
+	page, err := os.ReadFile("../docs/kinds.md")
+	Expect(err).NotTo(HaveOccurred())
+	var texts []string
+	for i, block := range strings.Split(string(page), "```yaml\n") {
+		if i > 0 {
+			text, _, _ := strings.Cut(block, "```")
+			texts = append(texts, text)
+		}
+	}
+	samples, err := filepath.Glob("../config/samples/*.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	for _, path := range samples {
+		text, err := os.ReadFile(path)
+		Expect(err).NotTo(HaveOccurred())
+		texts = append(texts, strings.Split(string(text), "\n---\n")...)
+	}
+	var examples []*unstructured.Unstructured
+	for _, text := range texts {
+		object, err := yaml.YAMLToJSON([]byte(text))
+		Expect(err).NotTo(HaveOccurred(), text)
+		u := &unstructured.Unstructured{}
+		Expect(u.UnmarshalJSON(object)).To(Succeed(), text)
+		if u.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
+			u.SetNamespace(w.namespace)
+			examples = append(examples, u)
+		}
+	}
+	return examples
+}
+
+// madeOverHTTP stores a filter in the property "default" as HTTP does.
+func (w *world) madeOverHTTP(ctx context.Context, uuid string, id int64) {
+	GinkgoHelper()
+	results, err := w.lib.Apply(ctx, []library.Definition{{Property: w.id("default"), Filter: &library.Filter{
+		UUID: uuid, ID: id, Name: "made over HTTP", Query: "approval_status:rej", Order: "created_on:desc",
+	}}})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(results[0].Err).NotTo(HaveOccurred())
+}

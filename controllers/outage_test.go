@@ -1,0 +1,41 @@
+package controllers_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+var _ = Describe("An API server that is slow", func() {
+	It("keeps neither reads nor writes from being served, and is followed once it answers", func(ctx context.Context) {
+		w := newServedWorld(ctx)
+		f := w.filter("f", "approval_status:app")
+		w.apply(ctx, f)
+
+		By("holding back every answer while the operator runs")
+		release := w.network.hold()
+		w.change(ctx, f, func() { f.Spec.Query = "approval_status:rej" })
+		Eventually(w.network.waiting).ShouldNot(BeZero(), "the operator has to have asked for something")
+		w.post(ctx, 4)
+		Expect(w.matching(ctx, "approval_status:app")).To(BeEquivalentTo(4))
+		release()
+		w.settle(ctx, f, kstatus.CurrentStatus)
+
+		By("holding back every answer while the operator starts")
+		w.stop()
+		release = w.network.hold()
+		w.launch()
+		Eventually(w.network.waiting).ShouldNot(BeZero())
+		w.post(ctx, 5)
+		Expect(w.matching(ctx, "approval_status:app")).To(BeEquivalentTo(5))
+		Expect(w.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("Remembered", true), HaveField("Message", HavePrefix("serving last known state: "))))
+		g := w.tag("g", "summer", 1)
+		Expect(kube.Create(ctx, g)).To(Succeed())
+		release()
+		Expect(w.settle(ctx, g, kstatus.CurrentStatus).Reason).To(Equal(v1alpha1.ReasonServed))
+	})
+})
