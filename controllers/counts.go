@@ -20,6 +20,9 @@ import (
 const (
 	// countWrites is how many counts are written a second, over all objects: they serve kubectl get, not displays.
 	countWrites = 2
+	// countShare bounds what counting costs while content changes all the time: after a look at all objects it rests for
+	// countShare times as long as the counting took, so that it takes a twentieth of a core at most.
+	countShare = 20
 	// countAnyway is how often counts are looked at while nothing changes: queries with `now` move by time alone.
 	countAnyway = time.Minute
 	// idsAtOnce keeps the queries that count listed items below the language's limit of clauses.
@@ -33,7 +36,7 @@ const (
 func (e *environment) keepCounts(ctx context.Context) error {
 	limiter := rate.NewLimiter(countWrites, 1)
 	var seen uint64
-	var last time.Time
+	var last, rested time.Time
 	ticker := time.NewTicker(e.CountInterval)
 	defer ticker.Stop()
 	for {
@@ -43,26 +46,29 @@ func (e *environment) keepCounts(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		version := e.Library.State(ctx).Version
-		if version == seen && time.Since(last) < countAnyway {
+		if version == seen && time.Since(last) < countAnyway || time.Now().Before(rested) {
 			continue
 		}
 		complete := true
+		var counting time.Duration
 		for _, k := range kinds() {
 			if k.count == nil {
 				continue
 			}
-			if err := e.each(ctx, k, nil, func(o object) { complete = e.keepCount(ctx, limiter, k, o) && complete }); err != nil {
+			if err := e.each(ctx, k, nil, func(o object) { complete = e.keepCount(ctx, limiter, k, o, &counting) && complete }); err != nil {
 				return err
 			}
 		}
+		rested = time.Now().Add(countShare * counting)
 		if complete {
 			seen, last = version, time.Now()
 		}
 	}
 }
 
-// keepCount looks at the counts of one object, and reports whether they are up to date now.
-func (e *environment) keepCount(ctx context.Context, limiter *rate.Limiter, k kind, o object) bool {
+// keepCount looks at the counts of one object, and reports whether they are up to date now. It adds to counting how long
+// the counting took, without what it waited to write.
+func (e *environment) keepCount(ctx context.Context, limiter *rate.Limiter, k kind, o object, counting *time.Duration) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -71,7 +77,9 @@ func (e *environment) keepCount(ctx context.Context, limiter *rate.Limiter, k ki
 		return true
 	}
 	before := o.DeepCopyObject().(object)
+	began := time.Now()
 	changed, err := k.count(ctx, e, o)
+	*counting += time.Since(began)
 	if err != nil {
 		e.Logger.V(1).Info("could not count", "object", client.ObjectKeyFromObject(o), "kind", k.library.String(), "reason", err.Error())
 		return false

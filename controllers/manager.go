@@ -174,7 +174,7 @@ func newManager(cfg *rest.Config, o Options, m *metrics, install string, gate <-
 		return nil, nil, fmt.Errorf("make a manager: %w", err)
 	}
 	e := &environment{
-		Options: o, metrics: m, client: mgr.GetClient(), direct: mgr.GetAPIReader(), events: mgr.GetEventRecorder("vitrine"),
+		Options: o, metrics: m, client: mgr.GetClient(), direct: mgr.GetAPIReader(),
 		install: install, gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(),
 	}
 	index := mgr.GetFieldIndexer()

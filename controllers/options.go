@@ -30,7 +30,7 @@ type Options struct {
 	Logger logr.Logger
 	// Metrics registers this package's metrics; nil registers none.
 	Metrics prometheus.Registerer
-	// Concurrency is the number of workers a kind; 0 means 4.
+	// Concurrency is the number of workers a kind; 0 means 8.
 	Concurrency int
 	// CountInterval is the time between two looks at the counts in status; 0 means 2 seconds.
 	CountInterval time.Duration
@@ -54,7 +54,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Logger = logr.Discard()
 	}
 	if o.Concurrency == 0 {
-		o.Concurrency = 4
+		o.Concurrency = 8
 	}
 	if o.CountInterval == 0 {
 		o.CountInterval = 2 * time.Second

@@ -122,6 +122,15 @@ func (s *Supervisor) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// What writes Events in the background ends with this manager, not with the last.
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	recording, err := startEvents(ctx, cfg, mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	defer recording.Shutdown()
+	e.events = recording.NewRecorder(mgr.GetScheme(), reportingController)
 	// Runnables start when the caches are filled.
 	loading := manager.RunnableFunc(func(ctx context.Context) error {
 		if err := s.load(ctx, e); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -78,8 +79,8 @@ func startCluster(ctx context.Context, crds, work string) (*cluster, error) {
 
 func (c *cluster) stop() { _ = c.env.Stop() }
 
-// writes are the API server's own counts of requests that change something of our kinds, by resource and whether they are
-// to the status.
+// writes are the API server's own counts of requests that change something of our kinds, or Events, by resource and whether
+// they are to the status.
 type writes map[string]int64
 
 const statusOf = "/status"
@@ -91,7 +92,10 @@ func (c *cluster) writes(ctx context.Context) (writes, error) {
 	}
 	out := writes{}
 	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "apiserver_request_total{") || !strings.Contains(line, `group="`+v1alpha1.GroupVersion.Group+`"`) {
+		if !strings.HasPrefix(line, "apiserver_request_total{") {
+			continue
+		}
+		if group := label(line, "group"); group != v1alpha1.GroupVersion.Group && group != eventsv1.GroupName {
 			continue
 		}
 		switch label(line, "verb") {

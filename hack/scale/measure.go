@@ -180,11 +180,18 @@ func (m *measurement) create(ctx context.Context, r *report) error {
 	return nil
 }
 
-// bare creates objects that nobody watches and writes the status of each.
+// bare creates objects that no operator watches and writes the status of each. It is seen as createFilters sees it, by a
+// watch, so that both pay for that.
 func (m *measurement) bare(ctx context.Context, n, round int) (time.Duration, error) {
+	name := func(i int) string { return fmt.Sprintf("round%d-%05d", round, i) }
+	ready, stop, err := m.awaitReady(ctx, unwatched, namesOf(n, name))
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
 	began := time.Now()
-	err := each(ctx, n, m.workers, func(ctx context.Context, i int) error {
-		f := filter(unwatched, fmt.Sprintf("round%d-%05d", round, i), query(i))
+	err = each(ctx, n, m.workers, func(ctx context.Context, i int) error {
+		f := filter(unwatched, name(i), query(i))
 		if err := m.cluster.kube.Create(ctx, f); err != nil {
 			return err
 		}
@@ -195,16 +202,39 @@ func (m *measurement) bare(ctx context.Context, n, round int) (time.Duration, er
 		meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: "QueryValid", Status: metav1.ConditionTrue, Reason: "Parsed", Message: "the query parses"})
 		return m.cluster.kube.Status().Patch(ctx, f, client.MergeFrom(before))
 	})
-	return time.Since(began), err
+	if err != nil {
+		return 0, err
+	}
+	return lasted(ctx, began, ready)
+}
+
+// namesOf is the set of n names.
+func namesOf(n int, name func(i int) string) map[string]bool {
+	names := make(map[string]bool, n)
+	for i := range n {
+		names[name(i)] = true
+	}
+	return names
+}
+
+// patience is how long anything may take to become Ready.
+const patience = 5 * time.Minute
+
+// lasted returns how long after began everything was Ready.
+func lasted(ctx context.Context, began time.Time, ready <-chan time.Time) (time.Duration, error) {
+	select {
+	case at := <-ready:
+		return at.Sub(began), nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	case <-time.After(patience):
+		return 0, fmt.Errorf("not all of it is Ready after %s", patience)
+	}
 }
 
 // createFilters creates filters and waits until every one is Ready.
 func (m *measurement) createFilters(ctx context.Context, n int, of func(i int) *v1alpha1.ContentFilter) (time.Duration, error) {
-	names := make(map[string]bool, n)
-	for i := range n {
-		names[of(i).Name] = true
-	}
-	ready, stop, err := m.awaitReady(ctx, names)
+	ready, stop, err := m.awaitReady(ctx, watched, namesOf(n, func(i int) string { return of(i).Name }))
 	if err != nil {
 		return 0, err
 	}
@@ -213,19 +243,12 @@ func (m *measurement) createFilters(ctx context.Context, n int, of func(i int) *
 	if err := each(ctx, n, m.workers, func(ctx context.Context, i int) error { return m.cluster.kube.Create(ctx, of(i)) }); err != nil {
 		return 0, err
 	}
-	select {
-	case at := <-ready:
-		return at.Sub(began), nil
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	case <-time.After(5 * time.Minute):
-		return 0, errors.New("not every filter is Ready after 5 minutes")
-	}
+	return lasted(ctx, began, ready)
 }
 
-// awaitReady watches until every named filter has been seen Ready, and tells when that was.
-func (m *measurement) awaitReady(ctx context.Context, names map[string]bool) (<-chan time.Time, func(), error) {
-	w, err := m.cluster.kube.Watch(ctx, &v1alpha1.ContentFilterList{}, client.InNamespace(watched))
+// awaitReady watches until every named filter of a namespace has been seen Ready, and tells when that was.
+func (m *measurement) awaitReady(ctx context.Context, namespace string, names map[string]bool) (<-chan time.Time, func(), error) {
+	w, err := m.cluster.kube.Watch(ctx, &v1alpha1.ContentFilterList{}, client.InNamespace(namespace))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -278,7 +301,7 @@ func (m *measurement) broken(ctx context.Context, r *report) error {
 			names[f.Name] = true
 		}
 	}
-	ready, stop, err := m.awaitReady(ctx, names)
+	ready, stop, err := m.awaitReady(ctx, watched, names)
 	if err != nil {
 		return err
 	}
@@ -287,12 +310,11 @@ func (m *measurement) broken(ctx context.Context, r *report) error {
 	if err := each(ctx, r.Small, m.workers, func(ctx context.Context, i int) error { return m.cluster.kube.Create(ctx, of(i)) }); err != nil {
 		return err
 	}
-	select {
-	case at := <-ready:
-		r.Broken = at.Sub(began).Seconds()
-	case <-time.After(5 * time.Minute):
-		return errors.New("the others are not Ready after 5 minutes")
+	took, err := lasted(ctx, began, ready)
+	if err != nil {
+		return fmt.Errorf("the others: %w", err)
 	}
+	r.Broken = took.Seconds()
 	return m.remove(ctx, watched, "broken-")
 }
 
@@ -375,8 +397,8 @@ func (m *measurement) many(ctx context.Context, r *report) error {
 		if left == 0 {
 			break
 		}
-		if time.Since(began) > 5*time.Minute {
-			return fmt.Errorf("%d of %d tags are not Ready after 5 minutes", left, tags)
+		if time.Since(began) > patience {
+			return fmt.Errorf("%d of %d tags are not Ready after %s", left, tags, patience)
 		}
 		if err := sleep(ctx, 100*time.Millisecond); err != nil {
 			return err

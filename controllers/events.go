@@ -1,0 +1,37 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+)
+
+// eventRate and eventBurst bound how many Events are written a second, as a kubelet does: when ten thousand objects become
+// Ready at once, their Events follow later and do not compete with what makes them Ready.
+const (
+	eventRate  = 50
+	eventBurst = 100
+)
+
+// reportingController names this operator in Events.
+const reportingController = "vitrine"
+
+// startEvents writes Events until ctx ends and the broadcaster is shut down.
+func startEvents(ctx context.Context, cfg *rest.Config, c *http.Client) (events.EventBroadcaster, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.Burst, cfg.RateLimiter = eventRate, eventBurst, nil
+	sink, err := eventsv1.NewForConfigAndClient(cfg, c)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for Events: %w", err)
+	}
+	b := events.NewBroadcaster(&events.EventSinkImpl{Interface: sink})
+	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
+		b.Shutdown()
+		return nil, fmt.Errorf("record Events: %w", err)
+	}
+	return b, nil
+}
