@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,9 +32,22 @@ func runAs(ctx context.Context, program string, args []string, stdin io.Reader, 
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(stderr, "vitrine:", err)
+		fmt.Fprintln(stderr, "vitrine:", oneLine(err))
 	}
 	return exitCode(err)
+}
+
+// oneLine is the text of an error for one line of a terminal or a log. Errors that were joined are a line each, and a
+// database that fails says the same from every part of it: what was said is not said again.
+func oneLine(err error) string {
+	var parts []string
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		if line != "" && !slices.ContainsFunc(parts, func(said string) bool { return strings.HasSuffix(said, line) }) {
+			parts = append(parts, line)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 func newRoot() *cobra.Command {
