@@ -200,7 +200,7 @@ func (e *environment) own(ctx context.Context, o *v1alpha1.AccessToken) (*creden
 		err = e.direct.Get(ctx, key, secret)
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, e.heed(ctx, o, "")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Secret %s: %w", key.Name, err)
@@ -219,7 +219,11 @@ func (e *environment) own(ctx context.Context, o *v1alpha1.AccessToken) (*creden
 			condition: v1alpha1.ConflictCondition, status: true,
 		}
 	}
-	if other := secret.Annotations[storeAnnotation]; other != "" && other != e.store {
+	other := secret.Annotations[storeAnnotation]
+	if err := e.heed(ctx, o, other); err != nil {
+		return nil, err
+	}
+	if other != "" && other != e.store {
 		return nil, &stalled{
 			reason: v1alpha1.ReasonSecretConflict,
 			message: fmt.Sprintf("Stop one of the two operators, or hand the Secret over with kubectl annotate secret -n %s %s %s-: "+
@@ -248,6 +252,9 @@ func forerunner(secret *corev1.Secret, o *v1alpha1.AccessToken) bool {
 // existing returns the value in the Secret that spec.existingSecret names. Its issue is when the operator first saw it.
 func (e *environment) existing(ctx context.Context, o *v1alpha1.AccessToken, stored *library.Definition) (*credential, error) {
 	ref := o.Spec.ExistingSecret
+	if err := e.heed(ctx, o, ""); err != nil {
+		return nil, err
+	}
 	secret := &corev1.Secret{}
 	if err := e.direct.Get(ctx, types.NamespacedName{Namespace: o.Namespace, Name: ref.Name}, secret); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read Secret %s: %w", ref.Name, err)

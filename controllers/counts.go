@@ -76,6 +76,9 @@ func (e *environment) keepCount(ctx context.Context, limiter *rate.Limiter, k ki
 	if readyCondition(o).Status != "True" || o.Suspended() || *o.StatusObservedGeneration() != o.GetGeneration() {
 		return true
 	}
+	if e.rivals.of(o.GetNamespace()) != "" {
+		return true // another operator counts here
+	}
 	before := o.DeepCopyObject().(object)
 	began := time.Now()
 	changed, err := k.count(ctx, e, o)

@@ -175,7 +175,7 @@ func newManager(cfg *rest.Config, o Options, m *metrics, install string, gate <-
 	}
 	e := &environment{
 		Options: o, metrics: m, client: mgr.GetClient(), direct: mgr.GetAPIReader(),
-		install: install, gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(),
+		install: install, gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(),
 	}
 	index := mgr.GetFieldIndexer()
 	if err := index.IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {

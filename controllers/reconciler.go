@@ -59,6 +59,7 @@ type environment struct {
 	waiters *waiters
 	queues  *queues
 	written *written
+	rivals  *rivals
 }
 
 // reconciler keeps the library as the objects of one kind say.
@@ -158,6 +159,14 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 	if equality.Semantic.DeepEqual(before, o) {
 		return nil
 	}
+	if other := r.rivals.of(o.GetNamespace()); other != "" && r.kind.library != library.KindToken {
+		// The status of a token says so: somebody has to decide.
+		if r.kind.library == library.KindProperty {
+			r.events.Eventf(o, nil, corev1.EventTypeWarning, secondOperatorReason, "Reconcile",
+				"Stop one of the two operators: that of store %s writes the statuses in this namespace, and this one has store %s", other, r.store)
+		}
+		return nil
+	}
 	if err := r.client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("patch the status: %w", err))
 	}
@@ -199,6 +208,11 @@ func (r *reconciler) remove(ctx context.Context, o object) error {
 	}
 	if _, err := r.Library.Remove(ctx, []library.Owner{owner}); err != nil {
 		return fmt.Errorf("remove what the object brought: %w", err)
+	}
+	if r.kind.library == library.KindToken {
+		if err := r.heed(ctx, o, ""); err != nil {
+			return err
+		}
 	}
 	p := stored.Property
 	if p == "" {

@@ -61,7 +61,7 @@ func newReconciler(t *testing.T, k kind, funcs interceptor.Funcs, objects ...cli
 	return &reconciler{kind: k, environment: &environment{
 		Options: Options{Library: lib, Clock: func() time.Time { return start }},
 		client:  interceptor.NewClient(server, funcs), direct: server, events: events.NewFakeRecorder(100),
-		install: "c", gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(), metrics: newMetrics(),
+		install: "c", gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(), metrics: newMetrics(),
 	}}, server
 }
 
