@@ -44,6 +44,16 @@ func (f *Field) init(s *Segment, number int) error {
 	if e.Present.Len == 0 && e.Docs != s.dir.Docs {
 		return broken("it has no presence")
 	}
+	if e.Present.Len > 0 {
+		present, err := s.bitmap(e.Present)
+		if err != nil {
+			return broken(err.Error())
+		}
+		if present.GetCardinality() != uint64(e.Docs) {
+			return broken("its presence has another number of documents")
+		}
+		f.present.Store(present)
+	}
 	if isNumber(e.Type) || e.Type == query.Text {
 		b, ok := s.bytes(e.Column.span)
 		count := s.dir.Docs
@@ -84,12 +94,8 @@ func (f *Field) Present() *roaring.Bitmap {
 	if b := f.present.Load(); b != nil {
 		return b
 	}
-	b := roaring.New()
-	if f.entry.Present.Len == 0 {
-		b.AddRange(0, uint64(f.s.dir.Docs))
-	} else if made, err := f.s.bitmap(f.entry.Present); err == nil {
-		b = made
-	}
+	b := roaring.New() // every document has it
+	b.AddRange(0, uint64(f.s.dir.Docs))
 	f.present.CompareAndSwap(nil, b)
 	return f.present.Load()
 }
@@ -281,7 +287,7 @@ func (f *Field) Ordinals() []uint32 {
 			if !ok {
 				break
 			}
-			if made[doc] == 0 {
+			if int(doc) < len(made) && made[doc] == 0 {
 				made[doc] = ordinal
 			}
 		}

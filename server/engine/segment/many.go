@@ -18,7 +18,7 @@ func (i *Iterator) NextMany(docs, freqs []uint32) int {
 	n := copy(docs, i.chunk)
 	i.chunk = i.chunk[n:]
 	if n == 0 {
-		n = i.many.NextMany(docs)
+		n = i.more(docs)
 	}
 	if n == 0 {
 		return 0

@@ -69,7 +69,7 @@ func (p Postings) Bitmap() *roaring.Bitmap {
 	}
 	kind, docs, _ := p.documents()
 	if kind == bitmapped {
-		if _, err := out.FromBuffer(docs); err != nil {
+		if _, err := out.FromBuffer(docs); err != nil || !p.s.within(out) {
 			return roaring.New()
 		}
 		return out
@@ -130,7 +130,7 @@ func (p Postings) Iterator() Iterator {
 	if p.docs > 1 {
 		if kind == bitmapped {
 			b := roaring.New()
-			if _, err := b.FromBuffer(docs); err != nil {
+			if _, err := b.FromBuffer(docs); err != nil || !p.s.within(b) {
 				return Iterator{}
 			}
 			i.many = b.ManyIterator()
@@ -158,7 +158,7 @@ func (i *Iterator) Next() (doc uint32, ok bool) {
 		i.doc = uint64(i.p.doc)
 	case i.many != nil:
 		if len(i.chunk) == 0 {
-			n := i.many.NextMany(i.buf)
+			n := i.more(i.buf)
 			if n == 0 {
 				return 0, false
 			}
@@ -182,6 +182,17 @@ func (i *Iterator) Next() (doc uint32, ok bool) {
 	}
 	i.step()
 	return uint32(i.doc), true
+}
+
+// more reads the next documents of a bitmap. It ends with one that is not there, which only a damaged bitmap has.
+func (i *Iterator) more(docs []uint32) int {
+	n := i.many.NextMany(docs)
+	for k, doc := range docs[:n] {
+		if uint64(doc) >= i.limit {
+			return k
+		}
+	}
+	return n
 }
 
 // step reads the frequency of the document just reached.

@@ -215,7 +215,18 @@ func (s *Segment) bitmap(at span) (*roaring.Bitmap, error) {
 	if _, err := out.FromBuffer(b); err != nil {
 		return nil, err
 	}
+	if err := out.Validate(); err != nil {
+		return nil, err
+	}
+	if !s.within(out) {
+		return nil, errors.New("it names documents that are not there")
+	}
 	return out, nil
+}
+
+// within reports whether a bitmap names no document that the segment does not have, as far as its last one tells.
+func (s *Segment) within(b *roaring.Bitmap) bool {
+	return b.IsEmpty() || int(b.Maximum()) < s.dir.Docs
 }
 
 // Len returns the number of documents, dead ones included.

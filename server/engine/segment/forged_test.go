@@ -1,0 +1,147 @@
+package segment
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/automaton"
+)
+
+// FuzzParse changes bytes of a segment's index, puts its checksums right, and reads everything that can be read: it may be
+// nonsense, and is refused as damaged or read without a panic. Each edit is four bytes of place and one of value.
+func FuzzParse(f *testing.F) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	whole := file(f, build(f, drawDocs(rng, drawIDs(rng, 300))))
+	from := len(magic) + int(binary.LittleEndian.Uint64(whole[len(whole)-footerSize:]))
+	length := len(whole) - footerSize - from
+	for n := range 300 {
+		var edits []byte
+		for range 1 + n%3 {
+			at := rng.Uint32N(uint32(length))
+			if n%3 == 0 {
+				// The end, where all that leads elsewhere lies.
+				at = uint32(length) - 1 - rng.Uint32N(uint32(length/8))
+			}
+			edits = append(binary.BigEndian.AppendUint32(edits, at), byte(rng.Uint32()))
+		}
+		f.Add(edits)
+	}
+	f.Fuzz(func(t *testing.T, edits []byte) {
+		forged := bytes.Clone(whole)
+		for ; len(edits) >= 5; edits = edits[5:] {
+			forged[from+int(binary.BigEndian.Uint32(edits))%length] = edits[4]
+		}
+		reseal(forged)
+		s, err := Parse(forged)
+		if err != nil {
+			if !errors.As(err, new(*CorruptError)) {
+				t.Fatalf("Parse: %v", err)
+			}
+			return
+		}
+		readAll(t, s)
+	})
+}
+
+// reseal puts the checksums of a file right.
+func reseal(whole []byte) {
+	footer := whole[len(whole)-footerSize:]
+	body := whole[len(magic) : len(whole)-footerSize]
+	items := binary.LittleEndian.Uint64(footer)
+	binary.LittleEndian.PutUint32(footer[20:], crc32.Checksum(body[:items], castagnoli))
+	binary.LittleEndian.PutUint32(footer[24:], crc32.Checksum(body[items:], castagnoli))
+	binary.LittleEndian.PutUint32(footer[28:], crc32.Checksum(footer[:28], castagnoli))
+}
+
+// readAll calls everything that a segment has, and holds documents to be among those that are there.
+func readAll(t *testing.T, s *Segment) {
+	docs := uint32(s.Len())
+	within := func(doc uint32) {
+		if doc >= docs {
+			t.Fatalf("document %d of %d", doc, docs)
+		}
+	}
+	for doc := range docs {
+		s.Item(doc)
+		s.Units(doc)
+		s.Find(s.ID(doc))
+		s.Place(s.Created(doc), s.ID(doc))
+	}
+	for _, doc := range s.WithUnits().ToArray() {
+		within(doc)
+	}
+	near, err := automaton.Levenshtein("beach", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f := range s.Fields() {
+		for _, doc := range f.Present().ToArray() {
+			within(doc)
+		}
+		if isNumber(f.Type()) {
+			for doc := range docs {
+				f.Number(doc)
+			}
+			f.IntRange(0, 1<<40)
+			f.FloatRange(-10, 10)
+			f.NextNumber(0)
+			continue
+		}
+		for _, p := range f.Ascend("") {
+			p.Bitmap().ToArray()
+			readPostings(t, p, docs)
+		}
+		for range f.Match(automaton.Prefix("b")) {
+		}
+		for range f.Match(near) {
+		}
+		f.Term("beach")
+		f.TermAt(0)
+		f.TermAt(uint32(f.Distinct()) / 2)
+		if f.Type() != query.Text {
+			f.Ordinals()
+			continue
+		}
+		for doc := range docs {
+			f.Length(doc)
+		}
+	}
+	// What comes of it is nonsense too, where anything does.
+	_, _, _ = MergeInMemory([]Input{{Segment: s}, {Segment: build(t, nil)}})
+}
+
+// readPostings goes through postings in both ways.
+func readPostings(t *testing.T, p Postings, docs uint32) {
+	var positions []uint32
+	for it := p.Iterator(); ; {
+		doc, ok := it.Next()
+		if !ok {
+			break
+		}
+		if doc >= docs {
+			t.Fatalf("document %d of %d", doc, docs)
+		}
+		positions = it.Positions(positions[:0])
+	}
+	chunk, freqs := make([]uint32, 64), make([]uint32, 64)
+	steps := uint32(0)
+	for it := p.Iterator(); ; {
+		n := it.NextMany(chunk, freqs)
+		if n == 0 {
+			return
+		}
+		for _, doc := range chunk[:n] {
+			if doc >= docs {
+				t.Fatalf("document %d of %d", doc, docs)
+			}
+		}
+		if steps++; steps > docs {
+			t.Fatal("the documents of a term do not end")
+		}
+	}
+}
