@@ -433,8 +433,9 @@ func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("%s is not empty, it holds %s: restore into a new directory, or move what is there away", e.Dir, e.Holds)
 }
 
-// spared are the names in a data directory that are no part of a store: what a volume brings, and the certificate.
-var spared = []string{"lost+found", "tls"}
+// spare reports whether a name in a data directory is no part of a store: what a volume brings, and the certificates of the
+// interface and of the webhook.
+func spare(name string) bool { return name == "lost+found" || name == "tls" || name == "webhook" }
 
 // Restore makes the store of a stream in a data directory that has none. Nothing is there before all of it has been
 // checked. *NotEmptyError, *DamagedError.
@@ -447,7 +448,7 @@ func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress
 		return Header{}, err
 	}
 	for _, e := range entries {
-		if e.Name() != spared[0] && e.Name() != spared[1] {
+		if !spare(e.Name()) {
 			return Header{}, &NotEmptyError{Dir: dataDir, Holds: e.Name()}
 		}
 	}

@@ -73,8 +73,10 @@ func tree(t *testing.T, dir string) map[string]string {
 func TestRoundTrip(t *testing.T) {
 	whole, files := stream(t)
 	dataDir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dataDir, "lost+found"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"lost+found", "tls", "webhook"} {
+		if err := os.Mkdir(filepath.Join(dataDir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var last, total int64
 	h, err := backup.Restore(context.Background(), bytes.NewReader(whole), dataDir, func(d, n int64) { last, total = d, n })
@@ -88,7 +90,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Error(diff)
 	}
 	entries, err := os.ReadDir(dataDir)
-	if err != nil || len(entries) != 2 {
+	if err != nil || len(entries) != 4 {
 		t.Errorf("the data directory holds %v, %v", entries, err)
 	}
 	if _, err := backup.Restore(context.Background(), bytes.NewReader(whole), dataDir, ignore); !errors.As(err, new(*backup.NotEmptyError)) {
