@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	os.Exit(runAs(interruptible(context.Background()), os.Args[0], os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(interruptible(context.Background()), os.Args[0], os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // interruptible returns a context that ends with the first SIGINT or SIGTERM. The second one ends the process at once.

@@ -88,7 +88,7 @@ func TestPlugin(t *testing.T) {
 	t.Setenv("KUBECONFIG", config)
 	plugin := func(args ...string) result {
 		var stdout, stderr bytes.Buffer
-		code := runAs(t.Context(), "/usr/local/bin/"+pluginName, args, strings.NewReader(""), &stdout, &stderr)
+		code := run(t.Context(), "/usr/local/bin/"+pluginName, args, strings.NewReader(""), &stdout, &stderr)
 		return result{code, stdout.String(), stderr.String()}
 	}
 	plugin("--help").want(t, 0, "kubectl vitrine [command]")

@@ -15,13 +15,9 @@ import (
 // pluginName is what the binary is called to be kubectl's plugin: kubectl vitrine.
 const pluginName = "kubectl-vitrine"
 
-// run executes a command line and returns the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return runAs(ctx, "vitrine", args, stdin, stdout, stderr)
-}
-
-// runAs does so under the name by which the binary was called: as a plugin, help speaks of kubectl vitrine.
-func runAs(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// run executes a command line and returns the exit code. program is the path by which the binary was called: as a plugin,
+// help speaks of kubectl vitrine.
+func run(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	if strings.TrimSuffix(filepath.Base(program), ".exe") == pluginName {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl vitrine"}

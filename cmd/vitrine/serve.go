@@ -116,14 +116,20 @@ func (o *serveOptions) validate() error {
 
 // certificateHosts are the names and addresses that the server's own certificate is for.
 func (o *serveOptions) certificateHosts() []string {
+	return append(reachedAt(o.https, o.externalURL), o.tlsHosts...)
+}
+
+// reachedAt are the names and addresses under which a listener is reached: on loopback, by the host of its URL ("" for
+// none), and at the IP address that it is bound to, unless that is all of them.
+func reachedAt(address, external string) []string {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
-	if u, err := url.Parse(o.externalURL); err == nil && u.Hostname() != "" {
+	if u, err := url.Parse(external); err == nil && u.Hostname() != "" {
 		hosts = append(hosts, u.Hostname())
 	}
-	if host, _, err := net.SplitHostPort(o.https); err == nil {
+	if host, _, err := net.SplitHostPort(address); err == nil {
 		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() && !ip.IsLoopback() {
 			hosts = append(hosts, host)
 		}
 	}
-	return append(hosts, o.tlsHosts...)
+	return hosts
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -53,16 +52,7 @@ func (o *webhookOptions) validate(withoutKubernetes bool) error {
 
 // certificateHosts are the names and addresses that the webhook's certificate is for.
 func (o *webhookOptions) certificateHosts() []string {
-	hosts := []string{"localhost", "127.0.0.1", "::1"}
-	if u, err := url.Parse(o.url); err == nil && u.Hostname() != "" {
-		hosts = append(hosts, u.Hostname())
-	}
-	if host, _, err := net.SplitHostPort(o.address); err == nil {
-		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() && !ip.IsLoopback() {
-			hosts = append(hosts, host)
-		}
-	}
-	return append(hosts, o.hosts...)
+	return append(reachedAt(o.address, o.url), o.hosts...)
 }
 
 // openWebhook makes the handler of the webhook and its certificate, and has the cluster trust that. It has an authority of
