@@ -1,7 +1,7 @@
 // Package filterdiff says what a changed ContentFilter would show that the served one does not, and the reverse: it asks
 // a server with queries made of both, so that nothing is changed to find out.
 //
-// It may import api, server/client, server/item, server/library and server/query.
+// It may import server/client and the domain.
 package filterdiff
 
 import (

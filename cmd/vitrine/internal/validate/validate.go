@@ -2,7 +2,7 @@
 // CustomResourceDefinitions, and then as the controllers would, in the words of their conditions; each object by itself,
 // and all of them against each other.
 //
-// It may import config/crd, api, controllers and server/library.
+// It may import manifest, config/crd, api, controllers with its translate, and the domain.
 package validate
 
 import (
