@@ -12,7 +12,7 @@ import (
 // TestCurated holds that the list is as large as was promised, and that this side refuses the refused ones alone.
 func TestCurated(t *testing.T) {
 	now := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
-	e := newEngine(corpus(t), now)
+	w := newWalker(corpus(t), now)
 	seen := map[string]bool{}
 	for _, q := range questions(curated) {
 		if q.family == "" {
@@ -24,7 +24,7 @@ func TestCurated(t *testing.T) {
 		seen[q.family+q.text] = true
 		parsed, err := query.Parse(q.text)
 		if err == nil {
-			_, err = e.plan(parsed.Root)
+			_, err = w.plan(parsed.Root)
 		}
 		if refuses := err != nil; refuses != (q.family == refused) {
 			t.Errorf("%s: %s: %v", q.family, q.text, err)

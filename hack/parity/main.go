@@ -5,10 +5,11 @@
 //	go run ./hack/parity -url http://127.0.0.1:9200 -queries FILE
 //	go run ./hack/parity -url http://127.0.0.1:9200 -query 'love AND day'
 //
-// Queries are the curated ones of testdata/curated.txt, one for every order by a field, and, for each seed, -n generated ones over the grammar and what
-// the corpus holds; or those of a file, one a line, such as filters that are to move over. A query goes to OpenSearch as it stands, unless something in it is this language's own: package
-// querystring rewrites that. A query that fails is cut down to the shortest that still does. The corpus is
-// testdata/messy.ndjson with the files given, or with the sample content where none is.
+// Queries are the curated ones of testdata/curated.txt, one for every order by a field, and, for each seed, -n generated
+// ones over the grammar and what the corpus holds; or those of a file, one a line, such as filters that are to move over. A
+// query goes to OpenSearch as it stands, unless something in it is this language's own: package querystring rewrites that.
+// A query that fails is cut down to the shortest that still does. The corpus is testdata/messy.ndjson with the files given,
+// or with the sample content where none is.
 //
 // The index has a random name and is deleted in the end. The exit code is 0 when every query is equal or a named
 // exception, 1 when one is not, 2 when the run could not be made.

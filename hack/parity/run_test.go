@@ -16,8 +16,8 @@ import (
 
 // node is a stand-in for OpenSearch that answers by this library's own evaluation.
 type node struct {
-	t      *testing.T
-	engine *engine
+	t    *testing.T
+	ours *walker
 	// answer changes what is sent for a query; nil leaves it.
 	answer func(q string, hits []hit) []hit
 	// fail is the status with which searches end, 0 for none.
@@ -80,7 +80,7 @@ func (n *node) search(w http.ResponseWriter, r *http.Request) {
 	parsed, err := query.Parse(body.Query.QueryString.Query)
 	var hits []hit
 	if err == nil {
-		hits, err = n.engine.search(r.Context(), parsed.Root, query.Order{{Field: query.ScoreKey, Desc: true}})
+		hits, err = n.ours.search(r.Context(), parsed.Root, query.Order{{Field: query.ScoreKey, Desc: true}})
 	}
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)
@@ -105,7 +105,7 @@ func (n *node) search(w http.ResponseWriter, r *http.Request) {
 func (n *node) start(t *testing.T) settings {
 	t.Helper()
 	now := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
-	n.t, n.engine, n.indices = t, newEngine(corpus(t), now), map[string]bool{}
+	n.t, n.ours, n.indices = t, newWalker(corpus(t), now), map[string]bool{}
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
 	return settings{url: server.URL, seeds: seeds{1}, family: "words", library: engineLibrary, now: now}
@@ -158,7 +158,7 @@ func TestRun(t *testing.T) {
 func TestCompareRefusals(t *testing.T) {
 	var n node
 	s := n.start(t)
-	b := &bench{ours: n.engine, theirs: newOracle(s.url), now: s.now}
+	b := &bench{ours: n.ours, theirs: newOracle(s.url), now: s.now}
 	if err := b.theirs.create(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 // segments is the engine's search over many small segments, in each of which some items of another one are dead, as
 // after a change: nothing of them may be seen, statistics included.
 type segments struct {
-	*engine
+	*walker
 	corpus *search.Corpus
 }
 
@@ -45,7 +45,7 @@ func newSegments(docs []document, now time.Time) (*segments, error) {
 		overlay.Units = append(overlay.Units, search.UnitRule{Unit: u})
 	}
 	slices.SortFunc(overlay.Units, func(a, b search.UnitRule) int { return int(a.Unit.ID - b.Unit.ID) })
-	s := &segments{engine: newEngine(docs, now), corpus: &search.Corpus{Overlay: overlay, Cache: search.NewCache()}}
+	s := &segments{walker: newWalker(docs, now), corpus: &search.Corpus{Overlay: overlay, Cache: search.NewCache()}}
 	chunks := slices.Collect(slices.Chunk(docs, segmentItems))
 	for i, chunk := range chunks {
 		dead := chunks[(i+1)%len(chunks)]

@@ -13,7 +13,7 @@ import (
 func TestSegments(t *testing.T) {
 	now := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	docs := corpus(t)
-	reference, engine := newEngine(docs, now), must(newSegments(docs, now))(t)
+	reference, engine := newWalker(docs, now), must(newSegments(docs, now))(t)
 	for _, q := range append(questions(curated), orders()...) {
 		order, err := query.ParseOrder(cmp.Or(q.order, byRelevance))
 		if err != nil {
