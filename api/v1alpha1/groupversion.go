@@ -18,6 +18,23 @@ const (
 	ActivateUnitKind  = "ActivateUnit"
 )
 
+// NewObject returns an empty object of a kind, nil for one that is none of the five.
+func NewObject(kind string) Object {
+	switch kind {
+	case PropertyKind:
+		return &Property{}
+	case AccessTokenKind:
+		return &AccessToken{}
+	case ContentFilterKind:
+		return &ContentFilter{}
+	case TagKind:
+		return &Tag{}
+	case ActivateUnitKind:
+		return &ActivateUnit{}
+	}
+	return nil
+}
+
 // AddToScheme adds the five kinds and their lists to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,

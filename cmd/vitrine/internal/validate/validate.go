@@ -100,7 +100,7 @@ func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Pro
 // judge reads an object as its kind and asks its controller. Where the API server refuses it already, only what it did
 // not say of a member is added.
 func (j *Judged) judge(refused bool, said []Finding) []Finding {
-	o := newObject(j.GetKind())
+	o := v1alpha1.NewObject(j.GetKind())
 	if o == nil {
 		return nil
 	}
@@ -156,21 +156,4 @@ func ruleOf(reason string) string {
 // finding is one about a member, where its value stands.
 func (j Judged) finding(s Severity, rule, member, message string) Finding {
 	return at(j.Value(member), Finding{Severity: s, Rule: rule, Object: j.name(), Member: member, Message: message})
-}
-
-// newObject returns an object of a kind, nil for one that is not ours.
-func newObject(kind string) v1alpha1.Object {
-	switch kind {
-	case v1alpha1.PropertyKind:
-		return &v1alpha1.Property{}
-	case v1alpha1.AccessTokenKind:
-		return &v1alpha1.AccessToken{}
-	case v1alpha1.ContentFilterKind:
-		return &v1alpha1.ContentFilter{}
-	case v1alpha1.TagKind:
-		return &v1alpha1.Tag{}
-	case v1alpha1.ActivateUnitKind:
-		return &v1alpha1.ActivateUnit{}
-	}
-	return nil
 }
