@@ -1,0 +1,36 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// promise is a row of docs/behaviour.md: what is promised, the file of a test, and the test's name.
+var promise = regexp.MustCompile("(?m)^\\| (.+) \\| `([^`]+)` \\| (.+) \\|$")
+
+// TestBehaviour holds that every test which docs/behaviour.md names is there: a test function, a spec, or a case of a table.
+func TestBehaviour(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "behaviour.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := promise.FindAllStringSubmatch(string(page), -1)
+	if n := strings.Count(string(page), "\n| ") - 4; len(rows) != n || n < 20 {
+		t.Errorf("%d of %d rows name a promise, a file and a test", len(rows), n)
+	}
+	for _, row := range rows {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(row[2])))
+		if err != nil {
+			t.Errorf("%s: %v", row[1], err)
+			continue
+		}
+		quoted := strings.Contains(string(text), `"`+row[3]+`"`)
+		function := strings.HasPrefix(row[3], "Test") && strings.Contains(string(text), "\nfunc "+row[3]+"(")
+		if !strings.HasSuffix(row[2], "_test.go") || !quoted && !function {
+			t.Errorf("%s: %s has no test %q", row[1], row[2], row[3])
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package gitops_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	helm "github.com/fluxcd/helm-controller/api/v2"
+	kustomize "github.com/fluxcd/kustomize-controller/api/v1"
+	source "github.com/fluxcd/source-controller/api/v1"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vitrine-dev/vitrine/hack/install/render"
+)
+
+// TestFlux holds that Flux knows every member of its manifests, and that what they name is there.
+func TestFlux(t *testing.T) {
+	sources := map[string]bool{}
+	seen := 0
+	for _, d := range documents(t) {
+		h := headerOf(t, d)
+		var into any
+		switch h.APIVersion {
+		case source.GroupVersion.String():
+			into = &source.GitRepository{}
+			sources[h.Metadata.Name] = true
+		case kustomize.GroupVersion.String():
+			into = &kustomize.Kustomization{}
+		case helm.GroupVersion.String():
+			into = &helm.HelmRelease{}
+		default:
+			if strings.Contains(h.APIVersion, "fluxcd") {
+				t.Errorf("%s %s is of %s, which nobody knows", h.Kind, h.Metadata.Name, h.APIVersion)
+			}
+			continue
+		}
+		seen++
+		if err := yaml.UnmarshalStrict([]byte(d), into); err != nil {
+			t.Errorf("%s %s: %v", h.Kind, h.Metadata.Name, err)
+		}
+		path, repository := "", ""
+		switch o := into.(type) {
+		case *kustomize.Kustomization:
+			path, repository = o.Spec.Path, o.Spec.SourceRef.Name
+			for _, needed := range o.Spec.DependsOn {
+				find(t, h.Kind, needed.Name, &kustomize.Kustomization{})
+			}
+		case *helm.HelmRelease:
+			path, repository = o.Spec.Chart.Spec.Chart, o.Spec.Chart.Spec.SourceRef.Name
+		default:
+			continue
+		}
+		if !sources[repository] {
+			t.Errorf("%s %s is from %s, which is declared nowhere before", h.Kind, h.Metadata.Name, repository)
+		}
+		if _, err := os.Stat(filepath.Join(root, path)); repository == "vitrine" && err != nil {
+			t.Errorf("%s %s: %v", h.Kind, h.Metadata.Name, err)
+		}
+	}
+	if seen < 5 {
+		t.Errorf("%d manifests for Flux", seen)
+	}
+}
+
+// overlay is what both tools add to config/default.
+type overlay struct {
+	Images  []types.Image `json:"images"`
+	Patches []types.Patch `json:"patches"`
+}
+
+// TestKept holds that the patches of both tools reach what has to be kept, and nothing else, and that the image is replaced.
+func TestKept(t *testing.T) {
+	var flux kustomize.Kustomization
+	find(t, "Kustomization", "vitrine", &flux)
+	of := map[string]overlay{}
+	ofFlux := overlay{}
+	for _, p := range flux.Spec.Patches {
+		ofFlux.Patches = append(ofFlux.Patches, types.Patch{Patch: p.Patch, Target: &types.Selector{ResId: resid.NewResId(resid.Gvk{Kind: p.Target.Kind}, "")}})
+	}
+	for _, i := range flux.Spec.Images {
+		ofFlux.Images = append(ofFlux.Images, types.Image{Name: i.Name, NewName: i.NewName, NewTag: i.NewTag})
+	}
+	of["kustomize.toolkit.fluxcd.io/prune: disabled"] = ofFlux
+	var argo struct {
+		header
+		Spec map[string]any `json:"spec"`
+	}
+	find(t, "Application", "vitrine", &argo)
+	part, err := yaml.Marshal(argo.Spec["source"].(map[string]any)["kustomize"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ofArgo struct {
+		Images  []string      `json:"images"`
+		Patches []types.Patch `json:"patches"`
+	}
+	if err := yaml.UnmarshalStrict(part, &ofArgo); err != nil {
+		t.Fatal(err)
+	}
+	images := []types.Image{}
+	for _, i := range ofArgo.Images {
+		name, full, _ := strings.Cut(i, "=")
+		repository, tag, ok := strings.Cut(full, ":")
+		if !ok {
+			t.Errorf("the image %s has no tag", i)
+		}
+		images = append(images, types.Image{Name: name, NewName: repository, NewTag: tag})
+	}
+	of["argocd.argoproj.io/sync-options: Prune=false,Delete=false"] = overlay{Images: images, Patches: ofArgo.Patches}
+
+	for note, o := range of {
+		t.Run(note, func(t *testing.T) {
+			key, value, _ := strings.Cut(note, ": ")
+			kept := map[string]int{}
+			for _, u := range build(t, o) {
+				switch got := u.GetAnnotations()[key]; {
+				case !slices.Contains([]string{"CustomResourceDefinition", "PersistentVolumeClaim", "Namespace"}, u.GetKind()):
+					if got != "" {
+						t.Errorf("%s %s has the annotation", u.GetKind(), u.GetName())
+					}
+				case got != value:
+					t.Errorf("%s %s: %s is %q, want %q", u.GetKind(), u.GetName(), key, got, value)
+				default:
+					kept[u.GetKind()]++
+				}
+				if u.GetKind() == "Deployment" {
+					text, err := yaml.Marshal(u.Object)
+					if err != nil || !strings.Contains(string(text), "image: registry.example/vitrine:v1.2.3\n") {
+						t.Errorf("the Deployment runs another image (%v):\n%s", err, text)
+					}
+				}
+			}
+			if kept["CustomResourceDefinition"] != 5 || kept["PersistentVolumeClaim"] != 1 || kept["Namespace"] != 1 {
+				t.Errorf("kept: %v", kept)
+			}
+		})
+	}
+}
+
+// build returns the objects of config/default under an overlay.
+func build(t *testing.T, o overlay) []*unstructured.Unstructured {
+	t.Helper()
+	dir := t.TempDir()
+	base, err := filepath.Abs(filepath.Join(root, "config/default"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		t.Fatal(err)
+	}
+	if base, err = filepath.Rel(dir, base); err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(map[string]any{"resources": []string{base}, "images": o.Images, "patches": o.Patches})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err = built.AsYaml(); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := render.Objects(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// TestHelmValues holds that the chart takes the values of the release.
+func TestHelmValues(t *testing.T) {
+	var release helm.HelmRelease
+	find(t, "HelmRelease", "vitrine", &release)
+	values, err := render.Values(release.Spec.Values.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := loader.Load(filepath.Join(root, release.Spec.Chart.Spec.Chart))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, err := render.Chart(c, render.Release{Name: release.Name, Namespace: release.Namespace}, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"registry.example/vitrine:v1.2.3", "--external-url=https://content.shop.example"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s is not in what the release gives", want)
+		}
+	}
+}
+
+// TestWorkflow holds the pull-request pipeline to the commands that there are; cmd/vitrine and docs/cli.md hold their flags.
+func TestWorkflow(t *testing.T) {
+	for _, d := range documents(t) {
+		var workflow struct {
+			Jobs map[string]struct {
+				Env   map[string]string `json:"env"`
+				Steps []struct {
+					Run string `json:"run"`
+				} `json:"steps"`
+			} `json:"jobs"`
+		}
+		if headerOf(t, d).APIVersion != "" {
+			continue
+		}
+		if err := yaml.Unmarshal([]byte(d), &workflow); err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, job := range workflow.Jobs {
+			for _, step := range job.Steps {
+				lines = append(lines, strings.Split(step.Run, "\n")...)
+			}
+		}
+		for _, want := range []string{"$VITRINE validate -f content -n shop -o github", "$VITRINE diff -f content -n shop > diff.md"} {
+			if !slices.Contains(lines, want) {
+				t.Errorf("the workflow does not run %q, but %q", want, lines)
+			}
+		}
+		return
+	}
+	t.Error("there is no workflow")
+}

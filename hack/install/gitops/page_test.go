@@ -1,0 +1,76 @@
+package gitops_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	root = "../../.."
+	page = root + "/docs/gitops.md"
+)
+
+// documents returns the YAML documents of the page, in their order.
+func documents(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	var block []string
+	indent, within := "", false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		trimmed := strings.TrimLeft(line, " ")
+		switch {
+		case !within && trimmed == "```yaml":
+			within, indent, block = true, line[:len(line)-len(trimmed)], nil
+		case within && trimmed == "```":
+			within = false
+			all = append(all, strings.Split(strings.Join(block, "\n")+"\n", "\n---\n")...)
+		case within:
+			block = append(block, strings.TrimPrefix(line, indent))
+		}
+	}
+	if within || len(all) < 10 {
+		t.Fatalf("%d documents in %s", len(all), page)
+	}
+	return all
+}
+
+// header is what every manifest has.
+type header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+}
+
+func headerOf(t *testing.T, document string) header {
+	t.Helper()
+	var h header
+	if err := yaml.Unmarshal([]byte(document), &h); err != nil {
+		t.Fatalf("%v:\n%s", err, document)
+	}
+	return h
+}
+
+// find returns the document of a kind and a name, into a strictly decoded object.
+func find(t *testing.T, kind, name string, into any) {
+	t.Helper()
+	for _, d := range documents(t) {
+		if h := headerOf(t, d); h.Kind == kind && h.Metadata.Name == name {
+			if err := yaml.UnmarshalStrict([]byte(d), into); err != nil {
+				t.Fatalf("%s %s: %v", kind, name, err)
+			}
+			return
+		}
+	}
+	t.Fatalf("%s shows no %s %s", page, kind, name)
+}
