@@ -33,15 +33,8 @@ func (p *property) settle(now time.Time) error {
 	return nil
 }
 
-// horizon is how far ahead boundary looks: what changes later than that counts as never.
-const horizon = 200 * 365 * 24 * time.Hour
-
-// boundary returns the first instant after now at which one of the trees may match other items than at now, because a
-// date of an item passes into or out of a range that moves with `now`; zero for never.
-//
-// Both ends of such a range only ever move forwards. So a range lo(t)…hi(t) changes what it holds when lo passes the
-// smallest value that is still in or ahead, or hi reaches the smallest value ahead of it; the first such t is searched
-// by halving.
+// boundary returns the first instant after now at which one of the trees may match other items than at now, see
+// plan.Boundary; zero for never.
 func (p *property) boundary(parts []library.Part, now time.Time) (time.Time, error) {
 	var moving []library.Part
 	for _, part := range parts {
@@ -52,111 +45,36 @@ func (p *property) boundary(parts []library.Part, now time.Time) (time.Time, err
 	if len(moving) == 0 {
 		return time.Time{}, nil
 	}
-	leavesAt := func(t time.Time) ([]plan.Node, error) {
-		var leaves []plan.Node
-		for _, part := range moving {
+	roots := func(t time.Time) ([]plan.Node, error) {
+		roots := make([]plan.Node, len(moving))
+		for i, part := range moving {
 			pl, err := p.plan(part, t)
 			if err != nil {
 				return nil, err
 			}
-			leaves = appendLeaves(leaves, pl.Root)
+			roots[i] = pl.Root
 		}
-		return leaves, nil
+		return roots, nil
 	}
-	start, err := leavesAt(now)
-	if err != nil {
-		return time.Time{}, err
-	}
-	ahead := make([]ends, len(start))
-	for i, leaf := range start {
-		if r, ok := leaf.(plan.IntRange); ok {
-			ahead[i] = p.endsAhead(r)
-		}
-	}
-	changed := func(t time.Time) bool {
-		leaves, err := leavesAt(t)
-		if err != nil || len(leaves) != len(start) {
-			// The query has another shape then (a range that became empty): look again at that time.
-			return true
-		}
-		for i, leaf := range leaves {
-			r, ok := leaf.(plan.IntRange)
-			if _, was := start[i].(plan.IntRange); ok != was {
-				return true
-			}
-			if ok && (ahead[i].leave && r.Lo > ahead[i].leaving || ahead[i].enter && r.Hi >= ahead[i].entering) {
-				return true
-			}
-		}
-		return false
-	}
-	step := time.Millisecond
-	for !changed(now.Add(step)) {
-		if step *= 2; step > horizon {
-			return time.Time{}, nil
-		}
-	}
-	// changed(now+step) and not changed(now+step/2): the first instant lies between.
-	low, high := step/2, step
-	if step == time.Millisecond {
-		low = 0
-	}
-	for high-low > time.Millisecond {
-		if mid := low + (high-low)/2; changed(now.Add(mid)) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	// What a query sees of the time is whole milliseconds.
-	return time.UnixMilli(now.Add(high).UnixMilli()), nil
+	return plan.Boundary(now, roots, p.endsAhead)
 }
 
-// ends are the values at which a moving range changes what it holds: the smallest that lo can pass, the smallest that hi
-// can reach.
-type ends struct {
-	leave, enter      bool
-	leaving, entering int64
-}
-
-func (p *property) endsAhead(r plan.IntRange) ends {
-	var e ends
+// endsAhead looks through the dates of all items.
+func (p *property) endsAhead(r plan.IntRange) (plan.Ends, error) {
+	var e plan.Ends
 	for _, rec := range p.records {
 		for _, d := range rec.dates {
 			v := d.at
 			if d.field != r.Field.Name {
 				continue
 			}
-			if v >= r.Lo && (!e.leave || v < e.leaving) {
-				e.leave, e.leaving = true, v
+			if v >= r.Lo && (!e.Leave || v < e.Leaving) {
+				e.Leave, e.Leaving = true, v
 			}
-			if v > r.Hi && (!e.enter || v < e.entering) {
-				e.enter, e.entering = true, v
+			if v > r.Hi && (!e.Enter || v < e.Entering) {
+				e.Enter, e.Entering = true, v
 			}
 		}
 	}
-	return e
-}
-
-// appendLeaves lists the leaves of a plan from left to right.
-func appendLeaves(leaves []plan.Node, n plan.Node) []plan.Node {
-	switch n := n.(type) {
-	case plan.Bool:
-		for _, group := range [][]plan.Node{n.Must, n.Should, n.MustNot} {
-			for _, c := range group {
-				leaves = appendLeaves(leaves, c)
-			}
-		}
-		return leaves
-	case plan.DisMax:
-		for _, c := range n.Nodes {
-			leaves = appendLeaves(leaves, c)
-		}
-		return leaves
-	case plan.Const:
-		return appendLeaves(leaves, n.Node)
-	case plan.Boost:
-		return appendLeaves(leaves, n.Node)
-	}
-	return append(leaves, n)
+	return e, nil
 }

@@ -7,91 +7,32 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
-	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// horizon is how far ahead Boundary looks: what changes later than that counts as never.
-const horizon = 200 * 365 * 24 * time.Hour
-
 // Boundary returns the first instant after now at which a query that uses `now` may match other documents than at now,
 // because a date of one passes into or out of a range that moves; zero for never. build gives the query its meaning at a
-// time.
-//
-// Both ends of such a range only ever move forwards. So a range lo(t)…hi(t) changes what it holds when lo passes the
-// smallest value that is still in or ahead, or hi reaches the smallest value ahead of it; the first such t is searched
-// by halving.
+// time. See plan.Boundary.
 func (c *Corpus) Boundary(ctx context.Context, now time.Time, build func(time.Time) (plan.Node, error)) (time.Time, error) {
-	root, err := build(now)
+	roots := func(t time.Time) ([]plan.Node, error) {
+		root, err := build(t)
+		return []plan.Node{root}, err
+	}
+	at, err := plan.Boundary(now, roots, func(r plan.IntRange) (plan.Ends, error) { return c.endsAhead(ctx, r) })
 	if err != nil {
 		return time.Time{}, fmt.Errorf("find when the matches change: %w", err)
 	}
-	start := appendLeaves(nil, root)
-	ahead := make([]ends, len(start))
-	for i, leaf := range start {
-		if r, ok := leaf.(plan.IntRange); ok && r.Field.Type == query.Date {
-			if ahead[i], err = c.endsAhead(ctx, r); err != nil {
-				return time.Time{}, fmt.Errorf("find when the matches change: %w", err)
-			}
-		}
-	}
-	changed := func(t time.Time) bool {
-		root, err := build(t)
-		if err != nil {
-			return true
-		}
-		leaves := appendLeaves(nil, root)
-		if len(leaves) != len(start) {
-			// The query has another shape then (a range that became empty): look again at that time.
-			return true
-		}
-		for i, leaf := range leaves {
-			r, ok := leaf.(plan.IntRange)
-			if _, was := start[i].(plan.IntRange); ok != was {
-				return true
-			}
-			if ok && (ahead[i].leave && r.Lo > ahead[i].leaving || ahead[i].enter && r.Hi >= ahead[i].entering) {
-				return true
-			}
-		}
-		return false
-	}
-	step := time.Millisecond
-	for !changed(now.Add(step)) {
-		if step *= 2; step > horizon {
-			return time.Time{}, nil
-		}
-	}
-	// changed(now+step) and not changed(now+step/2): the first instant lies between.
-	low, high := step/2, step
-	if step == time.Millisecond {
-		low = 0
-	}
-	for high-low > time.Millisecond {
-		if mid := low + (high-low)/2; changed(now.Add(mid)) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	// What a query sees of the time is whole milliseconds.
-	return time.UnixMilli(now.Add(high).UnixMilli()), nil
+	return at, nil
 }
 
-// ends are the values at which a moving range changes what it holds: the smallest that lo can pass, the smallest that hi
-// can reach.
-type ends struct {
-	leave, enter      bool
-	leaving, entering int64
-}
-
-func (c *Corpus) endsAhead(ctx context.Context, r plan.IntRange) (ends, error) {
-	var e ends
+// endsAhead looks for the dates of live documents.
+func (c *Corpus) endsAhead(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
+	var e plan.Ends
 	var err error
-	if e.leaving, e.leave, err = c.nextDate(ctx, r.Field.Name, r.Lo); err != nil || r.Hi == math.MaxInt64 {
+	if e.Leaving, e.Leave, err = c.nextDate(ctx, r.Field.Name, r.Lo); err != nil || r.Hi == math.MaxInt64 {
 		return e, err
 	}
-	e.entering, e.enter, err = c.nextDate(ctx, r.Field.Name, r.Hi+1)
+	e.Entering, e.Enter, err = c.nextDate(ctx, r.Field.Name, r.Hi+1)
 	return e, err
 }
 
@@ -149,27 +90,4 @@ func (c *Corpus) nextShown(ctx context.Context, p Part, field string, from int64
 		}
 	}
 	return next, ok, nil
-}
-
-// appendLeaves lists the leaves of a plan from left to right.
-func appendLeaves(leaves []plan.Node, n plan.Node) []plan.Node {
-	switch n := n.(type) {
-	case plan.Bool:
-		for _, group := range [][]plan.Node{n.Must, n.Should, n.MustNot} {
-			for _, c := range group {
-				leaves = appendLeaves(leaves, c)
-			}
-		}
-		return leaves
-	case plan.DisMax:
-		for _, c := range n.Nodes {
-			leaves = appendLeaves(leaves, c)
-		}
-		return leaves
-	case plan.Const:
-		return appendLeaves(leaves, n.Node)
-	case plan.Boost:
-		return appendLeaves(leaves, n.Node)
-	}
-	return append(leaves, n)
 }
