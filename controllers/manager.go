@@ -191,7 +191,8 @@ func newManager(cfg *rest.Config, o Options, m *metrics, install string, gate <-
 			WithOptions(controller.Options{SkipNameValidation: &skipNames})
 		if k.library == library.KindToken {
 			b = b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(tokenOfSecret)).
-				Watches(&v1alpha1.ContentFilter{}, handler.EnqueueRequestsFromMapFunc(e.tokensOfFilter), builder.WithPredicates(adoption()))
+				Watches(&v1alpha1.ContentFilter{}, handler.EnqueueRequestsFromMapFunc(e.tokensOfFilter), builder.WithPredicates(adoption())).
+				Watches(&v1alpha1.AccessToken{}, contested())
 		}
 		if err := b.Complete(&reconciler{environment: e, kind: k}); err != nil {
 			return nil, nil, fmt.Errorf("make the %s controller: %w", k.library, err)

@@ -5,14 +5,24 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // secondOperatorReason is the reason of the event, about a Property, that tells of another operator in its namespace.
 const secondOperatorReason = "SecondOperator"
+
+// contestedAfter is how long a token is left to say that another operator claims its Secret, before the one that writes the
+// Secret says its own again. It is longer than the other one takes to look again: the conflict stands there for as long as
+// there are two, and no longer.
+const contestedAfter = secretInterval + secretInterval/2
 
 // rivals remembers the AccessTokens whose Secret the operator of another store writes. Where there is one, that operator
 // writes the statuses of the namespace too: two that took turns would each tell of another address and of other counts,
@@ -77,4 +87,19 @@ func (e *environment) heed(ctx context.Context, token client.Object, store strin
 		}
 	}
 	return nil
+}
+
+// contested has a token looked at again, some time after its status came to say that its Secret is in somebody's way. Who
+// wrote that may be another operator, which is gone by then.
+func contested() handler.EventHandler {
+	tells := func(o client.Object) bool {
+		return readyCondition(o.(*v1alpha1.AccessToken)).Reason == v1alpha1.ReasonSecretConflict
+	}
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, ev event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if tells(ev.ObjectNew) && !tells(ev.ObjectOld) {
+				queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(ev.ObjectNew)}, contestedAfter)
+			}
+		},
+	}
 }

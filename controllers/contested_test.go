@@ -1,0 +1,78 @@
+package controllers
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+// laterQueue remembers what is to be looked at again, and when.
+type laterQueue struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	after map[reconcile.Request]time.Duration
+}
+
+func (q *laterQueue) AddAfter(r reconcile.Request, d time.Duration) { q.after[r] = d }
+
+// TestContested holds that the operator which writes a token's Secret says its own again after another one has written into
+// the status that it claims the Secret, but not before that one has had the time to look again.
+func TestContested(t *testing.T) {
+	ctx := context.Background()
+	r, server := newReconciler(t, tokenKind(), interceptor.Funcs{}, token(nil))
+	r.store = "ours"
+	now := func() *v1alpha1.AccessToken {
+		t.Helper()
+		o := &v1alpha1.AccessToken{}
+		if err := server.Get(ctx, storefront, o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	reconcileAs := func(store string) *v1alpha1.AccessToken {
+		t.Helper()
+		r.store = store
+		if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: storefront}); err != nil {
+			t.Fatal(err)
+		}
+		return now()
+	}
+	served := reconcileAs("ours")
+	claimed := reconcileAs("theirs")
+	if was, is := readyCondition(served).Reason, readyCondition(claimed).Reason; was != v1alpha1.ReasonServed || is != v1alpha1.ReasonSecretConflict {
+		t.Fatalf("the token was %s, and is %s with another operator", was, is)
+	}
+
+	queue := &laterQueue{after: map[reconcile.Request]time.Duration{}}
+	update := func(from, to client.Object) {
+		contested().Update(ctx, event.UpdateEvent{ObjectOld: from, ObjectNew: to}, queue)
+	}
+	update(served, served)
+	update(claimed, claimed)
+	update(claimed, served)
+	if len(queue.after) > 0 {
+		t.Errorf("looked at again without need: %v", queue.after)
+	}
+	update(served, claimed)
+	if after := queue.after[reconcile.Request{NamespacedName: storefront}]; after <= secretInterval {
+		t.Errorf("looked at again after %v, while the other operator looks after %v", after, secretInterval)
+	}
+	if is := readyCondition(reconcileAs("ours")).Reason; is != v1alpha1.ReasonServed {
+		t.Errorf("the token is %s once it is looked at again", is)
+	}
+
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "storefront"}}
+	if err := server.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil || s.Annotations[storeAnnotation] != "ours" {
+		t.Errorf("the Secret is of store %q: %v", s.Annotations[storeAnnotation], err)
+	}
+}
