@@ -9,7 +9,9 @@ STATE ?= $(CURDIR)/.vitrine
 GOFMT := $(shell $(GO) env GOROOT)/bin/gofmt
 
 # Tools come from a go.mod of their own, so that the product depends on none of them.
-TOOL := $(GO) tool -modfile=hack/tools/go.mod
+TOOL := $(GO) tool -modfile='$(CURDIR)/hack/tools/go.mod'
+# The product, and the modules within the repository, apart for their heavy imports: every check goes through all of them.
+MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard hack/*/go.mod))))
 # No shell and no go command stand between make and this program: when make is killed, it notices and stops everything.
 LOCALRUN := bin/localrun
 
@@ -27,7 +29,7 @@ smoke: $(LOCALRUN) ## the same without a terminal: checks every printed line and
 
 test: ## every test, with a real API server
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
-	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun . hack/controlplane hack/install hack/image hack/monitoring hack/bench
+	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun $(MODULES)
 
 e2e: bin/e2e ## installs IMAGE, which the nodes have or can pull, into the cluster of KUBECONFIG, walks the product there and removes it
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
@@ -48,19 +50,8 @@ bench: ## Vitrine beside a bare server, OpenSearch and Bleve; writes docs/benchm
 verify: ## what must hold of the tree: generated files, formatting, vet, lint, import rules, go.mod; fails when it is dirty
 	$(MAKE) generate
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
-	$(GO) vet ./...
-	$(GO) -C hack/controlplane vet ./...
-	$(GO) -C hack/install vet ./...
-	$(GO) -C hack/image vet ./...
-	$(GO) -C hack/monitoring vet ./...
-	$(GO) -C hack/bench vet ./...
-	$(GO) mod tidy -diff
-	$(GO) -C hack/controlplane mod tidy -diff
-	$(GO) -C hack/install mod tidy -diff
-	$(GO) -C hack/image mod tidy -diff
-	$(GO) -C hack/monitoring mod tidy -diff
-	$(GO) -C hack/bench mod tidy -diff
-	$(GO) -C hack/tools mod tidy -diff
+	@set -e; for module in $(MODULES); do (set -x; $(GO) -C $$module vet ./...); done
+	@set -e; for module in $(MODULES) hack/tools; do (set -x; $(GO) -C $$module mod tidy -diff); done
 	$(GO) test ./hack/house
 	$(MAKE) lint
 	@[ -z "$$(git status --porcelain)" ] || { echo "the tree is dirty: commit these, or what make generate made of them:"; git status --short; git diff; exit 1; }
@@ -79,12 +70,7 @@ format: ## gofmt
 	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -s -w
 
 lint: ## golangci-lint, with .golangci.yml
-	$(TOOL) golangci-lint run ./...
-	cd hack/controlplane && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
-	cd hack/install && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
-	cd hack/image && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
-	cd hack/monitoring && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
-	cd hack/bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	@set -e; for module in $(MODULES); do (set -x; cd $$module && $(TOOL) golangci-lint run ./...); done
 
 build: ## bin/vitrine
 	$(GO) build -trimpath -o bin/vitrine ./cmd/vitrine
