@@ -1,0 +1,28 @@
+package monitoring
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestOperationsKnowsTheAlerts holds that docs/operations.md says of each alert, and of no other, what it asks for, and gives
+// it its severity.
+func TestOperationsKnowsTheAlerts(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^\| \[(Vitrine\w+)\]\(monitoring\.md#(\w+)\) \| (\w+) \| .+ \| .+ \|$`).
+		FindAllStringSubmatch(string(read(t, "../../docs/operations.md")), -1)
+	all := rules(t)
+	for _, row := range rows {
+		r, ok := all[row[1]]
+		switch {
+		case !ok:
+			t.Errorf("it speaks of %s, which is no alert, or speaks of it twice", row[1])
+		case r.Labels["severity"] != row[3] || strings.ToLower(row[1]) != row[2]:
+			t.Errorf("%s: severity %s in the page, %s in the rule; its link is to #%s", row[1], row[3], r.Labels["severity"], row[2])
+		}
+		delete(all, row[1])
+	}
+	for name := range all {
+		t.Errorf("%s is left out", name)
+	}
+}
