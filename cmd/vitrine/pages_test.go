@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestPagesUseCommandsThatThereAre holds every command line of ours in the pages about running it against the commands and
+// their flags.
+func TestPagesUseCommandsThatThereAre(t *testing.T) {
+	line := regexp.MustCompile(`(?:\bvitrine|\$VITRINE) ([a-z]+)((?: +[^\n|;&>` + "`" + `]*)?)`)
+	flag := regexp.MustCompile(`(?:^| )--([a-z-]+)`)
+	for _, page := range []string{"gitops.md", "operations.md", "install.md"} {
+		text, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		joined := strings.ReplaceAll(string(text), "\\\n", " ")
+		for _, m := range line.FindAllStringSubmatch(joined, -1) {
+			cmd, _, err := newRoot().Find([]string{m[1]})
+			if err != nil || cmd.Name() != m[1] {
+				continue // "vitrine waits": a sentence
+			}
+			seen++
+			for _, f := range flag.FindAllStringSubmatch(m[2], -1) {
+				if cmd.Flags().Lookup(f[1]) == nil && cmd.InheritedFlags().Lookup(f[1]) == nil {
+					t.Errorf("%s: vitrine %s has no --%s: %s", page, m[1], f[1], m[0])
+				}
+			}
+		}
+		if seen == 0 {
+			t.Errorf("%s holds no command of ours", page)
+		}
+	}
+}
