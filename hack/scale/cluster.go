@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,8 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/go-logr/logr"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
@@ -90,8 +89,13 @@ func (c *cluster) writes(ctx context.Context) (writes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's counters: %w", err)
 	}
+	return countWrites(string(text))
+}
+
+// countWrites reads them from a page of metrics.
+func countWrites(page string) (writes, error) {
 	out := writes{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(page) {
 		if !strings.HasPrefix(line, "apiserver_request_total{") {
 			continue
 		}

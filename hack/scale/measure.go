@@ -114,25 +114,14 @@ func (m *measurement) start(ctx context.Context) error {
 	return err
 }
 
-// heap is what the operator's last collection left, in bytes. Two collections pass at least, so that caches that are
-// given up are gone.
+// heap is what a collection leaves, in bytes: the second one, since what a sync.Pool holds outlives the first.
 func (m *measurement) heap(ctx context.Context) (float64, error) {
-	least := -1.0
-	for range 20 {
-		n, err := m.server.metric(ctx, "go_gc_heap_live_bytes")
-		if err != nil {
-			if n, err = m.server.metric(ctx, "go_memstats_heap_inuse_bytes"); err != nil {
-				return 0, err
-			}
-		}
-		if least < 0 || n < least {
-			least = n
-		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+	for range 2 {
+		if err := m.server.collect(ctx); err != nil {
 			return 0, err
 		}
 	}
-	return least, nil
+	return m.server.metric(ctx, "go_gc_heap_live_bytes")
 }
 
 func filter(namespace, name, query string) *v1alpha1.ContentFilter {
@@ -271,7 +260,8 @@ func (m *measurement) awaitReady(ctx context.Context, namespace string, names ma
 	return done, w.Stop, nil
 }
 
-// remove deletes filters, and waits until they are gone.
+// remove deletes the filters of a namespace whose names begin with a prefix. None has a finalizer: with the answer they are
+// gone.
 func (m *measurement) remove(ctx context.Context, namespace, prefix string) error {
 	var list v1alpha1.ContentFilterList
 	if err := m.cluster.kube.List(ctx, &list, client.InNamespace(namespace)); err != nil {
@@ -331,7 +321,7 @@ func (m *measurement) served(ctx context.Context, r *report) error {
 		}
 		uuid := filterUUID(f)
 		for {
-			code, body, err := get(ctx, "http://"+m.server.http+"/v2/content/filters/"+uuid+"?page_size=1", m.token)
+			code, body, err := m.server.get(ctx, "http://"+m.server.http+"/v2/content/filters/"+uuid+"?page_size=1", m.token)
 			if err != nil {
 				return err
 			}

@@ -32,11 +32,14 @@ type server struct {
 	log                   *os.File
 	began                 time.Time
 	http, probes, metrics string // addresses
+	debug                 string // another
+	// client keeps connections open, as an app does.
+	client *http.Client
 }
 
 // startServer starts the operator on a data directory; it does not wait.
 func startServer(ctx context.Context, binary, kubeconfig, dataDir string, namespaces []string) (*server, error) {
-	addresses, err := freeAddresses(ctx, 4)
+	addresses, err := freeAddresses(ctx, 5)
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +50,14 @@ func startServer(ctx context.Context, binary, kubeconfig, dataDir string, namesp
 	if err != nil {
 		return nil, err
 	}
-	s := &server{log: log, began: time.Now(), http: addresses[0], probes: addresses[1], metrics: addresses[2]}
+	s := &server{
+		log: log, began: time.Now(), http: addresses[0], probes: addresses[1], metrics: addresses[2], debug: addresses[4],
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second},
+	}
 	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), binary, "serve", "--kubeconfig", kubeconfig, "--data-dir", dataDir,
 		"--watch-namespaces", strings.Join(namespaces, ","), "--http-bind-address", s.http, "--https-bind-address", addresses[3],
-		"--health-probe-bind-address", s.probes, "--metrics-bind-address", s.metrics, "--log-level", "warn")
+		"--health-probe-bind-address", s.probes, "--metrics-bind-address", s.metrics, "--debug-bind-address", s.debug,
+		"--log-level", "warn")
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	// It ends with us, whatever ends us.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -77,7 +84,7 @@ func freeAddresses(ctx context.Context, n int) ([]string, error) {
 // ready waits until /readyz says so, and returns how long that took since the start.
 func (s *server) ready(ctx context.Context) (time.Duration, error) {
 	for {
-		if code, _, err := get(ctx, "http://"+s.probes+"/readyz", ""); err == nil && code == http.StatusOK {
+		if code, _, err := s.get(ctx, "http://"+s.probes+"/readyz", ""); err == nil && code == http.StatusOK {
 			return time.Since(s.began), nil
 		}
 		if err := sleep(ctx, 5*time.Millisecond); err != nil {
@@ -120,7 +127,7 @@ func (s *server) cpu() (time.Duration, error) {
 
 // metric returns the sum of a metric over all its labels.
 func (s *server) metric(ctx context.Context, name string) (float64, error) {
-	_, text, err := get(ctx, "http://"+s.metrics+"/metrics", "")
+	_, text, err := s.get(ctx, "http://"+s.metrics+"/metrics", "")
 	if err != nil {
 		return 0, err
 	}
@@ -143,10 +150,19 @@ func (s *server) metric(ctx context.Context, name string) (float64, error) {
 	return sum, nil
 }
 
-// web keeps connections open, as an app does.
-var web = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}
+// collect has the operator collect its garbage.
+func (s *server) collect(ctx context.Context) error {
+	code, _, err := s.get(ctx, "http://"+s.debug+"/debug/pprof/heap?gc=1", "")
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("status %d", code)
+	}
+	if err != nil {
+		return fmt.Errorf("have the operator collect its garbage: %w", err)
+	}
+	return nil
+}
 
-func get(ctx context.Context, url, token string) (int, []byte, error) {
+func (s *server) get(ctx context.Context, url, token string) (int, []byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, nil, err
@@ -154,7 +170,7 @@ func get(ctx context.Context, url, token string) (int, []byte, error) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := web.Do(r)
+	resp, err := s.client.Do(r)
 	if err != nil {
 		return 0, nil, err
 	}
