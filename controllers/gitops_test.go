@@ -277,15 +277,20 @@ var _ = Describe("Manifests from Git", func() {
 		Expect(kube.Delete(ctx, ns)).To(Succeed())
 
 		By("deleting the contents as kube-controller-manager does, the Secrets first")
-		Expect(kube.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(w.namespace))).To(Succeed())
-		Eventually(w.logs.String).Should(ContainSubstring("because it is being terminated"), "the operator cannot write the Secrets again")
+		// Admission may take a moment to know of the deletion: a Secret that was written again in it is deleted again.
+		Eventually(func() (string, error) {
+			return w.logs.String(), kube.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(w.namespace))
+		}).Should(ContainSubstring("because it is being terminated"), "the operator cannot write the Secrets again")
 		for _, o := range shuffled(objects) {
 			Expect(kube.Delete(ctx, o)).To(Succeed())
 		}
 		w.servesNothing(ctx)
-		var left corev1.SecretList
-		Expect(kube.List(ctx, &left, client.InNamespace(w.namespace))).To(Succeed())
-		Expect(left.Items).To(BeEmpty())
+		Expect(kube.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(w.namespace))).To(Succeed())
+		Consistently(func() ([]corev1.Secret, error) {
+			var left corev1.SecretList
+			err := kube.List(ctx, &left, client.InNamespace(w.namespace))
+			return left.Items, err
+		}, "300ms").Should(BeEmpty(), "the operator writes none any more")
 		Expect(kube.Get(ctx, client.ObjectKeyFromObject(ns), ns)).To(Succeed())
 		ns.Spec.Finalizers = nil
 		Expect(kube.SubResource("finalize").Update(ctx, ns)).To(Succeed())
