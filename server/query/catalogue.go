@@ -19,6 +19,9 @@ type Row struct {
 	About string
 }
 
+// CreatedOn is the field of the tie rule: items that an order does not tell apart come newest first.
+const CreatedOn = "created_on"
+
 // Static and dynamic fields. A dynamic one stands for all fields of its shape, one for each namespace or key.
 const (
 	// TagField is the shape of the fields that hold the keys of the tags of one namespace.
@@ -46,7 +49,7 @@ func rows() []Row {
 		keyword("approval_status", "app, rej or pen"),
 		typed("campaign", Long, "the collecting campaign"),
 		typed("claimed", Boolean, "whether the author has claimed the item"),
-		typed("created_on", Date, "when the item came into the library"),
+		typed(CreatedOn, Date, "when the item came into the library"),
 		typed("entry_confirmation_sent", Boolean, "whether the author has been told"),
 		typed("featured", Boolean, "whether the item is featured"),
 		keyword("shortened_permalink", "the short link, as imported"),

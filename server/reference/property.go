@@ -67,9 +67,6 @@ type value struct {
 	query.Value
 }
 
-// createdOn is the field of the tie rule.
-const createdOn = "created_on"
-
 // date is one value of a date field, in milliseconds since 1970.
 type date struct {
 	field string
@@ -430,7 +427,7 @@ func (r *refresh) document(rec *record) {
 		values = append(values, value{f, v})
 		if f.Type == query.Date {
 			rec.dates = append(rec.dates, date{field: f.Name, at: v.Int})
-			if f.Name == createdOn {
+			if f.Name == query.CreatedOn {
 				created = v.Int
 			}
 		}

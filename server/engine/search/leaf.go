@@ -336,12 +336,8 @@ func (t *termRange) price() int { return 30 }
 // intRange is whole numbers, dates or truth values in a closed range.
 type intRange struct{ lo, hi int64 }
 
-const (
-	// createdOn is the field that documents are ordered by.
-	createdOn = "created_on"
-	// itemID is the field by which segments find one document.
-	itemID = "id"
-)
+// itemID is the field by which segments find one document.
+const itemID = "id"
 
 func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {
 	switch {
@@ -355,7 +351,7 @@ func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field,
 			}
 		}
 		return or(found), nil
-	case f.Name() == createdOn:
+	case f.Name() == query.CreatedOn:
 		lo := max(t.lo, math.MinInt64+1) // math.MinInt64 stands for no date
 		if t.hi < lo {
 			return set{}, nil
@@ -519,7 +515,7 @@ func (l *leaf) cost() int { return l.test.cost() }
 
 func (l *leaf) price() int {
 	price := l.test.price() + 2*len(l.members)
-	if l.field.Name == createdOn {
+	if l.field.Name == query.CreatedOn {
 		price = 1
 	}
 	return price

@@ -55,7 +55,7 @@ func (c *Corpus) Order(ctx context.Context, order query.Order, random func(item.
 
 // isDefault reports whether the order is the one that documents have in every segment.
 func (o *Order) isDefault() bool {
-	return len(o.order) == 0 || len(o.order) == 1 && o.order[0] == query.Key{Field: createdOn, Desc: true}
+	return len(o.order) == 0 || len(o.order) == 1 && o.order[0] == query.Key{Field: query.CreatedOn, Desc: true}
 }
 
 // Key tells the order from others within one segment: Documents that were made under a key hold for it in every Corpus of
