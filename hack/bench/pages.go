@@ -67,7 +67,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	// The ends: of filters long enough that every round has full pages of its own at both.
 	var long []int
 	for f, total := range totals {
-		if b.filters[f].Order == "created_on:desc" && int(total)/subject.PageSize >= 3*s.rounds {
+		if b.filters[f].Order == newestFirst && int(total)/subject.PageSize >= 3*s.rounds {
 			long = append(long, f)
 		}
 	}

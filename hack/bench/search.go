@@ -37,16 +37,15 @@ func (b *suite) search(ctx context.Context) error {
 	if err := b.ask(ctx, w, s.rounds, asking{queries: whole}); err != nil {
 		return err
 	}
-	for name, queries := range map[string][]string{"boolean": booleans, "ranked": log} {
-		order := ""
-		if name == "boolean" {
-			order = newestFirst
-		}
-		list, err := b.items(queries, order)
+	for _, p := range []struct {
+		name, order string
+		queries     []string
+	}{{"boolean", newestFirst, booleans}, {"ranked", "", log}} {
+		list, err := b.items(p.queries, p.order)
 		if err != nil {
 			return err
 		}
-		if err := b.profile(ctx, name, list); err != nil {
+		if err := b.profile(ctx, p.name, list); err != nil {
 			return err
 		}
 	}
@@ -106,8 +105,8 @@ func (a *answers) note(queries []string, totals []int64, latencies []time.Durati
 // ask has every subject answer the queries of each round. Where two disagree about a total, that is an error: they did
 // not do the same work.
 func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a asking) error {
-	order, sorted, queries := "", a.sorted, a.queries
-	if sorted {
+	order := ""
+	if a.sorted {
 		order = newestFirst
 	}
 	said := map[string]*answers{report.Vitrine: newAnswers(), report.OpenSearch: newAnswers(), report.Bleve: newAnswers()}
@@ -128,31 +127,31 @@ func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a askin
 				return load.Result{}, err
 			}
 		}
-		list, err := b.items(queries(round), order)
+		list, err := b.items(a.queries(round), order)
 		if err != nil {
 			return load.Result{}, err
 		}
-		return over(report.Vitrine, queries(round), list, b.vitrine.CPU, subject.Total)
+		return over(report.Vitrine, a.queries(round), list, b.vitrine.CPU, subject.Total)
 	}}}
 	if b.opensearch != nil {
 		contenders = append(contenders, contender{report.OpenSearch, func(round int) (load.Result, error) {
-			list := make([]load.Request, len(queries(round)))
-			for i, q := range queries(round) {
+			list := make([]load.Request, len(a.queries(round)))
+			for i, q := range a.queries(round) {
 				text, err := subject.Rewrite(q, b.began)
 				if err == nil {
-					list[i], err = b.opensearch.Search(mainIndex, text, sorted)
+					list[i], err = b.opensearch.Search(mainIndex, text, a.sorted)
 				}
 				if err != nil {
 					return load.Result{}, err
 				}
 			}
-			return over(report.OpenSearch, queries(round), list, b.opensearch.CPU, subject.SearchTotal)
+			return over(report.OpenSearch, a.queries(round), list, b.opensearch.CPU, subject.SearchTotal)
 		}})
 	}
 	contenders = append(contenders, contender{report.Bleve, func(round int) (load.Result, error) {
-		r, totals, err := b.bleve.Search(ctx, queries(round), sorted)
+		r, totals, err := b.bleve.Search(ctx, a.queries(round), a.sorted)
 		if err == nil {
-			said[report.Bleve].note(queries(round), totals, r.Latencies)
+			said[report.Bleve].note(a.queries(round), totals, r.Latencies)
 		}
 		return r, err
 	}})
