@@ -49,10 +49,5 @@ func (c *compiler) Expand(n plan.Fuzzy) ([]rank.WeightedTerm, error) {
 	if err != nil {
 		return nil, err
 	}
-	idf := rank.IDF(rank.BlendedDocFreq(expansions), stats.total.Docs)
-	terms := make([]rank.WeightedTerm, len(expansions))
-	for i, e := range expansions {
-		terms[i] = rank.WeightedTerm{Field: n.Field, Text: e.Term, Boost: float64(e.Similarity), IDF: idf, Norms: stats.norms}
-	}
-	return terms, nil
+	return rank.WeighExpansions(n.Field, expansions, stats.total, stats.norms), nil
 }

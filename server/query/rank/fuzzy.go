@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
@@ -65,14 +66,20 @@ func (e *Expansions) Terms() []Expansion {
 	return terms
 }
 
-// BlendedDocFreq is the document frequency that all expansions are scored with, so that a rare misspelling does not
-// outweigh the word: the highest of theirs.
-func BlendedDocFreq(terms []Expansion) int64 {
-	var n int64
-	for _, t := range terms {
-		n = max(n, t.DocFreq)
+// WeighExpansions returns what the terms that a fuzzy word stands for are scored with, their boost the similarity; total and
+// norms are those of the field. All have the idf of the highest of their document frequencies, so that a rare misspelling
+// does not outweigh the word.
+func WeighExpansions(f query.Field, expansions []Expansion, total Field, norms *Norms) []WeightedTerm {
+	var docFreq int64
+	for _, e := range expansions {
+		docFreq = max(docFreq, e.DocFreq)
 	}
-	return n
+	idf := IDF(docFreq, total.Docs)
+	terms := make([]WeightedTerm, len(expansions))
+	for i, e := range expansions {
+		terms[i] = WeightedTerm{Field: f, Text: e.Term, Boost: float64(e.Similarity), IDF: idf, Norms: norms}
+	}
+	return terms
 }
 
 // compareExpansions orders by merit: the more similar is greater, then the first in byte order.

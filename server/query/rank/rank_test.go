@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
@@ -280,8 +281,20 @@ func TestExpansions(t *testing.T) {
 			}
 		})
 	}
-	if got := rank.BlendedDocFreq([]rank.Expansion{{DocFreq: 3}, {DocFreq: 9}, {DocFreq: 4}}); got != 9 {
-		t.Errorf("blended frequency %d, want 9", got)
+}
+
+// TestWeighExpansions holds that all expansions have the idf of the one that most items hold.
+func TestWeighExpansions(t *testing.T) {
+	text, norms := query.Field{Name: "content.text", Type: query.Text}, rank.NewNorms(rank.Field{Docs: 20, Terms: 90})
+	idf := rank.IDF(9, 20)
+	want := []rank.WeightedTerm{
+		{Field: text, Text: "bear", Boost: 0.75, IDF: idf, Norms: norms}, {Field: text, Text: "beer", Boost: 1, IDF: idf, Norms: norms},
+	}
+	got := rank.WeighExpansions(text, []rank.Expansion{
+		{Term: "bear", Similarity: 0.75, DocFreq: 9}, {Term: "beer", Similarity: 1, DocFreq: 3},
+	}, rank.Field{Docs: 20, Terms: 90}, norms)
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v; want %+v", got, want)
 	}
 }
 
