@@ -68,8 +68,8 @@ func (c *connection) authority() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// explain adds to an error of a call what to do about it, where the error alone does not say.
-func explain(err error) error {
+// advise adds to an error of a call what to do about it, where the error alone does not say.
+func advise(err error) error {
 	unknown, host := x509.UnknownAuthorityError{}, x509.HostnameError{}
 	problem := (*client.Problem)(nil)
 	switch {

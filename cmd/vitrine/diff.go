@@ -69,7 +69,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 		}
 		change, err := filterdiff.Compare(cmd.Context(), c, d, o.items)
 		if err != nil {
-			return explain(err)
+			return advise(err)
 		}
 		if change.State == filterdiff.Failed {
 			failed++

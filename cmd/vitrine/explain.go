@@ -43,7 +43,7 @@ func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
 	}
 	e, err := c.ExplainFilter(cmd.Context(), f.Status.UUID, id)
 	if err != nil {
-		return explain(err)
+		return advise(err)
 	}
 	return o.output.show(cmd.OutOrStdout(), e, func(w io.Writer) error {
 		in := "is not in"

@@ -52,7 +52,7 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 	shown := io.Discard
 	if stderr := cmd.ErrOrStderr(); isTerminal(stderr) && !isTerminal(out) {
 		if total, err = c.CountItems(cmd.Context(), cmp.Or(o.query, "*:*")); err != nil {
-			return explain(err)
+			return advise(err)
 		}
 		shown = stderr
 	}
@@ -61,7 +61,7 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 	lines, err := c.Export(cmd.Context(), out, o.query, func(lines, _ int64) { p.set(lines, lines) })
 	p.finish()
 	if err != nil {
-		return explain(err)
+		return advise(err)
 	}
 	if file != nil {
 		if err := file.keep(); err != nil {

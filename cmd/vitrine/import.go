@@ -147,7 +147,7 @@ func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkp
 	case ctx.Err() != nil:
 		return &codedError{exitInterrupted, fmt.Errorf("interrupted after line %s; %s", thousands(at.Lines), again)}
 	}
-	return fmt.Errorf("stopped after line %s: %w; %s", thousands(at.Lines), explain(err), again)
+	return fmt.Errorf("stopped after line %s: %w; %s", thousands(at.Lines), advise(err), again)
 }
 
 func summary(at client.Checkpoint, took time.Duration) string {

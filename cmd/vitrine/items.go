@@ -51,7 +51,7 @@ func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
 	items := []client.Item{}
 	for it, err := range c.FilterItems(cmd.Context(), f.Status.UUID, listing) {
 		if err != nil {
-			return explain(err)
+			return advise(err)
 		}
 		it.Submission = nil // personal data: not for terminals, scroll-back buffers and screenshots
 		items = append(items, it)
