@@ -60,8 +60,9 @@ func BenchmarkBuild(b *testing.B) {
 		docs := benchDocs(n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
+			builder := NewBuilder()
 			for b.Loop() {
-				if _, err := Build(docs); err != nil {
+				if _, err := builder.Build(docs); err != nil {
 					b.Fatal(err)
 				}
 			}

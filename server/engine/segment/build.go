@@ -1,9 +1,12 @@
 package segment
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -16,38 +19,50 @@ import (
 
 // Build makes a segment of some items in memory. Their order does not matter. It fails on two items with one id and on a
 // number field with two values in one item, which are errors of the caller.
-func Build(docs []Doc) (*Segment, error) {
-	b := builder{fields: map[string]*buildField{}, terms: map[buildTerm]uint32{}}
-	b.docs = make([]*Doc, len(docs))
-	for i := range docs {
-		b.docs[i] = &docs[i]
-	}
-	slices.SortFunc(b.docs, func(x, y *Doc) int { return compareOrder(x.Created, x.ID, y.Created, y.ID) })
-	for i, d := range b.docs {
-		if err := b.add(uint32(i), d); err != nil {
-			return nil, err
-		}
-	}
-	return b.finish()
+func Build(docs []Doc) (*Segment, error) { return NewBuilder().Build(docs) }
+
+// Builder makes one segment after the other and keeps what it needs for that, which is a few times as large as the index of
+// the largest segment. It is not safe for concurrent use.
+type Builder struct {
+	docs []*Doc
+	// fields are all that were ever seen, used those of the present segment.
+	fields map[string]*buildField
+	used   []*buildField
+	// terms are the distinct terms as they come, texts their bytes, and table finds them by their hash: 1 and the number of
+	// a term, at the place of its hash or behind it.
+	terms []buildTerm
+	texts []byte
+	table []uint32
+	seed  maphash.Seed
+	// occurrences are the places of all terms, by document and, within a field, by position; sorted are the same by term.
+	occurrences []occurrence
+	sorted      []occurrence
+	// What the writing of a segment needs for a while.
+	starts    []uint32
+	order     []sortedTerm
+	words     []byte
+	ends      []int
+	list      []uint32
+	freqs     []byte
+	positions []byte
+	numbers   []int64
+	index     []byte
 }
 
-// builder gathers the values of all items.
-type builder struct {
-	docs    []*Doc
-	fields  map[string]*buildField
-	byOrder []*buildField
-	// terms numbers the distinct terms as they come; texts and owners tell of each its text and field.
-	terms  map[buildTerm]uint32
-	texts  []string
-	owners []*buildField
-	counts []uint32
-	// occurrences are the places of all terms, by document and, within a field, by position.
-	occurrences []occurrence
+// NewBuilder returns a Builder.
+func NewBuilder() *Builder {
+	return &Builder{fields: map[string]*buildField{}, seed: maphash.MakeSeed()}
 }
+
+// maxKnownFields is how many fields a Builder remembers from one segment to the next.
+const maxKnownFields = 4096
 
 type buildTerm struct {
-	field *buildField
-	text  string
+	hash     uint64
+	from, to int // in texts
+	field    *buildField
+	count    uint32
+	doc      uint32 // the last one
 }
 
 type occurrence struct{ term, doc, position uint32 }
@@ -57,21 +72,72 @@ type buildField struct {
 	name    string
 	typ     query.Type
 	private bool
+	used    bool
+	salt    uint64 // tells its terms from those of others
 	number  int
 	terms   []uint32
 	total   int64
 	docs    []uint32 // those with a value, ascending
 	numbers []int64  // of docs: the numbers, or the lengths of texts
-	// last and values are of the present document: the position of the last word, and how many values there were.
-	last, values int
+	// text is the document of the last text, and last the position of its last word.
+	text int
+	last int
+	// next is the field whose value came after the last one of this.
+	next *buildField
 }
 
-func (b *builder) field(f query.Field) *buildField {
-	known := b.fields[f.Name]
-	if known == nil {
-		known = &buildField{name: f.Name, typ: f.Type, private: f.Private}
-		b.fields[f.Name] = known
-		b.byOrder = append(b.byOrder, known)
+// Build is the function Build.
+func (b *Builder) Build(docs []Doc) (*Segment, error) {
+	defer b.reset()
+	b.docs = slices.Grow(b.docs[:0], len(docs))
+	for i := range docs {
+		b.docs = append(b.docs, &docs[i])
+	}
+	slices.SortFunc(b.docs, func(x, y *Doc) int { return compareOrder(x.Created, x.ID, y.Created, y.ID) })
+	before := &buildField{}
+	for i, d := range b.docs {
+		if err := b.add(uint32(i), d, before); err != nil {
+			return nil, err
+		}
+	}
+	return b.finish()
+}
+
+// reset forgets the segment.
+func (b *Builder) reset() {
+	clear(b.docs)
+	for _, f := range b.used {
+		f.used = false
+		f.terms, f.docs, f.numbers = f.terms[:0], f.docs[:0], f.numbers[:0]
+	}
+	b.used = b.used[:0]
+	if len(b.fields) > maxKnownFields {
+		b.fields = map[string]*buildField{}
+	}
+	if len(b.table) > wideTable*(1+len(b.terms)) {
+		b.table = nil
+	}
+	clear(b.table)
+	clear(b.terms)
+	b.terms, b.texts, b.occurrences = b.terms[:0], b.texts[:0], b.occurrences[:0]
+}
+
+// wideTable is how many times as long as there were terms the table may be to be kept.
+const wideTable = 64
+
+// field returns a field, which is likely to be the one that came after before the last time.
+func (b *Builder) field(f *query.Field, before *buildField) *buildField {
+	known := before.next
+	if known == nil || known.name != f.Name {
+		if known = b.fields[f.Name]; known == nil {
+			known = &buildField{name: f.Name, salt: maphash.String(b.seed, f.Name)}
+			b.fields[f.Name] = known
+		}
+		before.next = known
+	}
+	if !known.used {
+		known.used, known.typ, known.private, known.total, known.text = true, f.Type, f.Private, 0, -1
+		b.used = append(b.used, known)
 	}
 	return known
 }
@@ -86,24 +152,27 @@ func (f *buildField) begin(doc uint32) bool {
 	return true
 }
 
-func (b *builder) add(doc uint32, d *Doc) error {
-	for i := range b.byOrder {
-		b.byOrder[i].last, b.byOrder[i].values = -1, 0
-	}
+// add takes the values of a document in. before stands before its first field.
+func (b *Builder) add(doc uint32, d *Doc, before *buildField) error {
+	f := before
 	for i := range d.Values {
 		v := &d.Values[i]
-		f := b.field(v.Field)
+		f = b.field(&v.Field, f)
 		switch f.typ {
 		case query.Text:
 			b.text(f, doc, v.Str)
 		case query.Keyword:
 			if v.Str != "" {
 				f.begin(doc)
-				b.term(f, analysis.Keyword(v.Str), doc, 0)
+				from := len(b.texts)
+				b.texts = analysis.AppendKeyword(b.texts, v.Str)
+				b.term(f, from, doc, 0)
 			}
 		case query.Boolean:
 			f.begin(doc)
-			b.term(f, booleanTerm(v.Int), doc, 0)
+			from := len(b.texts)
+			b.texts = append(b.texts, booleanTerm(v.Int)...)
+			b.term(f, from, doc, 0)
 		default:
 			n := v.Int
 			if f.typ == query.Double {
@@ -127,46 +196,75 @@ func booleanTerm(v int64) string {
 }
 
 // text adds the words of a text. Between two texts of one field there is a gap that no phrase bridges.
-func (b *builder) text(f *buildField, doc uint32, text string) {
+func (b *Builder) text(f *buildField, doc uint32, text string) {
 	if text == "" {
 		return
 	}
-	if f.values++; f.values == 1 {
-		f.last = -1
+	if f.text != int(doc) {
+		f.text, f.last = int(doc), -1
 	} else {
 		f.last += analysis.PositionGap
 	}
-	base := f.last + 1
-	for _, t := range analysis.Analyze(text) {
+	b.words, b.ends = analysis.AppendWords(b.words[:0], b.ends[:0], text)
+	begin := 0
+	for _, end := range b.ends {
 		f.begin(doc)
-		f.last = base + t.Position
+		f.last++
 		f.numbers[len(f.numbers)-1]++
-		b.term(f, t.Text, doc, uint32(f.last))
+		from := len(b.texts)
+		b.texts = append(b.texts, b.words[begin:end]...)
+		b.term(f, from, doc, uint32(f.last))
+		begin = end
 	}
 }
 
-func (b *builder) term(f *buildField, text string, doc, position uint32) {
-	key := buildTerm{f, text}
-	t, known := b.terms[key]
-	if !known {
-		t = uint32(len(b.texts))
-		b.terms[key] = t
-		b.texts = append(b.texts, text)
-		b.owners = append(b.owners, f)
-		b.counts = append(b.counts, 0)
-		f.terms = append(f.terms, t)
+// term takes in the term that was put at the end of texts.
+func (b *Builder) term(f *buildField, from int, doc, position uint32) {
+	if 2*len(b.terms) >= len(b.table) {
+		b.growTable()
 	}
-	b.counts[t]++
-	b.occurrences = append(b.occurrences, occurrence{t, doc, position})
+	text := b.texts[from:]
+	hash := maphash.Bytes(b.seed, text) ^ f.salt
+	mask := uint64(len(b.table) - 1)
+	at := hash & mask
+	for ; b.table[at] != 0; at = (at + 1) & mask {
+		n := b.table[at] - 1
+		t := &b.terms[n]
+		if t.hash != hash || t.field != f || !bytes.Equal(b.texts[t.from:t.to], text) {
+			continue
+		}
+		b.texts = b.texts[:from]
+		if t.doc == doc && f.typ != query.Text {
+			return
+		}
+		t.count++
+		t.doc = doc
+		b.occurrences = append(b.occurrences, occurrence{n, doc, position})
+		return
+	}
+	n := uint32(len(b.terms))
+	b.table[at] = n + 1
+	b.terms = append(b.terms, buildTerm{hash: hash, from: from, to: len(b.texts), field: f, count: 1, doc: doc})
+	f.terms = append(f.terms, n)
+	b.occurrences = append(b.occurrences, occurrence{n, doc, position})
+}
+
+// growTable makes the table twice as large.
+func (b *Builder) growTable() {
+	b.table = make([]uint32, max(256, 2*len(b.table)))
+	mask := uint64(len(b.table) - 1)
+	for n := range b.terms {
+		at := b.terms[n].hash & mask
+		for b.table[at] != 0 {
+			at = (at + 1) & mask
+		}
+		b.table[at] = uint32(n + 1)
+	}
 }
 
 // finish writes everything.
-func (b *builder) finish() (*Segment, error) {
-	ids := make([]int64, len(b.docs))
-	for i, d := range b.docs {
-		ids[i] = d.ID
-	}
-	fields := slices.DeleteFunc(b.byOrder, func(f *buildField) bool { return len(f.docs) == 0 })
+func (b *Builder) finish() (*Segment, error) {
+	fields := slices.DeleteFunc(slices.Clone(b.used), func(f *buildField) bool { return len(f.docs) == 0 })
 	slices.SortFunc(fields, func(x, y *buildField) int { return strings.Compare(x.name, y.name) })
 	if len(fields) > math.MaxUint16 {
 		return nil, errors.New("the items have more than 65,535 different fields")
@@ -175,9 +273,11 @@ func (b *builder) finish() (*Segment, error) {
 	for _, d := range b.docs {
 		size += len(d.Bytes)
 	}
-	w := segmentWriter{out: &output{buf: make([]byte, 0, size+len(b.docs)*600+2048)}}
+	// The index is put together where there is room, and then behind the items, so that no byte is left over.
+	w := newSegmentWriter(&output{buf: b.index[:0]})
+	defer func() { b.index = w.out.buf }()
 	for _, d := range b.docs {
-		w.item(d.Bytes)
+		w.passItem(len(d.Bytes))
 	}
 	w.endItems()
 	err := w.columns(len(b.docs), func(doc uint32) (int64, int64) { return b.docs[doc].Created, b.docs[doc].ID })
@@ -185,95 +285,128 @@ func (b *builder) finish() (*Segment, error) {
 		return nil, err
 	}
 	w.units(len(b.docs), func(doc uint32) []int64 { return b.docs[doc].Units })
-	b.writeTerms(&w, fields)
+	b.writeTerms(w, fields)
+	b.numbers = slices.Grow(b.numbers[:0], len(b.docs))[:len(b.docs)]
 	for _, f := range fields {
-		b.writeField(&w, f)
+		b.writeField(w, f)
 	}
-	return assemble(w.dir, w.out.buf)
+	data := make([]byte, 0, size+len(w.out.buf))
+	for _, d := range b.docs {
+		data = append(data, d.Bytes...)
+	}
+	return assemble(w.dir, append(data, w.out.buf...))
 }
 
 // writeTerms writes the dictionary with all postings.
-func (b *builder) writeTerms(w *segmentWriter, fields []*buildField) {
-	// The occurrences are put together by term, which keeps their order within one.
-	starts := make([]uint32, len(b.counts)+1)
-	for t, n := range b.counts {
-		starts[t+1] = starts[t] + n
+func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) {
+	// The occurrences are put together by term, which keeps their order within one: starts[t] is where those of term t go
+	// next, and in the end where they end.
+	b.starts = slices.Grow(b.starts[:0], len(b.terms))[:len(b.terms)]
+	next := uint32(0)
+	for t := range b.terms {
+		b.starts[t] = next
+		next += b.terms[t].count
 	}
-	next := slices.Clone(starts[:len(b.counts)])
-	sorted := make([]occurrence, len(b.occurrences))
+	b.sorted = slices.Grow(b.sorted[:0], len(b.occurrences))[:len(b.occurrences)]
 	for _, o := range b.occurrences {
-		sorted[next[o.term]] = o
-		next[o.term]++
+		b.sorted[b.starts[o.term]] = o
+		b.starts[o.term]++
 	}
-	var key, positions []byte
-	var list []posting
 	for number, f := range fields {
 		f.number = number
-		slices.SortFunc(f.terms, func(x, y uint32) int { return strings.Compare(b.texts[x], b.texts[y]) })
 		w.beginField(f.name, f.typ, f.private)
-		for _, t := range f.terms {
-			list, positions = list[:0], positions[:0]
-			last := uint32(0)
-			for _, o := range sorted[starts[t]:starts[t+1]] {
-				if n := len(list); n > 0 && list[n-1].doc == o.doc {
-					if f.typ != query.Text {
-						continue
-					}
-					list[n-1].freq++
-				} else {
-					list = append(list, posting{doc: o.doc, freq: 1})
-					last = 0
-				}
-				if f.typ == query.Text {
-					positions = binary.AppendUvarint(positions, uint64(o.position-last))
-					last = o.position
-				}
-			}
-			key = append(binary.BigEndian.AppendUint16(key[:0], uint16(number)), b.texts[t]...)
-			if f.typ == query.Text {
-				// They lie one behind the other as they are written.
-				list[0].positions = positions
-			} else {
-				f.total += int64(len(list))
-			}
-			w.term(key, list, f.typ)
+		var last []byte
+		for _, s := range b.inOrder(f) {
+			t := &b.terms[s.term]
+			text := b.texts[t.from:t.to]
+			end := b.starts[s.term]
+			b.writeTerm(w, f, text, commonPrefix(last, text), b.sorted[end-t.count:end])
+			last = text
 		}
 	}
 	w.endTerms()
 }
 
-func (b *builder) writeField(w *segmentWriter, f *buildField) {
+// writeTerm writes one term with its occurrences.
+func (b *Builder) writeTerm(w *segmentWriter, f *buildField, text []byte, shared int, of []occurrence) {
+	docs := b.list[:0]
+	if f.typ != query.Text {
+		for _, o := range of {
+			docs = append(docs, o.doc)
+		}
+		b.list = docs
+		f.total += int64(len(docs))
+		w.term(text, shared, postingList{docs: docs})
+		return
+	}
+	freqs, positions := b.freqs[:0], b.positions[:0]
+	for len(of) > 0 {
+		n, last := 0, uint32(0)
+		for n < len(of) && of[n].doc == of[0].doc {
+			positions = binary.AppendUvarint(positions, uint64(of[n].position-last))
+			last = of[n].position
+			n++
+		}
+		docs = append(docs, of[0].doc)
+		freqs = binary.AppendUvarint(freqs, uint64(n))
+		of = of[n:]
+	}
+	b.list, b.freqs, b.positions = docs, freqs, positions
+	w.term(text, shared, postingList{docs: docs, freqs: freqs, positions: positions})
+}
+
+// sortedTerm is a term with eight bytes that tell most terms of a field apart.
+type sortedTerm struct {
+	prefix uint64
+	term   uint32
+}
+
+// inOrder returns the terms of a field in the order of their bytes.
+func (b *Builder) inOrder(f *buildField) []sortedTerm {
+	text := func(n uint32) []byte { return b.texts[b.terms[n].from:b.terms[n].to] }
+	b.order = b.order[:0]
+	if len(f.terms) == 0 {
+		return nil
+	}
+	// They often begin alike, as addresses do.
+	same := text(f.terms[0])
+	for _, n := range f.terms[1:] {
+		same = same[:commonPrefix(same, text(n))]
+	}
+	for _, n := range f.terms {
+		var prefix [8]byte
+		copy(prefix[:], text(n)[len(same):])
+		b.order = append(b.order, sortedTerm{binary.BigEndian.Uint64(prefix[:]), n})
+	}
+	slices.SortFunc(b.order, func(x, y sortedTerm) int {
+		if x.prefix != y.prefix {
+			return cmp.Compare(x.prefix, y.prefix)
+		}
+		return bytes.Compare(text(x.term), text(y.term))
+	})
+	return b.order
+}
+
+// writeField writes presence and numbers of a field.
+func (b *Builder) writeField(w *segmentWriter, f *buildField) {
 	e := &w.dir.Fields[f.number]
-	all := len(f.docs) == len(b.docs)
 	var present *roaring.Bitmap
-	if !all {
+	if len(f.docs) < len(b.docs) {
 		present = roaring.BitmapOf(f.docs...)
+	}
+	e.Docs = len(f.docs)
+	w.presence(e, present)
+	if hasColumn(f.typ) {
+		clear(b.numbers)
+		for i, doc := range f.docs {
+			b.numbers[doc] = f.numbers[i]
+		}
+		e.Column = writeColumn(w.out, present, b.numbers)
 	}
 	if f.typ == query.Text {
 		for _, n := range f.numbers {
 			f.total += n
 		}
 	}
-	e.Docs, e.Terms = len(f.docs), f.total
-	w.presence(e, present)
-	if !isNumber(f.typ) && f.typ != query.Text {
-		return
-	}
-	at := 0
-	number := func(doc uint32) int64 {
-		// Asked in order, twice at most.
-		if at >= len(f.docs) || f.docs[at] > doc {
-			if at == 0 || f.docs[at-1] >= doc {
-				at, _ = slices.BinarySearch(f.docs, doc)
-			}
-		}
-		for at < len(f.docs) && f.docs[at] < doc {
-			at++
-		}
-		if at < len(f.docs) && f.docs[at] == doc {
-			return f.numbers[at]
-		}
-		return 0
-	}
-	e.Column = writeColumn(w.out, len(b.docs), present, number)
+	e.Terms = f.total
 }

@@ -3,6 +3,7 @@ package segment
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -12,36 +13,33 @@ import (
 // sparseBelow is the share of documents, one in so many, below which a column holds numbers of present documents alone.
 const sparseBelow = 4
 
-// writeColumn writes one number for each of the documents that present names, nil for all; docs is the number of all
-// documents, and number is asked in their order.
-func writeColumn(out *output, docs int, present *roaring.Bitmap, number func(doc uint32) int64) column {
+// writeColumn writes the numbers of the documents that present names, nil for all. all has one for each document there is, 0
+// for those without.
+func writeColumn(out *output, present *roaring.Bitmap, all []int64) column {
 	var c column
-	each := func(f func(int64)) {
-		if !c.Sparse {
-			for d := range uint32(docs) {
-				f(number(d))
-			}
-			return
-		}
-		it := present.Iterator()
-		for it.HasNext() {
-			f(number(it.Next()))
-		}
-	}
-	c.Sparse = present != nil && present.GetCardinality()*sparseBelow < uint64(docs)
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
-	for d := range uint32(docs) {
-		if present == nil || present.Contains(d) {
-			n := number(d)
+	if present == nil {
+		for _, n := range all {
 			lo, hi = min(lo, n), max(hi, n)
 		}
+	} else {
+		c.Sparse = present.GetCardinality()*sparseBelow < uint64(len(all))
+		var sparse []int64
+		for it := present.Iterator(); it.HasNext(); {
+			n := all[it.Next()]
+			lo, hi = min(lo, n), max(hi, n)
+			if c.Sparse {
+				sparse = append(sparse, n)
+			}
+		}
+		if c.Sparse {
+			all = sparse
+		}
+	}
+	if c.Base = lo; lo == hi {
+		return c
 	}
 	switch width := uint64(hi) - uint64(lo); {
-	case lo >= hi:
-		lo, c.Width = min(lo, hi), 0
-		if lo == math.MinInt64 && hi == math.MinInt64 && docs == 0 {
-			lo = 0
-		}
 	case width < 1<<8:
 		c.Width = 1
 	case width < 1<<16:
@@ -51,30 +49,37 @@ func writeColumn(out *output, docs int, present *roaring.Bitmap, number func(doc
 	default:
 		c.Width = 8
 	}
-	c.Base = lo
-	if c.Width == 0 {
-		c.Base = hi
-		return c
-	}
+	// What a document does not have may be anything: its low bytes stand there.
 	c.span = out.section(func() {
-		each(func(n int64) {
-			// What a document does not have may be anything: its low bytes stand there.
-			d := uint64(n) - uint64(lo)
+		for chunk := range slices.Chunk(all, columnChunk) {
+			b := out.buf
 			switch c.Width {
 			case 1:
-				out.buf = append(out.buf, byte(d))
+				for _, n := range chunk {
+					b = append(b, byte(uint64(n)-uint64(lo)))
+				}
 			case 2:
-				out.buf = binary.LittleEndian.AppendUint16(out.buf, uint16(d))
+				for _, n := range chunk {
+					b = binary.LittleEndian.AppendUint16(b, uint16(uint64(n)-uint64(lo)))
+				}
 			case 4:
-				out.buf = binary.LittleEndian.AppendUint32(out.buf, uint32(d))
+				for _, n := range chunk {
+					b = binary.LittleEndian.AppendUint32(b, uint32(uint64(n)-uint64(lo)))
+				}
 			default:
-				out.buf = binary.LittleEndian.AppendUint64(out.buf, d)
+				for _, n := range chunk {
+					b = binary.LittleEndian.AppendUint64(b, uint64(n)-uint64(lo))
+				}
 			}
-			out.wrote(c.Width)
-		})
+			out.buf = b
+			out.wrote(c.Width * len(chunk))
+		}
 	})
 	return c
 }
+
+// columnChunk is how many numbers are put down between two looks at whether there is enough to be written.
+const columnChunk = 8 << 10
 
 // numbers reads a column.
 type numbers struct {
@@ -169,3 +174,6 @@ func fill(words []uint64, count int) {
 
 // isNumber reports whether values of a type lie in a column; booleans are terms.
 func isNumber(t query.Type) bool { return t == query.Long || t == query.Date || t == query.Double }
+
+// hasColumn reports whether documents have a number in a field of a type: their value, or how many words they have.
+func hasColumn(t query.Type) bool { return isNumber(t) || t == query.Text }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"sort"
 )
 
@@ -179,39 +180,51 @@ func (w *walker) postings() Postings {
 // dictionaryWriter writes terms that come in order.
 type dictionaryWriter struct {
 	out     *output
+	field   int // the present one
+	last    int // the field of the last term
 	block   []byte
 	begin   uint64 // where the postings of the present block begin
 	n       int    // terms in the block
 	terms   uint32
-	last    []byte
 	offsets []uint64
 	ends    []uint32
 	keys    []byte
 }
 
-// add begins a term. What is written to out until the next call are its postings; at is where they begin, if there are any.
-func (w *dictionaryWriter) add(key []byte, docs int, doc uint32, written bool, at uint64) {
-	if w.n == 0 {
-		w.keys = append(w.keys, key...)
+// add begins a term; shared of its bytes are those of the field's last term. What is written to out until the next call are
+// its postings; at is where they begin, if there are any.
+func (w *dictionaryWriter) add(text []byte, shared int, list postingList, written bool, at uint64) {
+	field := [fieldKey]byte{byte(w.field >> 8), byte(w.field)}
+	b := w.block
+	switch {
+	case w.n == 0:
+		w.keys = append(append(w.keys, field[:]...), text...)
 		w.ends = append(w.ends, uint32(len(w.keys)))
-		w.last = w.last[:0]
+		b = append(b, 0)
+		b = binary.AppendUvarint(b, uint64(fieldKey+len(text)))
+		b = append(append(b, field[:]...), text...)
+	case w.last == w.field:
+		b = binary.AppendUvarint(b, uint64(fieldKey+shared))
+		b = binary.AppendUvarint(b, uint64(len(text)-shared))
+		b = append(b, text[shared:]...)
+	default:
+		// Of the field's number only the high byte may be the same.
+		same := 0
+		if w.last>>8 == w.field>>8 {
+			same = 1
+		}
+		b = binary.AppendUvarint(b, uint64(same))
+		b = binary.AppendUvarint(b, uint64(fieldKey+len(text)-same))
+		b = append(append(b, field[same:]...), text...)
 	}
-	shared := commonPrefix(w.last, key)
-	if w.n == 0 {
-		shared = 0
-	}
-	b := binary.AppendUvarint(w.block, uint64(shared))
-	b = binary.AppendUvarint(b, uint64(len(key)-shared))
-	b = append(b, key[shared:]...)
-	b = binary.AppendUvarint(b, uint64(docs))
-	if docs == 1 {
-		b = binary.AppendUvarint(b, uint64(doc))
+	b = binary.AppendUvarint(b, uint64(len(list.docs)))
+	if len(list.docs) == 1 {
+		b = binary.AppendUvarint(b, uint64(list.docs[0]))
 	}
 	if written {
 		b = binary.AppendUvarint(b, at-w.begin)
 	}
-	w.block = b
-	w.last = append(w.last[:shared], key[shared:]...)
+	w.block, w.last = b, w.field
 	w.terms++
 	if w.n++; w.n == termsPerBlock {
 		w.flush()
@@ -252,14 +265,19 @@ func (w *dictionaryWriter) finish() span {
 	return span{from, w.out.off - from}
 }
 
+// commonPrefix is how many bytes two texts have in common at their beginning.
 func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
 		}
 	}
-	return n
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
 }
 
 // uvarint reads a varint and returns what follows it.

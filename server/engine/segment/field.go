@@ -54,7 +54,7 @@ func (f *Field) init(s *Segment, number int) error {
 		}
 		f.present.Store(present)
 	}
-	if isNumber(e.Type) || e.Type == query.Text {
+	if hasColumn(e.Type) {
 		b, ok := s.bytes(e.Column.span)
 		count := s.dir.Docs
 		if e.Column.Sparse {

@@ -1,16 +1,17 @@
 package segment
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -39,10 +40,7 @@ func Merge(inputs []Input, w io.Writer) (maps [][]uint32, err error) {
 	if out.err != nil {
 		return nil, fmt.Errorf("write a merged segment: %w", out.err)
 	}
-	tail, err := trailer(sw.dir, out.off, checksums{items: sw.itemsSum, index: sum})
-	if err != nil {
-		return nil, err
-	}
+	tail := trailer(&sw.dir, out.off, checksums{items: sw.itemsSum, index: sum})
 	if _, err := w.Write(tail); err != nil {
 		return nil, fmt.Errorf("write a merged segment: %w", err)
 	}
@@ -73,14 +71,16 @@ type merger struct {
 	doc  []uint32
 	// fields[i][n] is the number that field n of input i gets, -1 when no living document has it.
 	fields [][]int
-	w      segmentWriter
+	w      *segmentWriter
+	terms  termMerger
+	column []int64 // of the present field
 }
 
 func merge(inputs []Input, out *output) (*merger, *segmentWriter, error) {
 	if len(inputs) > math.MaxUint16 {
 		return nil, nil, fmt.Errorf("merge %d segments at once", len(inputs))
 	}
-	m := &merger{inputs: inputs, w: segmentWriter{out: out}}
+	m := &merger{inputs: inputs, w: newSegmentWriter(out)}
 	m.number()
 	for n := range m.doc {
 		m.w.item(m.inputs[m.from[n]].Segment.Item(m.doc[n]))
@@ -98,48 +98,61 @@ func merge(inputs []Input, out *output) (*merger, *segmentWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m.terms(names)
+	m.mergeTerms(names)
+	m.column = make([]int64, len(m.doc))
 	for i := range names {
 		m.field(i)
 	}
-	return m, &m.w, nil
+	return m, m.w, nil
+}
+
+// head is the next living document of an input.
+type head struct {
+	input   int
+	doc     uint32
+	created int64
+	id      item.ID
+}
+
+// step goes to the next living document; false when there is none.
+func (m *merger) step(h *head) bool {
+	in := m.inputs[h.input]
+	for int(h.doc) < in.Segment.Len() && in.Dead != nil && in.Dead.Contains(h.doc) {
+		m.maps[h.input][h.doc] = Gone
+		h.doc++
+	}
+	if int(h.doc) == in.Segment.Len() {
+		return false
+	}
+	h.created, h.id = in.Segment.Created(h.doc), in.Segment.ID(h.doc)
+	return true
 }
 
 // number gives the living documents their new numbers.
 func (m *merger) number() {
-	next := make([]uint32, len(m.inputs))
-	alive := func(i int) bool {
-		in := m.inputs[i]
-		for int(next[i]) < in.Segment.Len() && in.Dead != nil && in.Dead.Contains(next[i]) {
-			m.maps[i][next[i]] = Gone
-			next[i]++
-		}
-		return int(next[i]) < in.Segment.Len()
-	}
+	var heads []head
 	total := 0
-	for _, in := range m.inputs {
+	for i, in := range m.inputs {
 		m.maps = append(m.maps, make([]uint32, in.Segment.Len()))
 		total += in.Segment.Len()
+		if h := (head{input: i}); m.step(&h) {
+			heads = append(heads, h)
+		}
 	}
 	m.from, m.doc = make([]uint16, 0, total), make([]uint32, 0, total)
-	for {
-		best := -1
-		var created, id int64
-		for i := range m.inputs {
-			if !alive(i) {
-				continue
-			}
-			s := m.inputs[i].Segment
-			if c, d := s.Created(next[i]), s.ID(next[i]); best < 0 || Less(c, d, created, id) {
-				best, created, id = i, c, d
+	for len(heads) > 0 {
+		best := 0
+		for i := range heads[1:] {
+			if h, b := &heads[i+1], &heads[best]; Less(h.created, h.id, b.created, b.id) {
+				best = i + 1
 			}
 		}
-		if best < 0 {
-			return
+		h := &heads[best]
+		m.maps[h.input][h.doc] = uint32(len(m.doc))
+		m.from, m.doc = append(m.from, uint16(h.input)), append(m.doc, h.doc)
+		if h.doc++; !m.step(h) {
+			heads = slices.Delete(heads, best, best+1)
 		}
-		m.maps[best][next[best]] = uint32(len(m.doc))
-		m.from, m.doc = append(m.from, uint16(best)), append(m.doc, next[best])
-		next[best]++
 	}
 }
 
@@ -172,165 +185,67 @@ func (m *merger) union() ([]fieldEntry, error) {
 	return fields, nil
 }
 
-// source is one input's dictionary while it is merged.
-type source struct {
-	walker
-	input  int
-	merged []byte // the present key, under the field's new number
-	it     Iterator
-	doc    uint32 // the new number of the iterator's document
-}
-
-// nextTerm goes to the next term of the source.
-func (m *merger) nextTerm(s *source) bool {
-	fields := m.fields[s.input]
-	for s.next() {
-		number := s.field()
-		if number >= len(fields) {
-			return false
-		}
-		if fields[number] >= 0 {
-			s.merged = appendKey(s.merged[:0], fields[number], s.key[fieldKey:])
-			return true
-		}
-	}
-	return false
-}
-
-// nextDoc goes to the next living document of the present term.
-func (m *merger) nextDoc(s *source) bool {
-	for {
-		d, ok := s.it.Next()
-		if !ok {
-			return false
-		}
-		if s.doc = m.maps[s.input][d]; s.doc != Gone {
-			return true
-		}
-	}
-}
-
-// terms merges the dictionaries.
-func (m *merger) terms(names []fieldEntry) {
-	var live []*source
-	for i, in := range m.inputs {
-		s := &source{walker: walker{d: &in.Segment.dict, block: -1}, input: i}
-		if m.nextTerm(s) {
-			live = append(live, s)
-		}
-	}
-	field := -1
-	begin := func(n int) {
-		for field < n {
-			field++
-			m.w.beginField(names[field].Name, names[field].Type, names[field].Private)
-		}
-	}
-	var same []*source
-	var key []byte
-	var list []posting
-	var positions []byte
-	for len(live) > 0 {
-		least := live[0]
-		for _, s := range live[1:] {
-			if bytes.Compare(s.merged, least.merged) < 0 {
-				least = s
-			}
-		}
-		key = append(key[:0], least.merged...)
-		number := int(key[0])<<8 | int(key[1])
-		begin(number)
-		typ := names[number].Type
-		same = same[:0]
-		for _, s := range live {
-			if bytes.Equal(s.merged, key) {
-				s.it = s.postings().Iterator()
-				if m.nextDoc(s) {
-					same = append(same, s)
-				}
-			}
-		}
-		list, positions = list[:0], positions[:0]
-		for len(same) > 0 {
-			at := 0
-			for i := range same {
-				if same[i].doc < same[at].doc {
-					at = i
-				}
-			}
-			s := same[at]
-			list = append(list, posting{doc: s.doc, freq: s.it.Freq()})
-			if typ == query.Text {
-				positions = s.it.appendPositions(positions)
-			} else {
-				m.w.dir.Fields[number].Terms++
-			}
-			if !m.nextDoc(s) {
-				same = slices.Delete(same, at, at+1)
-			}
-		}
-		if len(list) > 0 {
-			list[0].positions = positions
-			m.w.term(key, list, typ)
-		}
-		live = slices.DeleteFunc(live, func(s *source) bool { return bytes.Equal(s.merged, key) && !m.nextTerm(s) })
-	}
-	begin(len(names) - 1)
-	m.w.endTerms()
-}
-
-// appendPositions appends the positions of the present document as they lie there.
-func (i *Iterator) appendPositions(dst []byte) []byte {
-	i.positions = skipVarints(i.positions, i.pending)
-	i.pending = 0
-	after := skipVarints(i.positions, uint64(i.freq))
-	dst = append(dst, i.positions[:len(i.positions)-len(after)]...)
-	i.positions, i.freq = after, 0
-	return dst
-}
-
 // field writes presence and numbers of one field.
 func (m *merger) field(number int) {
 	e := &m.w.dir.Fields[number]
 	words := make([]uint64, (len(m.doc)+63)/64)
-	sources := make([]*Field, len(m.inputs))
+	numbered := hasColumn(e.Type)
+	if numbered {
+		clear(m.column)
+	}
 	for i, in := range m.inputs {
 		old := slices.Index(m.fields[i], number)
 		if old < 0 {
 			continue
 		}
 		f := &in.Segment.fields[old]
-		sources[i] = f
-		for it := f.Present().Iterator(); it.HasNext(); {
-			if d := m.maps[i][it.Next()]; d != Gone {
+		to := m.maps[i]
+		place := 0 // in a sparse column
+		take := func(doc uint32) {
+			if d := to[doc]; d != Gone {
 				words[d/64] |= 1 << (d % 64)
+				if numbered {
+					at := int(doc)
+					if f.column.Sparse {
+						at = place
+					}
+					m.column[d] = f.column.at(at)
+				}
+			}
+			place++
+		}
+		if f.entry.Present.Len == 0 {
+			for doc := range uint32(in.Segment.Len()) {
+				take(doc)
+			}
+			continue
+		}
+		var buffer [256]uint32
+		for it := f.Present().ManyIterator(); ; {
+			n := it.NextMany(buffer[:])
+			if n == 0 {
+				break
+			}
+			for _, doc := range buffer[:n] {
+				take(doc)
 			}
 		}
 	}
-	present := roaring.FromDense(words, false)
-	e.Docs = int(present.GetCardinality())
-	if e.Docs == len(m.doc) {
-		present = nil
+	for _, w := range words {
+		e.Docs += bits.OnesCount64(w)
 	}
-	w := &m.w
-	w.presence(e, present)
-	if !isNumber(e.Type) && e.Type != query.Text {
+	var present *roaring.Bitmap
+	if e.Docs < len(m.doc) {
+		present = roaring.FromDense(words, false)
+	}
+	m.w.presence(e, present)
+	if !numbered {
 		return
 	}
-	e.Column = writeColumn(w.out, len(m.doc), present, func(d uint32) int64 {
-		f := sources[m.from[d]]
-		if f == nil {
-			return 0
-		}
-		n, _ := f.numberAt(m.doc[d])
-		return n
-	})
-	if e.Type != query.Text {
-		return
-	}
-	for d := range uint32(len(m.doc)) {
-		if f := sources[m.from[d]]; f != nil {
-			e.Terms += int64(f.Length(m.doc[d]))
+	e.Column = writeColumn(m.w.out, present, m.column)
+	if e.Type == query.Text {
+		for _, n := range m.column {
+			e.Terms += n
 		}
 	}
 }

@@ -3,7 +3,6 @@ package segment
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -32,6 +31,9 @@ func Open(path string) (*Segment, error) {
 func Parse(whole []byte) (*Segment, error) { return parse(whole) }
 
 func parse(whole []byte) (*Segment, error) {
+	if len(whole) > len(magic) && string(whole[:len(magicAny)]) == magicAny && string(whole[:len(magic)]) != magic {
+		return nil, &CorruptError{Section: "header", Reason: fmt.Sprintf("it has format %q, and this Vitrine reads %s", whole[len(magicAny)], magic[len(magicAny):])}
+	}
 	if len(whole) < len(magic)+footerSize || string(whole[:len(magic)]) != magic {
 		return nil, &CorruptError{Section: "header", Reason: "this is no segment, or only a part of one"}
 	}
@@ -54,14 +56,11 @@ func parse(whole []byte) (*Segment, error) {
 	if crc32.Checksum(body[itemsEnd:], castagnoli) != sums.index {
 		return nil, &CorruptError{Section: "index", Reason: "its checksum differs"}
 	}
-	var dir directory
-	if err := json.Unmarshal(body[length:], &dir); err != nil {
+	dir, err := parseDirectory(body[length:])
+	if err != nil {
 		return nil, &CorruptError{Section: "directory", Reason: err.Error()}
 	}
-	if dir.Version != version {
-		return nil, &CorruptError{Section: "directory", Reason: fmt.Sprintf("it has version %d, and this Vitrine reads %d", dir.Version, version)}
-	}
-	if dir.Docs < 0 || dir.Items.Off+dir.Items.Len != itemsEnd {
+	if dir.Items.Off+dir.Items.Len != itemsEnd {
 		return nil, &CorruptError{Section: "directory", Reason: "it contradicts the footer"}
 	}
 	s, err := assemble(dir, body[:length:length])

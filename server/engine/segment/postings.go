@@ -5,8 +5,6 @@ import (
 	"math/bits"
 
 	"github.com/RoaringBitmap/roaring/v2"
-
-	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // What lies at the place of a term's postings:
@@ -264,43 +262,30 @@ func skipVarints(b []byte, n uint64) []byte {
 	return b
 }
 
-// posting is one document of a term on its way into a segment.
-type posting struct {
-	doc  uint32
-	freq uint32
-	// positions are the varints of the document's positions.
-	positions []byte
+// postingList are the postings of one term on their way into a segment: its documents in their order, at least one, and of
+// a text what stands in the file of how often and where it is in each.
+type postingList struct {
+	docs             []uint32
+	freqs, positions []byte
 }
 
 // postingsWriter writes the postings of one term after the other.
 type postingsWriter struct {
 	out   *output
 	bytes []byte
-	docs  []uint32
 }
 
-// write writes postings that come in order of documents, and reports whether there was anything to write.
-func (w *postingsWriter) write(list []posting, typ query.Type) (written bool) {
-	if len(list) > 1 {
-		w.docs = w.docs[:0]
-		for i := range list {
-			w.docs = append(w.docs, list[i].doc)
-		}
-		w.writeDocs(w.docs)
+// write writes postings, and reports whether there was anything to write.
+func (w *postingsWriter) write(list postingList) (written bool) {
+	if len(list.docs) > 1 {
+		w.writeDocs(list.docs)
 	}
-	if typ != query.Text {
-		return len(list) > 1
+	if len(list.freqs) == 0 {
+		return len(list.docs) > 1
 	}
-	b := w.bytes[:0]
-	for i := range list {
-		b = binary.AppendUvarint(b, uint64(list[i].freq))
-	}
-	w.bytes = b
-	w.out.uvarint(uint64(len(b)))
-	w.out.write(b)
-	for i := range list {
-		w.out.write(list[i].positions)
-	}
+	w.out.uvarint(uint64(len(list.freqs)))
+	w.out.write(list.freqs)
+	w.out.write(list.positions)
 	return true
 }
 
@@ -313,14 +298,10 @@ func (w *postingsWriter) writeDocs(docs []uint32) {
 		bitmap.RunOptimize()
 		b, _ = bitmap.ToBytes() // writes to memory do not fail
 	} else {
-		last := uint32(0)
-		for i, d := range docs {
-			if i == 0 {
-				b = binary.AppendUvarint(b, uint64(d))
-			} else {
-				b = binary.AppendUvarint(b, uint64(d-last-1))
-			}
-			last = d
+		next := uint32(0)
+		for _, d := range docs {
+			b = binary.AppendUvarint(b, uint64(d-next))
+			next = d + 1
 		}
 	}
 	w.bytes = b

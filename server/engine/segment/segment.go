@@ -1,10 +1,8 @@
 package segment
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -76,61 +74,13 @@ func (e *CorruptError) Error() string {
 }
 
 const (
-	magic = "VTRNSEG1"
-	// version is that of the directory.
-	version    = 1
+	// magic begins and ends a file; its last byte is the format.
+	magic      = magicAny + "2"
+	magicAny   = "VTRNSEG"
 	footerSize = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// span is where a section lies: offset and length.
-type span struct {
-	Off uint64 `json:"o"`
-	Len uint64 `json:"l"`
-}
-
-// column is where one number for each document lies: Width bytes each, to which Base is added. With Sparse there is a
-// number for each present document alone.
-type column struct {
-	span
-	Width  int   `json:"w,omitempty"`
-	Base   int64 `json:"b,omitempty"`
-	Sparse bool  `json:"s,omitempty"`
-}
-
-// fieldEntry is what the directory tells of a field.
-type fieldEntry struct {
-	Name    string     `json:"name"`
-	Type    query.Type `json:"type"`
-	Private bool       `json:"private,omitempty"`
-	// Docs is the number of documents with a value; Terms see Field.Terms.
-	Docs  int   `json:"docs"`
-	Terms int64 `json:"terms,omitempty"`
-	// First and End enclose the ordinals of its terms in the dictionary.
-	First uint32 `json:"first,omitempty"`
-	End   uint32 `json:"end,omitempty"`
-	// Present is empty when every document has the field.
-	Present span   `json:"present"`
-	Column  column `json:"column"`
-}
-
-// directory says what lies where.
-type directory struct {
-	Version  int          `json:"version"`
-	Docs     int          `json:"docs"`
-	Items    span         `json:"items"`
-	Offsets  span         `json:"offsets"`
-	IDs      span         `json:"ids"`
-	Created  span         `json:"created"`
-	ByID     span         `json:"byID"`
-	UnitDocs span         `json:"unitDocs"`
-	UnitEnds span         `json:"unitEnds"`
-	Units    span         `json:"units"`
-	Blocks   span         `json:"blocks"`
-	Terms    uint32       `json:"terms"`
-	Fields   []fieldEntry `json:"fields"` // by name
-}
 
 // Segment is some items and the index of them.
 type Segment struct {
@@ -338,13 +288,10 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 		return int64(n), err
 	}
 	itemsEnd := s.dir.Items.Off + s.dir.Items.Len
-	tail, err := trailer(s.dir, uint64(len(s.data)), checksums{
+	tail := trailer(&s.dir, uint64(len(s.data)), checksums{
 		items: crc32.Checksum(s.data[:itemsEnd], castagnoli),
 		index: crc32.Checksum(s.data[itemsEnd:], castagnoli),
 	})
-	if err != nil {
-		return 0, err
-	}
 	var n int64
 	for _, part := range [][]byte{[]byte(magic), s.data, tail} {
 		m, err := w.Write(part)
@@ -357,19 +304,15 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 
 // trailer returns what follows the index in a file: the directory and the footer. The items are the first of the data,
 // and sums.index is that of the sections behind them.
-func trailer(dir directory, length uint64, sums checksums) ([]byte, error) {
-	text, err := json.Marshal(dir)
-	if err != nil {
-		return nil, fmt.Errorf("encode the directory of a segment: %w", err)
-	}
-	sums.index = crc32.Update(sums.index, castagnoli, text)
-	out := bytes.Clone(text)
-	footer := make([]byte, 0, footerSize)
-	footer = binary.LittleEndian.AppendUint64(footer, dir.Items.Off+dir.Items.Len)
-	footer = binary.LittleEndian.AppendUint64(footer, length)
-	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(text)))
-	footer = binary.LittleEndian.AppendUint32(footer, sums.items)
-	footer = binary.LittleEndian.AppendUint32(footer, sums.index)
-	footer = binary.LittleEndian.AppendUint32(footer, crc32.Checksum(footer, castagnoli))
-	return append(append(out, footer...), magic...), nil
+func trailer(dir *directory, length uint64, sums checksums) []byte {
+	out := dir.append(nil)
+	size := len(out)
+	sums.index = crc32.Update(sums.index, castagnoli, out)
+	out = binary.LittleEndian.AppendUint64(out, dir.Items.Off+dir.Items.Len)
+	out = binary.LittleEndian.AppendUint64(out, length)
+	out = binary.LittleEndian.AppendUint32(out, uint32(size))
+	out = binary.LittleEndian.AppendUint32(out, sums.items)
+	out = binary.LittleEndian.AppendUint32(out, sums.index)
+	out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(out[size:], castagnoli))
+	return append(out, magic...)
 }

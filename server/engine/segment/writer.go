@@ -2,7 +2,6 @@ package segment
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -22,6 +21,16 @@ type segmentWriter struct {
 	itemsSum uint32
 }
 
+func newSegmentWriter(out *output) *segmentWriter {
+	return &segmentWriter{out: out, dict: dictionaryWriter{out: out}, postings: postingsWriter{out: out}}
+}
+
+// passItem leaves room for an item, which the caller puts there in the end.
+func (w *segmentWriter) passItem(length int) {
+	w.offsets = append(w.offsets, w.out.off)
+	w.out.off += uint64(length)
+}
+
 func (w *segmentWriter) item(b []byte) {
 	w.offsets = append(w.offsets, w.out.off)
 	w.out.write(b)
@@ -29,7 +38,6 @@ func (w *segmentWriter) item(b []byte) {
 
 func (w *segmentWriter) endItems() {
 	w.offsets = append(w.offsets, w.out.off)
-	w.dir.Version = version
 	w.dir.Items = span{0, w.out.off}
 	w.itemsSum = w.out.take()
 	w.dir.Offsets = w.out.section(func() {
@@ -110,10 +118,8 @@ func (w *segmentWriter) bitmap(b *roaring.Bitmap) span {
 
 // beginField begins a field, in the order of names; its terms follow.
 func (w *segmentWriter) beginField(name string, typ query.Type, private bool) {
-	if w.dict.out == nil {
-		w.dict.out, w.postings.out = w.out, w.out
-	}
 	w.endField()
+	w.dict.field = len(w.dir.Fields)
 	w.dir.Fields = append(w.dir.Fields, fieldEntry{Name: name, Type: typ, Private: private, First: w.dict.terms})
 }
 
@@ -123,16 +129,15 @@ func (w *segmentWriter) endField() {
 	}
 }
 
-// term writes one term of the present field, in the order of keys. list is not empty, and in order of documents.
-func (w *segmentWriter) term(key []byte, list []posting, typ query.Type) {
+// term writes one term of the present field, in the order of their bytes; shared of them are those of the field's last one.
+func (w *segmentWriter) term(text []byte, shared int, list postingList) {
 	at := w.dict.place()
-	written := w.postings.write(list, typ)
-	w.dict.add(key, len(list), list[0].doc, written, at)
+	written := w.postings.write(list)
+	w.dict.add(text, shared, list, written, at)
 }
 
 func (w *segmentWriter) endTerms() {
 	w.endField()
-	w.dict.out = w.out
 	w.dir.Blocks = w.dict.finish()
 	w.dir.Terms = w.dict.terms
 }
@@ -142,9 +147,4 @@ func (w *segmentWriter) presence(e *fieldEntry, present *roaring.Bitmap) {
 	if present != nil {
 		e.Present = w.bitmap(present)
 	}
-}
-
-// appendKey makes the key of a term.
-func appendKey(dst []byte, field int, term []byte) []byte {
-	return append(binary.BigEndian.AppendUint16(dst, uint16(field)), term...)
 }

@@ -20,7 +20,10 @@
 // It imports the standard library alone.
 package analysis
 
-import "unicode/utf8"
+import (
+	"iter"
+	"unicode/utf8"
+)
 
 // maxWordUnits is the length of the longest word in UTF-16 units, which Lucene counts in (max_token_length); what
 // follows begins a word of its own.
@@ -43,33 +46,52 @@ type Token struct {
 // Analyze returns the words of a text, none for a text without any. Bytes that are not UTF-8 are skipped.
 func Analyze(text string) []Token {
 	var tokens []Token
-	words := words()
-	for i := 0; i < len(text); {
-		n := words.match(text[i:])
-		if n == 0 {
-			_, n = utf8.DecodeRuneInString(text[i:])
-			i += n
-			continue
-		}
-		tokens = append(tokens, Token{Text: lower(text[i : i+n]), Position: len(tokens), Start: i, End: i + n})
-		i += n
+	for from, to := range cut(text) {
+		tokens = append(tokens, Token{Text: lower(text[from:to]), Position: len(tokens), Start: from, End: to})
 	}
 	return tokens
+}
+
+// AppendWords appends the words of a text to dst, one behind the other, and the end of each in dst to ends: the words that
+// Analyze returns, whose positions count them, without a string for each.
+func AppendWords(dst []byte, ends []int, text string) ([]byte, []int) {
+	for from, to := range cut(text) {
+		dst = appendLower(dst, text[from:to])
+		ends = append(ends, len(dst))
+	}
+	return dst, ends
+}
+
+// cut yields where each word of a text begins and ends, in bytes.
+func cut(text string) iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		words := words()
+		for i := 0; i < len(text); {
+			n := words.match(text[i:])
+			if n == 0 {
+				_, n = utf8.DecodeRuneInString(text[i:])
+				i += n
+				continue
+			}
+			if !yield(i, i+n) {
+				return
+			}
+			i += n
+		}
+	}
 }
 
 // HasWord reports whether a text holds at least one word; without one a text counts as missing (query language,
 // "Fields").
 func HasWord(text string) bool {
-	words := words()
-	for i := 0; i < len(text); {
-		if words.match(text[i:]) > 0 {
-			return true
-		}
-		_, n := utf8.DecodeRuneInString(text[i:])
-		i += n
+	for range cut(text) {
+		return true
 	}
 	return false
 }
 
 // Keyword returns a keyword as it is compared: in lower case, character by character.
 func Keyword(s string) string { return lower(s) }
+
+// AppendKeyword appends what Keyword returns.
+func AppendKeyword(dst []byte, s string) []byte { return appendLower(dst, s) }

@@ -55,7 +55,19 @@ func FuzzAnalyze(f *testing.F) {
 			t.Errorf("%q: HasWord is %v with %d tokens", text, got, len(tokens))
 		}
 		last := 0
+		words, ends := analysis.AppendWords([]byte("before"), nil, text)
+		if len(ends) != len(tokens) {
+			t.Fatalf("%q: %d words appended of %d", text, len(ends), len(tokens))
+		}
+		if got := string(analysis.AppendKeyword(nil, text)); got != analysis.Keyword(text) {
+			t.Errorf("%q: keyword %q appended", text, got)
+		}
+		begin := len("before")
 		for i, tok := range tokens {
+			if got := string(words[begin:ends[i]]); got != tok.Text {
+				t.Errorf("%q: word %q appended for %q", text, got, tok.Text)
+			}
+			begin = ends[i]
 			if tok.Position != i || tok.Start < last || tok.End <= tok.Start || tok.End > len(text) {
 				t.Fatalf("%q: token %d is %+v after %d", text, i, tok, last)
 			}

@@ -16,6 +16,21 @@ func lower(s string) string {
 	return strings.ToLower(s) // ASCII: s itself where there is nothing to fold
 }
 
+// appendLower appends what lower returns.
+func appendLower(dst []byte, s string) []byte {
+	from := len(dst)
+	dst = append(dst, s...)
+	for i, c := range dst[from:] {
+		switch {
+		case c >= utf8.RuneSelf:
+			return append(dst[:from], lower(s)...)
+		case 'A' <= c && c <= 'Z':
+			dst[from+i] = c + ('a' - 'A')
+		}
+	}
+	return dst
+}
+
 // lowerRune adds to Go's Unicode 15.0 the pairs that Unicode 16.0, which JDK 25 has, knows besides. A later Go has them
 // too.
 func lowerRune(r rune) rune {

@@ -1,0 +1,234 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// span is where a section lies: offset and length.
+type span struct{ Off, Len uint64 }
+
+// column is where one number for each document lies: Width bytes each, to which Base is added. With Sparse there is a
+// number for each present document alone.
+type column struct {
+	span
+	Width  int
+	Base   int64
+	Sparse bool
+}
+
+// fieldEntry is what the directory tells of a field.
+type fieldEntry struct {
+	Name    string
+	Type    query.Type
+	Private bool
+	// Docs is the number of documents with a value; Terms see Field.Terms.
+	Docs  int
+	Terms int64
+	// First and End enclose the ordinals of its terms in the dictionary.
+	First, End uint32
+	// Present is empty when every document has the field.
+	Present span
+	Column  column
+}
+
+// directory says what lies where. In a file it is
+//
+//	varint docs, terms of the dictionary
+//	spans of items, offsets, ids, created, by id, unit docs, unit ends, units, blocks
+//	varint number of fields; then for each, by name,
+//	  varint shared   bytes that its name shares with the one before it
+//	  varint rest     length of what follows
+//	  bytes
+//	  byte   type
+//	  byte   flags
+//	  varint documents, sum of terms, terms in the dictionary (they follow upon those of the field before)
+//	  span of its presence
+//	  of a number or text: span of its column, byte width, varint base, zigzag
+//
+// where a span is a varint for its distance from the end of the one before, zigzag (0 for an empty one), and a varint for its
+// length.
+type directory struct {
+	Docs     int
+	Items    span
+	Offsets  span
+	IDs      span
+	Created  span
+	ByID     span
+	UnitDocs span
+	UnitEnds span
+	Units    span
+	Blocks   span
+	Terms    uint32
+	Fields   []fieldEntry // by name
+}
+
+const (
+	flagPrivate = 1 << iota
+	flagSparse
+)
+
+// spans are those that every segment has.
+func (d *directory) spans() []*span {
+	return []*span{&d.Items, &d.Offsets, &d.IDs, &d.Created, &d.ByID, &d.UnitDocs, &d.UnitEnds, &d.Units, &d.Blocks}
+}
+
+// append appends the directory as it stands in a file.
+func (d *directory) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(d.Docs))
+	b = binary.AppendUvarint(b, uint64(d.Terms))
+	end := uint64(0)
+	put := func(s span) {
+		if s.Len == 0 {
+			s.Off = end
+		}
+		b = binary.AppendVarint(b, int64(s.Off-end))
+		b = binary.AppendUvarint(b, s.Len)
+		end = s.Off + s.Len
+	}
+	for _, s := range d.spans() {
+		put(*s)
+	}
+	b = binary.AppendUvarint(b, uint64(len(d.Fields)))
+	name := ""
+	for i := range d.Fields {
+		e := &d.Fields[i]
+		shared := commonPrefix([]byte(name), []byte(e.Name))
+		name = e.Name
+		b = binary.AppendUvarint(b, uint64(shared))
+		b = binary.AppendUvarint(b, uint64(len(name)-shared))
+		b = append(b, name[shared:]...)
+		flags := byte(0)
+		if e.Private {
+			flags |= flagPrivate
+		}
+		if e.Column.Sparse {
+			flags |= flagSparse
+		}
+		b = append(b, byte(e.Type), flags)
+		b = binary.AppendUvarint(b, uint64(e.Docs))
+		b = binary.AppendUvarint(b, uint64(e.Terms))
+		b = binary.AppendUvarint(b, uint64(e.End-e.First))
+		put(e.Present)
+		if hasColumn(e.Type) {
+			put(e.Column.span)
+			b = append(b, byte(e.Column.Width))
+			b = binary.AppendVarint(b, e.Column.Base)
+		}
+	}
+	return b
+}
+
+// errDirectory says that the bytes of a directory end early or go on behind its end.
+var errDirectory = errors.New("it has another length")
+
+// parseDirectory reads a directory. What it says may be nonsense still.
+func parseDirectory(b []byte) (directory, error) {
+	r := reader{rest: b}
+	var d directory
+	d.Docs, d.Terms = r.count(), uint32(r.uvarint())
+	end := uint64(0)
+	get := func(s *span) {
+		s.Off = end + uint64(r.varint())
+		s.Len = r.uvarint()
+		end = s.Off + s.Len
+	}
+	for _, s := range d.spans() {
+		get(s)
+	}
+	fields := r.count()
+	if fields > len(r.rest) {
+		return d, errDirectory
+	}
+	d.Fields = make([]fieldEntry, fields)
+	var name []byte
+	terms := uint32(0)
+	for i := range d.Fields {
+		e := &d.Fields[i]
+		shared := r.count()
+		if shared > len(name) {
+			return d, errors.New("a name begins like none")
+		}
+		name = append(name[:shared], r.bytes(r.count())...)
+		e.Name = string(name)
+		e.Type = query.Type(r.byte())
+		flags := r.byte()
+		e.Private, e.Column.Sparse = flags&flagPrivate != 0, flags&flagSparse != 0
+		e.Docs, e.Terms = r.count(), int64(r.uvarint())
+		e.First = terms
+		terms += uint32(r.uvarint())
+		e.End = terms
+		get(&e.Present)
+		if hasColumn(e.Type) {
+			get(&e.Column.span)
+			e.Column.Width = int(r.byte())
+			e.Column.Base = r.varint()
+		}
+	}
+	if r.short || len(r.rest) > 0 {
+		return d, errDirectory
+	}
+	return d, nil
+}
+
+// reader reads what was appended. What is not there is 0, and short is true from then on.
+type reader struct {
+	rest  []byte
+	short bool
+}
+
+func (r *reader) end() {
+	r.rest, r.short = nil, true
+}
+
+func (r *reader) uvarint() uint64 {
+	n, rest, ok := uvarint(r.rest)
+	if !ok {
+		r.end()
+		return 0
+	}
+	r.rest = rest
+	return n
+}
+
+func (r *reader) varint() int64 {
+	n, size := binary.Varint(r.rest)
+	if size <= 0 {
+		r.end()
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+// count reads a number that is not larger than there are documents or bytes in any segment.
+func (r *reader) count() int {
+	n := r.uvarint()
+	if n > maxCount {
+		r.end()
+		return 0
+	}
+	return int(n)
+}
+
+// maxCount bounds what is multiplied by the width of a column or an offset.
+const maxCount = 1 << 32
+
+func (r *reader) bytes(n int) []byte {
+	if n > len(r.rest) {
+		r.end()
+		return nil
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *reader) byte() byte {
+	if b := r.bytes(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
