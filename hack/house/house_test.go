@@ -99,9 +99,16 @@ func TestImports(t *testing.T) {
 			}
 		}
 	})
+	table, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name := range rooms {
 		if !seen[name] {
 			t.Errorf("the room %s has no Go file: remove its row, or look where its files went", name)
+		}
+		if row := "\n| `" + name; !strings.Contains(string(table), row+"`") && !strings.Contains(string(table), row+"/") {
+			t.Errorf("docs/architecture.md has no row for the room %s", name)
 		}
 	}
 }
