@@ -35,7 +35,7 @@ const (
 // reconcilers, and nothing that it writes sets off a reconcile.
 func (e *environment) keepCounts(ctx context.Context) error {
 	limiter := rate.NewLimiter(countWrites, 1)
-	var seen uint64
+	var seen, reported uint64
 	var last, rested time.Time
 	ticker := time.NewTicker(e.CountInterval)
 	defer ticker.Stop()
@@ -45,8 +45,8 @@ func (e *environment) keepCounts(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		version := e.Library.State(ctx).Version
-		if version == seen && time.Since(last) < countAnyway || time.Now().Before(rested) {
+		version, reports := e.Library.State(ctx).Version, e.reported.Load()
+		if version == seen && reports == reported && time.Since(last) < countAnyway || time.Now().Before(rested) {
 			continue
 		}
 		complete := true
@@ -61,7 +61,7 @@ func (e *environment) keepCounts(ctx context.Context) error {
 		}
 		rested = time.Now().Add(countShare * counting)
 		if complete {
-			seen, last = version, time.Now()
+			seen, reported, last = version, reports, time.Now()
 		}
 	}
 }
@@ -72,7 +72,10 @@ func (e *environment) keepCount(ctx context.Context, limiter *rate.Limiter, k ki
 	if ctx.Err() != nil {
 		return false
 	}
-	// An object that is not served has nothing to count; one whose newest spec waits for its round is counted there.
+	if e.written.stale(k.library, o) {
+		return false // it may be served by now, and its round may have counted before the last change of content
+	}
+	// An object that is not served has nothing to count; one whose newest spec waits for its round is looked at after that.
 	if readyCondition(o).Status != "True" || o.Suspended() || *o.StatusObservedGeneration() != o.GetGeneration() {
 		return true
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -60,6 +61,8 @@ type environment struct {
 	queues  *queues
 	written *written
 	rivals  *rivals
+	// reported is how many statuses the reconcilers have written: what a round counts may be old when it is written.
+	reported atomic.Uint64
 }
 
 // reconciler keeps the library as the objects of one kind say.
@@ -172,6 +175,7 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 	}
 	r.metrics.writes.WithLabelValues(r.kind.library.String()).Inc()
 	r.written.note(r.kind.library, o)
+	r.reported.Add(1)
 	if was, is := readyLine(before), readyLine(o); was != is {
 		level := corev1.EventTypeNormal
 		c := readyCondition(o)
