@@ -53,7 +53,7 @@ func OpenOpenSearch(ctx context.Context, client *load.Client, o OpenSearchOption
 	s := &OpenSearch{url: strings.TrimSuffix(o.URL, "/"), client: client, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
 	if s.url == "" {
 		if _, err := os.Stat(o.Script); err != nil {
-			return nil, &AbsentError{"OPENSEARCH_URL is not set, and nothing is there to start a node with"}
+			return nil, &AbsentError{fmt.Sprintf("OPENSEARCH_URL is not set, and the program to start a node with, %q, is absent", o.Script)}
 		}
 		if err := s.start(ctx, o); err != nil {
 			return nil, err
