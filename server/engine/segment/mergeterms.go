@@ -1,9 +1,8 @@
 package segment
 
 import (
-	"bytes"
 	"encoding/binary"
-	"slices"
+	"math/bits"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -20,6 +19,12 @@ type termMerger struct {
 	// runs are the postings of the present term, and list what they become.
 	runs []run
 	list postingList
+	// ahead is the next document of each run that is joined, Gone at its end, and next its place.
+	ahead []uint32
+	next  []int
+	// words is a bitmap of documents, and homes tells of each of them its run and its place there.
+	words []uint64
+	homes []home
 	// last is the last term.
 	last []byte
 	// docs and freqs are read here.
@@ -103,7 +108,14 @@ func (t *termMerger) play(a, b int) (winner, loser int) {
 		return b, a
 	}
 	same := x.shared + commonPrefix(x.term[x.shared:], y.term[y.shared:])
-	if c := bytes.Compare(x.term[same:], y.term[same:]); c < 0 || c == 0 && a < b {
+	first := a < b // where they are equal
+	switch {
+	case same < len(x.term) && same < len(y.term):
+		first = x.term[same] < y.term[same]
+	case len(x.term) != len(y.term):
+		first = len(x.term) < len(y.term)
+	}
+	if first {
 		y.shared = same
 		return a, b
 	}
@@ -121,16 +133,20 @@ func (t *termMerger) advance() {
 	t.losers[0] = winner
 }
 
-// run is what one input brings to a term: places in the list, and of a text what stands there.
+// run is what one input brings to a term: documents, under their new numbers and in order.
 type run struct {
 	docs []uint32
-	// freqs and positions are those of all documents as they lie in the input, whole unless one is gone.
+	// Of a text, freqs and positions are what lies in the input, of these documents alone unless others are gone, and places
+	// what of it is each document's.
 	freqs, positions []byte
 	gone             bool
-	// ends are where the positions of each document end, and counts its frequencies, where more than one run is merged or a document
-	// is gone.
-	ends   []int
-	counts []uint32
+	places           []stretch
+}
+
+// stretch is how often a word stands in a document, and which of the bytes of the positions say where.
+type stretch struct {
+	freq     uint32
+	from, to int
 }
 
 // mergeTerms merges the dictionaries.
@@ -195,7 +211,7 @@ func (m *merger) mergeField(text bool) {
 		if n == 0 {
 			continue
 		}
-		list := t.join(t.runs[:n], text)
+		list := t.join(t.runs[:n], text, len(m.doc))
 		if !text {
 			e.Terms += int64(len(list.docs))
 		}
@@ -204,13 +220,16 @@ func (m *merger) mergeField(text bool) {
 	}
 }
 
+// home is where a document stands: a run and a place in it.
+type home struct{ run, at uint32 }
+
 // take reads the postings of a source's term into run n, and returns how many runs there are then.
 func (t *termMerger) take(n int, s *source, text bool) int {
 	if n == len(t.runs) {
 		t.runs = append(t.runs, run{})
 	}
 	r := &t.runs[n]
-	*r = run{docs: r.docs[:0], ends: r.ends[:0], counts: r.counts[:0]}
+	*r = run{docs: r.docs[:0], places: r.places[:0]}
 	if s.docs == 1 && !text {
 		if d := s.to[s.doc]; d != Gone {
 			r.docs = append(r.docs, d)
@@ -220,76 +239,117 @@ func (t *termMerger) take(n int, s *source, text bool) int {
 	}
 	it := s.postings().Iterator()
 	freqs, positions := it.freqs, it.positions
-	rest := positions
+	rest, from := positions, 0
 	for {
 		k := it.NextMany(t.docs[:], t.freqs[:])
 		if k == 0 {
 			break
 		}
 		for j, doc := range t.docs[:k] {
+			d := s.to[doc]
 			if text {
 				rest = skipVarints(rest, uint64(t.freqs[j]))
-				r.ends = append(r.ends, len(positions)-len(rest))
-				r.counts = append(r.counts, t.freqs[j])
+				to := len(positions) - len(rest)
+				if d != Gone {
+					r.places = append(r.places, stretch{t.freqs[j], from, to})
+				}
+				from = to
 			}
-			d := s.to[doc]
-			r.docs = append(r.docs, d)
-			r.gone = r.gone || d == Gone
+			if d != Gone {
+				r.docs = append(r.docs, d)
+			} else {
+				r.gone = true
+			}
 		}
 	}
 	if text {
-		r.freqs, r.positions = freqs[:len(freqs)-len(it.freqs)], positions[:len(positions)-len(rest)]
+		r.freqs, r.positions = freqs[:len(freqs)-len(it.freqs)], positions[:from]
 	}
-	if slices.ContainsFunc(r.docs, func(d uint32) bool { return d != Gone }) {
-		return n + 1
+	if len(r.docs) == 0 {
+		return n
 	}
-	return n
+	return n + 1
 }
 
-// join makes one list of runs, each of which is in order.
-func (t *termMerger) join(runs []run, text bool) postingList {
+// join makes one list of runs; docs is the number of documents that there are.
+func (t *termMerger) join(runs []run, text bool, docs int) postingList {
 	if len(runs) == 1 && !runs[0].gone {
 		return postingList{docs: runs[0].docs, freqs: runs[0].freqs, positions: runs[0].positions}
 	}
+	t.list.docs, t.list.freqs, t.list.positions = t.list.docs[:0], t.list.freqs[:0], t.list.positions[:0]
+	total := 0
+	for i := range runs {
+		total += len(runs[i].docs)
+	}
+	if len(runs) > 1 && total*denseFrom >= docs {
+		t.joinDense(runs, text, docs)
+	} else {
+		t.joinSparse(runs, text)
+	}
+	return t.list
+}
+
+// denseFrom is the share of all documents, one in so many, from which the documents of a term are put into order by a
+// bitmap.
+const denseFrom = 32
+
+// put appends a document of a run to the list.
+func (t *termMerger) put(r *run, at int, text bool) {
 	l := &t.list
-	l.docs, l.freqs, l.positions = l.docs[:0], l.freqs[:0], l.positions[:0]
-	next := make([]int, 0, 64)
-	for range runs {
-		next = append(next, 0)
+	l.docs = append(l.docs, r.docs[at])
+	if text {
+		p := &r.places[at]
+		l.freqs = binary.AppendUvarint(l.freqs, uint64(p.freq))
+		l.positions = append(l.positions, r.positions[p.from:p.to]...)
+	}
+}
+
+// joinDense puts every document to its place among all there are.
+func (t *termMerger) joinDense(runs []run, text bool, docs int) {
+	if t.words == nil {
+		t.words, t.homes = make([]uint64, (docs+63)/64), make([]home, docs)
+	}
+	for i := range runs {
+		for at, d := range runs[i].docs {
+			t.words[d/64] |= 1 << (d % 64)
+			t.homes[d] = home{uint32(i), uint32(at)}
+		}
+	}
+	for i, word := range t.words {
+		t.words[i] = 0
+		for ; word != 0; word &= word - 1 {
+			h := t.homes[64*i+bits.TrailingZeros64(word)]
+			t.put(&runs[h.run], int(h.at), text)
+		}
+	}
+}
+
+// joinSparse merges the runs.
+func (t *termMerger) joinSparse(runs []run, text bool) {
+	t.ahead, t.next = t.ahead[:0], t.next[:0]
+	for i := range runs {
+		t.ahead, t.next = append(t.ahead, runs[i].docs[0]), append(t.next, 0)
 	}
 	for {
 		// The run with the least document goes on up to where the next one begins.
 		best, least, limit := -1, uint32(Gone), uint32(Gone)
-		for i := range runs {
-			r := &runs[i]
-			for r.gone && next[i] < len(r.docs) && r.docs[next[i]] == Gone {
-				next[i]++
-			}
-			if next[i] == len(r.docs) {
-				continue
-			}
-			if d := r.docs[next[i]]; d < least {
+		for i, d := range t.ahead {
+			if d < least {
 				best, least, limit = i, d, least
 			} else if d < limit {
 				limit = d
 			}
 		}
 		if best < 0 {
-			return *l
+			return
 		}
-		r := &runs[best]
-		at := next[best]
+		r, at := &runs[best], t.next[best]
 		for ; at < len(r.docs) && r.docs[at] < limit; at++ {
-			l.docs = append(l.docs, r.docs[at])
-			if text {
-				from := 0
-				if at > 0 {
-					from = r.ends[at-1]
-				}
-				l.freqs = binary.AppendUvarint(l.freqs, uint64(r.counts[at]))
-				l.positions = append(l.positions, r.positions[from:r.ends[at]]...)
-			}
+			t.put(r, at, text)
 		}
-		next[best] = at
+		t.next[best], t.ahead[best] = at, Gone
+		if at < len(r.docs) {
+			t.ahead[best] = r.docs[at]
+		}
 	}
 }
