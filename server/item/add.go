@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -207,27 +205,27 @@ func draw(r io.Reader, n int) (string, error) {
 // absent or has no members. Its members and their names are personal data: no error holds a value.
 func (o object) submission() json.RawMessage {
 	submission := o.child("submission")
-	kept := make(map[string]any, len(submission.members))
-	for _, name := range slices.Sorted(maps.Keys(submission.members)) {
-		if !submission.has(name) {
+	var kept []member
+	for _, m := range submission.sorted() {
+		if !m.there() {
 			continue
 		}
-		if len(name) == 0 || len(name) > MaxSubmissionKey {
+		if len(m.name) == 0 || len(m.name) > MaxSubmissionKey {
 			o.unacceptable(submission.path, "the names of members must have 1 to %d bytes", MaxSubmissionKey)
 			continue
 		}
-		kept[name] = submission.word(name)
+		kept = append(kept, member{m.name, value{kind: text, text: submission.word(m.name)}})
 	}
 	return o.keepSubmission(kept)
 }
 
 // keepSubmission makes the stored form of a submission.
-func (d *decoder) keepSubmission(members map[string]any) json.RawMessage {
+func (d *decoder) keepSubmission(members []member) json.RawMessage {
 	if len(members) > MaxSubmissionMembers {
 		d.unacceptable("submission", "at most %d members are accepted", MaxSubmissionMembers)
 	}
 	if len(members) == 0 {
 		return nil
 	}
-	return appendValue(nil, members)
+	return appendValue(nil, value{kind: structure, members: members})
 }

@@ -1,17 +1,13 @@
 package item
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // decoder collects the first thing that is wrong while the members of a document are read one after the other.
@@ -56,42 +52,10 @@ func (d *decoder) document(body []byte) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	members, ok := v.(map[string]any)
-	if !ok {
-		return object{}, &InvalidError{Malformed: true, Reason: "expected a JSON object, got " + kindOf(v)}
+	if v.kind != structure {
+		return object{}, &InvalidError{Malformed: true, Reason: "expected a JSON object, got " + v.kind.String()}
 	}
-	return object{decoder: d, members: members}, nil
-}
-
-// decodeValue decodes one JSON value and nothing after it. Numbers stay as written, of two members of one name the last
-// one counts, invalid UTF-8 becomes U+FFFD. Errors are *InvalidError.
-func decodeValue(body []byte) (any, error) {
-	// A byte order mark is what some editors put before the first line of a file.
-	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
-	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, &InvalidError{Malformed: true, Reason: "expected a JSON object, got nothing"}
-	}
-	if err := scan(body); err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, notJSON(err, len(body))
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, &InvalidError{Malformed: true, Reason: fmt.Sprintf("not JSON: more text after the value, at byte %d", dec.InputOffset())}
-	}
-	return v, nil
-}
-
-// notJSON words an error of encoding/json. Its own words name one character of the text at most.
-func notJSON(err error, length int) *InvalidError {
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return &InvalidError{Malformed: true, Reason: fmt.Sprintf("not JSON: %s, at byte %d", syntax, syntax.Offset)}
-	}
-	return &InvalidError{Malformed: true, Reason: fmt.Sprintf("not JSON: the text ends too early, at byte %d", length)}
+	return object{decoder: d, value: v}, nil
 }
 
 // Nesting returns how deep arrays and objects are nested in a JSON text, 0 for a scalar.
@@ -111,101 +75,12 @@ func Nesting(text []byte) int {
 	return deepest
 }
 
-// scan looks for what encoding/json would take and we do not: bytes that are no UTF-8, for which it would put other
-// characters, nesting that serves no item, and halves of surrogate pairs, which are no characters and cannot be written
-// back.
-func scan(body []byte) error {
-	if !utf8.Valid(body) {
-		return &InvalidError{Malformed: true, Reason: fmt.Sprintf("not UTF-8, at byte %d", invalidAt(body))}
-	}
-	depth := 0
-	for i := 0; i < len(body); i++ {
-		switch body[i] {
-		case '{', '[':
-			if depth++; depth > MaxDepth {
-				return &InvalidError{Malformed: true, Reason: fmt.Sprintf("nested deeper than %d arrays and objects, at byte %d", MaxDepth, i)}
-			}
-		case '}', ']':
-			depth--
-		case '"':
-			end := closingQuote(body, i)
-			if at := loneSurrogate(body[i+1 : min(end, len(body))]); at >= 0 {
-				return &InvalidError{Malformed: true, Reason: fmt.Sprintf("half of a surrogate pair, at byte %d: send the whole character", i+1+at)}
-			}
-			i = end
-		}
-	}
-	return nil
-}
-
-// invalidAt returns where a text stops being UTF-8.
-func invalidAt(body []byte) int {
-	i := 0
-	for i < len(body) {
-		r, n := utf8.DecodeRune(body[i:])
-		if r == utf8.RuneError && n == 1 {
-			break
-		}
-		i += n
-	}
-	return i
-}
-
-// loneSurrogate returns where the inside of a JSON string escapes half of a surrogate pair, -1 when nowhere.
-func loneSurrogate(inside []byte) int {
-	for i := 0; i < len(inside); i++ {
-		if inside[i] != '\\' {
-			continue
-		}
-		r, ok := escapedUnit(inside[i:])
-		if !ok {
-			i++
-			continue
-		}
-		if utf16.IsSurrogate(r) {
-			low, ok := escapedUnit(inside[i+6:])
-			if !ok || utf16.DecodeRune(r, low) == '\uFFFD' {
-				return i
-			}
-			i += 6
-		}
-		i += 5
-	}
-	return -1
-}
-
-// escapedUnit reads the \uXXXX that s begins with.
-func escapedUnit(s []byte) (rune, bool) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(s[2:6]), 16, 16)
-	return rune(n), err == nil
-}
-
-// kindOf names the JSON type of a decoded value.
-func kindOf(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "a boolean"
-	case string:
-		return "a string"
-	case json.Number:
-		return "a number"
-	case []any:
-		return "an array"
-	}
-	return "an object"
-}
-
 // object is a JSON object being read. Its methods return the zero value for a member that is absent, null or of the
 // wrong type; the last is noted in the decoder.
 type object struct {
 	*decoder
-	path    string
-	members map[string]any
+	path string
+	value
 }
 
 // at returns the path of a member.
@@ -217,18 +92,19 @@ func (o object) at(name string) string {
 }
 
 // has reports whether the member is there and not null.
-func (o object) has(name string) bool { return o.members[name] != nil }
+func (o object) has(name string) bool { return o.get(name).there() }
 
 // wrongType notes that the member is not what was expected.
 func (o object) wrongType(name, expected string) {
-	o.malformed(o.at(name), "expected %s, got %s", expected, kindOf(o.members[name]))
+	o.malformed(o.at(name), "expected %s, got %s", expected, o.get(name).kind)
 }
 
 // text reads a string of at most limit bytes.
 func (o object) text(name string, limit int) string {
-	v := o.members[name]
-	s, ok := v.(string)
-	if !ok && v != nil {
+	s := ""
+	if v := o.get(name); v.kind == text {
+		s = v.text
+	} else if v.there() {
 		o.wrongType(name, "a string")
 	}
 	if len(s) > limit {
@@ -267,15 +143,11 @@ func (o object) oneOf(name string, choices ...string) string {
 
 // boolean reads true or false; false when the member is absent.
 func (o object) boolean(name string) bool {
-	v := o.members[name]
-	if v == nil {
-		return false
-	}
-	b, ok := v.(bool)
-	if !ok {
+	v := o.get(name)
+	if v.there() && v.kind != boolean {
 		o.wrongType(name, "true or false")
 	}
-	return b
+	return v.kind == boolean && v.text == "true"
 }
 
 // id reads the member id of something of ours: a whole number from 1 to MaxID; 0 when it is absent.
@@ -283,7 +155,7 @@ func (o object) id() int64 {
 	if !o.has("id") {
 		return 0
 	}
-	return zero(o.wholeNumber(o.at("id"), o.members["id"], 1, MaxID))
+	return zero(o.wholeNumber(o.at("id"), o.get("id"), 1, MaxID))
 }
 
 // integer reads a whole number from 0 to most; nil when the member is absent.
@@ -291,17 +163,16 @@ func (o object) integer(name string, most int64) *int64 {
 	if !o.has(name) {
 		return nil
 	}
-	return o.wholeNumber(o.at(name), o.members[name], 0, most)
+	return o.wholeNumber(o.at(name), o.get(name), 0, most)
 }
 
 // wholeNumber reads a value that has to be a whole number from least to most.
-func (d *decoder) wholeNumber(member string, v any, least, most int64) *int64 {
-	num, ok := v.(json.Number)
-	if !ok {
-		d.malformed(member, "expected a whole number, got %s", kindOf(v))
+func (d *decoder) wholeNumber(member string, v value, least, most int64) *int64 {
+	if v.kind != number {
+		d.malformed(member, "expected a whole number, got %s", v.kind)
 		return nil
 	}
-	n, whole, inRange := parseWhole(num.String())
+	n, whole, inRange := parseWhole(v.text)
 	if !whole {
 		d.malformed(member, "expected a whole number, got a fraction")
 		return nil
@@ -355,15 +226,14 @@ func parseWhole(num string) (n int64, whole, inRange bool) {
 
 // coordinate reads a number from -limit to limit.
 func (o object) coordinate(name string, limit float64) float64 {
-	v := o.members[name]
-	num, ok := v.(json.Number)
-	if !ok {
-		if v != nil {
+	v := o.get(name)
+	if v.kind != number {
+		if v.there() {
 			o.wrongType(name, "a number")
 		}
 		return 0
 	}
-	f, err := num.Float64()
+	f, err := strconv.ParseFloat(v.text, 64)
 	if err != nil || f < -limit || f > limit {
 		o.unacceptable(o.at(name), "must be from -%g to %g", limit, limit)
 		return 0
@@ -373,28 +243,29 @@ func (o object) coordinate(name string, limit float64) float64 {
 
 // child reads an object; the members of one that is absent are all absent.
 func (o object) child(name string) object {
-	v := o.members[name]
-	members, ok := v.(map[string]any)
-	if !ok && v != nil {
+	v := o.get(name)
+	if v.kind != structure && v.there() {
 		o.wrongType(name, "an object")
 	}
-	return object{decoder: o.decoder, path: o.at(name), members: members}
+	return object{decoder: o.decoder, path: o.at(name), value: v}
 }
 
 // list reads an array.
-func (o object) list(name string) []any {
-	v := o.members[name]
-	list, ok := v.([]any)
-	if !ok && v != nil {
+func (o object) list(name string) []member {
+	v := o.get(name)
+	if v.kind == array {
+		return v.members
+	}
+	if v.there() {
 		o.wrongType(name, "an array")
 	}
-	return list
+	return nil
 }
 
 // raw reads any JSON, made compact with its members sorted; nil for null.
 func (o object) raw(name string) json.RawMessage {
-	v := o.members[name]
-	if v == nil {
+	v := o.get(name)
+	if !v.there() {
 		return nil
 	}
 	if !representable(v) {
@@ -409,21 +280,12 @@ func (o object) raw(name string) json.RawMessage {
 
 // representable reports whether every number in a decoded value has a double: many JSON readers refuse the whole text for
 // one that has none.
-func representable(v any) bool {
-	switch v := v.(type) {
-	case json.Number:
-		_, err := v.Float64()
+func representable(v value) bool {
+	if v.kind == number {
+		_, err := strconv.ParseFloat(v.text, 64)
 		return err == nil
-	case []any:
-		return !slices.ContainsFunc(v, func(e any) bool { return !representable(e) })
-	case map[string]any:
-		for _, e := range v {
-			if !representable(e) {
-				return false
-			}
-		}
 	}
-	return true
+	return !slices.ContainsFunc(v.members, func(m member) bool { return !representable(m.value) })
 }
 
 // timestamp reads a timestamp and normalises it, see normalTimestamp.
@@ -451,8 +313,10 @@ func (o object) link(name string) string {
 // harmless reports whether an address has no scheme, http, https, or is about:blank. A browser skips blanks before a
 // scheme and control characters within.
 func harmless(address string) bool {
-	if strings.ContainsFunc(address, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return false
+	for i := range len(address) {
+		if address[i] < ' ' || address[i] == 0x7f {
+			return false
+		}
 	}
 	address = strings.TrimSpace(address)
 	i := strings.IndexAny(address, ":/?#")

@@ -2,9 +2,7 @@ package item
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -130,32 +128,30 @@ func appendEscapedAgain(dst, inside []byte) []byte {
 	return dst
 }
 
-// appendValue appends a decoded JSON value (nil, bool, string, json.Number, []any, map[string]any), members sorted.
-func appendValue(dst []byte, v any) []byte {
-	switch v := v.(type) {
-	case bool:
-		return strconv.AppendBool(dst, v)
-	case string:
-		return appendString(dst, v)
-	case json.Number:
-		return append(dst, v...)
-	case []any:
+// appendValue appends a decoded JSON value, members sorted.
+func appendValue(dst []byte, v value) []byte {
+	switch v.kind {
+	case boolean, number:
+		return append(dst, v.text...)
+	case text:
+		return appendString(dst, v.text)
+	case array:
 		dst = append(dst, '[')
-		for i, e := range v {
+		for i, e := range v.members {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendValue(dst, e)
+			dst = appendValue(dst, e.value)
 		}
 		return append(dst, ']')
-	case map[string]any:
+	case structure:
 		dst = append(dst, '{')
-		for i, k := range slices.Sorted(maps.Keys(v)) {
+		for i, m := range v.sorted() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendString(dst, k), ':')
-			dst = appendValue(dst, v[k])
+			dst = append(appendString(dst, m.name), ':')
+			dst = appendValue(dst, m.value)
 		}
 		return append(dst, '}')
 	}

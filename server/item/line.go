@@ -2,7 +2,6 @@ package item
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -327,11 +326,11 @@ func (o object) content() Content {
 	// platform that is not given elsewhere.
 	name := platformRef + c.SocialPlatform
 	if !o.has(name) {
-		for _, name = range slices.Sorted(maps.Keys(o.members)) {
-			if strings.HasPrefix(name, platformRef) && o.has(name) {
-				break
+		name = ""
+		for _, m := range o.members {
+			if strings.HasPrefix(m.name, platformRef) && (name == "" || m.name < name) && o.has(m.name) {
+				name = m.name
 			}
-			name = ""
 		}
 	}
 	if name != "" {

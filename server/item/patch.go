@@ -69,8 +69,7 @@ func (p *Patch) change(f func(*decoder, *Item)) { p.changes = append(p.changes, 
 
 // named reports whether the object has the member, null included.
 func (o object) named(name string) bool {
-	_, ok := o.members[name]
-	return ok
+	return o.get(name).kind != absent
 }
 
 func (p *Patch) status(root object) {
@@ -100,7 +99,7 @@ func (p *Patch) attached(root object) {
 		return
 	}
 	for _, v := range root.list("activate_units") {
-		if _, ok := v.(map[string]any); ok {
+		if v.kind == structure {
 			root.malformed("activate_units", "expected the ids of units, got an object")
 		}
 	}
@@ -119,10 +118,9 @@ func (p *Patch) submission(root object) {
 	}
 	// Read for its errors; what is merged are the members themselves, whose nulls mean something.
 	root.submission()
-	merge := root.child("submission").members
+	merge := root.child("submission").value
 	p.change(func(d *decoder, it *Item) {
-		merged, _ := mergePatch(decoded(it.Submission), merge).(map[string]any)
-		it.Submission = d.keepSubmission(merged)
+		it.Submission = d.keepSubmission(mergePatch(decoded(it.Submission), merge).members)
 	})
 }
 
@@ -130,9 +128,10 @@ func (p *Patch) configuration(root object) {
 	if !root.named("configuration") {
 		return
 	}
-	merge := root.members["configuration"]
+	merge := root.get("configuration")
 	p.change(func(d *decoder, it *Item) {
-		o := object{decoder: d, members: map[string]any{"configuration": mergePatch(decoded(it.Configuration), merge)}}
+		merged := member{"configuration", mergePatch(decoded(it.Configuration), merge)}
+		o := object{decoder: d, value: value{kind: structure, members: []member{merged}}}
 		it.Configuration = o.raw("configuration")
 	})
 }
@@ -161,30 +160,33 @@ func (p *Patch) content(root object) {
 }
 
 // mergePatch applies a merge patch to a decoded value (RFC 7396, section 2) and leaves both as they are.
-func mergePatch(target, patch any) any {
-	members, ok := patch.(map[string]any)
-	if !ok {
+func mergePatch(target, patch value) value {
+	if patch.kind != structure {
 		return patch
 	}
-	merged := map[string]any{}
-	if object, ok := target.(map[string]any); ok {
-		maps.Copy(merged, object)
+	merged := map[string]value{}
+	for _, m := range target.sorted() {
+		merged[m.name] = m.value
 	}
-	for name, value := range members {
-		if value == nil {
-			delete(merged, name)
+	for _, m := range patch.sorted() {
+		if m.there() {
+			merged[m.name] = mergePatch(merged[m.name], m.value)
 		} else {
-			merged[name] = mergePatch(merged[name], value)
+			delete(merged, m.name)
 		}
 	}
-	return merged
+	out := value{kind: structure}
+	for _, name := range slices.Sorted(maps.Keys(merged)) {
+		out.members = append(out.members, member{name, merged[name]})
+	}
+	return out
 }
 
-// decoded returns the value of raw JSON, nil for none.
-func decoded(raw json.RawMessage) any {
+// decoded returns the value of raw JSON, absent for none.
+func decoded(raw json.RawMessage) value {
 	v, err := decodeValue(raw)
 	if err != nil {
-		return nil
+		return value{}
 	}
 	return v
 }

@@ -3,7 +3,6 @@ package item
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -78,11 +77,13 @@ func CompareTags(a, b Tag) int {
 // tags reads the member tags: {namespace: [key, …]} or {namespace: [{"key": key}, …]}. The result is sorted and unique.
 func (o object) tags() []Tag {
 	byNamespace := o.child("tags")
+	namespaces := byNamespace.sorted()
 	var tags []Tag
-	if len(byNamespace.members) > MaxNamespaces {
+	if len(namespaces) > MaxNamespaces {
 		o.unacceptable(byNamespace.path, "at most %d namespaces are accepted", MaxNamespaces)
 	}
-	for _, namespace := range slices.Sorted(maps.Keys(byNamespace.members)) {
+	for _, n := range namespaces {
+		namespace := n.name
 		if err := ValidNamespace(namespace); err != nil {
 			// The path stays without the name: it can be of any length.
 			o.check(byNamespace.path, err)
@@ -95,12 +96,14 @@ func (o object) tags() []Tag {
 			o.unacceptable(byNamespace.at(namespace), "at most %d tags of a namespace are accepted", MaxTagsPerNamespace)
 		}
 		for i, v := range list {
-			member := fmt.Sprintf("%s[%d]", byNamespace.at(namespace), i)
-			if key, ok := o.tagKey(member, v); ok {
+			path := func() string { return fmt.Sprintf("%s[%d]", byNamespace.at(namespace), i) }
+			if key, ok := o.tagKey(path, v.value); ok {
 				if namespace == HashtagNamespace && !o.stored {
 					key = strings.ToLower(strings.TrimPrefix(key, "#"))
 				}
-				o.check(member, ValidKey(namespace, key))
+				if err := ValidKey(namespace, key); err != nil {
+					o.check(path(), err)
+				}
 				tags = append(tags, Tag{Namespace: namespace, Key: key})
 			}
 		}
@@ -110,14 +113,13 @@ func (o object) tags() []Tag {
 }
 
 // tagKey reads one tag of a list: its key, or an object with it.
-func (d *decoder) tagKey(member string, v any) (string, bool) {
-	if tag, ok := v.(map[string]any); ok {
-		member += ".key"
-		v = tag["key"]
+func (d *decoder) tagKey(path func() string, v value) (string, bool) {
+	within := ""
+	if v.kind == structure {
+		v, within = v.get("key"), ".key"
 	}
-	key, ok := v.(string)
-	if !ok {
-		d.malformed(member, "expected the key of a tag, got %s", kindOf(v))
+	if v.kind != text {
+		d.malformed(path()+within, "expected the key of a tag, got %s", v.kind)
 	}
-	return key, ok
+	return v.text, v.kind == text
 }

@@ -2,10 +2,10 @@ package item
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -100,27 +100,35 @@ func (o object) units() (ids []int64, whole []Unit) {
 		return nil, nil
 	}
 	for i, v := range list {
-		member := fmt.Sprintf("%s[%d]", o.at("activate_units"), i)
+		path := fmt.Sprintf("%s[%d]", o.at("activate_units"), i)
 		var u Unit
-		switch v := v.(type) {
-		case json.Number:
-			if id := o.wholeNumber(member, v, 1, MaxID); id != nil {
+		switch v.kind {
+		case number:
+			if id := o.wholeNumber(path, v.value, 1, MaxID); id != nil {
 				u.ID = *id
 			}
-		case map[string]any:
-			u = object{decoder: o.decoder, path: member, members: v}.unit()
+		case structure:
+			u = object{decoder: o.decoder, path: path, value: v.value}.unit()
 		default:
-			o.malformed(member, "expected a unit or its id, got %s", kindOf(v))
+			o.malformed(path, "expected a unit or its id, got %s", v.kind)
 		}
 		if u.ID == 0 || slices.Contains(ids, u.ID) {
 			continue
 		}
 		ids = append(ids, u.ID)
 		if u.Name != "" || u.Managed {
-			whole = append(whole, u)
+			whole = append(whole, u.detached())
 		}
 	}
 	return ids, whole
+}
+
+// detached returns the unit with texts of its own: a unit outlives the line that it came in by far, and should not keep it.
+func (u Unit) detached() Unit {
+	for _, s := range []*string{&u.Name, &u.ImageURL, &u.ClickThroughURL, &u.ExternalID, &u.CreatedOn, &u.LastModified} {
+		*s = strings.Clone(*s)
+	}
+	return u
 }
 
 // unit reads a conversion unit. Only its id is required: an object with nothing else stands for its id.

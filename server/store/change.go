@@ -3,6 +3,7 @@ package store
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -94,7 +95,8 @@ func (c *change) set(p library.PropertyID, id item.ID, before, after *item.Item)
 // makeTag notes that a tag was made, once.
 func (c *change) makeTag(p library.PropertyID, t item.Tag) {
 	if known := c.before.properties[p]; known == nil || !known.made[t] {
-		c.in(p).made[t] = true
+		// The tag stays for ever, and should not keep the text of the item that it came in.
+		c.in(p).made[item.Tag{Namespace: strings.Clone(t.Namespace), Key: strings.Clone(t.Key)}] = true
 	}
 }
 

@@ -1,0 +1,421 @@
+package item
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// kind is the JSON type of a value. The zero kind is that of a member that is not there.
+type kind uint8
+
+const (
+	absent kind = iota
+	null
+	boolean
+	number
+	text
+	array
+	structure // an object; the name object is taken by the one being read
+)
+
+// String is the kind as an error names it.
+func (k kind) String() string {
+	switch k {
+	case boolean:
+		return "a boolean"
+	case number:
+		return "a number"
+	case text:
+		return "a string"
+	case array:
+		return "an array"
+	case structure:
+		return "an object"
+	}
+	return "null"
+}
+
+// value is one decoded JSON value. What it holds shares the memory of the text that it was read from.
+type value struct {
+	kind kind
+	// text is what a string says, and a number or boolean as written.
+	text string
+	// members are those of an object as they came, and the elements of an array, which have no names.
+	members []member
+}
+
+type member struct {
+	name string
+	value
+}
+
+// there reports whether the value is one, and not null.
+func (v value) there() bool { return v.kind > null }
+
+// get returns the member of an object. Of two with one name the last one counts.
+func (v value) get(name string) value {
+	if v.kind != structure {
+		return value{}
+	}
+	for i := len(v.members) - 1; i >= 0; i-- {
+		if v.members[i].name == name {
+			return v.members[i].value
+		}
+	}
+	return value{}
+}
+
+// sorted returns the members of an object by name, each name once; nothing for any other value.
+func (v value) sorted() []member {
+	if v.kind != structure {
+		return nil
+	}
+	members := slices.Clone(v.members)
+	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	kept := members[:0]
+	for i, m := range members {
+		if i+1 == len(members) || members[i+1].name != m.name {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// decodeValue decodes one JSON value and nothing after it. Numbers stay as written. Errors are *InvalidError.
+func decodeValue(body []byte) (value, error) {
+	// A byte order mark is what some editors put before the first line of a file.
+	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	if utf8.Valid(body) {
+		r := reader{text: string(body), stack: make([]member, 0, 32), arena: make([]member, 0, len(body)/24+8)}
+		if v, ok := r.document(); ok {
+			return v, nil
+		}
+	}
+	return value{}, complaint(body)
+}
+
+// reader reads a text that is UTF-8 as JSON (RFC 8259), in one pass and with one copy of it: the standard library makes a
+// map of every object and an interface of every value, which took most of the time of an import. It says nothing of what
+// is wrong: see complaint.
+type reader struct {
+	text  string
+	at    int
+	depth int
+	// stack holds the members of what is open; arena is where they go when it closes.
+	stack, arena []member
+}
+
+func (r *reader) document() (value, bool) {
+	r.blank()
+	v, ok := r.value()
+	r.blank()
+	return v, ok && r.at == len(r.text)
+}
+
+func (r *reader) blank() {
+	for r.at < len(r.text) {
+		switch r.text[r.at] {
+		case ' ', '\t', '\n', '\r':
+			r.at++
+		default:
+			return
+		}
+	}
+}
+
+// next takes one character, if it is the next one.
+func (r *reader) next(c byte) bool {
+	if r.at < len(r.text) && r.text[r.at] == c {
+		r.at++
+		return true
+	}
+	return false
+}
+
+func (r *reader) value() (value, bool) {
+	if r.at == len(r.text) {
+		return value{}, false
+	}
+	switch c := r.text[r.at]; c {
+	case '{', '[':
+		r.at++
+		return r.container(c == '{')
+	case '"':
+		s, ok := r.string()
+		return value{kind: text, text: s}, ok
+	case 't':
+		return r.literal("true", boolean)
+	case 'f':
+		return r.literal("false", boolean)
+	case 'n':
+		return r.literal("null", null)
+	}
+	return r.number()
+}
+
+func (r *reader) literal(word string, k kind) (value, bool) {
+	if !strings.HasPrefix(r.text[r.at:], word) {
+		return value{}, false
+	}
+	r.at += len(word)
+	return value{kind: k, text: word}, true
+}
+
+// container reads an object or an array, whose bracket was taken.
+func (r *reader) container(named bool) (value, bool) {
+	v, closing := value{kind: array}, byte(']')
+	if named {
+		v.kind, closing = structure, '}'
+	}
+	if r.depth++; r.depth > MaxDepth {
+		return value{}, false
+	}
+	defer func() { r.depth-- }()
+	r.blank()
+	if r.next(closing) {
+		return v, true
+	}
+	first := len(r.stack)
+	for {
+		var m member
+		var ok bool
+		if named {
+			if m.name, ok = r.string(); !ok {
+				return value{}, false
+			}
+			if r.blank(); !r.next(':') {
+				return value{}, false
+			}
+			r.blank()
+		}
+		if m.value, ok = r.value(); !ok {
+			return value{}, false
+		}
+		r.stack = append(r.stack, m)
+		r.blank()
+		if r.next(closing) {
+			break
+		}
+		if !r.next(',') {
+			return value{}, false
+		}
+		r.blank()
+	}
+	v.members = r.keep(r.stack[first:])
+	r.stack = r.stack[:first]
+	return v, true
+}
+
+// keep moves members from the stack into the arena, which is made anew where they do not fit: what lies there stays.
+func (r *reader) keep(members []member) []member {
+	if cap(r.arena)-len(r.arena) < len(members) {
+		r.arena = make([]member, 0, max(len(members), 2*cap(r.arena)))
+	}
+	from := len(r.arena)
+	r.arena = append(r.arena, members...)
+	return r.arena[from:len(r.arena):len(r.arena)]
+}
+
+// string reads a string.
+func (r *reader) string() (string, bool) {
+	if !r.next('"') {
+		return "", false
+	}
+	for i := r.at; i < len(r.text); i++ {
+		switch c := r.text[i]; {
+		case c == '"':
+			s := r.text[r.at:i]
+			r.at = i + 1
+			return s, true
+		case c == '\\':
+			return r.escaped(i)
+		case c < ' ':
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// escaped reads the rest of a string whose first escape is at i.
+func (r *reader) escaped(i int) (string, bool) {
+	var b strings.Builder
+	for from := r.at; i < len(r.text); {
+		switch c := r.text[i]; {
+		case c == '"':
+			b.WriteString(r.text[from:i])
+			r.at = i + 1
+			return b.String(), true
+		case c == '\\':
+			b.WriteString(r.text[from:i])
+			n, ok := unescape(&b, r.text[i:])
+			if !ok {
+				return "", false
+			}
+			i += n
+			from = i
+		case c < ' ':
+			return "", false
+		default:
+			i++
+		}
+	}
+	return "", false
+}
+
+// escapes are the characters that one letter stands for.
+var escapes = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// unescape writes the character that s begins with an escape of, and returns how long that is. Halves of surrogate pairs
+// are none.
+func unescape(b *strings.Builder, s string) (n int, ok bool) {
+	if len(s) < 2 {
+		return 0, false
+	}
+	if c, ok := escapes[s[1]]; ok {
+		b.WriteByte(c)
+		return 2, true
+	}
+	unit, ok := escapedUnit(s)
+	if !ok {
+		return 0, false
+	}
+	if !utf16.IsSurrogate(unit) {
+		b.WriteRune(unit)
+		return 6, true
+	}
+	low, ok := escapedUnit(s[6:])
+	whole := utf16.DecodeRune(unit, low)
+	if !ok || whole == utf8.RuneError {
+		return 0, false
+	}
+	b.WriteRune(whole)
+	return 12, true
+}
+
+// escapedUnit reads the \uXXXX that s begins with.
+func escapedUnit(s string) (rune, bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(n), err == nil
+}
+
+// number reads a number and leaves it as written.
+func (r *reader) number() (value, bool) {
+	from := r.at
+	r.next('-')
+	if !r.next('0') && !r.digits() {
+		return value{}, false
+	}
+	if r.next('.') && !r.digits() {
+		return value{}, false
+	}
+	if r.next('e') || r.next('E') {
+		if !r.next('+') {
+			r.next('-')
+		}
+		if !r.digits() {
+			return value{}, false
+		}
+	}
+	return value{kind: number, text: r.text[from:r.at]}, true
+}
+
+// digits takes the digits that come next, and reports whether there is one.
+func (r *reader) digits() bool {
+	from := r.at
+	for r.at < len(r.text) && '0' <= r.text[r.at] && r.text[r.at] <= '9' {
+		r.at++
+	}
+	return r.at > from
+}
+
+// complaint says what is wrong with a text that a reader did not take: bytes that are no UTF-8, nesting that serves no item,
+// halves of surrogate pairs, which are no characters and cannot be written back, and what encoding/json has no value for.
+func complaint(body []byte) *InvalidError {
+	malformed := func(format string, args ...any) *InvalidError {
+		return &InvalidError{Malformed: true, Reason: fmt.Sprintf(format, args...)}
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return malformed("expected a JSON object, got nothing")
+	}
+	if !utf8.Valid(body) {
+		return malformed("not UTF-8, at byte %d", invalidAt(body))
+	}
+	depth := 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '{', '[':
+			if depth++; depth > MaxDepth {
+				return malformed("nested deeper than %d arrays and objects, at byte %d", MaxDepth, i)
+			}
+		case '}', ']':
+			depth--
+		case '"':
+			end := closingQuote(body, i)
+			if at := loneSurrogate(string(body[i+1 : min(end, len(body))])); at >= 0 {
+				return malformed("half of a surrogate pair, at byte %d: send the whole character", i+1+at)
+			}
+			i = end
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		// Its own words name one character of the text at most.
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return malformed("not JSON: %s, at byte %d", syntax, syntax.Offset)
+		}
+		return malformed("not JSON: the text ends too early, at byte %d", len(body))
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return malformed("not JSON: more text after the value, at byte %d", dec.InputOffset())
+	}
+	return malformed("not JSON")
+}
+
+// invalidAt returns where a text stops being UTF-8.
+func invalidAt(body []byte) int {
+	i := 0
+	for i < len(body) {
+		r, n := utf8.DecodeRune(body[i:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// loneSurrogate returns where the inside of a JSON string escapes half of a surrogate pair, -1 when nowhere.
+func loneSurrogate(inside string) int {
+	for i := 0; i < len(inside); i++ {
+		if inside[i] != '\\' {
+			continue
+		}
+		r, ok := escapedUnit(inside[i:])
+		if !ok {
+			i++
+			continue
+		}
+		if utf16.IsSurrogate(r) {
+			low, ok := escapedUnit(inside[i+6:])
+			if !ok || utf16.DecodeRune(r, low) == '\uFFFD' {
+				return i
+			}
+			i += 6
+		}
+		i += 5
+	}
+	return -1
+}

@@ -1,0 +1,76 @@
+package item
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// standard decodes a text as the standard library does.
+func standard(t *testing.T, body []byte) any {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		t.Fatalf("the standard library does not take %q: %v", body, err)
+	}
+	return v
+}
+
+// checkValue holds what is decoded to what the standard library decodes. What is refused is refused for a reason that is
+// known: by the standard library, or because it is one of the few things that it would take and we do not.
+func checkValue(t *testing.T, body []byte) {
+	t.Helper()
+	v, err := decodeValue(body)
+	if err != nil {
+		checkRefused(t, err)
+		if err.Error() == complaintOfNone {
+			t.Fatalf("%q is refused without a reason", body)
+		}
+		return
+	}
+	want := standard(t, bytes.TrimPrefix(body, []byte("\uFEFF")))
+	if diff := cmp.Diff(want, standard(t, appendValue(nil, v))); diff != "" {
+		t.Fatalf("%q (-standard library +here):\n%s", body, diff)
+	}
+}
+
+// complaintOfNone is what a text is refused with in which nothing is wrong: never.
+var complaintOfNone = complaint([]byte("{}")).Error()
+
+var valueSeeds = []string{
+	`{"a":1,"b":[true,false,null,"x"],"a":{"c":-0.5e+10}}`, ` [ 1 , 2 ] `, "\uFEFF\t{}\r\n", `"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00"`, `{"":""}`, `-0`, `1E5`, `0.10`,
+	``, ` `, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `[1,]`, `[,1]`, `[1 2]`, `{"a" 1}`, `{1:2}`, `{} {}`, `[]]`, `01`, `-`, `+1`, `1.`, `.5`, `1e`, `1e+`, `0x1`,
+	`tru`, `truee`, `nul`, `"`, `"\`, `"\x"`, `"\u12"`, `"\u12g4"`, `"\ud800"`, `"\ud800\u0041"`, `"\udc00"`, "\"\n\"", "\"\x00\"", "\"\xff\"", "{\"\xff\":1}", "\u00a0{}",
+}
+
+func TestValuesAreThoseOfTheStandardLibrary(t *testing.T) {
+	for _, s := range valueSeeds {
+		checkValue(t, []byte(s))
+	}
+	checkValue(t, []byte("["+strings.Repeat(`{"a":["b",`, 10)+"1"+strings.Repeat("]}", 10)+"]"))
+}
+
+func FuzzDecodeValue(f *testing.F) {
+	for _, s := range valueSeeds {
+		f.Add([]byte(s))
+	}
+	f.Add(Marshal(everything(), nil))
+	f.Fuzz(checkValue)
+}
+
+// BenchmarkParseLine reads a line that has every member.
+func BenchmarkParseLine(b *testing.B) {
+	line := Marshal(everything(), nil)
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ParseLine(line, testOptions()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
