@@ -35,7 +35,8 @@ type Options struct {
 	// 64 MiB. They bound what a restart has to read again.
 	SealDocs  int
 	SealBytes int64
-	// MemoryParts is how many segments there may be in memory before some are merged; 0 means 8.
+	// MemoryParts is how many small segments there may be in memory before some are merged; 0 means 8. Those that have their
+	// share of what is sealed, one part in twice MemoryParts, are left alone: there are three times as many at most.
 	MemoryParts int
 	// FanIn is how many files of about one size are merged into one; 0 means 4.
 	FanIn int
@@ -115,6 +116,8 @@ type Index struct {
 	journaled atomic.Int64
 	leftovers leftovers
 	counters  counters
+	// builders are those that build nothing at present, *segment.Builder.
+	builders sync.Pool
 }
 
 // counters are what Stats tells beside the snapshot.
@@ -244,7 +247,7 @@ func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (
 	var fresh []*segment.Segment
 	if len(docs) > 0 {
 		var err error
-		if fresh, err = buildItems(docs); err != nil {
+		if fresh, err = x.buildItems(docs); err != nil {
 			return nil, err
 		}
 	}
@@ -270,7 +273,7 @@ const (
 )
 
 // buildItems makes segments of items: one, or a few of many.
-func buildItems(items []*item.Item) ([]*segment.Segment, error) {
+func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	workers := runtime.GOMAXPROCS(0)
 	if len(items) < parallelFrom {
 		workers = 1
@@ -293,7 +296,12 @@ func buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	errs := make([]error, pieces)
 	for n := range pieces {
 		all.Go(func() {
-			built[n], errs[n] = segment.Build(docs[n*len(docs)/pieces : (n+1)*len(docs)/pieces])
+			b, ok := x.builders.Get().(*segment.Builder)
+			if !ok {
+				b = segment.NewBuilder()
+			}
+			built[n], errs[n] = b.Build(docs[n*len(docs)/pieces : (n+1)*len(docs)/pieces])
+			x.builders.Put(b)
 		})
 	}
 	all.Wait()

@@ -259,6 +259,24 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// TestLargeInMemory holds that what is large in memory already waits for being sealed as it is: only small segments are
+// merged there.
+func TestLargeInMemory(t *testing.T) {
+	w := newWorld(t, func(o *index.Options) { o.SealDocs = 1000 })
+	defer w.close()
+	for n := range item.ID(4) {
+		w.put(sequence(200*n+1, 200*n+200)...)
+	}
+	for n := range item.ID(20) {
+		w.put(801 + n)
+	}
+	w.eventually("the small ones are merged", func(s index.Stats) bool { return s.MemoryMerges > 0 && s.MemoryParts <= 4+3 })
+	if s := w.f.x.Stats(); s.MemoryParts < 5 || s.Seals > 0 || s.DocsWritten > 200 {
+		t.Errorf("%+v", s)
+	}
+	w.check()
+}
+
 // TestTiers holds that segments stay few, and that each item is written a bounded number of times.
 func TestTiers(t *testing.T) {
 	w := newWorld(t, nil)
@@ -269,7 +287,7 @@ func TestTiers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.eventually("all is merged", func(s index.Stats) bool { return s.MemoryParts <= 4 && s.Files <= 20 })
+	w.eventually("all is merged", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Files <= 20 })
 	w.check()
 	s := w.f.x.Stats()
 	if amplification := float64(s.DocsWritten) / float64(s.DocsIn); s.DocsIn != 2000 || amplification > 8 {

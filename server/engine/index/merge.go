@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -25,11 +24,12 @@ const (
 	toFile   target = true
 )
 
-// tidyMemory merges segments in memory until they are few. Those that are being sealed are left alone.
+// tidyMemory merges small segments in memory until they are few. Those that are being sealed are left alone, and those that
+// are a good part of what is sealed together: to merge them before would be to write them twice.
 func (x *Index) tidyMemory(ctx context.Context) error {
 	for ctx.Err() == nil {
 		s := x.Acquire()
-		memory := slices.DeleteFunc(s.kept(inMemory), func(p *part) bool { return p.sealing.Load() })
+		memory := slices.DeleteFunc(s.kept(inMemory), func(p *part) bool { return p.sealing.Load() || x.large(p) })
 		s.Release()
 		if len(memory) <= x.o.MemoryParts {
 			return nil
@@ -39,6 +39,12 @@ func (x *Index) tidyMemory(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// large reports whether a part in memory waits for being sealed as it is.
+func (x *Index) large(p *part) bool {
+	share := 2 * x.o.MemoryParts
+	return p.segment.Len()*share >= x.o.SealDocs || (p.segment.IndexBytes()+p.segment.ItemBytes())*int64(share) >= x.o.SealBytes
 }
 
 // tidySeals seals what is in memory when it is much.
@@ -355,11 +361,7 @@ func (x *Index) write(ctx context.Context, file string, inputs []segment.Input) 
 	}
 	// Written out as it goes: one large fsync would keep the store's log waiting.
 	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{NoSyncOnClose: true, BytesPerSync: syncEvery})
-	w := bufio.NewWriterSize(&cancelled{ctx, f}, syncEvery)
-	maps, err = segment.Merge(inputs, w)
-	if err == nil {
-		err = w.Flush()
-	}
+	maps, err = segment.Merge(inputs, &cancelled{ctx, f})
 	if err == nil {
 		err = f.Sync()
 	}

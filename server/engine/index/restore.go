@@ -189,7 +189,7 @@ func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
 		if len(items) == 0 {
 			continue
 		}
-		built, err := buildItems(items)
+		built, err := x.buildItems(items)
 		if err != nil {
 			return nil, err
 		}

@@ -97,7 +97,7 @@ func TestLongMerge(t *testing.T) {
 	for id := range item.ID(60) {
 		w.put(1000 + id)
 	}
-	w.eventually("memory is tidy", func(s index.Stats) bool { return s.MemoryParts <= 3 && s.Seals > 3 })
+	w.eventually("memory is tidy", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Seals > 3 })
 	close(finish)
 	w.check()
 	w.close()

@@ -16,7 +16,7 @@ type output struct {
 }
 
 // flushAt is how much is gathered before it is written.
-const flushAt = 256 << 10
+const flushAt = 1 << 20
 
 func (o *output) write(b []byte) {
 	o.buf = append(o.buf, b...)
