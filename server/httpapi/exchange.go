@@ -27,6 +27,11 @@ type exchange struct {
 	resource  *resource
 	route     route
 	params    url.Values
+	// prefix is the path of the base URL once linkTo has looked for it.
+	prefix struct {
+		known bool
+		path  string
+	}
 	// badParams says why not all of the URL's query part is in params.
 	badParams error
 
@@ -175,14 +180,26 @@ func (x *exchange) end() {
 	}
 	elapsed := x.server.options.Clock().Sub(x.began)
 	x.server.metrics.end(x.routeName(), x.r.Method, tokenClass(x.grant), x.status, elapsed)
-	x.server.options.Logger.LogAttrs(x.r.Context(), slog.LevelInfo, "request",
+	x.log(elapsed)
+	if cause != nil {
+		panic(cause)
+	}
+}
+
+// log writes the request's line. The record is made by hand, as a Logger would first look for the line of code that calls
+// it, which is a good part of what the line costs and is the same for each.
+func (x *exchange) log(elapsed time.Duration) {
+	ctx, h := x.r.Context(), x.server.options.Logger.Handler()
+	if !h.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	r := slog.NewRecord(time.Now(), slog.LevelInfo, "request", 0)
+	r.AddAttrs(
 		slog.String("request", x.id), slog.String("method", x.r.Method), slog.String("path", hide(x.redact(x.r.URL.Path))),
 		slog.String("query", x.redact(loggable(x.params))), slog.String("route", x.routeName()),
 		slog.Int("status", x.status), slog.Int64("bytes", x.bytes), slog.Duration("elapsed", elapsed),
 		slog.String("property", string(x.grant.property)), slog.String("token", tokenName(x.grant)))
-	if cause != nil {
-		panic(cause)
-	}
+	_ = h.Handle(ctx, r) // a log that cannot be written has nobody to tell
 }
 
 // routeName is the path of the endpoint with its placeholders: the same for every item, and so fit for a metric.

@@ -273,9 +273,9 @@ func (s *Server) listFilterItems(x *exchange) error {
 	}
 	l.free = l.read.Where != nil
 	order := l.read.Order
-	if order == nil {
+	if order == nil && strings.Contains(f.Order, query.RandomKey) {
 		// Stored orders were parsed when they were stored; nothing of one goes into an error.
-		if order, err = query.ParseOrder(cmp.Or(f.Order, library.DefaultOrder)); err != nil {
+		if order, err = query.ParseOrder(f.Order); err != nil {
 			return errors.New("the order of a stored filter does not parse")
 		}
 	}

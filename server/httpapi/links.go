@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,35 +33,48 @@ func (x *exchange) baseURL() string {
 
 // linkTo makes a link to a path of the interface: absolute within the host, below the path of the base URL.
 func (x *exchange) linkTo(path string) string {
-	if u, err := url.Parse(x.baseURL()); err == nil {
-		return strings.TrimRight(u.EscapedPath(), "/") + path
+	if p := &x.prefix; !p.known {
+		p.known = true
+		if u, err := url.Parse(x.baseURL()); err == nil {
+			p.path = strings.TrimRight(u.EscapedPath(), "/")
+		}
 	}
-	return path
+	return x.prefix.path + path
 }
 
 // linkHere makes a link to the present path with the present parameters, some of them changed: an empty value takes one
 // away. It never holds the token.
 func (x *exchange) linkHere(changes map[string]string) *link {
-	params := make(url.Values, len(x.params)+len(changes))
-	for name, values := range x.params {
-		params[name] = values
-	}
-	params.Del("access_token")
-	for name, value := range changes {
-		if value == "" {
-			params.Del(name)
-		} else {
-			params.Set(name, value)
+	names := make([]string, 0, 8)
+	for name := range x.params {
+		if _, changed := changes[name]; !changed && name != "access_token" {
+			names = append(names, name)
 		}
 	}
-	href := x.linkTo(x.r.URL.EscapedPath())
+	for name, value := range changes {
+		if value != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	href := make([]byte, 0, 256)
+	href = append(href, x.linkTo(x.r.URL.EscapedPath())...)
 	if x.keepsSlash() {
-		href += "/"
+		href = append(href, '/')
 	}
-	if encoded := params.Encode(); encoded != "" {
-		href += "?" + encoded
+	separator := byte('?')
+	for _, name := range names {
+		values := x.params[name]
+		if value := changes[name]; value != "" {
+			values = []string{value}
+		}
+		for _, value := range values {
+			href = append(append(href, separator), url.QueryEscape(name)...)
+			href = append(append(href, '='), url.QueryEscape(value)...)
+			separator = '&'
+		}
 	}
-	return &link{Href: href}
+	return &link{Href: string(href)}
 }
 
 // keepsSlash reports whether links to this resource end with a slash, as the specification writes the paths below /v1/

@@ -129,17 +129,16 @@ func itemList(page *library.Page, l listing, to links) []byte {
 
 // identity digests everything that the bytes of a list depend on besides the library's state: who asks, and for what.
 func (x *exchange) identity(seed string) string {
-	h := sha256.New()
+	text := make([]byte, 0, 512)
 	// Lengths stand between the parts, so that no two lists of parts meet.
-	for _, part := range []string{
+	for _, part := range [...]string{
 		string(x.grant.property), strconv.Itoa(int(x.audience())), x.baseURL(), x.r.URL.EscapedPath(), x.linkHere(nil).Href, seed,
 	} {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
-		h.Write(n[:])
-		h.Write([]byte(part))
+		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
+		text = append(text, part...)
 	}
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
 // versionTag is the ETag of a list: the library's version of it, which lets the library say "not modified" without

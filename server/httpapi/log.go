@@ -25,6 +25,7 @@ func loggable(params url.Values) string {
 	}
 	slices.Sort(names)
 	var b strings.Builder
+	b.Grow(64)
 	for _, name := range names {
 		if b.Len() > 0 {
 			b.WriteByte('&')
