@@ -18,7 +18,7 @@ import (
 
 // checkpointer is a library whose store can be copied while it is in use.
 type checkpointer interface {
-	Checkpoint(ctx context.Context, dir string, also func(version uint64) error) (version uint64, err error)
+	Checkpoint(ctx context.Context, dir string) (version uint64, err error)
 }
 
 // checkpointPrefix begins the name of the directory, within the data directory, in which a backup is made.
@@ -36,7 +36,7 @@ func (o operations) Backup(ctx context.Context, w io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	began := time.Now()
-	if _, err := lib.Checkpoint(ctx, dir, nil); err != nil {
+	if _, err := lib.Checkpoint(ctx, dir); err != nil {
 		return err
 	}
 	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: buildVersion().version, Created: began.UTC()})

@@ -39,7 +39,7 @@ func (l *Library) servedCatalogue(p library.PropertyID) (*store.Catalogue, error
 	}
 	c := l.Catalogue(p)
 	if c == nil {
-		return nil, notServed(p)
+		return nil, library.UnknownProperty(p)
 	}
 	return c, nil
 }

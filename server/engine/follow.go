@@ -225,7 +225,7 @@ func (f *follower) served(id library.PropertyID) (*property, error) {
 		return nil, f.loading.unavailable()
 	}
 	if p == nil {
-		return nil, notServed(id)
+		return nil, library.UnknownProperty(id)
 	}
 	return p, nil
 }
@@ -239,12 +239,6 @@ func (f *follower) notLoaded() error {
 	}
 	return f.loading.unavailable()
 }
-
-func notServed(id library.PropertyID) error {
-	return fmt.Errorf("property %s: %w", id, library.ErrNotFound)
-}
-
-func unknownItem(id item.ID) error { return fmt.Errorf("item %d: %w", id, library.ErrNotFound) }
 
 // merged carries over what is kept of segments.
 func (p *property) merged(inputs []segment.Input, merged *segment.Segment, maps [][]uint32) {

@@ -74,7 +74,7 @@ func (l *Library) ItemTags(ctx context.Context, id library.PropertyID, of item.I
 func (l *Library) item(ctx context.Context, m *moment, id item.ID) (*item.Item, []item.Tag, search.Hit, error) {
 	h, ok := m.find(id)
 	if !ok {
-		return nil, nil, h, unknownItem(id)
+		return nil, nil, h, library.UnknownItem(id)
 	}
 	it, err := l.Item(m.property.id, id)
 	if err != nil {

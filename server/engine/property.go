@@ -61,7 +61,7 @@ func (p *property) look() (seen, error) {
 	case p.closed:
 		return seen{}, library.ErrClosed
 	case p.catalogue == nil:
-		return seen{}, notServed(p.id)
+		return seen{}, library.UnknownProperty(p.id)
 	}
 	out := seen{snapshot: p.last, catalogue: p.catalogue, version: p.version}
 	if p.index != nil {

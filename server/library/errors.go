@@ -27,6 +27,12 @@ var (
 	ErrClosed = errors.New("library closed")
 )
 
+// UnknownProperty is the ErrNotFound of a property that is not served.
+func UnknownProperty(id PropertyID) error { return fmt.Errorf("property %s: %w", id, ErrNotFound) }
+
+// UnknownItem is the ErrNotFound of an item that its property does not have.
+func UnknownItem(id item.ID) error { return fmt.Errorf("item %d: %w", id, ErrNotFound) }
+
 // ConflictError says that another definition holds what this one claims.
 type ConflictError struct {
 	// Claim says what is claimed, such as `tag marketer_tags:summer`.

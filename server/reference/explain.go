@@ -21,7 +21,7 @@ func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*lib
 		}
 		rec := p.records[id]
 		if rec == nil {
-			return unknownItem(id)
+			return library.UnknownItem(id)
 		}
 		s, err := p.search(listing, r.Now)
 		if err != nil {

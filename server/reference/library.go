@@ -39,7 +39,7 @@ func (l *Library) ItemTags(_ context.Context, p library.PropertyID, id item.ID) 
 	err := l.view(p, l.Now(), func(p *property) error {
 		rec := p.records[id]
 		if rec == nil {
-			return unknownItem(id)
+			return library.UnknownItem(id)
 		}
 		tags = slices.Clone(rec.tags)
 		return nil

@@ -129,9 +129,7 @@ func (m *memory) served(id library.PropertyID) (*property, error) {
 	}
 	p := m.properties[id]
 	if p == nil || p.catalogue == nil {
-		return nil, fmt.Errorf("property %s: %w", id, library.ErrNotFound)
+		return nil, library.UnknownProperty(id)
 	}
 	return p, nil
 }
-
-func unknownItem(id item.ID) error { return fmt.Errorf("item %d: %w", id, library.ErrNotFound) }

@@ -225,7 +225,7 @@ func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.O
 func (s *Store) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
 	return s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error {
 		if c.catalogues[p] == nil {
-			return fmt.Errorf("property %s: %w", p, library.ErrNotFound)
+			return library.UnknownProperty(p)
 		}
 		f, err := c.catalogues[p].Filter(ref)
 		if err != nil {
@@ -248,7 +248,7 @@ func (s *Store) Purge(ctx context.Context, p library.PropertyID) error {
 			}
 		}
 		if c.before.properties[p] == nil {
-			return fmt.Errorf("property %s: %w", p, library.ErrNotFound)
+			return library.UnknownProperty(p)
 		}
 		gone := map[source]*entry{}
 		for s := range c.entries.sources() {

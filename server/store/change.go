@@ -28,8 +28,7 @@ type change struct {
 	tokens bool
 	// codes are those of new items.
 	codes map[string]bool
-	// units are those that came with items. They become sources all at once: every one of them alone would have
-	// everything arbitrated anew.
+	// units are those that came with items. They become sources all at once, when the change is prepared.
 	units map[source]*entry
 	// found is what was looked up for the whole group.
 	found found

@@ -9,9 +9,9 @@ import (
 
 // Checkpoint makes a copy of the store in dir, which must be there and hold no copy yet: the state after one batch, whose
 // number is returned. On the same disk it costs links instead of bytes. A Vitrine opens the copy as it opens the store.
-// also, where not nil, is called before the next batch, to copy what belongs to the index at the same state. An error, such
-// as that of a full disk, harms the copy alone: what there is of it can be removed.
-func (s *Store) Checkpoint(ctx context.Context, dir string, also func(version uint64) error) (version uint64, err error) {
+// An error, such as that of a full disk, harms the copy alone: what there is of it can be removed. The index is not copied:
+// it is made anew where it is missing.
+func (s *Store) Checkpoint(ctx context.Context, dir string) (version uint64, err error) {
 	s.holding.Lock()
 	defer s.holding.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -27,11 +27,6 @@ func (s *Store) Checkpoint(ctx context.Context, dir string, also func(version ui
 	})
 	if err != nil {
 		return 0, fmt.Errorf("copy the store: %w", err)
-	}
-	if also != nil {
-		if err := also(version); err != nil {
-			return 0, fmt.Errorf("copy the index: %w", err)
-		}
 	}
 	return version, nil
 }

@@ -22,7 +22,7 @@ func (s *Store) Item(p library.PropertyID, id item.ID) (*item.Item, error) {
 		return nil, err
 	}
 	if items[0] == nil {
-		return nil, unknownItem(id)
+		return nil, library.UnknownItem(id)
 	}
 	return items[0], nil
 }

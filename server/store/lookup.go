@@ -67,7 +67,7 @@ func (s *Store) look(p library.PropertyID) (*Catalogue, func(), error) {
 	}
 	c := s.served.catalogues[p]
 	if c == nil {
-		return nil, s.mu.RUnlock, fmt.Errorf("property %s: %w", p, library.ErrNotFound)
+		return nil, s.mu.RUnlock, library.UnknownProperty(p)
 	}
 	return c, s.mu.RUnlock, nil
 }

@@ -8,21 +8,29 @@ import (
 
 var _ library.Measurer = (*Store)(nil)
 
-// Measures tells of the database below, see library.Measurer.
-func (s *Store) Measures() []library.Measure {
-	_, db := s.counts()
-	if db == nil {
-		return nil
+// metrics asks the database about itself. ErrClosed, or why the database failed.
+func (s *Store) metrics() (*pebble.Metrics, error) {
+	db, err := s.database()
+	if err != nil {
+		return nil, err
 	}
-	answer := make(chan *pebble.Metrics, 1)
-	err := db.call(func() error {
+	answer := make(chan *pebble.Metrics, 1) // taken over only once it is whole, see database.call
+	err = db.call(func() error {
 		answer <- db.pebble.Metrics()
 		return nil
 	})
 	if err != nil {
+		return nil, err
+	}
+	return <-answer, nil
+}
+
+// Measures tells of the database below, see library.Measurer.
+func (s *Store) Measures() []library.Measure {
+	m, err := s.metrics()
+	if err != nil {
 		return nil
 	}
-	m := <-answer
 	return []library.Measure{
 		{Name: "store_wal_bytes", Help: "Size of the log that is replayed at a start.", Value: float64(m.WAL.Size)},
 		{Name: "store_memtable_bytes", Help: "Size of what was written and is not in tables yet.", Value: float64(m.MemTable.Size)},

@@ -199,18 +199,14 @@ func (s *Store) setProblem(err error) {
 
 // State describes the store, see library.Library: Ready until it is closed.
 func (s *Store) State(context.Context) library.State {
-	state, db := s.counts()
-	if db == nil {
+	state := s.counts()
+	if !state.Ready {
 		state.Problem = "closed"
 		return state
 	}
-	answer := make(chan int64, 1)
-	err := db.call(func() error {
-		answer <- int64(db.pebble.Metrics().DiskSpaceUsage())
-		return nil
-	})
+	m, err := s.metrics()
 	if err == nil {
-		state.DiskBytes = <-answer
+		state.DiskBytes = int64(m.DiskSpaceUsage())
 		return state
 	}
 	s.problemMu.Lock()
@@ -222,8 +218,8 @@ func (s *Store) State(context.Context) library.State {
 	return state
 }
 
-// counts counts what is served, and returns the database to ask about the disk, nil once the store is closed.
-func (s *Store) counts() (library.State, *database) {
+// counts counts what is served. It is Ready until the store is closed.
+func (s *Store) counts() library.State {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	state := library.State{
@@ -234,27 +230,15 @@ func (s *Store) counts() (library.State, *database) {
 		state.Items += p.items
 		state.PropertyItems[id] = p.items
 	}
-	if s.closed {
-		return state, nil
-	}
-	return state, s.db
+	return state
 }
 
 // Memory is what the store's files have in memory beside the Go heap's own accounts: memtables and cached blocks, in
 // bytes; 0 while the store has failed.
 func (s *Store) Memory() int64 {
-	db, err := s.database()
+	m, err := s.metrics()
 	if err != nil {
 		return 0
 	}
-	answer := make(chan int64, 1)
-	err = db.call(func() error {
-		m := db.pebble.Metrics()
-		answer <- int64(m.MemTable.Size+m.MemTable.ZombieSize) + m.BlockCache.Size
-		return nil
-	})
-	if err != nil {
-		return 0
-	}
-	return <-answer
+	return int64(m.MemTable.Size+m.MemTable.ZombieSize) + m.BlockCache.Size
 }

@@ -65,12 +65,10 @@ func (c *change) delete(p library.PropertyID, id item.ID) error {
 func (c *change) present(p library.PropertyID, id item.ID) (*item.Item, error) {
 	it, err := c.item(p, id)
 	if err == nil && it == nil {
-		err = unknownItem(id)
+		err = library.UnknownItem(id)
 	}
 	return it, err
 }
-
-func unknownItem(id item.ID) error { return fmt.Errorf("item %d: %w", id, library.ErrNotFound) }
 
 func (c *change) putItem(p library.PropertyID, m library.Mutation) library.Outcome {
 	it := *m.Put
