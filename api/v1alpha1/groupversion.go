@@ -35,6 +35,23 @@ func NewObject(kind string) Object {
 	return nil
 }
 
+// QueryOf returns the member of an object that holds its query, and the query; "" for an object without one.
+func QueryOf(o Object) (member, text string) {
+	var selector *Selector
+	switch o := o.(type) {
+	case *ContentFilter:
+		return "spec.query", o.Spec.Query
+	case *Tag:
+		selector = o.Spec.Selector
+	case *ActivateUnit:
+		selector = o.Spec.Selector
+	}
+	if selector == nil {
+		return "", ""
+	}
+	return "spec.selector.query", selector.Query
+}
+
 // AddToScheme adds the five kinds and their lists to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,

@@ -90,7 +90,7 @@ const (
 // Handle implements admission.Handler.
 func (j *judge) Handle(ctx context.Context, r webhook.Request) webhook.Response {
 	kind := r.Kind.Kind
-	o := newObject(kind)
+	o := v1alpha1.NewObject(kind)
 	if o == nil || r.Kind.Group != v1alpha1.GroupVersion.Group {
 		return webhook.Allowed("") // not ours to judge, whatever a configuration sends here
 	}
@@ -118,12 +118,13 @@ func (j *judge) review(ctx context.Context, r webhook.Request, o v1alpha1.Object
 	if err != nil {
 		return failed, webhook.Errored(http.StatusInternalServerError, err)
 	}
+	member, _ := v1alpha1.QueryOf(o)
 	var warnings []string
 	for _, w := range judgement.Warnings {
-		warnings = append(warnings, cut(member(o)+": "+w.Message))
+		warnings = append(warnings, cut(member+": "+w.Message))
 	}
 	if j.matchesNothing(ctx, judgement.Definition) {
-		warnings = append(warnings, cut(member(o)+": no item matches it now"))
+		warnings = append(warnings, cut(member+": no item matches it now"))
 	}
 	if len(warnings) == 0 {
 		return allowed, webhook.Allowed("")
@@ -167,33 +168,9 @@ func (j *judge) matchesNothing(ctx context.Context, d library.Definition) bool {
 	return err == nil && page.Total == 0
 }
 
-// member is the one that holds the query of a kind.
-func member(o v1alpha1.Object) string {
-	if _, ok := o.(*v1alpha1.ContentFilter); ok {
-		return "spec.query"
-	}
-	return "spec.selector.query"
-}
-
 func cut(s string) string {
 	if r := []rune(s); len(r) > maxWarning {
 		return string(r[:maxWarning-1]) + "…"
 	}
 	return s
-}
-
-func newObject(kind string) v1alpha1.Object {
-	switch kind {
-	case v1alpha1.PropertyKind:
-		return &v1alpha1.Property{}
-	case v1alpha1.AccessTokenKind:
-		return &v1alpha1.AccessToken{}
-	case v1alpha1.ContentFilterKind:
-		return &v1alpha1.ContentFilter{}
-	case v1alpha1.TagKind:
-		return &v1alpha1.Tag{}
-	case v1alpha1.ActivateUnitKind:
-		return &v1alpha1.ActivateUnit{}
-	}
-	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 // advise tells of a warning about the query of o: of an unknown field where it is named, of anything else at the query.
 func (j Judged) advise(o v1alpha1.Object, w query.Warning) Finding {
-	member, text := queryOf(o)
+	member, text := v1alpha1.QueryOf(o)
 	f := j.finding(Warning, ruleAdvice+w.Code, member, w.Message)
 	if w.Code != query.WarnUnknownField {
 		return f
@@ -22,24 +22,6 @@ func (j Judged) advise(o v1alpha1.Object, w query.Warning) Finding {
 		}
 	}
 	return f
-}
-
-// queryOf returns the member of an object that holds its query, and the query.
-func queryOf(o v1alpha1.Object) (member, text string) {
-	const selector = "spec.selector.query"
-	switch o := o.(type) {
-	case *v1alpha1.ContentFilter:
-		return "spec.query", o.Spec.Query
-	case *v1alpha1.Tag:
-		if o.Spec.Selector != nil {
-			return selector, o.Spec.Selector.Query
-		}
-	case *v1alpha1.ActivateUnit:
-		if o.Spec.Selector != nil {
-			return selector, o.Spec.Selector.Query
-		}
-	}
-	return "", ""
 }
 
 // unknownField finds the character at which the unknown field that a message quotes is named for the first time.
