@@ -160,6 +160,7 @@ func (b *bulkImport) store(batch []bulkLine) error {
 	}
 	if len(muts) > 0 {
 		outcomes, err := b.x.server.lib.Write(b.x.r.Context(), b.x.grant.property, muts)
+		b.x.logDisk(err)
 		for i, at := range of {
 			switch {
 			case err != nil:

@@ -146,6 +146,7 @@ func (x *exchange) fail(err error) {
 	if p.Type == internal && p.Detail != err.Error() {
 		x.server.options.Logger.ErrorContext(x.r.Context(), "request failed", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
 	}
+	x.logDisk(err)
 	if x.status != 0 {
 		// A part of the answer is out already: the caller has to see that the rest is missing.
 		panic(http.ErrAbortHandler)
@@ -162,6 +163,15 @@ func (x *exchange) fail(err error) {
 		h.Del(name)
 	}
 	x.write(p.status(), "application/problem+json", marshal(p.document(x.redact)))
+}
+
+// logDisk tells the log of an error that comes of a full disk: it names the file that could not be written, and with it the
+// directory, which is nothing for callers.
+func (x *exchange) logDisk(err error) {
+	if diskFull(err) {
+		x.server.options.Logger.WarnContext(x.r.Context(), "a write was refused, as the disk of the data directory is full",
+			"request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
+	}
 }
 
 // end logs and counts the request. A panic becomes a 500, or ends the connection where the answer has begun.

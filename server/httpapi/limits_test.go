@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -216,6 +218,23 @@ func TestStoreFailures(t *testing.T) {
 	a.do(call{method: "DELETE", url: "/v2/content/1001", token: "rw", status: 503, contains: []string{"problems/unavailable"}})
 	h.write = func(context.Context) error { return fmt.Errorf("write: %w", library.ErrNoProperty) }
 	a.do(call{method: "DELETE", url: "/v2/content/1001", token: "rw", status: 403, contains: []string{"problems/token-refused"}})
+
+	for name, cause := range map[string]error{"full disk": syscall.ENOSPC, "full share of it": syscall.EDQUOT} {
+		path := "/data/" + strings.ReplaceAll(name, " ", "-")
+		h.write = func(context.Context) error {
+			return fmt.Errorf("%w: %w", library.ErrUnavailable, &fs.PathError{Op: "write", Path: path, Err: cause})
+		}
+		a.do(call{method: "POST", url: "/v2/content/", token: "rw", body: `{"content_type":"text","caption":"x"}`, status: 503,
+			contains: []string{"problems/unavailable", "the server's disk is full", "Reads go on"}, lacks: []string{"/data"}, want: map[string]string{"Retry-After": "5"}})
+		if got := strings.Count(a.log.String(), path); got != 1 {
+			t.Errorf("%s: the log names the file %d times after one request, want once", name, got)
+		}
+		a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: `{"content_type":"text","caption":"x"}`,
+			contains: []string{`"status":503`, "the server's disk is full"}, lacks: []string{"/data"}})
+		if got := strings.Count(a.log.String(), path); got != 2 {
+			t.Errorf("%s: the log names the file %d times after a bulk import too, want twice", name, got)
+		}
+	}
 
 	// 500s are what openapi.json calls internal, and their cause is for the log alone.
 	internal := func(c call, cause string) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -194,6 +195,8 @@ func problemOf(err error) *problem {
 		return &problem{Type: unacceptable, Detail: err.Error()}
 	case errors.Is(err, library.ErrNoProperty):
 		return &problem{Type: tokenRefused, Detail: "the property of this token is not there"}
+	case diskFull(err):
+		return &problem{Type: unavailable, Detail: diskFullDetail, retryAfter: 5 * time.Second}
 	case errors.Is(err, library.ErrUnavailable), errors.Is(err, library.ErrClosed):
 		return &problem{Type: unavailable, Detail: "the store takes no requests now: come again later", retryAfter: 5 * time.Second}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -204,6 +207,15 @@ func problemOf(err error) *problem {
 
 // internalDetail is all that callers are told of what is ours.
 const internalDetail = "the server failed to answer; its log says why, under this request id"
+
+// diskFullDetail is what callers are told of a full disk: where the data lies is for the log, and theirs is only to wait.
+const diskFullDetail = "the server's disk is full. Reads go on; whoever runs the server has to enlarge the volume " +
+	"of its data directory or to free space there, and writes are taken again by themselves"
+
+// diskFull reports whether a store takes no writes because its disk, or its share of it, is used up.
+func diskFull(err error) bool {
+	return errors.Is(err, library.ErrUnavailable) && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT))
+}
 
 // named lists ids as text, the first twenty of them.
 func named(ids []item.ID) string {
