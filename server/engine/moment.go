@@ -154,7 +154,10 @@ func (m *moment) appendItems(
 	}
 	tables := make([]*slotTable, len(m.parts))
 	room := 0
-	for _, h := range hits {
+	// All items are looked at before the first is copied: each look waits for memory that nobody has read for long, and
+	// without the copying between them the processor has several wait at once.
+	items := make([]item.Encoded, len(hits))
+	for i, h := range hits {
 		t := tables[h.Part]
 		if t == nil {
 			var err error
@@ -163,7 +166,15 @@ func (m *moment) appendItems(
 			}
 			tables[h.Part] = t
 		}
-		room += len(m.parts[h.Part].Segment.Item(h.Doc)) + t.bytes[t.lists.List(h.Doc)] + 2*len(baseURL) + 1
+		encoded := m.parts[h.Part].Segment.Item(h.Doc)
+		if !encoded.Sound() {
+			var err error
+			if encoded, err = again(m.parts[h.Part].Segment.ID(h.Doc)); err != nil {
+				return dst, err
+			}
+		}
+		items[i] = encoded
+		room += len(encoded) + t.bytes[t.lists.List(h.Doc)] + 2*len(baseURL) + 1
 	}
 	if cap(dst)-len(dst) < room {
 		grown := make([]byte, len(dst), len(dst)+room)
@@ -174,18 +185,10 @@ func (m *moment) appendItems(
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		s := m.parts[h.Part].Segment
-		encoded := s.Item(h.Doc)
-		if !encoded.Sound() {
-			var err error
-			if encoded, err = again(s.ID(h.Doc)); err != nil {
-				return dst, err
-			}
-		}
 		t := tables[h.Part]
 		slots := t.slots[t.lists.List(h.Doc)]
 		slots.BaseURL = baseURL
-		dst = encoded.Append(dst, a, slots)
+		dst = items[i].Append(dst, a, slots)
 	}
 	return dst, nil
 }
