@@ -7,7 +7,8 @@
 //
 // # File
 //
-// Numbers are little-endian, varint is an unsigned varint, and offsets count from the end of the first magic.
+// Numbers are little-endian, varint is an unsigned varint, and offsets count from the end of the first magic, whose last byte
+// is the format. A file of another format is none that can be read: it is made anew, like one that is damaged.
 //
 //	magic       8 bytes
 //	items       the items' encoded bytes, one behind the other
@@ -21,7 +22,7 @@
 //	  blocks      where each block is, and its first key
 //	  per field   presence (a roaring bitmap, absent when every document has the field), and a column of numbers:
 //	              the values of a number or date, the number of words of a text
-//	directory   JSON: what lies where
+//	directory   what lies where, see directory.go
 //	footer      where the directory is, checksums (CRC-32C) of the items and of index and directory, magic
 //
 // # Invariants
@@ -30,6 +31,7 @@
 //   - All methods but Close are safe for concurrent use. Bitmaps that methods return are read-only, and some alias the
 //     segment's memory: they end with Close. Roaring's Clone writes to its source, so that none of them may be cloned.
 //   - Damaged bytes are an error of Open or Verify; reading what passed as sound never panics.
+//   - A merge is, byte for byte, what a build of the same documents is.
 //
 // It may import item and query with its subpackages.
 package segment
