@@ -123,9 +123,10 @@ func (x *Index) smallest(parts []*part) []*part {
 	return sorted[:n]
 }
 
-// tier chooses FanIn files of about one size, the smallest first.
+// tier chooses files of about one size, the smallest first: FanIn of them, or all there are when merging has fallen behind, as
+// many as make a file that is large enough. So it catches up by merging each item less often.
 func (x *Index) tier(files []*part, live func(*part) int) []*part {
-	tiers := map[int][]*part{}
+	var tiers [][]*part
 	for _, p := range files {
 		n := live(p)
 		if n*2 > x.o.MaxDocs {
@@ -135,10 +136,21 @@ func (x *Index) tier(files []*part, live func(*part) int) []*part {
 		for size := x.o.SealDocs * 2; n > size; size *= x.o.FanIn {
 			tier++
 		}
-		tiers[tier] = append(tiers[tier], p)
-		if full := tiers[tier]; len(full) == x.o.FanIn {
-			return full
+		for len(tiers) <= tier {
+			tiers = append(tiers, nil)
 		}
+		tiers[tier] = append(tiers[tier], p)
+	}
+	for _, same := range tiers {
+		if len(same) < x.o.FanIn {
+			continue
+		}
+		docs, n := 0, 0
+		for n < len(same) && (n < x.o.FanIn || docs+live(same[n]) <= x.o.MaxDocs) {
+			docs += live(same[n])
+			n++
+		}
+		return same[:n]
 	}
 	return nil
 }

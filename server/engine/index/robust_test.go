@@ -75,6 +75,45 @@ func TestLostAndErased(t *testing.T) {
 	w.close()
 }
 
+// TestFallenBehind holds that files which gathered during a long merge are then merged at once, not a few at a time.
+func TestFallenBehind(t *testing.T) {
+	merging, finish := make(chan struct{}), make(chan struct{})
+	var caught atomic.Bool
+	var most atomic.Int64
+	w := newWorld(t, func(o *index.Options) {
+		o.OnMerge = func(inputs []segment.Input, merged *segment.Segment, _ [][]uint32) {
+			if merged.Len() < 100 { // of files: there are not as many in memory
+				return
+			}
+			most.Store(max(most.Load(), int64(len(inputs))))
+			if caught.CompareAndSwap(false, true) {
+				close(merging)
+				<-finish
+			}
+		}
+	})
+	seal := func(n item.ID) {
+		w.put(sequence(n*40+1, n*40+40)...)
+		if err := w.f.x.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range item.ID(3) {
+		seal(n)
+	}
+	<-merging
+	for n := range item.ID(8) {
+		seal(3 + n)
+	}
+	close(finish)
+	w.eventually("files are few", func(s index.Stats) bool { return s.Files <= 2 })
+	if n := most.Load(); n != 8 {
+		t.Errorf("%d files were merged at once, of 8", n)
+	}
+	w.check()
+	w.close()
+}
+
 // TestLongMerge holds that segments in memory stay few while a merge of files takes long.
 func TestLongMerge(t *testing.T) {
 	merging, finish := make(chan struct{}), make(chan struct{})
