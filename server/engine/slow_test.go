@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// slowDisk is a disk on which, while it is slow, nothing that writes goes on before the test lets it.
+type slowDisk struct {
+	vfs.FS
+	// only is what the path of a slow file contains.
+	only string
+	mu   sync.Mutex
+	// gate is closed to let everything through that waits; nil while the disk is as quick as any.
+	gate chan struct{}
+	// arrived holds one signal at most: something waits.
+	arrived chan struct{}
+}
+
+func newSlowDisk(under vfs.FS, only string) *slowDisk {
+	d := &slowDisk{only: only, arrived: make(chan struct{}, 1)}
+	d.FS = errorfs.Wrap(under, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.Contains(op.Path, d.only) {
+			d.wait()
+		}
+		return nil
+	}))
+	return d
+}
+
+func (d *slowDisk) wait() {
+	d.mu.Lock()
+	gate := d.gate
+	d.mu.Unlock()
+	if gate == nil {
+		return
+	}
+	select {
+	case d.arrived <- struct{}{}:
+	default:
+	}
+	<-gate
+}
+
+// slow has everything wait from now on.
+func (d *slowDisk) slow() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.gate = make(chan struct{})
+}
+
+// step lets through what waits, and has what comes next wait again.
+func (d *slowDisk) step() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(d.gate)
+	d.gate = make(chan struct{})
+}
+
+// quick ends the slowness.
+func (d *slowDisk) quick() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.gate != nil {
+		close(d.gate)
+		d.gate = nil
+	}
+}
+
+// slowLibrary is a library on a slow disk, which is quick so far, with one property and some items.
+func slowLibrary(t *testing.T, disk *slowDisk, sealDocs, items int) *Library {
+	t.Helper()
+	l, err := Open(Options{Dir: "/store", fs: disk, sealDocs: sealDocs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		disk.quick()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	results, err := l.Apply(t.Context(), []library.Definition{{
+		Property: trialShop, Owner: library.Owner{Install: "cluster", Kind: library.KindProperty, Namespace: "shop", Name: "default"},
+		PropertySpec: &library.Property{PlatformPageID: 7},
+	}})
+	if err != nil || results[0].Err != nil {
+		t.Fatal(err, results)
+	}
+	if err := putSlow(t.Context(), l, 1, items); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// putSlow writes so many new items at once, from one on.
+func putSlow(ctx context.Context, l *Library, first, n int) error {
+	muts := make([]library.Mutation, n)
+	for i := range muts {
+		muts[i] = library.Mutation{Put: &item.Item{
+			ID: item.ID(first + i), ApprovalStatus: item.Approved,
+			Content: item.Content{ContentType: item.Text, Text: fmt.Sprintf("beach number%d", first+i)},
+		}}
+	}
+	outcomes, err := l.Write(ctx, trialShop, muts)
+	for _, o := range outcomes {
+		err = errors.Join(err, o.Err)
+	}
+	return err
+}
+
+// checkSlow reads: so many items there are, and the library says that it is ready.
+func checkSlow(t *testing.T, l *Library, when string, want int) {
+	t.Helper()
+	page, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: query.FieldTerm("text", "beach"), Limit: 5})
+	if err != nil || page.Total != int64(want) {
+		t.Errorf("%s: %+v, error %v, want %d items", when, page, err, want)
+	}
+	if _, err := l.ItemTags(t.Context(), trialShop, 1); err != nil {
+		t.Errorf("%s: the tags of an item: %v", when, err)
+	}
+	if s := l.State(t.Context()); !s.Ready {
+		t.Errorf("%s: not ready: %s", when, s.Problem)
+	}
+}
+
+// TestSlowDiskHoldsWritersAlone has all that is written to the log wait: nothing is acknowledged or seen before it is on disk,
+// whoever gives up before the turn comes has changed nothing, and readers notice none of it.
+func TestSlowDiskHoldsWritersAlone(t *testing.T) {
+	const before, writers = 10, 64
+	under := madeDisk(t)
+	disk := newSlowDisk(under, ".log")
+	l := slowLibrary(t, disk, 0, before)
+
+	disk.slow()
+	var answered atomic.Int64
+	answers := make(chan int, writers)
+	for w := range writers {
+		go func() {
+			if err := putSlow(context.WithoutCancel(t.Context()), l, 1000+w, 1); err != nil {
+				t.Errorf("writer %d: %v", w, err)
+			}
+			answered.Add(1)
+			answers <- 1000 + w
+		}()
+	}
+	<-disk.arrived // the first of them is on its way to disk, and the writer takes no other
+	for range 100 {
+		checkSlow(t, l, "while the disk is slow", before)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	gaveUp := make(chan error, 1)
+	go func() { gaveUp <- putSlow(ctx, l, 5000, 1) }()
+	cancel()
+	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+		t.Errorf("a writer who gave up: %v", err)
+	}
+	if n := answered.Load(); n != 0 {
+		t.Errorf("%d writers were answered before the disk had anything of theirs", n)
+	}
+	if slowStored(t, under)[5000] {
+		t.Error("what was given up is there")
+	}
+
+	// One step of the disk after the other, until all have their answer. What was answered survives a crash at once.
+	disk.step()
+	for left := writers; left > 0; {
+		select {
+		case <-disk.arrived:
+			disk.step()
+		case id := <-answers:
+			left--
+			if left == writers-1 || left == 0 {
+				if !slowStored(t, under)[item.ID(id)] {
+					t.Errorf("item %d was acknowledged, and a crash loses it", id)
+				}
+			}
+		}
+	}
+	disk.quick()
+	checkSlow(t, l, "afterwards", before+writers)
+}
+
+// slowStored lists the items that are there when the machine crashes now, and all is lost that was not synced.
+func slowStored(t *testing.T, disk *vfs.MemFS) map[item.ID]bool {
+	t.Helper()
+	l, err := Open(Options{Dir: "/store", fs: disk.CrashClone(vfs.CrashCloneCfg{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := map[item.ID]bool{}
+	for it, err := range l.Items(t.Context(), trialShop) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored[it.ID] = true
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+// TestSlowSealingHoldsWritersBack has the files of segments wait, and nothing else: memory takes twice what makes a file,
+// then writers wait, until they give up or the disk has gone on; readers never do.
+func TestSlowSealingHoldsWritersBack(t *testing.T) {
+	const sealDocs, batch, before = 40, 10, 10
+	disk := newSlowDisk(madeDisk(t), ".seg")
+	l := slowLibrary(t, disk, sealDocs, before)
+
+	disk.slow()
+	next := before + 1
+	for ; next <= 2*sealDocs; next += batch {
+		if err := putSlow(t.Context(), l, next, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-disk.arrived // a file is being made
+	checkSlow(t, l, "while a file is made", next-1)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := putSlow(ctx, l, next, batch); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a write into a crowded memory: %v, want it to wait", err)
+	}
+	const writers = 8
+	answers := make(chan error, writers)
+	for w := range writers {
+		go func() { answers <- putSlow(t.Context(), l, next+w*batch, batch) }()
+	}
+	for range 100 {
+		checkSlow(t, l, "while writers wait", next-1)
+	}
+	if s := l.follower.property(trialShop).segments().Stats(); s.Docs != 2*sealDocs || s.Files != 0 {
+		t.Errorf("%d documents in memory and in %d files, want twice %d in none", s.Docs, s.Files, sealDocs)
+	}
+	disk.quick()
+	for range writers {
+		if err := <-answers; err != nil {
+			t.Errorf("a writer who waited: %v", err)
+		}
+	}
+	checkSlow(t, l, "afterwards", next-1+writers*batch)
+}
