@@ -104,6 +104,53 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestPercentage(t *testing.T) {
+	for name, c := range map[string]struct {
+		heap, limit int64
+		want        int
+	}{
+		"nothing yet":       {0, 0, mostPercentage},
+		"little":            {48 << 20, 0, 300},
+		"half the floor":    {96 << 20, 0, 100},
+		"much":              {1 << 30, 0, 100},
+		"under a limit":     {32 << 20, 512 << 20, 300},
+		"under a small one": {32 << 20, 128 << 20, 100},
+	} {
+		if got := percentage(c.heap, c.limit); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestPace holds that the collector is told after a collection, and only of what differs.
+func TestPace(t *testing.T) {
+	var collections atomic.Uint64
+	collections.Store(1)
+	told := make(chan int, 100)
+	g := &Gauge{
+		log: slog.New(slog.DiscardHandler), collect: func() {}, pace: func(percent int) { told <- percent },
+		use: func() Use {
+			n := collections.Load()
+			return Use{Heap: []int64{0, 48 << 20, 49 << 20, 96 << 20}[n], Collections: n}
+		},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- g.Run(ctx) }()
+	if got := <-told; got != 300 {
+		t.Errorf("told %d, want 300", got)
+	}
+	collections.Store(2)
+	collections.Store(3)
+	if got := <-told; got != 100 {
+		t.Errorf("told %d, want 100", got)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestUse holds that what is kept is seen.
 func TestUse(t *testing.T) {
 	runtime.GC()
