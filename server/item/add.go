@@ -214,7 +214,7 @@ func (o object) submission() json.RawMessage {
 			o.unacceptable(submission.path, "the names of members must have 1 to %d bytes", MaxSubmissionKey)
 			continue
 		}
-		kept = append(kept, member{m.name, value{kind: text, text: submission.word(m.name)}})
+		kept = append(kept, member{m.name, value{kind: text, text: submission.said(m, MaxString)}})
 	}
 	return o.keepSubmission(kept)
 }

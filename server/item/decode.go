@@ -95,22 +95,27 @@ func (o object) at(name string) string {
 func (o object) has(name string) bool { return o.get(name).there() }
 
 // wrongType notes that the member is not what was expected.
-func (o object) wrongType(name, expected string) {
-	o.malformed(o.at(name), "expected %s, got %s", expected, o.get(name).kind)
+func (o object) wrongType(m member, expected string) {
+	o.malformed(o.at(m.name), "expected %s, got %s", expected, m.kind)
 }
 
 // text reads a string of at most limit bytes.
 func (o object) text(name string, limit int) string {
-	s := ""
-	if v := o.get(name); v.kind == text {
-		s = v.text
-	} else if v.there() {
-		o.wrongType(name, "a string")
+	return o.said(member{name, o.get(name)}, limit)
+}
+
+// said reads a member that is at hand as a string of at most limit bytes.
+func (o object) said(m member, limit int) string {
+	if m.kind != text {
+		if m.there() {
+			o.wrongType(m, "a string")
+		}
+		return ""
 	}
-	if len(s) > limit {
-		o.unacceptable(o.at(name), "is %d bytes long: at most %d are accepted", len(s), limit)
+	if len(m.text) > limit {
+		o.unacceptable(o.at(m.name), "is %d bytes long: at most %d are accepted", len(m.text), limit)
 	}
-	return s
+	return m.text
 }
 
 // word reads a string of at most MaxString bytes.
@@ -145,7 +150,7 @@ func (o object) oneOf(name string, choices ...string) string {
 func (o object) boolean(name string) bool {
 	v := o.get(name)
 	if v.there() && v.kind != boolean {
-		o.wrongType(name, "true or false")
+		o.wrongType(member{name, v}, "true or false")
 	}
 	return v.kind == boolean && v.text == "true"
 }
@@ -229,7 +234,7 @@ func (o object) coordinate(name string, limit float64) float64 {
 	v := o.get(name)
 	if v.kind != number {
 		if v.there() {
-			o.wrongType(name, "a number")
+			o.wrongType(member{name, v}, "a number")
 		}
 		return 0
 	}
@@ -245,19 +250,21 @@ func (o object) coordinate(name string, limit float64) float64 {
 func (o object) child(name string) object {
 	v := o.get(name)
 	if v.kind != structure && v.there() {
-		o.wrongType(name, "an object")
+		o.wrongType(member{name, v}, "an object")
 	}
 	return object{decoder: o.decoder, path: o.at(name), value: v}
 }
 
 // list reads an array.
-func (o object) list(name string) []member {
-	v := o.get(name)
-	if v.kind == array {
-		return v.members
+func (o object) list(name string) []member { return o.listed(member{name, o.get(name)}) }
+
+// listed reads a member that is at hand as an array.
+func (o object) listed(m member) []member {
+	if m.kind == array {
+		return m.members
 	}
-	if v.there() {
-		o.wrongType(name, "an array")
+	if m.there() {
+		o.wrongType(m, "an array")
 	}
 	return nil
 }

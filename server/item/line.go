@@ -327,9 +327,10 @@ func (o object) content() Content {
 	name := platformRef + c.SocialPlatform
 	if !o.has(name) {
 		name = ""
-		for _, m := range o.members {
-			if strings.HasPrefix(m.name, platformRef) && (name == "" || m.name < name) && o.has(m.name) {
+		for _, m := range o.sorted() {
+			if strings.HasPrefix(m.name, platformRef) && m.there() {
 				name = m.name
+				break
 			}
 		}
 	}

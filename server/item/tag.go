@@ -91,7 +91,7 @@ func (o object) tags() []Tag {
 				continue
 			}
 		}
-		list := byNamespace.list(namespace)
+		list := byNamespace.listed(n)
 		if len(list) > MaxTagsPerNamespace {
 			o.unacceptable(byNamespace.at(namespace), "at most %d tags of a namespace are accepted", MaxTagsPerNamespace)
 		}

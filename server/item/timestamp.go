@@ -20,7 +20,11 @@ func normalTimestamp(s string) (string, bool) {
 	if t.Year() < 0 || t.Year() > 9999 {
 		return s, false
 	}
-	return t.Format(time.RFC3339Nano), true
+	var buf [len(time.RFC3339Nano)]byte
+	if normal := t.AppendFormat(buf[:0], time.RFC3339Nano); string(normal) != s {
+		return string(normal), true
+	}
+	return s, true
 }
 
 // parsePartial reads a year or a date.

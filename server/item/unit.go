@@ -2,7 +2,6 @@ package item
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +99,7 @@ func (o object) units() (ids []int64, whole []Unit) {
 		return nil, nil
 	}
 	for i, v := range list {
-		path := fmt.Sprintf("%s[%d]", o.at("activate_units"), i)
+		path := o.at("activate_units") + "[" + strconv.Itoa(i) + "]"
 		var u Unit
 		switch v.kind {
 		case number:

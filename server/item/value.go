@@ -73,10 +73,18 @@ func (v value) get(name string) value {
 	return value{}
 }
 
-// sorted returns the members of an object by name, each name once; nothing for any other value.
+// sorted returns the members of an object by name, each name once; nothing for any other value. They are not to be written
+// to: those that came in order, as our own writers leave them, are not copied.
 func (v value) sorted() []member {
 	if v.kind != structure {
 		return nil
+	}
+	inOrder := true
+	for i := 1; i < len(v.members) && inOrder; i++ {
+		inOrder = v.members[i-1].name < v.members[i].name
+	}
+	if inOrder {
+		return v.members
 	}
 	members := slices.Clone(v.members)
 	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })

@@ -1,10 +1,9 @@
 package item
 
 import (
+	"bytes"
 	"encoding/json"
 	"iter"
-	"maps"
-	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -91,10 +90,12 @@ func (e *emitter) raw(f query.Field, raw json.RawMessage) {
 	if raw == nil {
 		return
 	}
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		e.word(f, s)
-		return
+	if raw = bytes.TrimLeft(raw, " \t\r\n"); len(raw) > 0 && raw[0] == '"' {
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			e.word(f, s)
+			return
+		}
 	}
 	switch compact := string(appendRaw(nil, raw)); compact {
 	case "[]", "{}", "null":
@@ -179,13 +180,9 @@ func (e *emitter) content(c *Content) {
 
 // submission yields the members of a submission under submission.<key>.
 func (e *emitter) submission(raw json.RawMessage) {
-	var members map[string]any
-	if json.Unmarshal(raw, &members) != nil {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if s, ok := members[name].(string); ok {
-			e.word(resolve("submission."+name), s)
+	for _, m := range decoded(raw).sorted() {
+		if m.kind == text {
+			e.word(resolve("submission."+m.name), m.text)
 		}
 	}
 }
