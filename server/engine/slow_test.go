@@ -126,8 +126,11 @@ func putSlow(ctx context.Context, l *Library, first, n int) error {
 func checkSlow(t *testing.T, l *Library, when string, want int) {
 	t.Helper()
 	page, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: query.FieldTerm("text", "beach"), Limit: 5})
-	if err != nil || page.Total != int64(want) {
-		t.Errorf("%s: %+v, error %v, want %d items", when, page, err, want)
+	if err != nil {
+		t.Fatalf("%s: a read: %v", when, err)
+	}
+	if page.Total != int64(want) {
+		t.Errorf("%s: %d items, want %d", when, page.Total, want)
 	}
 	if _, err := l.ItemTags(t.Context(), trialShop, 1); err != nil {
 		t.Errorf("%s: the tags of an item: %v", when, err)
@@ -157,7 +160,11 @@ func TestSlowDiskHoldsWritersAlone(t *testing.T) {
 			answers <- 1000 + w
 		}()
 	}
-	<-disk.arrived // the first of them is on its way to disk, and the writer takes no other
+	select {
+	case <-disk.arrived: // the first of them is on its way to disk, and the writer takes no other
+	case id := <-answers:
+		t.Fatalf("item %d was acknowledged before anything went to disk", id)
+	}
 	for range 100 {
 		checkSlow(t, l, "while the disk is slow", before)
 	}
