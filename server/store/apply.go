@@ -264,7 +264,7 @@ func (s *Store) Purge(ctx context.Context, p library.PropertyID) error {
 
 // SetMark keeps a small fact, see library.Library.
 func (s *Store) SetMark(ctx context.Context, key, value string) error {
-	return s.do(ctx, request{stage: setMark(key, value)})
+	return s.do(ctx, request{shares: withItems, stage: setMark(key, value)})
 }
 
 func setMark(key, value string) func(*change) error {

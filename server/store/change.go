@@ -121,7 +121,7 @@ func (c *change) setSources(changed map[source]*entry) (judged []source, whole b
 			settle(s, all.get(s))
 		}
 	}
-	catalogues := c.catalogues
+	var catalogues map[library.PropertyID]*Catalogue
 	if whole {
 		catalogues, err = newCatalogues(all, c.catalogues)
 	} else {

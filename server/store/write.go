@@ -29,7 +29,7 @@ func (s *Store) Write(ctx context.Context, p library.PropertyID, muts []library.
 		}
 		return nil
 	}
-	if err := s.do(ctx, request{stage: stage, property: p, mutations: muts}); err != nil {
+	if err := s.do(ctx, request{shares: withItems, stage: stage, property: p, mutations: muts}); err != nil {
 		return nil, err
 	}
 	return outcomes, nil
