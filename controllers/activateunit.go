@@ -44,13 +44,13 @@ func reportUnit(ctx context.Context, r *round) error {
 	o.Status.ID = r.def.Unit.Unit.ID
 	o.Status.URL = r.base(r.def.Property) + "/v1/activate_units/" + strconv.FormatInt(o.Status.ID, 10)
 	o.Status.Missing = missing(r.result)
-	_, err := countUnit(ctx, r.environment, o)
+	_, err := countUnit(ctx, r.environment, o, &tally{})
 	return err
 }
 
-func countUnit(ctx context.Context, e *environment, o object) (bool, error) {
+func countUnit(ctx context.Context, e *environment, o object, moves *tally) (bool, error) {
 	u := o.(*v1alpha1.ActivateUnit)
-	n, lost, err := e.countRule(ctx, translate.PropertyID(o), u.Spec.Items, library.KindUnit, u.Spec.Selector)
+	n, lost, err := e.countRule(ctx, translate.PropertyID(o), u.Spec.Items, library.KindUnit, u.Spec.Selector, moves)
 	if err != nil {
 		return false, err
 	}

@@ -39,11 +39,11 @@ func reportFilter(ctx context.Context, r *round) error {
 	}
 	o.Status.ID, o.Status.UUID = record.ID, record.UUID
 	o.Status.URL = r.base(r.def.Property) + "/v2/content/filters/" + record.UUID
-	_, err = countFilter(ctx, r.environment, o)
+	_, err = countFilter(ctx, r.environment, o, &tally{})
 	return err
 }
 
-func countFilter(ctx context.Context, e *environment, o object) (bool, error) {
+func countFilter(ctx context.Context, e *environment, o object, moves *tally) (bool, error) {
 	f := o.(*v1alpha1.ContentFilter)
 	if f.Status.ID == 0 {
 		return false, nil
@@ -54,5 +54,6 @@ func countFilter(ctx context.Context, e *environment, o object) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("count the items of the filter: %w", err)
 	}
+	moves.note(page)
 	return setCount(&f.Status.MatchedItems, page.Total), nil
 }

@@ -23,7 +23,7 @@ const (
 	// countShare bounds what counting costs while content changes all the time: after a look at all objects it rests for
 	// countShare times as long as the counting took, so that it takes a twentieth of a core at most.
 	countShare = 20
-	// countAnyway is how often counts are looked at while nothing changes: queries with `now` move by time alone.
+	// countAnyway is how often counts are looked at at most while nothing changes: queries with `now` move by time alone.
 	countAnyway = time.Minute
 	// idsAtOnce keeps the queries that count listed items below the language's limit of clauses.
 	idsAtOnce = 500
@@ -37,6 +37,7 @@ func (e *environment) keepCounts(ctx context.Context) error {
 	limiter := rate.NewLimiter(countWrites, 1)
 	var seen, reported uint64
 	var last, rested time.Time
+	var moves tally
 	ticker := time.NewTicker(e.CountInterval)
 	defer ticker.Stop()
 	for {
@@ -46,29 +47,46 @@ func (e *environment) keepCounts(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		version, reports := e.Library.State(ctx).Version, e.reported.Load()
-		if version == seen && reports == reported && time.Since(last) < countAnyway || time.Now().Before(rested) {
+		still := version == seen && reports == reported && (!moves.due(e.Clock()) || time.Since(last) < countAnyway)
+		if still || time.Now().Before(rested) {
 			continue
 		}
 		complete := true
+		var next tally
 		var counting time.Duration
 		for _, k := range kinds() {
 			if k.count == nil {
 				continue
 			}
-			if err := e.each(ctx, k, nil, func(o object) { complete = e.keepCount(ctx, limiter, k, o, &counting) && complete }); err != nil {
+			if err := e.each(ctx, k, nil, func(o object) { complete = e.keepCount(ctx, limiter, k, o, &next, &counting) && complete }); err != nil {
 				return err
 			}
 		}
 		rested = time.Now().Add(countShare * counting)
 		if complete {
-			seen, reported, last = version, reports, time.Now()
+			seen, reported, last, moves = version, reports, time.Now(), next
 		}
 	}
 }
 
+// tally knows when the first of the counts that were looked at may move by time alone.
+type tally struct{ first time.Time }
+
+// note takes in what was read for a count.
+func (t *tally) note(p *library.Page) {
+	if !p.Expires.IsZero() && (t.first.IsZero() || p.Expires.Before(t.first)) {
+		t.first = p.Expires
+	}
+}
+
+// due reports whether a count may have moved.
+func (t *tally) due(now time.Time) bool { return !t.first.IsZero() && !now.Before(t.first) }
+
 // keepCount looks at the counts of one object, and reports whether they are up to date now. It adds to counting how long
-// the counting took, without what it waited to write.
-func (e *environment) keepCount(ctx context.Context, limiter *rate.Limiter, k kind, o object, counting *time.Duration) bool {
+// the counting took, without what it waited to write, and to moves when the count may move.
+func (e *environment) keepCount(
+	ctx context.Context, limiter *rate.Limiter, k kind, o object, moves *tally, counting *time.Duration,
+) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -84,7 +102,7 @@ func (e *environment) keepCount(ctx context.Context, limiter *rate.Limiter, k ki
 	}
 	before := o.DeepCopyObject().(object)
 	began := time.Now()
-	changed, err := k.count(ctx, e, o)
+	changed, err := k.count(ctx, e, o, moves)
 	*counting += time.Since(began)
 	if err != nil {
 		e.Logger.V(1).Info("could not count", "object", client.ObjectKeyFromObject(o), "kind", k.library.String(), "reason", err.Error())
@@ -133,7 +151,7 @@ func setMissing(shown **v1alpha1.MissingItems, lost *v1alpha1.MissingItems) bool
 
 // countRule counts the items that a rule chooses, by id or by selector, and the listed ids that are not there.
 func (e *environment) countRule(
-	ctx context.Context, p library.PropertyID, ids []item.ID, kind library.Kind, selector *v1alpha1.Selector,
+	ctx context.Context, p library.PropertyID, ids []item.ID, kind library.Kind, selector *v1alpha1.Selector, moves *tally,
 ) (int64, *v1alpha1.MissingItems, error) {
 	var rule query.Node
 	var total int64
@@ -142,7 +160,7 @@ func (e *environment) countRule(
 		if err != nil {
 			return 0, nil, err
 		}
-		if total, err = e.total(ctx, p, node); err != nil {
+		if total, err = e.total(ctx, p, node, moves); err != nil {
 			return 0, nil, err
 		}
 		rule = node
@@ -150,18 +168,18 @@ func (e *environment) countRule(
 	var lost v1alpha1.MissingItems
 	for chunk := range slices.Chunk(ids, idsAtOnce) {
 		listed := anyID(chunk)
-		there, err := e.total(ctx, p, listed)
+		there, err := e.total(ctx, p, listed, moves)
 		if err != nil {
 			return 0, nil, err
 		}
 		if gone := int64(len(chunk)) - there; gone > 0 {
 			lost.Count += gone
-			if err := e.nameMissing(ctx, p, chunk, &lost); err != nil {
+			if err := e.nameMissing(ctx, p, chunk, &lost, moves); err != nil {
 				return 0, nil, err
 			}
 		}
 		if rule != nil {
-			both, err := e.total(ctx, p, query.And(listed, rule))
+			both, err := e.total(ctx, p, query.And(listed, rule), moves)
 			if err != nil {
 				return 0, nil, err
 			}
@@ -176,12 +194,12 @@ func (e *environment) countRule(
 }
 
 // nameMissing adds ids of chunk that are not there, until enough are named.
-func (e *environment) nameMissing(ctx context.Context, p library.PropertyID, chunk []item.ID, lost *v1alpha1.MissingItems) error {
+func (e *environment) nameMissing(ctx context.Context, p library.PropertyID, chunk []item.ID, lost *v1alpha1.MissingItems, moves *tally) error {
 	for _, id := range chunk {
 		if len(lost.First) == missingFirst {
 			return nil
 		}
-		n, err := e.total(ctx, p, anyID([]item.ID{id}))
+		n, err := e.total(ctx, p, anyID([]item.ID{id}), moves)
 		if err != nil {
 			return err
 		}
@@ -200,10 +218,11 @@ func anyID(ids []item.ID) query.Node {
 	return query.Bool{Clauses: clauses}
 }
 
-func (e *environment) total(ctx context.Context, p library.PropertyID, q query.Node) (int64, error) {
+func (e *environment) total(ctx context.Context, p library.PropertyID, q query.Node, moves *tally) (int64, error) {
 	page, err := e.Library.Read(ctx, library.Read{Property: p, Audience: query.Private, Query: q, Now: e.Clock()})
 	if err != nil {
 		return 0, fmt.Errorf("count the items of a rule: %w", err)
 	}
+	moves.note(page)
 	return page.Total, nil
 }

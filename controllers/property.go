@@ -29,11 +29,11 @@ func translateProperty(_ context.Context, r *round) (err error) {
 }
 
 func reportProperty(ctx context.Context, r *round) error {
-	_, err := countProperty(ctx, r.environment, r.object)
+	_, err := countProperty(ctx, r.environment, r.object, &tally{})
 	return err
 }
 
-func countProperty(ctx context.Context, e *environment, o object) (bool, error) {
+func countProperty(ctx context.Context, e *environment, o object, _ *tally) (bool, error) {
 	items := e.Library.State(ctx).PropertyItems[translate.PropertyID(o)]
 	return setCount(&o.(*v1alpha1.Property).Status.Items, items), nil
 }

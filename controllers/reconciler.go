@@ -38,8 +38,8 @@ type kind struct {
 	// load translates an object for the bulk load at start; false where there is nothing to load yet. nil: the first step
 	// does.
 	load func(ctx context.Context, e *environment, o object) (library.Definition, bool)
-	// count looks at the counts in status; nil where the kind has none.
-	count func(ctx context.Context, e *environment, o object) (changed bool, err error)
+	// count looks at the counts in status, and notes when they may move by time alone; nil where the kind has none.
+	count func(ctx context.Context, e *environment, o object, moves *tally) (changed bool, err error)
 }
 
 // step is one step of a round. Its error decides what the object shows and when it is tried again.

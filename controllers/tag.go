@@ -33,13 +33,13 @@ func translateTag(_ context.Context, r *round) (err error) {
 func reportTag(ctx context.Context, r *round) error {
 	o := r.object.(*v1alpha1.Tag)
 	o.Status.Missing = missing(r.result)
-	_, err := countTag(ctx, r.environment, o)
+	_, err := countTag(ctx, r.environment, o, &tally{})
 	return err
 }
 
-func countTag(ctx context.Context, e *environment, o object) (bool, error) {
+func countTag(ctx context.Context, e *environment, o object, moves *tally) (bool, error) {
 	t := o.(*v1alpha1.Tag)
-	n, lost, err := e.countRule(ctx, translate.PropertyID(o), t.Spec.Items, library.KindTag, t.Spec.Selector)
+	n, lost, err := e.countRule(ctx, translate.PropertyID(o), t.Spec.Items, library.KindTag, t.Spec.Selector, moves)
 	if err != nil {
 		return false, err
 	}
