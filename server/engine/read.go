@@ -86,16 +86,34 @@ func (l *Library) read(ctx context.Context, r library.Read) (*library.Page, erro
 		}
 	}
 	page.Count = len(hits)
-	page.Items, err = m.appendItems(ctx, r.Into, hits, r.Audience, r.BaseURL, func(id item.ID) (item.Encoded, error) {
-		// The scrub of the index finds the damage, too, and mends it.
+	page.Items, err = m.appendItems(ctx, r.Into, hits, r.Audience, r.BaseURL, l.again(r.Property))
+	return page, err
+}
+
+// ReadItem returns one item, see library.Library.
+func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
+	m, let, err := l.moment(ctx, r.Property, l.Now())
+	if err != nil {
+		return nil, err
+	}
+	defer let()
+	h, ok := m.find(r.ID)
+	if !ok {
+		return nil, library.UnknownItem(r.ID)
+	}
+	return m.appendItems(ctx, nil, []search.Hit{h}, r.Audience, r.BaseURL, l.again(r.Property))
+}
+
+// again makes the bytes of items anew whose own are damaged. The scrub of the index finds the damage, too, and mends it.
+func (l *Library) again(p library.PropertyID) func(item.ID) (item.Encoded, error) {
+	return func(id item.ID) (item.Encoded, error) {
 		l.options.Logger.Error("the bytes of an item are damaged and are made anew from the store", slog.Int64("item", id))
-		it, err := l.Item(r.Property, id)
+		it, err := l.Item(p, id)
 		if err != nil {
 			return nil, err
 		}
 		return item.Encode(it), nil
-	})
-	return page, err
+	}
 }
 
 // cursor is a place in a listing: right after an item, given by what it is sorted by, or, by relevance, in a listing that

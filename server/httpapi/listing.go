@@ -171,22 +171,9 @@ func (s *Server) drawSeed() (string, error) {
 
 // readItem returns one item as JSON, as the caller may see it. library.ErrNotFound.
 func (x *exchange) readItem(id item.ID) ([]byte, error) {
-	if !item.ValidID(id) {
-		return nil, fmt.Errorf("read item: %w", library.ErrNotFound)
-	}
-	page, err := x.server.lib.Read(x.r.Context(), library.Read{
-		Property: x.grant.property, Audience: x.audience(), BaseURL: x.baseURL(),
-		Query: query.FieldTerm("id", strconv.FormatInt(id, 10)), Limit: 1,
-		// Any order does for one item; by relevance, which is the default, it would be ranked.
-		Order: query.Order{{Field: "created_on", Desc: true}},
+	return x.server.lib.ReadItem(x.r.Context(), library.ItemRead{
+		Property: x.grant.property, ID: id, Audience: x.audience(), BaseURL: x.baseURL(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	if page.Count == 0 {
-		return nil, fmt.Errorf("read item: %w", library.ErrNotFound)
-	}
-	return page.Items, nil
 }
 
 func noItem(id int64) error {

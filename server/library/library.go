@@ -60,6 +60,8 @@ type Library interface {
 	// current; ErrNotFound (property, filter);
 	// *query.SyntaxError and *query.ForbiddenFieldError for r's own trees; *CursorError; ErrTooExpensive past the budget.
 	Read(ctx context.Context, r Read) (*Page, error)
+	// ReadItem returns one item as Read shows it, without the cost of a listing. ErrNotFound (property, item).
+	ReadItem(ctx context.Context, r ItemRead) ([]byte, error)
 	// Explain says, clause by clause, why an item is in the answer of r or is not. ErrNotFound also for an unknown item.
 	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
 	// Export yields every item of a property that matches q (nil for all), by id, as one line of NDJSON each without the
@@ -122,6 +124,15 @@ type Read struct {
 	BaseURL string
 	// Into is what Page.Items are appended to: a buffer of the caller's, so that a page costs no memory of its own.
 	Into []byte
+}
+
+// ItemRead is a request for one item.
+type ItemRead struct {
+	Property PropertyID
+	ID       item.ID
+	// Audience and BaseURL are those of Read.
+	Audience query.Audience
+	BaseURL  string
 }
 
 // Cursor is an opaque place in a listing: sort values and id. It survives restarts (by relevance: a minute at most).

@@ -11,6 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
@@ -25,6 +26,20 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 		return err
 	})
 	return page, err
+}
+
+// ReadItem returns one item, see library.Library.
+func (l *Library) ReadItem(_ context.Context, r library.ItemRead) ([]byte, error) {
+	var shown []byte
+	err := l.view(r.Property, l.Now(), func(p *property) error {
+		rec := p.records[r.ID]
+		if rec == nil {
+			return library.UnknownItem(r.ID)
+		}
+		shown = p.appendItem(nil, rec, r.Audience, r.BaseURL)
+		return nil
+	})
+	return shown, err
 }
 
 // view calls look with a property that is served, its rules settled at that time. Nothing changes while look runs.
@@ -82,7 +97,7 @@ func (l *Library) page(ctx context.Context, p *property, r library.Read) (*libra
 		if i > 0 {
 			page.Items = append(page.Items, ',')
 		}
-		page.Items = p.appendItem(page.Items, p.records[id], r)
+		page.Items = p.appendItem(page.Items, p.records[id], r.Audience, r.BaseURL)
 	}
 	return page, nil
 }
@@ -98,8 +113,8 @@ func (l *Library) versionOf(p *property, found *result) string {
 }
 
 // appendItem appends one item as the reader may see it.
-func (p *property) appendItem(dst []byte, rec *record, r library.Read) []byte {
-	return rec.encoded.Append(dst, r.Audience, p.catalogue.Slots(rec.units, r.BaseURL))
+func (p *property) appendItem(dst []byte, rec *record, a query.Audience, baseURL string) []byte {
+	return rec.encoded.Append(dst, a, p.catalogue.Slots(rec.units, baseURL))
 }
 
 // cut takes the page that r asks for out of a listing, with the cursor of the one after it.

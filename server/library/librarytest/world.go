@@ -271,10 +271,16 @@ func (w *world) show(id item.ID) shownItem {
 	w.Helper()
 	r := w.search("*:*")
 	r.Query = query.FieldTerm("id", itoa(id))
-	items := w.items(w.page(r))
+	page := w.page(r)
+	items := w.items(page)
 	if len(items) != 1 {
 		w.Fatalf("item %d is shown %d times", id, len(items))
 	}
+	alone, err := w.lib.ReadItem(w.ctx(), library.ItemRead{Property: r.Property, ID: id, Audience: r.Audience, BaseURL: r.BaseURL})
+	if err != nil {
+		w.Fatalf("item %d alone: %v", id, err)
+	}
+	w.equal("the item alone", string(alone), string(page.Items))
 	return items[0]
 }
 
