@@ -69,7 +69,15 @@ func (m *moment) listing(ctx context.Context, r library.Read) (*listing, error) 
 		if r.Favourite != nil {
 			name.tag, name.tagged = *r.Favourite, true
 		}
-		if r.Order.Random() || r.Order == nil && name.filter.Parsed.Order.Random() {
+		order := r.Order
+		if order == nil {
+			parsed, err := name.filter.Parsed()
+			if err != nil {
+				return nil, err
+			}
+			order = parsed.Order
+		}
+		if order.Random() {
 			name.seed = r.Seed
 		}
 	} else {
@@ -237,7 +245,7 @@ func (l *listing) view(ctx context.Context, q *search.Query, part int) (*view, e
 	}
 	m := l.moment
 	key := "order " + l.order.Key() + "\x00" + l.Seed + "\x00" + q.Key()
-	return m.property.views.get(m.parts[part].Segment, key, func() (*view, error) {
+	return m.property.views.get(ctx, m.parts[part].Segment, key, func() (*view, error) {
 		base, err := l.matches(ctx, q, part)
 		if err != nil {
 			return nil, err
@@ -256,7 +264,7 @@ func (l *listing) sorted(ctx context.Context, base *view, part int) ([]uint32, e
 	if l.Order.Random() || n < uint64(s.Len()/4) {
 		return l.order.Sort(ctx, part, base.docs.ToArray())
 	}
-	whole, err := m.property.views.get(s, "order "+l.order.Key(), func() (*view, error) {
+	whole, err := m.property.views.get(ctx, s, "order "+l.order.Key(), func() (*view, error) {
 		sorted, err := l.order.Documents(ctx, part)
 		return &view{sorted: sorted}, err
 	})

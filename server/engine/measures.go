@@ -1,16 +1,40 @@
 package engine
 
-import "github.com/vitrine-dev/vitrine/server/library"
+import (
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
 
 var _ library.Measurer = (*Library)(nil)
 
-// Measures tells of the store and of the views, see library.Measurer.
+// Measures tells of the store, of the views and of the segments, see library.Measurer.
 func (l *Library) Measures() []library.Measure {
 	store := l.Store.Measures()
 	if store == nil {
 		return nil
 	}
-	return append(store, l.follower.views.measures()...)
+	return slices.Concat(store, l.follower.views.measures(), l.follower.measures())
+}
+
+// measures are those of the segments of all properties.
+func (f *follower) measures() []library.Measure {
+	var files, parts, merges, rebuilt, left float64
+	for _, p := range f.all() {
+		if x := p.segments(); x != nil {
+			s := x.Stats()
+			files, parts = files+float64(s.Files), parts+float64(s.MemoryParts)
+			merges, rebuilt = merges+float64(s.Merges), rebuilt+float64(s.Rebuilt)
+			left += float64(s.RebuildLeft)
+		}
+	}
+	return []library.Measure{
+		{Name: "segment_files", Help: "Segments of the index that are files.", Value: files},
+		{Name: "segment_memory_parts", Help: "Segments of the index that are in memory until they become a file.", Value: parts},
+		{Name: "segment_merges_total", Help: "Files of the index that were made from several.", Counter: true, Value: merges},
+		{Name: "segment_rebuilds_total", Help: "Damaged files of the index that were made anew from the store.", Counter: true, Value: rebuilt},
+		{Name: "segment_rebuild_items", Help: "Items that are still to be read again for damaged files.", Value: left},
+	}
 }
 
 func (v *views) measures() []library.Measure {

@@ -116,7 +116,11 @@ func (p *pins) sort(ctx context.Context, kept *pin) ([]item.ID, error) {
 	for kept.sorting != nil {
 		sorting := kept.sorting
 		p.mu.Unlock()
-		<-sorting
+		select {
+		case <-sorting:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 		p.mu.Lock()
 	}
 	if kept.held == nil {

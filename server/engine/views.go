@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -75,8 +76,8 @@ func newViews(limit int64) *views {
 }
 
 // Get returns the documents that are kept of a segment under a key, or makes and keeps them.
-func (v *views) Get(s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
-	found, err := v.get(s, key, func() (*view, error) {
+func (v *views) Get(ctx context.Context, s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
+	found, err := v.get(ctx, s, key, func() (*view, error) {
 		docs, err := make()
 		return &view{docs: docs}, err
 	})
@@ -88,7 +89,7 @@ func (v *views) Get(s *segment.Segment, key string, make func() (*roaring.Bitmap
 
 // get returns the view that is kept of a segment under a key, or makes and keeps it. However many ask for it at once, it is
 // made once; where that fails, each of them tries for itself, because a time budget ends the one and not the other.
-func (v *views) get(s *segment.Segment, key string, build func() (*view, error)) (*view, error) {
+func (v *views) get(ctx context.Context, s *segment.Segment, key string, build func() (*view, error)) (*view, error) {
 	name := viewName{s, key}
 	v.mu.Lock()
 	if known := v.bySegment[s][key]; known != nil {
@@ -101,7 +102,11 @@ func (v *views) get(s *segment.Segment, key string, build func() (*view, error))
 	under := v.flights[name]
 	if under != nil {
 		v.mu.Unlock()
-		<-under.done
+		select {
+		case <-under.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 		if under.view != nil {
 			return under.view, nil
 		}
@@ -153,14 +158,6 @@ func (v *views) keep(name viewName, fresh *view) {
 	v.bytes += fresh.bytes
 	v.linkFirst(fresh)
 	v.shrinkTo(v.limit)
-}
-
-// setLimit changes how many bytes are kept, and lets go of what is beyond.
-func (v *views) setLimit(bytes int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.limit = bytes
-	v.shrinkTo(bytes)
 }
 
 // shrink lets go of what was not used for longest until no more than a number of bytes is kept.

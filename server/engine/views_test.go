@@ -37,7 +37,7 @@ func TestViewsMakeOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			docs, err := v.Get(s, "k", func() (*roaring.Bitmap, error) {
+			docs, err := v.Get(t.Context(), s, "k", func() (*roaring.Bitmap, error) {
 				<-release
 				return makeDocs(&calls, 7)()
 			})
@@ -51,7 +51,7 @@ func TestViewsMakeOnce(t *testing.T) {
 	if calls.Load() != 1 {
 		t.Errorf("made %d times", calls.Load())
 	}
-	if _, err := v.Get(emptySegment(t), "k", makeDocs(&calls)); err != nil || calls.Load() != 2 {
+	if _, err := v.Get(t.Context(), emptySegment(t), "k", makeDocs(&calls)); err != nil || calls.Load() != 2 {
 		t.Errorf("another segment: made %d times in all, error %v", calls.Load(), err)
 	}
 }
@@ -62,7 +62,7 @@ func TestAViewThatCannotBeMadeIsNotKept(t *testing.T) {
 	making, fail := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, err := v.Get(s, "k", func() (*roaring.Bitmap, error) {
+		_, err := v.Get(t.Context(), s, "k", func() (*roaring.Bitmap, error) {
 			close(making)
 			<-fail
 			return nil, refused
@@ -75,13 +75,13 @@ func TestAViewThatCannotBeMadeIsNotKept(t *testing.T) {
 	var calls atomic.Int64
 	// Whoever waited for it has time of its own.
 	wg.Go(func() {
-		if docs, err := v.Get(s, "k", makeDocs(&calls, 1)); err != nil || !docs.Contains(1) {
+		if docs, err := v.Get(t.Context(), s, "k", makeDocs(&calls, 1)); err != nil || !docs.Contains(1) {
 			t.Errorf("%v, error %v", docs, err)
 		}
 	})
 	close(fail)
 	wg.Wait()
-	if _, err := v.Get(s, "k", makeDocs(&calls, 2)); err != nil || calls.Load() != 1 {
+	if _, err := v.Get(t.Context(), s, "k", makeDocs(&calls, 2)); err != nil || calls.Load() != 1 {
 		t.Errorf("made %d times, error %v", calls.Load(), err)
 	}
 }
@@ -91,7 +91,7 @@ func TestViewsStayWithinTheirLimit(t *testing.T) {
 	var calls atomic.Int64
 	get := func(s *segment.Segment, key string) {
 		t.Helper()
-		if _, err := v.Get(s, key, makeDocs(&calls)); err != nil {
+		if _, err := v.Get(t.Context(), s, key, makeDocs(&calls)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestViewsStayWithinTheirLimit(t *testing.T) {
 	if calls.Load() != 101 {
 		t.Errorf("what is used went: made %d times", calls.Load())
 	}
-	v.setLimit(2 * viewOverhead)
+	v.shrink(2 * viewOverhead)
 	get(s, "hot")
 	if calls.Load() != 101 || v.size() > 2*viewOverhead {
 		t.Errorf("shrunk to %d bytes, made %d times", v.size(), calls.Load())
@@ -124,7 +124,7 @@ func TestViewsAreCarriedOverAMerge(t *testing.T) {
 	var calls atomic.Int64
 	for key, docs := range map[string][][]uint32{"both": {{0, 1, 2}, {1}}, "one": {{0}}} {
 		for i, of := range docs {
-			if _, err := v.Get(olds[i], key, makeDocs(&calls, of...)); err != nil {
+			if _, err := v.Get(t.Context(), olds[i], key, makeDocs(&calls, of...)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -132,7 +132,7 @@ func TestViewsAreCarriedOverAMerge(t *testing.T) {
 	v.keep(viewName{olds[0], "sorted"}, &view{docs: roaring.BitmapOf(1, 0), sorted: []uint32{1, 0}})
 	v.keep(viewName{olds[1], "sorted"}, &view{docs: roaring.BitmapOf(0), sorted: []uint32{0}})
 	v.carry(olds, fresh, [][]uint32{{1, segment.Gone, 3}, {0, 2}})
-	docs, err := v.Get(fresh, "both", makeDocs(&calls))
+	docs, err := v.Get(t.Context(), fresh, "both", makeDocs(&calls))
 	if err != nil || !slices.Equal(docs.ToArray(), []uint32{1, 2, 3}) {
 		t.Errorf("%v, error %v", docs, err)
 	}

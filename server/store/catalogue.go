@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -61,10 +62,23 @@ type part struct {
 	byDefault bool
 }
 
-// Filter is a served filter with its texts parsed.
+// Filter is a served filter.
 type Filter struct {
 	Record library.FilterRecord
-	Parsed library.ParsedFilter
+	parse  func() (library.ParsedFilter, error)
+}
+
+// Parsed returns the filter with its texts parsed, which is done when it is first asked for: of many filters few may be in
+// use, and every collection of garbage goes through all that is kept. An error means that a store is read by a version
+// that does not understand what an earlier one accepted.
+func (f *Filter) Parsed() (library.ParsedFilter, error) {
+	p, err := f.parse()
+	if err != nil {
+		// Not wrapped: no caller's query is wrong.
+		return library.ParsedFilter{}, fmt.Errorf("read stored filter %s: %s", f.Record.UUID, err.Error())
+	}
+	p.Favourite = f.Record.Favourite
+	return p, nil
 }
 
 // Unit is a served conversion unit with its JSON, as item.Slots take it.
@@ -124,7 +138,11 @@ func (c *Catalogue) Listing(r library.Read) (library.Listing, error) {
 	if err != nil {
 		return library.Listing{}, err
 	}
-	return library.NewListing(r, &f.Parsed, f.Record.UUID)
+	parsed, err := f.Parsed()
+	if err != nil {
+		return library.Listing{}, err
+	}
+	return library.NewListing(r, &parsed, f.Record.UUID)
 }
 
 // Slots makes the slots of an item that shows units, by id and in order; those that the property does not have are left
@@ -366,7 +384,7 @@ func (c *Catalogue) part(h held, known part) (part, error) {
 	case d.Filter != nil:
 		p.filter = known.filter
 		if !same || known.filter.Record.PlatformPageID != c.Spec.PlatformPageID {
-			p.filter, err = c.newFilter(d, known.filter)
+			p.filter = c.newFilter(d, known.filter)
 		}
 	case same:
 		return known, nil
@@ -386,17 +404,15 @@ func (c *Catalogue) part(h held, known part) (part, error) {
 	return p, err
 }
 
-// newFilter makes a filter. The texts are parsed where they are others than those of the one before, which is nil for none.
-func (c *Catalogue) newFilter(d library.Definition, before *Filter) (*Filter, error) {
+// newFilter makes a filter. What is parsed of the one before, which is nil for none, is kept where the texts are the same.
+func (c *Catalogue) newFilter(d library.Definition, before *Filter) *Filter {
 	f := &Filter{Record: library.FilterRecord{Filter: *d.Filter, PlatformPageID: c.Spec.PlatformPageID, Owner: d.Owner}}
 	if before != nil && before.Record.Query == d.Filter.Query && before.Record.Order == d.Filter.Order {
-		f.Parsed = before.Parsed
-		f.Parsed.Favourite = d.Filter.Favourite
-		return f, nil
+		f.parse = before.parse
+	} else {
+		f.parse = sync.OnceValues(func() (library.ParsedFilter, error) { return library.ParseFilter(*d.Filter) })
 	}
-	var err error
-	f.Parsed, err = library.ParseFilter(*d.Filter)
-	return f, err
+	return f
 }
 
 // newUnit makes a unit whose definition came at a time.

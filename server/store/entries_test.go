@@ -72,7 +72,7 @@ func bystanders() []library.Definition {
 // view is everything that a catalogue shows, so that two can be compared.
 type view struct {
 	Spec      library.Property
-	Filters   []Filter
+	Filters   []library.FilterRecord
 	ByUUID    []string
 	ByID      []int64
 	Units     []Unit
@@ -86,7 +86,7 @@ type view struct {
 func viewOf(c *Catalogue) view {
 	v := view{Spec: c.Spec, Default: c.Default, Parts: c.parts.len()}
 	for _, f := range c.filters.all() {
-		v.Filters = append(v.Filters, *f)
+		v.Filters = append(v.Filters, f.Record)
 	}
 	for uuid, f := range c.byUUID.all() {
 		v.ByUUID = append(v.ByUUID, uuid+"="+f.Record.UUID)

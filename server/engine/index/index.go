@@ -123,8 +123,8 @@ type Index struct {
 // counters are what Stats tells beside the snapshot.
 type counters struct {
 	seals, merges, memoryMerges, rebuilt atomic.Int64
-	docsIn, docsWritten, bytesWritten    atomic.Int64
-	rebuildDone, rebuildTotal            atomic.Int64
+	docsIn, docsWritten                  atomic.Int64
+	rebuildLeft                          atomic.Int64
 }
 
 // Open opens the index of a property: it maps its files, makes those anew that are damaged or lost, and takes in what has
@@ -419,10 +419,10 @@ type Stats struct {
 	// Seals, Merges and MemoryMerges count since the index was opened; Rebuilt are files made anew from the store.
 	Seals, Merges, MemoryMerges, Rebuilt int64
 	// DocsIn are documents that came, DocsWritten those that seals and merges wrote, into files and in memory: their ratio is
-	// the write amplification. BytesWritten went into files.
-	DocsIn, DocsWritten, BytesWritten int64
-	// RebuildDone of RebuildTotal items have been read again from the store while a damaged file is made anew; 0 otherwise.
-	RebuildDone, RebuildTotal int64
+	// the write amplification.
+	DocsIn, DocsWritten int64
+	// RebuildLeft is how many items are still to be read again from the store for a damaged file that is made anew.
+	RebuildLeft int64
 	// Problem is why nothing can be sealed or merged, nil when all is well. It is tried again.
 	Problem error
 }
@@ -432,8 +432,8 @@ func (x *Index) Stats() Stats {
 	c := &x.counters
 	out := Stats{
 		Seals: c.seals.Load(), Merges: c.merges.Load(), MemoryMerges: c.memoryMerges.Load(), Rebuilt: c.rebuilt.Load(),
-		DocsIn: c.docsIn.Load(), DocsWritten: c.docsWritten.Load(), BytesWritten: c.bytesWritten.Load(),
-		RebuildDone: c.rebuildDone.Load(), RebuildTotal: c.rebuildTotal.Load(), Problem: errors.Join(x.memory.failing(), x.seals.failing(), x.files.failing()),
+		DocsIn: c.docsIn.Load(), DocsWritten: c.docsWritten.Load(),
+		RebuildLeft: c.rebuildLeft.Load(), Problem: errors.Join(x.memory.failing(), x.seals.failing(), x.files.failing()),
 	}
 	s := x.Acquire()
 	defer s.Release()

@@ -350,7 +350,6 @@ func (x *Index) merge(ctx context.Context, inputs []segment.Input, to target) (*
 	} else {
 		x.counters.seals.Add(1)
 	}
-	x.counters.bytesWritten.Add(s.IndexBytes() + s.ItemBytes())
 	x.o.Logger.Debug("segment written", slog.String("file", file), slog.Int("of", len(inputs)), slog.Int("documents", s.Len()),
 		slog.Duration("took", time.Since(began).Round(time.Millisecond)))
 	return newPart(x, s, file, 0), maps, nil

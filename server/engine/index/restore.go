@@ -117,11 +117,8 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	}
 	x.o.Logger.Error("a segment is damaged and is made anew from the store", slog.String("file", p.file), slog.Any("error", cause))
 	ids := before.parts[at].living()
-	x.counters.rebuildTotal.Store(int64(len(ids)))
-	defer func() {
-		x.counters.rebuildDone.Store(0)
-		x.counters.rebuildTotal.Store(0)
-	}()
+	x.counters.rebuildLeft.Store(int64(len(ids)))
+	defer x.counters.rebuildLeft.Store(0)
 	var fresh []*part
 	obsolete := true
 	defer func() {
@@ -139,7 +136,7 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 			made.refs.Add(1)
 			fresh = append(fresh, made)
 		}
-		x.counters.rebuildDone.Add(int64(len(chunk)))
+		x.counters.rebuildLeft.Add(-int64(len(chunk)))
 	}
 	err := x.commit(x.o.Store, toFile, coverage{through: before.version}, func() *Snapshot {
 		next := x.current.Load().edit(x.current.Load().version)

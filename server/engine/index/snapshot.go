@@ -61,9 +61,6 @@ type Snapshot struct {
 	refs    atomic.Int64
 }
 
-// Version is the batch after which the snapshot was taken.
-func (s *Snapshot) Version() uint64 { return s.version }
-
 // Parts are the segments: files first, then those in memory. Read-only.
 func (s *Snapshot) Parts() []Part { return s.parts }
 

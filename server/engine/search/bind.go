@@ -48,7 +48,7 @@ func (q *Query) Match(ctx context.Context, p Part) (*roaring.Bitmap, error) {
 }
 
 func (q *Query) matchWith(ctx context.Context, e *evaluation) (*roaring.Bitmap, error) {
-	return q.corpus.view(e.part, q.key, func() (*roaring.Bitmap, error) {
+	return q.corpus.view(ctx, e.part, q.key, func() (*roaring.Bitmap, error) {
 		if err := interrupted(ctx); err != nil {
 			return nil, fmt.Errorf("match a segment: %w", err)
 		}

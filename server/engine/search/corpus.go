@@ -53,9 +53,10 @@ type Corpus struct {
 }
 
 // Views keeps the bitmaps of views. Get returns what is kept for a segment under a key, or makes and keeps it. The
-// bitmaps are read only and may share the segment's memory: they go when it goes.
+// bitmaps are read only and may share the segment's memory: they go when it goes. ctx ends the wait for what another caller
+// makes.
 type Views interface {
-	Get(s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error)
+	Get(ctx context.Context, s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error)
 }
 
 // Overlay is what manifests put beside the items. It is immutable.
@@ -91,11 +92,11 @@ type Rule struct {
 }
 
 // view gets a bitmap through Views.
-func (c *Corpus) view(p Part, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
+func (c *Corpus) view(ctx context.Context, p Part, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
 	if c.Views == nil {
 		return make()
 	}
-	return c.Views.Get(p.Segment, key, make)
+	return c.Views.Get(ctx, p.Segment, key, make)
 }
 
 func (c *Corpus) cache() *Cache {

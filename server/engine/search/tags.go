@@ -48,7 +48,7 @@ func digest(key []byte) string {
 
 // docs returns the members among the documents of a part, dead ones included. The bitmap is read only.
 func (m *member) docs(ctx context.Context, c *Corpus, p Part) (*roaring.Bitmap, error) {
-	return c.view(p, "rule "+m.key, func() (*roaring.Bitmap, error) {
+	return c.view(ctx, p, "rule "+m.key, func() (*roaring.Bitmap, error) {
 		var named []uint32
 		for _, id := range m.rule.IDs {
 			if doc, ok := p.Segment.Find(id); ok {

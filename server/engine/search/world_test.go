@@ -368,7 +368,7 @@ type view struct {
 	key     string
 }
 
-func (v *views) Get(s *segment.Segment, key string, makeIt func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
+func (v *views) Get(_ context.Context, s *segment.Segment, key string, makeIt func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
 	v.mu.Lock()
 	b := v.kept[view{s, key}]
 	v.mu.Unlock()

@@ -258,9 +258,6 @@ func (s *Segment) IndexBytes() int64 { return int64(len(s.data)) - int64(s.dir.I
 // Mapped reports whether the segment is a mapped file; else it lies in the heap.
 func (s *Segment) Mapped() bool { return s.unmap != nil }
 
-// Path returns the file's, "" for a segment made in memory.
-func (s *Segment) Path() string { return s.path }
-
 // Fields yields the fields in which any document has a value, by name.
 func (s *Segment) Fields() iter.Seq[*Field] {
 	return func(yield func(*Field) bool) {

@@ -1,0 +1,79 @@
+package segment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// formatItems have a value in every field, and words that analysis has to break and fold.
+var formatItems = []string{
+	`{"id":1,"approval_status":"app","campaign":5,"submission":{"email":"ann@posts.example","age":"7"},"short_code":"AbCdEf1234","created_on":"2025-11-20T08:00:00Z",
+	"hashtag":{"social_platform":"instagram","id":9,"hashtag_text":"Summer"},"featured":true,"configuration":{"a":[1,2.5,null]},"claimed":true,
+	"content":{"content_type":"video","text":"ÉTÉ in the city’s 1st café — 東京 can't\u00a0stop","social_platform":"instagram","created_on":"2025-11-19","content_state":"active","platform_ref:instagram":"77",
+	"platform_data":{"geo_data":{"type":"Point","coordinates":{"latitude":35.5,"longitude":-139.25}},"location":{"country_code":"JP","country":"Japan","full_name":"Shibuya, Tokyo","name":"Tokyo"},"social_platform_original_url":"https://posts.example/1"},
+	"author":{"profile":{"username":"ann","name":"Ann Bee","profile_link":"https://posts.example/ann","avatar":"https://posts.example/a.png"},"platform_id":"p1","social_platform":"instagram","username":"ann","id":12},
+	"media":{"original_url":"https://media.example/1.mp4","base_url":"https://media.example/","mediatype":"video","social_platform":"instagram","media_urls":{"small_image":"https://media.example/s.jpg"},"id":3}},
+	"tags":{"hashtags":[{"key":"summer"},{"key":"été"}],"marketer_tags":[{"key":"hero"}]},"activate_units":[{"id":4,"managed":true},{"id":2,"managed":true}]}`,
+	`{"id":2,"approval_status":"rej","created_on":"2025-11-20T08:00:00Z","content":{"content_type":"text","text":"The city that never sleeps: the CITY"}}`,
+	`{"id":3,"content":{"content_type":"image"}}`,
+}
+
+// formatDigest is of everything that a segment of formatItems says.
+const formatDigest = "32208610fea2b5b949aec0457b8e40e6b3bd1abd9cc56be750849e45b115b52f4264"
+
+// TestFormat tells when segments come to hold something else: those that are on disks would go on answering as before.
+func TestFormat(t *testing.T) {
+	docs := make([]Doc, len(formatItems))
+	for i, line := range formatItems {
+		it, err := item.Unmarshal([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs[i] = NewDoc(it)
+	}
+	s, err := Build(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	describe(sum, s)
+	if got := hex.EncodeToString(sum.Sum([]byte(magic[len(magicAny):] + " "))); got != formatDigest {
+		t.Errorf("segments hold something else than before: give magic another last byte, so that those on disk are made anew, and set formatDigest to\n%s", got)
+	}
+}
+
+// describe writes what a segment says, whatever its bytes: how they are compressed may differ between machines.
+func describe(w io.Writer, s *Segment) {
+	n := uint32(s.Len())
+	for doc := range n {
+		fmt.Fprintf(w, "item %d %d %d %v %q\n", doc, s.ID(doc), s.Created(doc), s.Units(doc), s.Item(doc))
+	}
+	for f := range s.Fields() {
+		fmt.Fprintf(w, "field %s %v %d %v\n", f.Name(), f.Type(), f.Terms(), f.Present().ToArray())
+		switch f.Type() {
+		case query.Text, query.Keyword, query.Boolean:
+			for term, postings := range f.Ascend("") {
+				fmt.Fprintf(w, "term %q", term)
+				it := postings.Iterator()
+				for doc, ok := it.Next(); ok; doc, ok = it.Next() {
+					fmt.Fprintf(w, " %d", doc)
+					if f.Type() == query.Text {
+						fmt.Fprintf(w, "×%d at %d of %d", it.Freq(), it.Positions(nil), f.Length(doc))
+					}
+				}
+				fmt.Fprintln(w)
+			}
+		default:
+			for doc := range n {
+				number, ok := f.Number(doc)
+				fmt.Fprintln(w, "number", doc, number, ok)
+			}
+		}
+	}
+}
