@@ -3,6 +3,7 @@ package segment
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -102,65 +103,109 @@ func (n *numbers) at(i int) int64 {
 	return int64(uint64(n.Base) + binary.LittleEndian.Uint64(n.b[8*i:]))
 }
 
-// scan returns, as a bitmap of 64-bit words, the places of the column whose number is in.
-func (n *numbers) scan(count int, in func(int64) bool) []uint64 {
+// scanRange returns, as a bitmap of 64-bit words, the places of the column whose number is from lo to hi.
+func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 	words := make([]uint64, (count+63)/64)
-	for i := range count {
-		if in(n.at(i)) {
-			words[i/64] |= 1 << (i % 64)
+	if lo > hi || hi < n.Base {
+		return words
+	}
+	// Everything is moved down by the base, where nothing has a sign.
+	from, to := uint64(0), uint64(hi)-uint64(n.Base)
+	if lo > n.Base {
+		from = uint64(lo) - uint64(n.Base)
+	}
+	greatest := uint64(math.MaxUint64) >> (64 - 8*n.Width)
+	switch {
+	case from > greatest:
+		return words
+	case from == 0 && to >= greatest:
+		fill(words, count)
+		return words
+	}
+	length := min(to, greatest) - from
+	// One comparison without sign does for both ends, and no branch: which way it went would not be foreseen.
+	whole := count / 64
+	switch n.Width {
+	case 1:
+		scanBytes(words[:whole], n.b, byte(from), byte(length))
+	case 2:
+		for i := range words[:whole] {
+			b, outside := (*[128]byte)(n.b[128*i:]), uint64(0)
+			for j := 126; j >= 0; j -= 2 {
+				_, above := bits.Sub64(length, uint64(binary.LittleEndian.Uint16(b[j:j+2])-uint16(from)), 0)
+				outside, _ = bits.Add64(outside, outside, above)
+			}
+			words[i] = ^outside
+		}
+	case 4:
+		for i := range words[:whole] {
+			b, outside := (*[256]byte)(n.b[256*i:]), uint64(0)
+			for j := 252; j >= 0; j -= 4 {
+				_, above := bits.Sub64(length, uint64(binary.LittleEndian.Uint32(b[j:j+4])-uint32(from)), 0)
+				outside, _ = bits.Add64(outside, outside, above)
+			}
+			words[i] = ^outside
+		}
+	case 8:
+		for i := range words[:whole] {
+			b, outside := (*[512]byte)(n.b[512*i:]), uint64(0)
+			for j := 504; j >= 0; j -= 8 {
+				_, above := bits.Sub64(length, binary.LittleEndian.Uint64(b[j:j+8])-from, 0)
+				outside, _ = bits.Add64(outside, outside, above)
+			}
+			words[i] = ^outside
+		}
+	}
+	for i := 64 * whole; i < count; i++ {
+		if uint64(n.at(i))-uint64(n.Base)-from <= length {
+			words[whole] |= 1 << (i % 64)
 		}
 	}
 	return words
 }
 
-// scanRange is scan for lo to hi, compared as they lie there.
-func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
-	words := make([]uint64, (count+63)/64)
-	if n.Width == 0 {
-		if lo <= n.Base && n.Base <= hi {
-			fill(words, count)
-		}
-		return words
+// scanFloats is scanRange for a column of the bits of floating-point numbers: those of positive ones rise with them, those
+// of negative ones, which are all less as they lie there, fall. 0 has two.
+func (n *numbers) scanFloats(count int, lo, hi float64) []uint64 {
+	var words []uint64
+	if lo <= hi && hi >= 0 {
+		words = n.scanRange(count, int64(math.Float64bits(max(lo, 0))), int64(math.Float64bits(max(hi, 0))))
 	}
-	if hi < n.Base {
-		return words
+	if lo <= hi && lo <= 0 {
+		zero := math.Copysign(0, -1)
+		below := n.scanRange(count, int64(math.Float64bits(min(hi, zero))), int64(math.Float64bits(min(lo, zero))))
+		for i, word := range words {
+			below[i] |= word
+		}
+		words = below
 	}
-	// Everything is moved down by the base, where one comparison without sign does for both ends.
-	from := uint64(0)
-	if lo > n.Base {
-		from = uint64(lo) - uint64(n.Base)
-	}
-	length := uint64(hi) - uint64(n.Base) - from
-	if lo > hi {
-		return words
-	}
-	switch n.Width {
-	case 1:
-		for i := range count {
-			if uint64(n.b[i])-from <= length {
-				words[i/64] |= 1 << (i % 64)
-			}
-		}
-	case 2:
-		for i := range count {
-			if uint64(binary.LittleEndian.Uint16(n.b[2*i:]))-from <= length {
-				words[i/64] |= 1 << (i % 64)
-			}
-		}
-	case 4:
-		for i := range count {
-			if uint64(binary.LittleEndian.Uint32(n.b[4*i:]))-from <= length {
-				words[i/64] |= 1 << (i % 64)
-			}
-		}
-	default:
-		for i := range count {
-			if binary.LittleEndian.Uint64(n.b[8*i:])-from <= length {
-				words[i/64] |= 1 << (i % 64)
-			}
-		}
+	if words == nil { // nothing is from lo to hi, or one of them is no number
+		words = make([]uint64, (count+63)/64)
 	}
 	return words
+}
+
+// scanBytes sets the bits of the bytes from one on to no more than length above it, eight at once.
+func scanBytes(words []uint64, b []byte, from, length byte) {
+	const (
+		low  = 0x0101010101010101
+		high = 0x80 * low
+	)
+	froms, lengths := low*uint64(from), low*uint64(length)
+	for i := range words {
+		block, word := (*[64]byte)(b[64*i:]), uint64(0)
+		for j := 0; j < 64; j += 8 {
+			x := binary.LittleEndian.Uint64(block[j : j+8])
+			// Each byte less from, without a borrow from the next: the highest bits are worked out apart.
+			x = ((x | high) - (froms &^ high)) ^ ((x ^ ^froms) & high)
+			// The highest bit of each byte: whether length less x, without theirs, does not borrow; then with theirs.
+			d := (lengths | high) - (x &^ high)
+			inside := (lengths&^x | ^(lengths^x)&d) & high
+			// The product has the eight bits together in its highest byte.
+			word = word>>8 | (inside>>7*0x0102040810204080)&(0xff<<56)
+		}
+		words[i] = word
+	}
 }
 
 func fill(words []uint64, count int) {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"sort"
 	"sync/atomic"
@@ -241,12 +240,7 @@ func (f *Field) IntRange(lo, hi int64) *roaring.Bitmap {
 
 // FloatRange is IntRange for a Double.
 func (f *Field) FloatRange(lo, hi float64) *roaring.Bitmap {
-	return f.scan(func(count int) []uint64 {
-		return f.column.scan(count, func(n int64) bool {
-			v := math.Float64frombits(uint64(n))
-			return lo <= v && v <= hi
-		})
-	})
+	return f.scan(func(count int) []uint64 { return f.column.scanFloats(count, lo, hi) })
 }
 
 // scan makes a bitmap of the places in the column that words names.
