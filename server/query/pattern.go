@@ -69,11 +69,12 @@ func (n Regexp) String() string {
 type Patterns struct {
 	compiled map[string]automaton.Automaton
 	states   int
+	effort   int
 }
 
 // Compile returns the automaton of a Wildcard or Regexp, in lower case throughout, as texts and keywords are compared
 // (and as OpenSearch does it). The error is a *SyntaxError, with Limit set where the pattern passes
-// automaton.MaxStates, or all patterns together pass MaxStates.
+// automaton.MaxStates, or all patterns together pass MaxStates or MaxEffort.
 func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
 	var (
 		key, pattern string
@@ -95,7 +96,9 @@ func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
 	}
 	a, err := compile(Fold(pattern))
 	if err == nil {
-		if p.states += automaton.Size(a); p.states > MaxStates {
+		p.states += automaton.Size(a)
+		p.effort += automaton.Effort(a)
+		if p.states > MaxStates || p.effort > MaxEffort {
 			err = automaton.ErrTooComplex
 		}
 	}

@@ -151,6 +151,16 @@ func TestPatternsHaveALimitTogether(t *testing.T) {
 	if !errors.As(err, &syntax) || !syntax.Limit {
 		t.Errorf("13 large patterns: %v, want a limit", err)
 	}
+	var small strings.Builder // 40 patterns of some thousand states, which take long to find
+	for i := range 40 {
+		fmt.Fprintf(&small, "/(.?){200}a%d/ ", i)
+	}
+	if q, err = query.Parse(small.String()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = query.Check(q.Root, query.Public); !errors.As(err, &syntax) || !syntax.Limit {
+		t.Errorf("40 patterns that take long: %v, want a limit", err)
+	}
 	same, err := query.Parse(strings.Repeat("/c(a|b)*a(a|b){12}/ ", 800))
 	if err != nil {
 		t.Fatal(err)

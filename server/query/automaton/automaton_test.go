@@ -3,6 +3,7 @@ package automaton_test
 import (
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -204,6 +205,7 @@ func TestTooComplex(t *testing.T) {
 		"wildcards that multiply": func() (automaton.Automaton, error) {
 			return automaton.Wildcard("*a" + strings.Repeat("?", 14))
 		},
+		"few states of large sets": func() (automaton.Automaton, error) { return automaton.Regexp("(.?){800}a") },
 		"a very long fuzzy term": func() (automaton.Automaton, error) {
 			return automaton.Levenshtein(strings.Repeat("abcdefghij", 500), 2)
 		},
@@ -212,6 +214,29 @@ func TestTooComplex(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if _, err := make(); !errors.Is(err, automaton.ErrTooComplex) {
 				t.Errorf("error %v, want ErrTooComplex", err)
+			}
+		})
+	}
+}
+
+// A pattern that is refused, at the latest, must not have taken much memory until then: anybody who may ask may send many.
+func TestComplexPatternsTakeLittleMemory(t *testing.T) {
+	tests := map[string]func() (automaton.Automaton, error){
+		"large sets, refused":  func() (automaton.Automaton, error) { return automaton.Regexp("(.?){500}a{500}") },
+		"large sets, accepted": func() (automaton.Automaton, error) { return automaton.Regexp("(.?){400}a") },
+		"wildcards":            func() (automaton.Automaton, error) { return automaton.Wildcard(strings.Repeat("*a", 3000)) },
+	}
+	for name, make := range tests {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := make()
+			runtime.ReadMemStats(&after)
+			if err != nil && !errors.Is(err, automaton.ErrTooComplex) {
+				t.Fatal(err)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
+				t.Errorf("it took %d bytes", took)
 			}
 		})
 	}

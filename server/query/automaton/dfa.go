@@ -3,12 +3,19 @@ package automaton
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 )
 
-// maxEffort bounds the steps of the subset construction, so that a pattern is refused within a fraction of a second
-// even when it stays under MaxStates.
-const maxEffort = 30_000_000
+const (
+	// maxEffort bounds the steps of the subset construction of a pattern, so that it is refused within a tenth of a
+	// second even when it stays under MaxStates: the sets that its states stand for can be as large as the pattern.
+	maxEffort = 8_000_000
+	// maxFuzzyEffort is the same for Levenshtein, whose patterns are ours, and large only with the word.
+	maxFuzzyEffort = 30_000_000
+	// cellEffort is what a cell of the table counts for, so that the effort bounds the memory of the table as well.
+	cellEffort = 2
+)
 
 const dead = -1
 
@@ -19,6 +26,7 @@ type dfa struct {
 	next    []int32 // next[state*width+column], dead where nothing can follow
 	accept  []bool
 	always  []bool // every continuation is accepted
+	effort  int    // steps that making it took
 }
 
 func (d *dfa) Start() int {
@@ -40,28 +48,31 @@ func (d *dfa) Accept(s int, b byte) int {
 }
 
 // determinize makes the program that is entered at entry deterministic (subset construction), with at most limit
-// states, and removes the states that lead nowhere.
-func (p *program) determinize(entry int32, limit int) (*dfa, error) {
+// states and at most the given effort, and removes the states that lead nowhere.
+func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
 	d := &dfa{}
 	p.columns(d)
 	var (
-		ids     = map[string]int32{}
-		sets    [][]int32
+		ids = map[string]int32{}
+		// keys are the sets of instructions, one a state, written as keys of ids: they share its bytes, as the sets of a
+		// large pattern are most of the memory that it takes.
+		keys    []string
+		set     []int32
 		key     []byte
 		stack   []int32
 		mark    = make([]int32, len(p.code))
 		stamp   int32
-		effort  int
 		targets = make([][]int32, d.width)
 	)
-	// closure follows the splits from the given addresses and returns the sorted instructions that read or accept.
+	// closure follows the splits from the given addresses and returns the sorted instructions that read or accept, until
+	// it is called again.
 	closure := func(from []int32) []int32 {
 		stamp++
 		stack = append(stack[:0], from...)
-		var set []int32
+		set = set[:0]
 		for len(stack) > 0 {
 			at := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
@@ -69,7 +80,7 @@ func (p *program) determinize(entry int32, limit int) (*dfa, error) {
 				continue
 			}
 			mark[at] = stamp
-			effort++
+			d.effort++
 			switch i := p.code[at]; i.op {
 			case opSplit:
 				stack = append(stack, i.out, i.alt)
@@ -86,27 +97,27 @@ func (p *program) determinize(entry int32, limit int) (*dfa, error) {
 			return dead
 		}
 		key = key[:0]
+		before := int32(0)
 		for _, at := range set {
-			key = binary.LittleEndian.AppendUint32(key, uint32(at))
+			key = binary.AppendUvarint(key, uint64(at-before))
+			before = at
 		}
 		if id, ok := ids[string(key)]; ok {
 			return id
 		}
-		id := int32(len(sets))
-		ids[string(key)] = id
-		sets = append(sets, set)
+		id := int32(len(keys))
+		keys = append(keys, string(key))
+		ids[keys[id]] = id
 		return id
 	}
 	state(closure([]int32{entry}))
-	for s := 0; s < len(sets); s++ {
-		if len(sets) > limit || effort > maxEffort {
-			return nil, fmt.Errorf("compile pattern: %w", ErrTooComplex)
-		}
+	for s := 0; s < len(keys); s++ {
+		d.effort += cellEffort * d.width
 		accept := false
 		for c := range targets {
 			targets[c] = targets[c][:0]
 		}
-		for _, at := range sets[s] {
+		for at := range members(keys[s]) {
 			i := p.code[at]
 			if i.op == opMatch {
 				accept = true
@@ -114,7 +125,7 @@ func (p *program) determinize(entry int32, limit int) (*dfa, error) {
 			}
 			for c := d.columns[i.lo]; ; c++ {
 				targets[c] = append(targets[c], i.out)
-				effort++
+				d.effort++
 				if c == d.columns[i.hi] {
 					break
 				}
@@ -122,6 +133,9 @@ func (p *program) determinize(entry int32, limit int) (*dfa, error) {
 		}
 		d.accept = append(d.accept, accept)
 		for c := range targets {
+			if len(keys) > limit || d.effort > effort {
+				return nil, fmt.Errorf("compile pattern: %w", ErrTooComplex)
+			}
 			to := int32(dead)
 			switch {
 			case len(targets[c]) == 0:
@@ -135,6 +149,24 @@ func (p *program) determinize(entry int32, limit int) (*dfa, error) {
 	}
 	d.trim()
 	return d, nil
+}
+
+// members yields the instructions of a set from its key.
+func members(key string) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		at, step, shift := uint64(0), uint64(0), 0
+		for i := range len(key) {
+			step |= uint64(key[i]&0x7F) << shift
+			if shift += 7; key[i] >= 0x80 {
+				continue
+			}
+			at += step
+			if !yield(int32(at)) {
+				return
+			}
+			step, shift = 0, 0
+		}
+	}
 }
 
 // columns gives bytes that no instruction tells apart the same column. Columns ascend with the bytes, so that a range

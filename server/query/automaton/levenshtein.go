@@ -51,7 +51,7 @@ func Levenshtein(text string, edits int) (Automaton, error) {
 	if p.err != nil {
 		return nil, fmt.Errorf("fuzzy term: %w", p.err)
 	}
-	d, err := p.determinize(rows[0][0], maxFuzzyStates)
+	d, err := p.determinize(rows[0][0], maxFuzzyStates, maxFuzzyEffort)
 	if err != nil {
 		return nil, fmt.Errorf("fuzzy term: %w", err)
 	}

@@ -29,7 +29,7 @@ func Regexp(pattern string) (Automaton, error) {
 	}
 	p := &program{}
 	at := e.compile(p, p.match())
-	d, err := p.determinize(at, MaxStates)
+	d, err := p.determinize(at, MaxStates, maxEffort)
 	if err != nil {
 		return nil, fmt.Errorf("regular expression: %w", err)
 	}

@@ -8,3 +8,12 @@ func Size(a Automaton) int {
 	}
 	return 0
 }
+
+// Effort returns how many steps it took to make a, some ten million a second: 0 for one that needs no table. A state can
+// take as many as its pattern is long, so that patterns of few states cost much together.
+func Effort(a Automaton) int {
+	if d, ok := a.(*dfa); ok {
+		return d.effort
+	}
+	return 0
+}

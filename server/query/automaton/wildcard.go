@@ -45,7 +45,7 @@ func Wildcard(pattern string) (Automaton, error) {
 			at = p.literal(pieces[i].r, at)
 		}
 	}
-	d, err := p.determinize(at, MaxStates)
+	d, err := p.determinize(at, MaxStates, maxEffort)
 	if err != nil {
 		return nil, fmt.Errorf("wildcard pattern: %w", err)
 	}
