@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
 // ParseFor is Parse and Check in one: it reads a query with the rights of its audience. The warnings are of both.
@@ -29,6 +31,7 @@ func Check(n Node, a Audience) ([]Warning, error) {
 		first    error
 		warned   = map[FieldName]bool{}
 		leaves   = 0
+		clauses  = 0
 		patterns Patterns
 	)
 	Walk(n, func(n Node) bool {
@@ -41,7 +44,12 @@ func Check(n Node, a Audience) ([]Warning, error) {
 		}
 		f := FieldOf(n)
 		if f.Name == "" {
-			first = checkFit(n, Field{Name: AllField, Type: Text}, &patterns)
+			all := Field{Name: AllField, Type: Text}
+			if clauses += clauseCount(n, []Field{all}); clauses > MaxClauses {
+				first = ExpandedError(n)
+				return false
+			}
+			first = checkFit(n, all, &patterns)
 			return first == nil
 		}
 		if a == Public && namesPrivate(f) {
@@ -52,6 +60,10 @@ func Check(n Node, a Audience) ([]Warning, error) {
 		if len(fields) == 0 && !warned[f] && len(warnings) < maxWarnings && !known(n, f) {
 			warned[f] = true
 			warnings = append(warnings, unknownField(f))
+		}
+		if clauses += clauseCount(n, fields); clauses > MaxClauses {
+			first = ExpandedError(n)
+			return false
 		}
 		for _, field := range fields {
 			if first = checkFit(n, field, &patterns); first != nil {
@@ -84,6 +96,51 @@ func leafCount(n Node) int {
 // tooManyClauses is the error about the clause with which MaxClauses is passed.
 func tooManyClauses(n Node) error {
 	err := ErrorAt(n, "too many clauses", fmt.Sprintf("at most %d", MaxClauses))
+	err.Limit = true
+	return err
+}
+
+// clauseCount is how many clauses n comes to over the fields that its name stands for in any corpus: each word that a text
+// is cut into is one, and so is every field that is looked at for presence. What the dynamic fields of a corpus add to a
+// pattern shows when the query is asked.
+func clauseCount(n Node, fields []Field) int {
+	text := ""
+	switch n := n.(type) {
+	case Bool, Any, Boost:
+		return 0
+	case Term:
+		text = n.Text
+	case Phrase:
+		text = n.Text
+	case Exists, Missing:
+		if object := ResolveObject(FieldOf(n), Private, nil); len(object) > 0 {
+			return len(object)
+		}
+		return max(1, len(fields))
+	default:
+		return max(1, len(fields))
+	}
+	words, count := -1, 0
+	for _, f := range fields {
+		if f.Type != Text {
+			count++
+			continue
+		}
+		if words < 0 {
+			words = analysis.CountWords(text)
+		}
+		count += words
+	}
+	if len(fields) == 0 {
+		return 1
+	}
+	return count
+}
+
+// ExpandedError is the error about the clause with which MaxClauses is passed once words, lists and field patterns are
+// expanded.
+func ExpandedError(n Node) *SyntaxError {
+	err := ErrorAt(n, "too many clauses once words, lists and field patterns are expanded", fmt.Sprintf("at most %d", MaxClauses))
 	err.Limit = true
 	return err
 }

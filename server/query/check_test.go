@@ -123,6 +123,34 @@ func TestCheckLimitsClausesOfComposedTrees(t *testing.T) {
 	}
 }
 
+// What is stored is judged once: a filter that is accepted must not be refused whenever it is listed.
+func TestCheckCountsWhatClausesExpandTo(t *testing.T) {
+	for name, q := range map[string]string{
+		"words":         "text:" + strings.Repeat("a-", query.MaxClauses),
+		"phrase":        `"` + strings.Repeat("the ", query.MaxClauses) + `"`,
+		"presence":      strings.Repeat(`_exists_:\* `, 40),
+		"field pattern": strings.Repeat(`\*url:x `, 300),
+	} {
+		t.Run(name, func(t *testing.T) {
+			tooMuch := q + " _exists_:id a"
+			_, err := query.Check(parse(t, tooMuch), query.Public)
+			var syntax *query.SyntaxError
+			if !errors.As(err, &syntax) || !syntax.Limit {
+				t.Errorf("%v, want a limit", err)
+			}
+		})
+	}
+	for name, q := range map[string]string{
+		"words":               "text:" + strings.Repeat("a-", query.MaxClauses),
+		"on keywords":         `author:"` + strings.Repeat("the ", 3*query.MaxClauses) + `"`,
+		"texts without words": strings.Repeat("... ", query.MaxClauses),
+	} {
+		if _, err := query.Check(parse(t, q), query.Public); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestCheckWarnsTwentyTimesAtMost(t *testing.T) {
 	var q strings.Builder
 	for i := range 30 {

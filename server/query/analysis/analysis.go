@@ -62,6 +62,15 @@ func AppendWords(dst []byte, ends []int, text string) ([]byte, []int) {
 	return dst, ends
 }
 
+// CountWords returns the number of words that Analyze returns.
+func CountWords(text string) int {
+	n := 0
+	for range cut(text) {
+		n++
+	}
+	return n
+}
+
 // cut yields where each word of a text begins and ends, in bytes.
 func cut(text string) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {

@@ -78,9 +78,7 @@ func (b *builder) count(n query.Node, clauses int) error {
 	if b.clauses += clauses; b.clauses <= query.MaxClauses {
 		return nil
 	}
-	err := query.ErrorAt(n, "too many clauses once words, lists and field patterns are expanded", fmt.Sprintf("at most %d", query.MaxClauses))
-	err.Limit = true
-	return err
+	return query.ExpandedError(n)
 }
 
 // leaf builds a leaf over every field that its name stands for.
