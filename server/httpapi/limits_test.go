@@ -154,6 +154,7 @@ func TestQueriesAtATime(t *testing.T) {
 	}
 	for name, c := range map[string]call{
 		"query":                  {url: q("id:1001"), token: "ro"},
+		"query to be refused":    {url: q("(broken"), token: "ro"},
 		"filter with more query": {url: "/v2/content/filters/" + filterUUID("summer-wall") + "?additional_query=id:1001", token: "ro"},
 	} {
 		c.status, c.contains, c.want = 429, []string{"problems/too-many-queries"}, map[string]string{"Retry-After": "1"}

@@ -151,8 +151,14 @@ func filterRef(name string) library.FilterRef {
 	return library.FilterRef{UUID: strings.ToLower(name)}
 }
 
-// query parses a query that the caller sent and checks it with the caller's rights. Its warnings go into the answer.
+// query parses a query that the caller sent and checks it with the caller's rights. Its warnings go into the answer. What
+// its patterns mean is worked out on the way, so that parsing counts against the token's cap as running it does.
 func (x *exchange) query(text string) (query.Node, error) {
+	done, err := x.grant.allowance.begin(x.server.options.QueriesPerToken)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	parsed, err := query.ParseFor(text, x.audience())
 	if err != nil {
 		return nil, err
