@@ -270,7 +270,7 @@ func (e *environment) existing(ctx context.Context, o *v1alpha1.AccessToken, sto
 	if err != nil {
 		return nil, &stalled{
 			reason:  v1alpha1.ReasonSecretInvalid,
-			message: fmt.Sprintf("Put a longer value into Secret %s, key %s: %v", ref.Name, ref.Key, err),
+			message: fmt.Sprintf("Put another value into Secret %s, key %s: %v", ref.Name, ref.Key, err),
 		}
 	}
 	c := &credential{text: text, issue: translate.NewIssue(text, e.Clock().UTC().Truncate(time.Second))}

@@ -300,9 +300,11 @@ var _ = Describe("AccessToken", func() {
 			s.Labels = map[string]string{controllers.TokenLabel: "storefront"}
 			Expect(kube.Create(ctx, s)).To(Succeed())
 			w.apply(ctx, t)
-			s.Data["token"] = []byte("short")
+			s.Data["token"] = []byte("long enough, and of several words all the same")
 			Expect(kube.Update(ctx, s)).To(Succeed())
-			Expect(w.settle(ctx, t, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonSecretInvalid))
+			ready := w.settle(ctx, t, kstatus.FailedStatus)
+			Expect(ready.Reason).To(Equal(v1alpha1.ReasonSecretInvalid))
+			Expect(ready.Message).To(HavePrefix("Put another value into Secret sealed, key token: "))
 			Expect(w.accepts(value)).To(BeTrue())
 		})
 	})
