@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -86,6 +87,20 @@ const columnChunk = 8 << 10
 type numbers struct {
 	column
 	b []byte
+	// sliced is made on the first range.
+	sliced atomic.Pointer[bitSlices]
+}
+
+// slices returns the column's slices, nil where it is better read as it lies there.
+func (n *numbers) slices(count int) *bitSlices {
+	if n.Width > sliceWidth || count < sliceFrom {
+		return nil
+	}
+	if s := n.sliced.Load(); s != nil {
+		return s
+	}
+	n.sliced.CompareAndSwap(nil, newSlices(n, count))
+	return n.sliced.Load()
 }
 
 // at returns the i-th number of the column.
@@ -122,12 +137,22 @@ func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 		fill(words, count)
 		return words
 	}
+	if s := n.slices(count); s != nil {
+		return s.find(count, from, to)
+	}
 	length := min(to, greatest) - from
 	// One comparison without sign does for both ends, and no branch: which way it went would not be foreseen.
 	whole := count / 64
 	switch n.Width {
 	case 1:
-		scanBytes(words[:whole], n.b, byte(from), byte(length))
+		for i := range words[:whole] {
+			b, outside := (*[64]byte)(n.b[64*i:]), uint64(0)
+			for j := 63; j >= 0; j-- {
+				_, above := bits.Sub64(length, uint64(b[j]-byte(from)), 0)
+				outside, _ = bits.Add64(outside, outside, above)
+			}
+			words[i] = ^outside
+		}
 	case 2:
 		for i := range words[:whole] {
 			b, outside := (*[128]byte)(n.b[128*i:]), uint64(0)
@@ -183,29 +208,6 @@ func (n *numbers) scanFloats(count int, lo, hi float64) []uint64 {
 		words = make([]uint64, (count+63)/64)
 	}
 	return words
-}
-
-// scanBytes sets the bits of the bytes from one on to no more than length above it, eight at once.
-func scanBytes(words []uint64, b []byte, from, length byte) {
-	const (
-		low  = 0x0101010101010101
-		high = 0x80 * low
-	)
-	froms, lengths := low*uint64(from), low*uint64(length)
-	for i := range words {
-		block, word := (*[64]byte)(b[64*i:]), uint64(0)
-		for j := 0; j < 64; j += 8 {
-			x := binary.LittleEndian.Uint64(block[j : j+8])
-			// Each byte less from, without a borrow from the next: the highest bits are worked out apart.
-			x = ((x | high) - (froms &^ high)) ^ ((x ^ ^froms) & high)
-			// The highest bit of each byte: whether length less x, without theirs, does not borrow; then with theirs.
-			d := (lengths | high) - (x &^ high)
-			inside := (lengths&^x | ^(lengths^x)&d) & high
-			// The product has the eight bits together in its highest byte.
-			word = word>>8 | (inside>>7*0x0102040810204080)&(0xff<<56)
-		}
-		words[i] = word
-	}
 }
 
 func fill(words []uint64, count int) {

@@ -13,9 +13,9 @@ func TestScans(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	near := func(v int64) int64 { return v + int64(r.IntN(5)) - 2 }
 	for _, width := range []int{0, 1, 2, 4, 8} {
-		for _, count := range []int{0, 1, 7, 63, 64, 65, 200, 1000} {
+		for _, count := range []int{0, 1, 7, 63, 64, 65, 200, sliceFrom + 7} {
 			for _, base := range []int64{0, -300, 1 << 40, math.MinInt64, math.MaxInt64 - 255} {
-				n := numbers{column{Width: width, Base: base}, make([]byte, count*width)}
+				n := numbers{column: column{Width: width, Base: base}, b: make([]byte, count*width)}
 				for i := range n.b {
 					n.b[i] = byte([]int{0, 1, 127, 128, 129, 254, 255, r.IntN(256)}[r.IntN(8)])
 				}
@@ -26,8 +26,8 @@ func TestScans(t *testing.T) {
 				} else if base > 0 && width < 8 && base > math.MaxInt64-1<<32 {
 					n.Base = math.MaxInt64 - (1<<(8*width) - 1)
 				}
-				bounds := []int64{math.MinInt64, math.MaxInt64, n.Base, near(n.Base), near(n.Base + 1<<(8*width&63) - 1), 0}
-				for range 6 {
+				bounds := []int64{math.MinInt64, math.MaxInt64, n.Base, near(n.Base), near(n.Base + 1<<(8*width&63) - 1)}
+				for range 2 {
 					if count > 0 {
 						bounds = append(bounds, n.at(r.IntN(count)), near(n.at(r.IntN(count))))
 					}
@@ -59,7 +59,7 @@ func TestScansOfFloats(t *testing.T) {
 	zero := math.Copysign(0, -1)
 	values := []float64{0, zero, 1, -1, 0.5, -0.5, 19.07, -118.24, math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64,
 		-math.SmallestNonzeroFloat64, math.Inf(1), math.Inf(-1)}
-	n := numbers{column{Width: 8, Base: math.MinInt64}, nil}
+	n := numbers{column: column{Width: 8, Base: math.MinInt64}}
 	for _, v := range values {
 		n.b = binary.LittleEndian.AppendUint64(n.b, math.Float64bits(v)-1<<63)
 	}
@@ -77,7 +77,7 @@ func BenchmarkScan(b *testing.B) {
 	const count = 1 << 20
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, width := range []int{1, 2, 4, 8} {
-		n := numbers{column{Width: width}, make([]byte, count*width)}
+		n := numbers{column: column{Width: width}, b: make([]byte, count*width)}
 		for i := range n.b {
 			n.b[i] = byte(r.Uint32())
 		}

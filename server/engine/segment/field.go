@@ -62,7 +62,7 @@ func (f *Field) init(s *Segment, number int) error {
 		if !ok || len(b) != count*e.Column.Width || !slices.Contains([]int{0, 1, 2, 4, 8}, e.Column.Width) {
 			return broken("its numbers do not lie within the file")
 		}
-		f.column = numbers{e.Column, b}
+		f.column.column, f.column.b = e.Column, b
 	}
 	return nil
 }
@@ -345,6 +345,9 @@ func (f *Field) Derived() int64 {
 	}
 	if s := f.sorted.Load(); s != nil {
 		n += 8 * int64(cap(*s))
+	}
+	if s := f.column.sliced.Load(); s != nil {
+		n += 8 * int64(cap(s.blocks)*len(sliceWords{}))
 	}
 	return n
 }

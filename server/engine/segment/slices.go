@@ -1,0 +1,102 @@
+package segment
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// bitSlices are a column of small numbers on its side: the slice of a bit has that bit of each number above the base, 64
+// numbers to a word. A bound is then compared with 64 numbers by one operation a slice. They are made in memory on the
+// first range, and take no more than the column.
+type bitSlices struct {
+	// blocks are the slices of sliceBlock numbers after those of the ones before, in each that of the lowest bit first.
+	blocks []sliceWords
+	depth  int
+}
+
+type sliceWords [64]uint64
+
+const sliceBlock = 64 * len(sliceWords{})
+
+// Slices are made of columns with up to so many bytes a number, and so many numbers at least: fewer are soon compared as
+// they lie there, and small segments come and go with every write.
+const (
+	sliceWidth = 2
+	sliceFrom  = 1 << 15
+)
+
+// newSlices makes the slices of the first count numbers of a column.
+func newSlices(n *numbers, count int) *bitSlices {
+	some := uint64(0) // the bits that any number has
+	for i := range count {
+		some |= uint64(n.at(i)) - uint64(n.Base)
+	}
+	s := &bitSlices{depth: bits.Len64(some)}
+	s.blocks = make([]sliceWords, (count+sliceBlock-1)/sliceBlock*s.depth)
+	var planes [sliceWidth][64]byte // the lower bytes of 64 numbers, and the higher ones
+	for at := 0; at < count; at += 64 {
+		for p := range n.Width {
+			planes[p] = [64]byte{}
+			for i := range min(64, count-at) {
+				planes[p][i] = n.b[(at+i)*n.Width+p]
+			}
+		}
+		for b := range s.depth {
+			word, plane := uint64(0), &planes[b/8]
+			for i := 0; i < 64; i += 8 {
+				word |= gathered(binary.LittleEndian.Uint64(plane[i:i+8])>>(b%8)) << i
+			}
+			s.blocks[at/sliceBlock*s.depth+b][at%sliceBlock/64] = word
+		}
+	}
+	return s
+}
+
+// gathered returns the lowest bits of eight bytes as one byte.
+func gathered(b uint64) uint64 { return b & 0x0101010101010101 * 0x0102040810204080 >> 56 }
+
+// find returns, as a bitmap of 64-bit words, the places of the numbers that are from one to another above the base; count
+// is how many numbers there are.
+func (s *bitSlices) find(count int, from, to uint64) []uint64 {
+	words := make([]uint64, (count+63)/64)
+	to = min(to, 1<<s.depth-1)
+	var less, within sliceWords
+	for rest := words; len(rest) > 0; rest = rest[min(len(less), len(rest)):] {
+		slices := s.blocks[(len(words)-len(rest))/len(less)*s.depth:][:s.depth]
+		less.below(slices, from)
+		within.below(slices, to+1)
+		for i := range rest[:min(len(less), len(rest))] {
+			rest[i] = within[i] &^ less[i]
+		}
+	}
+	if rest := count % 64; rest > 0 {
+		words[len(words)-1] &= 1<<rest - 1
+	}
+	return words
+}
+
+// below finds the numbers that are less than a bound.
+func (w *sliceWords) below(slices []sliceWords, bound uint64) {
+	clear(w[:])
+	if bound>>len(slices) > 0 {
+		for i := range w {
+			w[i] = math.MaxUint64
+		}
+		return
+	}
+	// From the lowest bit up: less is what lacks a bit that the bound has, and where both have a bit, or lack it, what is
+	// less by the bits below. Nothing is by those that the bound lacks.
+	for b := bits.TrailingZeros64(bound); b < len(slices); b++ {
+		slice := &slices[b]
+		if bound>>b&1 == 1 {
+			for i := range w {
+				w[i] |= ^slice[i]
+			}
+		} else {
+			for i := range w {
+				w[i] &^= slice[i]
+			}
+		}
+	}
+}
