@@ -86,16 +86,17 @@ func cheapFirst(nodes []node) {
 }
 
 func (c *conjunction) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
-	var found set
-	for i, n := range c.must {
+	found, rest, err := c.cheapest(ctx, e, within)
+	if err != nil || found.isEmpty() {
+		return set{}, err
+	}
+	within = found.bitmap
+	for _, n := range rest {
 		s, err := n.find(ctx, e, within)
 		if err != nil {
 			return set{}, err
 		}
-		if i > 0 {
-			s = and(found, s)
-		}
-		if found = s; found.isEmpty() {
+		if found = and(found, s); found.isEmpty() {
 			return set{}, nil
 		}
 		within = found.bitmap
@@ -111,6 +112,30 @@ func (c *conjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 		within = found.bitmap
 	}
 	return found, nil
+}
+
+// cheapest returns what the cheapest nodes of must have in common, and the other ones. What costs nothing to find is all
+// found first, to begin with the fewest documents: in common with others they are fewer still.
+func (c *conjunction) cheapest(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, []node, error) {
+	sets := make([]set, 0, 8)
+	for _, n := range c.must {
+		if len(sets) > 0 && n.price() > 1 {
+			break
+		}
+		s, err := n.find(ctx, e, within)
+		if err != nil || s.isEmpty() {
+			return set{}, nil, err
+		}
+		sets = append(sets, s)
+	}
+	slices.SortStableFunc(sets, func(a, b set) int {
+		return cmp.Compare(a.bitmap.GetCardinality(), b.bitmap.GetCardinality())
+	})
+	found := sets[0]
+	for _, s := range sets[1:] {
+		found = and(found, s)
+	}
+	return found, c.must[len(sets):], nil
 }
 
 func (c *conjunction) appendKey(key []byte) []byte {
