@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
@@ -65,7 +65,7 @@ func apply(t *testing.T, k kube.Client, paths []string, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, problems, err := manifest.Read(files, strings.NewReader(text), v1alpha1.GroupVersion.Group)
+	objects, problems, err := manifest.Read(files, strings.NewReader(text), validate.Ours)
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("%v, %v", problems, err)
 	}

@@ -36,7 +36,7 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 	if err != nil {
 		return validate.Report{}, nil, err
 	}
-	objects, problems, err := manifest.Read(files, cmd.InOrStdin(), v1alpha1.GroupVersion.Group)
+	objects, problems, err := manifest.Read(files, cmd.InOrStdin(), validate.Ours)
 	if err != nil {
 		return validate.Report{}, nil, err
 	}

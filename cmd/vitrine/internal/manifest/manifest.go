@@ -17,7 +17,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -85,9 +84,10 @@ func Files(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// Read reads every object of the files of a group; others are left out. The members of a List are objects of their own.
-// Problems are told of what cannot be read as YAML; the error is about files that cannot be read at all.
-func Read(files []string, stdin io.Reader, group string) ([]Object, []Problem, error) {
+// Read reads every object of the files that is ours by its apiVersion and kind, either of which may be missing; others are
+// left out. The members of a List are objects of their own. Problems are told of what cannot be read as YAML, or is no
+// object; the error is about files that cannot be read at all.
+func Read(files []string, stdin io.Reader, ours func(apiVersion, kind string) bool) ([]Object, []Problem, error) {
 	var objects []Object
 	var problems []Problem
 	for _, path := range files {
@@ -100,12 +100,10 @@ func Read(files []string, stdin io.Reader, group string) ([]Object, []Problem, e
 		}
 		f := &file{path: filepath.ToSlash(path), lines: strings.Split(string(text), "\n")}
 		for _, d := range split(text) {
-			found, problem := f.document(d)
-			if problem != nil {
-				problems = append(problems, *problem)
-			}
+			found, wrong := f.document(d)
+			problems = append(problems, wrong...)
 			for _, o := range found {
-				if schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()).Group == group {
+				if ours(o.GetAPIVersion(), o.GetKind()) {
 					objects = append(objects, o)
 				}
 			}
@@ -157,22 +155,24 @@ func split(text []byte) []document {
 	return append(all, current)
 }
 
+const noObject = "a manifest is a mapping with apiVersion, kind and metadata"
+
 // document reads the objects of one document.
-func (f *file) document(d document) ([]Object, *Problem) {
+func (f *file) document(d document) ([]Object, []Problem) {
 	asJSON, err := sigsyaml.YAMLToJSONStrict(d.text)
 	if err != nil {
-		return nil, f.problem(d, err)
+		return nil, []Problem{f.problem(d, err)}
 	}
 	var content any
 	if err := utiljson.Unmarshal(asJSON, &content); err != nil {
-		return nil, f.problem(d, err)
+		return nil, []Problem{f.problem(d, err)}
 	}
 	members, ok := content.(map[string]any)
 	if !ok {
 		if content == nil {
 			return nil, nil // nothing but comments
 		}
-		return nil, f.problem(d, errors.New("a manifest is a mapping with apiVersion, kind and metadata"))
+		return nil, []Problem{f.problem(d, errors.New(noObject))}
 	}
 	// Where members stand is worth nothing where this parser does not follow: places are then those of the document.
 	var root yaml.Node
@@ -183,27 +183,35 @@ func (f *file) document(d document) ([]Object, *Problem) {
 	} else {
 		node = &yaml.Node{Line: d.first + 1, Column: 1}
 	}
-	return f.objects(members, node), nil
+	return f.objects(members, node)
 }
 
-// objects returns an object, or the members of a List.
-func (f *file) objects(members map[string]any, node *yaml.Node) []Object {
+// objects returns an object, or the members of a List, with a problem for each that is none.
+func (f *file) objects(members map[string]any, node *yaml.Node) ([]Object, []Problem) {
 	o := Object{Unstructured: &unstructured.Unstructured{Object: members}, file: f, node: node}
+	if o.GetAPIVersion() != "v1" || o.GetKind() != "List" {
+		return []Object{o}, nil
+	}
 	items, ok := members["items"].([]any)
-	if !ok || o.GetAPIVersion() != "v1" || o.GetKind() != "List" {
-		return []Object{o}
+	if !ok && members["items"] != nil {
+		return nil, []Problem{{Place: o.Value("items"), Message: "the items of a List are a list"}}
 	}
 	var all []Object
+	var problems []Problem
 	for i, m := range items {
-		if m, ok := m.(map[string]any); ok {
-			all = append(all, f.objects(m, o.find([]string{"items", fmt.Sprintf("[%d]", i)}).value)...)
+		m, ok := m.(map[string]any)
+		if !ok {
+			problems = append(problems, Problem{Place: o.Value(fmt.Sprintf("items[%d]", i)), Message: noObject})
+			continue
 		}
+		found, wrong := f.objects(m, o.find([]string{"items", fmt.Sprintf("[%d]", i)}).value)
+		all, problems = append(all, found...), append(problems, wrong...)
 	}
-	return all
+	return all, problems
 }
 
 // problem words an error of a YAML parser. It tells the line in its text alone, counted within the document.
-func (f *file) problem(d document, err error) *Problem {
+func (f *file) problem(d document, err error) Problem {
 	message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	line := 1
 	if _, scanErr := fmt.Sscanf(message, "yaml: line %d:", &line); scanErr == nil {
@@ -213,7 +221,7 @@ func (f *file) problem(d document, err error) *Problem {
 			_, message, _ = strings.Cut(rest, ": ")
 		}
 	}
-	return &Problem{Place: f.place(d.first+line, 1), Message: strings.TrimSpace(message)}
+	return Problem{Place: f.place(d.first+line, 1), Message: strings.TrimSpace(message)}
 }
 
 // shift moves the places of a document to where it stands in its file.

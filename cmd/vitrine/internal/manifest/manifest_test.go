@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const group = "vitrine.dev"
+func ours(apiVersion, _ string) bool { return strings.HasPrefix(apiVersion, "vitrine.dev/") }
 
 func read(t *testing.T, text string) ([]Object, []Problem) {
 	t.Helper()
-	objects, problems, err := Read([]string{Stdin}, strings.NewReader(text), group)
+	objects, problems, err := Read([]string{Stdin}, strings.NewReader(text), ours)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +106,8 @@ func TestProblems(t *testing.T) {
 	}{
 		"not YAML":          {"a: 1\n---\nb: [1\nc: 2\n", 3, "did not find expected ',' or ']'"},
 		"a key given twice": {"a: 1\nb: 2\na: 3\n", 3, "already set"},
+		"no item of a List": {"apiVersion: v1\nkind: List\nitems:\n- 5\n", 4, "a manifest is a mapping"},
+		"a List of no list": {"apiVersion: v1\nkind: List\nitems: none\n", 3, "are a list"},
 		"a list":            {"- a\n", 1, "a manifest is a mapping"},
 	}
 	for name, tc := range tests {

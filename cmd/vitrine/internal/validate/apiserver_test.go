@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
 )
 
@@ -46,7 +45,7 @@ func TestAgainstTheAPIServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		objects, problems, err := manifest.Read(files, nil, v1alpha1.GroupVersion.Group)
+		objects, problems, err := manifest.Read(files, nil, Ours)
 		if err != nil || len(problems) > 0 || len(objects) == 0 {
 			t.Fatalf("%s: %d objects, problems %v, %v", file, len(objects), problems, err)
 		}

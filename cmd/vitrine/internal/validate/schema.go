@@ -94,10 +94,12 @@ func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
 		}
 	}
 	k := s.byKind[j.GetKind()]
-	if k == nil {
+	switch {
+	case j.GetKind() == "":
+		return []Finding{j.finding(Error, RuleUnknownKind, "kind", "it is missing: want one of those of "+v1alpha1.GroupVersion.String())}, nil
+	case k == nil:
 		return []Finding{j.finding(Error, RuleUnknownKind, "kind", fmt.Sprintf("there is no kind %q in %s", j.GetKind(), v1alpha1.GroupVersion))}, nil
-	}
-	if j.GetAPIVersion() != v1alpha1.GroupVersion.String() {
+	case j.GetAPIVersion() != v1alpha1.GroupVersion.String():
 		return []Finding{j.finding(Error, RuleUnknownKind, "apiVersion", fmt.Sprintf("want %s", v1alpha1.GroupVersion))}, nil
 	}
 	content := runtime.DeepCopyJSON(j.Object.Object)

@@ -19,6 +19,9 @@ func together(all []Judged) []Finding {
 	first := map[string]Judged{}
 	var single []Judged
 	for _, j := range all {
+		if j.GetName() == "" {
+			continue // which is told already: it is nobody's double
+		}
 		if other, ok := first[j.name()]; ok {
 			place := other.Value("metadata")
 			findings = append(findings, at(j.Value("metadata.name"), Finding{

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
 	"github.com/vitrine-dev/vitrine/controllers"
@@ -57,6 +59,16 @@ type Judged struct {
 // name is the object as findings name it.
 func (j Judged) name() string {
 	return fmt.Sprintf("%s %s/%s", j.GetKind(), j.GetNamespace(), j.GetName())
+}
+
+// Ours tells an object that is to be judged from those of others: it is of our group, or it is of one of our kinds and its
+// apiVersion is missing or lacks the version. Left out, such a one would pass, and be refused when it is applied.
+func Ours(apiVersion, kind string) bool {
+	switch apiVersion {
+	case "", v1alpha1.GroupVersion.Group:
+		return v1alpha1.NewObject(kind) != nil
+	}
+	return schema.FromAPIVersionAndKind(apiVersion, kind).Group == v1alpha1.GroupVersion.Group
 }
 
 // Run judges objects. Those without a namespace are taken to be for namespace.

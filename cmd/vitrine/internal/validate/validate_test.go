@@ -15,7 +15,7 @@ import (
 
 func judged(t *testing.T, text string) Report {
 	t.Helper()
-	objects, problems, err := manifest.Read([]string{manifest.Stdin}, strings.NewReader(text), v1alpha1.GroupVersion.Group)
+	objects, problems, err := manifest.Read([]string{manifest.Stdin}, strings.NewReader(text), Ours)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +78,15 @@ func TestRules(t *testing.T) {
 		"given twice": {
 			filter("a", "query: b") + filter("a", "query: c"), []string{"error duplicate 9:18 metadata.name"}, "first at stdin:4",
 		},
+		"two without names": {
+			filter("", "query: b") + filter("", "query: c"), []string{"error schema 4:18 metadata.name", "error schema 9:18 metadata.name"}, "name or generateName is required",
+		},
 		"another kind":    {"apiVersion: vitrine.dev/v1alpha1\nkind: Filter\n", []string{"error unknown-kind 2:7 kind"}, `no kind "Filter"`},
 		"another version": {"apiVersion: vitrine.dev/v2\nkind: Tag\n", []string{"error unknown-kind 1:13 apiVersion"}, "want vitrine.dev/v1alpha1"},
+		"no version":      {"apiVersion: vitrine.dev\nkind: Tag\n", []string{"error unknown-kind 1:13 apiVersion"}, "want vitrine.dev/v1alpha1"},
+		"no apiVersion":   {"kind: Tag\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 apiVersion"}, "want vitrine.dev/v1alpha1"},
+		"no kind":         {"apiVersion: vitrine.dev/v1alpha1\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 kind"}, "it is missing"},
+		"not ours":        {text: "kind: pipeline\n---\napiVersion: v1\nkind: Tag\n---\nkey: value\n"},
 		"not YAML":        {"a: [\n", []string{"error yaml 1:1 "}, "did not find expected"},
 		"one tag, two manifests": {
 			tag("b", "x") + tag("a", "x"), []string{"error claim 5:30 spec.key"}, "tag vibe:x is held by Tag shop/a",
