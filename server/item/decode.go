@@ -49,6 +49,11 @@ func (d *decoder) failure() error {
 // document decodes body, which has to be one JSON object.
 func (d *decoder) document(body []byte) (object, error) {
 	v, err := decodeValue(body)
+	return d.root(v, err)
+}
+
+// root is the object that was decoded.
+func (d *decoder) root(v value, err error) (object, error) {
 	if err != nil {
 		return object{}, err
 	}

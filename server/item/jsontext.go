@@ -3,6 +3,7 @@ package item
 import (
 	"encoding/json"
 	"math"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -20,6 +21,13 @@ func appendString(dst []byte, s string) []byte {
 func appendEscaped(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
+		if i+8 <= len(s) {
+			w := eight(s[i:])
+			if n := first(ends(w) | equals(w|2*ones, '>') | w&highs); n > 0 {
+				i += n
+				continue
+			}
+		}
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(s[i:])
@@ -57,6 +65,31 @@ func appendEscaped(dst []byte, s string) []byte {
 	}
 	return append(dst, s[start:]...)
 }
+
+// A text is looked at eight bytes at a time: eight returns those that it begins with, the first of them lowest. What looks
+// at them marks bytes by their high bit, of which the first is right and those behind it may not be.
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+func eight(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// equals marks the bytes that are c.
+func equals(w uint64, c byte) uint64 {
+	w ^= ones * uint64(c)
+	return (w - ones) &^ w & highs
+}
+
+// ends marks the bytes that do not stand for themselves in any JSON string: quotes, backslashes and control characters.
+func ends(w uint64) uint64 { return equals(w, '"') | equals(w, '\\') | (w-ones*' ')&^w&highs }
+
+// first returns how many bytes come before the first one that is marked, 8 where none is.
+func first(marks uint64) int { return bits.TrailingZeros64(marks) / 8 }
 
 // appendFloat appends f as the shortest JSON number that reads back as f; 0 for what JSON has no number for.
 func appendFloat(dst []byte, f float64) []byte {

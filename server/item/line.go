@@ -31,7 +31,9 @@ type Line struct {
 // *InvalidError with the path of the member.
 func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	d := &decoder{}
-	body, err := d.document(line)
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	body, err := d.root(decodeInto(s, line))
 	if err != nil {
 		return Line{}, err
 	}
@@ -70,7 +72,9 @@ func ParseLine(line []byte, o ParseOptions) (Line, error) {
 // for a store that reads back what it accepted. Its errors are *InvalidError and mean that the stored bytes are damaged.
 func Unmarshal(stored []byte) (*Item, error) {
 	d := &decoder{stored: true}
-	body, err := d.document(stored)
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	body, err := d.root(decodeInto(s, stored))
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +178,8 @@ func (c *Content) marshal(w *objectWriter) {
 	w.text("text", c.Text)
 	w.text("social_platform_created_on", c.SocialPlatformCreatedOn)
 	if c.PlatformRef != "" {
-		w.text(platformRef+c.SocialPlatform, c.PlatformRef)
+		w.keyOf(platformRef + c.SocialPlatform)
+		w.dst = appendString(w.dst, c.PlatformRef)
 	}
 	w.text("content_state", c.ContentState)
 	w.text("social_platform", c.SocialPlatform)
@@ -211,7 +216,7 @@ func (w *objectWriter) tags(tags []Tag) {
 	w.open("tags")
 	for i := 0; i < len(tags); {
 		namespace := tags[i].Namespace
-		w.key(namespace)
+		w.keyOf(namespace)
 		w.dst = append(w.dst, '[')
 		for first := i; i < len(tags) && tags[i].Namespace == namespace; i++ {
 			if i > first {
@@ -228,11 +233,22 @@ func (w *objectWriter) tags(tags []Tag) {
 // objectWriter appends the members of JSON objects, leaving out what is empty.
 type objectWriter struct{ dst []byte }
 
+// key begins a member whose name needs no escape.
 func (w *objectWriter) key(name string) {
+	w.next()
+	w.dst = append(append(append(w.dst, '"'), name...), '"', ':')
+}
+
+// keyOf begins a member by any name.
+func (w *objectWriter) keyOf(name string) {
+	w.next()
+	w.dst = append(appendString(w.dst, name), ':')
+}
+
+func (w *objectWriter) next() {
 	if w.dst[len(w.dst)-1] != '{' {
 		w.dst = append(w.dst, ',')
 	}
-	w.dst = append(appendString(w.dst, name), ':')
 }
 
 func (w *objectWriter) open(name string) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -99,15 +100,44 @@ func (v value) sorted() []member {
 
 // decodeValue decodes one JSON value and nothing after it. Numbers stay as written. Errors are *InvalidError.
 func decodeValue(body []byte) (value, error) {
+	return decodeInto(&scratch{stack: make([]member, 0, 32), arena: make([]member, 0, len(body)/24+8)}, body)
+}
+
+// decodeInto is decodeValue with the members in a scratch.
+func decodeInto(s *scratch, body []byte) (value, error) {
 	// A byte order mark is what some editors put before the first line of a file.
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
 	if utf8.Valid(body) {
-		r := reader{text: string(body), stack: make([]member, 0, 32), arena: make([]member, 0, len(body)/24+8)}
+		r := reader{text: string(body), scratch: s}
 		if v, ok := r.document(); ok {
 			return v, nil
 		}
 	}
 	return value{}, complaint(body)
+}
+
+// scratch is where the members of a document are while it is read.
+type scratch struct {
+	// stack holds the members of what is open; arena is where they go when it closes.
+	stack, arena []member
+}
+
+// scratches are those that nobody uses at present: lines come by the million, and the members of one take more memory than
+// its text.
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// maxScratch is how many members a scratch may have room for to be kept.
+const maxScratch = 512
+
+// release gives a scratch back, whose members nobody looks at any more.
+func (s *scratch) release() {
+	if cap(s.stack) > maxScratch || cap(s.arena) > maxScratch {
+		return
+	}
+	clear(s.stack[:cap(s.stack)])
+	clear(s.arena)
+	s.stack, s.arena = s.stack[:0], s.arena[:0]
+	scratches.Put(s)
 }
 
 // reader reads a text that is UTF-8 as JSON (RFC 8259), in one pass and with one copy of it: the standard library makes a
@@ -117,8 +147,7 @@ type reader struct {
 	text  string
 	at    int
 	depth int
-	// stack holds the members of what is open; arena is where they go when it closes.
-	stack, arena []member
+	*scratch
 }
 
 func (r *reader) document() (value, bool) {
@@ -225,7 +254,7 @@ func (r *reader) container(named bool) (value, bool) {
 // keep moves members from the stack into the arena, which is made anew where they do not fit: what lies there stays.
 func (r *reader) keep(members []member) []member {
 	if cap(r.arena)-len(r.arena) < len(members) {
-		r.arena = make([]member, 0, max(len(members), 2*cap(r.arena)))
+		r.arena = make([]member, 0, max(len(members), 2*cap(r.arena), 32))
 	}
 	from := len(r.arena)
 	r.arena = append(r.arena, members...)
