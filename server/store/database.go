@@ -75,6 +75,7 @@ func (d *database) settings(o Options) *pebble.Options {
 			},
 		},
 	}
+	s.Experimental.SpanPolicyFunc = func(key []byte) (pebble.SpanPolicy, []byte, error) { return pebble.SpanPolicy{}, stretchEnd(key), nil }
 	s.TargetFileSizes[0] = 4 << 20
 	for i := range s.Levels {
 		s.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)

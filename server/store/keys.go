@@ -84,6 +84,29 @@ func propertyBounds(p library.PropertyID) (lower, upper []byte) {
 	return append(lower, 0), upper
 }
 
+// stretchEnd returns where the stretch of keys ends that a key lies in, nil for none: no table holds keys of two. The items of
+// a property are a stretch of their own, because those of an import come in the order of their ids and leave the older ones
+// alone, while short codes, which lie before them, come anywhere.
+func stretchEnd(key []byte) []byte {
+	if len(key) == 0 || key[0] < spaceProperty {
+		return []byte{spaceProperty}
+	}
+	if key[0] > spaceProperty {
+		return nil
+	}
+	p, under, _, err := splitPropertyKey(key)
+	switch {
+	case err != nil:
+		return nil
+	case under < underItem:
+		return propertyKey(p, underItem)
+	case under == underItem:
+		return propertyKey(p, underItem+1)
+	}
+	_, upper := propertyBounds(p)
+	return upper
+}
+
 // splitPropertyKey takes a key of spaceProperty apart.
 func splitPropertyKey(key []byte) (p library.PropertyID, under byte, rest []byte, err error) {
 	name, tail, ok := bytes.Cut(key[1:], []byte{0})
