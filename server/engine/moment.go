@@ -154,9 +154,20 @@ func (m *moment) appendItems(
 	}
 	tables := make([]*slotTable, len(m.parts))
 	room := 0
-	// All items are looked at before the first is copied: each look waits for memory that nobody has read for long, and
-	// without the copying between them the processor has several wait at once.
+	// First it is found where all items lie, then all are looked at, then the first is copied: each step waits for memory
+	// that nobody has read for long, and with nothing else between them the processor has several wait at once.
 	items := make([]item.Encoded, len(hits))
+	for i, h := range hits {
+		items[i] = m.parts[h.Part].Segment.Item(h.Doc)
+	}
+	for i, h := range hits {
+		if !items[i].Sound() {
+			var err error
+			if items[i], err = again(m.parts[h.Part].Segment.ID(h.Doc)); err != nil {
+				return dst, err
+			}
+		}
+	}
 	for i, h := range hits {
 		t := tables[h.Part]
 		if t == nil {
@@ -166,15 +177,7 @@ func (m *moment) appendItems(
 			}
 			tables[h.Part] = t
 		}
-		encoded := m.parts[h.Part].Segment.Item(h.Doc)
-		if !encoded.Sound() {
-			var err error
-			if encoded, err = again(m.parts[h.Part].Segment.ID(h.Doc)); err != nil {
-				return dst, err
-			}
-		}
-		items[i] = encoded
-		room += len(encoded) + t.bytes[t.lists.List(h.Doc)] + 2*len(baseURL) + 1
+		room += len(items[i]) + t.bytes[t.lists.List(h.Doc)] + 2*len(baseURL) + 1
 	}
 	if cap(dst)-len(dst) < room {
 		grown := make([]byte, len(dst), len(dst)+room)

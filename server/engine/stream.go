@@ -8,6 +8,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
 )
 
 // stream is live documents of a moment in one order: a sorted run of each segment. It is good for as long as the moment is
@@ -267,14 +268,14 @@ func (s *stream) next(heads []head) []head {
 // head is the next document of a run.
 type head struct {
 	hit search.Hit
-	// created and id are those of the document, in the natural order.
-	created, id int64
-	index       int // of the run
-	left        int // documents of the run from this one on
-	docs        roaring.IntPeekable
-	gone        roaring.IntPeekable
-	place       int // in view.sorted
-	hole        int // the next one of run.holes
+	// created is that of the document, in the natural order.
+	created int64
+	index   int // of the run
+	left    int // documents of the run from this one on
+	docs    roaring.IntPeekable
+	gone    roaring.IntPeekable
+	place   int // in view.sorted
+	hole    int // the next one of run.holes
 }
 
 func (s *stream) head(index, start int) head {
@@ -294,10 +295,12 @@ func (s *stream) head(index, start int) head {
 // look notes what the document is compared by.
 func (s *stream) look(h *head) {
 	if s.natural {
-		of := s.corpus.Parts[h.hit.Part].Segment
-		h.created, h.id = of.Created(h.hit.Doc), of.ID(h.hit.Doc)
+		h.created = s.corpus.Parts[h.hit.Part].Segment.Created(h.hit.Doc)
 	}
 }
+
+// id is looked up where it decides: ids lie apart from the times, and each look waits for memory.
+func (s *stream) id(h *head) item.ID { return s.corpus.Parts[h.hit.Part].Segment.ID(h.hit.Doc) }
 
 // advance goes on to the next document of the run, and reports whether there is one.
 func (s *stream) advance(h *head) bool {
@@ -337,7 +340,7 @@ func (s *stream) advance(h *head) bool {
 
 func (s *stream) comesFirst(a, b *head) bool {
 	if s.natural {
-		return a.created > b.created || a.created == b.created && a.id > b.id
+		return a.created > b.created || a.created == b.created && s.id(a) > s.id(b)
 	}
 	return s.order.Compare(a.hit, b.hit) < 0
 }
