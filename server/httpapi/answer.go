@@ -34,12 +34,11 @@ func marshal(v any) []byte {
 
 // write sends a whole answer: status, headers, and the body unless the method is HEAD.
 func (x *exchange) write(status int, contentType string, body []byte) {
-	h := x.Header()
 	if contentType != "" {
-		h.Set("Content-Type", contentType)
+		x.set("Content-Type", contentType)
 	}
 	if status != http.StatusNoContent && status != http.StatusNotModified {
-		h.Set("Content-Length", strconv.Itoa(len(body)))
+		x.set("Content-Length", strconv.Itoa(len(body)))
 	}
 	x.WriteHeader(status)
 	if x.r.Method != http.MethodHead && len(body) > 0 {
@@ -77,7 +76,7 @@ func (x *exchange) show(body []byte) error {
 // showTagged answers a GET whose ETag, without quotes and encoding, is known: with 304 where the caller holds it.
 func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	zip := acceptsGzip(x.r.Header)
-	if x.unchanged(tag, zip, f) {
+	if x.unchanged(quoteTag(tag, zip), f) {
 		return nil
 	}
 	if zip {
@@ -87,12 +86,11 @@ func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	return nil
 }
 
-// unchanged puts the headers of a GET whose ETag is known, and answers with 304 where the caller holds it.
-func (x *exchange) unchanged(tag string, zip bool, f freshness) bool {
+// unchanged puts the headers of a GET whose ETag, in quotes, is known, and answers with 304 where the caller holds it.
+func (x *exchange) unchanged(tag string, f freshness) bool {
 	x.warn()
-	x.Header().Set("Cache-Control", x.cacheControl(f))
-	tag = quoteTag(tag, zip)
-	x.Header().Set("ETag", tag)
+	x.set("Cache-Control", x.cacheControl(f))
+	x.set("Etag", tag)
 	if !holds(x.r.Header, tag) {
 		return false
 	}
@@ -174,8 +172,11 @@ func (x *exchange) cacheControl(f freshness) string {
 	if !f.expires.IsZero() {
 		maxAge = min(maxAge, max(0, f.expires.Sub(x.server.options.Clock())))
 	}
-	return fmt.Sprintf("%s, max-age=%d, stale-while-revalidate=%d, stale-if-error=%d",
-		scope, int64(maxAge.Seconds()), int64(stale.Seconds()), int64(stale.Seconds()))
+	text := append(make([]byte, 0, 96), scope...)
+	text = strconv.AppendInt(append(text, ", max-age="...), int64(maxAge.Seconds()), 10)
+	text = strconv.AppendInt(append(text, ", stale-while-revalidate="...), int64(stale.Seconds()), 10)
+	text = strconv.AppendInt(append(text, ", stale-if-error="...), int64(stale.Seconds()), 10)
+	return string(text)
 }
 
 // acceptsGzip reports whether the caller takes gzip (RFC 9110, 12.5.3).

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -10,18 +9,26 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// link is one HAL link.
-type link struct {
-	Href string `json:"href"`
+// links are the HAL links of a list; "" leads nowhere and is left out. All lists have self.
+type links struct{ self, first, prev, next string }
+
+// append writes the links as the member _links has them. Nothing in them has to be escaped for JSON: they are percent-encoded,
+// and < and > with them.
+func (l links) append(dst []byte) []byte {
+	separator := byte('{')
+	for _, to := range [...]struct{ rel, href string }{{"self", l.self}, {"first", l.first}, {"prev", l.prev}, {"next", l.next}} {
+		if to.href == "" {
+			continue
+		}
+		dst = append(append(append(dst, separator, '"'), to.rel...), `":{"href":"`...)
+		dst = append(append(dst, to.href...), `"}`...)
+		separator = ','
+	}
+	return append(dst, '}')
 }
 
-// links are the HAL links of a list; those that lead nowhere are absent.
-type links struct {
-	Self  *link `json:"self,omitempty"`
-	First *link `json:"first,omitempty"`
-	Prev  *link `json:"prev,omitempty"`
-	Next  *link `json:"next,omitempty"`
-}
+// MarshalJSON implements json.Marshaler.
+func (l links) MarshalJSON() ([]byte, error) { return l.append(nil), nil }
 
 // baseURL is what stands before short links: the address of the property, else the server's own, else nothing.
 func (x *exchange) baseURL() string {
@@ -42,18 +49,21 @@ func (x *exchange) linkTo(path string) string {
 	return x.prefix.path + path
 }
 
-// linkHere makes a link to the present path with the present parameters, some of them changed: an empty value takes one
-// away. It never holds the token.
-func (x *exchange) linkHere(changes map[string]string) *link {
+// change is another value for a parameter; "" takes it away.
+type change struct{ name, value string }
+
+// linkHere makes a link to the present path with the present parameters, some of them changed. It never holds the token.
+func (x *exchange) linkHere(changes ...change) string {
 	names := make([]string, 0, 8)
 	for name := range x.params {
-		if _, changed := changes[name]; !changed && name != "access_token" {
+		changed := slices.ContainsFunc(changes, func(c change) bool { return c.name == name })
+		if !changed && name != "access_token" {
 			names = append(names, name)
 		}
 	}
-	for name, value := range changes {
-		if value != "" {
-			names = append(names, name)
+	for _, c := range changes {
+		if c.value != "" {
+			names = append(names, c.name)
 		}
 	}
 	slices.Sort(names)
@@ -63,18 +73,21 @@ func (x *exchange) linkHere(changes map[string]string) *link {
 		href = append(href, '/')
 	}
 	separator := byte('?')
+	add := func(name, value string) {
+		href = append(append(href, separator), url.QueryEscape(name)...)
+		href = append(append(href, '='), url.QueryEscape(value)...)
+		separator = '&'
+	}
 	for _, name := range names {
-		values := x.params[name]
-		if value := changes[name]; value != "" {
-			values = []string{value}
+		if i := slices.IndexFunc(changes, func(c change) bool { return c.name == name }); i >= 0 {
+			add(name, changes[i].value)
+			continue
 		}
-		for _, value := range values {
-			href = append(append(href, separator), url.QueryEscape(name)...)
-			href = append(append(href, '='), url.QueryEscape(value)...)
-			separator = '&'
+		for _, value := range x.params[name] {
+			add(name, value)
 		}
 	}
-	return &link{Href: string(href)}
+	return string(href)
 }
 
 // keepsSlash reports whether links to this resource end with a slash, as the specification writes the paths below /v1/
@@ -86,23 +99,19 @@ func (x *exchange) keepsSlash() bool {
 // pageLinks are the links of page n of a list: numbered ones, and next by cursor ("" on the last page). seed is the one
 // that the list was shuffled with, "" for none.
 func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links {
-	here := func(page, cursor string) *link {
-		changes := map[string]string{"page": page, "cursor": cursor}
-		if seed != "" {
-			changes["seed"] = seed
-		}
-		return x.linkHere(changes)
-	}
-	self := map[string]string{}
+	changes := make([]change, 0, 3)
 	if seed != "" {
-		self["seed"] = seed
+		changes = append(changes, change{"seed", seed})
 	}
-	l := links{Self: x.linkHere(self), First: here("1", "")}
+	here := func(page int64, cursor string) string {
+		return x.linkHere(append(changes, change{"page", strconv.FormatInt(page, 10)}, change{"cursor", cursor})...)
+	}
+	l := links{self: x.linkHere(changes...), first: here(1, "")}
 	if n > 1 {
-		l.Prev = here(strconv.FormatInt(n-1, 10), "")
+		l.prev = here(n-1, "")
 	}
 	if cursor != "" {
-		l.Next = here(strconv.FormatInt(n+1, 10), string(cursor))
+		l.next = here(n+1, string(cursor))
 	}
 	return l
 }
@@ -110,13 +119,11 @@ func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links 
 // header repeats the links to other pages, as values of the header Link (RFC 8288).
 func (l links) header() []string {
 	var values []string
-	for _, to := range []struct {
-		rel  string
-		link *link
-	}{{"prev", l.Prev}, {"next", l.Next}} {
-		if to.link != nil {
-			values = append(values, fmt.Sprintf("<%s>; rel=%q", to.link.Href, to.rel))
-		}
+	if l.prev != "" {
+		values = append(values, "<"+l.prev+`>; rel="prev"`)
+	}
+	if l.next != "" {
+		values = append(values, "<"+l.next+`>; rel="next"`)
 	}
 	return values
 }

@@ -120,8 +120,7 @@ func itemList(page *library.Page, l listing, to links) []byte {
 	page.Items = append(page.Items, ']')
 	page.Items = append(page.Items, l.beside...)
 	page.Items = append(page.Items, `},"_links":`...)
-	page.Items = append(page.Items, marshal(to)...)
-	page.Items = append(page.Items, '}')
+	page.Items = append(to.append(page.Items), '}')
 	body := page.Items[headRoom-len(head):]
 	copy(body, head)
 	return body
@@ -132,7 +131,7 @@ func (x *exchange) identity(seed string) string {
 	text := make([]byte, 0, 512)
 	// Lengths stand between the parts, so that no two lists of parts meet.
 	for _, part := range [...]string{
-		string(x.grant.property), strconv.Itoa(int(x.audience())), x.baseURL(), x.r.URL.EscapedPath(), x.linkHere(nil).Href, seed,
+		string(x.grant.property), strconv.Itoa(int(x.audience())), x.baseURL(), x.r.URL.EscapedPath(), x.linkHere(), seed,
 	} {
 		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
 		text = append(text, part...)

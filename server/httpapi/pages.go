@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -19,9 +20,14 @@ type pageKey struct {
 	zip      bool
 }
 
+// tag is the ETag of a version of the page.
+func (k pageKey) tag(version string) string { return quoteTag(versionTag(version, k.identity), k.zip) }
+
 // keptPage is a page ready to be sent. Its library says, by the version, whether it still is what a read would give.
 type keptPage struct {
 	version string
+	// tag is the ETag.
+	tag     string
 	expires time.Time
 	// links are the values of the header Link.
 	links []string
@@ -81,7 +87,7 @@ func (c *pageCache) keep(key pageKey, p keptPage) {
 	if mark := uint32(hash >> 32); c.asked[hash%uint64(len(c.asked))].Swap(mark) != mark {
 		return
 	}
-	p.body = append(make([]byte, 0, len(p.body)), p.body...)
+	p.body = bytes.Clone(p.body)
 	c.pages.Set(key, &p)
 }
 
@@ -128,7 +134,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 		x.server.scratch.put(buffer, r.Into)
 		if kept == nil {
 			// The body is not needed: If-None-Match names this very ETag.
-			kept = &keptPage{version: page.Version, expires: page.Expires}
+			kept = &keptPage{tag: key.tag(page.Version), expires: page.Expires}
 		}
 		return x.showPage(*kept, key, fresh)
 	}
@@ -137,7 +143,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 		return hideStored(err, r)
 	}
 	to := finish(page.Next)
-	made := keptPage{version: page.Version, expires: page.Expires, links: to.header()}
+	made := keptPage{version: page.Version, tag: key.tag(page.Version), expires: page.Expires, links: to.header()}
 	made.body = itemList(page, l, to)
 	defer x.server.scratch.put(buffer, page.Items)
 	if key.zip {
@@ -154,7 +160,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 // showPage sends a page, or 304 where the caller holds it.
 func (x *exchange) showPage(p keptPage, key pageKey, fresh freshness) error {
 	fresh.expires = p.expires
-	if x.unchanged(versionTag(p.version, key.identity), key.zip, fresh) {
+	if x.unchanged(p.tag, fresh) {
 		return nil
 	}
 	for _, link := range p.links {

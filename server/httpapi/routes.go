@@ -118,8 +118,11 @@ func plainPath(r *http.Request) bool {
 	if !strings.HasPrefix(escaped, "/") {
 		return false
 	}
-	for i, segment := range strings.Split(escaped, "/") {
-		if segment == "." || segment == ".." || segment == "" && i > 0 && escaped != "/" {
+	if escaped == "/" {
+		return true
+	}
+	for segment := range strings.SplitSeq(escaped[1:], "/") {
+		if segment == "" || segment == "." || segment == ".." {
 			return false
 		}
 	}

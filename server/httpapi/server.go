@@ -41,7 +41,7 @@ type Options struct {
 	PageCache int64
 	// Pressure tells how short of memory the process is: unless it is library.Relaxed no pages are kept. Default relaxed.
 	Pressure func() library.Pressure
-	// Rand is where seeds, filter ids and request ids are drawn. Default crypto/rand.
+	// Rand is where seeds and filter ids are drawn. Default crypto/rand.
 	Rand io.Reader
 }
 
@@ -76,6 +76,8 @@ type Server struct {
 	scratch scratch
 	pages   *pageCache
 	metrics *metrics
+	// name is the header Server.
+	name string
 }
 
 // New returns a server of lib. It answers 503 until Run has taken in the library's tokens. It fails on an ExternalURL that
@@ -87,7 +89,7 @@ func New(lib library.Library, o Options) (*Server, error) {
 			return nil, fmt.Errorf("external URL %q: it must be an absolute http or https URL", o.ExternalURL)
 		}
 	}
-	s := &Server{lib: lib, options: o}
+	s := &Server{lib: lib, options: o, name: "vitrine/" + o.Version}
 	var err error
 	if s.pages, err = newPageCache(o.PageCache, o.Pressure); err != nil {
 		return nil, err

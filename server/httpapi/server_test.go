@@ -46,6 +46,7 @@ func TestLinksAndAddresses(t *testing.T) {
 	a.do(call{url: q("*:*", "page_size=1"), token: "ro", contains: []string{`"self":{"href":"/v2/content/items?page_size=1`, `"shortened_permalink":"https://content.example/i/code`}})
 	a.do(call{url: q("*:*"), token: "limited-ro", contains: []string{`"self":{"href":"/v2/content/items?`, `"shortened_permalink":"https://limited.example/i/limited1"`}})
 	a.do(call{method: "POST", url: "/v2/content/", token: "limited-rw", body: `{"content_type":"text","caption":"x"}`, status: 201, want: map[string]string{"Location": "/v1/ugc/8002/"}})
+	a.do(call{url: q("id:1001", `x=%22%3C%5C%0A"`, "<=1"), token: "ro", contains: []string{`"self":{"href":"/v2/content/items?%3C=1&q=id%3A1001&x=%22%3C%5C%0A%22"}`}})
 	bare := newApp(t, func(o *httpapi.Options) { o.ExternalURL = "" })
 	bare.do(call{url: q("id:1001"), token: "ro", contains: []string{`"self":{"href":"/v2/content/items?q=id%3A1001"}`, `"shortened_permalink":"/i/code1001"`}})
 }

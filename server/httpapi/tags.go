@@ -139,6 +139,6 @@ func (s *Server) listItemTags(x *exchange) error {
 	body = append(append(body, `],"namespace":`...), marshal(first.Namespace)...)
 	body = append(append(body, `,"key":`...), marshal(first.Key)...)
 	body = append(append(body, `,"tags":`...), marshal(all)...)
-	body = append(append(body, `},"_links":`...), marshal(links{Self: x.linkHere(nil)})...)
+	body = links{self: x.linkHere()}.append(append(body, `},"_links":`...))
 	return x.show(append(body, '}'))
 }

@@ -22,8 +22,8 @@ func (s *Server) listUnits(x *exchange) error {
 		}
 		body = append(body, item.EncodeUnit(u)...)
 	}
-	here := x.linkHere(nil)
-	body = append(append(body, `]},"_links":`...), marshal(links{Self: here, First: here})...)
+	here := x.linkHere()
+	body = links{self: here, first: here}.append(append(body, `]},"_links":`...))
 	return x.show(append(body, '}'))
 }
 
