@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// bitSlices are a column of small numbers on its side: the slice of a bit has that bit of each number above the base, 64
+// bitSlices are a column of small numbers on its side: the slice of a bit says which numbers, less the base, lack it, 64
 // numbers to a word. A bound is then compared with 64 numbers by one operation a slice. They are made in memory on the
 // first range, and take no more than the column.
 type bitSlices struct {
@@ -23,7 +23,7 @@ const sliceBlock = 64 * len(sliceWords{})
 // they lie there, and small segments come and go with every write.
 const (
 	sliceWidth = 2
-	sliceFrom  = 1 << 15
+	sliceFrom  = 1 << 12
 )
 
 // newSlices makes the slices of the first count numbers of a column.
@@ -47,7 +47,7 @@ func newSlices(n *numbers, count int) *bitSlices {
 			for i := 0; i < 64; i += 8 {
 				word |= gathered(binary.LittleEndian.Uint64(plane[i:i+8])>>(b%8)) << i
 			}
-			s.blocks[at/sliceBlock*s.depth+b][at%sliceBlock/64] = word
+			s.blocks[at/sliceBlock*s.depth+b][at%sliceBlock/64] = ^word
 		}
 	}
 	return s
@@ -86,16 +86,18 @@ func (w *sliceWords) below(slices []sliceWords, bound uint64) {
 		return
 	}
 	// From the lowest bit up: less is what lacks a bit that the bound has, and where both have a bit, or lack it, what is
-	// less by the bits below. Nothing is by those that the bound lacks.
+	// less by the bits below. Nothing is less by bits that the bound lacks.
 	for b := bits.TrailingZeros64(bound); b < len(slices); b++ {
-		slice := &slices[b]
+		lacks := &slices[b]
 		if bound>>b&1 == 1 {
-			for i := range w {
-				w[i] |= ^slice[i]
+			for i := 0; i < len(w); i += 4 {
+				w, s := (*[4]uint64)(w[i:]), (*[4]uint64)(lacks[i:])
+				w[0], w[1], w[2], w[3] = w[0]|s[0], w[1]|s[1], w[2]|s[2], w[3]|s[3]
 			}
 		} else {
-			for i := range w {
-				w[i] &^= slice[i]
+			for i := 0; i < len(w); i += 4 {
+				w, s := (*[4]uint64)(w[i:]), (*[4]uint64)(lacks[i:])
+				w[0], w[1], w[2], w[3] = w[0]&s[0], w[1]&s[1], w[2]&s[2], w[3]&s[3]
 			}
 		}
 	}
