@@ -36,9 +36,11 @@ type Options struct {
 	SealDocs  int
 	SealBytes int64
 	// MemoryParts is how many small segments there may be in memory before some are merged; 0 means 8. Those that have their
-	// share of what is sealed, one part in twice MemoryParts, are left alone: there are three times as many at most.
+	// share of what is sealed, one part in twice MemoryParts, are left alone: there are three times as many at most. While
+	// writes come fast, a smaller share is enough, and there are nine times as many at most.
 	MemoryParts int
-	// FanIn is how many files of about one size are merged into one; 0 means 4.
+	// FanIn is how many files of about one size are merged into one; 0 means 4. While writes come fast, it is four times as
+	// many.
 	FanIn int
 	// MaxDocs is the size above which a file is not merged with others any more; 0 means 524,288 documents.
 	MaxDocs int
@@ -92,6 +94,7 @@ type Index struct {
 	// so that a long one keeps no batch from being merged with others. Who holds seals may hold memory too, no others. quit
 	// ends them, and running waits for that.
 	memory, seals, files *chore
+	rush                 *rush
 	ctx                  context.Context
 	quit                 context.CancelFunc
 	running              sync.WaitGroup
@@ -142,6 +145,10 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 	}
 	x := &Index{o: o, memory: newChore(), seals: newChore(), files: newChore(), room: make(chan struct{}), opening: rand.Uint32()}
 	x.ctx, x.quit = context.WithCancel(context.Background())
+	x.rush = newRush(func() {
+		x.memory.wake()
+		x.files.wake()
+	})
 	if err := x.load(ctx); err != nil {
 		x.quit()
 		return nil, fmt.Errorf("index of property %s: %w", o.Property, err)
@@ -199,6 +206,7 @@ func (p *Prepared) Install() {
 	p.x.pending = nil
 	p.x.publish(p.next)
 	p.x.journaled.Add(int64(p.journaled))
+	p.x.rush.came(p.journaled, p.x.o.SealDocs)
 	p.x.memory.wake()
 	p.x.seals.wake()
 }

@@ -287,13 +287,14 @@ func TestTiers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.eventually("all is merged", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Files <= 20 })
+	// Nothing was merged in memory meanwhile, and few files: the writes came in a rush.
+	w.eventually("all is merged", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Files <= 9 })
 	w.check()
 	s := w.f.x.Stats()
 	if amplification := float64(s.DocsWritten) / float64(s.DocsIn); s.DocsIn != 2000 || amplification > 8 {
 		t.Errorf("each document was written %.1f times: %+v", amplification, s)
 	}
-	if s.Seals == 0 || s.Merges+s.Seals < 10 || s.MemoryMerges == 0 || s.Problem != nil {
+	if s.Merges+s.Seals < 10 || s.Problem != nil {
 		t.Errorf("%+v", s)
 	}
 }

@@ -44,8 +44,14 @@ func (x *Index) tidyMemory(ctx context.Context) error {
 // large reports whether a part in memory waits for being sealed as it is.
 func (x *Index) large(p *part) bool {
 	share := 2 * x.o.MemoryParts
+	if x.rush.on() {
+		share *= rushed
+	}
 	return p.segment.Len()*share >= x.o.SealDocs || (p.segment.IndexBytes()+p.segment.ItemBytes())*int64(share) >= x.o.SealBytes
 }
+
+// rushed is how many times as many files, and as many segments in memory, there may be in a rush.
+const rushed = 4
 
 // tidySeals seals what is in memory when it is much.
 func (x *Index) tidySeals(ctx context.Context) error {
@@ -123,8 +129,8 @@ func (x *Index) smallest(parts []*part) []*part {
 	return sorted[:n]
 }
 
-// tier chooses files of about one size, the smallest first: FanIn of them, or all there are when merging has fallen behind, as
-// many as make a file that is large enough. So it catches up by merging each item less often.
+// tier chooses files of about one size, the smallest first: FanIn of them, or all there are when merging has fallen behind or
+// was put off, as many as make a file that is large enough. So it catches up by merging each item less often.
 func (x *Index) tier(files []*part, live func(*part) int) []*part {
 	var tiers [][]*part
 	for _, p := range files {
@@ -141,8 +147,12 @@ func (x *Index) tier(files []*part, live func(*part) int) []*part {
 		}
 		tiers[tier] = append(tiers[tier], p)
 	}
+	enough := x.o.FanIn
+	if x.rush.on() {
+		enough *= rushed
+	}
 	for _, same := range tiers {
-		if len(same) < x.o.FanIn {
+		if len(same) < enough {
 			continue
 		}
 		docs, n := 0, 0
