@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -79,12 +80,14 @@ func (c *change) in(p library.PropertyID) *staged {
 // set stages an item as it will be, nil for none. before is what item returned for it.
 func (c *change) set(p library.PropertyID, id item.ID, before, after *item.Item) {
 	st := c.in(p)
+	erase := before != nil && (after == nil || before.Submission != nil && !bytes.Equal(before.Submission, after.Submission))
 	if i, staged := st.at[id]; staged {
 		st.items[i].Item = after
+		st.items[i].Erase = st.items[i].Erase || erase
 		return
 	}
 	st.at[id] = len(st.items)
-	next := stagedItem{ItemChange: ItemChange{ID: id, Item: after, Existed: before != nil}}
+	next := stagedItem{ItemChange: ItemChange{ID: id, Item: after, Existed: before != nil, Erase: erase}}
 	if before != nil {
 		next.code = before.ShortCode
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// erasure is what one batch deleted and what is still to leave the files: the value of a key of spaceErase.
+// erasure is what one batch deleted, or took out of items, and is still to leave the files: the value of a key of spaceErase.
 type erasure struct {
 	// Items are by property, Properties those that were purged whole.
 	Items      map[library.PropertyID][]item.ID `json:"items,omitempty"`
@@ -27,10 +27,10 @@ type erasure struct {
 
 func (e *erasure) empty() bool { return len(e.Items) == 0 && len(e.Properties) == 0 && !e.All }
 
-// note notes the items that go.
+// note notes the items whose bytes go.
 func (e *erasure) note(pc PropertyChange) {
 	for _, it := range pc.Items {
-		if it.Item != nil {
+		if !it.Erase {
 			continue
 		}
 		if e.Items == nil {
@@ -48,8 +48,8 @@ func (e *erasure) encode() ([]byte, error) {
 	return text, nil
 }
 
-// eraser has the bytes of deleted items leave the files of the store within a stated time: a delete in an LSM tree only
-// hides them until their tables happen to be rewritten. What is to be erased is kept in the store until it has been, so
+// eraser has the bytes of deleted items, and of submissions that were changed or taken away, leave the files of the store
+// within a stated time: a delete in an LSM tree only hides them until their tables happen to be rewritten. What is to be erased is kept in the store until it has been, so
 // that it outlives the process.
 type eraser struct {
 	s *Store

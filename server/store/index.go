@@ -60,4 +60,7 @@ type ItemChange struct {
 	Item *item.Item
 	// Existed is whether the item was there before the batch. One that goes always was.
 	Existed bool
+	// Erase is whether the older bytes of the item have to leave all files within Options.EraseWithin: it goes, or what it
+	// had as its submission does.
+	Erase bool
 }

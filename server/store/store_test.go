@@ -530,23 +530,41 @@ func TestTheCacheHasRoom(t *testing.T) {
 }
 
 func TestErasedBytesLeaveTheFiles(t *testing.T) {
-	dir := t.TempDir()
-	l := mustOpen(t, Options{Dir: dir})
 	const secret = "xylophone9ann"
-	id := write(t, l, post(secret))[0].ID
-	write(t, l, post("stays"))
-	if len(filesWith(t, dir, secret)) == 0 {
-		t.Fatal("no file holds the item, so that the test would see nothing")
-	}
-	write(t, l, library.Mutation{Delete: true, ID: id})
-	if err := l.eraser.erase(); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil { // waits for obsolete files to be removed
-		t.Fatal(err)
-	}
-	if files := filesWith(t, dir, secret); len(files) > 0 {
-		t.Errorf("the erased item is still in %v", files)
+	for name, erase := range map[string]func(id item.ID) library.Mutation{
+		"the item": func(id item.ID) library.Mutation { return library.Mutation{Delete: true, ID: id} },
+		"its submission": func(id item.ID) library.Mutation {
+			patch, err := item.ParsePatch([]byte(`{"submission":null}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return library.Mutation{ID: id, Patch: patch}
+		},
+		"a part of its submission": func(id item.ID) library.Mutation {
+			return library.Mutation{Replace: true, Put: &item.Item{ID: id, Submission: []byte(`{"name":"Ann"}`)}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			l := mustOpen(t, Options{Dir: dir})
+			m := post("goes")
+			m.Put.Submission = []byte(`{"name":"Ann","email":"` + secret + `"}`)
+			id := write(t, l, m)[0].ID
+			write(t, l, post("stays"))
+			if len(filesWith(t, dir, secret)) == 0 {
+				t.Fatal("no file holds the item, so that the test would see nothing")
+			}
+			write(t, l, erase(id))
+			if err := l.eraser.erase(); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Close(); err != nil { // waits for obsolete files to be removed
+				t.Fatal(err)
+			}
+			if files := filesWith(t, dir, secret); len(files) > 0 {
+				t.Errorf("what was erased is still in %v", files)
+			}
+		})
 	}
 }
 

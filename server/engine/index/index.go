@@ -179,7 +179,7 @@ func (x *Index) Prepare(version uint64, items []store.ItemChange, keys *store.In
 		if err := keys.Set(x.journalKey(version, c.ID), nil); err != nil {
 			return nil, fmt.Errorf("write the journal: %w", err)
 		}
-		changes[i] = change{id: c.ID, item: c.Item, existed: c.Existed}
+		changes[i] = change{id: c.ID, item: c.Item, existed: c.Existed, erase: c.Erase}
 	}
 	next, err := x.apply(x.current.Load(), version, version, changes)
 	if err != nil {
@@ -216,6 +216,8 @@ type change struct {
 	id      item.ID
 	item    *item.Item
 	existed bool
+	// erase see store.ItemChange.
+	erase bool
 }
 
 // apply makes the snapshot of a batch that follows from some changes, the oldest of which may be of the batch since.
@@ -232,8 +234,8 @@ func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (
 				if !ok {
 					continue
 				}
-				if c.item == nil {
-					// Versions that were replaced have to go too.
+				if c.erase {
+					// Versions that were replaced before have to go too.
 					erased[i] = true
 				}
 				if p.Dead != nil && p.Dead.Contains(doc) {
@@ -243,7 +245,7 @@ func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (
 					died[i] = roaring.New()
 				}
 				died[i].Add(doc)
-				if c.item != nil {
+				if !c.erase {
 					break
 				}
 			}

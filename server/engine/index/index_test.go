@@ -486,6 +486,50 @@ func TestErase(t *testing.T) {
 	w.check()
 }
 
+// TestEraseSubmission holds that a submission that was taken away is in no file, nor in those of versions before.
+func TestEraseSubmission(t *testing.T) {
+	w := newWorld(t, func(o *index.Options) { o.FanIn, o.SealDocs = 100, 1000 })
+	defer func() { w.close() }()
+	put := func(text, submission string) {
+		t.Helper()
+		w.items[7] = text
+		it := &item.Item{ID: 7, Content: item.Content{ContentType: "text", Text: text}}
+		if submission != "" {
+			it.Submission = []byte(submission)
+		}
+		w.write([]library.Mutation{{Replace: true, Put: it}})
+	}
+	for n := range item.ID(2) {
+		w.put(sequence(100*n+10, 100*n+40)...)
+		put(fmt.Sprint("version ", n), `{"email":"telltale@mail.example"}`)
+		if err := w.f.x.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holding := func() (names []string) {
+		for _, name := range w.files() {
+			w.change(name, func(b []byte) []byte {
+				if bytes.Contains(b, []byte("telltale")) {
+					names = append(names, name)
+				}
+				return b
+			})
+		}
+		return names
+	}
+	if names := holding(); len(names) != 2 {
+		t.Fatalf("files %v hold the submission, want two", names)
+	}
+	put("version 2", "")
+	if err := w.f.x.Erase(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if names := holding(); len(names) > 0 {
+		t.Errorf("%v hold the submission that was taken away", names)
+	}
+	w.check()
+}
+
 // TestReaders reads while everything changes: what a reader holds stays as it is.
 func TestReaders(t *testing.T) {
 	w := newWorld(t, nil)
