@@ -20,8 +20,24 @@ const maxBody = 1 << 20
 // maxTagged is how many items can be tagged at once (ours, as in a Tag manifest).
 const maxTagged = 10_000
 
-// body reads the whole body of the request. A longer one is an error that becomes 413.
+// plain refuses a body in a content coding: read as it is, it would be told to be broken in the middle.
+func (x *exchange) plain() error {
+	coding := strings.TrimSpace(x.r.Header.Get("Content-Encoding"))
+	if coding == "" || strings.EqualFold(coding, "identity") {
+		return nil
+	}
+	return &problem{Type: invalidBody, Detail: "bodies are taken without a Content-Encoding: send it uncompressed"}
+}
+
+// body reads the whole body of the request. A longer one is an error that becomes 413, before any of it is sent where its
+// length is told.
 func (x *exchange) body() ([]byte, error) {
+	if err := x.plain(); err != nil {
+		return nil, err
+	}
+	if x.r.ContentLength > maxBody {
+		return nil, fmt.Errorf("read the body: %w", &http.MaxBytesError{Limit: maxBody})
+	}
 	b, err := io.ReadAll(http.MaxBytesReader(x.ResponseWriter, x.r.Body, maxBody))
 	if err != nil {
 		return nil, fmt.Errorf("read the body: %w", badBody(err))

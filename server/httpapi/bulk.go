@@ -31,6 +31,9 @@ func (s *Server) importItems(x *exchange) error {
 	if mode != "" && mode != "fail" && mode != "replace" {
 		return invalid("on_conflict", "must be fail or replace")
 	}
+	if err := x.plain(); err != nil {
+		return err
+	}
 	conn := http.NewResponseController(x.ResponseWriter)
 	// Neither is known to every connection: HTTP/2 is full duplex anyway, and tests have no deadlines.
 	_ = conn.EnableFullDuplex()

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -280,6 +281,33 @@ func (b brokenBody) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	return 0, io.ErrUnexpectedEOF
+}
+
+// TestEncodedBodies: a compressed body is told to be one, not to be broken.
+func TestEncodedBodies(t *testing.T) {
+	a := newApp(t)
+	for _, url := range []string{"/v2/content/", "/v2/content/bulk", "/v1/tags/"} {
+		a.do(call{
+			method: "POST", url: url, token: "rw", header: map[string]string{"Content-Encoding": "gzip"}, body: "\x1f\x8b\x08",
+			status: 400, contains: []string{"problems/invalid-body", "without a Content-Encoding"},
+		})
+	}
+	a.do(call{
+		method: "POST", url: "/v2/content/", token: "rw", header: map[string]string{"Content-Encoding": "Identity"},
+		body: `{"content_type":"text","caption":"plain"}`, status: 201,
+	})
+}
+
+// TestLengthIsJudgedFirst: of a body that is told to be too long nothing has to be sent.
+func TestLengthIsJudgedFirst(t *testing.T) {
+	a := newApp(t)
+	r := httptest.NewRequest("POST", "/v2/content/?access_token="+token("rw"), iotest.ErrReader(errors.New("it was read")))
+	r.ContentLength = 1<<20 + 1
+	w := httptest.NewRecorder()
+	a.server.ServeHTTP(w, r)
+	if w.Code != 413 {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
 }
 
 func TestBodyThatEndsEarly(t *testing.T) {
