@@ -57,6 +57,11 @@ func (x *Index) load(ctx context.Context) error {
 	s := &Snapshot{version: x.loaded}
 	s.refs.Store(1)
 	lost := m.Version == 0
+	// A backup has no index.
+	restored := len(m.Files) > 0 && !x.hasFiles()
+	if restored {
+		x.o.Logger.Info("no segment is there, as after a restore: all are made anew from the store")
+	}
 	for _, f := range m.Files {
 		opened, err := x.openFile(f.Name)
 		if err == nil && opened.Len() != f.Docs {
@@ -76,6 +81,9 @@ func (x *Index) load(ctx context.Context) error {
 		}
 		if err != nil {
 			lost = true
+			if restored {
+				continue
+			}
 			x.o.Logger.Error("a segment cannot be used and is made anew from the store", slog.String("file", f.Name), slog.Any("error", err))
 			continue
 		}
@@ -101,6 +109,12 @@ func (x *Index) load(ctx context.Context) error {
 func isLost(err error) bool {
 	var corrupt *segment.CorruptError
 	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist)
+}
+
+// hasFiles reports whether any segment has a file, whatever the manifest says.
+func (x *Index) hasFiles() bool {
+	names, err := x.o.FS.List(x.o.Dir)
+	return err != nil || slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, extension) })
 }
 
 // removeOrphans removes files that no manifest names.

@@ -75,6 +75,44 @@ func TestLostAndErased(t *testing.T) {
 	w.close()
 }
 
+// TestRestored holds that a store without any file of its index, as a restore leaves it, is no error in the log, and that one
+// file that is missing is.
+func TestRestored(t *testing.T) {
+	var log strings.Builder
+	w := newWorld(t, func(o *index.Options) {
+		o.FanIn, o.Logger = 100, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	for n := range item.ID(3) {
+		w.put(sequence(n*30+1, n*30+30)...)
+		if err := w.f.x.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, lost := range []struct {
+		files   int
+		anError bool
+	}{{1, true}, {3, false}} {
+		w.close()
+		names := w.files()
+		if len(names) != 3 {
+			t.Fatalf("files %v, want three", names)
+		}
+		for _, name := range names[:lost.files] {
+			if err := w.fs.Remove("data/index/" + name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log.Reset()
+		w.f.x = nil
+		w.open()
+		w.check()
+		if !strings.Contains(log.String(), "made anew from the store") || strings.Contains(log.String(), "ERROR") != lost.anError {
+			t.Errorf("with %d of 3 files lost (an error: %t) the log says\n%s", lost.files, lost.anError, log.String())
+		}
+	}
+	w.close()
+}
+
 // TestFallenBehind holds that files which gathered during a long merge are then merged at once, not a few at a time.
 func TestFallenBehind(t *testing.T) {
 	merging, finish := make(chan struct{}), make(chan struct{})
