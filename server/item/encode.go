@@ -106,22 +106,27 @@ func (e Encoded) slot(i int) int { return int(binary.LittleEndian.Uint32(e[i*4:]
 // not null; what the item does not have is filled in as the HTTP interface says ("Bodies"): a place "Unknown", geo_data
 // Point 0/0, the hashtag and the other platforms after the item's own, "direct" where that is missing too, campaign and
 // ids 0, about:blank for links, an author named as far as known, else "unknown".
-func Encode(it *Item) Encoded {
-	e := encoder{it: it, dst: make([]byte, frame, frame+2048)}
+func Encode(it *Item) Encoded { return AppendEncoded(make([]byte, 0, frame+2048), it) }
+
+// AppendEncoded appends what Encode returns.
+func AppendEncoded(dst []byte, it *Item) []byte {
+	e := encoder{it: it, from: len(dst), dst: append(dst, make([]byte, frame)...)}
 	e.item()
 	return e.dst
 }
 
 // encoder appends the members of one item.
 type encoder struct {
-	it  *Item
-	dst Encoded
+	it *Item
+	// from is where the item begins in dst.
+	from int
+	dst  []byte
 }
 
 // mark notes that a slot, or an end of the private part, is here.
-func (e *encoder) mark(slot int) {
-	binary.LittleEndian.PutUint32(e.dst[slot*4:], uint32(len(e.dst)-frame))
-}
+func (e *encoder) mark(slot int) { e.put(slot, uint32(len(e.dst)-e.from-frame)) }
+
+func (e *encoder) put(slot int, at uint32) { binary.LittleEndian.PutUint32(e.dst[e.from+slot*4:], at) }
 
 // literal appends text as it stands.
 func (e *encoder) literal(s string) { e.dst = append(e.dst, s...) }
@@ -175,7 +180,7 @@ func (e *encoder) permalink() {
 	e.literal(`,"shortened_permalink":`)
 	if own := e.it.ShortenedPermalink; own != "" || e.it.ShortCode == "" {
 		e.text("", own, blank)
-		binary.LittleEndian.PutUint32(e.dst[slotLink*4:], slotless)
+		e.put(slotLink, slotless)
 		return
 	}
 	e.literal(`"`)

@@ -154,17 +154,20 @@ func (s *Store) commit(c *change) error {
 	if c.empty() {
 		return nil
 	}
-	b := s.db.pebble.NewBatch()
+	b := s.db.pebble.NewBatch(pebble.WithMaxRetainedSizeBytes(maxRetained))
 	install, err := c.prepare(b)
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
 	if err := s.db.commit(b); err != nil {
-		return unavailable(err)
+		return unavailable(err) // the batch may still be in use
 	}
 	install()
-	return nil
+	return b.Close()
 }
+
+// maxRetained is how large the memory of a batch may be to be used again.
+const maxRetained = 4 << 20
 
 // failed ends the wait for requests when the store fails; once it has, retry does so when it is time to open it again.
 func (s *Store) failed() <-chan struct{} {

@@ -119,8 +119,8 @@ type Index struct {
 	journaled atomic.Int64
 	leftovers leftovers
 	counters  counters
-	// builders are those that build nothing at present, *segment.Builder.
-	builders sync.Pool
+	// builders and scratches are those that nobody uses at present, *segment.Builder and *segment.Scratch.
+	builders, scratches sync.Pool
 }
 
 // counters are what Stats tells beside the snapshot.
@@ -291,9 +291,17 @@ func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	docs := make([]segment.Doc, len(items))
 	var all sync.WaitGroup
 	for w := range workers {
+		scratch, ok := x.scratches.Get().(*segment.Scratch)
+		if !ok {
+			scratch = new(segment.Scratch)
+		}
+		defer func() {
+			scratch.Reset()
+			x.scratches.Put(scratch)
+		}()
 		all.Go(func() {
 			for i := w; i < len(items); i += workers {
-				docs[i] = segment.NewDoc(items[i])
+				docs[i] = scratch.NewDoc(items[i])
 			}
 		})
 	}

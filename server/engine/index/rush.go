@@ -19,7 +19,7 @@ const (
 	// rushShare is the part of what is sealed, one in so many, that comes in every second of a rush.
 	rushShare = 16
 	// rushLasts is how long at most a rush goes on when nothing comes any more.
-	rushLasts = 100 * time.Millisecond
+	rushLasts = 200 * time.Millisecond
 )
 
 func newRush(over func()) *rush {

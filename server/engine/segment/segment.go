@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -40,15 +41,40 @@ type Value struct {
 const createdOn = "created_on"
 
 // NewDoc makes the document of an item.
-func NewDoc(it *item.Item) Doc {
-	d := Doc{ID: it.ID, Created: math.MinInt64, Units: it.Units, Bytes: item.Encode(it), Values: make([]Value, 0, 64)}
+func NewDoc(it *item.Item) Doc { return new(Scratch).NewDoc(it) }
+
+// Scratch is memory for documents on their way into a segment, which is used again.
+type Scratch struct {
+	bytes  []byte
+	values []Value
+}
+
+// NewDoc makes the document of an item, which is good until Reset.
+func (s *Scratch) NewDoc(it *item.Item) Doc {
+	d := Doc{ID: it.ID, Created: math.MinInt64, Units: it.Units}
+	bytes, values := len(s.bytes), len(s.values)
+	s.bytes = item.AppendEncoded(slices.Grow(s.bytes, usualBytes), it)
+	s.values = slices.Grow(s.values, usualValues)
 	for f, v := range it.Values(nil, nil, it.Tags) {
 		if f.Name == createdOn {
 			d.Created = v.Int
 		}
-		d.Values = append(d.Values, Value{f, v})
+		s.values = append(s.values, Value{f, v})
 	}
+	d.Bytes, d.Values = s.bytes[bytes:len(s.bytes):len(s.bytes)], s.values[values:len(s.values):len(s.values)]
 	return d
+}
+
+// usualBytes and usualValues are what most items need at most.
+const (
+	usualBytes  = 2048
+	usualValues = 64
+)
+
+// Reset forgets the documents. Nobody may look at them any more.
+func (s *Scratch) Reset() {
+	clear(s.values)
+	s.bytes, s.values = s.bytes[:0], s.values[:0]
 }
 
 // Less is the default order: the newest first, then the highest id; without a date last.
