@@ -23,6 +23,8 @@ func TestBackupAndRestore(t *testing.T) {
 	stream := vitrine(t.Context(), "", "backup", "--data-dir", s.dir, "-")
 	stream.want(t, 0)
 	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, dir).want(t, exitFailed, "is not empty")
+	nowhere := filepath.Join(t.TempDir(), "nowhere", "vitrine.tar")
+	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, nowhere).want(t, exitFailed, "write "+nowhere+": no such file or directory")
 	// What comes later is in none of them.
 	vitrine(t.Context(), itemLines(201, 10), "import", "-").want(t, 0, "10 added")
 	// The server tidies up after the one that was refused once it notices that nobody reads on.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,7 +85,11 @@ type exportFile struct {
 func createExport(path string) (*exportFile, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".vitrine-export-*")
 	if err != nil {
-		return nil, fmt.Errorf("make the export: %w", err)
+		// The error is about the file beside it, whose name tells nobody anything.
+		if e := (*fs.PathError)(nil); errors.As(err, &e) {
+			err = e.Err
+		}
+		return nil, fmt.Errorf("write %s: %w", path, err)
 	}
 	e := &exportFile{Writer: f, path: path, file: f}
 	if strings.HasSuffix(path, ".gz") {
@@ -104,7 +109,7 @@ func (e *exportFile) keep() error {
 		err = os.Rename(e.file.Name(), e.path)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the export: %w", err)
+		return fmt.Errorf("write %s: %w", e.path, err)
 	}
 	e.file = nil
 	return nil
