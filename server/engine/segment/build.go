@@ -37,11 +37,16 @@ type Builder struct {
 	// occurrences are the places of all terms, by document and, within a field, by position; sorted are the same by term.
 	occurrences []occurrence
 	sorted      []occurrence
+	// words are those of the text that was analysed last, which often comes again for another field: where each ends, and its
+	// hash.
+	analysed string
+	words    []byte
+	ends     []int
+	hashes   []uint64
 	// What the writing of a segment needs for a while.
 	starts    []uint32
 	order     []sortedTerm
-	words     []byte
-	ends      []int
+	keyword   []byte
 	list      []uint32
 	freqs     []byte
 	positions []byte
@@ -106,6 +111,7 @@ func (b *Builder) Build(docs []Doc) (*Segment, error) {
 // reset forgets the segment.
 func (b *Builder) reset() {
 	clear(b.docs)
+	b.analysed = ""
 	for _, f := range b.used {
 		f.used = false
 		f.terms, f.docs, f.numbers = f.terms[:0], f.docs[:0], f.numbers[:0]
@@ -164,15 +170,13 @@ func (b *Builder) add(doc uint32, d *Doc, before *buildField) error {
 		case query.Keyword:
 			if v.Str != "" {
 				f.begin(doc)
-				from := len(b.texts)
-				b.texts = analysis.AppendKeyword(b.texts, v.Str)
-				b.term(f, from, doc, 0)
+				b.keyword = analysis.AppendKeyword(b.keyword[:0], v.Str)
+				b.term(f, b.keyword, b.hash(b.keyword), doc, 0)
 			}
 		case query.Boolean:
 			f.begin(doc)
-			from := len(b.texts)
-			b.texts = append(b.texts, booleanTerm(v.Int)...)
-			b.term(f, from, doc, 0)
+			b.keyword = append(b.keyword[:0], booleanTerm(v.Int)...)
+			b.term(f, b.keyword, b.hash(b.keyword), doc, 0)
 		default:
 			n := v.Int
 			if f.typ == query.Double {
@@ -205,26 +209,34 @@ func (b *Builder) text(f *buildField, doc uint32, text string) {
 	} else {
 		f.last += analysis.PositionGap
 	}
-	b.words, b.ends = analysis.AppendWords(b.words[:0], b.ends[:0], text)
+	if text != b.analysed {
+		b.words, b.ends = analysis.AppendWords(b.words[:0], b.ends[:0], text)
+		b.hashes = b.hashes[:0]
+		begin := 0
+		for _, end := range b.ends {
+			b.hashes = append(b.hashes, b.hash(b.words[begin:end]))
+			begin = end
+		}
+		b.analysed = text
+	}
 	begin := 0
-	for _, end := range b.ends {
+	for i, end := range b.ends {
 		f.begin(doc)
 		f.last++
 		f.numbers[len(f.numbers)-1]++
-		from := len(b.texts)
-		b.texts = append(b.texts, b.words[begin:end]...)
-		b.term(f, from, doc, uint32(f.last))
+		b.term(f, b.words[begin:end], b.hashes[i], doc, uint32(f.last))
 		begin = end
 	}
 }
 
-// term takes in the term that was put at the end of texts.
-func (b *Builder) term(f *buildField, from int, doc, position uint32) {
+func (b *Builder) hash(text []byte) uint64 { return maphash.Bytes(b.seed, text) }
+
+// term takes in a term, whose hash is that of its bytes alone.
+func (b *Builder) term(f *buildField, text []byte, hash uint64, doc, position uint32) {
 	if 2*len(b.terms) >= len(b.table) {
 		b.growTable()
 	}
-	text := b.texts[from:]
-	hash := maphash.Bytes(b.seed, text) ^ f.salt
+	hash ^= f.salt
 	mask := uint64(len(b.table) - 1)
 	at := hash & mask
 	for ; b.table[at] != 0; at = (at + 1) & mask {
@@ -233,7 +245,6 @@ func (b *Builder) term(f *buildField, from int, doc, position uint32) {
 		if t.hash != hash || t.field != f || !bytes.Equal(b.texts[t.from:t.to], text) {
 			continue
 		}
-		b.texts = b.texts[:from]
 		if t.doc == doc && f.typ != query.Text {
 			return
 		}
@@ -244,6 +255,8 @@ func (b *Builder) term(f *buildField, from int, doc, position uint32) {
 	}
 	n := uint32(len(b.terms))
 	b.table[at] = n + 1
+	from := len(b.texts)
+	b.texts = append(b.texts, text...)
 	b.terms = append(b.terms, buildTerm{hash: hash, from: from, to: len(b.texts), field: f, count: 1, doc: doc})
 	f.terms = append(f.terms, n)
 	b.occurrences = append(b.occurrences, occurrence{n, doc, position})
