@@ -193,6 +193,8 @@ func problemOf(err error) *problem {
 		}
 	case errors.Is(err, library.ErrInvalid):
 		return &problem{Type: unacceptable, Detail: err.Error()}
+	case errors.Is(err, library.ErrUnreadable):
+		return &problem{Type: internal, Detail: "this version of the server does not read the query that this filter was stored with: store the filter again"}
 	case errors.Is(err, library.ErrNoProperty):
 		return &problem{Type: tokenRefused, Detail: "the property of this token is not there"}
 	case diskFull(err):

@@ -21,6 +21,9 @@ var (
 	ErrInvalid = errors.New("invalid definition")
 	// ErrTooExpensive: a free query passed its time budget.
 	ErrTooExpensive = errors.New("query too expensive")
+	// ErrUnreadable: a stored filter has a query that this version does not read, though the one that stored it did; wrapped
+	// with what is wrong with it, which is not for all who may read the filter's items.
+	ErrUnreadable = errors.New("stored query not readable")
 	// ErrUnavailable: the store cannot take writes now (disk full, shutting down); wrapped with why.
 	ErrUnavailable = errors.New("store unavailable")
 	// ErrClosed: the library was closed.

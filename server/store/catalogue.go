@@ -74,8 +74,8 @@ type Filter struct {
 func (f *Filter) Parsed() (library.ParsedFilter, error) {
 	p, err := f.parse()
 	if err != nil {
-		// Not wrapped: no caller's query is wrong.
-		return library.ParsedFilter{}, fmt.Errorf("read stored filter %s: %s", f.Record.UUID, err.Error())
+		// The cause is not wrapped: no caller's query is wrong.
+		return library.ParsedFilter{}, fmt.Errorf("%w: filter %s: %s", library.ErrUnreadable, f.Record.UUID, err.Error())
 	}
 	p.Favourite = f.Record.Favourite
 	return p, nil
