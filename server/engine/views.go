@@ -22,9 +22,11 @@ type views struct {
 	limit     int64
 	bytes     int64
 	bySegment map[*segment.Segment]map[string]*view
-	// ring links all views, from the one used last (ring.next) to the one used longest ago (ring.prev).
-	ring    view
-	flights map[viewName]*flight
+	// ring links all views, from the one used last (ring.next) to the one used longest ago (ring.prev); but those of plain
+	// bits are in bitsRing. They only save work, and so have no more than one bitsShare-th of the limit.
+	ring, bitsRing view
+	bitsBytes      int64
+	flights        map[viewName]*flight
 	// hits and misses count look-ups, evicted what had to go for others.
 	hits, misses, evicted int64
 }
@@ -49,6 +51,8 @@ type view struct {
 	docs *roaring.Bitmap
 	// sorted are the documents in an order of their own; nil for the order of their numbers.
 	sorted []uint32
+	// bits are documents, one bit for each of the segment; docs and sorted are nil then.
+	bits []uint64
 
 	died atomic.Pointer[died]
 
@@ -66,12 +70,16 @@ type died struct {
 	holes []uint32
 }
 
+// bitsShare see views.
+const bitsShare = 4
+
 // viewOverhead is about what the keeping of a view takes beside its documents and its key.
 const viewOverhead = 256
 
 func newViews(limit int64) *views {
 	v := &views{limit: limit, bySegment: map[*segment.Segment]map[string]*view{}, flights: map[viewName]*flight{}}
 	v.ring.prev, v.ring.next = &v.ring, &v.ring
+	v.bitsRing.prev, v.bitsRing.next = &v.bitsRing, &v.bitsRing
 	return v
 }
 
@@ -85,6 +93,18 @@ func (v *views) Get(ctx context.Context, s *segment.Segment, key string, make fu
 		return nil, err
 	}
 	return found.docs, nil
+}
+
+// Bits is Get for documents as plain bits.
+func (v *views) Bits(ctx context.Context, s *segment.Segment, key string, make func() ([]uint64, error)) ([]uint64, error) {
+	found, err := v.get(ctx, s, key, func() (*view, error) {
+		bits, err := make()
+		return &view{bits: bits}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found.bits, nil
 }
 
 // get returns the view that is kept of a segment under a key, or makes and keeps it. However many ask for it at once, it is
@@ -140,7 +160,7 @@ func (v *views) made(name viewName, build func() (*view, error)) (*view, error) 
 // keep keeps a view, unless there is one already.
 func (v *views) keep(name viewName, fresh *view) {
 	fresh.name = name
-	fresh.bytes = int64(len(name.key)+4*len(fresh.sorted)) + viewOverhead
+	fresh.bytes = int64(len(name.key)+4*len(fresh.sorted)+8*len(fresh.bits)) + viewOverhead
 	if fresh.sorted == nil && fresh.docs != nil {
 		fresh.bytes += int64(fresh.docs.GetSizeInBytes())
 	}
@@ -156,6 +176,9 @@ func (v *views) keep(name viewName, fresh *view) {
 	}
 	of[name.key] = fresh
 	v.bytes += fresh.bytes
+	if fresh.bits != nil {
+		v.bitsBytes += fresh.bytes
+	}
 	v.linkFirst(fresh)
 	v.shrinkTo(v.limit)
 }
@@ -168,6 +191,10 @@ func (v *views) shrink(bytes int64) {
 }
 
 func (v *views) shrinkTo(bytes int64) {
+	for v.bitsBytes > bytes/bitsShare {
+		v.remove(v.bitsRing.prev)
+		v.evicted++
+	}
 	for v.bytes > bytes && v.ring.prev != &v.ring {
 		v.remove(v.ring.prev)
 		v.evicted++
@@ -194,6 +221,9 @@ func (v *views) size() int64 {
 func (v *views) remove(kept *view) {
 	kept.unlink()
 	v.bytes -= kept.bytes
+	if kept.bits != nil {
+		v.bitsBytes -= kept.bytes
+	}
 	of := v.bySegment[kept.name.segment]
 	if delete(of, kept.name.key); len(of) == 0 {
 		delete(v.bySegment, kept.name.segment)
@@ -201,7 +231,11 @@ func (v *views) remove(kept *view) {
 }
 
 func (v *views) linkFirst(kept *view) {
-	kept.prev, kept.next = &v.ring, v.ring.next
+	ring := &v.ring
+	if kept.bits != nil {
+		ring = &v.bitsRing
+	}
+	kept.prev, kept.next = ring, ring.next
 	kept.prev.next, kept.next.prev = kept, kept
 }
 
@@ -212,7 +246,7 @@ func (kept *view) unlink() {
 
 // carry keeps of a segment that segments were merged into what is kept of all of them: a view of the whole is the union
 // of theirs under their new numbers. maps[i][doc] is the new number of a document of olds[i], segment.Gone for none.
-// Orders are not carried over: they are sorted anew when somebody asks.
+// Orders and plain bits are not carried over: they are made anew when somebody asks.
 func (v *views) carry(olds []*segment.Segment, fresh *segment.Segment, maps [][]uint32) {
 	if len(olds) == 0 {
 		return
@@ -223,7 +257,7 @@ func (v *views) carry(olds []*segment.Segment, fresh *segment.Segment, maps [][]
 		whole := true
 		for i, old := range olds {
 			kept := v.bySegment[old][key]
-			if kept == nil || kept.sorted != nil {
+			if kept == nil || !kept.carried() {
 				whole = false
 				break
 			}
@@ -235,6 +269,9 @@ func (v *views) carry(olds []*segment.Segment, fresh *segment.Segment, maps [][]
 		}
 	}
 }
+
+// carried reports whether a merge carries the view over.
+func (kept *view) carried() bool { return kept.docs != nil && kept.sorted == nil }
 
 // keysOf lists the keys under which documents are kept of all of some segments.
 func (v *views) keysOf(segments []*segment.Segment) []string {
@@ -248,7 +285,7 @@ func (v *views) keysOf(segments []*segment.Segment) []string {
 	}
 	var keys []string
 	for key, kept := range fewest {
-		everywhere := kept.sorted == nil
+		everywhere := kept.carried()
 		for _, s := range segments {
 			everywhere = everywhere && v.bySegment[s][key] != nil
 		}

@@ -117,6 +117,44 @@ func TestViewsStayWithinTheirLimit(t *testing.T) {
 	}
 }
 
+// TestBitsTakeAShareOfTheLimit holds that bits, which only save work, do not drive everything else out.
+func TestBitsTakeAShareOfTheLimit(t *testing.T) {
+	v, s := newViews(100*viewOverhead), emptySegment(t)
+	var calls atomic.Int64
+	for i := range 50 {
+		if _, err := v.Get(t.Context(), s, fmt.Sprint(i), makeDocs(&calls)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bits := func(key string, want int64) {
+		t.Helper()
+		got, err := v.Bits(t.Context(), s, "bits "+key, func() ([]uint64, error) {
+			calls.Add(1)
+			return []uint64{7}, nil
+		})
+		if err != nil || len(got) != 1 || got[0] != 7 || calls.Load() != want {
+			t.Errorf("%v after %d calls, want %d; error %v", got, calls.Load(), want, err)
+		}
+	}
+	bits("hot", 51)
+	for i := range int64(100) {
+		bits(fmt.Sprint(i), 52+i)
+		bits("hot", 52+i)
+	}
+	for i := range 50 {
+		if v.peek(s, fmt.Sprint(i)) == nil {
+			t.Fatalf("view %d had to go for bits", i)
+		}
+	}
+	if v.bitsBytes > 25*viewOverhead || v.bitsBytes < 15*viewOverhead {
+		t.Errorf("%d bytes of bits with a limit of %d for all", v.bitsBytes, 100*viewOverhead)
+	}
+	v.drop(s)
+	if v.size() != 0 || v.bitsBytes != 0 {
+		t.Errorf("%d bytes stay, %d of bits", v.size(), v.bitsBytes)
+	}
+}
+
 func TestViewsAreCarriedOverAMerge(t *testing.T) {
 	v := newViews(1 << 20)
 	olds := []*segment.Segment{emptySegment(t), emptySegment(t)}
@@ -131,6 +169,8 @@ func TestViewsAreCarriedOverAMerge(t *testing.T) {
 	}
 	v.keep(viewName{olds[0], "sorted"}, &view{docs: roaring.BitmapOf(1, 0), sorted: []uint32{1, 0}})
 	v.keep(viewName{olds[1], "sorted"}, &view{docs: roaring.BitmapOf(0), sorted: []uint32{0}})
+	v.keep(viewName{olds[0], "bits"}, &view{bits: []uint64{7}})
+	v.keep(viewName{olds[1], "bits"}, &view{bits: []uint64{1}})
 	v.carry(olds, fresh, [][]uint32{{1, segment.Gone, 3}, {0, 2}})
 	docs, err := v.Get(t.Context(), fresh, "both", makeDocs(&calls))
 	if err != nil || !slices.Equal(docs.ToArray(), []uint32{1, 2, 3}) {

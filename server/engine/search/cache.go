@@ -18,6 +18,7 @@ type Cache struct {
 	mu       sync.Mutex
 	segments map[*segment.Segment]*memo
 	sums     sync.Pool // of *sums
+	bits     sync.Pool // of *[]uint64
 }
 
 // NewCache returns an empty cache.
@@ -31,6 +32,17 @@ func (c *Cache) newSums() *sums {
 	}
 	clear(a[:])
 	return a
+}
+
+// newBits returns so many words, of which each may be anything.
+func (c *Cache) newBits(n int) *[]uint64 {
+	b, used := c.bits.Get().(*[]uint64)
+	if !used || cap(*b) < n {
+		made := make([]uint64, n)
+		return &made
+	}
+	*b = (*b)[:n]
+	return b
 }
 
 // Forget lets go of a segment.

@@ -57,6 +57,8 @@ type Corpus struct {
 // makes.
 type Views interface {
 	Get(ctx context.Context, s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error)
+	// Bits is Get for documents as plain bits. Keys of the two differ.
+	Bits(ctx context.Context, s *segment.Segment, key string, make func() ([]uint64, error)) ([]uint64, error)
 }
 
 // Overlay is what manifests put beside the items. It is immutable.

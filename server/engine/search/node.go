@@ -86,12 +86,12 @@ func cheapFirst(nodes []node) {
 }
 
 func (c *conjunction) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
-	found, rest, err := c.cheapest(ctx, e, within)
+	found, must, not, err := c.begin(ctx, e, within)
 	if err != nil || found.isEmpty() {
 		return set{}, err
 	}
 	within = found.bitmap
-	for _, n := range rest {
+	for _, n := range must {
 		s, err := n.find(ctx, e, within)
 		if err != nil {
 			return set{}, err
@@ -101,7 +101,7 @@ func (c *conjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 		}
 		within = found.bitmap
 	}
-	for _, n := range c.not {
+	for _, n := range not {
 		s, err := n.find(ctx, e, within)
 		if err != nil {
 			return set{}, err
@@ -112,6 +112,22 @@ func (c *conjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 		within = found.bitmap
 	}
 	return found, nil
+}
+
+// begin returns what some nodes leave, and the other ones.
+func (c *conjunction) begin(ctx context.Context, e *evaluation, within *roaring.Bitmap) (found set, must, not []node, err error) {
+	if within == nil {
+		f, err := c.frequent(ctx, e)
+		if err != nil {
+			return set{}, nil, nil, err
+		}
+		if f != nil {
+			found, err = f.find(e.corpus.cache())
+			return found, f.must, f.not, err
+		}
+	}
+	found, must, err = c.cheapest(ctx, e, within)
+	return found, must, c.not, err
 }
 
 // cheapest returns what the cheapest nodes of must have in common, and the other ones. What costs nothing to find is all

@@ -243,17 +243,40 @@ func (f *Field) FloatRange(lo, hi float64) *roaring.Bitmap {
 	return f.scan(func(count int) []uint64 { return f.column.scanFloats(count, lo, hi) })
 }
 
+// IntBits is IntRange as plain bits, one for each document; nil where the column does not lie so that they are found at
+// once.
+func (f *Field) IntBits(lo, hi int64) []uint64 {
+	return f.bits(func(count int) []uint64 { return f.column.scanRange(count, lo, hi) })
+}
+
+// FloatBits is FloatRange as plain bits, see IntBits.
+func (f *Field) FloatBits(lo, hi float64) []uint64 {
+	return f.bits(func(count int) []uint64 { return f.column.scanFloats(count, lo, hi) })
+}
+
+// bits returns the places in the column that words names, where they are documents.
+func (f *Field) bits(words func(count int) []uint64) []uint64 {
+	if !isNumber(f.entry.Type) || f.column.Sparse {
+		return nil
+	}
+	found := words(f.s.dir.Docs)
+	if f.entry.Present.Len > 0 {
+		present := make([]uint64, len(found))
+		f.Present().WriteDenseTo(present)
+		for i, w := range present {
+			found[i] &= w
+		}
+	}
+	return found
+}
+
 // scan makes a bitmap of the places in the column that words names.
 func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	if !isNumber(f.entry.Type) {
 		return roaring.New()
 	}
-	if !f.column.Sparse {
-		found := roaring.FromDense(words(f.s.dir.Docs), false)
-		if f.entry.Present.Len > 0 {
-			found.And(f.Present())
-		}
-		return found
+	if found := f.bits(words); found != nil {
+		return roaring.FromDense(found, false)
 	}
 	places := words(f.entry.Docs)
 	out := roaring.New()

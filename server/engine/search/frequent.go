@@ -1,0 +1,261 @@
+package search
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Terms that many documents have are kept as plain bits, one for each document, and put together word by word. Compressed,
+// they are lists of some thousand documents to a block of 65,536, and one of those costs as much as 64 documents here.
+//
+// A term is frequent when it has one in so many of a segment's documents at least: its bits take 16 times the list then.
+// Segments of fewer than frequentDocs documents come and go with every write, and are soon read as they are.
+const (
+	frequentShare = 128
+	frequentDocs  = 1 << 12
+)
+
+// errRare keeps the bits of a term that is not frequent from being kept.
+var errRare = errors.New("the term is not frequent")
+
+// frequent is what of a conjunction is looked at bit by bit in one segment, and what is not.
+type frequent struct {
+	// in are the bits of its nodes, any of several for each node; out are those of prohibited ones.
+	in, out [][][]uint64
+	// must and not are the other nodes.
+	must, not []node
+}
+
+// frequent sorts the nodes. It returns nil where a plain term is not frequent: nothing is quicker than to begin with that.
+func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, error) {
+	if e.shown || e.corpus.Views == nil || e.part.Segment.Len() < frequentDocs {
+		return nil, nil
+	}
+	f := &frequent{}
+	for _, n := range c.must {
+		some, err := e.bits(ctx, n)
+		switch {
+		case err != nil:
+			return nil, err
+		case some != nil:
+			f.in = append(f.in, some)
+		case n.price() <= 1:
+			return nil, nil
+		default:
+			f.must = append(f.must, n)
+		}
+	}
+	if len(f.in) == 0 {
+		return nil, nil
+	}
+	for _, n := range c.not {
+		some, err := e.bits(ctx, n)
+		switch {
+		case err != nil:
+			return nil, err
+		case some != nil:
+			f.out = append(f.out, some)
+		default:
+			f.not = append(f.not, n)
+		}
+	}
+	if len(f.in)+len(f.out) < 2 {
+		return nil, nil
+	}
+	return f, nil
+}
+
+// bits returns the bits of the frequent terms or of the range of numbers that a node is, of which any one is enough; nil
+// for anything else. They are read only.
+func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
+	switch n := n.(type) {
+	case *leaf:
+		field := e.part.Segment.Field(n.field.Name)
+		if field == nil || len(n.members) > 0 || n.kind == ofUnits {
+			return nil, nil
+		}
+		var found []uint64
+		var err error
+		switch t := n.test.(type) {
+		case *words:
+			if len(t.terms) == 1 {
+				found, err = e.termBits(ctx, field, t.terms[0])
+			}
+		case *intRange:
+			if t.inColumn(field) {
+				found = field.IntBits(t.lo, t.hi)
+			}
+		case *floatRange:
+			if field.Type() == query.Double {
+				found = field.FloatBits(t.lo, t.hi)
+			}
+		}
+		if err != nil || found == nil {
+			return nil, err
+		}
+		return [][]uint64{found}, nil
+	case *disjunction:
+		var all [][]uint64
+		for _, n := range n.nodes {
+			some, err := e.bits(ctx, n)
+			if err != nil || some == nil {
+				return nil, err
+			}
+			all = append(all, some...)
+		}
+		return all, nil
+	}
+	return nil, nil
+}
+
+// termBits returns the bits of a frequent term, through Corpus.Views; nil for another one.
+func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string) ([]uint64, error) {
+	s := e.part.Segment
+	found, err := e.corpus.Views.Bits(ctx, s, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
+		p, ok := f.Term(term)
+		if !ok || p.Len() < s.Len()/frequentShare {
+			return nil, errRare
+		}
+		words := make([]uint64, (s.Len()+63)/64)
+		p.Bitmap().WriteDenseTo(words)
+		return words, nil
+	})
+	if errors.Is(err, errRare) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// find returns the documents that are in all and out of none.
+func (f *frequent) find(c *Cache) (set, error) {
+	words := c.newBits(len(f.in[0][0]))
+	defer c.bits.Put(words)
+	unite(*words, f.in[0])
+	for _, sets := range f.in[1:] {
+		one := sets[0]
+		if len(sets) > 1 {
+			united := c.newBits(len(*words))
+			defer c.bits.Put(united)
+			unite(*united, sets)
+			one = *united
+		}
+		words := (*words)[:len(one)]
+		for i, w := range one {
+			words[i] &= w
+		}
+	}
+	for _, sets := range f.out {
+		for _, one := range sets {
+			words := (*words)[:len(one)]
+			for i, w := range one {
+				words[i] &^= w
+			}
+		}
+	}
+	return compressed(*words)
+}
+
+// unite sets words to what any of some sets have.
+func unite(words []uint64, sets [][]uint64) {
+	copy(words, sets[0])
+	for _, one := range sets[1:] {
+		words := words[:len(one)]
+		for i, w := range one {
+			words[i] |= w
+		}
+	}
+}
+
+// A block of a bitmap is 65,536 documents: a list of two bytes each of up to listDocs, else plain bits.
+const (
+	blockWords = 1 << 16 / 64
+	listDocs   = 1 << 12
+)
+
+// bitmapCookie begins the bytes of a bitmap of such blocks (RoaringFormatSpec, "Cookie header").
+const bitmapCookie = 12346
+
+// compressed makes a bitmap of plain bits. It writes the bytes of one, because package roaring takes lists in no other way
+// than document by document, and most of what queries find are lists.
+func compressed(words []uint64) (set, error) {
+	counts := make([]int, (len(words)+blockWords-1)/blockWords)
+	blocks, size := 0, 0
+	for i := range counts {
+		for _, w := range words[i*blockWords : min((i+1)*blockWords, len(words))] {
+			counts[i] += bits.OnesCount64(w)
+		}
+		if counts[i] > 0 {
+			blocks++
+			size += blockSize(counts[i])
+		}
+	}
+	if blocks == 0 {
+		return set{}, nil
+	}
+	at := 8 + 8*blocks
+	out := make([]byte, at+size+8) // lists are written four documents at a time
+	binary.LittleEndian.PutUint32(out, bitmapCookie)
+	binary.LittleEndian.PutUint32(out[4:], uint32(blocks))
+	keys, offsets := out[8:], out[8+4*blocks:]
+	for i, count := range counts {
+		if count == 0 {
+			continue
+		}
+		binary.LittleEndian.PutUint16(keys, uint16(i))
+		binary.LittleEndian.PutUint16(keys[2:], uint16(count-1))
+		binary.LittleEndian.PutUint32(offsets, uint32(at))
+		keys, offsets = keys[4:], offsets[4:]
+		block := words[i*blockWords : min((i+1)*blockWords, len(words))]
+		if count > listDocs {
+			for j, w := range block {
+				binary.LittleEndian.PutUint64(out[at+8*j:], w)
+			}
+		} else {
+			writeList(out[at:], block)
+		}
+		at += blockSize(count)
+	}
+	found := roaring.New()
+	if _, err := found.FromBuffer(out); err != nil {
+		return set{}, fmt.Errorf("make a bitmap: %w", err)
+	}
+	return borrowed(found), nil
+}
+
+func blockSize(count int) int {
+	if count > listDocs {
+		return 8 * blockWords
+	}
+	return 2 * count
+}
+
+// writeList writes the numbers of the bits of a block. Four are written at a time, though a word may have fewer, and the
+// next ones over those: words differ, and a loop that ended with each would mostly be foreseen wrong.
+func writeList(out []byte, block []uint64) {
+	at := 0
+	for i, w := range block {
+		four := uint64(i) * 64 * 0x0001000100010001
+		next := at + 2*bits.OnesCount64(w)
+		for ; w != 0; at += 8 {
+			first := bits.TrailingZeros64(w)
+			w &= w - 1
+			second := bits.TrailingZeros64(w)
+			w &= w - 1
+			third := bits.TrailingZeros64(w)
+			w &= w - 1
+			fourth := bits.TrailingZeros64(w)
+			w &= w - 1
+			binary.LittleEndian.PutUint64(out[at:], four+(uint64(first)|uint64(second)<<16|uint64(third)<<32|uint64(fourth)<<48))
+		}
+		at = next
+	}
+}

@@ -1,0 +1,134 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+func TestCompressed(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, words := range []int{1, 3, blockWords - 1, blockWords, blockWords + 1, 4*blockWords + 17} {
+		for _, share := range []float64{0, 0.0001, 0.01, 0.0624, 0.0626, 0.5, 1} {
+			plain := make([]uint64, words)
+			want := roaring.New()
+			for doc := range uint32(64 * words) {
+				// Every other block is empty.
+				if doc>>16&1 == 0 && r.Float64() < share {
+					want.Add(doc)
+					plain[doc/64] |= 1 << (doc % 64)
+				}
+			}
+			got, err := compressed(plain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !got.published().Equals(want) {
+				t.Errorf("%d words, %v of them set: %d documents, want %d", words, share, got.published().GetCardinality(), want.GetCardinality())
+			}
+			if err := got.published().Validate(); err != nil && !want.IsEmpty() {
+				t.Errorf("%d words, %v of them set: %v", words, share, err)
+			}
+		}
+	}
+}
+
+// noViews keeps nothing.
+type noViews struct{}
+
+func (noViews) Get(_ context.Context, _ *segment.Segment, _ string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
+	return make()
+}
+
+func (noViews) Bits(_ context.Context, _ *segment.Segment, _ string, make func() ([]uint64, error)) ([]uint64, error) {
+	return make()
+}
+
+// TestFrequentTerms holds that conjunctions find the same bit by bit as with bitmaps.
+func TestFrequentTerms(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	state, tag := query.Field{Name: "approval_status", Type: query.Keyword}, query.Field{Name: "tags.vibe.key", Type: query.Keyword}
+	campaign, created := query.Field{Name: "campaign", Type: query.Long}, query.Field{Name: query.CreatedOn, Type: query.Date}
+	latitude := query.Field{Name: "content.platform_data.geo_data.coordinates.latitude", Type: query.Double}
+	docs := make([]segment.Doc, 1<<16+5000)
+	for i := range docs {
+		d := segment.Doc{ID: item.ID(i + 1), Created: int64(i)}
+		add := func(f query.Field, v query.Value) { d.Values = append(d.Values, segment.Value{Field: f, Value: v}) }
+		add(state, query.Value{Str: []string{"app", "app", "app", "pen", "rej"}[r.IntN(5)]})
+		for range r.IntN(3) {
+			add(tag, query.Value{Str: fmt.Sprintf("t%d", int(400*r.Float64()*r.Float64()*r.Float64()))})
+		}
+		if r.IntN(10) > 0 {
+			add(campaign, query.Value{Int: 100 + int64(r.IntN(200))})
+		}
+		if i%7 > 0 {
+			add(latitude, query.Value{Float: r.Float64()*180 - 90})
+		}
+		add(created, query.Value{Int: int64(i)})
+		docs[i] = d
+	}
+	s, err := segment.Build(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	leaf := func() plan.Node {
+		switch r.IntN(10) {
+		case 0, 1, 2:
+			return plan.Term{Field: state, Text: []string{"app", "pen", "rej", "none"}[r.IntN(4)]}
+		case 3:
+			lo := int64(80 + r.IntN(220))
+			return plan.IntRange{Field: campaign, Lo: lo, Hi: lo + int64(r.IntN(100))}
+		case 4:
+			lo := r.Float64()*200 - 100
+			return plan.FloatRange{Field: latitude, Lo: lo, Hi: lo + r.Float64()*100}
+		case 5:
+			return plan.IntRange{Field: created, Lo: int64(r.IntN(20000)), Hi: int64(30000 + r.IntN(40000))}
+		}
+		return plan.Term{Field: tag, Text: fmt.Sprintf("t%d", int(400*r.Float64()*r.Float64()*r.Float64()))}
+	}
+	list := func(n int) []plan.Node {
+		nodes := make([]plan.Node, n)
+		for i := range nodes {
+			if nodes[i] = leaf(); r.IntN(3) == 0 {
+				nodes[i] = plan.Bool{Should: []plan.Node{leaf(), leaf(), leaf()}[:2+r.IntN(2)]}
+			}
+		}
+		return nodes
+	}
+	part, frequent := Part{Segment: s}, 0
+	for range 400 {
+		root := plan.Bool{Must: list(1 + r.IntN(4)), MustNot: list(r.IntN(3))}
+		match := func(v Views) *roaring.Bitmap {
+			q, err := Bind(t.Context(), root, &Corpus{Parts: []Part{part}, Views: v})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, ok := q.match.(*conjunction); ok && v != nil {
+				if f, err := c.frequent(t.Context(), &evaluation{corpus: q.corpus, part: part}); f != nil && err == nil {
+					frequent++
+				}
+			}
+			docs, err := q.Match(t.Context(), part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return docs
+		}
+		got, want := match(noViews{}), match(nil)
+		if !got.Equals(want) {
+			t.Fatalf("%+v: %d documents; with bitmaps %d", root, got.GetCardinality(), want.GetCardinality())
+		}
+	}
+	if frequent < 100 {
+		t.Errorf("of 400 queries, %d are of frequent terms", frequent)
+	}
+}
