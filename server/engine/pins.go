@@ -46,13 +46,21 @@ type pin struct {
 // page takes a page out of a listing by relevance: its hits, and where the next one begins, nil on the last one. Without
 // after it begins at offset; with the place that the page before gave, it goes on with the listing as it was then, without
 // what has left it meanwhile. hold takes a further reference to the moment. The error may be a *library.CursorError, when
-// the minute is over.
+// the listing has changed and the minute is over.
 func (p *pins) page(
 	ctx context.Context, now time.Time, l *listing, after *store.PinPlace, offset int64, limit int, hold func() func(),
 ) ([]search.Hit, *store.PinPlace, error) {
 	p.expire(now)
+	// The version of the listing is a part of its name, so that a page of one version has one cursor, whenever it is read.
+	name := l.Identity + " " + l.versionAt(l.moment.version) + " " + strconv.Itoa(int(l.audience))
 	if after != nil {
-		return p.goOn(ctx, now, l, after, limit)
+		p.mu.Lock()
+		kept := p.byName[after.Pin]
+		p.mu.Unlock()
+		if kept == nil && after.Pin == name {
+			kept = p.keep(name, l, nil, now, hold) // it is as it was
+		}
+		return p.goOn(ctx, l, kept, after, limit)
 	}
 	hits, total, err := l.rank(ctx, int(min(offset+int64(limit), 1<<40)))
 	if err != nil {
@@ -63,18 +71,18 @@ func (p *pins) page(
 	if start == end || int64(end) >= total {
 		return hits[start:end], nil, nil
 	}
-	name := l.Identity + " " + l.versionAt(l.moment.version) + " " + strconv.Itoa(int(l.audience))
-	p.keep(name, l, hits, total, now, hold)
-	return hits[start:end], &store.PinPlace{Pin: name, Index: end, Until: now.Add(pinTime).UnixMilli()}, nil
+	if int64(len(hits)) == total {
+		p.keep(name, l, l.moment.ids(hits), now, hold)
+	} else {
+		p.keep(name, l, nil, now, hold)
+	}
+	return hits[start:end], &store.PinPlace{Pin: name, Index: end}, nil
 }
 
-// goOn is page with a cursor.
-func (p *pins) goOn(ctx context.Context, now time.Time, l *listing, after *store.PinPlace, limit int) ([]search.Hit, *store.PinPlace, error) {
-	p.mu.Lock()
-	kept := p.byName[after.Pin]
-	p.mu.Unlock()
-	over := &library.CursorError{Reason: "a listing by relevance is kept for a minute: start again from the first page"}
-	if kept == nil || !now.Before(time.UnixMilli(after.Until)) {
+// goOn is page with a cursor of a listing that is kept; nil where it is not.
+func (p *pins) goOn(ctx context.Context, l *listing, kept *pin, after *store.PinPlace, limit int) ([]search.Hit, *store.PinPlace, error) {
+	over := &library.CursorError{Reason: "a listing by relevance that changes is kept for a minute: start again from the first page"}
+	if kept == nil {
 		return nil, nil, over
 	}
 	ids, err := p.sort(ctx, kept)
@@ -107,7 +115,7 @@ func (p *pins) goOn(ctx context.Context, now time.Time, l *listing, after *store
 	if len(hits) == 0 || at == len(ids) {
 		return hits, nil, nil
 	}
-	return hits, &store.PinPlace{Pin: after.Pin, Index: at, Until: after.Until}, nil
+	return hits, &store.PinPlace{Pin: after.Pin, Index: at}, nil
 }
 
 // sort returns a listing that is kept in order; nil when it is kept no more.
@@ -154,28 +162,27 @@ func (p *pins) sort(ctx context.Context, kept *pin) ([]item.ID, error) {
 	return ids, err
 }
 
-// keep keeps a listing for a minute from now on. Where there is too much the one that ends first goes.
-func (p *pins) keep(name string, l *listing, hits []search.Hit, total int64, now time.Time, hold func() func()) {
+// keep keeps a listing for a minute from now on: its items in order, or with nil what it takes to find them. Where there is
+// too much the one that ends first goes.
+func (p *pins) keep(name string, l *listing, ids []item.ID, now time.Time, hold func() func()) *pin {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known := p.byName[name]; known != nil {
 		known.until = now.Add(pinTime)
-		return
+		return known
 	}
 	for len(p.byName) > 0 && (len(p.byName) >= maxPins || p.items > maxPinnedItems) {
 		p.removeFirst()
 	}
-	fresh := &pin{until: now.Add(pinTime)}
-	if int64(len(hits)) == total {
-		fresh.ids = l.moment.ids(hits)
-		p.items += len(fresh.ids)
-	} else {
+	fresh := &pin{until: now.Add(pinTime), ids: ids}
+	if p.items += len(ids); ids == nil {
 		fresh.held, fresh.let = l, hold()
 	}
 	if p.byName == nil {
 		p.byName = map[string]*pin{}
 	}
 	p.byName[name] = fresh
+	return fresh
 }
 
 func (p *pins) removeFirst() {
@@ -209,7 +216,7 @@ func (p *pins) expire(now time.Time) {
 	}
 }
 
-// clear lets go of everything: its cursors have to start again.
+// clear lets go of everything: cursors of listings that have changed since have to start again.
 func (p *pins) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

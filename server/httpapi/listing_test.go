@@ -268,10 +268,21 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestCursorByRelevance: such a listing can be continued for a minute.
+// TestCursorByRelevance: such a listing can be continued while nothing changes, so that a page that was not modified leads
+// on, and then for a minute.
 func TestCursorByRelevance(t *testing.T) {
 	a := newApp(t)
-	next := a.do(call{url: q("beach sunset", "page_size=2"), token: "ro"}).link(t, "next")
+	first := call{url: q("beach sunset", "page_size=2"), token: "ro"}
+	whole := a.do(first)
+	next := whole.link(t, "next")
+	a.clock.Advance(time.Hour)
+	a.do(call{url: first.url, token: "ro", header: map[string]string{"If-None-Match": whole.header.Get("ETag")}, status: 304})
+	a.do(call{url: next, token: "ro"})
+	if again := a.do(first); again.link(t, "next") != next {
+		t.Errorf("the same version leads to %s and to %s", next, again.link(t, "next"))
+	}
+	next = a.do(call{url: q("beach sunset", "page_size=3"), token: "ro"}).link(t, "next")
+	a.write(shop, `{"id":9001,"content":{"content_type":"text","text":"beach"}}`)
 	a.clock.Advance(59 * time.Second)
 	a.do(call{url: next, token: "ro"})
 	a.clock.Advance(2 * time.Second)

@@ -135,7 +135,7 @@ type ItemRead struct {
 	BaseURL  string
 }
 
-// Cursor is an opaque place in a listing: sort values and id. It survives restarts (by relevance: a minute at most).
+// Cursor is an opaque place in a listing: sort values and id. It survives restarts, by relevance where nothing changed.
 type Cursor string
 
 // Page is an answer to a Read.

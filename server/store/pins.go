@@ -32,16 +32,15 @@ type pin struct {
 
 // PinPlace is a place in a listing that is kept: what a cursor by relevance holds.
 type PinPlace struct {
-	// Pin is the name of the listing, Index the place of the next item in it, Until when it ends (Unix milliseconds).
+	// Pin is the name of the listing, Index the place of the next item in it.
 	Pin   string `json:"p"`
 	Index int    `json:"i"`
-	Until int64  `json:"u"`
 }
 
 // Page takes a page out of a listing by relevance. found is the listing as it is now, name what tells it from every other
 // state of it and from every other listing. Without after it begins at offset; with the place that the page before gave, it
 // goes on with the listing as it was then, without what has left it meanwhile. next is nil on the last page. The error is
-// *library.CursorError, when the minute is over. found is kept, and must not be written to.
+// *library.CursorError, when the listing has changed and the minute is over. found is kept, and must not be written to.
 func (p *Pins) Page(
 	now time.Time, name string, found []item.ID, after *PinPlace, offset int64, limit int,
 ) (ids []item.ID, next *PinPlace, err error) {
@@ -52,10 +51,13 @@ func (p *Pins) Page(
 	still := func(item.ID) bool { return true }
 	if after != nil {
 		kept := p.byName[after.Pin]
-		if kept == nil || !now.Before(time.UnixMilli(after.Until)) {
-			return nil, nil, &library.CursorError{Reason: "a listing by relevance is kept for a minute: start again from the first page"}
+		switch {
+		case kept != nil:
+			list = kept.ids
+		case after.Pin != name: // else it is as it was
+			return nil, nil, &library.CursorError{Reason: "a listing by relevance that changes is kept for a minute: start again from the first page"}
 		}
-		list, start = kept.ids, after.Index
+		start = after.Index
 		if !slices.Equal(list, found) {
 			in := make(map[item.ID]bool, len(found))
 			for _, id := range found {
@@ -76,10 +78,10 @@ func (p *Pins) Page(
 		return ids, nil, nil
 	}
 	if after != nil {
-		return ids, &PinPlace{Pin: after.Pin, Index: start, Until: after.Until}, nil
+		return ids, &PinPlace{Pin: after.Pin, Index: start}, nil
 	}
 	p.keep(name, list, now)
-	return ids, &PinPlace{Pin: name, Index: start, Until: now.Add(pinTime).UnixMilli()}, nil
+	return ids, &PinPlace{Pin: name, Index: start}, nil
 }
 
 // Bytes is the memory that the listings take.

@@ -118,13 +118,28 @@ var pagingTests = map[string]func(*world){
 		r.After = p.Next
 		w.expect("after it went", r, 3, 2, 1)
 	},
-	"by relevance a cursor lasts a minute": func(w *world) {
+	"by relevance a cursor is good while nothing changes": func(w *world) {
+		w.serve()
+		w.put(newItems(1, 9, text("beach"))...)
+		r := w.search("beach")
+		r.Order, r.Limit = nil, 3
+		first := w.page(r)
+		w.clock.Advance(time.Second)
+		w.equal("the cursor of the same version", w.page(r).Next, first.Next)
+		r.After = first.Next
+		for _, later := range []func(){func() {}, func() { w.clock.Advance(time.Hour) }, func() { w.restart() }} {
+			later()
+			w.equal("the second page", w.ids(w.page(r)), []item.ID{6, 5, 4})
+		}
+	},
+	"by relevance a cursor outlives a change by a minute at most": func(w *world) {
 		w.serve()
 		w.put(newItems(1, 9, text("beach"))...)
 		r := w.search("beach")
 		r.Order, r.Limit = nil, 3
 		first := w.page(r)
 		r.After = first.Next
+		w.put(newItems(10, 10, text("forest"))...)
 		w.clock.Advance(59 * time.Second)
 		second := w.page(r)
 		w.equal("within it", w.ids(second), []item.ID{6, 5, 4})
