@@ -481,37 +481,48 @@ func (f *countedFile) SyncTo(n int64) (bool, error) {
 	return f.File.SyncTo(n)
 }
 
+// TestConcurrentWritersShareAnFsync: many small writes that wait for one go together, and long texts do not, as all that is
+// committed at once is in memory several times.
 func TestConcurrentWritersShareAnFsync(t *testing.T) {
-	disk := &countingDisk{FS: vfs.NewMem()}
-	l := mustOpen(t, Options{Dir: "store", FS: disk})
-	gate := make(chan struct{})
-	disk.gate.Store(&gate)
-	before := disk.syncs.Load()
-
 	const writers = 50
-	var begun, wg sync.WaitGroup
-	begun.Add(writers)
-	for range writers {
-		wg.Go(func() {
-			begun.Done()
-			if _, err := l.Write(context.WithoutCancel(t.Context()), shop, []library.Mutation{post("x")}); err != nil {
-				t.Error(err)
+	for name, tc := range map[string]struct {
+		text  string
+		share bool
+	}{
+		"short texts": {"x", true},
+		"long texts":  {strings.Repeat("x", 1<<20), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := &countingDisk{FS: vfs.NewMem()}
+			l := mustOpen(t, Options{Dir: "store", FS: disk, MemoryBytes: 16 << 20})
+			gate := make(chan struct{})
+			disk.gate.Store(&gate)
+			before := disk.syncs.Load()
+			var begun, wg sync.WaitGroup
+			begun.Add(writers)
+			for range writers {
+				wg.Go(func() {
+					begun.Done()
+					if _, err := l.Write(context.WithoutCancel(t.Context()), shop, []library.Mutation{post(tc.text)}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			begun.Wait()
+			// The first commit waits at the gate, the others queue up behind it.
+			for disk.syncs.Load() == before {
+				runtime.Gosched()
+			}
+			disk.gate.Store(nil)
+			close(gate)
+			wg.Wait()
+			if syncs := disk.syncs.Load() - before; tc.share != (syncs < writers) {
+				t.Errorf("%d writes took %d fsyncs", writers, syncs)
+			}
+			if n := total(t, l, ""); n != writers {
+				t.Errorf("%d items, want %d", n, writers)
 			}
 		})
-	}
-	begun.Wait()
-	// The first commit waits at the gate, the others queue up behind it.
-	for disk.syncs.Load() == before {
-		runtime.Gosched()
-	}
-	disk.gate.Store(nil)
-	close(gate)
-	wg.Wait()
-	if syncs := disk.syncs.Load() - before; syncs >= writers {
-		t.Errorf("%d writes took %d fsyncs", writers, syncs)
-	}
-	if n := total(t, l, ""); n != writers {
-		t.Errorf("%d items, want %d", n, writers)
 	}
 }
 

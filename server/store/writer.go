@@ -14,11 +14,27 @@ import (
 )
 
 // maxGroup is how many requests at most share one commit: enough to make an fsync cheap, few enough that the first does
-// not wait for long. maxGroupItems is from how many mutations on no further request joins them.
+// not wait for long. maxGroupItems is from how many mutations on no further request joins them, and groupShare from which
+// share of Options.MemoryBytes on, one in so many, their texts: to store and index a text takes some twenty times its length.
 const (
 	maxGroup      = 256
 	maxGroupItems = 8192
+	groupShare    = 16
 )
+
+// size is about how many bytes of text some mutations have staged.
+func size(muts []library.Mutation) int64 {
+	const other = 4 << 10 // of an item that is changed and not put
+	n := int64(0)
+	for _, m := range muts {
+		if it := m.Put; it != nil {
+			n += int64(len(it.Content.Text) + len(it.Submission) + len(it.Configuration))
+		} else {
+			n += other * int64(max(1, len(m.IDs)))
+		}
+	}
+	return n
+}
 
 // request is what a caller asks the writer for.
 type request struct {
@@ -82,8 +98,8 @@ func (s *Store) write() {
 				return
 			}
 		}
-		items := len(group[0].mutations)
-		for group[0].shares != withNothing && len(group) < maxGroup && items < maxGroupItems && next == nil {
+		items, bytes, most := len(group[0].mutations), size(group[0].mutations), s.options.MemoryBytes/groupShare
+		for group[0].shares != withNothing && len(group) < maxGroup && items < maxGroupItems && bytes < most && next == nil {
 			select {
 			case r := <-s.requests:
 				if r.shares != group[0].shares {
@@ -91,6 +107,7 @@ func (s *Store) write() {
 				} else {
 					group = append(group, r)
 					items += len(r.mutations)
+					bytes += size(r.mutations)
 				}
 				continue
 			default:
