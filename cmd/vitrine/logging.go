@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -19,86 +20,112 @@ func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, nil, usagef("--log-level %q: want debug, info, warn or error", level)
 	}
-	lines := &gathered{w: w}
+	g := &gathered{w: w}
 	o := &slog.HandlerOptions{Level: l}
 	var h slog.Handler
 	switch format {
 	case "text":
-		h = slog.NewTextHandler(lines, o)
+		h = slog.NewTextHandler(&g.text, o)
 	case "json":
-		h = slog.NewJSONHandler(lines, o)
+		h = slog.NewJSONHandler(&g.text, o)
 	default:
 		return nil, nil, usagef("--log-format %q: want text or json", format)
 	}
-	return slog.New(prompt{h, lines}), lines.flush, nil
+	return slog.New(gathering{h, g}), g.flush, nil
 }
 
+// gatherFor is how late a line may be written, and gatherLines how many are not waited for.
 const (
-	// gatherFor is how late a line may be written, and gatherBytes how much is not waited for.
 	gatherFor   = 100 * time.Millisecond
-	gatherBytes = 32 << 10
+	gatherLines = 512
 )
 
-// gathered writes lines some at a time: with one for each request, a call to the system for each line is a good part of
-// what the request costs.
+// gathered writes lines some at a time. With one for each request a call to the system for each line is a good part of what
+// the request costs, and so is its making: between the bytes of two pages the processor has to fetch again all that makes it.
 type gathered struct {
-	w       io.Writer
 	mu      sync.Mutex
-	lines   []byte
+	lines   []line
 	waiting bool
+
+	// writing is held by whoever writes lines, which keeps them in their order; it is taken before mu.
+	writing sync.Mutex
+	w       io.Writer
+	text    bytes.Buffer // where handlers write
+	spare   []line
 }
 
-// Write implements io.Writer; what it is given is a whole line.
-func (g *gathered) Write(line []byte) (int, error) {
+// line is a record on its way to its handler.
+type line struct {
+	to     slog.Handler
+	record slog.Record
+}
+
+// add takes a line in; it is written at once where it may not wait.
+func (g *gathered) add(l line, atOnce bool) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.lines = append(g.lines, line...)
-	if len(g.lines) >= gatherBytes {
-		g.write()
-	} else if !g.waiting {
+	g.lines = append(g.lines, l)
+	if atOnce = atOnce || len(g.lines) >= gatherLines; !atOnce && !g.waiting {
 		g.waiting = true
 		time.AfterFunc(gatherFor, g.flush)
 	}
-	return len(line), nil
-}
-
-func (g *gathered) flush() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.waiting = false
-	g.write()
-}
-
-func (g *gathered) write() {
-	if len(g.lines) > 0 {
-		_, _ = g.w.Write(g.lines) // a log that cannot be written has nobody to tell
-		g.lines = g.lines[:0]
+	g.mu.Unlock()
+	if atOnce {
+		g.flush()
 	}
 }
 
-// prompt writes warnings and errors at once, with all that came before them.
-type prompt struct {
+func (g *gathered) flush() {
+	g.writing.Lock()
+	defer g.writing.Unlock()
+	g.mu.Lock()
+	lines := g.lines
+	g.lines, g.waiting = g.spare, false
+	g.mu.Unlock()
+	for _, l := range lines {
+		_ = l.to.Handle(context.Background(), l.record) // it writes into memory
+	}
+	if g.text.Len() > 0 {
+		_, _ = g.w.Write(g.text.Bytes()) // a log that cannot be written has nobody to tell
+		g.text.Reset()
+	}
+	clear(lines)
+	g.spare = lines[:0]
+}
+
+// gathering is a handler whose lines are gathered. Warnings and errors are written at once, with all that came before them,
+// and so is what holds values that could be others by the time they are written.
+type gathering struct {
 	slog.Handler
 	lines *gathered
 }
 
 // Handle implements slog.Handler.
-func (p prompt) Handle(ctx context.Context, r slog.Record) error {
-	err := p.Handler.Handle(ctx, r)
-	if r.Level >= slog.LevelWarn {
-		p.lines.flush()
-	}
-	return err
+func (g gathering) Handle(_ context.Context, r slog.Record) error {
+	g.lines.add(line{g.Handler, r}, r.Level >= slog.LevelWarn || !settled(r))
+	return nil
+}
+
+// settled reports whether a record has plain values alone.
+func settled(r slog.Record) bool {
+	plain := true
+	r.Attrs(func(a slog.Attr) bool {
+		switch a.Value.Kind() {
+		case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
+			plain = false
+		}
+		return plain
+	})
+	return plain
 }
 
 // WithAttrs implements slog.Handler.
-func (p prompt) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return prompt{p.Handler.WithAttrs(attrs), p.lines}
+func (g gathering) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return gathering{g.Handler.WithAttrs(attrs), g.lines}
 }
 
 // WithGroup implements slog.Handler.
-func (p prompt) WithGroup(name string) slog.Handler {
-	return prompt{p.Handler.WithGroup(name), p.lines}
+func (g gathering) WithGroup(name string) slog.Handler {
+	return gathering{g.Handler.WithGroup(name), g.lines}
 }
 
 // bridge has the Kubernetes libraries write to the same log. They keep their loggers in package variables, so this is for

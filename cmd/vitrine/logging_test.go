@@ -47,14 +47,20 @@ func TestLogIsGathered(t *testing.T) {
 	if calls, text := w.seen(); calls != 2 || !strings.Contains(text, "fourth") {
 		t.Errorf("a warning waits: %d calls, %s", calls, text)
 	}
+	seen := []string{"before"}
+	log.Info("fifth", "seen", seen)
+	seen[0] = "after"
+	if calls, text := w.seen(); calls != 3 || !strings.Contains(text, "before") {
+		t.Errorf("a value that can change waits: %d calls, %s", calls, text)
+	}
 	for range 2000 {
 		log.Info("many")
 	}
-	if calls, _ := w.seen(); calls < 3 {
+	if calls, _ := w.seen(); calls < 4 {
 		t.Error("nothing of much is written")
 	}
 	flush()
-	if _, text := w.seen(); strings.Count(text, "many") != 2000 || strings.Count(text, "\n") != 2004 {
+	if _, text := w.seen(); strings.Count(text, "many") != 2000 || strings.Count(text, "\n") != 2005 {
 		t.Errorf("%d of 2000 lines", strings.Count(text, "many"))
 	}
 	for _, flags := range [][2]string{{"xml", "info"}, {"json", "loud"}} {
