@@ -301,7 +301,7 @@ func TestEncodedBodies(t *testing.T) {
 // TestLengthIsJudgedFirst: of a body that is told to be too long nothing has to be sent.
 func TestLengthIsJudgedFirst(t *testing.T) {
 	a := newApp(t)
-	r := httptest.NewRequest("POST", "/v2/content/?access_token="+token("rw"), iotest.ErrReader(errors.New("it was read")))
+	r := httptest.NewRequest(http.MethodPost, "/v2/content/?access_token="+token("rw"), iotest.ErrReader(errors.New("it was read")))
 	r.ContentLength = 1<<20 + 1
 	w := httptest.NewRecorder()
 	a.server.ServeHTTP(w, r)
