@@ -280,7 +280,7 @@ func (b *suite) hotPages(ctx context.Context, bare *subject.Bare, plan pagePlan,
 		return err
 	}
 	w := b.workload(id, title, "requests", clients, b.present())
-	return b.pageRounds(ctx, w, bare, repeat(r, b.scale.rounds, 2*b.scale.requests), http.StatusOK)
+	return b.pageRounds(ctx, w, bare, repeat(r, b.scale.rounds, 8*b.scale.requests), http.StatusOK)
 }
 
 func (b *suite) randomPages(ctx context.Context, bare *subject.Bare, l pageLog, id, title string) error {

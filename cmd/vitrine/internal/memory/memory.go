@@ -102,7 +102,7 @@ func NewGauge(limit int64, log *slog.Logger) *Gauge {
 // (ten thousand parsed filters) it looked at all of them for every 20 MiB of an import. So it waits until the heap has
 // heapFloor, or the fourth part of the limit where that is less, and then until it has doubled, as ever.
 const (
-	heapFloor       = 192 << 20
+	heapFloor       = 320 << 20
 	floorShare      = 4
 	leastPercentage = 100
 	mostPercentage  = 1000

@@ -110,8 +110,8 @@ func TestPercentage(t *testing.T) {
 		want        int
 	}{
 		"nothing yet":       {0, 0, mostPercentage},
-		"little":            {48 << 20, 0, 300},
-		"half the floor":    {96 << 20, 0, 100},
+		"little":            {80 << 20, 0, 300},
+		"half the floor":    {160 << 20, 0, 100},
 		"much":              {1 << 30, 0, 100},
 		"under a limit":     {32 << 20, 512 << 20, 300},
 		"under a small one": {32 << 20, 128 << 20, 100},
@@ -131,7 +131,7 @@ func TestPace(t *testing.T) {
 		log: slog.New(slog.DiscardHandler), collect: func() {}, pace: func(percent int) { told <- percent },
 		use: func() Use {
 			n := collections.Load()
-			return Use{Heap: []int64{0, 48 << 20, 49 << 20, 96 << 20}[n], Collections: n}
+			return Use{Heap: []int64{0, 80 << 20, 81 << 20, 160 << 20}[n], Collections: n}
 		},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
