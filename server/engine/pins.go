@@ -8,16 +8,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/item"
-	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/store"
-)
-
-// pinTime is how long a listing by relevance is kept for its cursors. maxPins is how many are kept at most, and
-// maxPinnedItems how many items those that were put in order may have together (8 bytes each).
-const (
-	pinTime        = time.Minute
-	maxPins        = 256
-	maxPinnedItems = 4 << 20
 )
 
 // pins are the listings by relevance whose cursors are out. Scores change with every item that comes or goes, so that no
@@ -71,26 +62,25 @@ func (p *pins) page(
 	if start == end || int64(end) >= total {
 		return hits[start:end], nil, nil
 	}
+	var ids []item.ID
 	if int64(len(hits)) == total {
-		p.keep(name, l, l.moment.ids(hits), now, hold)
-	} else {
-		p.keep(name, l, nil, now, hold)
+		ids = l.moment.ids(hits)
 	}
+	p.keep(name, l, ids, now, hold)
 	return hits[start:end], &store.PinPlace{Pin: name, Index: end}, nil
 }
 
 // goOn is page with a cursor of a listing that is kept; nil where it is not.
 func (p *pins) goOn(ctx context.Context, l *listing, kept *pin, after *store.PinPlace, limit int) ([]search.Hit, *store.PinPlace, error) {
-	over := &library.CursorError{Reason: "a listing by relevance that changes is kept for a minute: start again from the first page"}
 	if kept == nil {
-		return nil, nil, over
+		return nil, nil, store.PinOver()
 	}
 	ids, err := p.sort(ctx, kept)
 	if err != nil {
 		return nil, nil, err
 	}
 	if ids == nil {
-		return nil, nil, over // it went just now
+		return nil, nil, store.PinOver() // it went just now
 	}
 	var hits []search.Hit
 	at := after.Index
@@ -168,13 +158,13 @@ func (p *pins) keep(name string, l *listing, ids []item.ID, now time.Time, hold 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known := p.byName[name]; known != nil {
-		known.until = now.Add(pinTime)
+		known.until = now.Add(store.PinTime)
 		return known
 	}
-	for len(p.byName) > 0 && (len(p.byName) >= maxPins || p.items > maxPinnedItems) {
+	for len(p.byName) > 0 && (len(p.byName) >= store.MaxPins || p.items > store.MaxPinnedItems) {
 		p.removeFirst()
 	}
-	fresh := &pin{until: now.Add(pinTime), ids: ids}
+	fresh := &pin{until: now.Add(store.PinTime), ids: ids}
 	if p.items += len(ids); ids == nil {
 		fresh.held, fresh.let = l, hold()
 	}

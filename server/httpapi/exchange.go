@@ -43,7 +43,7 @@ type exchange struct {
 
 	status int
 	bytes  int64
-	// values are where set keeps the values of headers.
+	// values are where set keeps the values of headers; room is the memory of most answers' ones.
 	values []string
 	room   [10]string
 }
@@ -51,9 +51,6 @@ type exchange struct {
 // set puts a header of every answer. The name has to be in its canonical form. It does what http.Header.Set does without
 // memory of its own for each value.
 func (x *exchange) set(name, value string) {
-	if x.values == nil {
-		x.values = x.room[:0]
-	}
 	at := len(x.values)
 	x.values = append(x.values, value)
 	x.Header()[name] = x.values[at : at+1 : at+1]
@@ -62,6 +59,7 @@ func (x *exchange) set(name, value string) {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{ResponseWriter: w, server: s, began: s.options.Clock()}
+	x.values = x.room[:0]
 	// What cannot be decoded is refused later; what could be decoded of it may hold a token all the same.
 	x.params, x.badParams = url.ParseQuery(r.URL.RawQuery)
 	x.presented = presentedTokens(r, x.params)

@@ -49,8 +49,8 @@ func (e *erasure) encode() ([]byte, error) {
 }
 
 // eraser has the bytes of deleted items, and of submissions that were changed or taken away, leave the files of the store
-// within a stated time: a delete in an LSM tree only hides them until their tables happen to be rewritten. What is to be erased is kept in the store until it has been, so
-// that it outlives the process.
+// within a stated time: a delete in an LSM tree only hides them until their tables happen to be rewritten. What is to be
+// erased is kept in the store until it has been, so that it outlives the process.
 type eraser struct {
 	s *Store
 	// wake holds one signal at most: something was deleted.

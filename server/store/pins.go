@@ -9,13 +9,18 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// pinTime is how long a listing by relevance is kept for its cursors; maxPins how many are kept at most, and
-// maxPinnedItems how many items they may have together (8 bytes each).
+// PinTime is how long a listing by relevance is kept for its cursors; MaxPins how many are kept at most, and
+// MaxPinnedItems how many items they may have together (8 bytes each).
 const (
-	pinTime        = time.Minute
-	maxPins        = 256
-	maxPinnedItems = 4 << 20
+	PinTime        = time.Minute
+	MaxPins        = 256
+	MaxPinnedItems = 4 << 20
 )
+
+// PinOver is the error about a cursor of a listing that has changed since and is kept no more.
+func PinOver() *library.CursorError {
+	return &library.CursorError{Reason: "a listing by relevance that changes is kept for a minute: start again from the first page"}
+}
 
 // Pins are the listings by relevance whose cursors are out. Scores change with every item that comes or goes, so that no
 // value in a cursor could say where it was; so the listing itself is kept, for a minute. The zero Pins are ready, and safe
@@ -55,7 +60,7 @@ func (p *Pins) Page(
 		case kept != nil:
 			list = kept.ids
 		case after.Pin != name: // else it is as it was
-			return nil, nil, &library.CursorError{Reason: "a listing by relevance that changes is kept for a minute: start again from the first page"}
+			return nil, nil, PinOver()
 		}
 		start = after.Index
 		if !slices.Equal(list, found) {
@@ -94,10 +99,10 @@ func (p *Pins) Bytes() int64 {
 // keep keeps a listing for a minute from now on. Where there is too much the one that ends first goes.
 func (p *Pins) keep(name string, ids []item.ID, now time.Time) {
 	if known := p.byName[name]; known != nil {
-		known.until = now.Add(pinTime)
+		known.until = now.Add(PinTime)
 		return
 	}
-	for len(p.byName) > 0 && (len(p.byName) >= maxPins || p.items()+len(ids) > maxPinnedItems) {
+	for len(p.byName) > 0 && (len(p.byName) >= MaxPins || p.items()+len(ids) > MaxPinnedItems) {
 		first := ""
 		for name, pin := range p.byName {
 			if first == "" || pin.until.Before(p.byName[first].until) {
@@ -109,7 +114,7 @@ func (p *Pins) keep(name string, ids []item.ID, now time.Time) {
 	if p.byName == nil {
 		p.byName = map[string]*pin{}
 	}
-	p.byName[name] = &pin{ids: ids, until: now.Add(pinTime)}
+	p.byName[name] = &pin{ids: ids, until: now.Add(PinTime)}
 }
 
 func (p *Pins) items() int {

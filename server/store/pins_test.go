@@ -10,16 +10,16 @@ import (
 func TestPinsAreBounded(t *testing.T) {
 	p := &Pins{}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	for i := range maxPins + 10 {
+	for i := range MaxPins + 10 {
 		p.keep(time.Duration(i).String(), make([]item.ID, 3), now.Add(time.Duration(i)*time.Millisecond))
 	}
-	if len(p.byName) != maxPins {
-		t.Errorf("%d listings are kept, want %d", len(p.byName), maxPins)
+	if len(p.byName) != MaxPins {
+		t.Errorf("%d listings are kept, want %d", len(p.byName), MaxPins)
 	}
 	if p.byName["0s"] != nil {
 		t.Error("the one that ends first was kept")
 	}
-	p.keep("large", make([]item.ID, maxPinnedItems), now.Add(time.Second))
+	p.keep("large", make([]item.ID, MaxPinnedItems), now.Add(time.Second))
 	if len(p.byName) != 1 || p.byName["large"] == nil {
 		t.Errorf("%d listings beside one of the largest size", len(p.byName)-1)
 	}

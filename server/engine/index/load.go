@@ -81,10 +81,9 @@ func (x *Index) load(ctx context.Context) error {
 		}
 		if err != nil {
 			lost = true
-			if restored {
-				continue
+			if !restored {
+				x.o.Logger.Error("a segment cannot be used and is made anew from the store", slog.String("file", f.Name), slog.Any("error", err))
 			}
-			x.o.Logger.Error("a segment cannot be used and is made anew from the store", slog.String("file", f.Name), slog.Any("error", err))
 			continue
 		}
 		p := newPart(x, opened, f.Name, 0)

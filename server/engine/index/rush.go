@@ -23,8 +23,7 @@ const (
 )
 
 func newRush(over func()) *rush {
-	r := &rush{began: time.Now(), over: time.AfterFunc(rushLasts, over)}
-	return r
+	return &rush{began: time.Now(), over: time.AfterFunc(rushLasts, over)}
 }
 
 // came notes that so many documents came, of so many that are sealed. It is called by one at a time.

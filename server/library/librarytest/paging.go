@@ -119,10 +119,7 @@ var pagingTests = map[string]func(*world){
 		w.expect("after it went", r, 3, 2, 1)
 	},
 	"by relevance a cursor is good while nothing changes": func(w *world) {
-		w.serve()
-		w.put(newItems(1, 9, text("beach"))...)
-		r := w.search("beach")
-		r.Order, r.Limit = nil, 3
+		r := w.beaches()
 		first := w.page(r)
 		w.clock.Advance(time.Second)
 		w.equal("the cursor of the same version", w.page(r).Next, first.Next)
@@ -133,10 +130,7 @@ var pagingTests = map[string]func(*world){
 		}
 	},
 	"by relevance a cursor outlives a change by a minute at most": func(w *world) {
-		w.serve()
-		w.put(newItems(1, 9, text("beach"))...)
-		r := w.search("beach")
-		r.Order, r.Limit = nil, 3
+		r := w.beaches()
 		first := w.page(r)
 		r.After = first.Next
 		w.put(newItems(10, 10, text("forest"))...)
@@ -204,4 +198,13 @@ var pagingTests = map[string]func(*world){
 		}
 		w.equal("it still works", w.follow(r, nil), []item.ID{1, 2})
 	},
+}
+
+// beaches serves nine items that match alike, and returns a search for them by relevance, three to a page.
+func (w *world) beaches() library.Read {
+	w.serve()
+	w.put(newItems(1, 9, text("beach"))...)
+	r := w.search("beach")
+	r.Order, r.Limit = nil, 3
+	return r
 }
