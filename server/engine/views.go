@@ -95,7 +95,7 @@ func (v *views) Get(ctx context.Context, s *segment.Segment, key string, make fu
 	return found.docs, nil
 }
 
-// Bits is Get for documents as plain bits.
+// Bits is Get for documents as plain bits, and for what else is kept in words.
 func (v *views) Bits(ctx context.Context, s *segment.Segment, key string, make func() ([]uint64, error)) ([]uint64, error) {
 	found, err := v.get(ctx, s, key, func() (*view, error) {
 		bits, err := make()

@@ -72,7 +72,7 @@ func (c *Cache) of(s *segment.Segment) *memo {
 	defer c.mu.Unlock()
 	m := c.segments[s]
 	if m == nil {
-		m = &memo{norms: map[string][]byte{}, lists: map[string]*unitLists{}}
+		m = &memo{norms: map[string]norms{}, lists: map[string]*unitLists{}}
 		c.segments[s] = m
 	}
 	return m
@@ -88,7 +88,7 @@ type memo struct {
 	docFreqs  map[fieldTerm]int64
 	dynamic   []string // nil before it is known
 
-	norms map[string][]byte
+	norms map[string]norms
 	lists map[string]*unitLists
 	// recent are the keys of lists, the one used last at the end.
 	recent []string
@@ -141,7 +141,7 @@ func (m *memo) bytes() int64 {
 	defer m.mu.Unlock()
 	n := int64(64*(len(m.docFreqs)+len(m.totals)) + 8*len(m.deadWords))
 	for _, norms := range m.norms {
-		n += int64(len(norms))
+		n += int64(len(norms.byDoc))
 	}
 	for _, l := range m.lists {
 		n += l.bytes()
@@ -282,26 +282,35 @@ func (c *Cache) dynamicFields(p Part) []string {
 	return m.dynamic
 }
 
-// lengthNorms returns the length norm of a text field by document.
-func (c *Cache) lengthNorms(s *segment.Segment, f *segment.Field) []byte {
+// norms are the length norms of a text field.
+type norms struct {
+	byDoc []byte
+	// longest is the highest.
+	longest byte
+}
+
+// lengthNorms returns the length norms of a text field.
+func (c *Cache) lengthNorms(s *segment.Segment, f *segment.Field) norms {
 	m := c.of(s)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	norms := m.norms[f.Name()]
-	if norms == nil {
-		norms = readNorms(s, f)
-		m.norms[f.Name()] = norms
+	n, ok := m.norms[f.Name()]
+	if !ok {
+		n = readNorms(s, f)
+		m.norms[f.Name()] = n
 	}
-	return norms
+	return n
 }
 
-func readNorms(s *segment.Segment, f *segment.Field) []byte {
-	norms := make([]byte, s.Len())
+func readNorms(s *segment.Segment, f *segment.Field) norms {
+	n := norms{byDoc: make([]byte, s.Len())}
 	for it := f.Present().Iterator(); it.HasNext(); {
 		doc := it.Next()
-		norms[doc] = rank.EncodeLength(f.Length(doc))
+		norm := rank.EncodeLength(f.Length(doc))
+		n.byDoc[doc] = norm
+		n.longest = max(n.longest, norm)
 	}
-	return norms
+	return n
 }
 
 // unitLists returns the lists of a segment for one state of the units, or makes them.

@@ -57,7 +57,7 @@ type Corpus struct {
 // makes.
 type Views interface {
 	Get(ctx context.Context, s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error)
-	// Bits is Get for documents as plain bits. Keys of the two differ.
+	// Bits is Get for documents as plain bits, and for outlines. Keys differ from those of Get.
 	Bits(ctx context.Context, s *segment.Segment, key string, make func() ([]uint64, error)) ([]uint64, error)
 }
 

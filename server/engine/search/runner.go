@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"math/bits"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -20,26 +21,147 @@ const blockDocs = 4096
 // sums holds what each document of a block has got: document from+i at i.
 type sums [blockDocs]float64
 
+// blockBits is the number of words with one bit for each document of a block.
+const blockBits = blockDocs / 64
+
 // block is the documents that are scored at a time.
 type block struct {
 	from uint32 // the first
 	to   uint32 // behind the last
 	// live are the documents whose scores are wanted, one bit each.
 	live []uint64
-	// total is the number of such documents in the whole part.
+	// touched are those that a runner has given a score, and maybe others.
+	touched [blockBits]uint64
+	// total is the number of documents wanted in the whole part.
 	total int64
+	// base is what every document gets on top; nil for nothing.
+	base *float32
 }
 
-// newBlock returns the block that begins at a document of n.
-func newBlock(live []uint64, from, n int) *block {
-	return &block{from: uint32(from), to: uint32(min(from+blockDocs, n)), live: live[from/64 : (from+blockDocs)/64]}
+// blocks goes through the blocks with documents that are wanted.
+type blocks struct {
+	block
+	n int
+	// words holds one bit for each document. Where few are wanted, it is nil, docs are those left, and few is of one block.
+	words *[]uint64
+	docs  []uint32
+	few   [blockBits]uint64
+	begun bool
+}
+
+// fewShare is the number of documents for each wanted one from which on wanted ones are few.
+const fewShare = 64
+
+// newBlocks returns the blocks of n documents with those of a set that are not among the dead.
+func newBlocks(set *roaring.Bitmap, dead []uint64, n int, c *Cache) *blocks {
+	s := &blocks{n: n}
+	if found := set.GetCardinality(); found < uint64(n/fewShare) {
+		s.docs = set.ToArray()
+		if dead != nil {
+			s.docs = slices.DeleteFunc(s.docs, func(doc uint32) bool { return dead[doc/64]>>(doc%64)&1 != 0 })
+		}
+		s.total = int64(len(s.docs))
+		return s
+	}
+	s.words = c.newBits(denseWords(n))
+	clear(*s.words)
+	set.WriteDenseTo(*s.words)
+	for i, gone := range dead {
+		(*s.words)[i] &^= gone
+	}
+	for _, word := range *s.words {
+		s.total += int64(bits.OnesCount64(word))
+	}
+	return s
+}
+
+func (s *blocks) close(c *Cache) {
+	if s.words != nil {
+		c.bits.Put(s.words)
+	}
+}
+
+// next goes to the next block; false at the end.
+func (s *blocks) next() bool {
+	if s.words == nil {
+		if len(s.docs) == 0 {
+			return false
+		}
+		s.move(s.docs[0] / blockDocs * blockDocs)
+		s.few = [blockBits]uint64{}
+		s.live = s.few[:]
+		i := 0
+		for ; i < len(s.docs) && s.docs[i] < s.to; i++ {
+			s.live[s.docs[i]/64%blockBits] |= 1 << (s.docs[i] % 64)
+		}
+		s.docs = s.docs[i:]
+		return true
+	}
+	from := s.from
+	if s.begun {
+		from += blockDocs
+	}
+	for s.begun = true; int(from) < s.n; from += blockDocs {
+		live := (*s.words)[from/64 : from/64+blockBits]
+		for _, word := range live {
+			if word != 0 {
+				s.move(from)
+				s.live = live
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// move goes to the block that begins at a document.
+func (s *blocks) move(from uint32) {
+	s.from, s.to = from, min(from+blockDocs, uint32(s.n))
+	s.touched = [blockBits]uint64{}
+}
+
+// touch marks a document.
+func (b *block) touch(doc uint32) {
+	b.touched[doc/64%blockBits] |= 1 << (doc % 64)
+}
+
+// touchAll marks all documents.
+func (b *block) touchAll() {
+	for i := range b.touched {
+		b.touched[i] = ^uint64(0)
+	}
+}
+
+// score is what a sum comes to.
+func (b *block) score(sum float64) float32 {
+	if b.base != nil {
+		return *b.base + float32(sum)
+	}
+	return float32(sum)
+}
+
+// clear sets the sums of touched documents back to nothing.
+func (b *block) clear(scores *sums) {
+	for w, word := range b.touched {
+		switch {
+		case word == 0:
+		case bits.OnesCount64(word) > 8:
+			clear(scores[w*64 : w*64+64])
+		default:
+			for ; word != 0; word &= word - 1 {
+				scores[(w*64+bits.TrailingZeros64(word))&(blockDocs-1)] = 0
+			}
+		}
+	}
 }
 
 // runner gives the scores of a clause in one part, block by block in rising order, blocks left out at will.
 type runner interface {
-	// add adds the score of each document that matches to its sum: exactly one float32 for each runner and document.
-	// Documents that are not live may be given anything.
+	// add adds the score of each document that matches to its sum, exactly one float32 for each runner and document, and
+	// touches it. Documents that are not live may be given anything.
 	add(b *block, to *sums)
+	// most returns a score that no document of the block gets more than; it may be infinite.
+	most(b *block) float64
 }
 
 // scoring is one look at one part for scores.
@@ -83,7 +205,7 @@ func (s *scoring) find(n node) ([]uint64, error) {
 }
 
 // lengthNorms returns the length norm of a text field by document. Those of lists of units are few, and go with them.
-func (s *scoring) lengthNorms(f *segment.Field) []byte {
+func (s *scoring) lengthNorms(f *segment.Field) norms {
 	if s.shown {
 		return readNorms(s.part.Segment, f)
 	}
@@ -92,10 +214,13 @@ func (s *scoring) lengthNorms(f *segment.Field) []byte {
 
 // dense writes a set as one bit for each of n documents.
 func dense(b *roaring.Bitmap, n int) []uint64 {
-	words := make([]uint64, (n+blockDocs-1)/blockDocs*(blockDocs/64))
+	words := make([]uint64, denseWords(n))
 	b.WriteDenseTo(words)
 	return words
 }
+
+// denseWords is the number of words with one bit for each of n documents, up to the end of their last block.
+func denseWords(n int) int { return (n + blockDocs - 1) / blockDocs * blockBits }
 
 // bitRunner gives the documents of a set one score.
 type bitRunner struct {
@@ -110,16 +235,22 @@ func (r *bitRunner) add(b *block, to *sums) {
 			word &= r.words[first+i]
 		}
 		if word == ^uint64(0) {
+			b.touched[i] = word
 			for at := i * 64; at < i*64+64; at++ {
 				to[at&(blockDocs-1)] += r.score
 			}
 			continue
 		}
+		b.touched[i] |= word
 		for ; word != 0; word &= word - 1 {
 			to[(i*64+bits.TrailingZeros64(word))&(blockDocs-1)] += r.score
 		}
 	}
 }
+
+func (r *bitRunner) most(*block) float64 { return r.score }
+
+func (r *bitRunner) least() float64 { return r.score }
 
 func (c *constantClause) open(s *scoring, required bool) (runner, error) {
 	if c.score == 0 {
@@ -165,7 +296,7 @@ type termRunner struct {
 	// docs[at:n] and their freqs are read and not yet scored.
 	batch
 	at, n  int
-	norms  []byte
+	norms  norms
 	scorer rank.Scorer
 	table  *scoreTable // nil where it does not pay
 }
@@ -188,6 +319,9 @@ func (t *termClause) open(s *scoring, _ bool) (runner, error) {
 	}
 	if !there {
 		return nil, nil
+	}
+	if r, err := t.openFrequent(s, f, postings); r != nil || err != nil {
+		return r, err
 	}
 	r := &termRunner{postings: postings.Iterator(), norms: s.lengthNorms(f), scorer: t.scorer}
 	if postings.Len() >= tableFrom {
@@ -225,7 +359,7 @@ func (r *termRunner) add(b *block, to *sums) {
 		for end < r.n && r.docs[end] < b.to {
 			end++
 		}
-		r.score(r.docs[r.at:end], r.freqs[r.at:end], to)
+		r.score(r.docs[r.at:end], r.freqs[r.at:end], b, to)
 		if r.at = end; end < r.n {
 			return
 		}
@@ -235,17 +369,28 @@ func (r *termRunner) add(b *block, to *sums) {
 	}
 }
 
+func (r *termRunner) most(b *block) float64 {
+	if r.at < r.n && r.docs[r.at] >= b.to {
+		return 0
+	}
+	return float64(r.scorer.Most())
+}
+
+func (r *termRunner) least() float64 { return float64(r.scorer.Score(1, r.norms.longest)) }
+
 // score adds the scores of documents of one block.
-func (r *termRunner) score(docs, freqs []uint32, to *sums) {
+func (r *termRunner) score(docs, freqs []uint32, b *block, to *sums) {
 	freqs = freqs[:len(docs)]
 	if r.table == nil {
 		for i, doc := range docs {
-			to[doc&(blockDocs-1)] += float64(r.scorer.Score(float32(freqs[i]), r.norms[doc]))
+			b.touch(doc)
+			to[doc&(blockDocs-1)] += float64(r.scorer.Score(float32(freqs[i]), r.norms.byDoc[doc]))
 		}
 		return
 	}
 	for i, doc := range docs {
-		freq, norm := freqs[i], r.norms[doc]
+		b.touch(doc)
+		freq, norm := freqs[i], r.norms.byDoc[doc]
 		if freq < tableFreqs {
 			to[doc&(blockDocs-1)] += float64(r.table[freq<<8|uint32(norm)])
 		} else {
@@ -258,6 +403,8 @@ func (r *termRunner) score(docs, freqs []uint32, to *sums) {
 type phraseRunner struct {
 	docs   []uint32
 	scores []float32
+	// low and high are the lowest and the highest of all scores.
+	low, high float32
 }
 
 func (p *phraseClause) open(s *scoring, _ bool) (runner, error) {
@@ -275,15 +422,26 @@ func (p *phraseClause) open(s *scoring, _ bool) (runner, error) {
 	norms := s.lengthNorms(f)
 	r := &phraseRunner{docs: hits.docs, scores: make([]float32, len(hits.docs))}
 	for i, doc := range hits.docs {
-		r.scores[i] = p.scorer.Score(hits.freqs[i], norms[doc])
+		r.scores[i] = p.scorer.Score(hits.freqs[i], norms.byDoc[doc])
 	}
+	r.low, r.high = slices.Min(r.scores), slices.Max(r.scores)
 	return r, nil
 }
+
+func (r *phraseRunner) most(b *block) float64 {
+	if len(r.docs) == 0 || r.docs[0] >= b.to {
+		return 0
+	}
+	return float64(r.high)
+}
+
+func (r *phraseRunner) least() float64 { return float64(r.low) }
 
 func (r *phraseRunner) add(b *block, to *sums) {
 	i := 0
 	for ; i < len(r.docs) && r.docs[i] < b.to; i++ {
 		if r.docs[i] >= b.from {
+			b.touch(r.docs[i])
 			to[r.docs[i]&(blockDocs-1)] += float64(r.scores[i])
 		}
 	}
@@ -314,6 +472,17 @@ func (s *termSetClause) open(sc *scoring, _ bool) (runner, error) {
 		return r.runners[0], nil
 	}
 	return r, nil
+}
+
+func (r *sumRunner) most(b *block) float64 { return mostOf(r.runners, b) }
+
+// mostOf is the most that a document can get from several runners.
+func mostOf(runners []runner, b *block) float64 {
+	most := 0.0
+	for _, r := range runners {
+		most += r.most(b)
+	}
+	return most
 }
 
 func (r *sumRunner) add(b *block, to *sums) {
@@ -353,6 +522,14 @@ func openAll(s *scoring, clauses []clause, required bool) ([]runner, error) {
 		}
 	}
 	return runners, nil
+}
+
+func (r *bestRunner) most(b *block) float64 {
+	most := 0.0
+	for _, r := range r.runners {
+		most = max(most, r.most(b))
+	}
+	return most
 }
 
 func (r *bestRunner) add(b *block, to *sums) {
@@ -398,6 +575,10 @@ func (g *groupClause) open(s *scoring, need bool) (runner, error) {
 	return r, err
 }
 
+func (r *groupRunner) most(b *block) float64 {
+	return float64(float32(mostOf(r.must, b)) + float32(mostOf(r.should, b)))
+}
+
 func (r *groupRunner) add(b *block, to *sums) {
 	must, should := r.scoring.take(), r.scoring.take()
 	for _, one := range r.must {
@@ -426,7 +607,7 @@ func (r *groupRunner) add(b *block, to *sums) {
 // shownRunner gives documents the score of the list of units that they show.
 type shownRunner struct {
 	lists  *unitLists
-	scores []float64
+	scores []float64 // by list, of which there is one at least
 }
 
 // openShown scores the lists of units by a clause, and documents by their lists.
@@ -443,18 +624,21 @@ func (s *scoring) openShown(o *unitOverlay, c clause) (runner, error) {
 		return nil, err
 	}
 	r := &shownRunner{lists: lists, scores: make([]float64, 0, n)}
-	live := dense(everything(n).bitmap, n)
-	for from := 0; from < n; from += blockDocs {
-		b := newBlock(live, from, n)
+	all := newBlocks(everything(n).bitmap, nil, n, s.cache)
+	defer all.close(s.cache)
+	for all.next() {
 		scores := within.take()
-		inner.add(b, scores)
-		r.scores = append(r.scores, scores[:b.to-b.from]...)
+		inner.add(&all.block, scores)
+		r.scores = append(r.scores, scores[:all.to-all.from]...)
 		within.give(scores)
 	}
 	return r, nil
 }
 
+func (r *shownRunner) most(*block) float64 { return slices.Max(r.scores) }
+
 func (r *shownRunner) add(b *block, to *sums) {
+	b.touchAll()
 	if r.lists.of == nil {
 		for i := range to {
 			to[i] += r.scores[0]

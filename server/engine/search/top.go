@@ -24,8 +24,16 @@ type Hit struct {
 // number of all hits.
 func (q *Query) Top(ctx context.Context, k int) (hits []Hit, total int64, err error) {
 	best := &weakestFirst{corpus: q.corpus, most: k}
-	for i := range q.corpus.Parts {
-		n, err := q.score(ctx, i, func(b *block, scores *sums) { best.offerBlock(i, b, scores) })
+	// The largest part first: what is found there is hard to beat, and most documents of the others need no look.
+	parts := make([]int, len(q.corpus.Parts))
+	for i := range parts {
+		parts[i] = i
+	}
+	slices.SortFunc(parts, func(i, j int) int {
+		return cmp.Compare(q.corpus.Parts[j].Segment.Len(), q.corpus.Parts[i].Segment.Len())
+	})
+	for _, i := range parts {
+		n, err := q.score(ctx, i, best, func(b *block, scores *sums) { best.offerBlock(i, b, scores) })
 		if err != nil {
 			return nil, 0, err
 		}
@@ -37,7 +45,7 @@ func (q *Query) Top(ctx context.Context, k int) (hits []Hit, total int64, err er
 
 // Scores calls yield with every live document of a part that matches, in the order of documents, and its score.
 func (q *Query) Scores(ctx context.Context, part int, yield func(doc uint32, score float32)) error {
-	_, err := q.score(ctx, part, func(b *block, scores *sums) {
+	_, err := q.score(ctx, part, nil, func(b *block, scores *sums) {
 		b.each(scores, func(h Hit) { yield(h.Doc, h.Score) })
 	})
 	return err
@@ -56,7 +64,7 @@ func (q *Query) Ranking(ctx context.Context) ([]Hit, error) {
 func (q *Query) runs(ctx context.Context) ([][]Hit, error) {
 	runs := make([][]Hit, len(q.corpus.Parts))
 	for i := range runs {
-		_, err := q.score(ctx, i, func(b *block, scores *sums) {
+		_, err := q.score(ctx, i, nil, func(b *block, scores *sums) {
 			if runs[i] == nil {
 				runs[i] = make([]Hit, 0, b.total)
 			}
@@ -77,14 +85,14 @@ func (b *block) each(scores *sums, yield func(Hit)) {
 	for w, word := range b.live {
 		for ; word != 0; word &= word - 1 {
 			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
-			yield(Hit{Doc: b.from + uint32(at), Score: float32(scores[at])})
+			yield(Hit{Doc: b.from + uint32(at), Score: b.score(scores[at])})
 		}
 	}
 }
 
 // score works out the scores of a part, and returns the number of live documents that match. The block and the scores
-// that it yields are used again.
-func (q *Query) score(ctx context.Context, part int, yield func(b *block, scores *sums)) (int64, error) {
+// that it yields are used again. With best, documents that cannot be among them are left out, of the blocks and in whole.
+func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield func(b *block, scores *sums)) (int64, error) {
 	p := q.corpus.Parts[part]
 	c := q.corpus.cache()
 	s := &scoring{ctx: ctx, cache: c, evaluation: evaluation{
@@ -97,15 +105,9 @@ func (q *Query) score(ctx context.Context, part int, yield func(b *block, scores
 	if matched.IsEmpty() {
 		return 0, nil
 	}
-	live := dense(matched, p.Segment.Len())
-	for i, dead := range c.deadWords(p) {
-		live[i] &^= dead
-	}
-	var total int64
-	for _, word := range live {
-		total += int64(bits.OnesCount64(word))
-	}
-	if total == 0 {
+	blocks := newBlocks(matched, c.deadWords(p), p.Segment.Len(), c)
+	defer blocks.close(c)
+	if blocks.block.total == 0 {
 		return 0, nil
 	}
 	root, err := q.rankedRoot(ctx)
@@ -118,35 +120,28 @@ func (q *Query) score(ctx context.Context, part int, yield func(b *block, scores
 	if err != nil {
 		return 0, fmt.Errorf("score a segment: %w", err)
 	}
-	runners := rootRunners(r)
+	race, b := contest{best: best, part: part}, &blocks.block
+	race.runners, b.base = rootRunners(r)
 	scores := s.take()
 	defer s.give(scores)
-	for from := 0; from < p.Segment.Len(); from += blockDocs {
+	for blocks.next() {
 		if err := interrupted(ctx); err != nil {
 			return 0, fmt.Errorf("score a segment: %w", err)
 		}
-		b := newBlock(live, from, p.Segment.Len())
-		b.total = total
-		if isZero(b.live) {
-			continue
+		if race.add(b, scores) {
+			yield(b, scores)
 		}
-		if len(runners) > 0 {
-			clear(scores[:])
-		}
-		for _, r := range runners {
-			r.add(b, scores)
-		}
-		yield(b, scores)
+		b.clear(scores)
 	}
-	return total, nil
+	return b.total, nil
 }
 
-// rootRunners returns runners whose sums, rounded to single precision, are the scores of a root: mostly its clauses, whose
-// sums need not be gathered apart first.
-func rootRunners(r runner) []runner {
+// rootRunners returns runners whose sums are the scores of a root (see block.score): mostly its clauses, whose sums need
+// not be gathered apart first. Where base is not nil, the clauses that are required give just that to every document.
+func rootRunners(r runner) (runners []runner, base *float32) {
 	switch root := r.(type) {
 	case nil:
-		return nil
+		return nil, nil
 	case *groupRunner:
 		switch {
 		case root.words != nil:
@@ -155,23 +150,31 @@ func rootRunners(r runner) []runner {
 		case len(root.should) == 0 && len(root.must) == 1:
 			return rootRunners(root.must[0])
 		case len(root.must) == 0:
-			return root.should
+			return root.should, nil
 		case len(root.should) == 0:
-			return root.must
+			return root.must, nil
+		default:
+			if base, ok := constant(root.must); ok {
+				return root.should, &base
+			}
 		}
 	case *sumRunner:
-		return root.runners
+		return root.runners, nil
 	}
-	return []runner{r}
+	return []runner{r}, nil
 }
 
-func isZero(words []uint64) bool {
-	for _, w := range words {
-		if w != 0 {
-			return false
+// constant returns the sum of runners that give every document the same.
+func constant(runners []runner) (float32, bool) {
+	sum := 0.0
+	for _, r := range runners {
+		same, ok := r.(*bitRunner)
+		if !ok || same.words != nil {
+			return 0, false
 		}
+		sum += same.score
 	}
-	return true
+	return float32(sum), true
 }
 
 // rankedRoot binds the scores.
@@ -211,52 +214,47 @@ type weakestFirst struct {
 	corpus *Corpus
 	most   int
 	hits   []Hit
+	// refused are the parts of which a hit stands behind the weakest with the same score, and so do all that follow there.
+	refused []int
 }
 
 // offerBlock takes the best of a block in, and lets the weakest go where there are too many.
 func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
-	// Nearly all hits are weaker than what is there, and that is soon seen: a document that has the score of the weakest
-	// stands behind it anyway where both are in one part.
-	least, behind := h.least(part)
+	bar := h.bar(part)
+	cut := bar.cut(b)
 	for w, word := range b.live {
+		if word == 0 {
+			continue
+		}
+		if bar.up {
+			// Nearly all hits are weaker than what is there, and that is soon seen.
+			word = atLeast(scores, w, word, cut)
+		}
 		for ; word != 0; word &= word - 1 {
 			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
-			score := float32(scores[at])
-			if score < least || score == least && behind {
+			score := b.score(scores[at])
+			if bar.up && !bar.reached(score) {
 				continue
 			}
-			taken := h.offer(Hit{Part: part, Doc: b.from + uint32(at), Score: score})
-			least, behind = h.least(part)
-			if !taken && score == least {
-				behind = true // and so does all that follows here
-			}
+			h.offer(Hit{Part: part, Doc: b.from + uint32(at), Score: score})
+			bar = h.bar(part)
+			cut = bar.cut(b)
 		}
 	}
 }
 
-// least returns the score below which a hit of a part is not taken in, and whether one with just that score is not.
-func (h *weakestFirst) least(part int) (score float32, behind bool) {
+// offer takes a hit in, unless there are enough that are better.
+func (h *weakestFirst) offer(hit Hit) {
 	switch {
 	case h.most <= 0:
-		return float32(math.Inf(1)), true
-	case len(h.hits) < h.most:
-		return float32(math.Inf(-1)), false
-	}
-	return h.hits[0].Score, h.hits[0].Part == part
-}
-
-// offer takes a hit in, unless there are enough that are better.
-func (h *weakestFirst) offer(hit Hit) bool {
-	switch {
 	case len(h.hits) < h.most:
 		heap.Push(h, hit)
-		return true
-	case h.most <= 0 || h.corpus.compareHits(hit, h.hits[0]) >= 0:
-		return false
+	case h.corpus.compareHits(hit, h.hits[0]) < 0:
+		h.hits[0], h.refused = hit, h.refused[:0]
+		heap.Fix(h, 0)
+	case hit.Score == h.hits[0].Score:
+		h.refused = append(h.refused, hit.Part)
 	}
-	h.hits[0] = hit
-	heap.Fix(h, 0)
-	return true
 }
 
 func (h *weakestFirst) Len() int           { return len(h.hits) }

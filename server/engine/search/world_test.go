@@ -361,6 +361,7 @@ func (w *world) documents(units map[int64]item.Unit, byDefault *item.Unit, tags 
 type views struct {
 	mu   sync.Mutex
 	kept map[view]*roaring.Bitmap
+	bits map[view][]uint64
 }
 
 type view struct {
@@ -368,8 +369,24 @@ type view struct {
 	key     string
 }
 
-func (v *views) Bits(_ context.Context, _ *segment.Segment, _ string, makeIt func() ([]uint64, error)) ([]uint64, error) {
-	return makeIt()
+func (v *views) Bits(_ context.Context, s *segment.Segment, key string, makeIt func() ([]uint64, error)) ([]uint64, error) {
+	v.mu.Lock()
+	bits, ok := v.bits[view{s, key}]
+	v.mu.Unlock()
+	if ok {
+		return bits, nil
+	}
+	bits, err := makeIt()
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.bits == nil {
+		v.bits = map[view][]uint64{}
+	}
+	v.bits[view{s, key}] = bits
+	return bits, nil
 }
 
 func (v *views) Get(_ context.Context, s *segment.Segment, key string, makeIt func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {

@@ -117,6 +117,7 @@ func readAll(t *testing.T, s *Segment) {
 
 // readPostings goes through postings in both ways.
 func readPostings(t *testing.T, p Postings, docs uint32) {
+	_ = p.Freqs()
 	var positions []uint32
 	for it := p.Iterator(); ; {
 		doc, ok := it.Next()

@@ -55,6 +55,20 @@ func (p Postings) documents() (kind byte, docs, rest []byte) {
 	return kind, rest[:n:n], rest[n:]
 }
 
+// Freqs returns how often the term stands in each document, in their order, one varint (encoding/binary) after the other;
+// nil where the field is no text. It is read-only and aliases the segment's memory. A damaged file gives fewer or more.
+func (p Postings) Freqs() []byte {
+	if !p.text {
+		return nil
+	}
+	_, _, rest := p.documents()
+	n, rest, ok := uvarint(rest)
+	if !ok || n > uint64(len(rest)) {
+		return nil
+	}
+	return rest[:n:n]
+}
+
 // Bitmap returns the documents. It is read-only and may alias the segment's memory.
 func (p Postings) Bitmap() *roaring.Bitmap {
 	out := roaring.New()

@@ -72,3 +72,6 @@ func (s Scorer) Score(freq float32, norm byte) float32 {
 	damped := 1 + float32(freq*s.norms.inverse[norm])
 	return s.weight - float32(s.weight/damped)
 }
+
+// Most returns a score that no frequency and no length gives more than.
+func (s Scorer) Most() float32 { return max(s.weight, 0) }

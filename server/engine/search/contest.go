@@ -1,0 +1,185 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// contest adds up the scores of blocks. Where only the best are wanted, and there are enough of them already, it leaves out
+// what cannot be among them. No document gets more than the most that each clause gives in a block: that rules out many
+// blocks before any document is looked at. In the others, the clauses that even together cannot lift a document among the
+// best (mostly those of frequent words) are only asked about documents that others have given something, and enough for
+// that. This is MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), block by block.
+type contest struct {
+	runners []runner
+	best    *weakestFirst // nil where all scores are wanted
+	part    int
+	// of a block: the most that each runner gives, the places of runners by that, rising, and what is left of the documents.
+	mosts []float64
+	order []int
+	left  [blockBits]uint64
+}
+
+// simpleRunner gives scores of single documents, for which others need not be looked at.
+type simpleRunner interface {
+	runner
+	// least is the lowest score that it gives at all.
+	least() float64
+}
+
+// add adds the scores of a block's documents to sums of zeros; false where none of them can be among the best. It leaves
+// those live that can.
+func (c *contest) add(b *block, to *sums) bool {
+	var bar bar
+	if c.best != nil {
+		bar = c.best.bar(c.part)
+	}
+	if !bar.up {
+		for _, r := range c.runners {
+			r.add(b, to)
+		}
+		return true
+	}
+	total := 0.0
+	c.mosts = c.mosts[:0]
+	for _, r := range c.runners {
+		most := r.most(b)
+		c.mosts = append(c.mosts, most)
+		total += most
+	}
+	if !bar.reached(b.score(total)) {
+		return false
+	}
+	rest, optional := 0.0, 0
+	if c.exact(total) {
+		rest, optional = c.sort(b, bar)
+	}
+	if optional == 0 {
+		for _, r := range c.runners {
+			r.add(b, to)
+		}
+		if !bar.reached(b.score(0)) {
+			for w, word := range b.touched {
+				c.left[w] = word & b.live[w]
+			}
+			b.live = c.left[:]
+		}
+		return true
+	}
+	some, cut := false, bar.cut(b)-rest
+	for _, i := range c.order[optional:] {
+		c.runners[i].add(b, to)
+	}
+	for w, word := range b.touched {
+		c.left[w] = 0
+		if word &= b.live[w]; word == 0 {
+			continue
+		}
+		for word = atLeast(to, w, word, cut); word != 0; word &= word - 1 {
+			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
+			if bar.reached(b.score(to[at] + rest)) {
+				c.left[w] |= word & -word
+				some = true
+			}
+		}
+	}
+	if !some {
+		return false
+	}
+	b.live = c.left[:]
+	for _, i := range c.order[:optional] {
+		c.runners[i].add(b, to)
+	}
+	return true
+}
+
+// sort puts first the runners that cannot lift a document over the bar together, and returns how many they are and the
+// most that they give.
+func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
+	c.order = c.order[:0]
+	for i := range c.runners {
+		c.order = append(c.order, i)
+	}
+	slices.SortFunc(c.order, func(i, j int) int { return cmp.Compare(c.mosts[i], c.mosts[j]) })
+	for at, i := range c.order {
+		switch c.runners[i].(type) {
+		case *frequentRunner, *bitRunner: // any document of theirs is found at once
+			if !bar.reached(b.score(rest + c.mosts[i])) {
+				rest += c.mosts[i]
+				c.order[at], c.order[optional] = c.order[optional], c.order[at]
+				optional++
+			}
+		}
+	}
+	return rest, optional
+}
+
+// exact reports whether the scores of runners can be added in any order to the same sum. Scores are whole multiples of the
+// last place of the lowest one, and a sum of up to 2^53 of those has no more digits than it can hold.
+func (c *contest) exact(total float64) bool {
+	least := math.Inf(1)
+	for _, r := range c.runners {
+		simple, ok := r.(simpleRunner)
+		if !ok {
+			return false
+		}
+		least = min(least, simple.least())
+	}
+	return least > 0 && total <= least*(1<<28)
+}
+
+// bar is what a hit has to pass to be among the best.
+type bar struct {
+	up    bool // false where any does
+	score float32
+	// passed is true where that score is enough, false where it takes more.
+	passed bool
+}
+
+// reached reports whether a score is enough; what is no number may be.
+func (b bar) reached(score float32) bool {
+	return !(score < b.score) && (b.passed || score != b.score)
+}
+
+// cut returns a number that no sum of a score that is enough is less than.
+func (b bar) cut(of *block) float64 {
+	cut := float64(b.score)
+	if of.base != nil {
+		cut -= float64(*of.base)
+	}
+	// Sums are rounded twice on their way to a score: by less than this.
+	return cut - math.Abs(float64(b.score))/(1<<20)
+}
+
+// atLeast returns which of the documents of a word have a sum that is not less than cut.
+func atLeast(scores *sums, w int, word uint64, cut float64) uint64 {
+	of := scores[w*64 : w*64+64]
+	var found uint64
+	if bits.OnesCount64(word) < 16 {
+		for rest := word; rest != 0; rest &= rest - 1 {
+			if !(of[bits.TrailingZeros64(rest)] < cut) {
+				found |= rest & -rest
+			}
+		}
+		return found
+	}
+	for i, sum := range of {
+		if !(sum < cut) {
+			found |= 1 << i
+		}
+	}
+	return found & word
+}
+
+// bar returns what a hit of a part has to pass. Later documents of a part stand behind those of the same score.
+func (h *weakestFirst) bar(part int) bar {
+	switch {
+	case h.most <= 0:
+		return bar{up: true, score: float32(math.Inf(1))}
+	case len(h.hits) < h.most:
+		return bar{}
+	}
+	return bar{up: true, score: h.hits[0].Score, passed: h.hits[0].Part != part && !slices.Contains(h.refused, part)}
+}

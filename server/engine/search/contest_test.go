@@ -1,0 +1,145 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// TestTop holds that what Top leaves out does not show: its hits are the first of all hits in order, to the last bit of
+// their scores, with outlines of frequent terms and without.
+func TestTop(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	text, state := query.Field{Name: "content.text", Type: query.Text}, query.Field{Name: "approval_status", Type: query.Keyword}
+	word := func() string { return fmt.Sprintf("w%d", int(300*r.Float64()*r.Float64()*r.Float64())) }
+	corpus := &Corpus{}
+	id := 0
+	for _, n := range []int{9000, 31000, 700} {
+		docs := make([]segment.Doc, n)
+		for i := range docs {
+			id++
+			words := make([]string, 1+r.IntN(20)*r.IntN(3))
+			for j := range words {
+				if words[j] = word(); r.IntN(8) == 0 {
+					words[j] = "w0" // often many times
+				}
+			}
+			d := segment.Doc{ID: item.ID(id), Created: int64(r.IntN(5000))}
+			d.Values = append(d.Values, segment.Value{Field: text, Value: query.Value{Str: strings.Join(words, " ")}})
+			d.Values = append(d.Values, segment.Value{Field: state, Value: query.Value{Str: []string{"app", "app", "pen"}[r.IntN(3)]}})
+			docs[i] = d
+		}
+		s, err := segment.Build(docs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		dead := roaring.New()
+		for range n / 30 {
+			dead.Add(r.Uint32N(uint32(n)))
+		}
+		corpus.Parts = append(corpus.Parts, Part{Segment: s, Dead: dead})
+	}
+	leaf := func() plan.Node {
+		switch r.IntN(12) {
+		case 0:
+			return plan.Const{Node: plan.Term{Field: state, Text: "app"}, Score: r.Float32()}
+		case 1:
+			return plan.Phrase{Field: text, Words: []plan.Word{{Text: word()}, {Text: word(), Position: 1}}}
+		case 2:
+			return plan.Fuzzy{Field: text, Text: word(), Edits: 1, MaxExpansions: 50}
+		case 3:
+			return plan.DisMax{Nodes: []plan.Node{plan.Term{Field: text, Text: word()}, plan.Term{Field: text, Text: word()}}}
+		case 4:
+			// So far apart that the order in which scores are added shows.
+			return plan.Boost{Node: plan.Term{Field: text, Text: word()}, Factor: []float32{1e-9, 1e9, 1e30, 0}[r.IntN(4)]}
+		}
+		return plan.Boost{Node: plan.Term{Field: text, Text: word()}, Factor: 1 + float32(r.IntN(3))}
+	}
+	list := func(n int) []plan.Node {
+		nodes := make([]plan.Node, n)
+		for i := range nodes {
+			if nodes[i] = leaf(); r.IntN(6) == 0 {
+				nodes[i] = plan.Bool{Must: []plan.Node{leaf()}, Should: []plan.Node{leaf()}}
+			}
+		}
+		return nodes
+	}
+	narrowed := 0
+	for range 200 {
+		root := plan.Bool{Should: list(1 + r.IntN(4))}
+		switch r.IntN(6) {
+		case 0:
+			root.Must = list(1 + r.IntN(2))
+		case 1, 2:
+			root.Must = []plan.Node{plan.Term{Field: state, Text: "app"}}
+		case 3:
+			root.MustNot = list(1)
+		}
+		bind := func(v Views) *Query {
+			q, err := Bind(t.Context(), root, &Corpus{Parts: corpus.Parts, Views: v})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return q
+		}
+		want, err := bind(nil).Ranking(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range []Views{nil, noViews{}} {
+			if all, err := bind(v).Ranking(t.Context()); err != nil || !slices.Equal(all, want) {
+				t.Fatalf("%+v: all hits with views %v differ: %v", root, v != nil, err)
+			}
+			for _, k := range []int{0, 1, 20, 500} {
+				got, total, err := bind(v).Top(t.Context(), k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if k := min(k, len(want)); total != int64(len(want)) || !slices.Equal(got, want[:k]) {
+					for i := range got {
+						if got[i] != want[i] {
+							t.Errorf("%d: %+v; want %+v", i, got[i], want[i])
+							break
+						}
+					}
+					t.Fatalf("%+v: the best %d of %d (of %d) with views %v", root, k, total, len(want), v != nil)
+				}
+			}
+		}
+		if len(want) > 5000 {
+			narrowed++
+		}
+	}
+	if narrowed < 50 {
+		t.Errorf("of 200 queries, %d find so many that most can be left out", narrowed)
+	}
+}
+
+// TestOutline: a term that has no outline is told apart before anything is read by it.
+func TestOutline(t *testing.T) {
+	docs := make([]uint64, 2*blockBits)
+	docs[1], docs[blockBits] = 0b101, 0b10
+	norms := make([]byte, 64*len(docs))
+	norms[64], norms[66], norms[blockDocs+1] = 9, 7, 5
+	none := uint64(math.MaxUint64)
+	want := outline{0, none&^0xff | 7, 2, none&^(0xff<<56) | 5<<56}
+	if got := newOutline(docs, []byte{1, 1, 100}, norms); !slices.Equal(got, want) {
+		t.Errorf("%x; want %x", got, want)
+	}
+	for what, freqs := range map[string][]byte{"a frequency of two bytes": {1, 0x81, 1}, "too few": {1, 1}, "too many": {1, 1, 1, 1}, "none": nil} {
+		if got := newOutline(docs, freqs, norms); got == nil || len(got) != 0 {
+			t.Errorf("%s: %x", what, got)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package search
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"strconv"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
+)
+
+// outline tells, of a frequent term of a text field in one segment and for each block of documents, where the frequencies
+// of the block begin, and for each frequency the shortest text in which the term stands so often. The first lets any block
+// be scored without those before it, the second says the highest score in a block before any document is looked at: a score
+// rises with the frequency and falls with the length, whatever the corpus. Two words for each block: the place, then the
+// norms of the frequencies from 1 on, a byte each, the last for all from tableFreqs on; 255, the norm of texts that are
+// longer than any, where there is none. An outline without words is of a term that has none: a frequency takes more than a
+// byte, or the file is damaged.
+type outline []uint64
+
+// outline returns the outline of a term whose documents are given, through Corpus.Views.
+func (s *scoring) outline(ctx context.Context, f *segment.Field, term string, docs []uint64, freqs, norms []byte) (outline, error) {
+	return s.corpus.Views.Bits(ctx, s.part.Segment, "outline "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
+		return newOutline(docs, freqs, norms), nil
+	})
+}
+
+func newOutline(docs []uint64, freqs, norms []byte) outline {
+	total := 0
+	for _, word := range docs {
+		total += bits.OnesCount64(word)
+	}
+	for _, freq := range freqs {
+		if freq >= 0x80 {
+			return outline{}
+		}
+	}
+	if total != len(freqs) {
+		return outline{}
+	}
+	o := make(outline, 0, 2*((len(docs)+blockBits-1)/blockBits))
+	at := 0
+	for first := 0; first < len(docs); first += blockDocs / 64 {
+		var shortest [tableFreqs]byte
+		for i := range shortest {
+			shortest[i] = math.MaxUint8
+		}
+		begin := at
+		for i, word := range docs[first:min(first+blockDocs/64, len(docs))] {
+			for ; word != 0; word &= word - 1 {
+				if freq := freqs[at]; freq > 0 {
+					of := &shortest[min(freq, tableFreqs)-1]
+					*of = min(*of, norms[(first+i)*64+bits.TrailingZeros64(word)])
+				}
+				at++
+			}
+		}
+		var packed uint64
+		for i, norm := range shortest {
+			packed |= uint64(norm) << (8 * i)
+		}
+		o = append(o, uint64(begin), packed)
+	}
+	return o
+}
+
+// frequentRunner gives the scores of a frequent term of a text field.
+type frequentRunner struct {
+	// docs holds one bit for each document, freqs one byte for each that has the term.
+	docs    []uint64
+	outline outline
+	freqs   []byte
+	norms   []byte
+	scorer  rank.Scorer
+	table   *scoreTable
+	// leastScore is the lowest of the term in the segment.
+	leastScore float64
+}
+
+// openFrequent opens a term by its outline; nil where there is none.
+func (t *termClause) openFrequent(s *scoring, f *segment.Field, postings segment.Postings) (*frequentRunner, error) {
+	if s.shown || s.corpus.Views == nil || postings.Len() < tableFrom {
+		return nil, nil
+	}
+	docs, err := s.termBits(s.ctx, f, t.term)
+	if docs == nil || err != nil {
+		return nil, err
+	}
+	norms := s.lengthNorms(f)
+	freqs := postings.Freqs()
+	o, err := s.outline(s.ctx, f, t.term, docs, freqs, norms.byDoc)
+	if len(o) == 0 || err != nil {
+		return nil, err
+	}
+	return &frequentRunner{
+		docs: docs, outline: o, freqs: freqs, norms: norms.byDoc, scorer: t.scorer, table: t.scores(),
+		leastScore: float64(t.scorer.Score(1, norms.longest)),
+	}, nil
+}
+
+func (r *frequentRunner) most(b *block) float64 {
+	packed := r.outline[2*(b.from/blockDocs)+1]
+	var most float32
+	for freq := 1; freq < tableFreqs; freq++ {
+		most = max(most, r.table[freq<<8|int(byte(packed))])
+		packed >>= 8
+	}
+	if byte(packed) < math.MaxUint8 {
+		most = r.scorer.Most()
+	}
+	return float64(most)
+}
+
+func (r *frequentRunner) least() float64 { return r.leastScore }
+
+func (r *frequentRunner) add(b *block, to *sums) {
+	at := int(r.outline[2*(b.from/blockDocs)])
+	docs := r.docs[b.from/64 : (b.to+63)/64]
+	norms := r.norms[b.from:b.to]
+	for i, word := range docs {
+		if word == 0 {
+			continue
+		}
+		n := bits.OnesCount64(word)
+		wanted := word & b.live[i]
+		b.touched[i] |= wanted
+		freqs := r.freqs[at : at+n]
+		at += n
+		if wanted == word {
+			for _, freq := range freqs {
+				r.score(i*64+bits.TrailingZeros64(word), uint32(freq), norms, to)
+				word &= word - 1
+			}
+			continue
+		}
+		for ; wanted != 0; wanted &= wanted - 1 {
+			before := word & (wanted&-wanted - 1)
+			r.score(i*64+bits.TrailingZeros64(wanted), uint32(freqs[bits.OnesCount64(before)]), norms, to)
+		}
+	}
+}
+
+// score adds the score of a document of a block, to which norms and sums belong.
+func (r *frequentRunner) score(doc int, freq uint32, norms []byte, to *sums) {
+	norm := norms[doc]
+	if freq < tableFreqs {
+		to[doc&(blockDocs-1)] += float64(r.table[freq<<8|uint32(norm)])
+	} else {
+		to[doc&(blockDocs-1)] += float64(r.scorer.Score(float32(freq), norm))
+	}
+}
