@@ -139,7 +139,7 @@ func (l *listing) page(ctx context.Context, r library.Read, after *place) ([]sea
 		return nil, nil, n, nil
 	}
 	first, offset := 0, r.Offset
-	var starts []int
+	var from *position // nil for the beginning of a stream, offset documents on
 	if after != nil {
 		if after.Rest && len(streams) > 1 {
 			first = 1
@@ -147,34 +147,33 @@ func (l *listing) page(ctx context.Context, r library.Read, after *place) ([]sea
 		if len(after.Place.Values) != len(l.Order) {
 			return nil, nil, 0, &library.CursorError{Reason: "the order of the listing has changed: start again from the first page"}
 		}
-		offset, starts = 0, streams[first].after(after.Place)
+		at := streams[first].after(after.Place)
+		offset, from = 0, &at
 	}
 	hits := make([]search.Hit, 0, min(int64(r.Limit), n))
 	last := first // the stream of the last hit
 	more := false
 	for i := first; i < len(streams); i++ {
 		s := streams[i]
-		if starts == nil {
+		if from == nil {
 			if offset >= int64(s.total) {
 				offset -= int64(s.total)
 				continue
 			}
-			starts, offset = s.split(int(offset)), 0
+			at := s.split(int(offset))
+			offset, from = 0, &at
 		}
-		left := s.total
-		for _, start := range starts {
-			left -= start
-		}
+		left := s.left(*from)
 		if len(hits) == r.Limit {
 			more = more || left > 0
 			break
 		}
 		before := len(hits)
-		if hits = s.take(hits, starts, r.Limit-len(hits)); len(hits) > before {
+		if hits = s.take(hits, *from, r.Limit-len(hits)); len(hits) > before {
 			last = i
 		}
 		more = left > len(hits)-before
-		starts = nil
+		from = nil
 		if more {
 			break
 		}

@@ -128,8 +128,24 @@ func (s *stream) before(r *run, h search.Hit) int {
 	})
 }
 
-// after returns, for each run, how many of its documents do not stand behind a place.
-func (s *stream) after(p eval.Place) []int {
+// position is a place between documents of a stream.
+type position struct {
+	// starts are how many documents of each run come before, but for some: the next skip of the stream do so as well.
+	starts []int
+	skip   int
+}
+
+// left returns how many documents come behind a position.
+func (s *stream) left(p position) int {
+	left := s.total - p.skip
+	for _, start := range p.starts {
+		left -= start
+	}
+	return left
+}
+
+// after returns the position behind all documents that do not stand behind a place.
+func (s *stream) after(p eval.Place) position {
 	starts := make([]int, len(s.runs))
 	for i := range s.runs {
 		r := &s.runs[i]
@@ -142,11 +158,11 @@ func (s *stream) after(p eval.Place) []int {
 			return s.order.ComparePlace(search.Hit{Part: r.part, Doc: r.at(i)}, p) > 0
 		})
 	}
-	return starts
+	return position{starts: starts}
 }
 
-// split returns, for each run, how many of its documents are among the first n of the stream.
-func (s *stream) split(n int) []int {
+// split returns the position behind the first n documents of the stream.
+func (s *stream) split(n int) position {
 	low := make([]int, 3*len(s.runs))
 	low, high, counts := low[:len(s.runs):len(s.runs)], low[len(s.runs):2*len(s.runs)], low[2*len(s.runs):]
 	open := 0 // documents of which it is not known whether they are among the first n
@@ -160,8 +176,7 @@ func (s *stream) split(n int) []int {
 	}
 	for probe := 0; need > 0 && need < open; probe++ {
 		if need <= fewOpen {
-			s.skip(low, need)
-			return low
+			return position{low, need}
 		}
 		widest := 0
 		for i := range s.runs {
@@ -195,23 +210,14 @@ func (s *stream) split(n int) []int {
 		}
 	}
 	if need == open {
-		return high
+		return position{starts: high}
 	}
-	return low
+	return position{starts: low}
 }
 
 // fewOpen is how many documents are rather passed one by one than found by further probes: a probe costs as much as
 // some ten of them.
 const fewOpen = 48
-
-// skip moves the starts of the runs on by n documents.
-func (s *stream) skip(starts []int, n int) {
-	heads := s.heads(starts)
-	for ; n > 0; n-- {
-		starts[heads[0].index]++
-		heads = s.next(heads)
-	}
-}
 
 // pivot chooses the next document to probe among width open ones of a run, where need of open of all runs are wanted: near
 // to where the boundary is when all runs are alike, a little before and behind it in turn, so that it is closed in from both
@@ -231,9 +237,12 @@ func pivot(width, need, open, probe int) int {
 	return min(max(at, 0), width-1)
 }
 
-// take appends to hits the documents that follow the starts of the runs, at most limit.
-func (s *stream) take(hits []search.Hit, starts []int, limit int) []search.Hit {
-	heads := s.heads(starts)
+// take appends to hits the documents behind a position, at most limit.
+func (s *stream) take(hits []search.Hit, from position, limit int) []search.Hit {
+	heads := s.heads(from.starts)
+	for ; from.skip > 0; from.skip-- {
+		heads = s.next(heads)
+	}
 	for ; limit > 0 && len(heads) > 0; limit-- {
 		hits = append(hits, heads[0].hit)
 		heads = s.next(heads)
