@@ -12,16 +12,30 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// pageKey names a page: what its bytes depend on besides the library's state (see identity), and how they are encoded.
+// pageKey names a page: what its bytes depend on besides the library's state, as it was asked for, and how they are encoded.
+// Two keys may stand for one page (see identity), but never one for two.
 type pageKey struct {
-	identity string
-	zip      bool
+	property          library.PropertyID
+	audience          query.Audience
+	base, path, query string
+	seed              string
+	zip               bool
 }
 
-// tag is the ETag of a version of the page.
-func (k pageKey) tag(version string) string { return quoteTag(versionTag(version, k.identity), k.zip) }
+// pageKey names the page that is asked for.
+func (x *exchange) pageKey(seed string) pageKey {
+	k := pageKey{
+		property: x.grant.property, audience: x.audience(), base: x.baseURL(), path: x.r.URL.EscapedPath(), query: x.r.URL.RawQuery,
+		seed: seed, zip: acceptsGzip(x.r.Header),
+	}
+	if x.params.Has("access_token") {
+		k.query = x.linkHere() // tokens are not kept
+	}
+	return k
+}
 
 // keptPage is a page ready to be sent. Its library says, by the version, whether it still is what a read would give.
 type keptPage struct {
@@ -117,8 +131,11 @@ func (s *scratch) put(b *[]byte, now []byte) {
 // page answers with the page of items that r reads: 304 where the caller holds it, a kept page while it is current, else
 // a new one. finish makes the links to other pages.
 func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
-	key := pageKey{x.identity(r.Seed), acceptsGzip(x.r.Header)}
-	held := heldVersion(heldTags(x.r.Header), key.identity, key.zip)
+	key := x.pageKey(r.Seed)
+	held := ""
+	if tags := heldTags(x.r.Header); len(tags) > 0 {
+		held = heldVersion(tags, x.identity(r.Seed), key.zip)
+	}
 	kept := (*keptPage)(nil)
 	if !fresh.never {
 		kept = x.server.pages.get(key)
@@ -130,11 +147,12 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	buffer := x.server.scratch.get()
 	r.Into = append((*buffer)[:0], make([]byte, headRoom)...)
 	page, err := x.find(r, l.free)
+	tag := func() string { return quoteTag(versionTag(page.Version, x.identity(r.Seed)), key.zip) }
 	if errors.Is(err, library.ErrNotModified) {
 		x.server.scratch.put(buffer, r.Into)
 		if kept == nil {
 			// The body is not needed: If-None-Match names this very ETag.
-			kept = &keptPage{tag: key.tag(page.Version), expires: page.Expires}
+			kept = &keptPage{tag: tag(), expires: page.Expires}
 		}
 		return x.showPage(*kept, key, fresh)
 	}
@@ -143,7 +161,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 		return hideStored(err, r)
 	}
 	to := finish(page.Next)
-	made := keptPage{version: page.Version, tag: key.tag(page.Version), expires: page.Expires, links: to.header()}
+	made := keptPage{version: page.Version, tag: tag(), expires: page.Expires, links: to.header()}
 	made.body = itemList(page, l, to)
 	defer x.server.scratch.put(buffer, page.Items)
 	if key.zip {
