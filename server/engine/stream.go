@@ -176,7 +176,7 @@ func (s *stream) split(n int) position {
 	}
 	for probe := 0; need > 0 && need < open; probe++ {
 		if need <= fewOpen {
-			return position{low, need}
+			return position{starts: low, skip: need}
 		}
 		widest := 0
 		for i := range s.runs {

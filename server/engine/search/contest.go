@@ -116,8 +116,9 @@ func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 	return rest, optional
 }
 
-// exact reports whether the scores of runners can be added in any order to the same sum. Scores are whole multiples of the
-// last place of the lowest one, and a sum of up to 2^53 of those has no more digits than it can hold.
+// exact reports whether the scores of runners can be added in any order to the same sum. Each is a whole multiple of the
+// last of the 24 bits of the lowest one; a sum of at most 2^28 times that one has no more than 52 bits then, and a float64
+// holds 53.
 func (c *contest) exact(total float64) bool {
 	least := math.Inf(1)
 	for _, r := range c.runners {

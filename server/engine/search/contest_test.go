@@ -143,3 +143,46 @@ func TestOutline(t *testing.T) {
 		}
 	}
 }
+
+// TestMostIsRounded: the most that a fuzzy word gives is rounded as what it gives is; else a part whose hits tie with the
+// weakest is passed over.
+func TestMostIsRounded(t *testing.T) {
+	text := query.Field{Name: "content.text", Type: query.Text}
+	part := func(n, first int, created int64) Part {
+		docs := make([]segment.Doc, n)
+		for i := range docs {
+			words := "alpha beach beech"
+			if i%2 == 1 {
+				words = []string{"omega", "omega delta"}[i/2%2] + fmt.Sprintf(" z%d", i%50)
+			}
+			docs[i] = segment.Doc{ID: item.ID(first + i), Created: created, Values: []segment.Value{{Field: text, Value: query.Value{Str: words}}}}
+		}
+		s, err := segment.Build(docs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return Part{Segment: s}
+	}
+	parts := []Part{part(20000, 1, 1000), part(9000, 30000, 2000)}
+	for i := range 200 {
+		q, err := Bind(t.Context(), plan.Bool{Should: []plan.Node{
+			plan.Boost{Node: plan.DisMax{Nodes: []plan.Node{plan.Term{Field: text, Text: "alpha"}}}, Factor: 1 + float32(i)/128},
+			plan.Boost{Node: plan.Fuzzy{Field: text, Text: "beach", Edits: 1, MaxExpansions: 50}, Factor: 1.1 + float32(i)/100},
+		}}, &Corpus{Parts: parts, Views: noViews{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := q.Ranking(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := q.Top(t.Context(), 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want[:20]) {
+			t.Fatalf("%d: %+v; want %+v", i, got[0], want[0])
+		}
+	}
+}

@@ -370,6 +370,9 @@ func (r *termRunner) add(b *block, to *sums) {
 }
 
 func (r *termRunner) most(b *block) float64 {
+	for r.at < r.n && r.docs[r.at] < b.from {
+		r.at++
+	}
 	if r.at < r.n && r.docs[r.at] >= b.to {
 		return 0
 	}
@@ -429,6 +432,9 @@ func (p *phraseClause) open(s *scoring, _ bool) (runner, error) {
 }
 
 func (r *phraseRunner) most(b *block) float64 {
+	for len(r.docs) > 0 && r.docs[0] < b.from {
+		r.docs, r.scores = r.docs[1:], r.scores[1:]
+	}
 	if len(r.docs) == 0 || r.docs[0] >= b.to {
 		return 0
 	}
@@ -474,7 +480,7 @@ func (s *termSetClause) open(sc *scoring, _ bool) (runner, error) {
 	return r, nil
 }
 
-func (r *sumRunner) most(b *block) float64 { return mostOf(r.runners, b) }
+func (r *sumRunner) most(b *block) float64 { return float64(float32(mostOf(r.runners, b))) }
 
 // mostOf is the most that a document can get from several runners.
 func mostOf(runners []runner, b *block) float64 {
@@ -607,7 +613,8 @@ func (r *groupRunner) add(b *block, to *sums) {
 // shownRunner gives documents the score of the list of units that they show.
 type shownRunner struct {
 	lists  *unitLists
-	scores []float64 // by list, of which there is one at least
+	scores []float64 // by list
+	high   float64
 }
 
 // openShown scores the lists of units by a clause, and documents by their lists.
@@ -632,10 +639,11 @@ func (s *scoring) openShown(o *unitOverlay, c clause) (runner, error) {
 		r.scores = append(r.scores, scores[:all.to-all.from]...)
 		within.give(scores)
 	}
+	r.high = slices.Max(r.scores) // there is one at least: inner is there
 	return r, nil
 }
 
-func (r *shownRunner) most(*block) float64 { return slices.Max(r.scores) }
+func (r *shownRunner) most(*block) float64 { return r.high }
 
 func (r *shownRunner) add(b *block, to *sums) {
 	b.touchAll()
