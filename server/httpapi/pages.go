@@ -21,8 +21,10 @@ type pageKey struct {
 	property          library.PropertyID
 	audience          query.Audience
 	base, path, query string
-	seed              string
-	zip               bool
+	// link stands in for query where that holds a token: tokens are not kept.
+	link string
+	seed string
+	zip  bool
 }
 
 // pageKey names the page that is asked for.
@@ -32,7 +34,7 @@ func (x *exchange) pageKey(seed string) pageKey {
 		seed: seed, zip: acceptsGzip(x.r.Header),
 	}
 	if x.params.Has("access_token") {
-		k.query = x.linkHere() // tokens are not kept
+		k.query, k.link = "", x.linkHere()
 	}
 	return k
 }
@@ -70,8 +72,10 @@ const pageOverhead = 512
 
 func newPageCache(bytes int64, pressure func() library.Pressure) (*pageCache, error) {
 	pages, err := otter.New(&otter.Options[pageKey, *keptPage]{
-		MaximumWeight:    uint64(max(bytes, 0)),
-		Weigher:          func(_ pageKey, p *keptPage) uint32 { return uint32(len(p.body) + pageOverhead) },
+		MaximumWeight: uint64(max(bytes, 0)),
+		Weigher: func(k pageKey, p *keptPage) uint32 {
+			return uint32(len(p.body) + len(k.path) + len(k.query) + len(k.link) + pageOverhead)
+		},
 		ExpiryCalculator: otter.ExpiryWriting[pageKey, *keptPage](keptFor),
 	})
 	if err != nil {

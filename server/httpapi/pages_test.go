@@ -121,3 +121,15 @@ func TestSmallPageCache(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysDoNotMeet: a page asked for with its token in the URL is not found by another page's URL that reads like its link.
+func TestKeysDoNotMeet(t *testing.T) {
+	path := "/v2/content/filters/" + filterUUID("summer-wall")
+	a := newApp(t) // /base is the path of its external URL
+	for range 3 {
+		a.do(call{url: path + "?/base" + path + "?page_size=1", bearer: "ro"})
+	}
+	if n := len(a.do(call{url: path + "?page_size=1", token: "ro"}).ids(t)); n != 1 {
+		t.Errorf("%d items on a page of one", n)
+	}
+}
