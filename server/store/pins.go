@@ -59,7 +59,9 @@ func (p *Pins) Page(
 		switch {
 		case kept != nil:
 			list = kept.ids
-		case after.Pin != name: // else it is as it was
+		case after.Pin == name: // it is as it was
+			p.keep(name, found, now)
+		default:
 			return nil, nil, PinOver()
 		}
 		start = after.Index
