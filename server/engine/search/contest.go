@@ -14,8 +14,10 @@ import (
 // that. This is MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), block by block.
 type contest struct {
 	runners []runner
-	best    *weakestFirst // nil where all scores are wanted
+	best    *weakestFirst
 	part    int
+	// least is the lowest score that any of the runners gives at all; 0 where it is not known.
+	least float64
 	// of a block: the most that each runner gives, the places of runners by that, rising, and what is left of the documents.
 	mosts []float64
 	order []int
@@ -27,6 +29,20 @@ type simpleRunner interface {
 	runner
 	// least is the lowest score that it gives at all.
 	least() float64
+}
+
+// newContest begins with a part; best is nil where all scores are wanted.
+func newContest(runners []runner, best *weakestFirst, part int) *contest {
+	c := &contest{runners: runners, best: best, part: part, least: math.Inf(1)}
+	for _, r := range runners {
+		simple, ok := r.(simpleRunner)
+		if !ok {
+			c.least = 0
+			break
+		}
+		c.least = min(c.least, simple.least())
+	}
+	return c
 }
 
 // add adds the scores of a block's documents to sums of zeros; false where none of them can be among the best. It leaves
@@ -120,15 +136,7 @@ func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 // last of the 24 bits of the lowest one; a sum of at most 2^28 times that one has no more than 52 bits then, and a float64
 // holds 53.
 func (c *contest) exact(total float64) bool {
-	least := math.Inf(1)
-	for _, r := range c.runners {
-		simple, ok := r.(simpleRunner)
-		if !ok {
-			return false
-		}
-		least = min(least, simple.least())
-	}
-	return least > 0 && total <= least*(1<<28)
+	return c.least > 0 && total <= c.least*(1<<28)
 }
 
 // bar is what a hit has to pass to be among the best.

@@ -71,11 +71,9 @@ type frequentRunner struct {
 	docs    []uint64
 	outline outline
 	freqs   []byte
-	norms   []byte
+	norms   norms
 	scorer  rank.Scorer
 	table   *scoreTable
-	// leastScore is the lowest of the term in the segment.
-	leastScore float64
 }
 
 // openFrequent opens a term by its outline; nil where there is none.
@@ -93,10 +91,7 @@ func (t *termClause) openFrequent(s *scoring, f *segment.Field, postings segment
 	if len(o) == 0 || err != nil {
 		return nil, err
 	}
-	return &frequentRunner{
-		docs: docs, outline: o, freqs: freqs, norms: norms.byDoc, scorer: t.scorer, table: t.scores(),
-		leastScore: float64(t.scorer.Score(1, norms.longest)),
-	}, nil
+	return &frequentRunner{docs: docs, outline: o, freqs: freqs, norms: norms, scorer: t.scorer, table: t.scores()}, nil
 }
 
 func (r *frequentRunner) most(b *block) float64 {
@@ -112,12 +107,12 @@ func (r *frequentRunner) most(b *block) float64 {
 	return float64(most)
 }
 
-func (r *frequentRunner) least() float64 { return r.leastScore }
+func (r *frequentRunner) least() float64 { return float64(r.scorer.Score(1, r.norms.longest)) }
 
 func (r *frequentRunner) add(b *block, to *sums) {
 	at := int(r.outline[2*(b.from/blockDocs)])
 	docs := r.docs[b.from/64 : (b.to+63)/64]
-	norms := r.norms[b.from:b.to]
+	norms := r.norms.byDoc[b.from:b.to]
 	for i, word := range docs {
 		if word == 0 {
 			continue
@@ -143,10 +138,5 @@ func (r *frequentRunner) add(b *block, to *sums) {
 
 // score adds the score of a document of a block, to which norms and sums belong.
 func (r *frequentRunner) score(doc int, freq uint32, norms []byte, to *sums) {
-	norm := norms[doc]
-	if freq < tableFreqs {
-		to[doc&(blockDocs-1)] += float64(r.table[freq<<8|uint32(norm)])
-	} else {
-		to[doc&(blockDocs-1)] += float64(r.scorer.Score(float32(freq), norm))
-	}
+	to[doc&(blockDocs-1)] += r.table.score(r.scorer, freq, norms[doc])
 }

@@ -46,7 +46,8 @@ type blocks struct {
 	words *[]uint64
 	docs  []uint32
 	few   [blockBits]uint64
-	begun bool
+	// after is where the block behind the present one begins.
+	after uint32
 }
 
 // fewShare is the number of documents for each wanted one from which on wanted ones are few.
@@ -97,11 +98,7 @@ func (s *blocks) next() bool {
 		s.docs = s.docs[i:]
 		return true
 	}
-	from := s.from
-	if s.begun {
-		from += blockDocs
-	}
-	for s.begun = true; int(from) < s.n; from += blockDocs {
+	for from := s.after; int(from) < s.n; from += blockDocs {
 		live := (*s.words)[from/64 : from/64+blockBits]
 		for _, word := range live {
 			if word != 0 {
@@ -116,7 +113,8 @@ func (s *blocks) next() bool {
 
 // move goes to the block that begins at a document.
 func (s *blocks) move(from uint32) {
-	s.from, s.to = from, min(from+blockDocs, uint32(s.n))
+	s.after = from + blockDocs
+	s.from, s.to = from, min(s.after, uint32(s.n))
 	s.touched = [blockBits]uint64{}
 }
 
@@ -234,14 +232,13 @@ func (r *bitRunner) add(b *block, to *sums) {
 		if r.words != nil {
 			word &= r.words[first+i]
 		}
+		b.touched[i] |= word
 		if word == ^uint64(0) {
-			b.touched[i] = word
 			for at := i * 64; at < i*64+64; at++ {
 				to[at&(blockDocs-1)] += r.score
 			}
 			continue
 		}
-		b.touched[i] |= word
 		for ; word != 0; word &= word - 1 {
 			to[(i*64+bits.TrailingZeros64(word))&(blockDocs-1)] += r.score
 		}
@@ -290,6 +287,14 @@ func (t *termClause) scores() *scoreTable {
 	return made
 }
 
+// score returns what the scorer of the table gives.
+func (t *scoreTable) score(s rank.Scorer, freq uint32, norm byte) float64 {
+	if freq < tableFreqs {
+		return float64(t[freq<<8|uint32(norm)])
+	}
+	return float64(s.Score(float32(freq), norm))
+}
+
 // termRunner gives the scores of a term of a text field.
 type termRunner struct {
 	postings segment.Iterator
@@ -320,8 +325,12 @@ func (t *termClause) open(s *scoring, _ bool) (runner, error) {
 	if !there {
 		return nil, nil
 	}
-	if r, err := t.openFrequent(s, f, postings); r != nil || err != nil {
-		return r, err
+	frequent, err := t.openFrequent(s, f, postings)
+	if err != nil {
+		return nil, err
+	}
+	if frequent != nil {
+		return frequent, nil
 	}
 	r := &termRunner{postings: postings.Iterator(), norms: s.lengthNorms(f), scorer: t.scorer}
 	if postings.Len() >= tableFrom {
@@ -394,11 +403,7 @@ func (r *termRunner) score(docs, freqs []uint32, b *block, to *sums) {
 	for i, doc := range docs {
 		b.touch(doc)
 		freq, norm := freqs[i], r.norms.byDoc[doc]
-		if freq < tableFreqs {
-			to[doc&(blockDocs-1)] += float64(r.table[freq<<8|uint32(norm)])
-		} else {
-			to[doc&(blockDocs-1)] += float64(r.scorer.Score(float32(freq), norm))
-		}
+		to[doc&(blockDocs-1)] += r.table.score(r.scorer, freq, norm)
 	}
 }
 

@@ -120,8 +120,10 @@ func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield f
 	if err != nil {
 		return 0, fmt.Errorf("score a segment: %w", err)
 	}
-	race, b := contest{best: best, part: part}, &blocks.block
-	race.runners, b.base = rootRunners(r)
+	b := &blocks.block
+	runners, base := rootRunners(r)
+	b.base = base
+	race := newContest(runners, best, part)
 	scores := s.take()
 	defer s.give(scores)
 	for blocks.next() {

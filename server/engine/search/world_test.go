@@ -370,43 +370,31 @@ type view struct {
 }
 
 func (v *views) Bits(_ context.Context, s *segment.Segment, key string, makeIt func() ([]uint64, error)) ([]uint64, error) {
-	v.mu.Lock()
-	bits, ok := v.bits[view{s, key}]
-	v.mu.Unlock()
-	if ok {
-		return bits, nil
-	}
-	bits, err := makeIt()
-	if err != nil {
-		return nil, err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.bits == nil {
-		v.bits = map[view][]uint64{}
-	}
-	v.bits[view{s, key}] = bits
-	return bits, nil
+	return keep(v, &v.bits, view{s, key}, makeIt)
 }
 
 func (v *views) Get(_ context.Context, s *segment.Segment, key string, makeIt func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
+	return keep(v, &v.kept, view{s, key}, makeIt)
+}
+
+func keep[T any](v *views, all *map[view]T, name view, makeIt func() (T, error)) (T, error) {
 	v.mu.Lock()
-	b := v.kept[view{s, key}]
+	known, ok := (*all)[name]
 	v.mu.Unlock()
-	if b != nil {
-		return b, nil
+	if ok {
+		return known, nil
 	}
-	b, err := makeIt()
+	made, err := makeIt()
 	if err != nil {
-		return nil, err
+		return made, err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.kept == nil {
-		v.kept = map[view]*roaring.Bitmap{}
+	if *all == nil {
+		*all = map[view]T{}
 	}
-	v.kept[view{s, key}] = b
-	return b, nil
+	(*all)[name] = made
+	return made, nil
 }
 
 // id returns the item of a hit.
