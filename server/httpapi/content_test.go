@@ -18,7 +18,7 @@ func TestAddItem(t *testing.T) {
 		"video":                   post(`{"content_type":"video","content_url":"https://img.example/a.mp4","video_thumbnail":"https://img.example/a.png","approval_status":"app"}`, 201, `"approval_status":"app"`),
 		"text":                    post(`{"content_type":"text","caption":"hello"}`, 201, `"text":"hello"`, `"default_activate_unit":{"id":`+fmt.Sprint(unitID("sandals"))),
 		"without slash":           {method: "POST", url: "/v2/content", token: "rw", body: `{"content_type":"text","caption":"hello"}`, status: 201},
-		"submission":              post(`{"content_type":"text","caption":"a","submission":{"username":"jo","email":"jo@mail.example","size":"42"}}`, 201, `"submission":{"email":"jo@mail.example","size":"42","username":"jo"}`, `"claimed":true`),
+		"submission":              post(`{"content_type":"text","caption":"a","submission":{"username":"jo","email":"jo@mail.example","size":"42"}}`, 201, `"submission":{"email":"jo@mail.example","size":"42","username":"jo"}`, `"claimed":false`),
 		"tags":                    post(`{"content_type":"text","caption":"a","tags":{"hashtags":["#Beach_26"],"marketer_tags":["hero"],"own":["mine"]}}`, 201, `"hashtag_text":"beach_26"`),
 		"author":                  post(`{"content_type":"text","caption":"a","author":{"username":"ann","author_ref":"ref-1"}}`, 201, `"username":"ann"`, `"platform_id":"ref-1"`),
 		"escapes":                 post(`{"content_type":"text","caption":"</script> & \u2028"}`, 201, `\u003c/script\u003e & \u2028`),
@@ -126,6 +126,10 @@ func TestShortLinks(t *testing.T) {
 	})
 	a.do(call{method: "PATCH", url: "/v2/content/1001", token: "rw", body: `{"approval_status":"rej"}`})
 	a.do(call{url: "/i/code1001", status: 404})
+
+	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: `{"approval_status":"app","short_code":"odd","content":{"content_type":"image",` +
+		`"platform_data":{"social_platform_original_url":"https://social.example/ü%20?q=\"><svg>"}}}`})
+	a.do(call{url: "/i/odd", status: 302, want: map[string]string{"Location": "https://social.example/%C3%BC%20?q=%22%3E%3Csvg%3E"}})
 }
 
 func TestExplain(t *testing.T) {

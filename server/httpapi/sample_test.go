@@ -127,7 +127,7 @@ func definitions() []library.Definition {
 // sampleLines are 60 items of the property shop, 1001 to 1060, one day apart; the last one is the newest.
 //
 // approval_status goes app, app, rej, pen; content_type image, video, text; campaign 12 for the first 30 and 13 for the
-// rest; every fifth carries marketer_tags:summer and every sixth a submission.
+// rest; every fifth carries marketer_tags:summer and every sixth is claimed and has a submission.
 func sampleLines() []string {
 	statuses := []string{"app", "app", "rej", "pen"}
 	types := []string{"image", "video", "text"}
@@ -165,6 +165,7 @@ func sampleLines() []string {
 			it["tags"] = tags
 		}
 		if i%6 == 0 {
+			it["claimed"] = true
 			it["submission"] = map[string]any{
 				"username": fmt.Sprintf("person%d", i), "email": fmt.Sprintf("person%d@mail.example", i), "age": fmt.Sprint(20 + i),
 			}

@@ -88,7 +88,6 @@ func (o object) added(opts ParseOptions) (*Item, error) {
 			OriginalURL:    o.absoluteURL("content_url"),
 		},
 	}
-	it.Claimed = it.Submission != nil
 	if it.ApprovalStatus == "" {
 		it.ApprovalStatus = Pending
 	}

@@ -73,10 +73,7 @@ func TestParseAdd(t *testing.T) {
 		},
 		"a submission": {
 			`{"content_type":"image","content_url":"` + url + `","submission":{"username":"ann","consent":"yes","none":null}}`,
-			base(func(it *Item) {
-				it.Submission = json.RawMessage(`{"consent":"yes","username":"ann"}`)
-				it.Claimed = true
-			}),
+			base(func(it *Item) { it.Submission = json.RawMessage(`{"consent":"yes","username":"ann"}`) }),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

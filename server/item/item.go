@@ -110,11 +110,18 @@ type Unit struct {
 	CatalogImageURLSrc  json.RawMessage // any JSON; nil for null
 	ExternalID          string          // "" for null
 	Archived            bool
-	Managed             bool // true when a manifest brought it
+	Managed             bool // true when a manifest brought it, or when an import says that one did elsewhere
 	CreatedOn           string
 	LastModified        string
 	ClickUnitLibrary    int64
 	ActivateUnitLibrary int64
+}
+
+// Reference reports whether nothing is known of the unit but its id and that it is managed: a reference to what a manifest
+// brings.
+func (u Unit) Reference() bool {
+	return u.Managed && u.Name == "" && u.ImageURL == "" && u.ClickThroughURL == "" && u.CatalogItem == nil &&
+		u.CatalogImageURLSrc == nil && u.ExternalID == ""
 }
 
 // InvalidError says what is wrong with a body, a patch or an import line.

@@ -15,10 +15,10 @@ const platformRef = "platform_ref:"
 // Line is what one line of a bulk import brings.
 type Line struct {
 	Item *Item
-	// Units are the conversion units that came whole with the item. Those with Managed false are to be made where the
-	// property does not have them. Those with Managed true are not: a manifest brings them, perhaps later, and until
-	// then the item's reference to them is allowed to lead nowhere. An id of Item.Units that is not among Units has to
-	// be known to the property.
+	// Units are the conversion units that came whole with the item, to be made where the property does not have them, and
+	// those of which nothing but the id and Managed true is known: their manifest brings them, perhaps later, and until then
+	// the item's reference to them may lead nowhere. An id of Item.Units that is not among Units has to be known to the
+	// property.
 	Units []Unit
 }
 
@@ -26,9 +26,8 @@ type Line struct {
 // body of ParseAdd. It is the inverse of Marshal.
 //
 // In a whole item content.content_type is required and everything else optional; null and "" count as absent, unknown
-// members are ignored, as is default_activate_unit, which follows from the others. Without created_on the item is made
-// now, without approval_status it is pending, without claimed it is claimed when it has a submission. The errors are
-// *InvalidError with the path of the member.
+// members are ignored, as is default_activate_unit, which follows from the others. Without created_on the item is created
+// now, and without approval_status it is pending. The errors are *InvalidError with the path of the member.
 func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	d := &decoder{}
 	s := scratches.Get().(*scratch)
@@ -50,9 +49,6 @@ func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	}
 	if err := d.failure(); err != nil {
 		return Line{}, err
-	}
-	if !body.has("claimed") {
-		it.Claimed = it.Submission != nil
 	}
 	if it.ApprovalStatus == "" {
 		it.ApprovalStatus = Pending

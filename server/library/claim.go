@@ -33,7 +33,9 @@ type Verdict struct {
 // the first in the list goes first:
 //
 //   - A definition whose property is not served waits (ErrNoProperty).
-//   - What was made over HTTP holds its ids against every manifest; a manifest takes a filter over by adopting it.
+//   - What was made over HTTP holds its ids against every manifest; a manifest takes a filter over by adopting it. An
+//     imported unit that says it is managed is the exception: it yields its id to the manifest that derives it, and is
+//     served again once that manifest is gone.
 //   - Of two manifests that claim one thing the older Created wins, then the lower namespace/name. A definition that
 //     loses one claim takes none.
 //   - Two tokens with one value are both refused.
@@ -104,22 +106,30 @@ func (a *arbiter) bySeniority() []int {
 	return order
 }
 
-// compareSeniority orders definitions by who wins: HTTP, then the older one, then namespace/name. What remains equal
-// (one name in two kinds or two clusters) is ordered too, so that the outcome never depends on chance.
+// compareSeniority orders definitions by who wins: HTTP, then the older manifest, then namespace/name, then imported units
+// that yield to manifests. What remains equal (one name in two kinds or two clusters) is ordered too, so that the outcome
+// never depends on chance.
 func compareSeniority(a, b Definition) int {
-	if a.Owner.IsHTTP() != b.Owner.IsHTTP() {
-		if a.Owner.IsHTTP() {
-			return -1
-		}
-		return 1
-	}
 	return cmp.Or(
+		cmp.Compare(rank(a), rank(b)),
 		a.Created.Compare(b.Created),
 		strings.Compare(a.Owner.Namespace, b.Owner.Namespace),
 		strings.Compare(a.Owner.Name, b.Owner.Name),
 		cmp.Compare(a.Owner.Kind, b.Owner.Kind),
 		strings.Compare(a.Owner.Install, b.Owner.Install),
 	)
+}
+
+// rank is the first thing that seniority compares.
+func rank(d Definition) int {
+	switch {
+	case !d.Owner.IsHTTP():
+		return 1
+	case d.Unit != nil && d.Unit.Unit.Managed:
+		return 2
+	default:
+		return 0
+	}
 }
 
 // noteToken counts who wants which token value, before any token is judged: all who share one are refused.

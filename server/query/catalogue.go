@@ -109,7 +109,7 @@ func rows() []Row {
 		keyword("catalog_item", "the catalogue item, as JSON; a string as it is"),
 		keyword("catalog_image_url_src", "the source of the picture's URL, as JSON; a string as it is"),
 		typed("archived", Boolean, "whether the unit is archived"),
-		typed("managed", Boolean, "whether a manifest brought the unit"),
+		typed("managed", Boolean, "whether the unit is managed by a manifest, here or where it was imported from"),
 		typed("created_on", Date, "when the unit was made"),
 		typed("last_modified", Date, "when the unit was last changed"),
 		typed("activate_unit_library", Long, "the unit's library"),

@@ -32,7 +32,7 @@ type Catalogue struct {
 	UnitRules []*Rule
 
 	// filters are by name, then id.
-	filters tree[filterName, *Filter]
+	filters tree[library.FilterPlace, *Filter]
 	byUUID  tree[string, *Filter]
 	byID    tree[int64, *Filter]
 	units   tree[int64, *Unit]
@@ -40,17 +40,13 @@ type Catalogue struct {
 	parts tree[source, part]
 }
 
-// filterName is by what filters are listed.
-type filterName struct {
-	name string
-	id   int64
+func compareFilterPlaces(a, b library.FilterPlace) int {
+	return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 }
 
-func compareFilterNames(a, b filterName) int {
-	return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.id, b.id))
+func (f *Filter) listed() library.FilterPlace {
+	return library.FilterPlace{Name: f.Record.Name, ID: f.Record.ID}
 }
-
-func (f *Filter) listed() filterName { return filterName{f.Record.Name, f.Record.ID} }
 
 // part is what one source brings to a catalogue; nothing but its version where that is the property itself.
 type part struct {
@@ -199,7 +195,7 @@ func newCatalogue(p library.PropertyID, spec library.Property, all entries, sour
 		return before, nil
 	}
 	c := &Catalogue{
-		Property: p, Spec: spec, filters: newTree[filterName, *Filter](compareFilterNames), byUUID: newTree[string, *Filter](strings.Compare),
+		Property: p, Spec: spec, filters: newTree[library.FilterPlace, *Filter](compareFilterPlaces), byUUID: newTree[string, *Filter](strings.Compare),
 		byID: newTree[int64, *Filter](cmp.Compare[int64]), units: newTree[int64, *Unit](cmp.Compare[int64]),
 	}
 	parts := make([]part, len(sources))
@@ -418,7 +414,7 @@ func (c *Catalogue) newFilter(d library.Definition, before *Filter) *Filter {
 // newUnit makes a unit whose definition came at a time.
 func newUnit(d library.Definition, changed time.Time) *Unit {
 	u := d.Unit.Unit
-	u.Managed = !d.Owner.IsHTTP()
+	u.Managed = u.Managed || !d.Owner.IsHTTP()
 	if u.CreatedOn == "" && !d.Created.IsZero() {
 		u.CreatedOn = d.Created.UTC().Format(time.RFC3339)
 	}

@@ -162,13 +162,12 @@ func unknownUnit(id int64) error {
 	return &item.InvalidError{Member: "activate_units", Reason: fmt.Sprintf("there is no conversion unit with id %d: make it first, or send it whole", id)}
 }
 
-// makeUnits makes the units of an import line that the property does not have. Those that a manifest is to bring are
-// left to it.
+// makeUnits makes the units of an import line that the property does not have.
 func (c *change) makeUnits(p library.PropertyID, units []item.Unit) error {
 	made := map[source]*entry{}
 	now := c.s.Now().UTC()
 	for _, u := range units {
-		if u.Managed || c.hasUnit(p, u.ID) {
+		if u.Reference() || c.hasUnit(p, u.ID) {
 			continue
 		}
 		if u.CreatedOn == "" {

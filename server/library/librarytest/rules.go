@@ -187,4 +187,31 @@ var ruleTests = map[string]func(*world){
 		w.accept(unitRule("later", "", nil))
 		w.expectUnits(4, managed.ID)
 	},
+	"imported units that are managed": func(w *world) {
+		w.serve()
+		u := item.Unit{ID: unitID("sandals"), Name: "Imported", ImageURL: "https://cdn.example/i.png", Managed: true, CreatedOn: "2026-01-01T00:00:00Z"}
+		w.change(library.Mutation{Put: newItem(1, attached(u.ID)), Units: []item.Unit{u}})
+		shows := func(what, name string) {
+			w.Helper()
+			got, err := w.lib.Unit(shop, u.ID)
+			if err != nil {
+				w.Fatalf("%s: %v", what, err)
+			}
+			w.equal(what+": its name", got.Name, name)
+			w.equal(what+": managed", got.Managed, true)
+			w.expectUnits(1, u.ID)
+			w.equal(what+": on its item", w.show(1).Units[0].Name, name)
+		}
+		shows("before its manifest", "Imported")
+		w.accept(unitRule("sandals", "", nil))
+		shows("with its manifest", "sandals")
+		w.restart()
+		shows("after a restart", "sandals")
+		w.remove(owner(library.KindUnit, "shop", "sandals"))
+		shows("after its manifest", "Imported")
+
+		nameless := item.Unit{ID: 78, ExternalID: "SKU-78", Managed: true}
+		refused := w.write(library.Mutation{Put: newItem(2, attached(78)), Units: []item.Unit{nameless}})
+		wantError[*item.InvalidError](w, "a unit without a name", refused[0].Err)
+	},
 }

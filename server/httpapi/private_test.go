@@ -1,0 +1,45 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// TestSubmissionsLeaveNoPublicMark compares two servers whose items differ in submissions alone, one of them erased: READ-ONLY
+// callers get the same answers from both, whatever field they ask and sort by.
+func TestSubmissionsLeaveNoPublicMark(t *testing.T) {
+	with, without := newApp(t), newApp(t)
+	for i, submission := range []string{"", `,"submission":{"username":"jo","email":"jo@mail.example","size":"42"}`, `,"submission":{"email":"al@mail.example"}`} {
+		body := fmt.Sprintf(`{"content_type":"text","caption":"mark %d","content_ref":"ref-%d","author":{"username":"ann","author_ref":"a-%d"}`, i, i, i)
+		with.do(call{method: "POST", url: "/v2/content/", token: "other-rw", body: body + submission + "}", status: 201})
+		without.do(call{method: "POST", url: "/v2/content/", token: "other-rw", body: body + "}", status: 201})
+	}
+	for _, a := range []*app{with, without} {
+		a.do(call{method: "PATCH", url: "/v2/content/7004", token: "other-rw", body: `{"submission":null}`})
+	}
+
+	// Drawn at random, or sealed with a key of each server's own.
+	drawn := regexp.MustCompile(`/i/[0-9A-Za-z]{10}"|cursor=[0-9A-Za-z_-]+`)
+	queries := []string{q("*:*"), q("submission:*"), q("submission.email:*"), q("*name:jo"), q("su*on.*:*"), q("42")}
+	for _, f := range query.Fields() {
+		name := url.QueryEscape(f.Name)
+		queries = append(queries, q("_exists_:"+f.Name), q("_missing_:"+f.Name), q("*:*", "sort_by="+name+":asc"))
+	}
+	compared := 0
+	for _, u := range queries {
+		got, want := with.send(call{url: u, token: "other-ro"}), without.send(call{url: u, token: "other-ro"})
+		if got.status == 200 {
+			compared++
+		}
+		if a, b := drawn.ReplaceAllString(string(got.body), ""), drawn.ReplaceAllString(string(want.body), ""); got.status != want.status || a != b {
+			t.Errorf("%s: %d\n%s\nwithout submissions: %d\n%s", u, got.status, a, want.status, b)
+		}
+	}
+	if compared < len(queries)/2 {
+		t.Errorf("%d of %d queries were answered: too few to compare", compared, len(queries))
+	}
+}
