@@ -30,7 +30,7 @@ const (
 	maxAgeRule      = "maxAge must be a duration between 0s and 24h"
 	staleRule       = "staleWhileRevalidate must be a duration between 0s and 168h"
 	retryRule       = "retryAfter must be a duration between 1s and 24h"
-	externalRule    = "externalURL must be an absolute http or https URL without query and fragment"
+	externalRule    = "externalURL must be http or https, a host, and at most a port and a path"
 	secretRule      = "give secretName (a Secret that the operator writes) or existingSecret (one that it reads), not both"
 	rotatedRule     = "the value in existingSecret is yours and is not rotated"
 	filtersRule     = "filters restricts ReadOnly tokens only"
@@ -98,6 +98,11 @@ var admissions = []admission{
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'ftp://content.shop.example'`, externalRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example?a=b'`, externalRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://'`, externalRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://[2001:db8::1]:8443/v1.2/'`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://user:secret@content.shop.example'`, externalRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example/"><script>'`, externalRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example/../..'`, externalRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example/a b'`, externalRule},
 
 	{v1alpha1.AccessTokenKind, `class: ReadOnly`, ""},
 	{v1alpha1.AccessTokenKind, `class: Admin`, "spec.class: Unsupported value"},

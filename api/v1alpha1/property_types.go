@@ -37,10 +37,11 @@ type PropertySpec struct {
 	// +optional
 	Maintenance *Maintenance `json:"maintenance,omitempty"`
 
-	// externalURL is the base of links, short links and Location. None: the server's --external-url.
+	// externalURL is the base of links, short links and Location. None: the server's --external-url. It is http or https, a host,
+	// and at most a port and a path of letters, digits and ._~-, such as https://content.example/base.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.contains('?') && !self.contains('#')",message="externalURL must be an absolute http or https URL without query and fragment"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://([A-Za-z0-9._-]+|[[][0-9A-Fa-f:.]+])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?$') && !self.matches('/[.][.]?(/|$)')",message="externalURL must be http or https, a host, and at most a port and a path of letters, digits and ._~-, such as https://content.example/base"
 	ExternalURL string `json:"externalURL,omitempty"`
 
 	// suspend freezes reconciling; the last state stays served.

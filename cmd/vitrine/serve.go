@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // serveOptions are the flags of serve.
@@ -105,11 +107,8 @@ func (o *serveOptions) validate() error {
 		return usagef("--drain-timeout %s: want 0s or more", o.drainFor)
 	}
 	o.externalURL = strings.TrimRight(o.externalURL, "/")
-	if o.externalURL != "" {
-		u, err := url.Parse(o.externalURL)
-		if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-			return usagef("--external-url %q: want an absolute https or http address", o.externalURL)
-		}
+	if err := library.CheckExternalURL(o.externalURL); err != nil {
+		return usagef("--external-url: %w", err)
 	}
 	return nil
 }

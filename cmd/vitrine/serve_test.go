@@ -281,7 +281,7 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 		"broken kubeconfig":   {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
 		"unknown library":     {[]string{"--library", "opensearch"}, exitUsage, `--library "opensearch": there are engine and reference`},
 		"half a certificate":  {[]string{"--tls-cert-file", broken}, exitUsage, "give both, or neither"},
-		"external URL":        {[]string{"--external-url", "shop.example"}, exitUsage, "want an absolute https or http address"},
+		"external URL":        {[]string{"--external-url", "shop.example"}, exitUsage, "must be http or https, a host"},
 		"log level":           {[]string{"--log-level", "loud"}, exitUsage, "want debug, info, warn or error"},
 		"log format":          {[]string{"--log-format", "xml"}, exitUsage, "want text or json"},
 		"memory limit":        {[]string{"--memory-limit", "lots"}, exitUsage, "want at least 64Mi"},

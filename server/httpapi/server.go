@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -84,10 +83,8 @@ type Server struct {
 // is no address and on metrics that are already registered.
 func New(lib library.Library, o Options) (*Server, error) {
 	o = o.withDefaults()
-	if o.ExternalURL != "" {
-		if u, err := url.Parse(o.ExternalURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("external URL %q: it must be an absolute http or https URL", o.ExternalURL)
-		}
+	if err := library.CheckExternalURL(o.ExternalURL); err != nil {
+		return nil, fmt.Errorf("external URL: %w", err)
 	}
 	s := &Server{lib: lib, options: o, name: "vitrine/" + o.Version}
 	var err error

@@ -54,6 +54,9 @@ func (p *Property) check() error {
 	if p.RatePerSecond < 0 || p.Burst < 0 {
 		return fmt.Errorf("%w: a rate limit cannot be negative", ErrInvalid)
 	}
+	if err := CheckExternalURL(p.ExternalURL); err != nil {
+		return fmt.Errorf("%w: external URL: %w", ErrInvalid, err)
+	}
 	return nil
 }
 

@@ -1,0 +1,22 @@
+package library
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// The two patterns of the CEL rule of Property.spec.externalURL: an address must match the first and not the second.
+var (
+	plainURL    = regexp.MustCompile(`^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?$`)
+	dotSegments = regexp.MustCompile(`/[.][.]?(/|$)`)
+)
+
+// CheckExternalURL says whether an address can be the base of links: http or https, a host, at most a port and a plain path. It
+// accepts no user, query, fragment, escape, space or quote, because the address stands unescaped in links, statuses and
+// Secrets. "" is accepted and means that there is none.
+func CheckExternalURL(address string) error {
+	if address == "" || plainURL.MatchString(address) && !dotSegments.MatchString(address) {
+		return nil
+	}
+	return fmt.Errorf("%q must be http or https, a host, and at most a port and a path of letters, digits and ._~-, such as https://content.example/base", address)
+}
