@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -129,7 +128,7 @@ func (s *Server) listFilters(x *exchange) error {
 		offset := int(min((at.page-1)*at.size, 1<<31-1))
 		filters, total, err = s.lib.Filters(x.grant.property, offset, int(at.size)+1)
 	} else {
-		filters, total, err = s.filtersAfter(x.grant.property, at.cursor)
+		filters, total, err = s.filtersAfter(x.grant.property, at.cursor, int(at.size)+1)
 	}
 	if err != nil {
 		return err
@@ -152,7 +151,7 @@ func (s *Server) listFilters(x *exchange) error {
 	}{total, records, to}))
 }
 
-// filterPlace is what a cursor of the list of filters holds: the place of the last one shown, by name and id.
+// filterPlace is what a cursor of the list of filters holds: the place of the last one shown.
 type filterPlace struct {
 	Name string `json:"filter_name"`
 	ID   int64  `json:"id"`
@@ -162,25 +161,15 @@ func filterCursor(f library.FilterRecord) library.Cursor {
 	return library.Cursor("filters." + base64.RawURLEncoding.EncodeToString(marshal(filterPlace{f.Name, f.ID})))
 }
 
-// filtersAfter lists the filters after a cursor, and how many there are in all.
-func (s *Server) filtersAfter(p library.PropertyID, c library.Cursor) ([]library.FilterRecord, int, error) {
+// filtersAfter lists at most limit filters after a cursor, and how many there are in all.
+func (s *Server) filtersAfter(p library.PropertyID, c library.Cursor, limit int) ([]library.FilterRecord, int, error) {
 	encoded, ok := strings.CutPrefix(string(c), "filters.")
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
 	var after filterPlace
 	if !ok || err != nil || json.Unmarshal(text, &after) != nil {
 		return nil, 0, &library.CursorError{Reason: "it is not one of this listing: start again from the first page"}
 	}
-	all, total, err := s.lib.Filters(p, 0, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	from := slices.IndexFunc(all, func(f library.FilterRecord) bool {
-		return cmp.Or(strings.Compare(f.Name, after.Name), cmp.Compare(f.ID, after.ID)) > 0
-	})
-	if from < 0 {
-		from = len(all)
-	}
-	return all[from:], total, nil
+	return s.lib.FiltersAfter(p, library.FilterPlace(after), limit)
 }
 
 // updateFilter answers PUT /v2/content/filters.

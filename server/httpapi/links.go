@@ -116,8 +116,16 @@ func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links 
 	return l
 }
 
-// header repeats the links to other pages, as values of the header Link (RFC 8288).
+// maxLinkHeader is how many bytes the values of the header Link may have together. Clients and proxies refuse an answer whose
+// header fields are longer than 8 KiB to 64 KiB.
+const maxLinkHeader = 4 << 10
+
+// header repeats the links to other pages, as values of the header Link (RFC 8288). Links that are longer than
+// maxLinkHeader, because the request's own parameters are, are in the body alone.
 func (l links) header() []string {
+	if len(l.prev)+len(l.next) > maxLinkHeader {
+		return nil
+	}
 	var values []string
 	if l.prev != "" {
 		values = append(values, "<"+l.prev+`>; rel="prev"`)

@@ -42,6 +42,7 @@ func TestItems(t *testing.T) {
 		"both, the same":                    {url: q("id:1001"), token: "ro", bearer: "ro", ids: []item.ID{1001}},
 		"head":                              {method: "HEAD", url: q("id:1001"), token: "ro", want: map[string]string{"Content-Type": "application/json", "ETag": `~"`}},
 		"link below the external path":      {url: q("*:*"), token: "ro", want: map[string]string{"Link": `~</base/v2/content/items?`}},
+		"no Link header beyond 4 KiB":       {url: q("*:*", "x="+strings.Repeat("a", 4000)), token: "ro", want: map[string]string{"Link": ""}, contains: []string{`"next":{"href":"/base/v2/content/items?cursor=`}},
 		"short link below the external URL": {url: q("id:1001"), token: "ro", contains: []string{`"shortened_permalink":"https://content.example/base/i/code1001"`}},
 		"warning about the caller's syntax": {url: q("approval_status:app AND campaign:12 OR campaign:13"), token: "ro", want: map[string]string{"Warning": `~299 vitrine "mixed-operators:`}},
 		"warning about a field":             {url: q("aproval_status:app"), token: "ro", ids: []item.ID{}, want: map[string]string{"Warning": `~unknown-field`}},

@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -28,7 +30,21 @@ func (s *Server) followShortLink(x *exchange) error {
 		return underMaintenance(m)
 	}
 	x.Header().Set("Cache-Control", x.cacheControl(freshness{}))
-	x.Header().Set("Location", original)
+	x.Header().Set("Location", escapedURL(original))
 	x.write(http.StatusFound, "", nil)
 	return nil
+}
+
+// escapedURL returns an address with those bytes percent-encoded that RFC 3986 allows in no URI, such as quotes, angle brackets and
+// everything beyond ASCII. A %, and so what is encoded already, stays.
+func escapedURL(address string) string {
+	escaped := make([]byte, 0, len(address))
+	for i := range len(address) {
+		if b := address[i]; b <= ' ' || b > '~' || strings.IndexByte("\"<>\\^`{|}", b) >= 0 {
+			escaped = fmt.Appendf(escaped, "%%%02X", b)
+		} else {
+			escaped = append(escaped, b)
+		}
+	}
+	return string(escaped)
 }

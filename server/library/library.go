@@ -41,6 +41,8 @@ type Library interface {
 	Filter(p PropertyID, ref FilterRef) (FilterRecord, error)
 	// Filters lists the filters of a property by name, then id: from offset on, at most limit (0: all), and their number.
 	Filters(p PropertyID, offset, limit int) ([]FilterRecord, int, error)
+	// FiltersAfter lists at most limit (0: all) filters that come after a place in that order, and the number of all.
+	FiltersAfter(p PropertyID, after FilterPlace, limit int) ([]FilterRecord, int, error)
 	// Unit returns one conversion unit. ErrNotFound. Units lists all by id, archived ones too.
 	Unit(p PropertyID, id int64) (item.Unit, error)
 	Units(p PropertyID) ([]item.Unit, error)
@@ -154,14 +156,20 @@ type Page struct {
 	Items []byte
 }
 
+// FilterPlace is a place in the list of filters: by name, then by id.
+type FilterPlace struct {
+	Name string
+	ID   int64
+}
+
 // Mutation is one change of items. Exactly one member is set.
 type Mutation struct {
 	// Put stores an item. With ID 0 it draws one; an id that exists is refused with ErrExists unless Replace is set.
 	Put *item.Item
 	// Units are conversion units that came with the item in an import line: those that the property does not have are
-	// made, as HTTP-made ones; those it has are left as they are. One with Managed true is never made: its manifest
-	// brings it, perhaps later, and the item's reference to it may lead nowhere until then. An id of Put.Units that the
-	// property does not have and that is not among Units refuses the mutation (*item.InvalidError).
+	// made, as HTTP-made ones; those it has are left as they are. One with Managed true yields its id to the manifest that
+	// derives it. One with Managed true and no name is a reference that may lead nowhere until its manifest comes. An id of
+	// Put.Units that the property does not have and that is not among Units refuses the mutation (*item.InvalidError).
 	Units   []item.Unit
 	Replace bool
 	// Patch changes members of the item ID.

@@ -100,20 +100,29 @@ func (s *Store) Filters(p library.PropertyID, offset, limit int) ([]library.Filt
 	if err != nil {
 		return nil, 0, err
 	}
-	total := c.filters.len()
-	start := min(max(offset, 0), total)
-	size := total - start
-	if limit > 0 {
-		size = min(limit, size)
+	return records(c.filters.from(max(offset, 0)), limit), c.filters.len(), nil
+}
+
+// FiltersAfter lists the filters of a property after a place, see library.Library.
+func (s *Store) FiltersAfter(p library.PropertyID, after library.FilterPlace, limit int) ([]library.FilterRecord, int, error) {
+	c, unlock, err := s.look(p)
+	defer unlock()
+	if err != nil {
+		return nil, 0, err
 	}
-	records := make([]library.FilterRecord, 0, size)
-	for _, f := range c.filters.from(start) {
-		if len(records) == size {
+	return records(c.filters.after(after), limit), c.filters.len(), nil
+}
+
+// records collects at most limit (0: all) records of filters.
+func records(filters iter.Seq2[library.FilterPlace, *Filter], limit int) []library.FilterRecord {
+	found := []library.FilterRecord{}
+	for _, f := range filters {
+		found = append(found, f.Record)
+		if len(found) == limit {
 			break
 		}
-		records = append(records, f.Record)
 	}
-	return records, total, nil
+	return found
 }
 
 // Unit returns one conversion unit, see library.Library.

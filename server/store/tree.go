@@ -74,3 +74,11 @@ func (t tree[K, V]) from(n int) iter.Seq2[K, V] {
 		t.pairs.Ascend(first, func(p pair[K, V]) bool { return yield(p.key, p.value) })
 	}
 }
+
+// after yields the pairs whose keys come after k, in the order of their keys.
+func (t tree[K, V]) after(k K) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		pivot := pair[K, V]{key: k}
+		t.pairs.Ascend(pivot, func(p pair[K, V]) bool { return !t.pairs.Less(pivot, p) || yield(p.key, p.value) })
+	}
+}

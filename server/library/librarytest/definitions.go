@@ -202,6 +202,27 @@ var definitionTests = map[string]func(*world){
 		if past, _, err := w.lib.Filters(shop, 9, 1); err != nil || len(past) != 0 {
 			w.Errorf("past the end: %v, %v", past, err)
 		}
+		for name, tc := range map[string]struct {
+			after library.FilterPlace
+			limit int
+			want  []string
+		}{
+			"from the beginning":       {library.FilterPlace{}, 0, []string{"a", "b", "c"}},
+			"after one that is listed": {library.FilterPlace{Name: "a", ID: all[0].ID}, 1, []string{"b"}},
+			"before its id":            {library.FilterPlace{Name: "a", ID: all[0].ID - 1}, 1, []string{"a"}},
+			"between two":              {library.FilterPlace{Name: "bb"}, 5, []string{"c"}},
+			"after the last one":       {library.FilterPlace{Name: "d"}, 5, []string{}},
+		} {
+			after, total, err := w.lib.FiltersAfter(shop, tc.after, tc.limit)
+			if err != nil || total != 3 {
+				w.Errorf("%s: %d in all, %v", name, total, err)
+			}
+			names := []string{}
+			for _, f := range after {
+				names = append(names, f.Name)
+			}
+			w.equal(name, names, tc.want)
+		}
 	},
 	"adoption and giving back": func(w *world) {
 		w.serve()
