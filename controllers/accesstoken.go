@@ -107,6 +107,9 @@ func reconcileToken(ctx context.Context, r *round) error {
 	}
 	r.def = translate.AccessToken(r.install, o, translate.TokenValues(o.Spec, current.issue, replaced, valuesOf(stored), now), filters)
 	if err := apply(ctx, r); err != nil {
+		if conflict := (*library.ConflictError)(nil); errors.As(err, &conflict) {
+			r.wake(now.Add(secretInterval)) // the other one may let go of the value without being served itself
+		}
 		return err
 	}
 	if o.Spec.ExistingSecret == nil {
@@ -141,7 +144,7 @@ func reportToken(r *round, o *v1alpha1.AccessToken, current *credential, now tim
 }
 
 // loadToken loads a token from the Secret that it already has; one without is left to its reconciler, which writes it.
-func loadToken(ctx context.Context, e *environment, o object) (library.Definition, bool) {
+func loadToken(ctx context.Context, e *environment, o object, now time.Time) (library.Definition, bool) {
 	t := o.(*v1alpha1.AccessToken)
 	stored, err := e.stored(ctx, translate.Owner(e.install, library.KindToken, t))
 	if err != nil {
@@ -160,7 +163,7 @@ func loadToken(ctx context.Context, e *environment, o object) (library.Definitio
 	if err != nil {
 		return library.Definition{}, false
 	}
-	values := translate.TokenValues(t.Spec, current.issue, nil, valuesOf(stored), e.Clock())
+	values := translate.TokenValues(t.Spec, current.issue, nil, valuesOf(stored), now)
 	return translate.AccessToken(e.install, t, values, filters), true
 }
 
@@ -275,7 +278,11 @@ func (e *environment) existing(ctx context.Context, o *v1alpha1.AccessToken, sto
 	}
 	c := &credential{text: text, issue: translate.NewIssue(text, e.Clock().UTC().Truncate(time.Second))}
 	for _, v := range valuesOf(stored) {
-		if v.Digest == c.issue.Digest && o.Status.LastRotation != nil {
+		switch {
+		case v.Digest != c.issue.Digest:
+		case !v.Since.IsZero():
+			c.issue.At = v.Since.Truncate(time.Second)
+		case o.Status.LastRotation != nil:
 			c.issue.At = o.Status.LastRotation.UTC()
 		}
 	}

@@ -2,13 +2,18 @@ package controllers_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -91,22 +96,95 @@ var _ = Describe("Two claims on one thing", func() {
 		w.settle(ctx, younger, kstatus.CurrentStatus)
 	})
 
-	It("refuses both of two tokens with one value, and takes the one that is left", func(ctx context.Context) {
-		value := "0123456789abcdefghijklmnopqrstuvwxyz"
-		Expect(kube.Create(ctx, w.secret("sealed", value))).To(Succeed())
-		first, second := w.token("a"), w.token("b")
-		for _, t := range []*v1alpha1.AccessToken{first, second} {
-			t.Spec.ExistingSecret = &v1alpha1.SecretKeyReference{Name: "sealed", Key: "token"}
-		}
-		w.apply(ctx, first)
-		Expect(kube.Create(ctx, second)).To(Succeed())
-		refused(ctx, second, first, v1alpha1.ReasonClaimHeld)
-		refused(ctx, first, second, v1alpha1.ReasonClaimHeld)
-		Expect(w.accepted()).To(BeEmpty())
+	Context("of tokens on one value", func() {
+		const value, other = "0123456789abcdefghijklmnopqrstuvwxyz", "zyxwvutsrqponmlkjihgfedcba9876543210"
 
-		w.remove(ctx, second)
-		w.settle(ctx, first, kstatus.CurrentStatus)
-		Expect(w.accepted()).To(HaveKey("a"))
+		// sealed makes an AccessToken in the namespace of in, and the labelled Secret that it reads.
+		sealed := func(ctx context.Context, in *world, name, value string) (*v1alpha1.AccessToken, *corev1.Secret) {
+			GinkgoHelper()
+			s := in.secret(name, value)
+			s.Labels = map[string]string{controllers.TokenLabel: name}
+			Expect(kube.Create(ctx, s)).To(Succeed())
+			t := in.token(name)
+			t.Spec.ExistingSecret = &v1alpha1.SecretKeyReference{Name: name, Key: "token"}
+			Expect(kube.Create(ctx, t)).To(Succeed())
+			return t, s
+		}
+		holds := func(name, value string) bool {
+			digest := library.Digest(sha256.Sum256([]byte(value)))
+			return slices.ContainsFunc(w.accepted()[name].Values, func(v library.TokenValue) bool { return v.Digest == digest })
+		}
+
+		It("leaves the value to the one that brought it first, and gives it to the other when that one goes", func(ctx context.Context) {
+			first, _ := sealed(ctx, w, "first", value)
+			w.settle(ctx, first, kstatus.CurrentStatus)
+			second, _ := sealed(ctx, w, "second", value)
+			refused(ctx, second, first, v1alpha1.ReasonClaimHeld)
+			w.settle(ctx, first, kstatus.CurrentStatus)
+			Expect(holds("first", value)).To(BeTrue())
+			Expect(holds("second", value)).To(BeFalse())
+
+			w.remove(ctx, first)
+			w.settle(ctx, second, kstatus.CurrentStatus)
+			Expect(holds("second", value)).To(BeTrue())
+		})
+
+		It("does so across namespaces, over a restart, and names nothing of the other namespace", func(ctx context.Context) {
+			b := newWorld(ctx)
+			both := func(o *controllers.Options) { o.Namespaces = []string{w.namespace, b.namespace} }
+			w.start(both)
+			w.apply(ctx, b.property("default"))
+			// The manifest of the token that comes to the value later is the older one.
+			thief, stolen := sealed(ctx, b, "thief", other)
+			w.settle(ctx, thief, kstatus.CurrentStatus)
+			w.clock.advance(time.Second)
+			holder, _ := sealed(ctx, w, "holder", value)
+			w.settle(ctx, holder, kstatus.CurrentStatus)
+			w.clock.advance(time.Second)
+
+			stolen.Data["token"] = []byte(value)
+			Expect(kube.Update(ctx, stolen)).To(Succeed())
+			refusedFar := func() {
+				GinkgoHelper()
+				ready := w.settle(ctx, thief, kstatus.FailedStatus)
+				Expect(ready.Reason).To(Equal(v1alpha1.ReasonClaimHeld))
+				Expect(thief.Status.Conditions).NotTo(ContainElement(HaveField("Message", Or(
+					ContainSubstring(w.namespace), ContainSubstring(holder.Name),
+				))))
+				w.settle(ctx, holder, kstatus.CurrentStatus)
+				Expect(holds("holder", value)).To(BeTrue())
+				Expect(holds("thief", value)).To(BeFalse())
+				Expect(holds("thief", other)).To(BeTrue(), "the last good value stays")
+			}
+			refusedFar()
+			before := rounds(v1alpha1.AccessTokenKind)
+			w.start(both)
+			Eventually(func() float64 { return rounds(v1alpha1.AccessTokenKind) }).Should(BeNumerically(">=", before+2), "both are looked at again")
+			refusedFar()
+
+			w.remove(ctx, holder)
+			w.settle(ctx, thief, kstatus.CurrentStatus)
+			Expect(holds("thief", value)).To(BeTrue())
+		})
+
+		It("does not depend on the order in which a new store learns of them", func(ctx context.Context) {
+			w.stop()
+			for _, name := range []string{"c", "a", "b"} {
+				sealed(ctx, w, name, value)
+			}
+			w.start()
+			tokens := []*v1alpha1.AccessToken{w.token("a"), w.token("b"), w.token("c")}
+			for _, t := range tokens {
+				Expect(kube.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
+			}
+			slices.SortStableFunc(tokens, func(a, b *v1alpha1.AccessToken) int {
+				return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+			})
+			w.settle(ctx, tokens[0], kstatus.CurrentStatus)
+			for _, t := range tokens[1:] {
+				refused(ctx, t, tokens[0], v1alpha1.ReasonClaimHeld)
+			}
+		})
 	})
 
 	It("lets one object adopt a filter, keeps its ids, and gives it back", func(ctx context.Context) {

@@ -52,10 +52,13 @@ func refusal(o v1alpha1.Object, err error) error {
 	case errors.As(err, &syntax):
 		return &stalled{reason: v1alpha1.ReasonInvalidQuery, message: "Mend the query: " + syntax.Error(), condition: v1alpha1.QueryValidCondition}
 	case errors.As(err, &conflict):
+		message := fmt.Sprintf("Change or delete one of the two objects: %s is held by %s", conflict.Claim, conflict.Holder)
+		if conflict.Holder.Namespace != o.GetNamespace() {
+			// Who may read this object may not know the objects of another namespace.
+			message = fmt.Sprintf("Change this object or what it refers to: %s is held by an object of another namespace", conflict.Claim)
+		}
 		return &stalled{
-			reason:    v1alpha1.ReasonClaimHeld,
-			message:   fmt.Sprintf("Change or delete one of the two objects: %s is held by %s", conflict.Claim, conflict.Holder),
-			condition: v1alpha1.ConflictCondition, status: true,
+			reason: v1alpha1.ReasonClaimHeld, message: message, condition: v1alpha1.ConflictCondition, status: true,
 		}
 	case errors.As(err, &taken):
 		return &stalled{

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -39,12 +40,13 @@ func nameStore(ctx context.Context, lib library.Library) (string, error) {
 // why.
 func (e *environment) load(ctx context.Context) error {
 	var defs []library.Definition
+	now := e.Clock()
 	for _, k := range kinds() {
 		err := e.each(ctx, k, nil, func(o object) {
 			if !o.GetDeletionTimestamp().IsZero() || o.Suspended() {
 				return
 			}
-			if d, ok := e.translated(ctx, k, o); ok {
+			if d, ok := e.translated(ctx, k, o, now); ok {
 				defs = append(defs, d)
 			}
 		})
@@ -59,9 +61,9 @@ func (e *environment) load(ctx context.Context) error {
 }
 
 // translated translates an object; false where there is nothing to load.
-func (e *environment) translated(ctx context.Context, k kind, o object) (library.Definition, bool) {
+func (e *environment) translated(ctx context.Context, k kind, o object, now time.Time) (library.Definition, bool) {
 	if k.load != nil {
-		return k.load(ctx, e, o)
+		return k.load(ctx, e, o, now)
 	}
 	r := &round{environment: e, kind: k, object: o}
 	err := k.steps[0](ctx, r)

@@ -36,8 +36,8 @@ type kind struct {
 	// steps run in this order and stop at the first error. The first one translates the object into round.def.
 	steps []step
 	// load translates an object for the bulk load at start; false where there is nothing to load yet. nil: the first step
-	// does.
-	load func(ctx context.Context, e *environment, o object) (library.Definition, bool)
+	// does. now is the same for all objects of a load: none is the first to bring something by the order of the list.
+	load func(ctx context.Context, e *environment, o object, now time.Time) (library.Definition, bool)
 	// count looks at the counts in status, and notes when they may move by time alone; nil where the kind has none.
 	count func(ctx context.Context, e *environment, o object, moves *tally) (changed bool, err error)
 }
@@ -223,6 +223,7 @@ func (r *reconciler) remove(ctx context.Context, o object) error {
 		p = translate.PropertyID(o)
 	}
 	r.waiters.remove(p, owner)
+	r.waiters.remove(anyProperty, owner)
 	return r.wakeOthers(ctx, p, owner, nil)
 }
 
@@ -230,11 +231,17 @@ func (r *reconciler) remove(ctx context.Context, o object) error {
 func apply(ctx context.Context, r *round) error {
 	p, owner := r.def.Property, r.def.Owner
 	r.waiters.add(p, owner)
+	if owner.Kind == library.KindToken {
+		r.waiters.add(anyProperty, owner)
+	}
 	results, err := r.Library.Apply(ctx, []library.Definition{r.def})
 	if err != nil {
 		return fmt.Errorf("store the definition: %w", err)
 	}
 	r.result = results[0]
+	if conflict := (*library.ConflictError)(nil); !errors.As(r.result.Err, &conflict) {
+		r.waiters.remove(anyProperty, owner)
+	}
 	if r.result.Err != nil {
 		r.wakeRivals(p, owner)
 		return r.result.Err
@@ -246,22 +253,25 @@ func apply(ctx context.Context, r *round) error {
 	return r.wakeOthers(ctx, p, owner, r.result.Displaced)
 }
 
-// wakeRivals has looked at again who lost or may gain by a definition that was refused: of two tokens with one value both
-// lose, and a tag that its object let go of is free although what the object claims now is not.
+// wakeRivals requeues the objects that may gain by a definition that was refused: a tag that its object let go of is free
+// although what the object claims now is not.
 func (r *round) wakeRivals(p library.PropertyID, owner library.Owner) {
 	r.queues.add(r.result.Displaced...)
-	// The definitions of tokens and units carry times: refused, they may differ in every round, and two of them would wake
-	// each other for ever. What else they claim is theirs alone.
+	// The definitions of tokens and units carry times, and new values: refused, they may differ in every round, and two of them
+	// would wake each other without end.
 	if r.result.Changed && owner.Kind != library.KindToken && owner.Kind != library.KindUnit {
 		r.queues.add(r.waiters.others(p, owner)...)
 	}
 }
 
-// wakeOthers has looked at again: those that lost a claim, those that wait for something in the property, and, when the
-// property itself changed, all that belongs to it.
+// wakeOthers requeues the objects that lost a claim, those that may gain, and, when a Property changed, all that belongs to
+// it.
 func (e *environment) wakeOthers(ctx context.Context, p library.PropertyID, owner library.Owner, displaced []library.Owner) error {
 	e.queues.add(displaced...)
 	e.queues.add(e.waiters.others(p, owner)...)
+	if owner.Kind == library.KindToken || owner.Kind == library.KindProperty {
+		e.queues.add(e.waiters.others(anyProperty, owner)...)
+	}
 	if owner.Kind != library.KindProperty {
 		return nil
 	}

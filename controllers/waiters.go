@@ -16,6 +16,9 @@ type waiters struct {
 	owners map[library.PropertyID]map[library.Owner]bool
 }
 
+// anyProperty stands for all properties: tokens that want a value of another one wait there.
+const anyProperty library.PropertyID = ""
+
 func newWaiters() *waiters {
 	return &waiters{owners: map[library.PropertyID]map[library.Owner]bool{}}
 }

@@ -3,6 +3,7 @@ package translate
 import (
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
@@ -65,34 +66,40 @@ func (i Issue) RotationDue(spec v1alpha1.AccessTokenSpec) time.Time {
 	return i.At.Add(spec.Rotation.Every.Duration)
 }
 
-// TokenValues returns the values that a token accepts: the current one, and those that a rotation lets work on. stored are
-// the values that the library accepts now; replaced, when not nil, is the value that current takes the place of.
+// TokenValues returns the values that a token accepts: the current one first, then those that a rotation has replaced and
+// whose overlap lasts. stored are the values that the library accepts now, in the same order; replaced, when not nil, is the
+// value that current takes the place of at now.
 //
-// A stored value goes on only while its overlap lasts. One that never reached its Secret (the process died between
-// storing the digest and writing the Secret) is nobody's, and is dropped.
+// The overlap that spec grants at a rotation is a promise: a later, shorter one or none does not end it. A stored current
+// value that is neither current nor replaced was never in the Secret (the process died before it wrote it), or its Secret was
+// deleted, and is dropped. A value keeps the Since that it is stored with; a new one has now.
 func TokenValues(spec v1alpha1.AccessTokenSpec, current Issue, replaced *Issue, stored []library.TokenValue, now time.Time) []library.TokenValue {
-	values := []library.TokenValue{{Digest: current.Digest, Expires: current.Expires(spec)}}
-	if spec.Rotation == nil {
-		return values
+	var values []library.TokenValue
+	add := func(digest library.Digest, expires time.Time) {
+		same := func(v library.TokenValue) bool { return v.Digest == digest }
+		if slices.ContainsFunc(values, same) {
+			return
+		}
+		since := now.UTC()
+		if i := slices.IndexFunc(stored, same); i >= 0 {
+			since = stored[i].Since
+		}
+		values = append(values, library.TokenValue{Digest: digest, Expires: expires, Since: since})
 	}
-	end := now.Add(spec.Rotation.Overlap.Duration)
-	if replaced != nil {
+	add(current.Digest, current.Expires(spec))
+	if replaced != nil && spec.Rotation != nil {
+		end := now.Add(spec.Rotation.Overlap.Duration)
 		if e := replaced.Expires(spec); !e.IsZero() && e.Before(end) {
 			end = e
 		}
 		if end.After(now) {
-			values = append(values, library.TokenValue{Digest: replaced.Digest, Expires: end})
+			add(replaced.Digest, end)
 		}
 	}
-	for _, v := range stored {
-		if v.Digest == current.Digest || replaced != nil && v.Digest == replaced.Digest {
-			continue
+	for _, v := range stored[min(1, len(stored)):] {
+		if v.Expires.After(now) && (replaced == nil || v.Digest != replaced.Digest) {
+			add(v.Digest, v.Expires)
 		}
-		// Overlaps end within Overlap from now; the open or later end of a value says that no rotation has replaced it.
-		if v.Expires.IsZero() || !v.Expires.After(now) || v.Expires.After(now.Add(spec.Rotation.Overlap.Duration)) {
-			continue
-		}
-		values = append(values, v)
 	}
 	return values
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
@@ -100,6 +101,22 @@ func TestTokenValues(t *testing.T) {
 			stored: []library.TokenValue{value(current, never), value(old, now)},
 			want:   []library.TokenValue{value(current, never)},
 		},
+		"a shorter overlap does not end the one that was promised": {
+			spec: v1alpha1.AccessTokenSpec{Rotation: &v1alpha1.Rotation{
+				Every: metav1.Duration{Duration: week}, Overlap: metav1.Duration{Duration: time.Second},
+			}},
+			stored: []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},
+			want:   []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},
+		},
+		"nor does dropping the rotation": {
+			stored: []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},
+			want:   []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},
+		},
+		"a deleted Secret's value stops at once, also where it would have expired within an overlap": {
+			spec:   v1alpha1.AccessTokenSpec{Rotation: rotation},
+			stored: []library.TokenValue{value(lost, now.Add(time.Minute)), value(old, now.Add(time.Hour))},
+			want:   []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},
+		},
 		"a value that never reached its Secret is nobody's": {
 			spec: v1alpha1.AccessTokenSpec{Rotation: rotation}, replaced: &old,
 			stored: []library.TokenValue{value(lost, never), value(old, now.Add(time.Hour))},
@@ -109,10 +126,27 @@ func TestTokenValues(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := translate.TokenValues(tc.spec, current, tc.replaced, tc.stored, now)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(library.TokenValue{}, "Since")); diff != "" {
 				t.Errorf("TokenValues (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTokenValuesSince holds that a value keeps the time at which it was brought: by that a token holds it.
+func TestTokenValuesSince(t *testing.T) {
+	now := time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC)
+	old, next := translate.NewIssue("old", now), translate.NewIssue("next", now)
+	spec := v1alpha1.AccessTokenSpec{Rotation: &v1alpha1.Rotation{
+		Every: metav1.Duration{Duration: 48 * time.Hour}, Overlap: metav1.Duration{Duration: 24 * time.Hour},
+	}}
+	at := func(hours int) time.Time { return now.Add(time.Duration(hours) * time.Hour) }
+	issued := translate.TokenValues(spec, old, nil, nil, now)
+	rotated := translate.TokenValues(spec, next, &old, translate.TokenValues(spec, old, nil, issued, at(1)), at(48))
+	got := translate.TokenValues(spec, next, nil, rotated, at(49))
+	want := []library.TokenValue{{Digest: next.Digest, Since: at(48)}, {Digest: old.Digest, Since: now, Expires: at(72)}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("TokenValues (-want +got):\n%s", diff)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Candidate is what one owner wants served: a definition that is sound by itself.
@@ -38,7 +39,8 @@ type Verdict struct {
 //     served again once that manifest is gone.
 //   - Of two manifests that claim one thing the older Created wins, then the lower namespace/name. A definition that
 //     loses one claim takes none.
-//   - Two tokens with one value are both refused.
+//   - A token's value belongs to the manifest that brought it first (TokenValue.Since), whatever property it is of; the rule
+//     above decides between equal times. A token that brings a value of another one is refused.
 //   - A loser's last good version is served where everything that it claims is still free.
 func Arbitrate(candidates []Candidate) []Verdict {
 	return arbitrate(candidates, func(PropertyID) bool { return false })
@@ -57,7 +59,7 @@ func arbitrate(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 		candidates: candidates,
 		verdicts:   make([]Verdict, len(candidates)),
 		holders:    map[claim]Owner{},
-		values:     map[Digest][]Owner{},
+		values:     map[Digest]bearer{},
 		properties: map[PropertyID]bool{},
 		made:       map[claim]int{},
 	}
@@ -90,7 +92,7 @@ type arbiter struct {
 	served     func(PropertyID) bool // besides properties
 	verdicts   []Verdict
 	holders    map[claim]Owner
-	values     map[Digest][]Owner
+	values     map[Digest]bearer
 	properties map[PropertyID]bool
 	made       map[claim]int // HTTP-made filters that are served, by their id: what can be adopted
 }
@@ -132,14 +134,21 @@ func rank(d Definition) int {
 	}
 }
 
-// noteToken counts who wants which token value, before any token is judged: all who share one are refused.
+// bearer is the manifest that a token's value belongs to, and since when.
+type bearer struct {
+	owner Owner
+	since time.Time
+}
+
+// noteToken records to whom the values of a token belong, before any token is judged. It is called in the order of
+// seniority, which decides between equal times.
 func (a *arbiter) noteToken(d Definition) {
 	if d.Token == nil || !a.isServed(d.Property) {
 		return
 	}
 	for _, v := range d.Token.Values {
-		if !slices.Contains(a.values[v.Digest], d.Owner) {
-			a.values[v.Digest] = append(a.values[v.Digest], d.Owner)
+		if b, ok := a.values[v.Digest]; !ok || v.Since.Before(b.since) {
+			a.values[v.Digest] = bearer{d.Owner, v.Since}
 		}
 	}
 }
@@ -158,7 +167,7 @@ func (a *arbiter) judge(d Definition, i int) Verdict {
 func (a *arbiter) fallBack(good Definition, i int) *Definition {
 	if good.Token != nil {
 		for _, v := range good.Token.Values {
-			if others := a.values[v.Digest]; len(others) > 1 || len(others) == 1 && others[0] != good.Owner {
+			if b, ok := a.values[v.Digest]; ok && b.owner != good.Owner {
 				return nil
 			}
 		}
@@ -205,10 +214,8 @@ func (a *arbiter) try(d Definition, i int) (Definition, error) {
 	}
 	if d.Token != nil {
 		for _, v := range d.Token.Values {
-			for _, other := range a.values[v.Digest] {
-				if other != d.Owner {
-					return d, &ConflictError{Claim: "the token's value", Holder: other}
-				}
+			if b, ok := a.values[v.Digest]; ok && b.owner != d.Owner {
+				return d, &ConflictError{Claim: "the token's value", Holder: b.owner}
 			}
 		}
 	}

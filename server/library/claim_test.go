@@ -49,6 +49,20 @@ func tokenDef(name string, created time.Time, values ...byte) Definition {
 	return d
 }
 
+// since has a token bring its values at a time.
+func since(t time.Time, d Definition) Definition {
+	for i := range d.Token.Values {
+		d.Token.Values[i].Since = t
+	}
+	return d
+}
+
+// far moves a definition to another namespace, and to the property there.
+func far(d Definition) Definition {
+	d.Owner.Namespace, d.Property = "wall", "wall/default"
+	return d
+}
+
 func filterDef(name string, id int64, created time.Time) Definition {
 	return Definition{
 		Property: shop, Owner: ownerOf(KindFilter, name), Created: created,
@@ -147,17 +161,41 @@ func TestArbitrate(t *testing.T) {
 			candidates: latest(unitDef("a", 1, true, early), unitDef("b", 2, true, late), unitDef("c", 2, false, late.Add(time.Hour))),
 			want:       []string{"newest", "nothing: the default unit of property shop/default held by a", "newest"},
 		},
-		"one token value: both refused": {
-			candidates: latest(tokenDef("a", early, 1), tokenDef("b", late, 1), tokenDef("c", late, 2)),
-			want:       []string{"nothing: the token's value held by b", "nothing: the token's value held by a", "newest"},
+		"one token value, brought at the same time: the older manifest has it": {
+			candidates: latest(tokenDef("a", late, 1), tokenDef("b", early, 1), tokenDef("c", late, 2)),
+			want:       []string{"nothing: the token's value held by b", "newest", "newest"},
 		},
-		"an overlap of a rotation counts": {
-			candidates: latest(tokenDef("a", early, 1, 2), tokenDef("b", late, 2, 3)),
-			want:       []string{"nothing: the token's value held by b", "nothing: the token's value held by a"},
+		"one token value: who brought it first has it": {
+			candidates: latest(since(late, tokenDef("a", early, 1)), since(early, tokenDef("b", late, 1))),
+			want:       []string{"nothing: the token's value held by b", "newest"},
+		},
+		"a token value of another namespace and property": {
+			candidates: append(latest(since(late, tokenDef("a", early, 1)), since(early, far(tokenDef("b", late, 1)))),
+				Candidate{Latest: far(propertyDef(shop, "default", early))}),
+			want: []string{"nothing: the token's value held by b", "newest", "newest"},
+		},
+		"a token whose property is not served has no value": {
+			candidates: latest(since(late, tokenDef("a", early, 1)), since(early, far(tokenDef("b", late, 1)))),
+			want:       []string{"newest", "nothing: no property"},
+		},
+		"the old value of a rotation counts": {
+			candidates: latest(since(early, tokenDef("a", early, 1, 2)), since(late, tokenDef("b", early, 2))),
+			want:       []string{"newest", "nothing: the token's value held by a"},
+		},
+		"a new value of the holder does not cost it the old one": {
+			candidates: latest(Definition{
+				Property: shop, Owner: ownerOf(KindToken, "b"), Created: early,
+				Token: &Token{Values: []TokenValue{{Digest: Digest{1}, Since: late.Add(time.Hour)}, {Digest: Digest{2}, Since: early}}},
+			}, since(late, tokenDef("a", early, 2))),
+			want: []string{"newest", "nothing: the token's value held by b"},
+		},
+		"a last good value yields to one that came later": {
+			candidates: append(latest(tokenDef("a", early, 1), since(late, tokenDef("c", late, 2))), withGood(tokenDef("b", late, 1), tokenDef("b", late, 2))),
+			want:       []string{"newest", "newest", "nothing: the token's value held by a"},
 		},
 		"a refused token keeps its last good value": {
 			candidates: append(latest(tokenDef("a", early, 1)), withGood(tokenDef("b", late, 1), tokenDef("b", late, 2))),
-			want:       []string{"nothing: the token's value held by b", "last good: the token's value held by a"},
+			want:       []string{"newest", "last good: the token's value held by a"},
 		},
 		"an id made over HTTP is taken": {
 			candidates: latest(httpFilter(7), filterDef("a", 7, early)),
@@ -219,8 +257,9 @@ func TestArbitrateDoesNotDependOnOrder(t *testing.T) {
 		case 1:
 			crowd = append(crowd, Candidate{Latest: unitDef(name, int64(1+r.IntN(9)), r.IntN(3) == 0, created)})
 		case 2:
-			good := tokenDef(name, created, byte(r.IntN(9)))
-			crowd = append(crowd, Candidate{Latest: tokenDef(name, created, byte(r.IntN(9)), byte(r.IntN(9))), Good: &good})
+			brought := early.Add(time.Duration(r.IntN(3)) * time.Hour)
+			good := since(brought, tokenDef(name, created, byte(r.IntN(9))))
+			crowd = append(crowd, Candidate{Latest: since(brought, tokenDef(name, created, byte(r.IntN(9)), byte(r.IntN(9)))), Good: &good})
 		case 3:
 			crowd = append(crowd, Candidate{Latest: filterDef(name, int64(1+r.IntN(9)), created)})
 		}
@@ -228,11 +267,7 @@ func TestArbitrateDoesNotDependOnOrder(t *testing.T) {
 	outcomes := func(candidates []Candidate) map[string]string {
 		out := map[string]string{}
 		for i, v := range Arbitrate(candidates) {
-			text := outcome(v)
-			if conflict := (*ConflictError)(nil); errors.As(v.Err, &conflict) && candidates[i].Latest.Token != nil {
-				text = "refused for its value" // which of several others is named is of no weight
-			}
-			out[candidates[i].Latest.Owner.String()] = text
+			out[candidates[i].Latest.Owner.String()] = outcome(v)
 		}
 		return out
 	}

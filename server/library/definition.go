@@ -137,6 +137,9 @@ type TokenValue struct {
 	Digest Digest
 	// Expires is the first instant at which the value is refused; zero means never.
 	Expires time.Time
+	// Since is when the manifest first brought the value. Of two tokens with one value the one with the earlier Since has
+	// it. Zero, which is earlier than all others, for a value stored by a version that did not keep the time.
+	Since time.Time `json:",omitzero"`
 }
 
 // Filter is a saved query and order.
@@ -183,7 +186,8 @@ type Result struct {
 	// there yet), *query.SyntaxError, ErrInvalid. The last good version of a refused definition stays served, except
 	// where it lost a conflict.
 	Err error
-	// Displaced names the owners that lost a claim to this definition and are refused from now on.
+	// Displaced names the owners that lost a claim to this definition, or to one that is served because of this Property,
+	// and are refused from now on.
 	Displaced []Owner
 	// MissingItems counts the ids in Items that are not in the library, MissingFirst names at most ten of them.
 	MissingItems int

@@ -40,7 +40,7 @@ func UnknownItem(id item.ID) error { return fmt.Errorf("item %d: %w", id, ErrNot
 type ConflictError struct {
 	// Claim says what is claimed, such as `tag marketer_tags:summer`.
 	Claim string
-	// Holder holds it. For two tokens with one value both are refused and Holder is the other one.
+	// Holder holds it. It may be of another namespace where the claim is a token's value, and of the same one otherwise.
 	Holder Owner
 }
 

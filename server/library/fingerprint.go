@@ -7,7 +7,7 @@ import (
 )
 
 // Fingerprint returns a digest of everything that a definition says. Two definitions with equal fingerprints mean the
-// same, and applying the second changes nothing. The time zone of Created and the difference between an empty and an
+// same, and applying the second changes nothing. The time zone of a time and the difference between an empty and an
 // absent list make no difference; the order of a list does. Filters is the exception: a token with an empty list may
 // read nothing, one with a nil list everything.
 func Fingerprint(d Definition) ([sha256.Size]byte, error) {
@@ -48,9 +48,9 @@ func normalized(d Definition) Definition {
 		s := *d.Token
 		s.Values = absent(s.Values)
 		for i, v := range s.Values {
-			if utc := v.Expires.UTC().Round(0); utc != v.Expires {
+			if expires, since := v.Expires.UTC().Round(0), v.Since.UTC().Round(0); expires != v.Expires || since != v.Since {
 				s.Values = append([]TokenValue(nil), s.Values...)
-				s.Values[i].Expires = utc
+				s.Values[i].Expires, s.Values[i].Since = expires, since
 			}
 		}
 		d.Token = &s

@@ -18,7 +18,7 @@ func full() map[string]Definition {
 		},
 		"token": {
 			Property: shop, Owner: ownerOf(KindToken, "t"), Created: early,
-			Token: &Token{ReadWrite: true, Values: []TokenValue{{Digest: Digest{1, 2}, Expires: late}}, Filters: []string{"u"}},
+			Token: &Token{ReadWrite: true, Values: []TokenValue{{Digest: Digest{1, 2}, Expires: late, Since: late}}, Filters: []string{"u"}},
 		},
 		"filter": filterDef("f", 7, early),
 		"tag":    tagDef("t", "summer", early),
@@ -72,7 +72,9 @@ func TestFingerprintTellsMeaningsApart(t *testing.T) {
 		"fewer items":                {of: "tag", change: func(d *Definition) { d.Tag.Items = nil }},
 		"a value less":               {of: "token", change: func(d *Definition) { d.Token.Values = nil }},
 		"an expiry in another zone":  {of: "token", same: true, change: func(d *Definition) { d.Token.Values[0].Expires = late.In(time.FixedZone("x", 3600)) }},
-		"every filter, not none":     {of: "token", change: func(d *Definition) { d.Token.Filters = nil }},
+		"a value brought earlier":    {of: "token", change: func(d *Definition) { d.Token.Values[0].Since = early }},
+		"a time in another zone":     {of: "token", same: true, change: func(d *Definition) { d.Token.Values[0].Since = late.In(time.FixedZone("x", 3600)) }},
+		"every filter, not none":          {of: "token", change: func(d *Definition) { d.Token.Filters = nil }},
 		"null for an absent catalog": {of: "unit", same: true, change: func(d *Definition) { d.Unit.Unit.CatalogImageURLSrc = json.RawMessage("null") }},
 		"archived":                   {of: "unit", change: func(d *Definition) { d.Unit.Unit.Archived = true }},
 	} {

@@ -32,7 +32,7 @@ func (c Candidate) Stakes() (stakes []Stake, all bool) {
 		}
 		if d.Token != nil {
 			for _, v := range d.Token.Values {
-				// A value is refused whatever properties its tokens belong to.
+				// Tokens of all properties contend for a value.
 				add(Stake("value\x00" + string(v.Digest[:])))
 			}
 		}

@@ -130,12 +130,23 @@ func (c *change) displaced(before entries, judged []source, changed map[source]*
 		var taken *library.IDTakenError
 		switch {
 		case errors.As(v.Err, &conflict):
-			lost[conflict.Holder] = append(lost[conflict.Holder], s.owner)
+			by := c.displacer(conflict.Holder, changed)
+			lost[by] = append(lost[by], s.owner)
 		case errors.As(v.Err, &taken):
 			lost[taken.Holder] = append(lost[taken.Holder], s.owner)
 		}
 	}
 	return lost
+}
+
+// displacer returns whose change gave a holder its claim: its own, or that of its Property, which has to be served first.
+func (c *change) displacer(holder library.Owner, changed map[source]*entry) library.Owner {
+	s := source{owner: holder}
+	if _, came := changed[s]; came || c.entries.get(s).entry == nil {
+		return holder
+	}
+	p, _ := c.entries.property(c.entries.get(s).latest.Property)
+	return p.owner
 }
 
 // countMissing counts the items that a definition names and that are not there. It looks all of them up at once: a bulk

@@ -142,10 +142,18 @@ func (all entries) rivals(changed map[source]*entry, touched map[library.Stake]b
 
 // serves reports whether a property is served.
 func (all entries) serves(p library.PropertyID) bool {
-	return slices.ContainsFunc(all.stakes.get(propertyStake(p)), func(s source) bool {
-		served := all.get(s).served()
-		return served != nil && served.Property == p
-	})
+	_, ok := all.property(p)
+	return ok
+}
+
+// property returns the source of the manifest by which a property is served.
+func (all entries) property(p library.PropertyID) (source, bool) {
+	for _, s := range all.stakes.get(propertyStake(p)) {
+		if served := all.get(s).served(); served != nil && served.Property == p {
+			return s, true
+		}
+	}
+	return source{}, false
 }
 
 // propertyStake is under which the Property manifests of a property are found. It is no stake of theirs: a change of one

@@ -36,7 +36,9 @@ func (r crowd) definition() library.Definition {
 	case library.KindToken:
 		d.Token = &library.Token{}
 		for range 1 + r.IntN(2) {
-			d.Token.Values = append(d.Token.Values, library.TokenValue{Digest: library.Digest{byte(r.IntN(9))}})
+			d.Token.Values = append(d.Token.Values, library.TokenValue{
+				Digest: library.Digest{byte(r.IntN(9))}, Since: crowdStart.Add(time.Duration(r.IntN(3)) * time.Hour),
+			})
 		}
 	case library.KindFilter:
 		d.Filter = &library.Filter{UUID: fmt.Sprintf("uuid-%d", id), ID: id, Name: key, Query: "text:" + key}

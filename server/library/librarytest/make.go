@@ -153,6 +153,15 @@ func token(name string, values []byte, edits ...edit) library.Definition {
 	return made(d, edits)
 }
 
+// since has a token bring its values that many hours after the start.
+func since(hours int) edit {
+	return func(d *library.Definition) {
+		for i := range d.Token.Values {
+			d.Token.Values[i].Since = start.Add(time.Duration(hours) * time.Hour)
+		}
+	}
+}
+
 // base64Of is the part of a text's base64 form that is the same wherever the text stands at a multiple of three bytes.
 func base64Of(s string) string {
 	encoded := base64.RawURLEncoding.EncodeToString([]byte(s))

@@ -105,22 +105,57 @@ var tokenTests = map[string]func(*world){
 		w.serve()
 		l.expect("a of shop/default: 1")
 	},
-	"one value in two tokens: both refused": func(w *world) {
-		w.serve()
+	"one value in two tokens: who brought it first has it": func(w *world) {
+		w.accept(property(shop), property(wall))
+		first := token("a", []byte{1}, age(1), since(1))
+		second := token("b", []byte{1}, age(9), since(2), ofWall)
 		l := w.listen()
 		l.expect("synced")
-		w.accept(token("a", []byte{1}))
+		w.accept(first)
 		l.expect("a of shop/default: 1")
-		r := w.apply(token("b", []byte{1}))[0]
-		conflict := errorAs[*library.ConflictError](w, "the second", r.Err)
+		conflict := errorAs[*library.ConflictError](w, "the second", w.apply(second)[0].Err)
 		if conflict != nil {
-			w.equal("the other one", conflict.Holder, token("a", nil).Owner)
+			w.equal("the holder", conflict.Holder, first.Owner)
 		}
-		w.equal("displaced", r.Displaced, []library.Owner{token("a", nil).Owner})
+		w.restart()
+		l = w.listen()
+		l.expect("a of shop/default: 1", "synced")
+		r := w.apply(second)[0]
+		wantError[*library.ConflictError](w, "the second again", r.Err)
+		w.equal("nothing new about it", r.Changed, false)
+		w.remove(first.Owner)
+		l.expect("a gone", "b of wall/default: 1")
+		w.accept(second)
+	},
+	"one value in two tokens: the order of arrival makes no difference": func(w *world) {
+		w.accept(property(shop), property(wall))
+		first := token("a", []byte{1}, age(1), since(1))
+		second := token("b", []byte{1}, age(9), since(2), ofWall)
+		l := w.listen()
+		l.expect("synced")
+		w.accept(second)
+		l.expect("b of wall/default: 1")
+		w.equal("displaced", w.accept(first)[0].Displaced, []library.Owner{second.Owner})
+		l.expect("b gone", "a of shop/default: 1")
+		w.remove(first.Owner, second.Owner)
 		l.expect("a gone")
-		wantError[*library.ConflictError](w, "the first again", w.apply(token("a", []byte{1}))[0].Err)
-		w.remove(token("b", nil).Owner)
+		results := w.apply(second, first)
+		wantError[*library.ConflictError](w, "the second, first in a batch", results[0].Err)
+		w.equal("the first", results[1].Err, nil)
 		l.expect("a of shop/default: 1")
+	},
+	"one value in two tokens: the first has it again when its property returns": func(w *world) {
+		w.accept(property(shop), property(wall))
+		first := token("a", []byte{1}, age(1), since(1))
+		second := token("b", []byte{1}, age(9), since(2), ofWall)
+		w.accept(first)
+		wantError[*library.ConflictError](w, "the second", w.apply(second)[0].Err)
+		l := w.listen()
+		l.expect("a of shop/default: 1", "synced")
+		w.remove(property(shop).Owner)
+		l.expect("a gone", "b of wall/default: 1")
+		w.equal("displaced", w.accept(property(shop))[0].Displaced, []library.Owner{second.Owner})
+		l.expect("b gone", "a of shop/default: 1")
 	},
 	"a late listener hears of the present": func(w *world) {
 		w.serve()
