@@ -74,7 +74,7 @@ func TestFingerprintTellsMeaningsApart(t *testing.T) {
 		"an expiry in another zone":  {of: "token", same: true, change: func(d *Definition) { d.Token.Values[0].Expires = late.In(time.FixedZone("x", 3600)) }},
 		"a value brought earlier":    {of: "token", change: func(d *Definition) { d.Token.Values[0].Since = early }},
 		"a time in another zone":     {of: "token", same: true, change: func(d *Definition) { d.Token.Values[0].Since = late.In(time.FixedZone("x", 3600)) }},
-		"every filter, not none":          {of: "token", change: func(d *Definition) { d.Token.Filters = nil }},
+		"every filter, not none":     {of: "token", change: func(d *Definition) { d.Token.Filters = nil }},
 		"null for an absent catalog": {of: "unit", same: true, change: func(d *Definition) { d.Unit.Unit.CatalogImageURLSrc = json.RawMessage("null") }},
 		"archived":                   {of: "unit", change: func(d *Definition) { d.Unit.Unit.Archived = true }},
 	} {
