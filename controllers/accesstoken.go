@@ -54,6 +54,7 @@ func tokenKind() kind {
 		list:    func() client.ObjectList { return &v1alpha1.AccessTokenList{} },
 		steps:   []step{reconcileToken},
 		load:    loadToken,
+		frozen:  reportExpiry,
 	}
 }
 
@@ -135,11 +136,34 @@ func reportToken(r *round, o *v1alpha1.AccessToken, current *credential, now tim
 	}
 	o.Status.ExpiresAt = &metav1.Time{Time: expires}
 	if !expires.After(now) {
-		return &stalled{
-			reason:  v1alpha1.ReasonExpired,
-			message: fmt.Sprintf("Delete Secret %s for a new value, or raise spec.expiresAfter: the value expired at %s", o.Status.SecretName, expires.UTC().Format(time.RFC3339)),
-		}
+		return expired(expires, fmt.Sprintf("Delete Secret %s for a new value, or raise spec.expiresAfter", o.Status.SecretName))
 	}
+	return nil
+}
+
+func expired(at time.Time, cure string) error {
+	return &stalled{
+		reason:  v1alpha1.ReasonExpired,
+		message: fmt.Sprintf("%s: the value expired at %s", cure, at.UTC().Format(time.RFC3339)),
+	}
+}
+
+// reportExpiry reports when the value of a suspended token has expired. The stored definition says when that is: a newer
+// spec.expiresAfter is not applied.
+func reportExpiry(ctx context.Context, r *round) error {
+	stored, err := r.stored(ctx, translate.Owner(r.install, library.KindToken, r.object))
+	if err != nil {
+		return err
+	}
+	values := valuesOf(stored)
+	if len(values) == 0 || values[0].Expires.IsZero() {
+		return nil
+	}
+	at := values[0].Expires
+	if !at.After(r.Clock()) {
+		return expired(at, "Set spec.suspend to false, and then delete the Secret for a new value or raise spec.expiresAfter")
+	}
+	r.wake(at)
 	return nil
 }
 

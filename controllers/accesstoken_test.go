@@ -255,6 +255,14 @@ var _ = Describe("AccessToken", func() {
 		Expect(w.accepts(value)).To(BeTrue())
 		w.clock.advance(720 * time.Hour)
 		Expect(w.accepts(value)).To(BeFalse())
+		w.nudge(ctx, "storefront")
+		ready := w.settle(ctx, t, kstatus.FailedStatus)
+		Expect(ready.Reason).To(Equal(v1alpha1.ReasonExpired))
+		Expect(ready.Message).To(ContainSubstring(t.Status.ExpiresAt.UTC().Format(time.RFC3339)))
+		Expect(w.condition(ctx, t, v1alpha1.SuspendedCondition)).NotTo(BeNil())
+
+		w.change(ctx, t, func() { t.Spec.Suspend = false })
+		w.settle(ctx, t, kstatus.CurrentStatus)
 	})
 
 	Context("with an existingSecret", func() {

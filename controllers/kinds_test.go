@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -192,11 +193,32 @@ var _ = Describe("Every kind", func() {
 				w.settle(ctx, o, kstatus.CurrentStatus)
 				Expect(w.condition(ctx, o, v1alpha1.SuspendedCondition)).To(HaveField("Reason", v1alpha1.ReasonSuspended))
 				Expect(s.served(ctx, w, "summer")).To(Equal(s.before))
+				servedGeneration := func() {
+					GinkgoHelper()
+					Expect(w.condition(ctx, o, v1alpha1.ReadyCondition)).To(And(
+						HaveField("Reason", v1alpha1.ReasonSuspended), HaveField("ObservedGeneration", BeEquivalentTo(1)),
+						HaveField("Message", "Generation 1 is served while spec.suspend is true."),
+					))
+					if c := w.condition(ctx, o, v1alpha1.QueryValidCondition); c != nil {
+						Expect(c).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonSuspended)))
+					}
+				}
+				servedGeneration()
+				if s.spoil != nil {
+					good := o.DeepCopyObject().(client.Object)
+					w.change(ctx, o, func() { s.spoil(o) })
+					w.settle(ctx, o, kstatus.CurrentStatus)
+					servedGeneration()
+					Expect(kube.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+					good.SetResourceVersion(o.GetResourceVersion())
+					Expect(kube.Update(ctx, good)).To(Succeed())
+				}
 
 				w.change(ctx, o, func() { s.suspend(o, false) })
 				serves(ctx, "summer", s.after)
 				w.settle(ctx, o, kstatus.CurrentStatus)
 				Expect(w.condition(ctx, o, v1alpha1.SuspendedCondition)).To(BeNil())
+				Expect(w.condition(ctx, o, v1alpha1.ReadyCondition)).To(HaveField("Reason", v1alpha1.ReasonServed))
 
 				w.change(ctx, o, func() { s.suspend(o, true) })
 				Eventually(func() any { return w.condition(ctx, o, v1alpha1.SuspendedCondition) }).ShouldNot(BeNil())

@@ -38,6 +38,8 @@ type kind struct {
 	// load translates an object for the bulk load at start; false where there is nothing to load yet. nil: the first step
 	// does. now is the same for all objects of a load: none is the first to bring something by the order of the list.
 	load func(ctx context.Context, e *environment, o object, now time.Time) (library.Definition, bool)
+	// frozen looks at a suspended object, for what ends by the clock alone; nil where the kind has nothing of the sort.
+	frozen step
 	// count looks at the counts in status, and notes when they may move by time alone; nil where the kind has none.
 	count func(ctx context.Context, e *environment, o object, moves *tally) (changed bool, err error)
 }
@@ -115,9 +117,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	before := o.DeepCopyObject().(object)
 	current := &round{environment: r.environment, kind: r.kind, object: o, log: ctrl.LoggerFrom(ctx)}
 	if o.Suspended() {
-		suspend(o)
-		r.counted(r.kind, outcomeSuspended)
-		return ctrl.Result{}, r.report(ctx, before, current)
+		return r.frozen(ctx, before, current)
 	}
 	var failed error
 	for _, s := range r.kind.steps {
@@ -131,6 +131,21 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	failed = refusal(o, failed)
 	summarise(o, current.warnings, current.hasQuery, failed)
 	return r.outcome(current, failed, r.report(ctx, before, current))
+}
+
+// frozen reports on a suspended object.
+func (r *reconciler) frozen(ctx context.Context, before object, current *round) (ctrl.Result, error) {
+	var ended error
+	if r.kind.frozen != nil {
+		ended = r.kind.frozen(ctx, current)
+	}
+	if st := (*stalled)(nil); ended != nil && !errors.As(ended, &st) {
+		r.counted(r.kind, outcomeFailed)
+		return ctrl.Result{}, ended
+	}
+	suspend(current.object, ended)
+	r.counted(r.kind, outcomeSuspended)
+	return r.later(current), r.report(ctx, before, current)
 }
 
 // outcome decides when the object is looked at again.
@@ -150,10 +165,18 @@ func (r *reconciler) outcome(current *round, failed, reported error) (ctrl.Resul
 	if failed != nil && st == nil && wait == nil {
 		return ctrl.Result{}, errors.Join(failed, reported)
 	}
-	if reported != nil || current.after.IsZero() {
+	if reported != nil {
 		return ctrl.Result{}, reported
 	}
-	return ctrl.Result{RequeueAfter: max(current.after.Sub(r.Clock()), time.Second)}, nil
+	return r.later(current), nil
+}
+
+// later is when the object is looked at again by time alone.
+func (r *reconciler) later(current *round) ctrl.Result {
+	if current.after.IsZero() {
+		return ctrl.Result{}
+	}
+	return ctrl.Result{RequeueAfter: max(current.after.Sub(r.Clock()), time.Second)}
 }
 
 // report patches the status when its meaning changed, and tells of a transition in an event.

@@ -120,6 +120,45 @@ func TestWhenNext(t *testing.T) {
 	}
 }
 
+// TestSuspendedTokenExpires holds that a suspended token is looked at again when it expires, and says so then.
+func TestSuspendedTokenExpires(t *testing.T) {
+	ctx := context.Background()
+	r, server := newReconciler(t, tokenKind(), interceptor.Funcs{}, token(func(s *v1alpha1.AccessTokenSpec) {
+		s.ExpiresAfter = &metav1.Duration{Duration: 720 * time.Hour}
+	}))
+	now := start
+	r.Clock = func() time.Time { return now }
+	reconcile := func(wantReason string, wantAfter time.Duration) {
+		t.Helper()
+		result, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: storefront})
+		if err != nil || result.RequeueAfter != wantAfter {
+			t.Errorf("Reconcile = %v, %v; want to be looked at again after %v", result.RequeueAfter, err, wantAfter)
+		}
+		o := &v1alpha1.AccessToken{}
+		if err := server.Get(ctx, storefront, o); err != nil {
+			t.Fatal(err)
+		}
+		if got := readyCondition(o).Reason; got != wantReason {
+			t.Errorf("Ready has the reason %s, want %s", got, wantReason)
+		}
+	}
+	reconcile(v1alpha1.ReasonServed, 720*time.Hour)
+	o := &v1alpha1.AccessToken{}
+	if err := server.Get(ctx, storefront, o); err != nil {
+		t.Fatal(err)
+	}
+	o.Spec.Suspend = true
+	o.Spec.ExpiresAfter = nil // frozen: the value expires as it was issued
+	if err := server.Update(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	reconcile(v1alpha1.ReasonSuspended, 719*time.Hour)
+	now = now.Add(719 * time.Hour)
+	reconcile(v1alpha1.ReasonExpired, 0)
+	reconcile(v1alpha1.ReasonExpired, 0)
+}
+
 // TestTokenIsAcceptedBeforeItCanBeRead holds the order digest, Secret: at no time does a Secret hold a value that is refused.
 func TestTokenIsAcceptedBeforeItCanBeRead(t *testing.T) {
 	ctx := context.Background()

@@ -70,13 +70,27 @@ func queryValid(o v1alpha1.Object, warnings []query.Warning, hasQuery bool) {
 	}
 }
 
-// suspend marks o as frozen. The other conditions go on telling of the generation that is served.
-func suspend(o v1alpha1.Object) {
+// suspend marks o as frozen. Ready keeps its status and the generation that it is about; QueryValid claims nothing of a query
+// that is not looked at. err is nil, or *stalled where what is served has ended by itself.
+func suspend(o v1alpha1.Object, err error) {
 	*o.StatusObservedGeneration() = o.GetGeneration()
 	const message = "Set spec.suspend to false to go on: nothing is reconciled, the last state stays served."
 	set(o, v1alpha1.SuspendedCondition, metav1.ConditionTrue, v1alpha1.ReasonSuspended, message)
-	if meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.ReadyCondition) == nil {
+	var st *stalled
+	ready := readyCondition(o)
+	switch {
+	case ready.Type == "":
 		set(o, v1alpha1.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonSuspended, message)
+	case ready.Status == metav1.ConditionTrue && errors.As(err, &st):
+		set(o, v1alpha1.ReadyCondition, metav1.ConditionFalse, st.reason, st.message)
+		set(o, v1alpha1.StalledCondition, metav1.ConditionTrue, st.reason, st.message)
+	case ready.Status == metav1.ConditionTrue:
+		ready.Reason = v1alpha1.ReasonSuspended
+		ready.Message = fmt.Sprintf("Generation %d is served while spec.suspend is true.", ready.ObservedGeneration)
+		meta.SetStatusCondition(o.StatusConditions(), ready)
+	}
+	if meta.IsStatusConditionTrue(*o.StatusConditions(), v1alpha1.QueryValidCondition) {
+		set(o, v1alpha1.QueryValidCondition, metav1.ConditionUnknown, v1alpha1.ReasonSuspended, "The query is not checked while spec.suspend is true.")
 	}
 	// Nothing is under way while it lasts.
 	unset(o, v1alpha1.ReconcilingCondition)

@@ -3,13 +3,14 @@ package v1alpha1
 // Condition types. Ready, Reconciling and Stalled follow kstatus, so that Flux, Argo CD and kubectl wait read the health
 // of every kind without configuration; Reconciling and Stalled are there only while they are true.
 const (
-	// ReadyCondition is True when the newest spec is served.
+	// ReadyCondition is True when the newest spec is served, or, while spec.suspend is true, the generation that the
+	// condition observed.
 	ReadyCondition = "Ready"
 	// ReconcilingCondition is True while something that is expected to come has not come yet.
 	ReconcilingCondition = "Reconciling"
 	// StalledCondition is True when nothing moves until somebody changes something.
 	StalledCondition = "Stalled"
-	// QueryValidCondition says whether the query or the selector can be used.
+	// QueryValidCondition says whether the query or the selector can be used; Unknown while spec.suspend is true.
 	QueryValidCondition = "QueryValid"
 	// ConflictCondition is True while another object holds what this one claims.
 	ConflictCondition = "Conflict"
