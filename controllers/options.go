@@ -36,6 +36,10 @@ type Options struct {
 	CountInterval time.Duration
 	// WatchInterval is the time between two questions to the API server who it is; 0 means 10 seconds.
 	WatchInterval time.Duration
+	// PropertyGrace is how long an object that finds its Property missing waits before its status and an event say so. GitOps
+	// tools apply and prune in an order of their own, and it is over before anybody has to act. 0 means 30 seconds; a negative
+	// one means none.
+	PropertyGrace time.Duration
 	// MaxBackoff bounds the wait between two tries to run a manager; 0 means 30 seconds.
 	MaxBackoff time.Duration
 }
@@ -61,6 +65,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.WatchInterval == 0 {
 		o.WatchInterval = 10 * time.Second
+	}
+	if o.PropertyGrace == 0 {
+		o.PropertyGrace = 30 * time.Second
 	}
 	if o.MaxBackoff == 0 {
 		o.MaxBackoff = 30 * time.Second

@@ -2,15 +2,20 @@ package controllers_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -37,6 +42,89 @@ var _ = Describe("A Property and what belongs to it", func() {
 			w.settle(ctx, o, kstatus.CurrentStatus)
 		}
 		Expect(w.accepted()).To(HaveKey("t"))
+	})
+
+	Context("that tools apply last and prune first", func() {
+		const n = 20
+		var filters []client.Object
+		BeforeEach(func(ctx context.Context) {
+			w.start(func(o *controllers.Options) { o.PropertyGrace = time.Second })
+			filters = nil
+			for i := range n {
+				filters = append(filters, w.filter(fmt.Sprintf("f%d", i), "approval_status:app"))
+			}
+		})
+		// looked runs do and waits until every filter was looked at because of it.
+		looked := func(do func()) {
+			GinkgoHelper()
+			before := rounds(v1alpha1.ContentFilterKind)
+			do()
+			Eventually(func() float64 { return rounds(v1alpha1.ContentFilterKind) }).Should(BeNumerically(">=", before+n))
+		}
+		statuses := func() (writes []string) {
+			for _, line := range w.network.written() {
+				if strings.Contains(line, "/contentfilters/") {
+					writes = append(writes, line)
+				}
+			}
+			return writes
+		}
+		// notes waits until the Events so far are written, and returns the reasons of the Warnings about filters.
+		notes := func(ctx context.Context) (warnings []string) {
+			GinkgoHelper()
+			marker := w.filter("marker", "approval_status:(app")
+			Expect(kube.Create(ctx, marker)).To(Succeed())
+			Eventually(func() ([]string, error) {
+				var list eventsv1.EventList
+				err := kube.List(ctx, &list, client.InNamespace(w.namespace))
+				warnings = nil
+				for _, e := range list.Items {
+					if e.Type == corev1.EventTypeWarning && e.Regarding.Kind == v1alpha1.ContentFilterKind {
+						warnings = append(warnings, e.Reason)
+					}
+				}
+				return warnings, err
+			}).Should(ContainElement(v1alpha1.ReasonInvalidQuery))
+			return warnings
+		}
+
+		It("costs one status write an object and no warning", func(ctx context.Context) {
+			looked(func() {
+				for _, f := range filters {
+					Expect(kube.Create(ctx, f)).To(Succeed())
+				}
+			})
+			Expect(statuses()).To(BeEmpty(), "nothing is said while the Property is expected")
+			p := w.property("default")
+			w.apply(ctx, p)
+			for _, f := range filters {
+				w.settle(ctx, f, kstatus.CurrentStatus)
+			}
+			Expect(statuses()).To(HaveLen(n))
+
+			looked(func() { Expect(kube.Delete(ctx, p)).To(Succeed()) })
+			looked(func() {
+				for _, f := range filters {
+					Expect(kube.Delete(ctx, f)).To(Succeed())
+				}
+			})
+			Expect(statuses()).To(HaveLen(n))
+			Expect(notes(ctx)).To(ConsistOf(v1alpha1.ReasonInvalidQuery))
+		})
+
+		It("is reported once it stays away", func(ctx context.Context) {
+			looked(func() {
+				for _, f := range filters {
+					Expect(kube.Create(ctx, f)).To(Succeed())
+				}
+			})
+			w.clock.advance(time.Second)
+			for _, f := range filters {
+				Expect(w.settle(ctx, f, kstatus.InProgressStatus).Reason).To(Equal(v1alpha1.ReasonPropertyNotFound))
+			}
+			Expect(notes(ctx)).To(ContainElement(v1alpha1.ReasonPropertyNotFound))
+			Expect(statuses()).To(HaveLen(n+1), "one for each, and one for the marker")
+		})
 	})
 
 	It("takes everything out of service when it goes, keeps items, and returns with them", func(ctx context.Context) {

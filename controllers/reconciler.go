@@ -85,6 +85,8 @@ type round struct {
 	hasQuery bool
 	// after, when not zero, is when the object has to be looked at again by time alone.
 	after time.Time
+	// quiet is true while nothing is reported: what the object waits for is expected any moment.
+	quiet bool
 }
 
 // wake makes sure that the object is looked at again at t at the latest. The zero time means never.
@@ -129,6 +131,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		return ctrl.Result{}, ctx.Err() // the manager is stopping: what failed, failed because of that
 	}
 	failed = refusal(o, failed)
+	if current.quiet {
+		return r.outcome(current, failed, nil)
+	}
 	summarise(o, current.warnings, current.hasQuery, failed)
 	return r.outcome(current, failed, r.report(ctx, before, current))
 }
@@ -247,6 +252,7 @@ func (r *reconciler) remove(ctx context.Context, o object) error {
 	}
 	r.waiters.remove(p, owner)
 	r.waiters.remove(anyProperty, owner)
+	r.waiters.found(owner)
 	return r.wakeOthers(ctx, p, owner, nil)
 }
 
@@ -262,6 +268,14 @@ func apply(ctx context.Context, r *round) error {
 		return fmt.Errorf("store the definition: %w", err)
 	}
 	r.result = results[0]
+	if errors.Is(r.result.Err, library.ErrNoProperty) {
+		if end := r.waiters.misses(owner, r.Clock()).Add(r.PropertyGrace); r.Clock().Before(end) {
+			r.quiet = true
+			r.wake(end)
+		}
+	} else {
+		r.waiters.found(owner)
+	}
 	if conflict := (*library.ConflictError)(nil); !errors.As(r.result.Err, &conflict) {
 		r.waiters.remove(anyProperty, owner)
 	}

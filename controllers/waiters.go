@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -14,13 +15,15 @@ import (
 type waiters struct {
 	mu     sync.Mutex
 	owners map[library.PropertyID]map[library.Owner]bool
+	// missing is since when owners have found their Property missing.
+	missing map[library.Owner]time.Time
 }
 
 // anyProperty stands for all properties: tokens that want a value of another one wait there.
 const anyProperty library.PropertyID = ""
 
 func newWaiters() *waiters {
-	return &waiters{owners: map[library.PropertyID]map[library.Owner]bool{}}
+	return &waiters{owners: map[library.PropertyID]map[library.Owner]bool{}, missing: map[library.Owner]time.Time{}}
 }
 
 func (w *waiters) add(p library.PropertyID, o library.Owner) {
@@ -39,6 +42,23 @@ func (w *waiters) remove(p library.PropertyID, o library.Owner) {
 	if len(w.owners[p]) == 0 {
 		delete(w.owners, p)
 	}
+}
+
+// misses returns since when o has found its Property missing; that is now, where it is the first time.
+func (w *waiters) misses(o library.Owner, now time.Time) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.missing[o]; !ok {
+		w.missing[o] = now
+	}
+	return w.missing[o]
+}
+
+// found forgets that o has found its Property missing.
+func (w *waiters) found(o library.Owner) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.missing, o)
 }
 
 // all returns everyone who waits.

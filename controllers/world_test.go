@@ -100,6 +100,7 @@ func (w *world) launch(changes ...func(*controllers.Options)) {
 		Clock:         w.clock.Now,
 		Logger:        funcr.New(w.logs.add, funcr.Options{Verbosity: 1}),
 		CountInterval: 50 * time.Millisecond,
+		PropertyGrace: -1,
 		MaxBackoff:    2 * time.Second,
 	}
 	for _, change := range changes {
