@@ -39,9 +39,11 @@ const (
 
 	secretInterval = time.Minute
 
-	tokenKey = "token"
-	urlKey   = "url"
-	caKey    = "ca.crt"
+	// TokenKey, URLKey and CAKey are the keys of a Secret that the operator writes: the value, the base of the HTTP interface
+	// and, where the server made its own certificate, that of its authority in PEM.
+	TokenKey = "token"
+	URLKey   = "url"
+	CAKey    = "ca.crt"
 
 	// tokenBytes of randomness make a token: 256 bits, 43 characters.
 	tokenBytes = 32
@@ -258,7 +260,7 @@ func (e *environment) own(ctx context.Context, o *v1alpha1.AccessToken) (*creden
 			condition: v1alpha1.ConflictCondition, status: true,
 		}
 	}
-	text, err := translate.TokenText(secret.Data[tokenKey])
+	text, err := translate.TokenText(secret.Data[TokenKey])
 	if errors.Is(err, translate.ErrTokenValue) {
 		return &credential{secret: secret}, nil // somebody spoilt it: another value is issued
 	}
@@ -323,7 +325,7 @@ func (r *round) writeSecret(ctx context.Context, o *v1alpha1.AccessToken, c *cre
 	changed := setValue(&secret.Labels, TokenLabel, labelValue(o.Name))
 	changed = setValue(&secret.Annotations, storeAnnotation, r.store) || changed
 	changed = setValue(&secret.Annotations, issuedAnnotation, c.issue.At.UTC().Format(time.RFC3339)) || changed
-	want := map[string]string{tokenKey: c.text, urlKey: r.base(r.def.Property), caKey: string(r.CABundle)}
+	want := map[string]string{TokenKey: c.text, URLKey: r.base(r.def.Property), CAKey: string(r.CABundle)}
 	for key, value := range want {
 		if value == "" {
 			_, there := secret.Data[key]

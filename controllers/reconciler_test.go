@@ -170,7 +170,7 @@ func TestTokenIsAcceptedBeforeItCanBeRead(t *testing.T) {
 		if !ok {
 			return nil
 		}
-		if !accepts(t, r.Library, string(s.Data[tokenKey])) {
+		if !accepts(t, r.Library, string(s.Data[TokenKey])) {
 			t.Error("a value is written that the library does not accept yet")
 		}
 		if fail {
@@ -208,7 +208,7 @@ func TestTokenIsAcceptedBeforeItCanBeRead(t *testing.T) {
 		if err := server.Get(ctx, storefront, s); client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
-		return string(s.Data[tokenKey])
+		return string(s.Data[TokenKey])
 	}
 
 	if got := reconcile(true); got != "" {

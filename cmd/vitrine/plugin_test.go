@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
 	"github.com/vitrine-dev/vitrine/server/client"
@@ -129,6 +131,36 @@ func TestPlugin(t *testing.T) {
 	t.Setenv("VITRINE_TOKEN", "")
 	t.Setenv("VITRINE_CA_FILE", "")
 
+	t.Run("which token", func(t *testing.T) {
+		// By class and name they come before the token of the samples. One is refused for its value, one holds none, and the
+		// third ends in a newline, which the operator cuts.
+		secrets := map[string]string{
+			"a-twin": string(secretOf("storefront").Data["token"]), "a-short": "short", "b-newline": strings.Repeat("newline", 6) + "\n",
+		}
+		for name, value := range secrets {
+			s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: map[string][]byte{"value": []byte(value)}}
+			if err := k.Create(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			token := &v1alpha1.AccessToken{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: v1alpha1.AccessTokenSpec{
+				Class: v1alpha1.ReadWrite, ExistingSecret: &v1alpha1.SecretKeyReference{Name: name, Key: "value"},
+			}}
+			if err := k.Create(t.Context(), token); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := k.Delete(context.WithoutCancel(t.Context()), token); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		eventually(t, "the tokens are judged", func() bool {
+			out := plugin("tokens", "-n", "shop").stdout
+			return regexp.MustCompile(`a-twin +False`).MatchString(out) && regexp.MustCompile(`a-short +False`).MatchString(out) &&
+				regexp.MustCompile(`b-newline +True`).MatchString(out)
+		})
+		plugin(append([]string{"explain", "summer-wall", "1"}, server...)...).want(t, 0, "Item 1 is in ContentFilter shop/summer-wall.")
+	})
 	t.Run("status", func(t *testing.T) {
 		got := plugin("status", "-n", "shop")
 		got.want(t, 0, "KIND            TOTAL   READY   SUSPENDED   WITH ADVICE", "ContentFilter   11      9       1           1")

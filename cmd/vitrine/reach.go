@@ -11,10 +11,14 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
@@ -53,7 +57,7 @@ func (r *reach) filter(ctx context.Context, name string, writer bool) (*v1alpha1
 	return f, c, err
 }
 
-// fromSecret returns a client with the first token that may read a filter, READ-WRITE ones first.
+// fromSecret returns a client with the first token that may read a filter and can be used, READ-WRITE ones first.
 func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.ContentFilter, writer bool) (*client.Client, error) {
 	tokens, err := listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, f.Namespace)
 	if err != nil {
@@ -64,21 +68,30 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 		return t.PropertyName() != f.PropertyName() || t.Status.SecretName == "" || t.Spec.Class != v1alpha1.ReadWrite && (writer || !reads)
 	})
 	slices.SortStableFunc(tokens, func(a, b *v1alpha1.AccessToken) int { return cmp.Compare(classOrder(a), classOrder(b)) })
-	var denied error
+	var unusable error
 	for _, t := range tokens {
-		secret := &corev1.Secret{}
-		err := k.Get(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Status.SecretName}, secret)
-		if err == nil {
-			return r.connect(t, secret)
+		if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ReadyCondition); c != nil && c.Status == metav1.ConditionFalse {
+			unusable = fmt.Errorf("AccessToken %s/%s is not Ready: %s", t.Namespace, t.Name, c.Message)
+			continue
 		}
-		denied = fmt.Errorf("read Secret %s/%s: %w", t.Namespace, t.Status.SecretName, err)
+		secret := &corev1.Secret{}
+		if err := k.Get(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Status.SecretName}, secret); err != nil {
+			unusable = fmt.Errorf("read Secret %s/%s: %w", t.Namespace, t.Status.SecretName, err)
+			continue
+		}
+		token, err := translate.TokenText(secret.Data[tokenKey(t)])
+		if err != nil {
+			unusable = fmt.Errorf("Secret %s/%s, key %s: %w", secret.Namespace, secret.Name, tokenKey(t), err)
+			continue
+		}
+		return r.connect(secret, token)
 	}
 	class := "ReadWrite"
 	if !writer && f.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly {
 		class = "ReadWrite or ReadOnly"
 	}
-	if denied != nil {
-		return nil, fmt.Errorf("no token that you may read: ask for the right to, or give --server and --token-file: %w", denied)
+	if unusable != nil {
+		return nil, fmt.Errorf("no token can be used: %w; correct that, ask for the right to read Secrets, or give --server and --token-file", unusable)
 	}
 	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or give --server and --token-file", f.Namespace, f.PropertyName(), class)
 }
@@ -90,22 +103,26 @@ func classOrder(t *v1alpha1.AccessToken) int {
 	return 1
 }
 
-// connect makes a client of what a Secret holds.
-func (r *reach) connect(t *v1alpha1.AccessToken, secret *corev1.Secret) (*client.Client, error) {
-	key := "token"
+// tokenKey is the key of a token's Secret that holds the value.
+func tokenKey(t *v1alpha1.AccessToken) string {
 	if e := t.Spec.ExistingSecret; e != nil {
-		key = e.Key
+		return e.Key
 	}
-	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data["url"]))
+	return controllers.TokenKey
+}
+
+// connect makes a client that uses a token, and what else its Secret holds.
+func (r *reach) connect(secret *corev1.Secret, token string) (*client.Client, error) {
+	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[controllers.URLKey]))
 	if server == "" {
 		return nil, usagef("Secret %s/%s does not tell the server's address: give --server", secret.Namespace, secret.Name)
 	}
-	o := client.Options{Server: server, Token: string(secret.Data[key]), UserAgent: "vitrine/" + buildVersion().version}
+	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}
 	var err error
 	if o.RootCAs, err = r.connection.authority(); err != nil {
 		return nil, err
 	}
-	if ca := secret.Data["ca.crt"]; o.RootCAs == nil && len(ca) > 0 {
+	if ca := secret.Data[controllers.CAKey]; o.RootCAs == nil && len(ca) > 0 {
 		o.RootCAs = x509.NewCertPool()
 		o.RootCAs.AppendCertsFromPEM(ca)
 	}
