@@ -15,6 +15,9 @@ import (
 // +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters,verbs=get;list;watch
 // +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters/status,verbs=patch
 
+// readAccessReason is the reason of the event, about a ContentFilter, that READ-ONLY tokens have come to read it.
+const readAccessReason = "ReadAccessWidened"
+
 func filterKind() kind {
 	return kind{
 		library: library.KindFilter,
@@ -39,6 +42,14 @@ func reportFilter(ctx context.Context, r *round) error {
 	}
 	o.Status.ID, o.Status.UUID = record.ID, record.UUID
 	o.Status.URL = r.base(r.def.Property) + "/v2/content/filters/" + record.UUID
+	before := o.Status.ReadAccess
+	o.Status.ReadAccess = v1alpha1.ReadAccessReadWrite
+	if record.Public {
+		o.Status.ReadAccess = v1alpha1.ReadAccessReadOnly
+	}
+	if before == v1alpha1.ReadAccessReadWrite && record.Public {
+		r.announcement = announcement{readAccessReason, "READ-ONLY tokens can list the items from now on: spec.readAccess became ReadOnly"}
+	}
 	_, err = countFilter(ctx, r.environment, o, &tally{})
 	return err
 }

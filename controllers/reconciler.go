@@ -85,9 +85,14 @@ type round struct {
 	hasQuery bool
 	// after, when not zero, is when the object has to be looked at again by time alone.
 	after time.Time
+	// announcement is told in an event once the status is written.
+	announcement announcement
 	// quiet is true while nothing is reported: what the object waits for is expected any moment.
 	quiet bool
 }
+
+// announcement is a change that an event tells besides those of Ready.
+type announcement struct{ reason, message string }
 
 // wake makes sure that the object is looked at again at t at the latest. The zero time means never.
 func (r *round) wake(t time.Time) {
@@ -150,7 +155,8 @@ func (r *reconciler) frozen(ctx context.Context, before object, current *round) 
 	}
 	suspend(current.object, ended)
 	r.counted(r.kind, outcomeSuspended)
-	return r.later(current), r.report(ctx, before, current)
+	err := r.report(ctx, before, current)
+	return r.later(current), err
 }
 
 // outcome decides when the object is looked at again.
@@ -198,7 +204,11 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 		}
 		return nil
 	}
-	if err := r.client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
+	// A merge patch replaces the list of conditions as a whole: it may only do so if nobody has added one since it was read.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, o, patch); apierrors.IsConflict(err) {
+		return client.IgnoreNotFound(r.reread(ctx, current))
+	} else if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("patch the status: %w", err))
 	}
 	r.metrics.writes.WithLabelValues(r.kind.library.String()).Inc()
@@ -212,6 +222,21 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 		}
 		r.events.Eventf(o, nil, level, c.Reason, "Reconcile", "%s", cut(c.Message, 1000))
 	}
+	if a := current.announcement; a.reason != "" {
+		r.events.Eventf(o, nil, corev1.EventTypeNormal, a.reason, "Reconcile", "%s", a.message)
+	}
+	return nil
+}
+
+// reread requeues an object that somebody else has written since it was read. The next round reads past a cache that does not
+// have that yet.
+func (r *reconciler) reread(ctx context.Context, current *round) error {
+	latest := r.kind.new()
+	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(current.object), latest); err != nil {
+		return fmt.Errorf("read past the cache: %w", err)
+	}
+	r.written.note(r.kind.library, latest)
+	current.wake(r.Clock())
 	return nil
 }
 

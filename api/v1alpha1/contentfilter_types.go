@@ -46,7 +46,8 @@ type ContentFilterSpec struct {
 	// +optional
 	FavoriteTag *TagName `json:"favoriteTag,omitempty"`
 
-	// readAccess says who may list the items. Left out: ReadWrite.
+	// readAccess says who may list the items. Left out: ReadWrite. Write it out in Git: GitOps tools do not correct a member that
+	// the manifest leaves out.
 	// +optional
 	ReadAccess ReadAccess `json:"readAccess,omitempty"`
 
@@ -87,6 +88,11 @@ type ContentFilterStatus struct {
 	// +kubebuilder:validation:MaxLength=4096
 	URL string `json:"url,omitempty"`
 
+	// readAccess is the class of the tokens that can list the items, as it is served: ReadOnly stands for both classes. It is
+	// spec.readAccess, or ReadWrite where that is left out.
+	// +optional
+	ReadAccess ReadAccess `json:"readAccess,omitempty"`
+
 	// matchedItems is about how many items match.
 	// +optional
 	MatchedItems *int64 `json:"matchedItems,omitempty"`
@@ -104,13 +110,16 @@ type ContentFilterStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vfilter,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Query",type=string,JSONPath=`.spec.query`
-// +kubebuilder:printcolumn:name="Sort",type=string,priority=1,JSONPath=`.spec.sortBy`
-// +kubebuilder:printcolumn:name="Items",type=integer,JSONPath=`.status.matchedItems`
-// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last one that was applied is"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not; Suspended while spec.suspend keeps an earlier generation served"
+// +kubebuilder:printcolumn:name="Read Access",type=string,JSONPath=`.status.readAccess`,description="Class of the tokens that can list the items: ReadOnly stands for both classes"
+// +kubebuilder:printcolumn:name="Items",type=integer,JSONPath=`.status.matchedItems`,description="About how many items match"
+// +kubebuilder:printcolumn:name="Query",type=string,priority=1,JSONPath=`.spec.query`,description="Query of the newest spec"
+// +kubebuilder:printcolumn:name="Sort",type=string,priority=1,JSONPath=`.spec.sortBy`,description="Order of the newest spec"
+// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`,description="Address that lists the items"
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciling is frozen"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="What is served, or what to do"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the object was created"
 type ContentFilter struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

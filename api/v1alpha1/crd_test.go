@@ -53,12 +53,14 @@ func TestNames(t *testing.T) {
 		Required []string
 	}
 	want := map[string]names{
-		v1alpha1.PropertyKind:      {"properties", "vprop", "Ready Name Items Message(wide) Age", []string{"displayName"}},
-		v1alpha1.AccessTokenKind:   {"accesstokens", "vtoken", "Ready Class Secret Expires Message(wide) Age", []string{"class"}},
-		v1alpha1.ContentFilterKind: {"contentfilters", "vfilter", "Ready Query Sort(wide) Items URL Message(wide) Age", []string{"query"}},
-		v1alpha1.TagKind:           {"tags", "vtag", "Ready Namespace Key Applied Message(wide) Age", []string{"key", "namespace"}},
+		v1alpha1.PropertyKind:    {"properties", "vprop", "Ready Reason Name Items Suspended(wide) Message(wide) Age", []string{"displayName"}},
+		v1alpha1.AccessTokenKind: {"accesstokens", "vtoken", "Ready Reason Class Secret Expires Suspended(wide) Message(wide) Age", []string{"class"}},
+		v1alpha1.ContentFilterKind: {
+			"contentfilters", "vfilter", "Ready Reason Read Access Items Query(wide) Sort(wide) URL(wide) Suspended(wide) Message(wide) Age", []string{"query"},
+		},
+		v1alpha1.TagKind: {"tags", "vtag", "Ready Reason Namespace Key Applied Suspended(wide) Message(wide) Age", []string{"key", "namespace"}},
 		v1alpha1.ActivateUnitKind: {
-			"activateunits", "vunit", "Ready Name Attached URL Message(wide) Age", []string{"clickThroughURL", "imageURL", "name"},
+			"activateunits", "vunit", "Ready Reason Name Attached URL(wide) Suspended(wide) Message(wide) Age", []string{"clickThroughURL", "imageURL", "name"},
 		},
 	}
 	got := map[string]names{}
@@ -71,6 +73,9 @@ func TestNames(t *testing.T) {
 				name += "(wide)"
 			}
 			columns = append(columns, name)
+			if c.Description == "" {
+				t.Errorf("%s: column %s has no description", kind, c.Name)
+			}
 		}
 		spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
 		got[kind] = names{crd.Spec.Names.Plural, strings.Join(crd.Spec.Names.ShortNames, " "), strings.Join(columns, " "), spec.Required}

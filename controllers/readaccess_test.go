@@ -1,0 +1,43 @@
+package controllers_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+var _ = Describe("Who may list a filter", func() {
+	It("is in its status, and an event reports when READ-ONLY tokens come to", func(ctx context.Context) {
+		w := newServedWorld(ctx)
+		closed, open := w.filter("closed", "approval_status:pen"), w.filter("open", "approval_status:app")
+		open.Spec.ReadAccess = v1alpha1.ReadAccessReadOnly
+		w.apply(ctx, closed)
+		w.apply(ctx, open)
+		Expect(closed.Status.ReadAccess).To(Equal(v1alpha1.ReadAccessReadWrite), "the default is filled in")
+		Expect(open.Status.ReadAccess).To(Equal(v1alpha1.ReadAccessReadOnly))
+
+		widened := func() (about []string, err error) {
+			var list eventsv1.EventList
+			err = kube.List(ctx, &list, client.InNamespace(w.namespace))
+			for _, e := range list.Items {
+				if e.Reason == "ReadAccessWidened" {
+					about = append(about, e.Regarding.Name)
+				}
+			}
+			return about, err
+		}
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"readAccess":"ReadOnly"}}`))
+		Expect(kube.Patch(ctx, closed, patch, client.FieldOwner("alice"))).To(Succeed())
+		Eventually(widened).Should(ConsistOf("closed"))
+		w.settle(ctx, closed, kstatus.CurrentStatus)
+		Expect(closed.Status.ReadAccess).To(Equal(v1alpha1.ReadAccessReadOnly))
+		Expect(widened()).To(ConsistOf("closed"))
+	})
+})
