@@ -97,7 +97,7 @@ func TestPlugin(t *testing.T) {
 	plugin("status", "-n", "shop").want(t, 0, "Property        0", "0 items")
 
 	apply(t, k, []string{"../../config/samples"}, "")
-	plugin("status", "-n", "shop").want(t, 0, "ContentFilter   8       0", "NotSeen", "look whether one runs and watches this namespace")
+	plugin("status", "-n", "shop").want(t, 0, "ContentFilter   8       0", "NotSeen", "check that one runs and watches this namespace")
 	plugin("items", "latest", "-n", "shop").want(t, exitFailed, "ContentFilter shop/latest was never served")
 
 	s := startIn(t, config)
