@@ -47,12 +47,12 @@ var rooms = map[string]room{
 	"server/store":     {own: domain, others: []string{"github.com/cockroachdb/pebble/v2", "github.com/tidwall/btree"}},
 	"server/reference": {own: append([]string{"server/eval", "server/store"}, domain...), others: []string{}},
 	"server/engine": {
-		own:        append([]string{"server/engine/index", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
+		own:        append([]string{"server/engine/flight", "server/engine/index", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
 		ownInTests: []string{"server/reference"},
 		others:     []string{"github.com/RoaringBitmap/roaring/v2", "github.com/cockroachdb/pebble/v2"},
 	},
 	"server/engine/search": {
-		own:    []string{"server/engine/segment", "server/eval", "server/item", "server/query"},
+		own:    []string{"server/engine/flight", "server/engine/segment", "server/eval", "server/item", "server/query"},
 		others: []string{"github.com/RoaringBitmap/roaring/v2"},
 	},
 	"server/engine/index": {

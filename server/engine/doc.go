@@ -12,10 +12,10 @@
 //	overlay.go   what manifests bring, as search takes it
 //	listing.go   queries bound to a moment
 //	stream.go    any page of a listing at the same price
-//	ranked.go    listings by relevance, and pins.go: how long their cursors live
+//	ranked.go    listings by relevance
 //	versions.go  which listings a batch has touched
 //	views.go     what is kept of segments, within the memory that caches may take
-//	tend.go      what is let go of though nobody asks
+//	tend.go      caches are shrunk though nobody reads
 //
 // # Invariants
 //

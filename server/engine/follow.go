@@ -25,8 +25,6 @@ import (
 type follower struct {
 	options Options
 	views   *views
-	// opened is called when everything was opened anew.
-	opened func()
 
 	store *store.Store
 	// fresh are the properties of a batch that is prepared and not installed.
@@ -115,7 +113,6 @@ func (f *follower) openAll(l *loading) error {
 	for _, p := range before {
 		p.end()
 	}
-	f.opened()
 	return nil
 }
 
@@ -124,7 +121,7 @@ func (f *follower) open(ctx context.Context, id library.PropertyID, replayed fun
 	o := f.options
 	p := &property{
 		id: id, storeID: f.store.ID(), log: o.Logger.With(slog.String("property", string(id))), views: f.views, cache: search.NewCache(), versions: newVersions(),
-		warned: map[*store.Rule]bool{},
+		warned: map[*store.Rule]bool{}, rankedHits: o.rankedHits,
 	}
 	var err error
 	p.index, err = index.Open(ctx, index.Options{

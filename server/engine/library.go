@@ -16,7 +16,6 @@ type Library struct {
 	*store.Store
 	options  Options
 	follower *follower
-	pins     pins
 	// closing ends tend; tended is closed when it has ended.
 	closing, tended chan struct{}
 	closed          sync.Once
@@ -29,7 +28,7 @@ var _ library.Library = (*Library)(nil)
 func Open(o Options) (*Library, error) {
 	o = o.withDefaults()
 	l := &Library{options: o, closing: make(chan struct{}), tended: make(chan struct{})}
-	l.follower = &follower{options: o, views: newViews(o.CacheBytes), opened: l.pins.clear}
+	l.follower = &follower{options: o, views: newViews(o.CacheBytes)}
 	var err error
 	if l.Store, err = store.Open(o.store(), l.follower); err != nil {
 		return nil, err
@@ -42,7 +41,6 @@ func Open(o Options) (*Library, error) {
 func (l *Library) Close() error {
 	l.closed.Do(func() { close(l.closing) })
 	<-l.tended
-	l.pins.clear()
 	return l.Store.Close()
 }
 

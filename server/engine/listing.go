@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -27,15 +29,16 @@ type listing struct {
 	valid interval
 	until time.Time
 	name  listingName
-	// mu guards what bind makes; nobody looks at it before.
-	mu    sync.Mutex
-	bound bool
+	// bound is computed by bind. Nothing reads queries, order and ranked before that.
+	bound flight.Value[struct{}]
 	// queries are its streams: of favourites and of the others, or of all.
 	queries []*search.Query
 	order   *search.Order
-	ranked  ranked
-	// versioned is Page.Version, "" before it is known.
-	versioned string
+	// ranked holds, by relevance, what is known of the order of each query.
+	ranked []ranked
+	live   flight.Value[[][]int64]
+	// versioned is Page.Version.
+	versioned flight.Value[string]
 }
 
 // listingName tells a listing of a moment from the others without looking into queries.
@@ -158,11 +161,11 @@ func (m *moment) standsFor(ctx context.Context, of library.Listing, now time.Tim
 
 // bind plans and binds the listing, the first time.
 func (l *listing) bind(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.bound {
-		return nil
-	}
+	_, err := l.bound.Get(ctx, func() (struct{}, error) { return struct{}{}, l.bindQueries(ctx) })
+	return err
+}
+
+func (l *listing) bindQueries(ctx context.Context) error {
 	m := l.moment
 	root, err := m.root(ctx, l.Listing, l.now)
 	if err != nil {
@@ -180,14 +183,13 @@ func (l *listing) bind(ctx context.Context) error {
 			plan.Bool{Must: []plan.Node{root}, MustNot: []plan.Node{favourite}},
 		}
 	}
-	queries := make([]*search.Query, len(roots))
+	l.queries, l.ranked = make([]*search.Query, len(roots)), make([]ranked, len(roots))
 	for i, root := range roots {
-		if queries[i], err = search.Bind(ctx, root, m.corpus); err != nil {
+		if l.queries[i], err = search.Bind(ctx, root, m.corpus); err != nil {
 			return err
 		}
 	}
 	l.order, err = m.corpus.Order(ctx, l.Order, func(id item.ID) int64 { return library.RandomPlace(l.Seed, id) })
-	l.queries, l.bound = queries, err == nil
 	return err
 }
 
@@ -289,19 +291,61 @@ func (kept *view) sortedOrNil() []uint32 {
 	return kept.sorted
 }
 
-// place is where an item stands in a listing, as a cursor holds it.
-type place struct {
-	// Rest is false for favourites, which come first.
-	Rest bool `json:"r,omitempty"`
-	// Place is what the item is sorted by within its group.
-	Place eval.Place `json:"p"`
+// counts returns how many live documents each of the queries matches in each part. The slices are read only.
+func (l *listing) counts(ctx context.Context) ([][]int64, error) {
+	return l.live.Get(ctx, func() ([][]int64, error) {
+		counts := make([][]int64, len(l.queries))
+		for i, q := range l.queries {
+			counts[i] = make([]int64, len(l.moment.parts))
+			for part, p := range l.moment.parts {
+				v, err := l.matches(ctx, q, part)
+				if err != nil {
+					return nil, err
+				}
+				counts[i][part] = live(v, p.Dead)
+			}
+		}
+		return counts, nil
+	})
 }
 
-// total counts the items of the listing, by its streams.
-func total(streams []*stream) int64 {
-	var n int64
-	for _, s := range streams {
-		n += int64(s.total)
+// live counts the documents of a view that are not dead.
+func live(v *view, dead *roaring.Bitmap) int64 {
+	n := int64(v.docs.GetCardinality())
+	if gone := v.gone(dead); gone != nil {
+		n -= int64(gone.GetCardinality())
 	}
 	return n
+}
+
+// totals returns how many items each of the queries lists.
+func (l *listing) totals(ctx context.Context) ([]int64, error) {
+	counts, err := l.counts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	totals := make([]int64, len(counts))
+	for i, of := range counts {
+		for _, n := range of {
+			totals[i] += n
+		}
+	}
+	return totals, nil
+}
+
+// take appends to hits those of one of the queries that follow a place, or, where after is nil, those that follow the first
+// skip ones; at most limit.
+func (l *listing) take(ctx context.Context, hits []search.Hit, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
+	if l.Order.Scored() {
+		more, err := l.rank(ctx, i, after, skip, limit)
+		return append(hits, more...), err
+	}
+	s, err := l.stream(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	if after != nil {
+		return s.take(hits, s.after(*after), limit), nil
+	}
+	return s.take(hits, s.split(int(skip)), limit), nil
 }

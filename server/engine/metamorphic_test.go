@@ -81,6 +81,9 @@ func newTrial(t *testing.T, seed uint64) *trial {
 	}
 	r.judge = judge
 	small := Options{sealDocs: 2 + r.IntN(12), memoryParts: 1 + r.IntN(4), fanIn: 2 + r.IntN(2), maxDocs: 24 + r.IntN(40)}
+	if r.IntN(2) == 0 {
+		small.rankedHits = 1 + r.IntN(12)
+	}
 	if r.IntN(3) == 0 {
 		small.CacheBytes = 1 + r.Int64N(20_000)
 	}
@@ -673,28 +676,53 @@ func (r *trial) look() {
 	}
 }
 
-// follow reads a listing by its cursors, and sometimes changes something meanwhile.
+// follow reads a listing by its cursors, and sometimes changes something meanwhile. Every page is a run of the listing as it is
+// when the page is read. While nothing changes, it follows the page before; by relevance, it follows the last item of the page
+// before wherever that stands now.
 func (r *trial) follow() {
 	r.Helper()
 	read, what := r.listing()
 	read.Limit = 1 + r.IntN(5)
+	scored := read.Order.Scored() || read.Order == nil && read.Filter == nil
 	after := make([]library.Cursor, len(r.all()))
 	busy := r.IntN(2) == 0
+	var last item.ID
+	end := 0 // of the page before
 	for page := range 12 {
-		var more bool
+		about := fmt.Sprintf("page %d by cursors of %s by %d", page, what, read.Limit)
+		var shown, whole shownPage
 		i := 0
-		r.agree(fmt.Sprintf("page %d by cursors of %s by %d", page, what, read.Limit), func(l library.Library) any {
+		r.agree(about, func(l library.Library) any {
 			read := read
 			read.After = after[i]
-			p, next := r.read(l, what, read)
-			after[i] = next
-			more = next != ""
+			shown, after[i] = r.read(l, what, read)
 			i++
-			return p
+			return shown
 		})
-		if !more {
+		r.agree("the whole of "+what, func(l library.Library) any {
+			read := read
+			read.Limit = 1000
+			whole, _ = r.read(l, what, read)
+			return whole
+		})
+		got, all := r.shownIDs(shown), r.shownIDs(whole)
+		from := len(all)
+		if len(got) > 0 {
+			from = slices.Index(all, got[0])
+		}
+		if from < 0 || !slices.Equal(got, all[from:min(from+read.Limit, len(all))]) || shown.Next != (from+len(got) < len(all)) {
+			r.Fatalf("step %d: %s shows %v, another one follows: %t; the listing is %v", r.step, about, got, shown.Next, all)
+		}
+		if !busy && page > 0 && from != end {
+			r.Fatalf("step %d: %s shows %v, it does not follow the page before; the listing is %v", r.step, about, got, all)
+		}
+		if at := slices.Index(all, last); page > 0 && scored && at >= 0 && at+1 != from {
+			r.Fatalf("step %d: %s shows %v, it does not follow item %d; the listing is %v", r.step, about, got, last, all)
+		}
+		if !shown.Next {
 			return
 		}
+		last, end = got[len(got)-1], from+len(got)
 		if !busy {
 			continue
 		}
@@ -706,9 +734,21 @@ func (r *trial) follow() {
 		case 4:
 			r.clock.Advance(time.Duration(r.Int64N(int64(40 * time.Second))))
 		case 5:
-			if !read.Order.Scored() && read.Order != nil {
-				r.reopen()
-			}
+			r.reopen()
 		}
 	}
+}
+
+// shownIDs lists the items of a page.
+func (r *trial) shownIDs(p shownPage) []item.ID {
+	r.Helper()
+	var items []struct{ ID item.ID }
+	if err := json.Unmarshal([]byte("["+p.Items+"]"), &items); err != nil {
+		r.Fatalf("the items of a page are not JSON: %v", err)
+	}
+	ids := make([]item.ID, len(items))
+	for i, it := range items {
+		ids[i] = it.ID
+	}
+	return ids
 }

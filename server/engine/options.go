@@ -14,8 +14,8 @@ import (
 type Options struct {
 	// Dir is the directory of the store; made (0700) where it is not there. Required.
 	Dir string
-	// Clock tells the time; nil means time.Now. It stands for `now` where a Read names none, limits cursors by relevance
-	// to their minute and dates units. Nothing durable depends on it running forwards.
+	// Clock tells the time; nil means time.Now. It stands for `now` where a Read names none, and dates units. Nothing durable
+	// depends on it running forwards.
 	Clock func() time.Time
 	// Logger takes what an operator may want to know; nil means nothing is logged. No item, token or other personal data
 	// is ever logged.
@@ -38,6 +38,8 @@ type Options struct {
 	// Tests put disks of theirs here, and make segments small.
 	fs                                    vfs.FS
 	sealDocs, memoryParts, fanIn, maxDocs int
+	// rankedHits is how many hits a run of a listing by relevance has at most, see ranked.
+	rankedHits int
 	// patience is how long Open waits for indexes that are made anew, and retryAfter how long after a failure the next
 	// attempt follows.
 	patience, retryAfter time.Duration
@@ -57,6 +59,9 @@ func (o Options) withDefaults() Options {
 		if o.CacheBytes = o.MemoryLimit / 5; o.CacheBytes == 0 {
 			o.CacheBytes = 128 << 20
 		}
+	}
+	if o.rankedHits == 0 {
+		o.rankedHits = 4096
 	}
 	if o.patience == 0 {
 		o.patience = 5 * time.Second

@@ -22,6 +22,8 @@ type property struct {
 	cache   *search.Cache
 	// versions tells which listings a batch has touched.
 	versions *versions
+	// rankedHits see Options.
+	rankedHits int
 
 	// publishing is held by whoever makes a batch visible and, for reading, by those who take a moment: both the segments
 	// and the catalogue change with it.

@@ -2,137 +2,128 @@ package engine
 
 import (
 	"context"
-	"sync"
+	"slices"
+	"sort"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
+	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
-	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// ranked is a listing by relevance as far as it was worked out: its best hits, kept with the listing because the pages
-// that are asked for are nearly always the first ones.
+// ranked is what is known of the order by relevance of one of a listing's queries. Readers nearly always ask for the first
+// pages, or for one page after the other, so two runs of at most Options.rankedHits hits, 16 bytes each, are kept with the
+// listing. A query with no more hits is ranked as a whole.
 type ranked struct {
-	mu    sync.Mutex
-	best  []search.Hit
-	total int64
-	// whole is true when best is all of it.
-	whole   bool
-	counted bool
+	mu flight.Mutex
+	// first begins with the best hit; later holds the hits after the place that a cursor named last.
+	first, later rankedRun
 }
 
-// maxRanked is how many hits a listing keeps in order; where there are no more, all are ranked at once.
-const maxRanked = 4096
+// rankedRun is consecutive hits of a query in order.
+type rankedRun struct {
+	// after is the place that the hits follow; nil for the best hits.
+	after *eval.Place
+	hits  []search.Hit
+	// whole is true when no hit follows.
+	whole bool
+}
 
-// rank returns the first hits of a listing by relevance, at least n where there are so many, and how many there are. The
-// slice is read only.
-func (l *listing) rank(ctx context.Context, n int) ([]search.Hit, int64, error) {
-	r := &l.ranked
-	r.mu.Lock()
+// aheadPages is how many pages are ranked at once for a cursor.
+const aheadPages = 16
+
+// rank returns the hits of a query that follow a place, or, where after is nil, those that follow the first skip ones; at most
+// limit. The slice is read only.
+func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
+	totals, err := l.totals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	total := totals[i]
+	skip = min(skip, total)
+	wanted := int(min(skip+int64(limit), total))
+	r := &l.ranked[i]
+	if err := r.mu.Lock(ctx); err != nil {
+		return nil, err
+	}
 	defer r.mu.Unlock()
-	if !r.counted {
-		for i := range l.queries {
-			n, err := l.count(ctx, i)
-			if err != nil {
-				return nil, 0, err
-			}
-			r.total += n
+	hits, known := r.first.from(l.order, after, wanted)
+	if !known && after != nil {
+		hits, known = r.later.from(l.order, after, wanted)
+	}
+	if !known {
+		if hits, err = l.rankAnew(ctx, i, total, after, wanted); err != nil {
+			return nil, err
 		}
-		r.counted = true
 	}
-	if r.whole || n <= len(r.best) {
-		return r.best, r.total, nil
-	}
-	if n == 0 {
-		return nil, r.total, nil
-	}
-	// The order of more keys than the score needs all values, and a large part of a listing is as dear as all of it.
-	byScore := len(l.Order) == 1
-	if !byScore || r.total <= maxRanked || int64(n) > r.total/4 {
-		all, err := l.rankAll(ctx)
-		if err != nil {
-			return nil, 0, err
-		}
-		if len(all) <= maxRanked {
-			r.best, r.whole = all, true
-		}
-		return all, r.total, nil
-	}
-	var best []search.Hit
-	for _, q := range l.queries {
-		if len(best) >= n {
-			break
-		}
-		hits, _, err := q.Top(ctx, n-len(best))
-		if err != nil {
-			return nil, 0, err
-		}
-		best = append(best, hits...)
-	}
-	if len(best) <= maxRanked {
-		r.best = best
-	}
-	return best, r.total, nil
+	hits = hits[min(int(skip), len(hits)):]
+	return hits[:min(limit, len(hits))], nil
 }
 
-// rankAll returns all hits by relevance.
-func (l *listing) rankAll(ctx context.Context) ([]search.Hit, error) {
-	var all []search.Hit
-	for _, q := range l.queries {
-		hits, err := q.Ordered(ctx, l.order)
+// rankAnew ranks hits and keeps what a run may have. It returns at least n hits after the place, if there are so many.
+func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.Place, n int) ([]search.Hit, error) {
+	q, r, maxRanked := l.queries[i], &l.ranked[i], l.moment.property.rankedHits
+	// Keys other than the score need all values, and ranking a large part of a query costs as much as ranking all of it.
+	if len(l.Order) > 1 || total <= int64(maxRanked) || after == nil && int64(n) > total/4 {
+		all, err := q.Ordered(ctx, l.order)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, hits...)
-	}
-	return all, nil
-}
-
-// count counts the live documents of one of the listing's queries.
-func (l *listing) count(ctx context.Context, i int) (int64, error) {
-	var n int64
-	for part, p := range l.moment.parts {
-		v, err := l.matches(ctx, l.queries[i], part)
-		if err != nil {
-			return 0, err
+		if len(all) <= maxRanked {
+			r.first = rankedRun{hits: all, whole: true}
 		}
-		n += live(v, p.Dead)
-	}
-	return n, nil
-}
-
-// live counts the documents of a view that are not dead.
-func live(v *view, dead *roaring.Bitmap) int64 {
-	n := int64(v.docs.GetCardinality())
-	if gone := v.gone(dead); gone != nil {
-		n -= int64(gone.GetCardinality())
-	}
-	return n
-}
-
-// holds reports whether an item is in the listing, and where.
-func (l *listing) holds(ctx context.Context, id item.ID) (search.Hit, bool, error) {
-	h, ok := l.moment.find(id)
-	if !ok {
-		return h, false, nil
-	}
-	for _, q := range l.queries {
-		v, err := l.matches(ctx, q, h.Part)
-		if err != nil {
-			return h, false, err
+		if after == nil {
+			return all, nil
 		}
-		if v.docs.Contains(h.Doc) {
-			return h, true, nil
+		rest := all[follows(l.order, all, *after):]
+		if len(all) > maxRanked {
+			kept := rest[:min(maxRanked, len(rest))]
+			r.later = rankedRun{after: after, hits: slices.Clone(kept), whole: len(kept) == len(rest)}
 		}
+		return rest, nil
 	}
-	return h, false, nil
+	if after == nil {
+		best, _, err := q.Top(ctx, n, nil)
+		if err == nil && len(best) <= maxRanked {
+			r.first = rankedRun{hits: best, whole: int64(len(best)) == total}
+		}
+		return best, err
+	}
+	most := max(n, min(n*aheadPages, maxRanked))
+	rest, _, err := q.Top(ctx, most, after)
+	if err == nil && len(rest) <= maxRanked {
+		r.later = rankedRun{after: after, hits: rest, whole: len(rest) < most}
+	}
+	return rest, err
 }
 
-// ids lists the items of hits.
-func (m *moment) ids(hits []search.Hit) []item.ID {
-	ids := make([]item.ID, len(hits))
-	for i, h := range hits {
-		ids[i] = m.parts[h.Part].Segment.ID(h.Doc)
+// follows returns the index of the first of some hits that follows a place.
+func follows(o *search.Order, hits []search.Hit, at eval.Place) int {
+	return sort.Search(len(hits), func(i int) bool { return o.ComparePlace(hits[i], at) > 0 })
+}
+
+// from returns the hits of the run that follow a place, and false when it does not have n of them though there may be.
+func (r *rankedRun) from(o *search.Order, after *eval.Place, n int) ([]search.Hit, bool) {
+	hits := r.hits
+	if after != nil {
+		if r.after != nil && o.ComparePlaces(*after, *r.after) < 0 {
+			return nil, false
+		}
+		hits = hits[follows(o, hits, *after):]
 	}
-	return ids
+	return hits, r.whole || len(hits) >= n
+}
+
+// has reports whether one of the runs has a hit at just this place.
+func (r *ranked) has(ctx context.Context, o *search.Order, at eval.Place) (bool, error) {
+	if err := r.mu.Lock(ctx); err != nil {
+		return false, err
+	}
+	defer r.mu.Unlock()
+	for _, run := range []rankedRun{r.first, r.later} {
+		_, found := slices.BinarySearchFunc(run.hits, at, o.ComparePlace)
+		if found {
+			return true, nil
+		}
+	}
+	return false, nil
 }

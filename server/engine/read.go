@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // moment returns a property as it is at a time, and what lets go of it.
@@ -64,22 +64,18 @@ func (l *Library) read(ctx context.Context, r library.Read) (*library.Page, erro
 	if r.IfVersion == page.Version {
 		return page, library.ErrNotModified
 	}
-	var after cursor
+	var after *eval.Place
 	if r.After != "" {
-		if err := l.OpenCursor(r.After, of.Identity, &after); err != nil {
+		after = &eval.Place{}
+		if err := l.OpenCursor(r.After, of.Identity, after); err != nil {
 			return nil, err
 		}
 	}
-	var hits []search.Hit
-	var next *cursor
-	if of.Order.Scored() {
-		hits, next, page.Total, err = l.ranked(ctx, m, of, r, after.Pin)
-	} else {
-		hits, next, page.Total, err = of.page(ctx, r, after.After)
-	}
+	hits, next, total, err := of.page(ctx, r, after)
 	if err != nil {
 		return nil, err
 	}
+	page.Total = total
 	if next != nil {
 		if page.Next, err = l.SealCursor(of.Identity, next); err != nil {
 			return nil, err
@@ -116,90 +112,83 @@ func (l *Library) again(p library.PropertyID) func(item.ID) (item.Encoded, error
 	}
 }
 
-// cursor is a place in a listing: right after an item, given by what it is sorted by, or, by relevance, in a listing that
-// is kept for a minute.
-type cursor struct {
-	// After is nil by relevance, Pin otherwise.
-	After *place          `json:"a,omitempty"`
-	Pin   *store.PinPlace `json:"r,omitempty"`
-}
-
-// page finds the hits of a page that is not by relevance, where the next one begins (nil on the last) and how many there
-// are in all.
-func (l *listing) page(ctx context.Context, r library.Read, after *place) ([]search.Hit, *cursor, int64, error) {
-	streams := make([]*stream, len(l.queries))
-	for i := range streams {
-		var err error
-		if streams[i], err = l.stream(ctx, i); err != nil {
-			return nil, nil, 0, err
-		}
-	}
-	n := total(streams)
-	if r.Limit == 0 {
-		return nil, nil, n, nil
-	}
-	first, offset := 0, r.Offset
-	var from *position // nil for the beginning of a stream, offset documents on
-	if after != nil {
-		if after.Rest && len(streams) > 1 {
-			first = 1
-		}
-		if len(after.Place.Values) != len(l.Order) {
-			return nil, nil, 0, &library.CursorError{Reason: "the order of the listing has changed: start again from the first page"}
-		}
-		at := streams[first].after(after.Place)
-		offset, from = 0, &at
-	}
-	hits := make([]search.Hit, 0, min(int64(r.Limit), n))
-	last := first // the stream of the last hit
-	more := false
-	for i := first; i < len(streams); i++ {
-		s := streams[i]
-		if from == nil {
-			if offset >= int64(s.total) {
-				offset -= int64(s.total)
-				continue
-			}
-			at := s.split(int(offset))
-			offset, from = 0, &at
-		}
-		left := s.left(*from)
-		if len(hits) == r.Limit {
-			more = more || left > 0
-			break
-		}
-		before := len(hits)
-		if hits = s.take(hits, *from, r.Limit-len(hits)); len(hits) > before {
-			last = i
-		}
-		more = left > len(hits)-before
-		from = nil
-		if more {
-			break
-		}
-	}
-	if !more || len(hits) == 0 {
-		return hits, nil, n, nil
-	}
-	at := place{Rest: len(streams) > 1 && last == 1, Place: l.order.Place(hits[len(hits)-1])}
-	return hits, &cursor{After: &at}, n, nil
-}
-
-// ranked is page by relevance.
-func (l *Library) ranked(
-	ctx context.Context, m *moment, of *listing, r library.Read, after *store.PinPlace,
-) ([]search.Hit, *cursor, int64, error) {
-	hold := func() func() {
-		m.snapshot.Hold()
-		return m.snapshot.Release
-	}
-	hits, next, err := l.pins.page(ctx, l.Now(), of, after, r.Offset, r.Limit, hold)
+// page finds the hits of a page, the place behind which the next page begins (nil on the last page), and how many hits there
+// are in all. after is what a cursor holds; nil for a page that begins at r.Offset.
+func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) ([]search.Hit, *eval.Place, int64, error) {
+	totals, err := l.totals(ctx)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	_, n, err := of.rank(ctx, 0)
-	if err != nil || next == nil {
-		return hits, nil, n, err
+	var total int64
+	for _, n := range totals {
+		total += n
 	}
-	return hits, &cursor{Pin: next}, n, nil
+	if r.Limit == 0 {
+		return nil, nil, total, nil
+	}
+	first, skip := 0, r.Offset
+	if after != nil {
+		if l.Order.Scored() {
+			if after, err = l.present(ctx, after); err != nil {
+				return nil, nil, 0, err
+			}
+		}
+		if after.Rest && len(l.queries) > 1 {
+			first = 1
+		}
+	}
+	// One hit more than wanted tells whether there is a next page.
+	most := int(min(int64(r.Limit), total)) + 1
+	hits := make([]search.Hit, 0, most)
+	favourites := 0
+	for i := first; i < len(l.queries) && len(hits) < most; i++ {
+		if after == nil && skip >= totals[i] {
+			skip -= totals[i]
+			continue
+		}
+		if hits, err = l.take(ctx, hits, i, after, skip, most-len(hits)); err != nil {
+			return nil, nil, 0, err
+		}
+		if i == 0 {
+			favourites = len(hits)
+		}
+		after, skip = nil, 0
+	}
+	if len(hits) <= r.Limit {
+		return hits, nil, total, nil
+	}
+	hits = hits[:r.Limit]
+	next := l.order.Place(hits[r.Limit-1])
+	next.Rest = len(l.queries) > 1 && r.Limit > favourites
+	return hits, &next, total, nil
+}
+
+// present returns the place at which the item of a place stands now; the place itself when the item is not listed any more.
+func (l *listing) present(ctx context.Context, at *eval.Place) (*eval.Place, error) {
+	for i := range l.ranked {
+		known, err := l.ranked[i].has(ctx, l.order, *at)
+		if err != nil {
+			return nil, err
+		}
+		if known && at.Rest == (i > 0) {
+			return at, nil
+		}
+	}
+	h, there := l.moment.find(at.ID)
+	if !there {
+		return at, nil
+	}
+	for i, q := range l.queries {
+		score, listed, err := q.Score(ctx, h.Part, h.Doc)
+		if err != nil {
+			return nil, err
+		}
+		if listed {
+			h.Score = score
+			now := l.order.Place(h)
+			now.Rest = i > 0
+			return &now, nil
+		}
+	}
+	return at, nil
 }

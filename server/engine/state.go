@@ -14,7 +14,7 @@ func (l *Library) State(ctx context.Context) library.State {
 		s.Ready, s.Problem = len(l.follower.all()) > 0, err.Error()
 	}
 	s.Sizes.Store = l.Memory()
-	s.Sizes.Caches = l.follower.views.size() + l.pins.bytes()
+	s.Sizes.Caches = l.follower.views.size()
 	for _, p := range l.follower.all() {
 		s.Sizes.Caches += p.cache.Bytes()
 		x := p.segments()

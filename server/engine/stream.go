@@ -135,15 +135,6 @@ type position struct {
 	skip   int
 }
 
-// left returns how many documents come behind a position.
-func (s *stream) left(p position) int {
-	left := s.total - p.skip
-	for _, start := range p.starts {
-		left -= start
-	}
-	return left
-}
-
 // after returns the position behind all documents that do not stand behind a place.
 func (s *stream) after(p eval.Place) position {
 	starts := make([]int, len(s.runs))

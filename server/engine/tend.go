@@ -9,8 +9,7 @@ import (
 // tendEvery is how often the library looks after what it keeps.
 const tendEvery = 10 * time.Second
 
-// tend lets go of what is kept too long, though nobody asks for it any more: a listing by relevance holds the files of its
-// moment, deleted items and all, and caches stay as they are between two reads.
+// tend shrinks caches while memory is short, also when nobody reads.
 func (l *Library) tend() {
 	defer close(l.tended)
 	ticker := time.NewTicker(tendEvery)
@@ -20,7 +19,6 @@ func (l *Library) tend() {
 		case <-l.closing:
 			return
 		case <-ticker.C:
-			l.pins.expire(l.Now())
 			l.relieve()
 		}
 	}

@@ -180,31 +180,26 @@ func (v *versions) count(before *seenListing, segment uint64) (int64, bool) {
 
 // version returns Page.Version. Listings by relevance have that of the property: any item may change all scores.
 func (l *listing) version(ctx context.Context) (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.versioned != "" {
-		return l.versioned, nil
-	}
-	batch := l.moment.version
-	if !l.Order.Scored() {
+	return l.versioned.Get(ctx, func() (string, error) {
+		if l.Order.Scored() {
+			return l.versionAt(l.moment.version), nil
+		}
+		byQuery, err := l.counts(ctx)
+		if err != nil {
+			return "", err
+		}
 		counts := make([]int64, len(l.moment.parts))
-		for i := range l.queries {
-			for part, p := range l.moment.parts {
-				kept, err := l.matches(ctx, l.queries[i], part)
-				if err != nil {
-					return "", err
-				}
-				counts[part] += live(kept, p.Dead)
+		for _, of := range byQuery {
+			for part, n := range of {
+				counts[part] += n
 			}
 		}
 		meaning, err := l.meaning(ctx)
 		if err != nil {
 			return "", err
 		}
-		batch = l.moment.property.versions.settle(l, meaning, counts)
-	}
-	l.versioned = l.versionAt(batch)
-	return l.versioned, nil
+		return l.versionAt(l.moment.property.versions.settle(l, meaning, counts)), nil
+	})
 }
 
 func (l *listing) versionAt(batch uint64) string {

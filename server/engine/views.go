@@ -8,6 +8,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
@@ -26,7 +27,7 @@ type views struct {
 	// bits are in bitsRing. They only save work, and so have no more than one bitsShare-th of the limit.
 	ring, bitsRing view
 	bitsBytes      int64
-	flights        map[viewName]*flight
+	making         map[viewName]*making
 	// hits and misses count look-ups, evicted what had to go for others.
 	hits, misses, evicted int64
 }
@@ -38,10 +39,10 @@ type viewName struct {
 	key     string
 }
 
-// flight is a view that is being made; done is closed when it is there or could not be made.
-type flight struct {
-	done chan struct{}
-	view *view // nil where it could not be made
+// making is a view that is being made, for a number of callers.
+type making struct {
+	flight.Value[*view]
+	callers int
 }
 
 // view is some documents of a segment. It is immutable, but for what it remembers of the dead.
@@ -77,7 +78,7 @@ const bitsShare = 4
 const viewOverhead = 256
 
 func newViews(limit int64) *views {
-	v := &views{limit: limit, bySegment: map[*segment.Segment]map[string]*view{}, flights: map[viewName]*flight{}}
+	v := &views{limit: limit, bySegment: map[*segment.Segment]map[string]*view{}, making: map[viewName]*making{}}
 	v.ring.prev, v.ring.next = &v.ring, &v.ring
 	v.bitsRing.prev, v.bitsRing.next = &v.bitsRing, &v.bitsRing
 	return v
@@ -107,54 +108,50 @@ func (v *views) Bits(ctx context.Context, s *segment.Segment, key string, make f
 	return found.bits, nil
 }
 
-// get returns the view that is kept of a segment under a key, or makes and keeps it. However many ask for it at once, it is
-// made once; where that fails, each of them tries for itself, because a time budget ends the one and not the other.
+// get returns the view that is kept of a segment under a key, or makes and keeps it. However many callers ask for it at once, it
+// is made once; when the caller that makes it fails, because its time is over, the next one makes it.
 func (v *views) get(ctx context.Context, s *segment.Segment, key string, build func() (*view, error)) (*view, error) {
 	name := viewName{s, key}
 	v.mu.Lock()
-	if known := v.bySegment[s][key]; known != nil {
-		v.hits++
-		known.unlink()
-		v.linkFirst(known)
+	if known := v.use(name); known != nil {
 		v.mu.Unlock()
 		return known, nil
 	}
-	under := v.flights[name]
-	if under != nil {
-		v.mu.Unlock()
-		select {
-		case <-under.done:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-		if under.view != nil {
-			return under.view, nil
-		}
-		return v.made(name, build)
+	m := v.making[name]
+	if m == nil {
+		m = &making{}
+		v.making[name] = m
 	}
-	v.misses++
-	f := &flight{done: make(chan struct{})}
-	v.flights[name] = f
+	m.callers++
 	v.mu.Unlock()
 	defer func() {
 		v.mu.Lock()
-		delete(v.flights, name)
-		v.mu.Unlock()
-		close(f.done)
+		defer v.mu.Unlock()
+		if m.callers--; m.callers == 0 {
+			delete(v.making, name)
+		}
 	}()
-	var err error
-	f.view, err = v.made(name, build)
-	return f.view, err
+	return m.Get(ctx, func() (*view, error) {
+		fresh, err := build()
+		v.mu.Lock()
+		v.misses++
+		v.mu.Unlock()
+		if err == nil {
+			v.keep(name, fresh)
+		}
+		return fresh, err
+	})
 }
 
-// made makes and keeps a view.
-func (v *views) made(name viewName, build func() (*view, error)) (*view, error) {
-	fresh, err := build()
-	if err != nil {
-		return nil, err
+// use returns the view that is kept under a name, as the one used last; nil for none. The caller holds mu.
+func (v *views) use(name viewName) *view {
+	known := v.bySegment[name.segment][name.key]
+	if known != nil {
+		v.hits++
+		known.unlink()
+		v.linkFirst(known)
 	}
-	v.keep(name, fresh)
-	return fresh, nil
+	return known
 }
 
 // keep keeps a view, unless there is one already.
@@ -395,11 +392,5 @@ func (kept *view) findHoles(gone *roaring.Bitmap, known *died, place func(doc ui
 func (v *views) peek(s *segment.Segment, key string) *view {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	known := v.bySegment[s][key]
-	if known != nil {
-		v.hits++
-		known.unlink()
-		v.linkFirst(known)
-	}
-	return known
+	return v.use(viewName{s, key})
 }

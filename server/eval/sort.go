@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -12,10 +13,29 @@ import (
 // in Float, and a random place in Int.
 type SortValue struct {
 	// Missing is true where the item has no value; it comes last in either direction.
-	Missing bool    `json:"m,omitempty"`
-	Str     string  `json:"s,omitempty"`
-	Int     int64   `json:"n,omitempty"`
-	Float   float64 `json:"f,omitempty"`
+	Missing bool   `json:"m,omitempty"`
+	Str     string `json:"s,omitempty"`
+	Int     int64  `json:"n,omitempty"`
+	Float   Number `json:"f,omitempty"`
+}
+
+// Number is a floating-point number whose JSON is a string, because a score can be infinite or no number at all. Every value
+// but negative zero comes back as it was.
+type Number float64
+
+// MarshalText writes the shortest text that UnmarshalText reads as the same number.
+func (n Number) MarshalText() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
+}
+
+// UnmarshalText reads a number.
+func (n *Number) UnmarshalText(text []byte) error {
+	f, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		return fmt.Errorf("read the number of a sort value: %w", err)
+	}
+	*n = Number(f)
+	return nil
 }
 
 // SortValue returns the value of a sortable field: a keyword in lower case, which orders by its bytes. Of several values
@@ -28,7 +48,7 @@ func (d *Doc) SortValue(f query.Field) SortValue {
 	case at.hasTerms():
 		return SortValue{Str: d.term(int(at.from))}
 	case at.typ == query.Double:
-		return SortValue{Float: float(d.numbers[at.from])}
+		return SortValue{Float: Number(float(d.numbers[at.from]))}
 	default:
 		return SortValue{Int: d.numbers[at.from]}
 	}
@@ -51,9 +71,10 @@ func (v SortValue) Compare(o SortValue, desc bool) int {
 	return c
 }
 
-// Place is where an item stands in an order. It is all that a cursor has to remember, and is kept small as JSON for
-// that.
+// Place is where an item stands in a listing: what the cursor of every library holds, as JSON.
 type Place struct {
+	// Rest is true for an item that comes after the favourites of a listing which has them first. It is false everywhere else.
+	Rest bool `json:"r,omitempty"`
 	// Values holds one value for each key of the order.
 	Values []SortValue `json:"v,omitempty"`
 	// Created (milliseconds) and ID break ties: the newest, then the highest, comes first.
@@ -99,7 +120,7 @@ func (s *Sorter) Place(h Hit) Place {
 	for i, key := range s.order {
 		switch key.Field {
 		case query.ScoreKey:
-			p.Values[i] = SortValue{Float: float64(h.Score)}
+			p.Values[i] = SortValue{Float: Number(h.Score)}
 		case query.RandomKey:
 			p.Values[i] = SortValue{Int: s.random(h.Doc.id)}
 		default:
@@ -109,14 +130,20 @@ func (s *Sorter) Place(h Hit) Place {
 	return p
 }
 
-// Compare orders two places: it is negative where a comes first, and 0 for one and the same item only.
-func (s *Sorter) Compare(a, b Place) int {
-	for i, key := range s.order {
-		if c := a.Values[i].Compare(b.Values[i], key.Desc); c != 0 {
+// Compare orders two places of one listing in order o: it is negative where p comes first, and 0 only for the same item.
+func (p Place) Compare(other Place, o query.Order) int {
+	if p.Rest != other.Rest {
+		if other.Rest {
+			return -1
+		}
+		return 1
+	}
+	for i, key := range o {
+		if c := p.Values[i].Compare(other.Values[i], key.Desc); c != 0 {
 			return c
 		}
 	}
-	return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(b.ID, a.ID))
+	return cmp.Or(cmp.Compare(other.Created, p.Created), cmp.Compare(other.ID, p.ID))
 }
 
 // Sort puts hits in order.
@@ -129,7 +156,7 @@ func (s *Sorter) Sort(hits []Hit) {
 	for i, h := range hits {
 		all[i] = placed{h, s.Place(h)}
 	}
-	slices.SortFunc(all, func(a, b placed) int { return s.Compare(a.place, b.place) })
+	slices.SortFunc(all, func(a, b placed) int { return a.place.Compare(b.place, s.order) })
 	for i := range all {
 		hits[i] = all[i].hit
 	}

@@ -76,7 +76,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestPlace: a place that went through JSON, as in a cursor, stands where it stood.
+// TestPlace checks that a place which went through JSON, as in a cursor, stands where it stood.
 func TestPlace(t *testing.T) {
 	order := query.Order{{Field: "approval_status", Desc: true}, {Field: latitude.Name}, {Field: query.ScoreKey, Desc: true}}
 	s, err := eval.NewSorter(order, nil)
@@ -95,13 +95,50 @@ func TestPlace(t *testing.T) {
 		}
 		for _, o := range sortable() {
 			other := s.Place(eval.Hit{Doc: o, Score: 0.1})
-			if got, want := s.Compare(back, other), s.Compare(place, other); got != want {
+			if got, want := back.Compare(other, order), place.Compare(other, order); got != want {
 				t.Errorf("%s compares with item %d as %d, want %d", b, o.ID(), got, want)
 			}
-			if got := s.Compare(place, other); got != -s.Compare(other, place) || (got == 0) != (o.ID() == d.ID()) {
+			if got := place.Compare(other, order); got != -other.Compare(place, order) || (got == 0) != (o.ID() == d.ID()) {
 				t.Errorf("items %d and %d compare as %d", d.ID(), o.ID(), got)
 			}
 		}
+	}
+}
+
+// TestAScoreKeepsItsBits checks that the score in a cursor comes back bit by bit, whatever a query makes of it.
+func TestAScoreKeepsItsBits(t *testing.T) {
+	s, err := eval.NewSorter(query.Order{{Field: query.ScoreKey, Desc: true}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	scores := []float32{0, 0.1, math.SmallestNonzeroFloat32, math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
+	for range 1000 {
+		scores = append(scores, math.Float32frombits(r.Uint32()))
+	}
+	for _, score := range scores {
+		b, err := json.Marshal(s.Place(eval.Hit{Doc: sortable()[0], Score: score}))
+		if err != nil {
+			t.Fatalf("score %v: %v", score, err)
+		}
+		var back eval.Place
+		if err := json.Unmarshal(b, &back); err != nil {
+			t.Fatalf("score %v as %s: %v", score, b, err)
+		}
+		got := float32(back.Values[0].Float)
+		if math.Float32bits(got) != math.Float32bits(score) && !(math.IsNaN(float64(got)) && math.IsNaN(float64(score))) {
+			t.Errorf("score %x comes back as %x", math.Float32bits(score), math.Float32bits(got))
+		}
+	}
+}
+
+// TestFavouritesComeFirst checks that a favourite stands before every other item, whatever the order says of the two.
+func TestFavouritesComeFirst(t *testing.T) {
+	order := query.Order{{Field: query.ScoreKey, Desc: true}}
+	favourite := eval.Place{Values: []eval.SortValue{{Float: 1}}, ID: 1}
+	other := eval.Place{Rest: true, Values: []eval.SortValue{{Float: 2}}, ID: 2}
+	if a, b := favourite.Compare(other, order), other.Compare(favourite, order); a >= 0 || b <= 0 {
+		t.Errorf("the favourite compares as %d, the other as %d", a, b)
 	}
 }
 

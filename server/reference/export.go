@@ -63,7 +63,10 @@ func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.No
 		if err != nil {
 			return err
 		}
-		ids = slices.Sorted(slices.Values(found.ids))
+		for _, at := range found.places {
+			ids = append(ids, at.ID)
+		}
+		slices.Sort(ids)
 		return nil
 	})
 	return ids, err

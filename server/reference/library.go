@@ -15,7 +15,6 @@ type Library struct {
 	options Options
 	memory  *memory
 	results *results
-	pins    store.Pins
 }
 
 var _ library.Library = (*Library)(nil)

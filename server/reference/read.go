@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/eval"
-	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // Read finds a page of items, see library.Library.
@@ -87,17 +85,17 @@ func (l *Library) page(ctx context.Context, p *property, r library.Read) (*libra
 	if r.IfVersion != "" && r.IfVersion == page.Version {
 		return page, library.ErrNotModified
 	}
-	page.Total = int64(len(found.ids))
-	ids, next, err := l.cut(p, listing, found, r)
+	page.Total = int64(len(found.places))
+	shown, next, err := l.cut(listing, found, r)
 	if err != nil {
 		return nil, err
 	}
-	page.Count, page.Next, page.Items = len(ids), next, r.Into
-	for i, id := range ids {
+	page.Count, page.Next, page.Items = len(shown), next, r.Into
+	for i, at := range shown {
 		if i > 0 {
 			page.Items = append(page.Items, ',')
 		}
-		page.Items = p.appendItem(page.Items, p.records[id], r.Audience, r.BaseURL)
+		page.Items = p.appendItem(page.Items, p.records[at.ID], r.Audience, r.BaseURL)
 	}
 	return page, nil
 }
@@ -118,68 +116,42 @@ func (p *property) appendItem(dst []byte, rec *record, a query.Audience, baseURL
 }
 
 // cut takes the page that r asks for out of a listing, with the cursor of the one after it.
-func (l *Library) cut(p *property, listing library.Listing, found *result, r library.Read) ([]item.ID, library.Cursor, error) {
-	var c cursor
+func (l *Library) cut(listing library.Listing, found *result, r library.Read) ([]eval.Place, library.Cursor, error) {
+	start := int(min(r.Offset, int64(len(found.places))))
 	if r.After != "" {
-		if err := l.OpenCursor(r.After, listing.Identity, &c); err != nil {
+		var after eval.Place
+		if err := l.OpenCursor(r.After, listing.Identity, &after); err != nil {
 			return nil, "", err
 		}
+		start = found.follows(after, listing.Order)
 	}
-	if listing.Order.Scored() {
-		return l.cutPinned(listing, found, r, c)
+	end := start + min(r.Limit, len(found.places)-start)
+	shown := found.places[start:end]
+	if len(shown) == 0 || end == len(found.places) {
+		return shown, "", nil
 	}
-	ranker, err := newRanker(listing)
-	if err != nil {
-		return nil, "", err
-	}
-	start := int(min(r.Offset, int64(len(found.ids))))
-	if c.After != nil {
-		start = sort.Search(len(found.ids), func(i int) bool {
-			return ranker.compare(found.position(p, ranker, i), *c.After) > 0
-		})
-	}
-	end := min(start+r.Limit, len(found.ids))
-	ids := found.ids[start:end]
-	if len(ids) == 0 || end == len(found.ids) {
-		return ids, "", nil
-	}
-	after := found.position(p, ranker, end-1)
-	next, err := l.SealCursor(listing.Identity, cursor{After: &after})
-	return ids, next, err
-}
-
-// cutPinned is cut by relevance.
-func (l *Library) cutPinned(listing library.Listing, found *result, r library.Read, c cursor) ([]item.ID, library.Cursor, error) {
-	ids, next, err := l.pins.Page(l.Now(), found.name, found.ids, c.Pin, r.Offset, r.Limit)
-	if err != nil || next == nil {
-		return ids, "", err
-	}
-	sealed, err := l.SealCursor(listing.Identity, cursor{Pin: next})
-	return ids, sealed, err
-}
-
-// cursor is a place in a listing: right after an item, given by what it is sorted by, or, by relevance, in a listing that
-// is kept for a minute.
-type cursor struct {
-	// After is nil by relevance, Pin otherwise.
-	After *position       `json:"a,omitempty"`
-	Pin   *store.PinPlace `json:"r,omitempty"`
+	next, err := l.SealCursor(listing.Identity, shown[len(shown)-1])
+	return shown, next, err
 }
 
 // result is a listing in order. It is never changed.
 type result struct {
-	// name tells it from every other one.
-	name string
-	ids  []item.ID
-	// first is how many of ids are favourites.
-	first int
+	places []eval.Place
 	// until is when the clock alone may change it; zero for never.
 	until time.Time
 }
 
-// position works out where the i-th item stands. Not for listings by relevance.
-func (res *result) position(p *property, ranker *ranker, i int) position {
-	return ranker.position(eval.Hit{Doc: p.records[res.ids[i]].doc}, i < res.first)
+// follows returns the index of the first item that follows the place in a cursor. By relevance, a write may change the score of
+// any item, so what counts is where the item of the cursor stands now, if it is still listed.
+func (res *result) follows(after eval.Place, o query.Order) int {
+	if o.Scored() {
+		for i, at := range res.places {
+			if at.ID == after.ID {
+				return i + 1
+			}
+		}
+	}
+	return sort.Search(len(res.places), func(i int) bool { return res.places[i].Compare(after, o) > 0 })
 }
 
 // find returns a listing in order, from the cache when nothing has changed.
@@ -204,7 +176,6 @@ func (l *Library) find(ctx context.Context, p *property, listing library.Listing
 		}
 		return nil, err
 	}
-	found.name = name
 	l.results.put(name, interval{from: r.Now, to: found.until}, found)
 	return found, nil
 }

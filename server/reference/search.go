@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/eval"
-	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
@@ -18,7 +17,7 @@ type search struct {
 	p       *property
 	listing library.Listing
 	now     time.Time
-	ranker  *ranker
+	sorter  *eval.Sorter
 	root    plan.Node
 	// favourite is nil where there is none.
 	favourite plan.Node
@@ -33,11 +32,11 @@ func (p *property) plan(part library.Part, now time.Time) (*plan.Plan, error) {
 
 // search prepares the walk for a listing.
 func (p *property) search(listing library.Listing, now time.Time) (*search, error) {
-	ranker, err := newRanker(listing)
+	sorter, err := eval.NewSorter(listing.Order, func(id int64) int64 { return library.RandomPlace(listing.Seed, id) })
 	if err != nil {
 		return nil, err
 	}
-	s := &search{p: p, listing: listing, now: now, ranker: ranker}
+	s := &search{p: p, listing: listing, now: now, sorter: sorter}
 	var roots []plan.Node
 	for _, part := range listing.Parts {
 		pl, err := p.plan(part, now)
@@ -60,12 +59,6 @@ func (p *property) search(listing library.Listing, now time.Time) (*search, erro
 	return s, nil
 }
 
-// hit is an item that was found, and where it stands.
-type hit struct {
-	id item.ID
-	at position
-}
-
 // run walks all items and puts those that match in order. It ends early, with the cause, when ctx does.
 func (s *search) run(ctx context.Context) (*result, error) {
 	matcher, err := s.p.corpus.Compile(ctx, s.root, eval.Options{Unscored: !s.listing.Order.Scored()})
@@ -76,31 +69,23 @@ func (s *search) run(ctx context.Context) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	isFavourite := func(*eval.Doc) bool { return false }
+	isRest := func(*eval.Doc) bool { return false }
 	if s.favourite != nil {
 		m, err := s.p.corpus.Compile(ctx, s.favourite, eval.Options{Unscored: true})
 		if err != nil {
 			return nil, err
 		}
-		isFavourite = func(d *eval.Doc) bool {
+		isRest = func(d *eval.Doc) bool {
 			_, ok := m.Match(d)
-			return ok
+			return !ok
 		}
 	}
-	found := &result{}
-	hits := make([]hit, len(docs))
+	found := &result{places: make([]eval.Place, len(docs))}
 	for i, d := range docs {
-		favourite := isFavourite(d.Doc)
-		if favourite {
-			found.first++
-		}
-		hits[i] = hit{id: d.Doc.ID(), at: s.ranker.position(d, favourite)}
+		found.places[i] = s.sorter.Place(d)
+		found.places[i].Rest = isRest(d.Doc)
 	}
-	slices.SortFunc(hits, func(a, b hit) int { return s.ranker.compare(a.at, b.at) })
-	found.ids = make([]item.ID, len(hits))
-	for i, h := range hits {
-		found.ids[i] = h.id
-	}
+	slices.SortFunc(found.places, func(a, b eval.Place) int { return a.Compare(b, s.listing.Order) })
 	// What rules bring can change by time too: in the items' units, and in what tags match.
 	until, err := s.p.boundary(s.listing.Parts, s.now)
 	if err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
@@ -55,7 +56,7 @@ func (s *Store) SealCursor(identity string, place any) (library.Cursor, error) {
 }
 
 // OpenCursor reads into place what SealCursor was given, by this process or another one on the same store. A cursor that
-// is not one of the listing is a *library.CursorError.
+// is not one of the listing, or that holds a place of another shape, is a *library.CursorError.
 func (s *Store) OpenCursor(c library.Cursor, identity string, place any) error {
 	foreign := &library.CursorError{Reason: "it is not one of this listing: start again from the first page"}
 	aead := s.sealer.aead
@@ -65,7 +66,13 @@ func (s *Store) OpenCursor(c library.Cursor, identity string, place any) error {
 	}
 	n := aead.NonceSize()
 	text, err := aead.Open(nil, sealed[:n], sealed[n:], []byte(identity))
-	if err != nil || json.Unmarshal(text, place) != nil {
+	if err != nil {
+		return foreign
+	}
+	// A cursor of an earlier version has other members: read without them, it would name another place.
+	from := json.NewDecoder(bytes.NewReader(text))
+	from.DisallowUnknownFields()
+	if from.Decode(place) != nil {
 		return foreign
 	}
 	return nil

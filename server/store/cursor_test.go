@@ -8,6 +8,29 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
+// TestCursorsOfEarlierVersions checks that places of other shapes are refused, not read as some other place.
+func TestCursorsOfEarlierVersions(t *testing.T) {
+	type place struct {
+		Rest   bool  `json:"r,omitempty"`
+		Values []int `json:"v,omitempty"`
+		ID     int64 `json:"i"`
+	}
+	l := mustOpen(t, Options{Dir: t.TempDir()})
+	for _, old := range []any{
+		map[string]any{"a": map[string]any{"p": map[string]any{"c": 1, "i": 2}}},
+		map[string]any{"r": map[string]any{"p": "name 1-2 0", "i": 50}},
+		"text", []int{1},
+	} {
+		c, err := l.SealCursor("listing", old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.OpenCursor(c, "listing", &place{}); !errors.As(err, new(*library.CursorError)) {
+			t.Errorf("%v: %v, want a *library.CursorError", old, err)
+		}
+	}
+}
+
 func TestCursors(t *testing.T) {
 	type place struct{ At string }
 	dir := t.TempDir()

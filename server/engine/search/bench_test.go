@@ -115,7 +115,7 @@ func BenchmarkTop(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, _, err := q.Top(b.Context(), 20); err != nil {
+		if _, _, err := q.Top(b.Context(), 20, nil); err != nil {
 			b.Fatal(err)
 		}
 	})

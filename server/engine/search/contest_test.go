@@ -11,6 +11,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
@@ -97,12 +98,42 @@ func TestTop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		byScore, err := corpus.Order(t.Context(), query.Order{{Field: query.ScoreKey, Desc: true}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if len(want) == 0 {
+				break
+			}
+			at, k := r.IntN(len(want)), 1+r.IntN(60)
+			after := byScore.Place(want[at])
+			switch r.IntN(4) {
+			case 0: // the place of an item that is not there
+				after.ID += int64(r.IntN(3) - 1)
+			case 1: // a score that no item has now
+				after.Values[0].Float *= eval.Number(0.99 + r.Float64()/50)
+			}
+			from := slices.IndexFunc(want, func(h Hit) bool { return byScore.ComparePlace(h, after) > 0 })
+			if from < 0 {
+				from = len(want)
+			}
+			rest := want[from:min(from+k, len(want))]
+			got, total, err := bind(noViews{}).Top(t.Context(), k, &after)
+			if err != nil || total != int64(len(want)) || !slices.Equal(got, rest) {
+				t.Fatalf("%+v: the %d after %+v: %v of %d; want %v of %d, error %v", root, k, after, got, total, rest, len(want), err)
+			}
+			one, matches, err := bind(noViews{}).Score(t.Context(), want[at].Part, want[at].Doc)
+			if err != nil || !matches || one != want[at].Score {
+				t.Fatalf("%+v: a document alone scores %v, matches %t; want %v, error %v", root, one, matches, want[at].Score, err)
+			}
+		}
 		for _, v := range []Views{nil, noViews{}} {
 			if all, err := bind(v).Ranking(t.Context()); err != nil || !slices.Equal(all, want) {
 				t.Fatalf("%+v: all hits with views %v differ: %v", root, v != nil, err)
 			}
 			for _, k := range []int{0, 1, 20, 500} {
-				got, total, err := bind(v).Top(t.Context(), k)
+				got, total, err := bind(v).Top(t.Context(), k, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -177,7 +208,7 @@ func TestMostIsRounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _, err := q.Top(t.Context(), 20)
+		got, _, err := q.Top(t.Context(), 20, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

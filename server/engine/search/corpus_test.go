@@ -81,7 +81,7 @@ func TestConcurrentReaders(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				hits, total, err := q.Top(t.Context(), 20)
+				hits, total, err := q.Top(t.Context(), 20, nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -120,7 +120,7 @@ func TestInterruption(t *testing.T) {
 			return err
 		},
 		"top": func() error {
-			_, _, err := q.Top(ctx, 3)
+			_, _, err := q.Top(ctx, 3, nil)
 			return err
 		},
 		"ranking": func() error {

@@ -185,16 +185,16 @@ func (o *Order) Place(h Hit) eval.Place {
 	p := eval.Place{Values: make([]eval.SortValue, len(o.order)), Created: s.Created(h.Doc), ID: s.ID(h.Doc)}
 	for i := range o.order {
 		v := o.value(h, i)
-		p.Values[i] = eval.SortValue{Missing: v.missing, Str: string(v.text), Int: v.number, Float: v.float}
+		p.Values[i] = eval.SortValue{Missing: v.missing, Str: string(v.text), Int: v.number, Float: eval.Number(v.float)}
 	}
 	return p
 }
 
-// ComparePlace orders a document and a place that a cursor remembers.
+// ComparePlace orders a document and a place, of which Rest does not count.
 func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 	for i, key := range o.order {
 		v := p.Values[i]
-		c := o.value(h, i).compare(keyValue{missing: v.Missing, text: []byte(v.Str), number: v.Int, float: v.Float}, key.Desc)
+		c := o.value(h, i).compare(keyValue{missing: v.Missing, text: []byte(v.Str), number: v.Int, float: float64(v.Float)}, key.Desc)
 		if c != 0 {
 			return c
 		}
@@ -202,6 +202,9 @@ func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 	s := o.corpus.Parts[h.Part].Segment
 	return cmp.Or(cmp.Compare(p.Created, s.Created(h.Doc)), cmp.Compare(p.ID, s.ID(h.Doc)))
 }
+
+// ComparePlaces orders two places, of which Rest counts first.
+func (o *Order) ComparePlaces(a, b eval.Place) int { return a.Compare(b, o.order) }
 
 // Documents returns all documents of a part in the order, dead ones included; nil where that is the order of their
 // numbers (an empty Key). It sorts, which takes some 50 ns a document, so keep what it returns. Orders that look at scores

@@ -9,7 +9,10 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
 // Hit is a live document that was found.
@@ -21,9 +24,10 @@ type Hit struct {
 }
 
 // Top returns the k best hits by relevance (the highest score, then the newest created_on, then the highest id), and the
-// number of all hits.
-func (q *Query) Top(ctx context.Context, k int) (hits []Hit, total int64, err error) {
-	best := &weakestFirst{corpus: q.corpus, most: k}
+// number of all hits. Where after is not nil, it returns the k best of the hits that follow that place, whose one sort value is
+// a score; the number stays that of all hits.
+func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, total int64, err error) {
+	best := &weakestFirst{corpus: q.corpus, most: k, after: q.corpus.ceiling(after)}
 	// The largest part first: what is found there is hard to beat, and most documents of the others need no look.
 	parts := make([]int, len(q.corpus.Parts))
 	for i := range parts {
@@ -41,6 +45,19 @@ func (q *Query) Top(ctx context.Context, k int) (hits []Hit, total int64, err er
 	}
 	slices.SortFunc(best.hits, q.corpus.compareHits)
 	return best.hits, total, nil
+}
+
+// Score returns the score of one live document, and false when the query does not match it.
+func (q *Query) Score(ctx context.Context, part int, doc uint32) (score float32, matches bool, err error) {
+	s := q.scoring(ctx, part)
+	matched, err := q.matchWith(ctx, &s.evaluation)
+	if err != nil || !matched.Contains(doc) {
+		return 0, false, err
+	}
+	_, err = q.scoreDocs(ctx, s, part, roaring.BitmapOf(doc), nil, func(b *block, scores *sums) {
+		b.each(scores, func(h Hit) { score, matches = h.Score, true })
+	})
+	return score, matches, err
 }
 
 // Scores calls yield with every live document of a part that matches, in the order of documents, and its score.
@@ -93,19 +110,30 @@ func (b *block) each(scores *sums, yield func(Hit)) {
 // score works out the scores of a part, and returns the number of live documents that match. The block and the scores
 // that it yields are used again. With best, documents that cannot be among them are left out, of the blocks and in whole.
 func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield func(b *block, scores *sums)) (int64, error) {
-	p := q.corpus.Parts[part]
-	c := q.corpus.cache()
-	s := &scoring{ctx: ctx, cache: c, evaluation: evaluation{
-		corpus: q.corpus, part: p, phrases: map[string]*phraseHits{}, sets: map[string]set{},
-	}}
+	s := q.scoring(ctx, part)
 	matched, err := q.matchWith(ctx, &s.evaluation)
 	if err != nil {
 		return 0, err
 	}
-	if matched.IsEmpty() {
+	return q.scoreDocs(ctx, s, part, matched, best, yield)
+}
+
+// scoring begins to look at a part for scores.
+func (q *Query) scoring(ctx context.Context, part int) *scoring {
+	return &scoring{ctx: ctx, cache: q.corpus.cache(), evaluation: evaluation{
+		corpus: q.corpus, part: q.corpus.Parts[part], phrases: map[string]*phraseHits{}, sets: map[string]set{},
+	}}
+}
+
+// scoreDocs is score for some of the documents that match.
+func (q *Query) scoreDocs(
+	ctx context.Context, s *scoring, part int, docs *roaring.Bitmap, best *weakestFirst, yield func(b *block, scores *sums),
+) (int64, error) {
+	if docs.IsEmpty() {
 		return 0, nil
 	}
-	blocks := newBlocks(matched, c.deadWords(p), p.Segment.Len(), c)
+	c := s.cache
+	blocks := newBlocks(docs, c.deadWords(s.part), s.part.Segment.Len(), c)
 	defer blocks.close(c)
 	if blocks.block.total == 0 {
 		return 0, nil
@@ -114,7 +142,7 @@ func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield f
 	if err != nil {
 		return 0, err
 	}
-	s.wanted = matched
+	s.wanted = docs
 	defer s.close()
 	r, err := root.open(s, true)
 	if err != nil {
@@ -216,8 +244,39 @@ type weakestFirst struct {
 	corpus *Corpus
 	most   int
 	hits   []Hit
+	after  *ceiling // nil where every hit may be taken in
 	// refused are the parts of which a hit stands behind the weakest with the same score, and so do all that follow there.
 	refused []int
+}
+
+// ceiling is a place in the order by relevance.
+type ceiling struct {
+	score float32
+	// docs are, for each part, the first document that follows the place among those of the score.
+	docs []uint32
+}
+
+// ceiling returns the ceiling of a place, nil for none.
+func (c *Corpus) ceiling(at *eval.Place) *ceiling {
+	if at == nil {
+		return nil
+	}
+	limit := &ceiling{score: float32(at.Values[0].Float), docs: make([]uint32, len(c.Parts))}
+	for i, p := range c.Parts {
+		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // what comes before the next lower id has come by the place
+	}
+	return limit
+}
+
+// above reports whether a hit follows the place, and so may be taken in.
+func (c *ceiling) above(part int, doc uint32, score float32) bool {
+	switch cmp.Compare(score, c.score) {
+	case -1:
+		return true
+	case 0:
+		return doc >= c.docs[part]
+	}
+	return false
 }
 
 // offerBlock takes the best of a block in, and lets the weakest go where there are too many.
@@ -235,7 +294,7 @@ func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 		for ; word != 0; word &= word - 1 {
 			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
 			score := b.score(scores[at])
-			if bar.up && !bar.reached(score) {
+			if bar.up && !bar.reached(score) || h.after != nil && !h.after.above(part, b.from+uint32(at), score) {
 				continue
 			}
 			h.offer(Hit{Part: part, Doc: b.from + uint32(at), Score: score})

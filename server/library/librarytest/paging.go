@@ -100,7 +100,7 @@ var pagingTests = map[string]func(*world){
 		w.serve()
 		w.put(newItems(1, 10)...)
 		w.accept(filter("wall", "*:*"))
-		for _, order := range []string{"created_on:desc", "random", "campaign:asc"} {
+		for _, order := range []string{"created_on:desc", "random", "campaign:asc", "_score:desc"} {
 			r := library.Read{Property: shop, Filter: ref(filter("wall", "")), Limit: 3, Order: w.order(order), Seed: "s"}
 			whole := w.follow(r, nil)
 			if got := w.follow(r, func(int) { w.restart() }); !slices.Equal(got, whole) {
@@ -118,33 +118,58 @@ var pagingTests = map[string]func(*world){
 		r.After = p.Next
 		w.expect("after it went", r, 3, 2, 1)
 	},
-	"by relevance a cursor is good while nothing changes": func(w *world) {
+	"by relevance a cursor is always good": func(w *world) {
 		r := w.beaches()
 		first := w.page(r)
 		w.clock.Advance(time.Second)
 		w.equal("the cursor of the same version", w.page(r).Next, first.Next)
 		r.After = first.Next
-		for _, later := range []func(){func() {}, func() { w.clock.Advance(time.Hour) }, func() { w.restart() }} {
+		for _, later := range []func(){
+			func() {}, func() { w.clock.Advance(time.Hour) }, w.restart,
+			func() { w.put(newItems(10, 12, text("forest"))...); w.clock.Advance(time.Hour) },
+			func() { w.put(newItem(13, text("beach and forest"))) },
+			w.restart,
+		} {
 			later()
 			w.equal("the second page", w.ids(w.page(r)), []item.ID{6, 5, 4})
 		}
 	},
-	"by relevance a cursor outlives a change by a minute at most": func(w *world) {
+	"by relevance a cursor goes on where its item stands now": func(w *world) {
 		r := w.beaches()
-		first := w.page(r)
-		r.After = first.Next
-		w.put(newItems(10, 10, text("forest"))...)
-		w.clock.Advance(59 * time.Second)
-		second := w.page(r)
-		w.equal("within it", w.ids(second), []item.ID{6, 5, 4})
-		w.clock.Advance(time.Second)
-		_, err := w.lib.Read(w.ctx(), r)
-		wantError[*library.CursorError](w, "after it", err)
-		r.After = second.Next
-		_, err = w.lib.Read(w.ctx(), r)
-		wantError[*library.CursorError](w, "the second page's, which is of the same listing", err)
-		r.After = ""
-		w.equal("from the start", w.ids(w.page(r)), []item.ID{9, 8, 7})
+		r.After = w.page(r).Next // of item 7
+		rewrite := func(id item.ID, options ...option) {
+			w.change(library.Mutation{Put: newItem(id, options...), Replace: true})
+		}
+		rewrite(7, text("beach beach"))
+		w.expect("it moved to the front", r, 9, 8, 6)
+		rewrite(7, text("a beach and much else that makes the text longer"))
+		w.expect("it moved to the end", r)
+		rewrite(7, text("beach"))
+		w.expect("it is back", r, 6, 5, 4)
+	},
+	"by relevance the item of a cursor may go": func(w *world) {
+		r := w.beaches()
+		r.Query = w.query("approval_status:app") // gives every item the same score, whatever is written
+		r.After = w.page(r).Next
+		w.erase(7)
+		w.put(newItems(10, 12, text("forest"))...)
+		w.expect("its score and date tell where it was", r, 6, 5, 4)
+		w.patch(6, `{"approval_status": "rej"}`)
+		w.expect("the next one left", r, 5, 4, 3)
+	},
+	"by relevance a cursor follows its item into the favourites and out of them": func(w *world) {
+		r := w.beaches()
+		r.Favourite = &item.Tag{Namespace: "marketer_tags", Key: "hero"}
+		w.tag("marketer_tags", "hero", 2, 4)
+		r.After = w.page(r).Next // of item 9, after the favourites 4 and 2
+		w.expect("unchanged", r, 8, 7, 6)
+		w.tag("marketer_tags", "hero", 9)
+		w.expect("it is a favourite now", r, 4, 2, 8)
+		r.After, r.Limit = "", 2
+		r.After = w.page(r).Next // of item 4, after the favourite 9
+		w.expect("after a favourite", r, 2, 8)
+		w.untag("hero", 4)
+		w.expect("it is none any more", r, 3, 1)
 	},
 	"by relevance what no longer matches is left out": func(w *world) {
 		w.serve()

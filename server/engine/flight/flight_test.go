@@ -1,0 +1,81 @@
+package flight
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestAValueIsMadeOnce(t *testing.T) {
+	var v Value[int]
+	calls := 0
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			got, err := v.Get(t.Context(), func() (int, error) { calls++; return 7, nil })
+			if got != 7 || err != nil {
+				t.Errorf("%d, error %v", got, err)
+			}
+		})
+	}
+	wg.Wait()
+	if calls != 1 {
+		t.Errorf("made %d times", calls)
+	}
+}
+
+// TestAWaitEndsWithItsOwnContext has the first caller block without a deadline: a second one with a deadline does not wait
+// longer than that.
+func TestAWaitEndsWithItsOwnContext(t *testing.T) {
+	var v Value[int]
+	making, release := make(chan struct{}), make(chan struct{})
+	first := make(chan error, 1)
+	go func() {
+		_, err := v.Get(context.Background(), func() (int, error) { close(making); <-release; return 1, nil })
+		first <- err
+	}()
+	<-making
+	cause := errors.New("too expensive")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, cause)
+	defer cancel()
+	if _, err := v.Get(ctx, func() (int, error) { t.Error("made twice"); return 2, nil }); !errors.Is(err, cause) {
+		t.Errorf("error %v, want the cause of its context", err)
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	if got, err := v.Get(t.Context(), func() (int, error) { return 2, nil }); got != 1 || err != nil {
+		t.Errorf("afterwards %d, error %v", got, err)
+	}
+}
+
+// TestAFailureIsNotShared has the context of the first caller end while a second one waits: the second one gets the value.
+func TestAFailureIsNotShared(t *testing.T) {
+	var v Value[int]
+	making := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() {
+		_, err := v.Get(ctx, func() (int, error) { close(making); <-ctx.Done(); return 0, ctx.Err() })
+		first <- err
+	}()
+	<-making
+	second := make(chan error, 1)
+	go func() {
+		got, err := v.Get(t.Context(), func() (int, error) { return 2, nil })
+		if got != 2 {
+			t.Errorf("the second caller got %d", got)
+		}
+		second <- err
+	}()
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first caller: %v", err)
+	}
+	if err := <-second; err != nil {
+		t.Errorf("the second caller: %v", err)
+	}
+}
