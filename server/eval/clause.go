@@ -16,14 +16,13 @@ type clause interface {
 }
 
 type compiler struct {
-	ctx      context.Context
 	known    *known
 	unscored bool
 }
 
 // gather makes the statistics of every ranked leaf known: those of a field with all its terms at once, because each
 // question may cost a walk, and those of fuzzy words first, because they may cost one that answers all others.
-func (c *compiler) gather(root plan.Node) error {
+func (c *compiler) gather(ctx context.Context, root plan.Node) error {
 	terms := map[string][]string{}
 	var err error
 	visit(root, func(n plan.Node) {
@@ -38,13 +37,13 @@ func (c *compiler) gather(root plan.Node) error {
 			}
 		case plan.Fuzzy:
 			if err == nil {
-				_, err = c.known.expansions(c.ctx, n)
+				_, err = c.known.expansions(ctx, n)
 			}
 		}
 	})
 	for name, list := range terms {
 		if err == nil {
-			_, err = c.known.field(c.ctx, name, list)
+			_, err = c.known.field(ctx, name, list)
 		}
 	}
 	return err
@@ -71,27 +70,27 @@ func visit(n plan.Node, f func(plan.Node)) {
 }
 
 // compile binds a node. boost is the product of the boosts around it; scoring is off where only the match counts.
-func (c *compiler) compile(n plan.Node, boost float32) (clause, error) {
+func (c *compiler) compile(ctx context.Context, n plan.Node, boost float32) (clause, error) {
 	switch n := n.(type) {
 	case plan.All:
 		return constant{score: boost}, nil
 	case plan.None:
 		return none{}, nil
 	case plan.Bool:
-		return c.group(n, boost)
+		return c.group(ctx, n, boost)
 	case plan.DisMax:
-		return c.best(n, boost)
+		return c.best(ctx, n, boost)
 	case plan.Boost:
-		return c.compile(n.Node, n.Factor*boost)
+		return c.compile(ctx, n.Node, n.Factor*boost)
 	case plan.Const:
-		inner, err := c.matching(n.Node)
+		inner, err := c.matching(ctx, n.Node)
 		return constant{inner: inner, score: n.Score * boost}, err
 	case plan.Term:
-		return c.term(n, boost)
+		return c.term(ctx, n, boost)
 	case plan.Phrase:
-		return c.phrase(n, boost)
+		return c.phrase(ctx, n, boost)
 	case plan.Fuzzy:
-		return c.fuzzy(n, boost)
+		return c.fuzzy(ctx, n, boost)
 	case plan.Pattern:
 		return constant{inner: &patternClause{field: nameOf(n.Field.Name), automaton: n.Automaton}, score: boost}, nil
 	case plan.TermRange:
@@ -107,9 +106,9 @@ func (c *compiler) compile(n plan.Node, boost float32) (clause, error) {
 }
 
 // matching binds a node of which only the match counts, not the score.
-func (c *compiler) matching(n plan.Node) (clause, error) {
-	unscored := compiler{ctx: c.ctx, known: c.known, unscored: true}
-	return unscored.compile(n, 1)
+func (c *compiler) matching(ctx context.Context, n plan.Node) (clause, error) {
+	unscored := compiler{known: c.known, unscored: true}
+	return unscored.compile(ctx, n, 1)
 }
 
 // constant gives all matches of a clause one score; without a clause, everything matches.

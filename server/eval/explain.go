@@ -24,11 +24,11 @@ const (
 // are those of Match among the documents that the statistics are of: the boosts around a clause are multiplied in. Errors
 // are those of Compile.
 func Explain(ctx context.Context, s Statistics, n plan.Node, d *Doc) (library.Explanation, error) {
-	e := explainer{compiler: compiler{ctx: ctx, known: newKnown(s)}, doc: d}
-	if err := e.gather(n); err != nil {
+	e := explainer{compiler: compiler{known: newKnown(s)}, doc: d}
+	if err := e.gather(ctx, n); err != nil {
 		return library.Explanation{}, fmt.Errorf("gather statistics: %w", err)
 	}
-	x, err := e.explain(n, "", 1)
+	x, err := e.explain(ctx, n, "", 1)
 	if err != nil {
 		return library.Explanation{}, fmt.Errorf("explain: %w", err)
 	}
@@ -40,8 +40,8 @@ type explainer struct {
 	doc *Doc
 }
 
-func (e *explainer) explain(n plan.Node, occur string, boost float32) (library.Explanation, error) {
-	bound, err := e.compile(n, boost)
+func (e *explainer) explain(ctx context.Context, n plan.Node, occur string, boost float32) (library.Explanation, error) {
+	bound, err := e.compile(ctx, n, boost)
 	if err != nil {
 		return library.Explanation{}, err
 	}
@@ -52,7 +52,7 @@ func (e *explainer) explain(n plan.Node, occur string, boost float32) (library.E
 	}
 	below := func(nodes []plan.Node, occur string, boost float32) error {
 		for _, n := range nodes {
-			child, err := e.explain(n, occur, boost)
+			child, err := e.explain(ctx, n, occur, boost)
 			if err != nil {
 				return err
 			}
@@ -74,9 +74,9 @@ func (e *explainer) explain(n plan.Node, occur string, boost float32) (library.E
 		err = below([]plan.Node{n.Node}, occurMust, n.Factor*boost)
 	case plan.Const:
 		if _, everything := n.Node.(plan.All); !everything {
-			unranked := explainer{compiler: compiler{ctx: e.ctx, known: e.known, unscored: true}, doc: e.doc}
+			unranked := explainer{compiler: compiler{known: e.known, unscored: true}, doc: e.doc}
 			var child library.Explanation
-			if child, err = unranked.explain(n.Node, occurMust, 1); err == nil {
+			if child, err = unranked.explain(ctx, n.Node, occurMust, 1); err == nil {
 				x.Children = append(x.Children, unscored(child))
 			}
 		}

@@ -1,13 +1,15 @@
 package eval
 
 import (
+	"context"
+
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
 // fuzzy binds a fuzzy word that stands by itself.
-func (c *compiler) fuzzy(n plan.Fuzzy, boost float32) (clause, error) {
-	terms, err := c.Expand(n)
+func (c *compiler) fuzzy(ctx context.Context, n plan.Fuzzy, boost float32) (clause, error) {
+	terms, err := c.Expand(ctx, n)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/query/plan"
@@ -14,33 +15,33 @@ type group struct {
 	scored                bool
 }
 
-func (c *compiler) group(n plan.Bool, boost float32) (clause, error) {
+func (c *compiler) group(ctx context.Context, n plan.Bool, boost float32) (clause, error) {
 	g := &group{scored: !c.unscored}
 	var err error
 	if c.unscored {
-		g.must, err = c.list(n.Must, 1)
+		g.must, err = c.list(ctx, n.Must, 1)
 		if err == nil && len(n.Must) == 0 { // beside a required clause, optional ones only rank
-			g.should, err = c.list(n.Should, 1)
+			g.should, err = c.list(ctx, n.Should, 1)
 		}
 	} else {
-		g.must, err = c.merged(n.Must, boost, rank.Required)
+		g.must, err = c.merged(ctx, n.Must, boost, rank.Required)
 		if err == nil {
-			g.should, err = c.merged(n.Should, boost, rank.Optional)
+			g.should, err = c.merged(ctx, n.Should, boost, rank.Optional)
 		}
 	}
 	if err == nil {
-		unscored := compiler{ctx: c.ctx, known: c.known, unscored: true}
-		g.mustNot, err = unscored.list(n.MustNot, 1)
+		unscored := compiler{known: c.known, unscored: true}
+		g.mustNot, err = unscored.list(ctx, n.MustNot, 1)
 	}
 	return g, err
 }
 
 // list binds nodes and puts the cheap ones first.
-func (c *compiler) list(nodes []plan.Node, boost float32) ([]clause, error) {
+func (c *compiler) list(ctx context.Context, nodes []plan.Node, boost float32) ([]clause, error) {
 	clauses := make([]clause, len(nodes))
 	for i, n := range nodes {
 		var err error
-		if clauses[i], err = c.compile(n, boost); err != nil {
+		if clauses[i], err = c.compile(ctx, n, boost); err != nil {
 			return nil, err
 		}
 	}
@@ -95,8 +96,8 @@ func costs(clauses []clause) int {
 // best is a plan.DisMax: the highest score of its clauses.
 type best struct{ clauses []clause }
 
-func (c *compiler) best(n plan.DisMax, boost float32) (clause, error) {
-	clauses, err := c.list(n.Nodes, boost)
+func (c *compiler) best(ctx context.Context, n plan.DisMax, boost float32) (clause, error) {
+	clauses, err := c.list(ctx, n.Nodes, boost)
 	return &best{clauses: clauses}, err
 }
 

@@ -27,13 +27,13 @@ type Matcher struct {
 // Compile binds a plan to a corpus: it gathers the statistics and the expansions of fuzzy words that the plan needs. The
 // error is that of an interrupted context, wrapped, or of a plan node that this package does not know.
 func (c *Corpus) Compile(ctx context.Context, n plan.Node, o Options) (*Matcher, error) {
-	cc := compiler{ctx: ctx, known: newKnown(c), unscored: o.Unscored}
+	cc := compiler{known: newKnown(c), unscored: o.Unscored}
 	if !o.Unscored {
-		if err := cc.gather(n); err != nil {
+		if err := cc.gather(ctx, n); err != nil {
 			return nil, fmt.Errorf("gather statistics: %w", err)
 		}
 	}
-	root, err := cc.compile(n, 1)
+	root, err := cc.compile(ctx, n, 1)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the evaluation: %w", err)
 	}

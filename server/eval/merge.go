@@ -1,13 +1,15 @@
 package eval
 
 import (
+	"context"
+
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
 // merged binds the scored clauses of one list of a group, after it was merged.
-func (c *compiler) merged(nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
-	list, err := rank.Merge(nodes, o, c)
+func (c *compiler) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
+	list, err := rank.Merge(ctx, nodes, o, c)
 	if err != nil {
 		return nil, err
 	}
@@ -15,7 +17,7 @@ func (c *compiler) merged(nodes []plan.Node, boost float32, o rank.Occur) ([]cla
 	for i, m := range list {
 		switch len(m.Terms) {
 		case 0:
-			if clauses[i], err = c.compile(m.Node, m.Factor*boost); err != nil {
+			if clauses[i], err = c.compile(ctx, m.Node, m.Factor*boost); err != nil {
 				return nil, err
 			}
 		case 1:
@@ -29,8 +31,8 @@ func (c *compiler) merged(nodes []plan.Node, boost float32, o rank.Occur) ([]cla
 }
 
 // Weigh returns what a word is scored with (rank.Weights).
-func (c *compiler) Weigh(n plan.Term) (rank.WeightedTerm, error) {
-	stats, err := c.known.field(c.ctx, n.Field.Name, []string{n.Text})
+func (c *compiler) Weigh(ctx context.Context, n plan.Term) (rank.WeightedTerm, error) {
+	stats, err := c.known.field(ctx, n.Field.Name, []string{n.Text})
 	if err != nil {
 		return rank.WeightedTerm{}, err
 	}
@@ -40,12 +42,12 @@ func (c *compiler) Weigh(n plan.Term) (rank.WeightedTerm, error) {
 }
 
 // Expand returns the terms that a fuzzy word stands for, with the similarity of each as its boost (rank.Weights).
-func (c *compiler) Expand(n plan.Fuzzy) ([]rank.WeightedTerm, error) {
-	expansions, err := c.known.expansions(c.ctx, n)
+func (c *compiler) Expand(ctx context.Context, n plan.Fuzzy) ([]rank.WeightedTerm, error) {
+	expansions, err := c.known.expansions(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	stats, err := c.known.field(c.ctx, n.Field.Name, nil)
+	stats, err := c.known.field(ctx, n.Field.Name, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,15 @@
 package eval
 
 import (
+	"context"
+
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
 // term binds a term: BM25 on text fields and truth values, a constant 1 on keywords.
-func (c *compiler) term(n plan.Term, boost float32) (clause, error) {
+func (c *compiler) term(ctx context.Context, n plan.Term, boost float32) (clause, error) {
 	field := nameOf(n.Field.Name)
 	if n.Field.Type == query.Boolean {
 		truth := int64(0)
@@ -18,20 +20,20 @@ func (c *compiler) term(n plan.Term, boost float32) (clause, error) {
 		if c.unscored {
 			return constant{inner: inner}, nil
 		}
-		scorer, err := c.scorer(n.Field.Name, boost, []string{n.Text})
+		scorer, err := c.scorer(ctx, n.Field.Name, boost, []string{n.Text})
 		return constant{inner: inner, score: scorer.Score(1, rank.NoNorm)}, err
 	}
 	t := newTermClause(field, n.Text)
 	if n.Field.Type != query.Text || c.unscored {
 		return constant{inner: t, score: boost}, nil
 	}
-	scorer, err := c.scorer(n.Field.Name, boost, []string{n.Text})
+	scorer, err := c.scorer(ctx, n.Field.Name, boost, []string{n.Text})
 	return &scoredTerm{termClause: t, scorer: scorer}, err
 }
 
 // scorer makes the scorer of a term, or of a phrase of several.
-func (c *compiler) scorer(name string, boost float32, terms []string) (rank.Scorer, error) {
-	stats, err := c.known.field(c.ctx, name, terms)
+func (c *compiler) scorer(ctx context.Context, name string, boost float32, terms []string) (rank.Scorer, error) {
+	stats, err := c.known.field(ctx, name, terms)
 	if err != nil {
 		return rank.Scorer{}, err
 	}
@@ -95,9 +97,9 @@ type phraseClause struct {
 	hint   int
 }
 
-func (c *compiler) phrase(n plan.Phrase, boost float32) (clause, error) {
+func (c *compiler) phrase(ctx context.Context, n plan.Phrase, boost float32) (clause, error) {
 	if len(n.Words) == 1 {
-		return c.term(plan.Term{Field: n.Field, Text: n.Words[0].Text}, boost)
+		return c.term(ctx, plan.Term{Field: n.Field, Text: n.Words[0].Text}, boost)
 	}
 	if len(n.Words) == 0 {
 		return none{}, nil
@@ -112,7 +114,7 @@ func (c *compiler) phrase(n plan.Phrase, boost float32) (clause, error) {
 	p.phrase = rank.NewPhrase(p.words, offsets, n.Slop)
 	var err error
 	if p.scored {
-		p.scorer, err = c.scorer(n.Field.Name, boost, p.words)
+		p.scorer, err = c.scorer(ctx, n.Field.Name, boost, p.words)
 	}
 	return p, err
 }

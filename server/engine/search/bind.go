@@ -3,10 +3,10 @@ package search
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
@@ -19,21 +19,20 @@ type Query struct {
 	match  node
 	key    string
 
-	mu     sync.Mutex // guards what follows
-	binder *binder    // kept for the scores
-	ranked clause     // bound at its first use: statistics are not free
+	// binder is kept for ranked, which is bound at its first use: statistics are not free.
+	binder *binder
+	ranked flight.Value[clause]
 }
 
 // Bind binds a plan to a corpus: fuzzy words are replaced by the terms that they stand for among the live documents, and
 // fields that manifests add to by their rules. Statistics are gathered only when scores are asked for. The error is that
 // of an interrupted context, wrapped, or of a plan node that this package does not know.
 func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
-	b := newBinder(ctx, c, ofUnits)
-	match, err := b.match(root)
+	b := newBinder(c, ofUnits)
+	match, err := b.match(ctx, root)
 	if err != nil {
 		return nil, fmt.Errorf("bind the query: %w", err)
 	}
-	b.ctx = nil // scores are bound for another one
 	return &Query{corpus: c, root: root, match: match, key: string(match.appendKey(nil)), binder: b}, nil
 }
 
@@ -62,7 +61,6 @@ func (q *Query) matchWith(ctx context.Context, e *evaluation) (*roaring.Bitmap, 
 
 // binder binds one plan.
 type binder struct {
-	ctx    context.Context
 	corpus *Corpus
 	// reach is the last kind of fields that the overlay adds to: selectors of tags see items alone, those of units see
 	// tags as well.
@@ -76,38 +74,38 @@ type similarKey struct {
 	edits, maxExpansions int
 }
 
-func newBinder(ctx context.Context, c *Corpus, reach kind) *binder {
-	return &binder{ctx: ctx, corpus: c, reach: reach, similar: map[similarKey][]rank.Expansion{}, fields: map[string]*fieldStats{}}
+func newBinder(c *Corpus, reach kind) *binder {
+	return &binder{corpus: c, reach: reach, similar: map[similarKey][]rank.Expansion{}, fields: map[string]*fieldStats{}}
 }
 
 // match binds a node of which only the match counts.
-func (b *binder) match(n plan.Node) (node, error) {
+func (b *binder) match(ctx context.Context, n plan.Node) (node, error) {
 	switch n := n.(type) {
 	case plan.All:
 		return all{}, nil
 	case plan.None:
 		return none{}, nil
 	case plan.Bool:
-		return b.group(n)
+		return b.group(ctx, n)
 	case plan.DisMax:
-		nodes, err := b.list(n.Nodes)
+		nodes, err := b.list(ctx, n.Nodes)
 		return newDisjunction(nodes), err
 	case plan.Boost:
-		return b.match(n.Node)
+		return b.match(ctx, n.Node)
 	case plan.Const:
-		return b.match(n.Node)
+		return b.match(ctx, n.Node)
 	case plan.Term:
-		return b.term(n)
+		return b.term(ctx, n)
 	case plan.Phrase:
 		switch {
 		case len(n.Words) == 1:
-			return b.term(plan.Term{Field: n.Field, Text: n.Words[0].Text})
+			return b.term(ctx, plan.Term{Field: n.Field, Text: n.Words[0].Text})
 		case len(n.Words) == 0 || n.Field.Type != query.Text:
 			return none{}, nil
 		}
-		return b.leaf(n.Field, newPhrase(n))
+		return b.leaf(ctx, n.Field, newPhrase(n))
 	case plan.Fuzzy:
-		expansions, err := b.expansions(n)
+		expansions, err := b.expansions(ctx, n)
 		if err != nil || len(expansions) == 0 {
 			return none{}, err
 		}
@@ -115,28 +113,28 @@ func (b *binder) match(n plan.Node) (node, error) {
 		for i, e := range expansions {
 			t.terms[i] = e.Term
 		}
-		return b.leaf(n.Field, t)
+		return b.leaf(ctx, n.Field, t)
 	case plan.Pattern:
-		return b.leaf(n.Field, &pattern{automaton: n.Automaton, source: n.Source, regexp: n.Regexp})
+		return b.leaf(ctx, n.Field, &pattern{automaton: n.Automaton, source: n.Source, regexp: n.Regexp})
 	case plan.TermRange:
-		return b.leaf(n.Field, &termRange{n})
+		return b.leaf(ctx, n.Field, &termRange{n})
 	case plan.IntRange:
-		return b.leaf(n.Field, &intRange{lo: n.Lo, hi: n.Hi})
+		return b.leaf(ctx, n.Field, &intRange{lo: n.Lo, hi: n.Hi})
 	case plan.FloatRange:
-		return b.leaf(n.Field, &floatRange{lo: n.Lo, hi: n.Hi})
+		return b.leaf(ctx, n.Field, &floatRange{lo: n.Lo, hi: n.Hi})
 	case plan.Exists:
-		return b.leaf(n.Field, present{})
+		return b.leaf(ctx, n.Field, present{})
 	}
 	return nil, fmt.Errorf("unknown plan node %T", n)
 }
 
-func (b *binder) group(n plan.Bool) (node, error) {
-	must, err := b.list(n.Must)
+func (b *binder) group(ctx context.Context, n plan.Bool) (node, error) {
+	must, err := b.list(ctx, n.Must)
 	if err != nil {
 		return nil, err
 	}
 	if len(must) == 0 { // beside a required clause, optional ones only rank
-		should, err := b.list(n.Should)
+		should, err := b.list(ctx, n.Should)
 		if err != nil {
 			return nil, err
 		}
@@ -145,33 +143,33 @@ func (b *binder) group(n plan.Bool) (node, error) {
 		}
 		must = []node{newDisjunction(should)}
 	}
-	not, err := b.list(n.MustNot)
+	not, err := b.list(ctx, n.MustNot)
 	if err != nil {
 		return nil, err
 	}
 	return newConjunction(must, not), nil
 }
 
-func (b *binder) list(nodes []plan.Node) ([]node, error) {
+func (b *binder) list(ctx context.Context, nodes []plan.Node) ([]node, error) {
 	bound := make([]node, len(nodes))
 	for i, n := range nodes {
 		var err error
-		if bound[i], err = b.match(n); err != nil {
+		if bound[i], err = b.match(ctx, n); err != nil {
 			return nil, err
 		}
 	}
 	return bound, nil
 }
 
-func (b *binder) term(n plan.Term) (node, error) {
+func (b *binder) term(ctx context.Context, n plan.Term) (node, error) {
 	switch {
 	case n.Field.Type == query.Boolean:
 		v := truth(n.Text)
-		return b.leaf(n.Field, &intRange{lo: v, hi: v})
+		return b.leaf(ctx, n.Field, &intRange{lo: v, hi: v})
 	case !hasTerms(n.Field):
 		return none{}, nil
 	}
-	return b.leaf(n.Field, &words{terms: []string{n.Text}})
+	return b.leaf(ctx, n.Field, &words{terms: []string{n.Text}})
 }
 
 // truth is the value of a boolean term.
@@ -183,11 +181,11 @@ func truth(term string) int64 {
 }
 
 // leaf binds a test of a field.
-func (b *binder) leaf(f query.Field, t test) (*leaf, error) {
+func (b *binder) leaf(ctx context.Context, f query.Field, t test) (*leaf, error) {
 	l := &leaf{field: f, test: t, kind: b.kindOf(f.Name)}
 	switch l.kind {
 	case ofTags:
-		members, err := b.corpus.tagMembers(b.ctx, f.Name)
+		members, err := b.corpus.tagMembers(ctx, f.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +196,7 @@ func (b *binder) leaf(f query.Field, t test) (*leaf, error) {
 		}
 	case ofUnits:
 		var err error
-		if l.units, err = b.corpus.unitOverlay(b.ctx); err != nil {
+		if l.units, err = b.corpus.unitOverlay(ctx); err != nil {
 			return nil, err
 		}
 	}

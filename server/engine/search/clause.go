@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -23,89 +24,89 @@ type clause interface {
 }
 
 // ranked binds the scores of a node. boost is the product of the boosts around it.
-func (b *binder) ranked(n plan.Node, boost float32) (clause, error) {
+func (b *binder) ranked(ctx context.Context, n plan.Node, boost float32) (clause, error) {
 	switch n := n.(type) {
 	case plan.All:
 		return &constantClause{node: all{}, score: boost}, nil
 	case plan.None:
 		return nothing{}, nil
 	case plan.Bool:
-		return b.rankedGroup(n, boost)
+		return b.rankedGroup(ctx, n, boost)
 	case plan.DisMax:
 		clauses := make([]clause, len(n.Nodes))
 		for i, n := range n.Nodes {
 			var err error
-			if clauses[i], err = b.ranked(n, boost); err != nil {
+			if clauses[i], err = b.ranked(ctx, n, boost); err != nil {
 				return nil, err
 			}
 		}
 		return &bestClause{cheapClausesFirst(clauses)}, nil
 	case plan.Boost:
-		return b.ranked(n.Node, n.Factor*boost)
+		return b.ranked(ctx, n.Node, n.Factor*boost)
 	case plan.Const:
-		inner, err := b.match(n.Node)
+		inner, err := b.match(ctx, n.Node)
 		return &constantClause{node: inner, score: n.Score * boost}, err
 	case plan.Term:
-		return b.rankedTerm(n, boost)
+		return b.rankedTerm(ctx, n, boost)
 	case plan.Phrase:
-		return b.rankedPhrase(n, boost)
+		return b.rankedPhrase(ctx, n, boost)
 	case plan.Fuzzy:
-		terms, err := b.Expand(n)
+		terms, err := b.Expand(ctx, n)
 		if err != nil || len(terms) == 0 {
 			return nothing{}, err
 		}
-		return b.termSet(terms, boost)
+		return b.termSet(ctx, terms, boost)
 	case plan.Pattern, plan.TermRange, plan.IntRange, plan.FloatRange, plan.Exists:
-		inner, err := b.match(n)
+		inner, err := b.match(ctx, n)
 		return &constantClause{node: inner, score: boost}, err
 	}
 	return nil, fmt.Errorf("unknown plan node %T", n)
 }
 
 // rankedTerm binds a term: BM25 on text fields and truth values, a constant 1 on keywords.
-func (b *binder) rankedTerm(n plan.Term, boost float32) (clause, error) {
+func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (clause, error) {
 	if n.Field.Type != query.Text && n.Field.Type != query.Boolean {
-		inner, err := b.match(n)
+		inner, err := b.match(ctx, n)
 		return &constantClause{node: inner, score: boost}, err
 	}
-	scorer, err := b.scorer(n.Field.Name, boost, []string{n.Text})
+	scorer, err := b.scorer(ctx, n.Field.Name, boost, []string{n.Text})
 	if err != nil {
 		return nil, err
 	}
 	if n.Field.Type == query.Boolean {
-		inner, err := b.match(n)
+		inner, err := b.match(ctx, n)
 		return &constantClause{node: inner, score: scorer.Score(1, rank.NoNorm)}, err
 	}
-	return b.scoredTerm(n.Field, n.Text, scorer)
+	return b.scoredTerm(ctx, n.Field, n.Text, scorer)
 }
 
-func (b *binder) rankedPhrase(n plan.Phrase, boost float32) (clause, error) {
+func (b *binder) rankedPhrase(ctx context.Context, n plan.Phrase, boost float32) (clause, error) {
 	switch {
 	case len(n.Words) == 1:
-		return b.rankedTerm(plan.Term{Field: n.Field, Text: n.Words[0].Text}, boost)
+		return b.rankedTerm(ctx, plan.Term{Field: n.Field, Text: n.Words[0].Text}, boost)
 	case len(n.Words) == 0 || n.Field.Type != query.Text:
 		return nothing{}, nil
 	}
 	p := &phraseClause{field: n.Field, kind: b.kindOf(n.Field.Name), phrase: newPhrase(n)}
 	var err error
-	if p.scorer, err = b.scorer(n.Field.Name, boost, p.phrase.words); err != nil {
+	if p.scorer, err = b.scorer(ctx, n.Field.Name, boost, p.phrase.words); err != nil {
 		return nil, err
 	}
 	if p.kind == ofUnits {
-		p.units, err = b.corpus.unitOverlay(b.ctx)
+		p.units, err = b.corpus.unitOverlay(ctx)
 	}
 	return p, err
 }
 
 // scorer makes the scorer of a term, or of a phrase of several.
-func (b *binder) scorer(field string, boost float32, terms []string) (rank.Scorer, error) {
-	stats, err := b.stats(field)
+func (b *binder) scorer(ctx context.Context, field string, boost float32, terms []string) (rank.Scorer, error) {
+	stats, err := b.stats(ctx, field)
 	if err != nil {
 		return rank.Scorer{}, err
 	}
 	docFreqs := make([]int64, len(terms))
 	for i, t := range terms {
-		if docFreqs[i], err = stats.docFreq(b.ctx, t); err != nil {
+		if docFreqs[i], err = stats.docFreq(ctx, t); err != nil {
 			return rank.Scorer{}, err
 		}
 	}
@@ -139,20 +140,20 @@ type termClause struct {
 }
 
 // scoredTerm makes the clause of a term.
-func (b *binder) scoredTerm(f query.Field, term string, scorer rank.Scorer) (*termClause, error) {
+func (b *binder) scoredTerm(ctx context.Context, f query.Field, term string, scorer rank.Scorer) (*termClause, error) {
 	t := &termClause{field: f, kind: b.kindOf(f.Name), term: term, scorer: scorer}
 	var err error
 	switch t.kind {
 	case ofTags:
 		var members []*member
-		members, err = b.corpus.tagMembers(b.ctx, f.Name)
+		members, err = b.corpus.tagMembers(ctx, f.Name)
 		for _, m := range members {
 			if m.keyword == term {
 				t.members = append(t.members, m)
 			}
 		}
 	case ofUnits:
-		t.units, err = b.corpus.unitOverlay(b.ctx)
+		t.units, err = b.corpus.unitOverlay(ctx)
 	}
 	return t, err
 }
@@ -163,11 +164,11 @@ func (t *termClause) cost() int { return 2 }
 // the order of their bytes.
 type termSetClause struct{ terms []*termClause }
 
-func (b *binder) termSet(terms []rank.WeightedTerm, boost float32) (*termSetClause, error) {
+func (b *binder) termSet(ctx context.Context, terms []rank.WeightedTerm, boost float32) (*termSetClause, error) {
 	set := &termSetClause{terms: make([]*termClause, len(terms))}
 	for i, t := range terms {
 		var err error
-		if set.terms[i], err = b.scoredTerm(t.Field, t.Text, t.Scorer(boost)); err != nil {
+		if set.terms[i], err = b.scoredTerm(ctx, t.Field, t.Text, t.Scorer(boost)); err != nil {
 			return nil, err
 		}
 	}
@@ -175,11 +176,11 @@ func (b *binder) termSet(terms []rank.WeightedTerm, boost float32) (*termSetClau
 }
 
 // rankedTerms binds the terms of a merged clause.
-func (b *binder) rankedTerms(terms []rank.WeightedTerm, boost float32) (clause, error) {
+func (b *binder) rankedTerms(ctx context.Context, terms []rank.WeightedTerm, boost float32) (clause, error) {
 	if len(terms) == 1 {
-		return b.scoredTerm(terms[0].Field, terms[0].Text, terms[0].Scorer(boost))
+		return b.scoredTerm(ctx, terms[0].Field, terms[0].Text, terms[0].Scorer(boost))
 	}
-	return b.termSet(terms, boost)
+	return b.termSet(ctx, terms, boost)
 }
 
 func (s *termSetClause) cost() int { return 20 }
@@ -206,19 +207,19 @@ type groupClause struct {
 
 func (g *groupClause) cost() int { return clauseCosts(g.must) + clauseCosts(g.should) + costs(g.not) }
 
-func (b *binder) rankedGroup(n plan.Bool, boost float32) (clause, error) {
+func (b *binder) rankedGroup(ctx context.Context, n plan.Bool, boost float32) (clause, error) {
 	g := &groupClause{}
 	var err error
-	if g.must, err = b.merged(n.Must, boost, rank.Required); err != nil {
+	if g.must, err = b.merged(ctx, n.Must, boost, rank.Required); err != nil {
 		return nil, err
 	}
-	if g.should, err = b.merged(n.Should, boost, rank.Optional); err != nil {
+	if g.should, err = b.merged(ctx, n.Should, boost, rank.Optional); err != nil {
 		return nil, err
 	}
-	if g.not, err = b.list(n.MustNot); err != nil {
+	if g.not, err = b.list(ctx, n.MustNot); err != nil {
 		return nil, err
 	}
-	g.match, err = b.match(n)
+	g.match, err = b.match(ctx, n)
 	return g, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
@@ -49,7 +50,7 @@ type Corpus struct {
 	mu      sync.Mutex // guards private
 	private *Cache     // stands in for Cache
 	tags    boundTags
-	units   boundUnits
+	units   flight.Value[*unitOverlay]
 }
 
 // Views keeps the bitmaps of views. Get returns what is kept for a segment under a key, or makes and keeps it. The

@@ -11,5 +11,5 @@
 // Nothing that segments or caches hand out is ever written to; a set that a node has made for itself is changed in
 // place. Bitmaps that Match returns may share memory with the segment: they are good for as long as the segment is open.
 //
-// It may import segment, item, query and its subpackages, and eval for the shape of sort keys and explanations.
+// It may import flight, segment, item, query and its subpackages, and eval for the shape of sort keys and explanations.
 package search

@@ -65,7 +65,7 @@ func (o *Order) Key() string { return o.key }
 
 // shown reports whether a field shows units.
 func (o *Order) shown(field string) bool {
-	return newBinder(context.Background(), o.corpus, ofUnits).kindOf(field) == ofUnits
+	return newBinder(o.corpus, ofUnits).kindOf(field) == ofUnits
 }
 
 // column is the values of one key in one part.

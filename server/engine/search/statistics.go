@@ -19,7 +19,7 @@ var _ eval.Statistics = (*Corpus)(nil)
 // Field returns the totals of a field over all live documents and, for each of terms, the number of them that hold it
 // (eval.Statistics). A field that no document has gives zeros.
 func (c *Corpus) Field(ctx context.Context, field string, terms []string) (rank.Field, []int64, error) {
-	s, err := newBinder(ctx, c, ofUnits).stats(field)
+	s, err := newBinder(c, ofUnits).stats(ctx, field)
 	if err != nil {
 		return rank.Field{}, nil, fmt.Errorf("gather statistics: %w", err)
 	}
@@ -35,7 +35,7 @@ func (c *Corpus) Field(ctx context.Context, field string, terms []string) (rank.
 // Similar offers the terms within the fuzzy word's edits, each once and with the number of live documents that hold it
 // (eval.Statistics).
 func (c *Corpus) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
-	if err := newBinder(ctx, c, ofUnits).offer(n, offer); err != nil {
+	if err := newBinder(c, ofUnits).offer(ctx, n, offer); err != nil {
 		return fmt.Errorf("look for similar terms: %w", err)
 	}
 	return nil
@@ -50,20 +50,20 @@ type fieldStats struct {
 }
 
 // stats gathers the totals of a field.
-func (b *binder) stats(field string) (*fieldStats, error) {
+func (b *binder) stats(ctx context.Context, field string) (*fieldStats, error) {
 	if s := b.fields[field]; s != nil {
 		return s, nil
 	}
-	if err := interrupted(b.ctx); err != nil {
+	if err := interrupted(ctx); err != nil {
 		return nil, err
 	}
 	var s *fieldStats
 	var err error
 	switch b.kindOf(field) {
 	case ofTags:
-		s, err = b.tagStats(field)
+		s, err = b.tagStats(ctx, field)
 	case ofUnits:
-		s, err = b.unitStats(field)
+		s, err = b.unitStats(ctx, field)
 	default:
 		s = b.itemStats(field)
 	}
@@ -98,9 +98,9 @@ func (b *binder) itemStats(field string) *fieldStats {
 }
 
 // tagStats counts a field of tags: own ones, and those that rules add where they are not own ones.
-func (b *binder) tagStats(field string) (*fieldStats, error) {
+func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error) {
 	c := b.corpus
-	members, err := c.tagMembers(b.ctx, field)
+	members, err := c.tagMembers(ctx, field)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (b *binder) tagStats(field string) (*fieldStats, error) {
 		byKeyword := map[string][]set{}
 		var all []set
 		for _, m := range members {
-			docs, err := m.docs(b.ctx, c, p)
+			docs, err := m.docs(ctx, c, p)
 			if err != nil {
 				return nil, err
 			}
@@ -144,9 +144,9 @@ func (b *binder) tagStats(field string) (*fieldStats, error) {
 }
 
 // unitStats counts a field of units, by the lists that documents show.
-func (b *binder) unitStats(field string) (*fieldStats, error) {
+func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, error) {
 	c := b.corpus
-	o, err := c.unitOverlay(b.ctx)
+	o, err := c.unitOverlay(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (b *binder) unitStats(field string) (*fieldStats, error) {
 	var parts []shown
 	s := &fieldStats{}
 	for _, p := range c.Parts {
-		l, err := o.lists(b.ctx, c, p)
+		l, err := o.lists(ctx, c, p)
 		if err != nil {
 			return nil, err
 		}
@@ -201,13 +201,13 @@ func weigh(lists *roaring.Bitmap, live []int64) int64 {
 }
 
 // expansions returns the terms that a fuzzy word stands for.
-func (b *binder) expansions(n plan.Fuzzy) ([]rank.Expansion, error) {
+func (b *binder) expansions(ctx context.Context, n plan.Fuzzy) ([]rank.Expansion, error) {
 	key := similarKey{field: n.Field.Name, text: n.Text, edits: n.Edits, maxExpansions: n.MaxExpansions}
 	if e, ok := b.similar[key]; ok {
 		return e, nil
 	}
 	choice := rank.NewExpansions(n.Text, n.Edits, n.MaxExpansions)
-	if err := b.offer(n, choice.Offer); err != nil {
+	if err := b.offer(ctx, n, choice.Offer); err != nil {
 		return nil, err
 	}
 	b.similar[key] = choice.Terms()
@@ -215,7 +215,7 @@ func (b *binder) expansions(n plan.Fuzzy) ([]rank.Expansion, error) {
 }
 
 // offer offers the live terms within the fuzzy word's edits.
-func (b *binder) offer(n plan.Fuzzy, offer func(term string, docFreq int64)) error {
+func (b *binder) offer(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
 	if !hasTerms(n.Field) {
 		return nil
 	}
@@ -231,17 +231,17 @@ func (b *binder) offer(n plan.Fuzzy, offer func(term string, docFreq int64)) err
 	}
 	switch b.kindOf(n.Field.Name) {
 	case ofUnits:
-		o, err := c.unitOverlay(b.ctx)
+		o, err := c.unitOverlay(ctx)
 		if err != nil {
 			return err
 		}
 		for _, p := range c.Parts {
-			l, err := o.lists(b.ctx, c, p)
+			l, err := o.lists(ctx, c, p)
 			if err != nil {
 				return err
 			}
 			live := l.liveDocs(p)
-			err = near.walk(b.ctx, l.segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
+			err = near.walk(ctx, l.segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
 				count(term, weigh(postings.Bitmap(), live))
 			})
 			if err != nil {
@@ -252,7 +252,7 @@ func (b *binder) offer(n plan.Fuzzy, offer func(term string, docFreq int64)) err
 		var read batch
 		for _, p := range c.Parts {
 			dead := c.cache().deadWords(p)
-			err := near.walk(b.ctx, p.Segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
+			err := near.walk(ctx, p.Segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
 				count(term, liveIn(p, dead, postings, &read))
 			})
 			if err != nil {
@@ -261,17 +261,17 @@ func (b *binder) offer(n plan.Fuzzy, offer func(term string, docFreq int64)) err
 		}
 	}
 	if b.kindOf(n.Field.Name) == ofTags {
-		stats, err := b.stats(n.Field.Name)
+		stats, err := b.stats(ctx, n.Field.Name)
 		if err != nil {
 			return err
 		}
-		members, err := c.tagMembers(b.ctx, n.Field.Name)
+		members, err := c.tagMembers(ctx, n.Field.Name)
 		if err != nil {
 			return err
 		}
 		for _, m := range members {
 			if near.holds(m.keyword) {
-				n, err := stats.docFreq(b.ctx, m.keyword)
+				n, err := stats.docFreq(ctx, m.keyword)
 				if err != nil {
 					return err
 				}

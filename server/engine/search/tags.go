@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
@@ -31,7 +31,7 @@ func (c *Corpus) bindRule(ctx context.Context, r *Rule, reach kind) (*member, er
 	if r.Selector == nil {
 		return m, nil
 	}
-	selector, err := newBinder(ctx, c, reach).match(r.Selector)
+	selector, err := newBinder(c, reach).match(ctx, r.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("bind the selector of %s: %w", r.Name, err)
 	}
@@ -72,13 +72,15 @@ func (m *member) docs(ctx context.Context, c *Corpus, p Part) (*roaring.Bitmap, 
 
 // boundTags are the tag rules of a corpus by field, bound at their first use.
 type boundTags struct {
-	mu      sync.Mutex
+	mu      flight.Mutex
 	byField map[string][]*member
 }
 
 // tagMembers returns the rules that add to a field of tags, by their keys. There is an overlay.
 func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error) {
-	c.tags.mu.Lock()
+	if err := c.tags.mu.Lock(ctx); err != nil {
+		return nil, err
+	}
 	defer c.tags.mu.Unlock()
 	if members, ok := c.tags.byField[field]; ok {
 		return members, nil

@@ -209,17 +209,14 @@ func constant(runners []runner) (float32, bool) {
 
 // rankedRoot binds the scores.
 func (q *Query) rankedRoot(ctx context.Context) (clause, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.ranked == nil {
-		q.binder.ctx = ctx
-		c, err := q.binder.ranked(q.root, 1)
+	return q.ranked.Get(ctx, func() (clause, error) {
+		c, err := q.binder.ranked(ctx, q.root, 1)
 		if err != nil {
 			return nil, fmt.Errorf("bind the scores of the query: %w", err)
 		}
-		q.ranked, q.binder = c, nil
-	}
-	return q.ranked, nil
+		q.binder = nil
+		return c, nil
+	})
 }
 
 // compareHits orders by relevance, then by the tie rule.

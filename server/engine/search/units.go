@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -22,12 +21,6 @@ const (
 	defaultPrefix  = "default_activate_unit."
 )
 
-// boundUnits is the overlay's units, bound at their first use.
-type boundUnits struct {
-	mu    sync.Mutex
-	bound *unitOverlay
-}
-
 // unitOverlay is the units of a corpus and the rules that attach them.
 type unitOverlay struct {
 	byID map[int64]*item.Unit
@@ -38,13 +31,12 @@ type unitOverlay struct {
 	key string
 }
 
-// unitOverlay binds the units of the overlay.
+// unitOverlay returns the units of the overlay, bound at their first use.
 func (c *Corpus) unitOverlay(ctx context.Context) (*unitOverlay, error) {
-	c.units.mu.Lock()
-	defer c.units.mu.Unlock()
-	if c.units.bound != nil {
-		return c.units.bound, nil
-	}
+	return c.units.Get(ctx, func() (*unitOverlay, error) { return c.bindUnits(ctx) })
+}
+
+func (c *Corpus) bindUnits(ctx context.Context) (*unitOverlay, error) {
 	o := &unitOverlay{byID: map[int64]*item.Unit{}}
 	if c.Overlay != nil {
 		o.byDefault = c.Overlay.Default
@@ -64,7 +56,6 @@ func (c *Corpus) unitOverlay(ctx context.Context) (*unitOverlay, error) {
 	}
 	slices.SortStableFunc(o.members, func(a, b *member) int { return cmp.Compare(a.unit, b.unit) })
 	o.key = o.describe()
-	c.units.bound = o
 	return o, nil
 }
 

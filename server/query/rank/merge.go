@@ -2,6 +2,7 @@ package rank
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -40,12 +41,12 @@ func (t WeightedTerm) Scorer(boost float32) Scorer {
 	return NewScorer(t.Norms, float32(t.Boost)*boost, t.IDF)
 }
 
-// Weights knows the statistics of a corpus.
+// Weights knows the statistics of a corpus. What it does may take long, and ends with the cause of ctx when ctx does.
 type Weights interface {
 	// Weigh returns what a term of a text field is scored with, its boost 1.
-	Weigh(t plan.Term) (WeightedTerm, error)
+	Weigh(ctx context.Context, t plan.Term) (WeightedTerm, error)
 	// Expand returns the terms that a fuzzy word stands for, their boost the similarity.
-	Expand(n plan.Fuzzy) ([]WeightedTerm, error)
+	Expand(ctx context.Context, n plan.Fuzzy) ([]WeightedTerm, error)
 }
 
 // Merged is one clause of a list that was merged: a node, or terms.
@@ -62,10 +63,10 @@ type Merged struct {
 const manyTerms = 4
 
 // Merge takes one list of the clauses of a group apart, and puts it together as it is scored. Errors are those of w.
-func Merge(nodes []plan.Node, o Occur, w Weights) ([]Merged, error) {
+func Merge(ctx context.Context, nodes []plan.Node, o Occur, w Weights) ([]Merged, error) {
 	m := merger{occur: o, weights: w, seen: map[termKey]int{}}
 	for _, n := range nodes {
-		if err := m.take(n, 1); err != nil {
+		if err := m.take(ctx, n, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -84,14 +85,14 @@ type merger struct {
 type termKey struct{ field, text string }
 
 // take takes a node apart as far as that can be done; factor is the product of the boosts around it within the group.
-func (m *merger) take(n plan.Node, factor float64) error {
+func (m *merger) take(ctx context.Context, n plan.Node, factor float64) error {
 	switch n := n.(type) {
 	case plan.Boost:
-		return m.take(n.Node, factor*float64(n.Factor))
+		return m.take(ctx, n.Node, factor*float64(n.Factor))
 	case plan.Bool:
 		if inner, ok := m.inner(n, factor); ok {
 			for _, n := range inner {
-				if err := m.take(n, factor); err != nil {
+				if err := m.take(ctx, n, factor); err != nil {
 					return err
 				}
 			}
@@ -99,7 +100,7 @@ func (m *merger) take(n plan.Node, factor float64) error {
 		}
 	case plan.Term:
 		if n.Field.Type == query.Text {
-			t, err := m.weights.Weigh(n)
+			t, err := m.weights.Weigh(ctx, n)
 			if err == nil {
 				t.Boost = factor
 				m.add(t)
@@ -107,7 +108,7 @@ func (m *merger) take(n plan.Node, factor float64) error {
 			return err
 		}
 	case plan.Fuzzy:
-		terms, err := m.weights.Expand(n)
+		terms, err := m.weights.Expand(ctx, n)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package rank_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -14,11 +15,11 @@ import (
 // weights weighs every word with 2, and expands a fuzzy word into those listed, with 3.
 type weights map[string][]string
 
-func (weights) Weigh(t plan.Term) (rank.WeightedTerm, error) {
+func (weights) Weigh(_ context.Context, t plan.Term) (rank.WeightedTerm, error) {
 	return rank.WeightedTerm{Field: t.Field, Text: t.Text, Boost: 1, IDF: 2}, nil
 }
 
-func (w weights) Expand(n plan.Fuzzy) ([]rank.WeightedTerm, error) {
+func (w weights) Expand(_ context.Context, n plan.Fuzzy) ([]rank.WeightedTerm, error) {
 	words, ok := w[n.Text]
 	if !ok {
 		return nil, errors.New("no such word")
@@ -109,7 +110,7 @@ func TestMerge(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := rank.Merge(test.nodes, test.occur, w)
+			got, err := rank.Merge(t.Context(), test.nodes, test.occur, w)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +119,7 @@ func TestMerge(t *testing.T) {
 			}
 		})
 	}
-	if _, err := rank.Merge([]plan.Node{all(fuzzy("unknown"))}, rank.Optional, w); err == nil {
+	if _, err := rank.Merge(t.Context(), []plan.Node{all(fuzzy("unknown"))}, rank.Optional, w); err == nil {
 		t.Error("the statistics failed, and nobody was told")
 	}
 }
