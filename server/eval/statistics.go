@@ -106,6 +106,9 @@ func (k *known) expansions(ctx context.Context, n plan.Fuzzy) ([]rank.Expansion,
 	if e, ok := k.similar[key]; ok {
 		return e, nil
 	}
+	if err := interrupted(ctx); err != nil {
+		return nil, err
+	}
 	choice := rank.NewExpansions(n.Text, n.Edits, n.MaxExpansions)
 	if err := k.source.Similar(ctx, n, choice.Offer); err != nil {
 		return nil, err

@@ -496,6 +496,9 @@ func findIn(ctx context.Context, s *segment.Segment, f query.Field, t test, with
 	if field == nil {
 		return set{}, nil
 	}
+	if err := interrupted(ctx); err != nil {
+		return set{}, err
+	}
 	found, err := t.find(ctx, s, field, within)
 	if err != nil {
 		return set{}, fmt.Errorf("look for %s: %w", f.Name, err)

@@ -310,6 +310,9 @@ type termRunner struct {
 type batch struct{ docs, freqs [256]uint32 }
 
 func (t *termClause) open(s *scoring, _ bool) (runner, error) {
+	if err := interrupted(s.ctx); err != nil {
+		return nil, err
+	}
 	if t.kind == ofUnits && !s.shown {
 		return s.openShown(t.units, t)
 	}

@@ -85,7 +85,10 @@ func (b *binder) itemStats(field string) *fieldStats {
 			s.total.Terms += t.Terms
 		}
 	}
-	s.docFreq = func(_ context.Context, term string) (int64, error) {
+	s.docFreq = func(ctx context.Context, term string) (int64, error) {
+		if err := interrupted(ctx); err != nil {
+			return 0, err
+		}
 		var n int64
 		for _, p := range c.Parts {
 			if f := p.Segment.Field(field); f != nil {
@@ -219,6 +222,9 @@ func (b *binder) offer(ctx context.Context, n plan.Fuzzy, offer func(term string
 	if !hasTerms(n.Field) {
 		return nil
 	}
+	if err := interrupted(ctx); err != nil { // the automaton of one word takes long enough
+		return err
+	}
 	c := b.corpus
 	near := nearTo(n)
 	docFreqs := map[string]*int64{}
@@ -310,6 +316,9 @@ func (n nearness) holds(term string) bool {
 func (n nearness) walk(ctx context.Context, f *segment.Field, yield func([]byte, segment.Postings)) error {
 	if f == nil {
 		return nil
+	}
+	if err := interrupted(ctx); err != nil {
+		return err
 	}
 	looked := 0
 	terms := f.Ascend("")
