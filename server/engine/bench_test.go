@@ -153,6 +153,28 @@ func BenchmarkLibrary(b *testing.B) {
 			}
 		})
 	}
+	// A hundred pages by relevance, one cursor after the other.
+	for name, between := range map[string]func(n int){
+		"Cursors": func(int) {},
+		"Cursors under writes": func(n int) {
+			write(b, l, library.Mutation{Patch: benchPatch(b), ID: item.ID(1 + n%benchItems)})
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			n := 0
+			for b.Loop() {
+				r := library.Read{Property: trialShop, Query: parse("beach sunset"), Limit: 50}
+				l.follower.property(trialShop).forget()
+				for range 100 {
+					r.After = read(b, r).Next
+					b.StopTimer()
+					between(n)
+					b.StartTimer()
+					n++
+				}
+			}
+		})
+	}
 	b.Run("Unchanged", func(b *testing.B) {
 		r := library.Read{Property: trialShop, Query: parse(newest), Limit: 50}
 		r.IfVersion = read(b, r).Version

@@ -12,9 +12,7 @@ import (
 
 // Explain says why an item is in an answer or is not, see library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
-	if r.Now.IsZero() {
-		r.Now = l.Now()
-	}
+	r.Now = l.instant(r)
 	m, let, err := l.moment(ctx, r.Property, r.Now)
 	if err != nil {
 		return nil, err

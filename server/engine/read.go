@@ -24,10 +24,7 @@ func (l *Library) moment(ctx context.Context, id library.PropertyID, now time.Ti
 
 // Read finds a page of items, see library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
-	if r.Now.IsZero() {
-		r.Now = l.Now()
-	}
-	r.Now = r.Now.Truncate(time.Millisecond) // what a query sees of the time
+	r.Now = l.instant(r)
 	l.relieve()
 	if r.Budgeted {
 		var cancel context.CancelFunc
@@ -39,6 +36,14 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 		return nil, fmt.Errorf("%w: it took longer than %s", library.ErrTooExpensive, l.options.QueryBudget)
 	}
 	return page, err
+}
+
+// instant is the time at which a request looks, in milliseconds: a query sees no more of it.
+func (l *Library) instant(r library.Read) time.Time {
+	if r.Now.IsZero() {
+		r.Now = l.Now()
+	}
+	return r.Now.Truncate(time.Millisecond)
 }
 
 func (l *Library) read(ctx context.Context, r library.Read) (*library.Page, error) {

@@ -46,7 +46,9 @@ func TestManyClausesLookAtTheTime(t *testing.T) {
 		"prefixes":                       {many("author.username:b%d*"), false},
 		"words":                          {many("beach w%d"), false},
 	} {
-		fresh := func() *search.Corpus { return &search.Corpus{Parts: w.corpus.Parts, Overlay: w.corpus.Overlay, Views: &views{}} }
+		fresh := func() *search.Corpus {
+			return &search.Corpus{Parts: w.corpus.Parts, Overlay: w.corpus.Overlay, Views: &views{}}
+		}
 		steps := func(ctx context.Context, step func(what string)) error {
 			q, err := search.Bind(ctx, test.root, fresh())
 			if err != nil {

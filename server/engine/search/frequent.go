@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"strconv"
@@ -23,9 +22,6 @@ const (
 	frequentShare = 128
 	frequentDocs  = 1 << 12
 )
-
-// errRare keeps the bits of a term that is not frequent from being kept.
-var errRare = errors.New("the term is not frequent")
 
 // frequent is what of a conjunction is looked at bit by bit in one segment, and what is not.
 type frequent struct {
@@ -88,7 +84,9 @@ func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 		switch t := n.test.(type) {
 		case *words:
 			if len(t.terms) == 1 {
-				found, err = e.termBits(ctx, field, t.terms[0])
+				if p, there := field.Term(t.terms[0]); there {
+					found, err = e.termBits(ctx, field, t.terms[0], p)
+				}
 			}
 		case *intRange:
 			if t.inColumn(field) {
@@ -117,22 +115,17 @@ func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	return nil, nil
 }
 
-// termBits returns the bits of a frequent term, through Corpus.Views; nil for another one.
-func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string) ([]uint64, error) {
+// termBits returns the bits of a frequent term, through Corpus.Views; nil for a rare one, which Views are not asked about.
+func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string, p segment.Postings) ([]uint64, error) {
 	s := e.part.Segment
-	found, err := e.corpus.Views.Bits(ctx, s, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
-		p, ok := f.Term(term)
-		if !ok || p.Len() < s.Len()/frequentShare {
-			return nil, errRare
-		}
+	if p.Len() < s.Len()/frequentShare {
+		return nil, nil
+	}
+	return e.corpus.Views.Bits(ctx, s, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
 		words := make([]uint64, (s.Len()+63)/64)
 		p.Bitmap().WriteDenseTo(words)
 		return words, nil
 	})
-	if errors.Is(err, errRare) {
-		return nil, nil
-	}
-	return found, err
 }
 
 // find returns the documents that are in all and out of none.

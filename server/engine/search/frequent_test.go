@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -50,6 +51,17 @@ func (noViews) Get(_ context.Context, _ *segment.Segment, _ string, make func() 
 
 func (noViews) Bits(_ context.Context, _ *segment.Segment, _ string, make func() ([]uint64, error)) ([]uint64, error) {
 	return make()
+}
+
+// askedViews keeps the keys under which bits were asked for, and nothing else.
+type askedViews struct {
+	noViews
+	keys []string
+}
+
+func (v *askedViews) Bits(ctx context.Context, s *segment.Segment, key string, make func() ([]uint64, error)) ([]uint64, error) {
+	v.keys = append(v.keys, key)
+	return v.noViews.Bits(ctx, s, key, make)
 }
 
 // TestFrequentTerms holds that conjunctions find the same bit by bit as with bitmaps.
@@ -130,5 +142,23 @@ func TestFrequentTerms(t *testing.T) {
 	}
 	if frequent < 100 {
 		t.Errorf("of 400 queries, %d are of frequent terms", frequent)
+	}
+
+	// Views are asked about frequent terms alone: a look-up of a rare one would count as a miss every time.
+	asked := &askedViews{}
+	for _, rare := range []string{"t399", "t398", "nowhere"} {
+		root := plan.Bool{Must: []plan.Node{plan.Term{Field: tag, Text: rare}, plan.Term{Field: state, Text: "app"}, plan.Term{Field: state, Text: "pen"}}}
+		q, err := Bind(t.Context(), root, &Corpus{Parts: []Part{part}, Views: asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.Match(t.Context(), part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range asked.keys {
+		if !strings.HasSuffix(key, "app") && !strings.HasSuffix(key, "pen") {
+			t.Errorf("asked for %q", key)
+		}
 	}
 }

@@ -81,7 +81,7 @@ func (t *termClause) openFrequent(s *scoring, f *segment.Field, postings segment
 	if s.shown || s.corpus.Views == nil || postings.Len() < tableFrom {
 		return nil, nil
 	}
-	docs, err := s.termBits(s.ctx, f, t.term)
+	docs, err := s.termBits(s.ctx, f, t.term, postings)
 	if docs == nil || err != nil {
 		return nil, err
 	}
