@@ -28,7 +28,7 @@ type rankedRun struct {
 	whole bool
 }
 
-// aheadPages is how many pages are ranked at once for a cursor.
+// aheadPages is how many pages are ranked at once for a cursor when the listing was read before and has not changed.
 const aheadPages = 16
 
 // rank returns the hits of a query that follow a place, or, where after is nil, those that follow the first skip ones; at most
@@ -88,7 +88,10 @@ func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.
 		}
 		return best, err
 	}
-	most := max(n, min(n*aheadPages, maxRanked))
+	most := n
+	if len(r.first.hits)+len(r.later.hits) > 0 { // pages are read one after the other while nothing changes
+		most = max(n, min(n*aheadPages, maxRanked))
+	}
 	rest, _, err := q.Top(ctx, most, after)
 	if err == nil && len(rest) <= maxRanked {
 		r.later = rankedRun{after: after, hits: rest, whole: len(rest) < most}
