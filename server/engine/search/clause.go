@@ -18,7 +18,7 @@ import (
 type clause interface {
 	// open makes what gives the scores in the part that s looks at; nil where nothing there matches. With required, what
 	// it gives for documents that the clause does not match is of no interest.
-	open(s *scoring, required bool) (runner, error)
+	open(ctx context.Context, s *scoring, required bool) (runner, error)
 	// cost is what package eval takes the clause to cost: cheap ones are added first.
 	cost() int
 }

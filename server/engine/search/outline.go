@@ -77,17 +77,17 @@ type frequentRunner struct {
 }
 
 // openFrequent opens a term by its outline; nil where there is none.
-func (t *termClause) openFrequent(s *scoring, f *segment.Field, postings segment.Postings) (*frequentRunner, error) {
+func (t *termClause) openFrequent(ctx context.Context, s *scoring, f *segment.Field, postings segment.Postings) (*frequentRunner, error) {
 	if s.shown || s.corpus.Views == nil || postings.Len() < tableFrom {
 		return nil, nil
 	}
-	docs, err := s.termBits(s.ctx, f, t.term, postings)
+	docs, err := s.termBits(ctx, f, t.term, postings)
 	if docs == nil || err != nil {
 		return nil, err
 	}
 	norms := s.lengthNorms(f)
 	freqs := postings.Freqs()
-	o, err := s.outline(s.ctx, f, t.term, docs, freqs, norms.byDoc)
+	o, err := s.outline(ctx, f, t.term, docs, freqs, norms.byDoc)
 	if len(o) == 0 || err != nil {
 		return nil, err
 	}

@@ -164,7 +164,6 @@ type runner interface {
 
 // scoring is one look at one part for scores.
 type scoring struct {
-	ctx context.Context
 	evaluation
 	cache *Cache
 	// wanted are the documents to be scored; nil for all.
@@ -194,8 +193,8 @@ func (s *scoring) close() {
 }
 
 // find returns the documents of a node as one bit each.
-func (s *scoring) find(n node) ([]uint64, error) {
-	found, err := n.find(s.ctx, &s.evaluation, s.wanted)
+func (s *scoring) find(ctx context.Context, n node) ([]uint64, error) {
+	found, err := n.find(ctx, &s.evaluation, s.wanted)
 	if err != nil || found.isEmpty() {
 		return nil, err
 	}
@@ -249,21 +248,21 @@ func (r *bitRunner) most(*block) float64 { return r.score }
 
 func (r *bitRunner) least() float64 { return r.score }
 
-func (c *constantClause) open(s *scoring, required bool) (runner, error) {
+func (c *constantClause) open(ctx context.Context, s *scoring, required bool) (runner, error) {
 	if c.score == 0 {
 		return nil, nil
 	}
 	if _, everything := c.node.(all); everything || required {
 		return &bitRunner{score: float64(c.score)}, nil
 	}
-	words, err := s.find(c.node)
+	words, err := s.find(ctx, c.node)
 	if words == nil {
 		return nil, err
 	}
 	return &bitRunner{words: words, score: float64(c.score)}, nil
 }
 
-func (nothing) open(*scoring, bool) (runner, error) { return nil, nil }
+func (nothing) open(context.Context, *scoring, bool) (runner, error) { return nil, nil }
 
 // scoreTable holds the scores of a term for the frequencies from 0 on below tableFreqs and all norms. It pays from
 // tableFrom documents on.
@@ -309,12 +308,12 @@ type termRunner struct {
 // batch is what is read from postings at a time.
 type batch struct{ docs, freqs [256]uint32 }
 
-func (t *termClause) open(s *scoring, _ bool) (runner, error) {
-	if err := interrupted(s.ctx); err != nil {
+func (t *termClause) open(ctx context.Context, s *scoring, _ bool) (runner, error) {
+	if err := interrupted(ctx); err != nil {
 		return nil, err
 	}
 	if t.kind == ofUnits && !s.shown {
-		return s.openShown(t.units, t)
+		return s.openShown(ctx, t.units, t)
 	}
 	var postings segment.Postings
 	f := s.part.Segment.Field(t.field.Name)
@@ -323,12 +322,12 @@ func (t *termClause) open(s *scoring, _ bool) (runner, error) {
 		postings, there = f.Term(t.term)
 	}
 	if t.field.Type != query.Text {
-		return t.openKeyword(s, postings, there)
+		return t.openKeyword(ctx, s, postings, there)
 	}
 	if !there {
 		return nil, nil
 	}
-	frequent, err := t.openFrequent(s, f, postings)
+	frequent, err := t.openFrequent(ctx, s, f, postings)
 	if err != nil {
 		return nil, err
 	}
@@ -343,13 +342,13 @@ func (t *termClause) open(s *scoring, _ bool) (runner, error) {
 }
 
 // openKeyword opens a term that scores alike in all documents, some of which may have it by a rule.
-func (t *termClause) openKeyword(s *scoring, own segment.Postings, there bool) (runner, error) {
+func (t *termClause) openKeyword(ctx context.Context, s *scoring, own segment.Postings, there bool) (runner, error) {
 	var sets []set
 	if there {
 		sets = append(sets, borrowed(own.Bitmap()))
 	}
 	for _, m := range t.members {
-		docs, err := m.docs(s.ctx, s.corpus, s.part)
+		docs, err := m.docs(ctx, s.corpus, s.part)
 		if err != nil {
 			return nil, err
 		}
@@ -418,15 +417,15 @@ type phraseRunner struct {
 	low, high float32
 }
 
-func (p *phraseClause) open(s *scoring, _ bool) (runner, error) {
+func (p *phraseClause) open(ctx context.Context, s *scoring, _ bool) (runner, error) {
 	if p.kind == ofUnits && !s.shown {
-		return s.openShown(p.units, p)
+		return s.openShown(ctx, p.units, p)
 	}
 	f := s.part.Segment.Field(p.field.Name)
 	if f == nil {
 		return nil, nil
 	}
-	hits, err := s.phrase(s.ctx, p.field, p.phrase, s.wanted)
+	hits, err := s.phrase(ctx, p.field, p.phrase, s.wanted)
 	if err != nil || len(hits.docs) == 0 {
 		return nil, err
 	}
@@ -468,10 +467,10 @@ type sumRunner struct {
 	runners []runner
 }
 
-func (s *termSetClause) open(sc *scoring, _ bool) (runner, error) {
+func (s *termSetClause) open(ctx context.Context, sc *scoring, _ bool) (runner, error) {
 	r := &sumRunner{scoring: sc}
 	for _, t := range s.terms {
-		one, err := t.open(sc, false)
+		one, err := t.open(ctx, sc, false)
 		if err != nil {
 			return nil, err
 		}
@@ -516,18 +515,18 @@ type bestRunner struct {
 	runners []runner
 }
 
-func (c *bestClause) open(s *scoring, _ bool) (runner, error) {
-	runners, err := openAll(s, c.clauses, false)
+func (c *bestClause) open(ctx context.Context, s *scoring, _ bool) (runner, error) {
+	runners, err := openAll(ctx, s, c.clauses, false)
 	if err != nil || len(runners) == 0 {
 		return nil, err
 	}
 	return &bestRunner{scoring: s, runners: runners}, nil
 }
 
-func openAll(s *scoring, clauses []clause, required bool) ([]runner, error) {
+func openAll(ctx context.Context, s *scoring, clauses []clause, required bool) ([]runner, error) {
 	var runners []runner
 	for _, c := range clauses {
-		r, err := c.open(s, required)
+		r, err := c.open(ctx, s, required)
 		if err != nil {
 			return nil, err
 		}
@@ -573,19 +572,19 @@ type groupRunner struct {
 	words []uint64
 }
 
-func (g *groupClause) open(s *scoring, need bool) (runner, error) {
+func (g *groupClause) open(ctx context.Context, s *scoring, need bool) (runner, error) {
 	r := &groupRunner{scoring: s}
 	if !need && (len(g.must) > 0 || len(g.not) > 0) {
 		var err error
-		if r.words, err = s.find(g.match); r.words == nil {
+		if r.words, err = s.find(ctx, g.match); r.words == nil {
 			return nil, err
 		}
 	}
 	var err error
-	if r.must, err = openAll(s, g.must, true); err != nil {
+	if r.must, err = openAll(ctx, s, g.must, true); err != nil {
 		return nil, err
 	}
-	r.should, err = openAll(s, g.should, false)
+	r.should, err = openAll(ctx, s, g.should, false)
 	return r, err
 }
 
@@ -626,15 +625,15 @@ type shownRunner struct {
 }
 
 // openShown scores the lists of units by a clause, and documents by their lists.
-func (s *scoring) openShown(o *unitOverlay, c clause) (runner, error) {
-	lists, err := o.lists(s.ctx, s.corpus, s.part)
+func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runner, error) {
+	lists, err := o.lists(ctx, s.corpus, s.part)
 	if err != nil {
 		return nil, err
 	}
 	n := lists.segment.Len()
-	within := &scoring{ctx: s.ctx, cache: s.cache, evaluation: evaluation{corpus: s.corpus, part: Part{Segment: lists.segment}, shown: true}}
+	within := &scoring{cache: s.cache, evaluation: evaluation{corpus: s.corpus, part: Part{Segment: lists.segment}, shown: true}}
 	defer within.close()
-	inner, err := c.open(within, false)
+	inner, err := c.open(ctx, within, false)
 	if inner == nil {
 		return nil, err
 	}

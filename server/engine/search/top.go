@@ -49,7 +49,7 @@ func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, 
 
 // Score returns the score of one live document, and false when the query does not match it.
 func (q *Query) Score(ctx context.Context, part int, doc uint32) (score float32, matches bool, err error) {
-	s := q.scoring(ctx, part)
+	s := q.scoring(part)
 	matched, err := q.matchWith(ctx, &s.evaluation)
 	if err != nil || !matched.Contains(doc) {
 		return 0, false, err
@@ -110,7 +110,7 @@ func (b *block) each(scores *sums, yield func(Hit)) {
 // score works out the scores of a part, and returns the number of live documents that match. The block and the scores
 // that it yields are used again. With best, documents that cannot be among them are left out, of the blocks and in whole.
 func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield func(b *block, scores *sums)) (int64, error) {
-	s := q.scoring(ctx, part)
+	s := q.scoring(part)
 	matched, err := q.matchWith(ctx, &s.evaluation)
 	if err != nil {
 		return 0, err
@@ -119,8 +119,8 @@ func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield f
 }
 
 // scoring begins to look at a part for scores.
-func (q *Query) scoring(ctx context.Context, part int) *scoring {
-	return &scoring{ctx: ctx, cache: q.corpus.cache(), evaluation: evaluation{
+func (q *Query) scoring(part int) *scoring {
+	return &scoring{cache: q.corpus.cache(), evaluation: evaluation{
 		corpus: q.corpus, part: q.corpus.Parts[part], phrases: map[string]*phraseHits{}, sets: map[string]set{},
 	}}
 }
@@ -144,7 +144,7 @@ func (q *Query) scoreDocs(
 	}
 	s.wanted = docs
 	defer s.close()
-	r, err := root.open(s, true)
+	r, err := root.open(ctx, s, true)
 	if err != nil {
 		return 0, fmt.Errorf("score a segment: %w", err)
 	}
