@@ -312,7 +312,7 @@ func (g *generator) regex(word string) string {
 	r := []rune(word)
 	at := g.rand.IntN(len(r))
 	head, tail := escape(string(r[:at])), escape(string(r[at+1:]))
-	switch g.rand.IntN(8) {
+	switch g.rand.IntN(16) {
 	case 0:
 		return head + ".*"
 	case 1:
@@ -327,9 +327,33 @@ func (g *generator) regex(word string) string {
 		return ".{1,3}" + tail
 	case 6:
 		return "(" + head + "){1,2}" + ".+"
+	case 7:
+		return head + "@"
+	case 8:
+		return "@" + tail + "&" + head + "@"
+	case 9:
+		return "(" + head + ".{0,3}&@[a-m])" + pick(g.rand, []string{"", "?", "*", "s"})
+	case 10:
+		return head + "@&@" + escape(g.anyWord()) + "|" + escape(word)
+	case 11:
+		return g.interval()
+	case 12:
+		return head + g.interval() + tail
+	case 13:
+		return "[^" + escape(string(r[at])) + "]+&" + `.{1,` + fmt.Sprint(1+g.rand.IntN(6)) + "}"
+	case 14:
+		return `"` + strings.NewReplacer(`"`, `.`, `/`, `.`, `\`, `.`).Replace(word) + `"` + pick(g.rand, []string{"", "?", "|#", "~", "&@"})
 	default:
 		return head + escape(string(r[at])) + "+" + tail
 	}
+}
+
+// interval is a numeric interval of a regular expression, of fixed width or not, in any order.
+func (g *generator) interval() string {
+	limit := func() string {
+		return fmt.Sprintf("%0*d", g.rand.IntN(5), g.rand.IntN(pick(g.rand, []int{3, 40, 300, 2100, 3_000_000})))
+	}
+	return "<" + limit() + "-" + limit() + ">"
 }
 
 // misspelt changes up to two letters of a word.

@@ -2,6 +2,7 @@ package automaton_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -176,10 +177,12 @@ func TestRegexpErrors(t *testing.T) {
 		"count not closed":     {"a{2", automaton.SyntaxError{Offset: 3, Reason: `missing '}'`}},
 		"count out of order":   {"a{3,2}", automaton.SyntaxError{Offset: 1, Reason: `the repetition {3,2} is out of order`}},
 		"count too large":      {"a{99999999999}", automaton.SyntaxError{Offset: 2, Reason: `the number is too large`}},
-		"complement":           {"a~b", automaton.SyntaxError{Offset: 1, Reason: `the operator '~' (complement) is not supported; write \~ for the character`}},
-		"intersection":         {"a&b", automaton.SyntaxError{Offset: 1, Reason: `the operator '&' (intersection) is not supported; write \& for the character`}},
-		"any string":           {"@", automaton.SyntaxError{Offset: 0, Reason: `the operator '@' (any string) is not supported; write \@ for the character`}},
-		"interval":             {"a<1-5>", automaton.SyntaxError{Offset: 1, Reason: `the operator '<' (interval) is not supported; write \< for the character`}},
+		"nothing to intersect": {"a&", automaton.SyntaxError{Offset: 2, Reason: `unexpected end`}},
+		"interval not closed":  {"a<1-5", automaton.SyntaxError{Offset: 1, Reason: `an interval such as <1-99> is expected; write \< for the character`}},
+		"name":                 {"é<a>", automaton.SyntaxError{Offset: 1, Reason: `an interval such as <1-99> is expected; write \< for the character`}},
+		"one number":           {"<1>", automaton.SyntaxError{Offset: 0, Reason: `an interval such as <1-99> is expected; write \< for the character`}},
+		"three numbers":        {"<1-2-3>", automaton.SyntaxError{Offset: 0, Reason: `an interval such as <1-99> is expected; write \< for the character`}},
+		"number too large":     {"<1-2147483648>", automaton.SyntaxError{Offset: 0, Reason: `an interval such as <1-99> is expected; write \< for the character`}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -195,8 +198,96 @@ func TestRegexpErrors(t *testing.T) {
 	}
 }
 
+// TestRegexpOperators holds the optional operators to what Lucene 10 answered for the same patterns and terms.
+func TestRegexpOperators(t *testing.T) {
+	terms := []string{
+		"", "a", "b", "ab", "~a", "&", "&a", "a&b", "@", "<1-5>", "7", "07", "007", "1", "01", "12", "15", "100", "a12", "joe@example.com", "joe-example.com", "😀",
+	}
+	tests := map[string]struct {
+		pattern string
+		want    []string
+	}{
+		"any string":                    {"@", terms},
+		"any string, repeated":          {"@+", terms},
+		"any string behind a character": {"a@", []string{"a", "ab", "a&b", "a12"}},
+		"address":                       {`joe@example\.com`, []string{"joe@example.com", "joe-example.com"}},
+		"address with an escape":        {`joe\@example\.com`, []string{"joe@example.com"}},
+		"address with a quotation":      {`"joe@example.com"`, []string{"joe@example.com"}},
+		"at sign in a class":            {"[@]", []string{"@"}},
+		"intersection":                  {"(a|b)&a", []string{"a"}},
+		"intersection of three":         {"a.*&.*b&...", []string{"a&b"}},
+		"intersection before union":     {"a|b&#|7", []string{"a", "7"}},
+		"intersection after a row":      {"a.&.b", []string{"ab"}},
+		"intersection in a row":         {"(.&a)b", []string{"ab"}},
+		"intersection, repeated":        {"([0-9]&[^3-9]){2}", []string{"01", "12"}},
+		"intersection of classes":       {".&[^0-9a-z]", []string{"&", "@", "😀"}},
+		"empty intersection":            {"a&b", []string{}},
+		"empty intersection, repeated":  {"(a&b)*", []string{}},
+		"empty intersection, optional":  {"(a&b)?", []string{""}},
+		"empty intersection or a value": {"(a&b)|a", []string{"a"}},
+		"intersection with nothing":     {"@&#", []string{}},
+		"intersection of empty strings": {"()&()", []string{""}},
+		"operand of an ampersand":       {"&a", []string{"&a"}},
+		"two ampersands":                {"@&&a", []string{"&a"}},
+		"escaped ampersand":             {`a\&b`, []string{"a&b"}},
+		"interval":                      {"<1-15>", []string{"7", "07", "007", "1", "01", "12", "15"}},
+		"interval out of order":         {"<15-1>", []string{"7", "07", "007", "1", "01", "12", "15"}},
+		"interval of two digits":        {"<01-15>", []string{"07", "01", "12", "15"}},
+		"interval of two lengths":       {"<007-9>", []string{"7", "07", "007"}},
+		"interval with signs":           {"<+7-+9>", []string{"07"}},
+		"interval of one":               {"<7-07>", []string{"7", "07", "007"}},
+		"interval behind a letter":      {"a<1-15>", []string{"a12"}},
+		"interval, repeated":            {"<1-5>{2}", []string{"12", "15"}},
+		"escaped interval":              {`\<1-5>`, []string{"<1-5>"}},
+		"tilde is an ordinary one":      {"~a", []string{"~a"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			a, err := automaton.Regexp(tc.pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, accepted(t, a, terms)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestRegexpIntervals compares intervals with the numbers that they hold.
+func TestRegexpIntervals(t *testing.T) {
+	for _, ends := range [][2]int{{0, 0}, {0, 5}, {0, 10}, {3, 8}, {9, 11}, {10, 99}, {12, 17}, {5, 120}, {99, 101}, {100, 1000}, {119, 1203}, {0, 9999}} {
+		for _, width := range []int{0, 4} {
+			a, err := automaton.Regexp(fmt.Sprintf("<%0*d-%0*d>", width, ends[0], width, ends[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fixed := len(fmt.Sprintf("%0*d", width, ends[0]))
+			if fixed != len(fmt.Sprintf("%0*d", width, ends[1])) {
+				fixed = 0
+			}
+			for n := range 10_000 {
+				for zeros := range 6 {
+					term := fmt.Sprintf("%0*d", zeros, n)
+					want := ends[0] <= n && n <= ends[1] && (fixed == 0 || len(term) == fixed)
+					if got := automaton.Match(a, term); got != want {
+						t.Fatalf("<%0*d-%0*d> accepts %q: %v, want %v", width, ends[0], width, ends[1], term, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestTooComplex(t *testing.T) {
 	tests := map[string]func() (automaton.Automaton, error){
+		"states of an intersection that multiply": func() (automaton.Automaton, error) {
+			return automaton.Regexp("((a{101})*&(a{103})*)|b")
+		},
+		"an operand of an intersection": func() (automaton.Automaton, error) { return automaton.Regexp("b&((a|b)*a(a|b){14})") },
+		"intersections that take an effort together": func() (automaton.Automaton, error) {
+			return automaton.Regexp(strings.Repeat("((.?){200}a&@)", 20))
+		},
 		"states that multiply":      func() (automaton.Automaton, error) { return automaton.Regexp("(a|b)*a(a|b){14}") },
 		"repetitions that multiply": func() (automaton.Automaton, error) { return automaton.Regexp("((a{100}){100}){100}") },
 		"a long wildcard": func() (automaton.Automaton, error) {
@@ -223,6 +314,7 @@ func TestTooComplex(t *testing.T) {
 func TestComplexPatternsTakeLittleMemory(t *testing.T) {
 	tests := map[string]func() (automaton.Automaton, error){
 		"large sets, refused":  func() (automaton.Automaton, error) { return automaton.Regexp("(.?){500}a{500}") },
+		"intersections":        func() (automaton.Automaton, error) { return automaton.Regexp(strings.Repeat("((.?){200}a&@)", 20)) },
 		"large sets, accepted": func() (automaton.Automaton, error) { return automaton.Regexp("(.?){400}a") },
 		"wildcards":            func() (automaton.Automaton, error) { return automaton.Wildcard(strings.Repeat("*a", 3000)) },
 	}

@@ -15,6 +15,8 @@ const (
 	maxFuzzyEffort = 30_000_000
 	// cellEffort is what a cell of the table counts for, so that the effort bounds the memory of the table as well.
 	cellEffort = 2
+	// pairEffort is the same for an intersection, which looks each cell up.
+	pairEffort = 8
 )
 
 const dead = -1
@@ -149,6 +151,60 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	}
 	d.trim()
 	return d, nil
+}
+
+// intersect returns an automaton for what both a and b accept (product construction), with at most limit states and at
+// most the given effort.
+func intersect(a, b *dfa, limit, effort int) (*dfa, error) {
+	d := &dfa{}
+	if len(a.accept) == 0 || len(b.accept) == 0 {
+		return d, nil
+	}
+	for i := range 256 {
+		if i > 0 && (a.columns[i] != a.columns[i-1] || b.columns[i] != b.columns[i-1]) {
+			d.width++
+		}
+		d.columns[i] = uint8(d.width)
+	}
+	d.width++
+	firsts := d.firsts()
+	type pair struct{ a, b int }
+	pairs := []pair{{a.Start(), b.Start()}}
+	ids := map[pair]int32{pairs[0]: 0}
+	for s := 0; s < len(pairs); s++ {
+		at := pairs[s]
+		d.effort += pairEffort * d.width
+		d.accept = append(d.accept, a.accept[at.a] && b.accept[at.b])
+		for _, first := range firsts {
+			to := pair{a.Accept(at.a, first), b.Accept(at.b, first)}
+			id, ok := ids[to]
+			switch {
+			case to.a < 0 || to.b < 0:
+				id = dead
+			case !ok:
+				id = int32(len(pairs))
+				pairs = append(pairs, to)
+				ids[to] = id
+			}
+			d.next = append(d.next, id)
+		}
+		if len(pairs) > limit || d.effort > effort {
+			return nil, fmt.Errorf("compile pattern: %w", ErrTooComplex)
+		}
+	}
+	d.trim()
+	return d, nil
+}
+
+// firsts returns the first byte of each column.
+func (d *dfa) firsts() []byte {
+	firsts := make([]byte, 0, d.width)
+	for i, column := range d.columns {
+		if int(column) == len(firsts) {
+			firsts = append(firsts, byte(i))
+		}
+	}
+	return firsts
 }
 
 // members yields the instructions of a set from its key.

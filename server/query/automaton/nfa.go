@@ -111,3 +111,44 @@ func (p *program) runes(set []runeRange, next int32) int32 {
 	}
 	return entry
 }
+
+// embed reads what a deterministic automaton accepts, which must be something.
+func (p *program) embed(d *dfa, next int32) int32 {
+	heads := make([]int32, len(d.accept))
+	for s := range heads {
+		heads[s] = p.split(0, 0)
+	}
+	firsts := d.firsts()
+	for s := range heads {
+		if p.err != nil {
+			return next
+		}
+		at := int32(-1)
+		lead := func(way int32) {
+			if at >= 0 {
+				way = p.split(way, at)
+			}
+			at = way
+		}
+		if d.accept[s] {
+			lead(next)
+		}
+		row := d.next[s*d.width : (s+1)*d.width]
+		for from := 0; from < d.width; {
+			end := from + 1
+			for end < d.width && row[end] == row[from] {
+				end++
+			}
+			if row[from] != dead {
+				last := byte(0xFF)
+				if end < d.width {
+					last = firsts[end] - 1
+				}
+				lead(p.bytes(firsts[from], last, heads[row[from]]))
+			}
+			from = end
+		}
+		p.code[heads[s]].out, p.code[heads[s]].alt = at, at
+	}
+	return heads[0]
+}

@@ -1,38 +1,43 @@
 package automaton
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// Regexp returns an automaton for a regular expression in the syntax of Lucene's RegExp, anchored at both ends:
-// . ? * + {n} {n,} {n,m} | ( ) [ ] [^ ], "quoted text", a backslash before any character that is not a letter, and
-// \d \D \s \S \w \W (ASCII). # matches nothing, () the empty string; ^ and $ stand for themselves. As in Lucene, an
-// operator where an operand is expected is an ordinary character. Letters are compared as they are.
+// Regexp returns an automaton for a regular expression in the syntax of Lucene's RegExp with all optional operators,
+// anchored at both ends: . ? * + {n} {n,} {n,m} | & ( ) [ ] [^ ], "quoted text", a backslash before any character that is
+// not a letter, and \d \D \s \S \w \W (ASCII). @ is any string, # matches nothing and () the empty string. <n-m> is a
+// number from n to m: with as many digits as n and m where these have equally many, else with any number of zeros before
+// it. & binds closer than | and less close than concatenation. ^, $ and ~ stand for themselves. As in Lucene, an operator
+// where an operand is expected is an ordinary character. Letters are compared as they are.
 //
-// Lucene's complement ~, intersection &, any string @ and intervals <n-m> are refused. Errors are *SyntaxError, or wrap
-// ErrTooComplex.
+// Errors are *SyntaxError, or wrap ErrTooComplex.
 func Regexp(pattern string) (Automaton, error) {
-	ps := &regexpParser{text: []rune(pattern)}
+	ps := &regexpParser{text: []rune(pattern), effort: maxEffort}
 	e := expression{kind: exprConcat}
 	if len(ps.text) > 0 {
 		var err error
 		if e, err = ps.union(); err != nil {
+			if errors.Is(err, ErrTooComplex) {
+				err = fmt.Errorf("regular expression: %w", err)
+			}
 			return nil, err
 		}
 		if ps.more() {
 			return nil, ps.errorf(ps.pos, "unbalanced %q", ps.text[ps.pos])
 		}
 	}
-	p := &program{}
-	at := e.compile(p, p.match())
-	d, err := p.determinize(at, MaxStates, maxEffort)
+	d, err := ps.determinize(e)
 	if err != nil {
 		return nil, fmt.Errorf("regular expression: %w", err)
 	}
+	d.effort = maxEffort - ps.effort
 	return d, nil
 }
 
@@ -43,6 +48,7 @@ const (
 	exprConcat                 // parts one after another; none is the empty string
 	exprUnion                  // one of parts
 	exprRepeat                 // parts[0], from min to max times
+	exprDFA                    // what dfa accepts, which is something
 )
 
 // unbounded is the max of a repetition without one.
@@ -53,6 +59,7 @@ type expression struct {
 	set      []runeRange
 	parts    []expression
 	min, max int
+	dfa      *dfa
 }
 
 // never reports whether e accepts nothing at all, as # does. Lucene takes a starred one to accept nothing either.
@@ -64,6 +71,8 @@ func (e expression) never() bool {
 		return slices.ContainsFunc(e.parts, expression.never)
 	case exprUnion:
 		return !slices.ContainsFunc(e.parts, func(p expression) bool { return !p.never() })
+	case exprDFA:
+		return false
 	default:
 		return (e.min > 0 || e.max == unbounded) && e.parts[0].never()
 	}
@@ -88,6 +97,8 @@ func (e expression) compile(p *program, next int32) int32 {
 			at = p.split(part.compile(p, next), at)
 		}
 		return at
+	case exprDFA:
+		return p.embed(e.dfa, next)
 	default:
 		return e.repeat(p, next)
 	}
@@ -141,6 +152,8 @@ func (e expression) loop(p *program, next int32) int32 {
 type regexpParser struct {
 	text []rune
 	pos  int
+	// effort is how many steps of maxEffort are left.
+	effort int
 }
 
 func (ps *regexpParser) more() bool { return ps.pos < len(ps.text) }
@@ -173,14 +186,26 @@ func (ps *regexpParser) next() (rune, error) {
 	return r, nil
 }
 
+// determinize makes an expression deterministic with the effort that is left, and takes what that took from it.
+func (ps *regexpParser) determinize(e expression) (*dfa, error) {
+	p := &program{}
+	entry := e.compile(p, p.match())
+	d, err := p.determinize(entry, MaxStates, ps.effort)
+	if err != nil {
+		return nil, err
+	}
+	ps.effort -= d.effort + len(p.code)
+	return d, nil
+}
+
 func (ps *regexpParser) union() (expression, error) {
-	e, err := ps.concat()
+	e, err := ps.intersection()
 	if err != nil {
 		return e, err
 	}
 	u := expression{kind: exprUnion, parts: []expression{e}}
 	for ps.take('|') {
-		if e, err = ps.concat(); err != nil {
+		if e, err = ps.intersection(); err != nil {
 			return e, err
 		}
 		u.parts = append(u.parts, e)
@@ -191,9 +216,38 @@ func (ps *regexpParser) union() (expression, error) {
 	return u, nil
 }
 
+// intersection reads operands with & between them. It makes each one deterministic, since only then can what all of them
+// accept be worked out.
+func (ps *regexpParser) intersection() (expression, error) {
+	e, err := ps.concat()
+	if err != nil || !ps.peek("&") {
+		return e, err
+	}
+	all, err := ps.determinize(e)
+	for err == nil && ps.take('&') {
+		if e, err = ps.concat(); err != nil {
+			break
+		}
+		var d *dfa
+		if d, err = ps.determinize(e); err != nil {
+			break
+		}
+		if all, err = intersect(all, d, MaxStates, ps.effort); err == nil {
+			ps.effort -= all.effort
+		}
+	}
+	switch {
+	case err != nil:
+		return expression{}, err
+	case !all.CanMatch(all.Start()):
+		return anyOf(), nil
+	}
+	return expression{kind: exprDFA, dfa: all}, nil
+}
+
 func (ps *regexpParser) concat() (expression, error) {
 	c := expression{kind: exprConcat}
-	for first := true; first || ps.more() && !ps.peek(")|"); first = false {
+	for first := true; first || ps.more() && !ps.peek(")|&"); first = false {
 		e, err := ps.repetition()
 		if err != nil {
 			return e, err
@@ -273,14 +327,16 @@ func (ps *regexpParser) number() (int, error) {
 func (ps *regexpParser) operand() (expression, error) {
 	start := ps.pos
 	switch {
-	case ps.peek("~&@<"):
-		return expression{}, ps.unsupported()
 	case ps.take('['):
 		return ps.class(start)
 	case ps.take('.'):
 		return anyOf(runeRange{0, utf8.MaxRune}), nil
 	case ps.take('#'):
 		return anyOf(), nil
+	case ps.take('@'):
+		return expression{kind: exprRepeat, parts: []expression{anyOf(runeRange{0, utf8.MaxRune})}, max: unbounded}, nil
+	case ps.take('<'):
+		return ps.interval(start)
 	case ps.take('"'):
 		return ps.quoted(start)
 	case ps.take('('):
@@ -304,11 +360,56 @@ func anyOf(set ...runeRange) expression {
 	return expression{kind: exprRunes, set: normalise(set)}
 }
 
-// unsupported says which of Lucene's rarer operators stands at the position, and how to write the character itself.
-func (ps *regexpParser) unsupported() error {
-	r := ps.text[ps.pos]
-	name := map[rune]string{'~': "complement", '&': "intersection", '@': "any string", '<': "interval"}[r]
-	return ps.errorf(ps.pos, "the operator %q (%s) is not supported; write \\%c for the character", r, name, r)
+// interval reads <n-m> after its "<" at start. Lucene takes the two numbers in any order.
+func (ps *regexpParser) interval(start int) (expression, error) {
+	end := start + 1
+	for end < len(ps.text) && ps.text[end] != '>' {
+		end++
+	}
+	low, high, _ := strings.Cut(string(ps.text[start+1:end]), "-")
+	from, lowErr := strconv.ParseUint(strings.TrimPrefix(low, "+"), 10, 31)
+	to, highErr := strconv.ParseUint(strings.TrimPrefix(high, "+"), 10, 31)
+	if end == len(ps.text) || lowErr != nil || highErr != nil {
+		return expression{}, ps.errorf(start, "an interval such as <1-99> is expected; write \\< for the character")
+	}
+	ps.pos = end + 1
+	from, to = min(from, to), max(from, to)
+	if len(low) == len(high) {
+		return between(fmt.Sprintf("%0*d", len(low), from), fmt.Sprintf("%0*d", len(low), to)), nil
+	}
+	// The numbers of each length that have no zero before them, and 0.
+	byLength := expression{kind: exprUnion}
+	for first := uint64(0); first <= to; first = max(10, 10*first) {
+		last := max(10, 10*first) - 1
+		if last >= from {
+			byLength.parts = append(byLength.parts, between(strconv.FormatUint(max(first, from), 10), strconv.FormatUint(min(last, to), 10)))
+		}
+	}
+	zeros := expression{kind: exprRepeat, parts: []expression{anyOf(runeRange{'0', '0'})}, max: unbounded}
+	return expression{kind: exprConcat, parts: []expression{zeros, byLength}}, nil
+}
+
+// between accepts the rows of digits from one to another of the same length, which is not below it.
+func between(from, to string) expression {
+	if from == "" {
+		return expression{kind: exprConcat}
+	}
+	row := func(lo, hi byte, rest expression) expression {
+		return expression{kind: exprConcat, parts: []expression{anyOf(runeRange{rune(lo), rune(hi)}), rest}}
+	}
+	lo, hi := from[0], to[0]
+	if lo == hi {
+		return row(lo, hi, between(from[1:], to[1:]))
+	}
+	lowest, highest := strings.Repeat("0", len(from)-1), strings.Repeat("9", len(from)-1)
+	if from[1:] == lowest && to[1:] == highest {
+		return row(lo, hi, between(lowest, highest))
+	}
+	u := expression{kind: exprUnion, parts: []expression{row(lo, lo, between(from[1:], highest)), row(hi, hi, between(lowest, to[1:]))}}
+	if lo+1 < hi {
+		u.parts = append(u.parts, row(lo+1, hi-1, between(lowest, highest)))
+	}
+	return u
 }
 
 func (ps *regexpParser) quoted(start int) (expression, error) {
