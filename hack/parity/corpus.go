@@ -36,7 +36,7 @@ type document struct {
 	// doc is our side, made of line.
 	doc  *eval.Doc
 	line item.Line
-	// fields is the other: by the name in the index, without empty values and texts without words.
+	// fields is the other: by the name in the index, without empty values.
 	fields map[string][]any
 	// text is the item's, and words are its words in order, for the generator.
 	text  string
@@ -119,22 +119,12 @@ func newDocument(line item.Line) document {
 	created, _ := item.Millis(it.CreatedOn)
 	values := it.Values(line.Units, nil, it.Tags)
 	d := document{id: it.ID, text: it.Content.Text, line: line, doc: eval.NewDoc(it.ID, created, values), fields: map[string][]any{}}
-	worded := map[string]bool{}
 	for f, v := range values {
 		name := f.Name
 		if name == query.AllField {
 			name = querystring.DefaultAllField
 		}
-		if f.Type == query.Text && analysis.HasWord(v.Str) || f.Type == query.Keyword && v.Str != "" {
-			worded[name] = true
-		}
 		d.fields[name] = append(d.fields[name], indexed(f, v))
-	}
-	for name, list := range d.fields {
-		// A text without any word is missing here and present there.
-		if _, isText := list[0].(string); isText && !worded[name] {
-			delete(d.fields, name)
-		}
 	}
 	for _, t := range analysis.Analyze(it.Content.Text) {
 		d.words = append(d.words, t.Text)

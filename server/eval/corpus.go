@@ -91,7 +91,9 @@ func (c *Corpus) count(d *Doc, sign int64) {
 }
 
 func (s *fieldStats) count(d *Doc, f *field, sign int64) {
-	s.total.Docs += sign
+	if f.typ != query.Text || f.length > 0 { // a text without a word is present, and does not rank
+		s.total.Docs += sign
+	}
 	s.total.Terms += sign * f.size()
 	if !f.hasTerms() {
 		for _, v := range d.numbers[f.from:f.to] {

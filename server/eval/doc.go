@@ -52,8 +52,8 @@ type field struct {
 }
 
 // NewDoc makes the document of an item from all its values. created is the item's created_on in milliseconds, by which
-// ties are broken. Empty keywords and texts without words count as missing (query language, "Fields"); the words of
-// query.AllField are expected among the values under that name.
+// ties are broken. Empty keywords and texts count as missing (query language, "Presence"); the words of query.AllField are
+// expected among the values under that name.
 func NewDoc(id, created int64, values iter.Seq2[query.Field, query.Value]) *Doc {
 	b := docBuilder{fields: map[string]*fieldBuilder{}}
 	for f, v := range values {
@@ -167,7 +167,7 @@ type fieldBuilder struct {
 	terms   []occurrence
 	numbers []int64
 	last    int // the position of the last word
-	values  int
+	values  int // texts, with words or without
 	length  uint32
 }
 
@@ -213,7 +213,7 @@ func (b *docBuilder) doc(id, created int64) *Doc {
 	names := make([]string, 0, len(b.fields))
 	terms, numbers, positions, size := 0, 0, 0, 0
 	for name, fb := range b.fields {
-		if len(fb.terms)+len(fb.numbers) == 0 {
+		if fb.values+len(fb.terms)+len(fb.numbers) == 0 {
 			continue
 		}
 		names = append(names, name)

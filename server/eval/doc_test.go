@@ -10,6 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
 // pair is one value of a field.
@@ -111,9 +112,9 @@ func TestDoc(t *testing.T) {
 	}
 }
 
-// TestMissing: a text without words and an empty keyword are missing.
+// TestMissing: an empty text and an empty keyword are missing.
 func TestMissing(t *testing.T) {
-	d := eval.NewDoc(1, 0, pairs(str(text, "... !"), str(keyword, "")))
+	d := eval.NewDoc(1, 0, pairs(str(text, ""), str(keyword, "")))
 	for _, f := range []query.Field{text, keyword} {
 		if matches(t, d, plan.Exists{Field: f}) || d.Has(f.Name) {
 			t.Errorf("%s is present", f.Name)
@@ -121,6 +122,23 @@ func TestMissing(t *testing.T) {
 	}
 	if names := slices.Collect(d.Names()); len(names) > 0 {
 		t.Errorf("fields %q", names)
+	}
+}
+
+// TestWordless: a text without a word is present, no word or term range finds it, and ranking leaves it out.
+func TestWordless(t *testing.T) {
+	c := eval.NewCorpus()
+	wordless := eval.NewDoc(1, 0, pairs(str(text, "... !")))
+	c.Put(wordless)
+	c.Put(eval.NewDoc(2, 0, pairs(str(text, "beach day"))))
+	for name, n := range map[string]plan.Node{"presence": plan.Exists{Field: text}, "range": plan.TermRange{Field: text, LoOpen: true, HiOpen: true}} {
+		if got, want := matches(t, wordless, n), name == "presence"; got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	total, _, err := c.Field(t.Context(), text.Name, nil)
+	if diff := cmp.Diff(rank.Field{Docs: 1, Terms: 2}, total); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

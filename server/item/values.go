@@ -161,6 +161,9 @@ func (e *emitter) content(c *Content) {
 	e.found(f.text, c.Text)
 	e.date(f.platformCreatedOn, c.SocialPlatformCreatedOn)
 	e.word(f.reference, c.PlatformRef)
+	if c.SocialPlatform != "" {
+		e.word(resolve("content."+platformRef+c.SocialPlatform), c.PlatformRef)
+	}
 	e.word(f.state, c.ContentState)
 	e.word(f.platform, c.SocialPlatform)
 	e.date(f.createdOn, c.CreatedOn)

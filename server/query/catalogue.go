@@ -22,13 +22,16 @@ type Row struct {
 // CreatedOn is the field of the tie rule: items that an order does not tell apart come newest first.
 const CreatedOn = "created_on"
 
-// Static and dynamic fields. A dynamic one stands for all fields of its shape, one for each namespace or key.
+// Static and dynamic fields. A dynamic one stands for all fields of its shape, one for each platform, namespace or key.
 const (
+	// ReferenceField is the shape of the fields that hold the reference on one platform.
+	ReferenceField = "content.platform_ref:<platform>"
 	// TagField is the shape of the fields that hold the keys of the tags of one namespace.
 	TagField = "tags.<namespace>.key"
 	// SubmissionField is the shape of the fields that hold the members of a submission.
 	SubmissionField = "submission.<key>"
 
+	referencePrefix  = "content.platform_ref:"
 	tagPrefix        = "tags."
 	tagSuffix        = ".key"
 	submissionPrefix = "submission."
@@ -64,7 +67,8 @@ func rows() []Row {
 		keyword("content.social_platform", "instagram, twitter and so on"),
 		typed("content.created_on", Date, "when the content came into the library"),
 		typed("content.social_platform_created_on", Date, "when it was posted"),
-		keyword("content.platform_ref", "the reference on the platform; also as content.platform_ref\\:<platform>"),
+		keyword("content.platform_ref", "the reference on the platform, whichever that is"),
+		keyword(ReferenceField, "the reference on one platform: content.platform_ref\\:<platform> in a query"),
 
 		inAll(keyword("content.author.username", "the author's name on the platform")),
 		typed("content.author.id", Long, "the author's identifier"),
@@ -183,7 +187,7 @@ var loadCatalogue = sync.OnceValue(func() *catalogue {
 	return c
 })
 
-// Rows returns the catalogue in the order of the documentation, dynamic fields by their shape (TagField,
+// Rows returns the catalogue in the order of the documentation, dynamic fields by their shape (ReferenceField, TagField,
 // SubmissionField). AllField is not among them.
 func Rows() []Row { return slices.Clone(loadCatalogue().rows) }
 
@@ -211,7 +215,8 @@ func Aliases(canonical string) []string {
 }
 
 // Lookup finds a field by its documented name, a short name (text, author.username), or the name of a dynamic field
-// (tags.<namespace>, tags.<namespace>.key, submission.<key>). The Field has the canonical name.
+// (content.platform_ref:<platform>, tags.<namespace>, tags.<namespace>.key, submission.<key>). The Field has the canonical
+// name.
 func Lookup(name string) (Field, bool) {
 	if f, ok := loadCatalogue().fields[name]; ok {
 		return f, true
@@ -226,10 +231,15 @@ func Lookup(name string) (Field, bool) {
 	if key, ok := strings.CutPrefix(name, submissionPrefix); ok && key != "" {
 		return Field{Name: name, Private: true, Sortable: true}, true
 	}
-	if platform, ok := strings.CutPrefix(name, "content.platform_ref:"); ok && platform != "" {
-		return loadCatalogue().fields["content.platform_ref"], true
+	if platform, ok := strings.CutPrefix(name, referencePrefix); ok && platform != "" {
+		return Field{Name: name, Sortable: true}, true
 	}
 	return Field{}, false
+}
+
+// Dynamic reports whether a canonical field name is that of a dynamic field.
+func Dynamic(name string) bool {
+	return strings.HasPrefix(name, referencePrefix) || strings.HasPrefix(name, tagPrefix) || strings.HasPrefix(name, submissionPrefix)
 }
 
 // Object reports whether name is an object that holds fields, such as content.media, tags or author: _exists_ and

@@ -31,7 +31,7 @@ func TestLookup(t *testing.T) {
 		"activate_units.name":         {Name: "activate_units.name", Type: query.Text},
 		"default_activate_unit.id":    {Name: "default_activate_unit.id", Type: query.Long, Sortable: true},
 		"activate_units.id":           {Name: "activate_units.id", Type: query.Long},
-		"content.platform_ref:tumblr": {Name: "content.platform_ref", Sortable: true},
+		"content.platform_ref:tumblr": {Name: "content.platform_ref:tumblr", Sortable: true},
 		"_all":                        {Name: "_all", Type: query.Text},
 	}
 	for name, want := range cases {

@@ -187,7 +187,7 @@ func collect(a Audience, dynamic []string, wanted func(string) bool) []Field {
 // presence of an object.
 func known(n Node, f FieldName) bool {
 	if f.Pattern {
-		return f.Reaches("tags") || f.Reaches("submission")
+		return f.Reaches("tags") || f.Reaches("submission") || starsMeet(f.Name, referencePrefix+"*")
 	}
 	switch n := n.(type) {
 	case Exists, Missing:

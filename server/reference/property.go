@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/eval"
@@ -441,7 +440,7 @@ func (r *refresh) document(rec *record) {
 	})
 	rec.fields = nil
 	for name := range rec.doc.Names() {
-		if strings.HasPrefix(name, "tags.") || strings.HasPrefix(name, "submission.") {
+		if query.Dynamic(name) {
 			rec.fields = append(rec.fields, name)
 		}
 	}

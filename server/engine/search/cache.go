@@ -172,7 +172,7 @@ func (c *Cache) total(p Part, f *segment.Field) rank.Field {
 
 // countTotal counts what live documents have in a field: all, less what the dead ones have.
 func countTotal(p Part, f *segment.Field) rank.Field {
-	all := rank.Field{Docs: int64(f.Present().GetCardinality()), Terms: f.Terms()}
+	all := rank.Field{Docs: int64(f.Ranked()), Terms: f.Terms()}
 	if p.Dead == nil {
 		return all
 	}
@@ -186,13 +186,12 @@ func minus(a, b rank.Field) rank.Field {
 // countIn counts what some documents have in a field.
 func countIn(f *segment.Field, docs *roaring.Bitmap) rank.Field {
 	docs = roaring.And(f.Present(), docs)
+	if f.Type() == query.Text {
+		return countWords(f, docs, func(uint32) int64 { return 1 })
+	}
 	n := rank.Field{Docs: int64(docs.GetCardinality())}
 	switch {
 	case n.Docs == 0:
-	case f.Type() == query.Text:
-		for it := docs.Iterator(); it.HasNext(); {
-			n.Terms += int64(f.Length(it.Next()))
-		}
 	case f.Terms() == int64(f.Present().GetCardinality()):
 		n.Terms = n.Docs // one value each
 	case f.Type() == query.Keyword || f.Type() == query.Boolean:
@@ -274,7 +273,7 @@ func (c *Cache) dynamicFields(p Part) []string {
 	if m.dynamic == nil {
 		m.dynamic = []string{}
 		for f := range p.Segment.Fields() {
-			if isDynamic(f.Name()) && p.live(f.Present()) > 0 {
+			if query.Dynamic(f.Name()) && p.live(f.Present()) > 0 {
 				m.dynamic = append(m.dynamic, f.Name())
 			}
 		}

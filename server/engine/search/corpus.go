@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -114,8 +113,8 @@ func (c *Corpus) cache() *Cache {
 	return c.private
 }
 
-// DynamicFields lists the canonical names of the dynamic fields (tags.<namespace>.key, submission.<key>) in which a live
-// document has a value, sorted: what a field pattern stands for (plan.Options.Fields).
+// DynamicFields lists the canonical names of the dynamic fields (see query.Dynamic) in which a live document has a value,
+// sorted: what a field pattern stands for (plan.Options.Fields).
 func (c *Corpus) DynamicFields(ctx context.Context) ([]string, error) {
 	names := map[string]bool{}
 	for _, p := range c.Parts {
@@ -164,8 +163,4 @@ func (c *Corpus) anyMember(ctx context.Context, field string) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-func isDynamic(name string) bool {
-	return strings.HasPrefix(name, tagPrefix) || strings.HasPrefix(name, "submission.")
 }

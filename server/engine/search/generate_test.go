@@ -28,7 +28,7 @@ func (w *world) leafText() string {
 	case 7:
 		return w.choice("bea*", "s?n", "*ch", "sum*r", "text:c*", "author:*_1", "пля*", "author:*", "*")
 	case 8:
-		return w.choice("/b[ea]+ch/", "text:/su.*/", "author:/[a-c].*/", `author:/.*_1/`)
+		return w.choice("/b[ea]+ch/", "text:/su.*/", "author:/[a-c].*/", `author:/.*_1/`, "/s@&@n/", "author:/@_<1-2>/", "/20<20-30>/", "text:/[a-m]@&@[^h]/")
 	case 9, 10:
 		return w.word() + w.choice("~", "~1", "~2")
 	case 11:
@@ -43,7 +43,8 @@ func (w *world) leafText() string {
 		return w.choice("featured:true", "featured:false", "claimed:[false TO true]", "claimed:true")
 	case 16:
 		return w.choice("_exists_", "_missing_") + ":" + w.choice("campaign", "text", "author", "tags", "tags.vibe", "activate_units", "created_on",
-			"activate_units.name", "default_activate_unit.name", "submission", "content.platform_data.location", "nothing")
+			"activate_units.name", "default_activate_unit.name", "submission", "content.platform_data.location", "nothing", "author.profile.name",
+			"content.platform_data.location.name", `content.platform_ref\:instagram`, `content.platform_ref\:\*`)
 	case 17:
 		return w.choice("content_type:image", "content_type:(image,video)", "social_platform:twitter", "approval_status:[a TO p]")
 	case 18, 19:
@@ -63,7 +64,8 @@ func (w *world) leafText() string {
 	case 26:
 		return w.choice("submission.email:*", "submission.age:7", "submission.email:beach~", `submission.\*:7*`)
 	case 27:
-		return w.choice("*:*", "nowhere:x", "id:5 id:6", `content.\*:`+w.word())
+		return w.choice("*:*", "nowhere:x", "id:5 id:6", `content.\*:`+w.word(), `content.platform_ref\:instagram:*`,
+			`content.platform_ref\:Twitter:100*`, `content.platform_ref\:\*:1001`, `content.platform_ref\:instagram:son~`)
 	case 28:
 		return "text:(" + w.word() + "," + w.word() + ")"
 	case 29:

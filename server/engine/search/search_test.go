@@ -341,7 +341,7 @@ func TestUnits(t *testing.T) {
 		names := map[string]bool{}
 		for d := range w.judge.Docs() {
 			for name := range d.Names() {
-				if f := field(name); f.Name == name && (len(name) > 5 && name[:5] == "tags." || len(name) > 11 && name[:11] == "submission.") {
+				if f := field(name); f.Name == name && query.Dynamic(name) {
 					names[name] = true
 				}
 			}

@@ -169,13 +169,14 @@ func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, erro
 			continue
 		}
 		live := l.liveDocs(p)
-		s.total.Docs += weigh(f.Present(), live)
 		if f.Type() == query.Text {
-			for it := f.Present().Iterator(); it.HasNext(); {
-				list := it.Next()
-				s.total.Terms += live[list] * int64(f.Length(list))
-			}
-		} else if f.Type() == query.Keyword || f.Type() == query.Boolean {
+			words := countWords(f, f.Present(), func(list uint32) int64 { return live[list] })
+			s.total.Docs += words.Docs
+			s.total.Terms += words.Terms
+		} else {
+			s.total.Docs += weigh(f.Present(), live)
+		}
+		if f.Type() == query.Keyword || f.Type() == query.Boolean {
 			for _, postings := range f.Ascend("") {
 				s.total.Terms += weigh(postings.Bitmap(), live)
 			}
@@ -192,6 +193,20 @@ func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, erro
 		return n, nil
 	}
 	return s, nil
+}
+
+// countWords counts what some documents have in a text field, each as often as times says. A text without a word does not
+// count.
+func countWords(f *segment.Field, docs *roaring.Bitmap, times func(doc uint32) int64) rank.Field {
+	var n rank.Field
+	for it := docs.Iterator(); it.HasNext(); {
+		doc := it.Next()
+		if words := f.Length(doc); words > 0 {
+			n.Docs += times(doc)
+			n.Terms += times(doc) * int64(words)
+		}
+	}
+	return n
 }
 
 // weigh adds up the live documents of some lists of units.

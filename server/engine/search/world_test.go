@@ -52,7 +52,11 @@ func (w *world) word() string { return words[min(w.IntN(len(words)), w.IntN(len(
 // text is up to n words with some punctuation.
 func (w *world) text(n int) string {
 	var b strings.Builder
-	for range w.IntN(n + 1) {
+	count := w.IntN(n + 1)
+	if count == 0 {
+		return w.choice("", "!", "...") // none, or one without a word
+	}
+	for range count {
 		b.WriteString(w.word())
 		b.WriteString(w.choice(" ", " ", " ", ", ", "-", "! ", " #"))
 	}
@@ -78,7 +82,7 @@ func (w *world) item(id item.ID) *item.Item {
 		ID: id, ApprovalStatus: w.choice("app", "rej", "pen"), CreatedOn: w.date(), Featured: w.chance(3), Claimed: w.chance(2),
 		Content: item.Content{
 			Text: w.text(14), ContentType: w.choice("image", "video", "text"), SocialPlatform: w.choice("instagram", "Twitter", ""),
-			SocialPlatformCreatedOn: w.date(),
+			SocialPlatformCreatedOn: w.date(), PlatformRef: w.choice("", "100", "1001", "sun"),
 		},
 	}
 	if w.chance(2) {

@@ -199,7 +199,7 @@ func booleanTerm(v int64) string {
 	return "false"
 }
 
-// text adds the words of a text. Between two texts of one field there is a gap that no phrase bridges.
+// text adds a text and its words, of which it may have none. Between two texts of one field there is a gap that no phrase bridges.
 func (b *Builder) text(f *buildField, doc uint32, text string) {
 	if text == "" {
 		return
@@ -219,9 +219,9 @@ func (b *Builder) text(f *buildField, doc uint32, text string) {
 		}
 		b.analysed = text
 	}
+	f.begin(doc)
 	begin := 0
 	for i, end := range b.ends {
-		f.begin(doc)
 		f.last++
 		f.numbers[len(f.numbers)-1]++
 		b.term(f, b.words[begin:end], b.hashes[i], doc, uint32(f.last))
@@ -419,6 +419,9 @@ func (b *Builder) writeField(w *segmentWriter, f *buildField) {
 	if f.typ == query.Text {
 		for _, n := range f.numbers {
 			f.total += n
+			if n > 0 {
+				e.Worded++
+			}
 		}
 	}
 	e.Terms = f.total

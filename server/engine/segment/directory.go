@@ -27,6 +27,8 @@ type fieldEntry struct {
 	// Docs is the number of documents with a value; Terms see Field.Terms.
 	Docs  int
 	Terms int64
+	// Worded is the number of documents in which a text has at least one word, 0 for other types.
+	Worded int
 	// First and End enclose the ordinals of its terms in the dictionary.
 	First, End uint32
 	// Present is empty when every document has the field.
@@ -47,6 +49,7 @@ type fieldEntry struct {
 //	  varint documents, sum of terms, terms in the dictionary (they follow upon those of the field before)
 //	  span of its presence
 //	  of a number or text: span of its column, byte width, varint base, zigzag
+//	  of a text: varint documents with at least one word
 //
 // where a span is a varint for its distance from the end of the one before, zigzag (0 for an empty one), and a varint for its
 // length.
@@ -117,6 +120,9 @@ func (d *directory) append(b []byte) []byte {
 			b = append(b, byte(e.Column.Width))
 			b = binary.AppendVarint(b, e.Column.Base)
 		}
+		if e.Type == query.Text {
+			b = binary.AppendUvarint(b, uint64(e.Worded))
+		}
 	}
 	return b
 }
@@ -165,6 +171,9 @@ func parseDirectory(b []byte) (directory, error) {
 			get(&e.Column.span)
 			e.Column.Width = int(r.byte())
 			e.Column.Base = r.varint()
+		}
+		if e.Type == query.Text {
+			e.Worded = r.count()
 		}
 	}
 	if r.short || len(r.rest) > 0 {

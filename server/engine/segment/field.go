@@ -34,7 +34,7 @@ func (f *Field) init(s *Segment, number int) error {
 	broken := func(reason string) error {
 		return &CorruptError{Section: "field " + e.Name, Reason: reason}
 	}
-	if e.Docs < 0 || e.Docs > s.dir.Docs || e.First > e.End || e.End > s.dir.Terms {
+	if e.Docs < 0 || e.Docs > s.dir.Docs || e.Worded > e.Docs || e.First > e.End || e.End > s.dir.Terms {
 		return broken("its numbers are out of range")
 	}
 	if _, ok := s.bytes(e.Present); !ok {
@@ -78,8 +78,17 @@ func (f *Field) Name() string { return f.entry.Name }
 // Type is the field's type.
 func (f *Field) Type() query.Type { return f.entry.Type }
 
-// Docs is the number of documents with a value, dead ones included.
+// Docs is the number of documents with a value, dead ones included. A text without a word is a value.
 func (f *Field) Docs() int { return f.entry.Docs }
+
+// Ranked is what all documents, dead ones included, add to rank.Field.Docs: the number of those with at least one word in
+// a text, of those with a value in any other field.
+func (f *Field) Ranked() int {
+	if f.entry.Type == query.Text {
+		return f.entry.Worded
+	}
+	return f.entry.Docs
+}
 
 // Terms is what all documents, dead ones included, add to rank.Field.Terms: the number of words of a text, of distinct
 // values of a keyword or boolean.
@@ -214,7 +223,7 @@ func nextViable(a automaton.Automaton, term []byte, states []int) []byte {
 	return nil
 }
 
-// Length returns the number of words of a text in a document, 0 where it has none.
+// Length returns the number of words of a text in a document, 0 where it has no word or no text.
 func (f *Field) Length(doc uint32) int {
 	n, _ := f.numberAt(doc)
 	return int(n)

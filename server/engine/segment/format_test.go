@@ -20,12 +20,12 @@ var formatItems = []string{
 	"author":{"profile":{"username":"ann","name":"Ann Bee","profile_link":"https://posts.example/ann","avatar":"https://posts.example/a.png"},"platform_id":"p1","social_platform":"instagram","username":"ann","id":12},
 	"media":{"original_url":"https://media.example/1.mp4","base_url":"https://media.example/","mediatype":"video","social_platform":"instagram","media_urls":{"small_image":"https://media.example/s.jpg"},"id":3}},
 	"tags":{"hashtags":[{"key":"summer"},{"key":"été"}],"marketer_tags":[{"key":"hero"}]},"activate_units":[{"id":4,"managed":true},{"id":2,"managed":true}]}`,
-	`{"id":2,"approval_status":"rej","created_on":"2025-11-20T08:00:00Z","content":{"content_type":"text","text":"The city that never sleeps: the CITY"}}`,
+	`{"id":2,"approval_status":"rej","created_on":"2025-11-20T08:00:00Z","content":{"content_type":"text","text":"The city that never sleeps: the CITY","author":{"profile":{"name":"!"}}}}`,
 	`{"id":3,"content":{"content_type":"image"}}`,
 }
 
 // formatDigest is of everything that a segment of formatItems says.
-const formatDigest = "32208610fea2b5b949aec0457b8e40e6b3bd1abd9cc56be750849e45b115b52f4264"
+const formatDigest = "33205cd3ce58aaf59a202b0b37589e139da69190f0e413840f74a45292e06bfb57b8"
 
 // TestFormat tells when segments come to hold something else: those that are on disks would go on answering as before.
 func TestFormat(t *testing.T) {
@@ -55,7 +55,7 @@ func describe(w io.Writer, s *Segment) {
 		fmt.Fprintf(w, "item %d %d %d %v %q\n", doc, s.ID(doc), s.Created(doc), s.Units(doc), s.Item(doc))
 	}
 	for f := range s.Fields() {
-		fmt.Fprintf(w, "field %s %v %d %v\n", f.Name(), f.Type(), f.Terms(), f.Present().ToArray())
+		fmt.Fprintf(w, "field %s %v %d %d %v\n", f.Name(), f.Type(), f.Ranked(), f.Terms(), f.Present().ToArray())
 		switch f.Type() {
 		case query.Text, query.Keyword, query.Boolean:
 			for term, postings := range f.Ascend("") {

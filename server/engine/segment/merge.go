@@ -246,6 +246,9 @@ func (m *merger) field(number int) {
 	if e.Type == query.Text {
 		for _, n := range m.column {
 			e.Terms += n
+			if n > 0 {
+				e.Worded++
+			}
 		}
 	}
 }

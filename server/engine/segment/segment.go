@@ -101,7 +101,7 @@ func (e *CorruptError) Error() string {
 
 const (
 	// magic begins and ends a file; its last byte is the format.
-	magic      = magicAny + "2"
+	magic      = magicAny + "3"
 	magicAny   = "VTRNSEG"
 	footerSize = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
 )

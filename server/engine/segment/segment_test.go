@@ -84,13 +84,13 @@ func (m *model) fields() map[string]*modelField {
 				} else {
 					last[name] += analysis.PositionGap
 				}
+				found = true
 				base := last[name] + 1
 				for _, t := range analysis.Analyze(v.Str) {
 					last[name] = base + t.Position
 					put(t.Text, last[name])
 					f.lengths[doc]++
 					f.total++
-					found = true
 				}
 			case query.Keyword:
 				if v.Str != "" {
@@ -168,6 +168,13 @@ func compareField(t *testing.T, f *Field, name string, want *modelField, docs in
 	}
 	if got := f.Present().ToArray(); !slices.Equal(got, want.present) || f.Docs() != len(want.present) {
 		t.Fatalf("field %s is in %v (%d), want %v", name, got, f.Docs(), want.present)
+	}
+	ranked := len(want.present)
+	if want.typ == query.Text {
+		ranked = len(want.lengths)
+	}
+	if f.Ranked() != ranked {
+		t.Errorf("field %s: %d ranked documents, want %d", name, f.Ranked(), ranked)
 	}
 	if f.Terms() != want.total {
 		t.Errorf("field %s: %d terms in all, want %d", name, f.Terms(), want.total)

@@ -45,6 +45,7 @@ func status(s string) option       { return func(it *item.Item) { it.ApprovalSta
 func created(s string) option      { return func(it *item.Item) { it.CreatedOn = s } }
 func campaign(n int64) option      { return func(it *item.Item) { it.Campaign = &n } }
 func platform(s string) option     { return func(it *item.Item) { it.Content.SocialPlatform = s } }
+func reference(s string) option    { return func(it *item.Item) { it.Content.PlatformRef = s } }
 func attached(ids ...int64) option { return func(it *item.Item) { it.Units = ids } }
 
 func tagged(namespace, key string) option {

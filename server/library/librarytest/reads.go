@@ -40,6 +40,37 @@ var readTests = map[string]func(*world){
 		w.expect("a blank query", library.Read{Property: shop, Query: query.None{}, Limit: 10})
 		w.expect("everything", w.search("*:*"), 1)
 	},
+	"a text without a word is there, an empty one is not": func(w *world) {
+		w.serve()
+		w.put(newItem(1, text("!")), newItem(2, text("")), newItem(3, text("beach")), newItem(4, text("... -")))
+		w.expect("present", w.search("_exists_:text"), 4, 3, 1)
+		w.expect("missing", w.search("_missing_:text"), 2)
+		w.expect("any text", w.search("text:*"), 4, 3, 1)
+		w.expect("any field of words", w.search("*"), 4, 3, 1)
+		w.expect("a range of words", w.search("text:[* TO *]"), 3)
+		w.put(newItem(5, text("beach")), newItem(6, text("the beach")))
+		w.patch(3, `{"content":{"text":"-"}}`)
+		w.expect("after a change", w.search("_exists_:text AND NOT beach"), 4, 3, 1)
+	},
+	"a reference is that of its platform": func(w *world) {
+		w.serve()
+		w.put(
+			newItem(1, platform("twitter"), reference("1001")),
+			newItem(2, platform("tumblr"), reference("1002")),
+			newItem(3, platform("tumblr"), reference("2001")),
+			newItem(4, platform("twitter")),
+			newItem(5, reference("1003")),
+		)
+		w.expect("any on a platform", w.search(`content.platform_ref\:twitter:*`), 1)
+		w.expect("some on a platform", w.search(`content.platform_ref\:tumblr:100*`), 2)
+		w.expect("one that is another platform's", w.search(`content.platform_ref\:tumblr:1001`))
+		w.expect("whichever platform", w.search(`content.platform_ref:100*`), 5, 2, 1)
+		w.expect("a pattern of platforms", w.search(`content.platform_ref\:t\*:100*`), 2, 1)
+		w.expect("missing on a platform", w.search(`_missing_:content.platform_ref\:tumblr`), 5, 4, 1)
+		r := w.search("*:*")
+		r.Order = w.order("content.platform_ref:tumblr:desc")
+		w.expect("by the reference on a platform", r, 3, 2, 5, 4, 1)
+	},
 	"the orders": func(w *world) {
 		w.serve()
 		w.put(

@@ -90,8 +90,7 @@ func cut(text string) iter.Seq2[int, int] {
 	}
 }
 
-// HasWord reports whether a text holds at least one word; without one a text counts as missing (query language,
-// "Fields").
+// HasWord reports whether a text holds at least one word.
 func HasWord(text string) bool {
 	for range cut(text) {
 		return true

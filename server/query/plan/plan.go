@@ -19,8 +19,7 @@ type Options struct {
 	Audience query.Audience
 	// Now is what `now` stands for. Required.
 	Now time.Time
-	// Fields lists the canonical names of the dynamic fields (tags.<namespace>.key, submission.<key>) that the corpus
-	// holds, for field patterns. Static fields need not be listed.
+	// Fields lists the canonical names of the dynamic fields (see query.Dynamic) that the corpus holds, for field patterns. Static fields need not be listed.
 	Fields []string
 }
 
@@ -98,8 +97,8 @@ type (
 		LoIncl, HiIncl bool
 	}
 
-	// Exists matches items in which Field has at least one value that is not empty (on a text field: that holds at
-	// least one word); score 1.
+	// Exists matches items in which Field has at least one value that is not empty; score 1. A text without a word is
+	// such a value.
 	Exists struct{ Field query.Field }
 
 	// Const gives every match of Node the score Score.

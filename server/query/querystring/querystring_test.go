@@ -29,7 +29,7 @@ func TestRewrite(t *testing.T) {
 		"tag namespace":                {`tags.vibe:bold`, `tags.vibe.key:bold`},
 		"short name below an object":   {`author.username:foodie*`, `content.author.username:foodie*`},
 		"short pattern":                {`author.\*:x`, `content.author.\*:x`},
-		"reference on a platform":      {`content.platform_ref\:instagram:5`, `content.platform_ref:5`},
+		"reference on a platform":      {`content.platform_ref\:instagram:5`, `content.platform_ref\:instagram:5`},
 		"now":                          {`created_on:[now-30d TO now]`, `created_on:[2026-11-21T09:30:15.250Z||-30d TO 2026-11-21T09:30:15.250Z]`},
 		"now alone":                    {`created_on:"now/d"`, `created_on:"2026-11-21T09:30:15.250Z||/d"`},
 		"now compared":                 {`created_on:>now-7d`, `created_on:{2026-11-21T09:30:15.250Z||-7d TO *]`},
