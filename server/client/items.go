@@ -15,7 +15,7 @@ import (
 )
 
 // Item is a content item as the interface shows it (specification, Content item). Timestamps are as the server keeps
-// them: RFC 3339 in UTC, or a year or a date alone where it was imported so.
+// them: RFC 3339 in UTC, or a year, a month or a day alone where it was imported so.
 type Item struct {
 	ID                    item.ID `json:"id"`
 	ActivateUnits         []Unit  `json:"activate_units"`

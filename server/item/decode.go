@@ -308,7 +308,7 @@ func (o object) timestamp(name string) string {
 	}
 	normal, ok := normalTimestamp(s)
 	if !ok {
-		o.unacceptable(o.at(name), "must be an RFC 3339 timestamp such as 2026-11-20T08:00:00Z, a date or a year")
+		o.unacceptable(o.at(name), "must be an RFC 3339 timestamp such as 2026-11-20T08:00:00Z, or a date such as 2026-11-20, 2026-11 or 2026")
 	}
 	return normal
 }

@@ -16,7 +16,7 @@ func ValidID(id int64) bool { return id >= 1 && id <= MaxID }
 
 // Item is one content item as it is stored: what was given, nothing filled in. Zero values and nil pointers mean "the
 // item has none", which is what `_missing_` sees; the members that the specification requires are filled in on the way
-// out only (see Encode). Timestamps are RFC 3339 in UTC, or a year or a date alone as imported.
+// out only (see Encode). Timestamps are RFC 3339 in UTC, or a year, a month or a day alone as imported.
 //
 // The JSON form (Marshal, ParseLine, Unmarshal) is the item shape of the specification without fillers, plus tags,
 // claimed and short_code: the line of an export.

@@ -150,12 +150,13 @@ func TestParseLineReadsWholeItems(t *testing.T) {
 			`{"claimed":true,` + minimal + `}`,
 			base(func(it *Item) { it.Claimed = true }),
 		},
-		"timestamps in UTC, years and dates as given": {
-			`{"created_on":"2026-11-20t10:30:00.250+02:00","content":{"content_type":"text","created_on":"2015","social_platform_created_on":"2015-02-28"}}`,
+		"timestamps in UTC, years, months and days as given": {
+			`{"created_on":"2026-11-20t10:30:00.250+02:00","content":{"content_type":"text","created_on":"2015","social_platform_created_on":"2015-02-28","author":{"created_on":"2014-07"}}}`,
 			base(func(it *Item) {
 				it.CreatedOn = "2026-11-20T08:30:00.25Z"
 				it.Content.CreatedOn = "2015"
 				it.Content.SocialPlatformCreatedOn = "2015-02-28"
+				it.Content.Author = &Author{CreatedOn: "2014-07"}
 			}),
 		},
 		"the platform's reference": {
@@ -284,7 +285,7 @@ func TestParseLineRefuses(t *testing.T) {
 		"campaign below 0":               {`{"campaign":-1,` + minimal + `}`, false, "campaign"},
 		"featured as a number":           {`{"featured":1,` + minimal + `}`, true, "featured"},
 		"a year as a number":             {`{"created_on":2015,` + minimal + `}`, true, "created_on"},
-		"a month":                        {`{"created_on":"2015-02",` + minimal + `}`, false, "created_on"},
+		"no month":                       {`{"created_on":"2015-13",` + minimal + `}`, false, "created_on"},
 		"a day that is not":              {`{"created_on":"2015-02-29",` + minimal + `}`, false, "created_on"},
 		"a time before the years":        {`{"created_on":"0000-01-01T00:00:00+01:00",` + minimal + `}`, false, "created_on"},
 		"an author's name":               {`{"content":{"content_type":"text","author":{"profile":{"name":5}}}}`, true, "content.author.profile.name"},

@@ -3,12 +3,14 @@ package item
 import (
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// normalTimestamp brings an RFC 3339 timestamp to UTC and leaves a year or a date alone as it is (HTTP interface,
-// Bodies). It is false for anything else, and for what leaves the years 0 to 9999.
+// normalTimestamp brings an RFC 3339 timestamp to UTC and leaves a year, a month or a day as it is (HTTP interface, Import
+// and export). It is false for anything else, and for what leaves the years 0 to 9999.
 func normalTimestamp(s string) (string, bool) {
-	if _, ok := parsePartial(s); ok {
+	if _, ok := query.CalendarDate(s); ok {
 		return s, true
 	}
 	var t time.Time
@@ -27,25 +29,10 @@ func normalTimestamp(s string) (string, bool) {
 	return s, true
 }
 
-// parsePartial reads a year or a date.
-func parsePartial(s string) (time.Time, bool) {
-	layout := ""
-	switch len(s) {
-	case len("2006"):
-		layout = "2006"
-	case len("2006-01-02"):
-		layout = "2006-01-02"
-	default:
-		return time.Time{}, false
-	}
-	t, err := time.Parse(layout, s)
-	return t, err == nil
-}
-
-// Millis returns the instant of an item's timestamp in milliseconds since 1970-01-01T00:00:00Z, rounded down. A year and
-// a date stand for their first instant. It is false for "" and for what is no timestamp.
+// Millis returns the instant of an item's timestamp in milliseconds since 1970-01-01T00:00:00Z, rounded down. A year, a
+// month and a day stand for their first instant. It is false for "" and for what is no timestamp.
 func Millis(timestamp string) (int64, bool) {
-	if t, ok := parsePartial(timestamp); ok {
+	if t, ok := query.CalendarDate(timestamp); ok {
 		return t.UnixMilli(), true
 	}
 	t, err := time.Parse(time.RFC3339Nano, timestamp)

@@ -9,7 +9,7 @@ import (
 )
 
 // Values yields everything of the item that is indexed: a field of the catalogue and one value of it, at a time; text and
-// keywords as stored, dates in milliseconds (a year and a date stand for their first instant), free JSON as a string when
+// keywords as stored, dates in milliseconds (a year, a month and a day stand for their first instant), free JSON as a string when
 // it is one, else as compact text. The texts that a bare word is looked up in come a second time, one by one, under
 // query.AllField. units and tags are all that
 // the item carries, its own and those of manifests, and def is the property's default unit, nil for none, which counts as

@@ -28,7 +28,28 @@ func parsePeriod(s string) (period, error) {
 		return period{ms, ms}, nil
 	}
 	day, clock, hasClock := strings.Cut(s, "T")
-	year, month, date, parts := 0, 1, 1, strings.Split(day, "-")
+	start, end, err := parseCalendar(day)
+	switch {
+	case err != nil:
+		return period{}, err
+	case len(day) < len("2024-05-21") && hasClock:
+		return period{}, errDate
+	case clock == "":
+		return span(start, end), nil
+	}
+	return parseClock(start, clock)
+}
+
+// CalendarDate returns the first instant of a year, a month or a day, written as 2024, 2024-05 or 2024-05-21 (UTC). It is
+// false for anything else, and for a day that there is not.
+func CalendarDate(s string) (time.Time, bool) {
+	start, _, err := parseCalendar(s)
+	return start, err == nil
+}
+
+// parseCalendar returns the first instant of a year, a month or a day, and that of the next one.
+func parseCalendar(s string) (start, end time.Time, err error) {
+	year, month, date, parts := 0, 1, 1, strings.Split(s, "-")
 	for i, p := range parts {
 		width, to := 2, &date
 		switch i {
@@ -38,28 +59,25 @@ func parsePeriod(s string) (period, error) {
 			to = &month
 		case 2:
 		default:
-			return period{}, errDate
+			return start, end, errDate
 		}
 		if len(p) != width || !allDigits(p) {
-			return period{}, errDate
+			return start, end, errDate
 		}
 		*to, _ = strconv.Atoi(p)
 	}
-	start := time.Date(year, time.Month(month), date, 0, 0, 0, 0, time.UTC)
+	start = time.Date(year, time.Month(month), date, 0, 0, 0, 0, time.UTC)
 	if start.Year() != year || int(start.Month()) != month || start.Day() != date {
-		return period{}, fmt.Errorf("%w: there is no such day", errDate)
+		return start, end, fmt.Errorf("%w: there is no such day", errDate)
 	}
-	switch {
-	case len(parts) < 3 && hasClock:
-		return period{}, errDate
-	case len(parts) == 1:
-		return span(start, start.AddDate(1, 0, 0)), nil
-	case len(parts) == 2:
-		return span(start, start.AddDate(0, 1, 0)), nil
-	case clock == "":
-		return span(start, start.AddDate(0, 0, 1)), nil
+	switch len(parts) {
+	case 1:
+		return start, start.AddDate(1, 0, 0), nil
+	case 2:
+		return start, start.AddDate(0, 1, 0), nil
+	default:
+		return start, start.AddDate(0, 0, 1), nil
 	}
-	return parseClock(start, clock)
 }
 
 // span is the period from one instant to just before another.
