@@ -176,10 +176,10 @@ func (g *generator) leaf() (family, text string) {
 		return "text field", g.textField() + ":" + g.word()
 	case 5, 6:
 		f := pick(g.rand, g.fields)
-		return "field", f.Name + ":" + g.value(f)
+		return "field", nameOf(f) + ":" + g.value(f)
 	case 7:
 		f := pick(g.rand, g.fields)
-		return "bare value", f.Name + ":" + g.bareValue(f)
+		return "bare value", nameOf(f) + ":" + g.bareValue(f)
 	case 8, 9:
 		return "phrase", g.fielded() + g.phrase()
 	case 10, 11:
@@ -199,11 +199,15 @@ func (g *generator) leaf() (family, text string) {
 	case 21:
 		return "field pattern", g.fieldPattern()
 	case 22:
-		return "odd", pick(g.rand, []string{`"..."`, `\!\!`, "*:*", "*", `""`, "nosuchfield:x", "_exists_:nosuchfield", "☺︎", "text:*"})
+		return "odd", pick(g.rand, []string{`"..."`, `\!\!`, "*:*", "*", `""`, "nosuchfield:x", "_exists_:nosuchfield", "☺︎", "text:*", "text:[* TO *]", "text:?*", "text:/@/", `text:"!"`, "all:*",
+			`author.profile.name:*`, `tex\*:*`, "text:(* -hello)", `text:\!`})
 	default:
 		return "list", g.list()
 	}
 }
+
+// nameOf is the name of a field as a query writes it.
+func nameOf(f query.Field) string { return strings.ReplaceAll(f.Name, ":", `\:`) }
 
 // anyWord draws frequent words as often as rare ones.
 func (g *generator) anyWord() string {
@@ -278,7 +282,7 @@ func (g *generator) onTerms(make func(string) string) string {
 	case 0:
 		for {
 			if f := pick(g.rand, g.fields); f.Type == query.Keyword {
-				return f.Name + ":" + make(strings.ToLower(pick(g.rand, g.values[f.Name])))
+				return nameOf(f) + ":" + make(strings.ToLower(pick(g.rand, g.values[f.Name])))
 			}
 		}
 	case 1:
@@ -400,7 +404,7 @@ func (g *generator) termRange() string {
 	for {
 		if f := pick(g.rand, g.fields); f.Type == query.Keyword {
 			a, b := pick(g.rand, g.values[f.Name]), pick(g.rand, g.values[f.Name])
-			return f.Name + ":" + g.brackets(quote(min(a, b)), quote(max(a, b)))
+			return nameOf(f) + ":" + g.brackets(quote(min(a, b)), quote(max(a, b)))
 		}
 	}
 }
@@ -412,7 +416,9 @@ func (g *generator) date() string {
 		a, b = b, a
 	}
 	name := pick(g.rand, g.dates).Name
-	switch g.rand.IntN(5) {
+	switch g.rand.IntN(6) {
+	case 5:
+		return name + ":" + a.Format(pick(g.rand, []string{"2006", "2006-01", "2006-01-02"}))
 	case 0:
 		return name + ":" + quote(g.instant(a))
 	case 1:
@@ -472,12 +478,12 @@ func (g *generator) presence() string {
 	case 0:
 		return pick(g.rand, []string{
 			"text", "author", "author.username", "media", "submission", "activate_units", "content", "content.platform_data.location",
-			"hashtag", "content.author.profile", `tags.\*`, `content.\*`, `tex\*`, `tags.*`, "tags.marketer_tags", "configuration", "tags",
+			"hashtag", "content.author.profile", `content.platform_ref\:tumblr`, `content.platform_ref\:\*`, `tags.\*`, `content.\*`, `tex\*`, `tags.*`, "tags.marketer_tags", "configuration", "tags",
 		})
 	case 1:
 		return pick(g.rand, g.texts).Name
 	default:
-		return pick(g.rand, g.fields).Name
+		return nameOf(pick(g.rand, g.fields))
 	}
 }
 
@@ -486,6 +492,7 @@ func (g *generator) fieldPattern() string {
 	pattern := pick(g.rand, []string{
 		`tags.\*`, `tags.\*.key`, `content.author.\*name`, `content.author.profile.\*`, `content.platform_data.location.\*`,
 		`\*.hashtag_text`, `\*_text`, `content.te\*`, `tex\*`, `soc\*`, `author.profile.\*`, `submission.\*`,
+		`content.platform_ref\:\*`, `content.platform_ref\*`, `content.platform_ref\:t\*`,
 	})
 	value := g.word()
 	switch g.rand.IntN(4) {
@@ -513,7 +520,7 @@ func (g *generator) list() string {
 			}
 		}
 		f := pick(g.rand, g.fields)
-		return f.Name, func() string { return g.value(f) }
+		return nameOf(f), func() string { return g.value(f) }
 	}
 	field, value := one()
 	if g.chance(4) {

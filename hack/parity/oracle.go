@@ -220,7 +220,10 @@ func queryString(q string) map[string]any {
 func (o *oracle) search(ctx context.Context, q string, order query.Order) ([]hit, error) {
 	body, err := json.Marshal(map[string]any{
 		"query": queryString(q), "sort": sorting(order),
-		"size": window, "stored_fields": "_none_", "track_total_hits": true,
+		// Without a filter, OpenSearch takes the total of _exists_ on a text field from the terms, which texts without a word
+		// do not have, although it finds those texts.
+		"post_filter": map[string]any{"match_all": map[string]any{}},
+		"size":        window, "stored_fields": "_none_", "track_total_hits": true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode the search: %w", err)
