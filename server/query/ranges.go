@@ -78,9 +78,9 @@ func (p *parser) bound(open int) (Bound, error) {
 		if text, err = p.unescape(start, end, false); err != nil {
 			return Bound{}, err
 		}
-	}
-	if text == "" {
-		return Bound{}, p.errorAt(start, "a range lacks a bound", "a value, or * for an open end")
+		if text == "" {
+			return Bound{}, p.errorAt(start, "a range lacks a bound", "a value, or * for an open end")
+		}
 	}
 	p.pos = end
 	if text == "*" {
@@ -125,7 +125,7 @@ func (p *parser) comparison(tok token, in scope) (_ Node, ok bool, _ error) {
 	default:
 		err = p.errorAt(start, "no value right after "+string(p.src[tok.start:start]), "a value")
 	}
-	if err == nil && limit.Text == "" {
+	if err == nil && limit.Text == "" && next.kind != tokQuoted {
 		err = p.errorAt(start, "no value right after "+string(p.src[tok.start:start]), "a value")
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func (b Bound) write(s *strings.Builder) {
 	switch {
 	case b.Open:
 		s.WriteByte('*')
-	case b.Text == "TO" || strings.ContainsFunc(b.Text, func(c rune) bool { return c == '"' || endsBound(c) }):
+	case b.Text == "" || b.Text == "TO" || strings.ContainsFunc(b.Text, func(c rune) bool { return c == '"' || endsBound(c) }):
 		writeQuoted(s, b.Text)
 	default:
 		s.WriteString(strings.ReplaceAll(b.Text, `\`, `\\`))
