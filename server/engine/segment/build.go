@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -279,9 +278,6 @@ func (b *Builder) growTable() {
 func (b *Builder) finish() (*Segment, error) {
 	fields := slices.DeleteFunc(slices.Clone(b.used), func(f *buildField) bool { return len(f.docs) == 0 })
 	slices.SortFunc(fields, func(x, y *buildField) int { return strings.Compare(x.name, y.name) })
-	if len(fields) > math.MaxUint16 {
-		return nil, errors.New("the items have more than 65,535 different fields")
-	}
 	size := 0
 	for _, d := range b.docs {
 		size += len(d.Bytes)
@@ -297,8 +293,12 @@ func (b *Builder) finish() (*Segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.units(len(b.docs), func(doc uint32) []int64 { return b.docs[doc].Units })
-	b.writeTerms(w, fields)
+	if err := w.units(len(b.docs), func(doc uint32) []int64 { return b.docs[doc].Units }); err != nil {
+		return nil, err
+	}
+	if err := b.writeTerms(w, fields); err != nil {
+		return nil, err
+	}
 	b.numbers = slices.Grow(b.numbers[:0], len(b.docs))[:len(b.docs)]
 	for _, f := range fields {
 		b.writeField(w, f)
@@ -311,7 +311,7 @@ func (b *Builder) finish() (*Segment, error) {
 }
 
 // writeTerms writes the dictionary with all postings.
-func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) {
+func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) error {
 	// The occurrences are put together by term, which keeps their order within one: starts[t] is where those of term t go
 	// next, and in the end where they end.
 	b.starts = slices.Grow(b.starts[:0], len(b.terms))[:len(b.terms)]
@@ -337,7 +337,7 @@ func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) {
 			last = text
 		}
 	}
-	w.endTerms()
+	return w.endTerms()
 }
 
 // writeTerm writes one term with its occurrences.

@@ -8,8 +8,10 @@ import (
 	"sort"
 )
 
-// The terms of all fields lie in one sorted dictionary, under keys that begin with the field's number (two bytes,
-// big-endian). They stand in blocks of termsPerBlock; only the first key of each block is found directly.
+// The terms of all fields lie in one sorted dictionary, under keys that begin with the field's number (four bytes,
+// big-endian, so that the keys of one field follow one another). The number has a fixed width because almost every key shares
+// it with the key before, and a shared byte costs nothing: only the first key of a block spells it out. They stand in blocks of
+// termsPerBlock; only the first key of each block is found directly.
 //
 //	block   varint: how far before the block its postings begin
 //	        for each term:
@@ -27,7 +29,7 @@ import (
 const termsPerBlock = 32
 
 // fieldKey is the length of the field's number.
-const fieldKey = 2
+const fieldKey = 4
 
 // dictionary finds terms in a segment.
 type dictionary struct {
@@ -157,7 +159,7 @@ func (w *walker) broken() bool {
 }
 
 // field is the number of the present term's field.
-func (w *walker) field() int { return int(binary.BigEndian.Uint16(w.key)) }
+func (w *walker) field() int { return int(binary.BigEndian.Uint32(w.key)) }
 
 // seek goes to the first term whose key is not less; false when there is none.
 func (w *walker) seek(key []byte) bool {
@@ -185,7 +187,7 @@ type dictionaryWriter struct {
 	block   []byte
 	begin   uint64 // where the postings of the present block begin
 	n       int    // terms in the block
-	terms   uint32
+	terms   uint64
 	offsets []uint64
 	ends    []uint32
 	keys    []byte
@@ -194,7 +196,8 @@ type dictionaryWriter struct {
 // add begins a term; shared of its bytes are those of the field's last term. What is written to out until the next call are
 // its postings; at is where they begin, if there are any.
 func (w *dictionaryWriter) add(text []byte, shared int, list postingList, written bool, at uint64) {
-	field := [fieldKey]byte{byte(w.field >> 8), byte(w.field)}
+	var field [fieldKey]byte
+	binary.BigEndian.PutUint32(field[:], uint32(w.field))
 	b := w.block
 	switch {
 	case w.n == 0:
@@ -208,11 +211,8 @@ func (w *dictionaryWriter) add(text []byte, shared int, list postingList, writte
 		b = binary.AppendUvarint(b, uint64(len(text)-shared))
 		b = append(b, text[shared:]...)
 	default:
-		// Of the field's number only the high byte may be the same.
-		same := 0
-		if w.last>>8 == w.field>>8 {
-			same = 1
-		}
+		// The numbers differ, so the leading zero bits of their difference tell how many high bytes they share.
+		same := bits.LeadingZeros32(uint32(w.last^w.field)) / 8
 		b = binary.AppendUvarint(b, uint64(same))
 		b = binary.AppendUvarint(b, uint64(fieldKey+len(text)-same))
 		b = append(append(b, field[same:]...), text...)
@@ -251,8 +251,14 @@ func (w *dictionaryWriter) flush() {
 }
 
 // finish writes the blocks' section.
-func (w *dictionaryWriter) finish() span {
+func (w *dictionaryWriter) finish() (span, error) {
 	w.flush()
+	if err := fits("terms", w.terms); err != nil {
+		return span{}, err
+	}
+	if err := fits("bytes in the first keys of its blocks", uint64(len(w.keys))); err != nil {
+		return span{}, err
+	}
 	from := w.out.off
 	w.out.uint32(uint32(len(w.offsets)))
 	for _, o := range w.offsets {
@@ -262,7 +268,7 @@ func (w *dictionaryWriter) finish() span {
 		w.out.uint32(e)
 	}
 	w.out.write(w.keys)
-	return span{from, w.out.off - from}
+	return span{from, w.out.off - from}, nil
 }
 
 // commonPrefix is how many bytes two texts have in common at their beginning.

@@ -8,7 +8,8 @@
 // # File
 //
 // Numbers are little-endian, varint is an unsigned varint, and offsets count from the end of the first magic, whose last byte
-// is the format. A file of another format is none that can be read: it is made anew, like one that is damaged.
+// is the format. Vitrine reads no other format than its own: it rebuilds a file of another format from the store, as it rebuilds
+// a damaged one.
 //
 //	magic       8 bytes
 //	items       the items' encoded bytes, one behind the other
@@ -24,6 +25,17 @@
 //	              the values of a number or date, the number of words of a text
 //	directory   what lies where, see directory.go
 //	footer      where the directory is, checksums (CRC-32C) of the items and of index and directory, magic
+//
+// # Formats
+//
+// Format 1 was the first one. Its directory was JSON.
+//
+// Format 2 made the directory binary, so that a segment of one item is a third as large. It kept the number of a field in two
+// bytes at the beginning of each dictionary key. A merge of segments with more than 65,535 fields in all wrapped the numbers:
+// terms were lost without an error, and such a property could not be rebuilt.
+//
+// Format 3 keeps the number of a field in four bytes. Every other section is as in format 2. A build and a merge fail when a
+// segment would have more of anything than the format can count.
 //
 // # Invariants
 //

@@ -110,7 +110,7 @@ func (f *Field) Present() *roaring.Bitmap {
 
 func (f *Field) key(term string) []byte {
 	key := make([]byte, 0, fieldKey+len(term))
-	return append(binary.BigEndian.AppendUint16(key, uint16(f.number)), term...)
+	return append(binary.BigEndian.AppendUint32(key, uint32(f.number)), term...)
 }
 
 // Term returns the postings of a term, and whether any document has it.

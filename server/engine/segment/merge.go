@@ -26,7 +26,8 @@ const Gone = math.MaxUint32
 
 // Merge writes the file of one segment that holds the living documents of all inputs. maps[i][d] is the document that
 // document d of input i has become, or Gone. It reads and writes from front to back; beside a few numbers for each
-// document it holds nothing in memory. No item may live in two inputs.
+// document it holds nothing in memory. No item may live in two inputs. It fails, and leaves the inputs as they are, when the
+// segment would have more of anything than a file can count.
 func Merge(inputs []Input, w io.Writer) (maps [][]uint32, err error) {
 	if _, err := io.WriteString(w, magic); err != nil {
 		return nil, err
@@ -40,7 +41,10 @@ func Merge(inputs []Input, w io.Writer) (maps [][]uint32, err error) {
 	if out.err != nil {
 		return nil, fmt.Errorf("write a merged segment: %w", out.err)
 	}
-	tail := trailer(&sw.dir, out.off, checksums{items: sw.itemsSum, index: sum})
+	tail, err := trailer(&sw.dir, out.off, checksums{items: sw.itemsSum, index: sum})
+	if err != nil {
+		return nil, err
+	}
 	if _, err := w.Write(tail); err != nil {
 		return nil, fmt.Errorf("write a merged segment: %w", err)
 	}
@@ -74,6 +78,8 @@ type merger struct {
 	w      *segmentWriter
 	terms  termMerger
 	column []int64 // of the present field
+	// passed[i] is how many fields of input i field has passed: each input has its fields in the order of their new numbers.
+	passed []int
 }
 
 func merge(inputs []Input, out *output) (*merger, *segmentWriter, error) {
@@ -93,13 +99,19 @@ func merge(inputs []Input, out *output) (*merger, *segmentWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m.w.units(len(m.doc), func(d uint32) []int64 { return m.inputs[m.from[d]].Segment.Units(m.doc[d]) })
+	err = m.w.units(len(m.doc), func(d uint32) []int64 { return m.inputs[m.from[d]].Segment.Units(m.doc[d]) })
+	if err != nil {
+		return nil, nil, err
+	}
 	names, err := m.union()
 	if err != nil {
 		return nil, nil, err
 	}
-	m.mergeTerms(names)
+	if err := m.mergeTerms(names); err != nil {
+		return nil, nil, err
+	}
 	m.column = make([]int64, len(m.doc))
+	m.passed = make([]int, len(inputs))
 	for i := range names {
 		m.field(i)
 	}
@@ -185,7 +197,7 @@ func (m *merger) union() ([]fieldEntry, error) {
 	return fields, nil
 }
 
-// field writes presence and numbers of one field.
+// field writes presence and numbers of one field. It is called for each field, in the order of their numbers.
 func (m *merger) field(number int) {
 	e := &m.w.dir.Fields[number]
 	words := make([]uint64, (len(m.doc)+63)/64)
@@ -194,8 +206,11 @@ func (m *merger) field(number int) {
 		clear(m.column)
 	}
 	for i, in := range m.inputs {
-		old := slices.Index(m.fields[i], number)
-		if old < 0 {
+		for m.passed[i] < len(m.fields[i]) && m.fields[i][m.passed[i]] < number {
+			m.passed[i]++
+		}
+		old := m.passed[i]
+		if old == len(m.fields[i]) || m.fields[i][old] != number {
 			continue
 		}
 		f := &in.Segment.fields[old]

@@ -150,7 +150,7 @@ type stretch struct {
 }
 
 // mergeTerms merges the dictionaries.
-func (m *merger) mergeTerms(names []fieldEntry) {
+func (m *merger) mergeTerms(names []fieldEntry) error {
 	t := &m.terms
 	t.sources = make([]source, len(m.inputs))
 	for i, in := range m.inputs {
@@ -181,7 +181,7 @@ func (m *merger) mergeTerms(names []fieldEntry) {
 		}
 		m.mergeField(name.Type == query.Text)
 	}
-	m.w.endTerms()
+	return m.w.endTerms()
 }
 
 // mergeField merges the terms of one field.

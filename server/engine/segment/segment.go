@@ -313,10 +313,13 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 		return int64(n), err
 	}
 	itemsEnd := s.dir.Items.Off + s.dir.Items.Len
-	tail := trailer(&s.dir, uint64(len(s.data)), checksums{
+	tail, err := trailer(&s.dir, uint64(len(s.data)), checksums{
 		items: crc32.Checksum(s.data[:itemsEnd], castagnoli),
 		index: crc32.Checksum(s.data[itemsEnd:], castagnoli),
 	})
+	if err != nil {
+		return 0, err
+	}
 	var n int64
 	for _, part := range [][]byte{[]byte(magic), s.data, tail} {
 		m, err := w.Write(part)
@@ -329,9 +332,12 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 
 // trailer returns what follows the index in a file: the directory and the footer. The items are the first of the data,
 // and sums.index is that of the sections behind them.
-func trailer(dir *directory, length uint64, sums checksums) []byte {
+func trailer(dir *directory, length uint64, sums checksums) ([]byte, error) {
 	out := dir.append(nil)
 	size := len(out)
+	if err := fits("bytes in its directory", uint64(size)); err != nil {
+		return nil, err
+	}
 	sums.index = crc32.Update(sums.index, castagnoli, out)
 	out = binary.LittleEndian.AppendUint64(out, dir.Items.Off+dir.Items.Len)
 	out = binary.LittleEndian.AppendUint64(out, length)
@@ -339,5 +345,5 @@ func trailer(dir *directory, length uint64, sums checksums) []byte {
 	out = binary.LittleEndian.AppendUint32(out, sums.items)
 	out = binary.LittleEndian.AppendUint32(out, sums.index)
 	out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(out[size:], castagnoli))
-	return append(out, magic...)
+	return append(out, magic...), nil
 }

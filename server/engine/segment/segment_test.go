@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -569,6 +570,86 @@ func TestRefused(t *testing.T) {
 	other := build(t, []Doc{{ID: 2, Values: []Value{{k, query.Value{Str: "x"}}}}})
 	if _, _, err := MergeInMemory([]Input{{Segment: one}, {Segment: other}}); err == nil {
 		t.Error("merged a field of two types")
+	}
+}
+
+// TestManyFields builds and merges segments that together have more fields than two bytes can number.
+func TestManyFields(t *testing.T) {
+	doc := func(id item.ID, first, n int) Doc {
+		d := Doc{ID: id, Values: []Value{{query.Field{Name: "common"}, query.Value{Str: "bold"}}}}
+		for i := range n {
+			name := fmt.Sprintf("submission.f%05d", first+i)
+			d.Values = append(d.Values, Value{query.Field{Name: name, Private: true}, query.Value{Str: fmt.Sprintf("v%d", first+i)}})
+		}
+		return d
+	}
+	const one, other = 40_000, 30_000
+	docs := []Doc{doc(1, 0, one), doc(2, one, other)}
+	merged, _, err := MergeInMemory([]Input{{Segment: build(t, docs[:1])}, {Segment: build(t, docs[1:])}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := file(t, build(t, docs))
+	if !bytes.Equal(file(t, merged), built) {
+		t.Error("built from the same documents it is another file")
+	}
+	s, err := Parse(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := s.Field("common").Term("bold"); !ok || p.Len() != 2 {
+		t.Errorf("common:bold: %t", ok)
+	}
+	for n := range one + other {
+		f := s.Field(fmt.Sprintf("submission.f%05d", n))
+		if f == nil {
+			t.Fatalf("field %d is not there", n)
+		}
+		p, ok := f.Term(fmt.Sprintf("v%d", n))
+		if !ok || p.Len() != 1 || f.Distinct() != 1 || string(f.TermAt(0)) != fmt.Sprintf("v%d", n) {
+			t.Fatalf("field %d: %t, %q", n, ok, f.TermAt(0))
+		}
+	}
+}
+
+// TestTooLarge holds that neither a build nor a merge makes a segment with a count that does not fit its place in the file.
+func TestTooLarge(t *testing.T) {
+	plain := func(id item.ID) Doc { return Doc{ID: id} }
+	units := func(id item.ID) Doc { return Doc{ID: id, Units: []int64{1, 2, 3}} }
+	terms := func(id item.ID) Doc {
+		d := Doc{ID: id}
+		for n := range 3 {
+			d.Values = append(d.Values, Value{query.Field{Name: "k"}, query.Value{Str: fmt.Sprint("x", id, n)}})
+		}
+		return d
+	}
+	defer func(most uint64) { maxNumber = most }(maxNumber)
+	for _, c := range []struct {
+		doc   func(item.ID) Doc
+		most  uint64
+		wants string
+	}{
+		{plain, 1, "2 documents"},
+		{units, 5, "6 units"},
+		{terms, 5, "6 terms"},
+		{terms, 6, "8 bytes in the first keys"},
+	} {
+		maxNumber = math.MaxUint32 - 1
+		docs := []Doc{c.doc(1), c.doc(2)}
+		inputs := []Input{{Segment: build(t, docs[:1])}, {Segment: build(t, docs[1:])}}
+		maxNumber = c.most
+		_, built := Build(docs)
+		_, merged := Merge(inputs, io.Discard)
+		_, _, inMemory := MergeInMemory(inputs)
+		for _, err := range []error{built, merged, inMemory} {
+			if err == nil || !strings.Contains(err.Error(), c.wants) {
+				t.Errorf("with a limit of %d: %v, want %q", c.most, err, c.wants)
+			}
+		}
+	}
+	maxNumber = 10
+	if _, err := Merge([]Input{{Segment: build(t, []Doc{plain(1)})}}, io.Discard); err == nil || !strings.Contains(err.Error(), "directory") {
+		t.Errorf("a directory of more than %d bytes: %v", maxNumber, err)
 	}
 }
 

@@ -3,12 +3,25 @@ package segment
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 )
+
+// maxNumber bounds every count that a file stores in 32 bits. It is a variable so that a test can lower it.
+var maxNumber uint64 = math.MaxUint32 - 1
+
+// fits returns an error when a segment would have more of something than a file can count: a wrapped count would give wrong
+// answers without any error.
+func fits(what string, n uint64) error {
+	if n > maxNumber {
+		return fmt.Errorf("the segment would have %d %s; a file holds at most %d", n, what, maxNumber)
+	}
+	return nil
+}
 
 // segmentWriter writes the sections of a segment in their order: items, columns, units, fields with their terms, and then
 // presence and numbers of each field.
@@ -50,6 +63,9 @@ func (w *segmentWriter) endItems() {
 
 // columns writes what is known of every document.
 func (w *segmentWriter) columns(docs int, of func(doc uint32) (created, id int64)) error {
+	if err := fits("documents", uint64(docs)); err != nil {
+		return err
+	}
 	w.dir.Docs = docs
 	ids := make([]int64, docs)
 	w.dir.IDs = w.out.section(func() {
@@ -83,7 +99,7 @@ func (w *segmentWriter) columns(docs int, of func(doc uint32) (created, id int64
 }
 
 // units writes the own units of documents.
-func (w *segmentWriter) units(docs int, of func(doc uint32) []int64) {
+func (w *segmentWriter) units(docs int, of func(doc uint32) []int64) error {
 	var with []uint32
 	var ends []uint32
 	var units []int64
@@ -95,7 +111,10 @@ func (w *segmentWriter) units(docs int, of func(doc uint32) []int64) {
 		}
 	}
 	if len(with) == 0 {
-		return
+		return nil
+	}
+	if err := fits("units of items", uint64(len(units))); err != nil {
+		return err
 	}
 	w.dir.UnitDocs = w.bitmap(roaring.BitmapOf(with...))
 	w.dir.UnitEnds = w.out.section(func() {
@@ -108,6 +127,7 @@ func (w *segmentWriter) units(docs int, of func(doc uint32) []int64) {
 			w.out.uint64(uint64(u))
 		}
 	})
+	return nil
 }
 
 func (w *segmentWriter) bitmap(b *roaring.Bitmap) span {
@@ -120,12 +140,12 @@ func (w *segmentWriter) bitmap(b *roaring.Bitmap) span {
 func (w *segmentWriter) beginField(name string, typ query.Type, private bool) {
 	w.endField()
 	w.dict.field = len(w.dir.Fields)
-	w.dir.Fields = append(w.dir.Fields, fieldEntry{Name: name, Type: typ, Private: private, First: w.dict.terms})
+	w.dir.Fields = append(w.dir.Fields, fieldEntry{Name: name, Type: typ, Private: private, First: uint32(w.dict.terms)})
 }
 
 func (w *segmentWriter) endField() {
 	if n := len(w.dir.Fields); n > 0 {
-		w.dir.Fields[n-1].End = w.dict.terms
+		w.dir.Fields[n-1].End = uint32(w.dict.terms)
 	}
 }
 
@@ -136,10 +156,12 @@ func (w *segmentWriter) term(text []byte, shared int, list postingList) {
 	w.dict.add(text, shared, list, written, at)
 }
 
-func (w *segmentWriter) endTerms() {
+// endTerms ends the last field. It fails when the dictionary is larger than a file can describe.
+func (w *segmentWriter) endTerms() (err error) {
 	w.endField()
-	w.dir.Blocks = w.dict.finish()
-	w.dir.Terms = w.dict.terms
+	w.dir.Blocks, err = w.dict.finish()
+	w.dir.Terms = uint32(w.dict.terms)
+	return err
 }
 
 // presence writes which documents have a field; nil is all of them.
