@@ -26,6 +26,10 @@ const (
 	MaxHashtagKey = 100
 	// MaxShortCode is the length of an imported short code, in characters.
 	MaxShortCode = 32
+	// MaxFieldNames is the number of different names that the dynamic fields of all items of one property can have: the members
+	// of their submissions and the namespaces of their own tags together. A name counts from the first item that has it until
+	// the property is purged, whether or not any item still has it. A store that holds more is served; new names are refused.
+	MaxFieldNames = 10_000
 	// MaxDepth is how deep arrays and objects can be nested, the outermost one counted.
 	MaxDepth = 64
 )

@@ -33,6 +33,22 @@ func (it *Item) Values(units []Unit, def *Unit, tags []Tag) iter.Seq2[query.Fiel
 	}
 }
 
+// FieldNames yields the canonical name of each dynamic field in which the item itself has a value (see query.TagField and
+// query.SubmissionField), once each.
+func (it *Item) FieldNames() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		e := emitter{yield: func(f query.Field, _ query.Value) bool { return yield(f.Name) }}
+		if it.Submission != nil {
+			e.submission(it.Submission)
+		}
+		for i, t := range it.Tags {
+			if i == 0 || t.Namespace != it.Tags[i-1].Namespace {
+				e.word(resolve("tags."+t.Namespace+".key"), t.Key)
+			}
+		}
+	}
+}
+
 // emitter yields values until the caller has enough.
 type emitter struct {
 	yield func(query.Field, query.Value) bool

@@ -203,6 +203,25 @@ func TestSubmissionValues(t *testing.T) {
 	}
 }
 
+func TestFieldNames(t *testing.T) {
+	it := everything()
+	it.Submission = json.RawMessage(`{"a.b c":"x","email":"e","empty":""}`)
+	it.Tags = []Tag{{"hashtags", "beach"}, {"hashtags", "sea"}, {"vibe", "bold"}}
+	var want []string
+	for name := range valuesOf(it, nil, nil, it.Tags) {
+		if strings.HasPrefix(name, "submission.") || strings.HasPrefix(name, "tags.") {
+			want = append(want, name)
+		}
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(it.FieldNames())); diff != "" || len(want) != 4 {
+		t.Errorf("want the dynamic fields of Values (-want +got):\n%s", diff)
+	}
+	for range it.FieldNames() {
+		break
+	}
+}
+
 func BenchmarkValues(b *testing.B) {
 	it, units := everything(), []Unit{fullUnit()}
 	b.ReportAllocs()

@@ -166,7 +166,8 @@ type FilterPlace struct {
 
 // Mutation is one change of items. Exactly one member is set.
 type Mutation struct {
-	// Put stores an item. With ID 0 it draws one; an id that exists is refused with ErrExists unless Replace is set.
+	// Put stores an item. With ID 0 it draws one; an id that exists is refused with ErrExists unless Replace is set. Like
+	// Patch and Tag it is refused (*item.InvalidError) when it would give the property more than item.MaxFieldNames names.
 	Put *item.Item
 	// Units are conversion units that came with the item in an import line: those that the property does not have are
 	// made, as HTTP-made ones; those it has are left as they are. One with Managed true yields its id to the manifest that

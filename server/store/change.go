@@ -31,6 +31,7 @@ type change struct {
 	codes map[string]bool
 	// units are those that came with items. They become sources all at once, when the change is prepared.
 	units map[source]*entry
+	namer namer
 	// found is what was looked up for the whole group.
 	found found
 }
@@ -41,6 +42,7 @@ type staged struct {
 	// at is where an item is among items.
 	at       map[item.ID]int
 	made     map[item.Tag]bool
+	names    map[nameSum]bool // those that the property has not had before
 	sequence item.ID
 }
 
@@ -53,7 +55,7 @@ type stagedItem struct {
 
 func newChange(s *Store) *change {
 	return &change{
-		s: s, before: s.served,
+		s: s, before: s.served, namer: newNamer(s.served.authorKey),
 		sources: map[source]*entry{}, entries: s.served.entries, catalogues: s.served.catalogues,
 		properties: map[library.PropertyID]*staged{}, marks: map[string]string{},
 		purged: map[library.PropertyID]bool{}, codes: map[string]bool{}, units: map[source]*entry{},
@@ -68,7 +70,7 @@ func (c *change) empty() bool {
 func (c *change) in(p library.PropertyID) *staged {
 	st := c.properties[p]
 	if st == nil {
-		st = &staged{at: map[item.ID]int{}, made: map[item.Tag]bool{}}
+		st = &staged{at: map[item.ID]int{}, made: map[item.Tag]bool{}, names: map[nameSum]bool{}}
 		if known := c.before.properties[p]; known != nil {
 			st.sequence = known.sequence
 		}
@@ -320,6 +322,11 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 			return err
 		}
 	}
+	for n := range st.names {
+		if err := b.Set(nameKey(p, n), nil, nil); err != nil {
+			return err
+		}
+	}
 	lines := make([][]byte, len(pc.Items))
 	parallel(len(pc.Items), func(i int) {
 		if it := pc.Items[i].Item; it != nil {
@@ -394,6 +401,7 @@ func (c *change) install(out *Change) {
 			p.sequence = st.sequence
 			p.items += st.grown()
 			maps.Copy(p.made, st.made)
+			maps.Copy(p.names, st.names)
 		}
 	}
 }

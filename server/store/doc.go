@@ -7,7 +7,7 @@
 //   - One goroutine writes (see writer.go). It gathers the requests of concurrent callers, commits them in one batch with
 //     one fsync, has the index and then the store make it visible and only then answers: what was acknowledged is durable
 //     and visible, and a batch is there whole or not at all.
-//   - Memory holds definitions, the tags that were ever made, and counts; no items.
+//   - Memory holds definitions, the tags that were ever made, hashes of the names of dynamic fields, and counts; no items.
 //   - A refused or failed request has changed nothing, neither on disk nor in memory.
 //   - After any I/O error the store is fenced off and opened anew before the next write; it can be read meanwhile.
 //   - The bytes of what was deleted leave the files within a stated time, whatever happens to the process.
@@ -31,6 +31,7 @@
 //	d <install> NUL <kind> <namespace> NUL <name> JSON: what one manifest brought (ownedRecord)
 //	e <uint64>                                    JSON: what that batch deleted and is not erased yet (erasure)
 //	p <property> NUL c <code>                     uint64: the item with that short code
+//	p <property> NUL d <uint64>                   empty: an item once had a dynamic field with a name of that keyed hash
 //	p <property> NUL f <uuid>                     JSON: a filter made over HTTP (ownedRecord)
 //	p <property> NUL i <uint64>                   JSON: an item as item.Marshal writes it
 //	p <property> NUL n                            uint64: the number of items
@@ -46,8 +47,9 @@
 //
 // # Format versions
 //
-//	1  without c, n, e and x
-//	2  as above
+//	1  without c, d, n, e and x
+//	2  without d
+//	3  as above
 //
 // It may import library, query and item.
 package store

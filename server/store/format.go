@@ -11,7 +11,7 @@ import (
 // formatVersion is the version of the key table in doc.go that this code reads and writes; formatNeeds the oldest Vitrine
 // that does.
 const (
-	formatVersion = 2
+	formatVersion = 3
 	formatNeeds   = "0.2.0"
 )
 
@@ -66,7 +66,7 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 }
 
 // upgrades are the steps to formatVersion; the one at v leads from v to v+1, and nothing leads to version 1.
-func upgrades() []upgrade { return []upgrade{1: toFormat2} }
+func upgrades() []upgrade { return []upgrade{1: toFormat2, 2: toFormat3} }
 
 func stampFormat(b *pebble.Batch, f format) error {
 	text, err := json.Marshal(f)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,5 +146,61 @@ func TestAnUpgradeOfADamagedItem(t *testing.T) {
 	_, err := open(Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "from format 1") || !strings.Contains(err.Error(), dir) {
 		t.Errorf("error %v, want one that says which store and which step", err)
+	}
+}
+
+// TestAStoreOfVersion2IsUpgraded holds that the names of dynamic fields are gathered from all items, and that a store with more
+// of them than the limit is opened and takes those that it has.
+func TestAStoreOfVersion2IsUpgraded(t *testing.T) {
+	dir := t.TempDir()
+	named := func(id item.ID, first, n int) library.Mutation {
+		members := make([]string, n)
+		for i := range members {
+			members[i] = fmt.Sprintf(`"f%05d":"v"`, first+i)
+		}
+		m := put(id, "beach", fmt.Sprintf("code%06d", id))
+		m.Put.Submission = []byte("{" + strings.Join(members, ",") + "}")
+		return m
+	}
+	l := mustOpen(t, Options{Dir: dir})
+	const each = 100
+	for id := range item.ID(item.MaxFieldNames / each) {
+		write(t, l, named(id+1, int(id)*each, each))
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, dir, func(db *pebble.DB) error {
+		over := named(5000, item.MaxFieldNames, each).Put
+		over.Tags = []item.Tag{{Namespace: "vibe", Key: "bold"}}
+		b := db.NewBatch()
+		return errors.Join(
+			b.DeleteRange(propertyKey(shop, underName), propertyKey(shop, underName+1), nil),
+			b.Set(itemKey(shop, over.ID), item.Marshal(over, nil), nil),
+			stampFormat(b, format{Version: 2, Needs: formatNeeds}),
+		)
+	})
+	edit(t, dir, func(db *pebble.DB) error {
+		b := db.NewBatch()
+		return errors.Join(
+			db.Set(itemKey(shop, 5001), []byte("{"), nil), toFormat3(db, b), db.Delete(itemKey(shop, 5001), nil), b.Close(),
+		)
+	})
+	for _, round := range []string{"upgraded", "opened again"} {
+		t.Run(round, func(t *testing.T) {
+			l := mustOpen(t, Options{Dir: dir})
+			if n := len(l.served.properties[shop].names); n != item.MaxFieldNames+each+1 {
+				t.Errorf("%d names, want %d", n, item.MaxFieldNames+each+1)
+			}
+			known, unknown := named(0, item.MaxFieldNames-each/2, each), named(0, 2*item.MaxFieldNames, 1)
+			known.Put.Tags = []item.Tag{{Namespace: "vibe", Key: "calm"}}
+			outcomes, err := l.Write(t.Context(), shop, []library.Mutation{known, unknown})
+			if err != nil || outcomes[0].Err != nil {
+				t.Errorf("names that are there: %v, %v", err, outcomes)
+			}
+			if _, ok := errors.AsType[*item.InvalidError](outcomes[1].Err); !ok {
+				t.Errorf("a new name: %v, want an *item.InvalidError", outcomes[1].Err)
+			}
+		})
 	}
 }

@@ -22,6 +22,7 @@ const (
 // The byte after a property's name.
 const (
 	underCode     = 'c'
+	underName     = 'd'
 	underFilter   = 'f'
 	underItem     = 'i'
 	underCount    = 'n'
@@ -57,6 +58,10 @@ func tagKey(p library.PropertyID, t item.Tag) []byte {
 	key := append(propertyKey(p, underTag), t.Namespace...)
 	key = append(key, 0)
 	return append(key, t.Key...)
+}
+
+func nameKey(p library.PropertyID, n nameSum) []byte {
+	return binary.BigEndian.AppendUint64(propertyKey(p, underName), uint64(n))
 }
 
 func filterKey(p library.PropertyID, uuid string) []byte {

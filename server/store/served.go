@@ -33,9 +33,11 @@ type property struct {
 	sequence item.ID
 	items    int64
 	made     map[item.Tag]bool
+	// names are those of all dynamic fields that items have ever had, see item.MaxFieldNames.
+	names map[nameSum]bool
 }
 
-func newProperty() *property { return &property{made: map[item.Tag]bool{}} }
+func newProperty() *property { return &property{made: map[item.Tag]bool{}, names: map[nameSum]bool{}} }
 
 // load reads what is kept in memory. A store without keys of its own gets them.
 func load(db *pebble.DB, random io.Reader) (*served, error) {
@@ -168,6 +170,9 @@ func (l *loader) propertyKey(key, value []byte) (skip []byte, err error) {
 		var t item.Tag
 		t, err = splitTag(rest)
 		p.made[t] = true
+	case underName:
+		n, err = decodeNumber(rest)
+		p.names[nameSum(n)] = true
 	case underFilter, underUnit:
 		err = l.entry(value)
 	case underCode, underItem:

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,10 +96,15 @@ func (c *change) putItem(p library.PropertyID, m library.Mutation) library.Outco
 	if err := c.drawCode(p, &it, before); err != nil {
 		return refused(err)
 	}
+	names, err := c.newNames(p, it.FieldNames())
+	if err != nil {
+		return refused(err)
+	}
 	if err := c.makeUnits(p, m.Units); err != nil {
 		return refused(err)
 	}
 	c.set(p, it.ID, before, &it)
+	c.takeNames(p, names)
 	st := c.in(p)
 	st.sequence = max(st.sequence, it.ID)
 	if it.ShortCode != "" {
@@ -204,7 +210,14 @@ func (c *change) patch(p library.PropertyID, id item.ID, patch *item.Patch) erro
 	if err := patch.Apply(&after); err != nil {
 		return err
 	}
+	var names []nameSum
+	if !bytes.Equal(before.Submission, after.Submission) {
+		if names, err = c.newNames(p, after.FieldNames()); err != nil {
+			return err
+		}
+	}
 	c.set(p, id, before, &after)
+	c.takeNames(p, names)
 	return nil
 }
 
@@ -220,6 +233,11 @@ func (c *change) tag(p library.PropertyID, t item.Tag, ids []item.ID) error {
 	if err != nil {
 		return err
 	}
+	names, err := c.newNames(p, (&item.Item{Tags: []item.Tag{t}}).FieldNames())
+	if err != nil {
+		return err
+	}
+	c.takeNames(p, names)
 	c.makeTag(p, t)
 	for _, before := range items {
 		at, has := slices.BinarySearchFunc(before.Tags, t, item.CompareTags)

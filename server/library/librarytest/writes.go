@@ -3,7 +3,10 @@ package librarytest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -158,6 +161,100 @@ var writeTests = map[string]func(*world){
 		_, err := w.lib.Write(ctx, shop, []library.Mutation{{Put: newItem(1)}})
 		w.errorIs("with a context that ended", err, context.Canceled)
 		w.finds("*:*")
+	},
+	"a property has so many field names and no more": func(w *world) {
+		w.accept(property(shop), property(wall))
+		// names makes an item with n members of a submission, numbered from first on, and tags in some namespaces.
+		names := func(id item.ID, first, n int, tags ...string) *item.Item {
+			members := map[string]string{}
+			for i := range n {
+				members[fmt.Sprintf("f%05d", first+i)] = "v"
+			}
+			submission, err := json.Marshal(members)
+			if err != nil {
+				w.Fatal(err)
+			}
+			it := newItem(id, submitted(string(submission)))
+			for _, namespace := range tags {
+				it.Tags = append(it.Tags, item.Tag{Namespace: namespace, Key: "bold"})
+			}
+			return it
+		}
+		refused := func(what, member string, o library.Outcome) {
+			w.Helper()
+			if invalid := errorAs[*item.InvalidError](w, what, o.Err); invalid != nil {
+				w.equal(what+": member", invalid.Member, member)
+				w.equal(what+": malformed", invalid.Malformed, false)
+			}
+		}
+		const each, left = 100, 20
+		var muts []library.Mutation
+		var ids []item.ID
+		for first := 0; first < item.MaxFieldNames-left; first += each {
+			ids = append(ids, item.ID(1+first/each))
+			muts = append(muts, library.Mutation{Put: names(ids[len(ids)-1], first, min(each, item.MaxFieldNames-left-first))})
+		}
+		w.change(muts...)
+
+		// The names that are left go to the first who come, each once.
+		var taken atomic.Int64
+		var wg sync.WaitGroup
+		for writer := range 4 {
+			wg.Go(func() {
+				for n := range 10 {
+					id := item.ID(1000 + 10*writer + n)
+					o, err := w.lib.Write(w.ctx(), shop, []library.Mutation{{Put: names(id, 1_000_000+int(id), 1)}})
+					if err != nil {
+						w.Errorf("write: %v", err)
+					} else if o[0].Err == nil {
+						taken.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		w.equal("writers that got a new name", taken.Load(), int64(left))
+
+		full := func(when string) {
+			w.Helper()
+			outcomes := w.write(
+				library.Mutation{Put: names(5001, 0, 2)},
+				library.Mutation{Put: names(5002, 2_000_000, 1)},
+				library.Mutation{Put: names(5003, 0, 1, "vibe")},
+				library.Mutation{Put: names(5004, 0, 1)},
+				library.Mutation{Patch: w.parsePatch(`{"submission": {"extra": "x"}}`), ID: 5001},
+				library.Mutation{Patch: w.parsePatch(`{"submission": {"f00099": "x"}, "campaign": 12}`), ID: 5001},
+				library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: "bold"}, IDs: []item.ID{5001}},
+				library.Mutation{Put: newItem(5005)},
+			)
+			refused(when+", a new name", "submission.f2000000", outcomes[1])
+			refused(when+", a new namespace", "tags.vibe", outcomes[2])
+			refused(when+", a patch with a new name", "submission.extra", outcomes[4])
+			refused(when+", a tag with a new namespace", "tags.vibe", outcomes[6])
+			for _, i := range []int{0, 3, 5, 7} {
+				if outcomes[i].Err != nil {
+					w.Errorf("%s, mutation %d: %v", when, i, outcomes[i].Err)
+				}
+			}
+			w.finds("campaign:12", 5001)
+			w.finds("_exists_:tags.vibe")
+			w.erase(5001, 5004, 5005)
+		}
+		full("at the limit")
+		o, err := w.lib.Write(w.ctx(), wall, []library.Mutation{{Put: names(1, 3_000_000, 1)}})
+		if err != nil || o[0].Err != nil {
+			w.Errorf("a name in another property: %v, %v", err, o)
+		}
+		w.erase(ids...)
+		full("after the items were deleted")
+		w.restart()
+		full("after a restart")
+		w.remove(property(shop).Owner)
+		if err := w.lib.Purge(w.ctx(), shop); err != nil {
+			w.Fatal(err)
+		}
+		w.serve()
+		w.put(names(1, 4_000_000, 1))
 	},
 	"short links": func(w *world) {
 		w.serve()

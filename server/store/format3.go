@@ -1,0 +1,97 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// toFormat3 notes the names of the dynamic fields that the items of each property have. Names that only deleted items had are
+// not known any more.
+func toFormat3(db *pebble.DB, b *pebble.Batch) error {
+	authorKey, err := get(db, []byte(keyAuthorKey))
+	if err != nil {
+		return err
+	}
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{spaceProperty}, UpperBound: []byte{spaceProperty + 1}})
+	if err != nil {
+		return err
+	}
+	u := upgrade3{batch: b, namer: newNamer(authorKey), lines: make([][]byte, 0, readChunk)}
+	for valid := it.First(); valid && err == nil; {
+		var skip []byte
+		if skip, err = u.key(it); err != nil {
+			err = fmt.Errorf("key %q: %w", it.Key(), err)
+		} else if skip != nil {
+			valid = it.SeekGE(skip)
+		} else {
+			valid = it.Next()
+		}
+	}
+	return errors.Join(err, it.Error(), it.Close(), u.flush())
+}
+
+// upgrade3 gathers the items of one property, so that all processors decode them.
+type upgrade3 struct {
+	batch    *pebble.Batch
+	namer    namer
+	property library.PropertyID
+	known    map[nameSum]bool // of property
+	lines    [][]byte
+}
+
+// key takes in a key, and returns the key to go on with where that is not the next one.
+func (u *upgrade3) key(it *pebble.Iterator) (skip []byte, err error) {
+	p, under, _, err := splitPropertyKey(it.Key())
+	if err != nil {
+		return nil, err
+	}
+	if under < underItem {
+		return propertyKey(p, underItem), nil
+	}
+	if under > underItem {
+		_, upper := propertyBounds(p)
+		return upper, nil
+	}
+	if p != u.property || len(u.lines) == cap(u.lines) {
+		if err := u.flush(); err != nil {
+			return nil, err
+		}
+	}
+	if p != u.property {
+		u.property, u.known = p, map[nameSum]bool{}
+	}
+	value, err := it.ValueAndErr()
+	u.lines = append(u.lines, append([]byte(nil), value...))
+	return nil, err
+}
+
+// flush notes the names of the items that were gathered.
+func (u *upgrade3) flush() error {
+	names := make([][]string, len(u.lines))
+	parallel(len(u.lines), func(i int) {
+		// An item that cannot be read has no fields that anybody finds, and is no reason not to open the store.
+		if stored, err := item.Unmarshal(u.lines[i]); err == nil {
+			names[i] = slices.Collect(stored.FieldNames())
+		}
+	})
+	u.lines = u.lines[:0]
+	for _, of := range names {
+		for _, name := range of {
+			sum := u.namer.sum(name)
+			if u.known[sum] {
+				continue
+			}
+			u.known[sum] = true
+			if err := u.batch.Set(nameKey(u.property, sum), nil, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
