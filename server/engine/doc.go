@@ -6,7 +6,7 @@
 //
 //	library.go   the Library: what a store does not answer itself (and read.go, explain.go, export.go, state.go)
 //	follow.go    how the segments follow the store: load, prepare, install
-//	loading.go   how far an index is that has to be made anew
+//	loading.go   opening the indexes, and opening again those that failed
 //	property.go  one property, and how its moments are found
 //	moment.go    what a reader sees
 //	overlay.go   what manifests bring, as search takes it
@@ -22,6 +22,8 @@
 //   - The store is the truth (see server/store). Segments and all that is kept of them can be made anew at any time.
 //   - A page comes from one moment, and nothing of a moment is ever changed.
 //   - Nothing of a segment is looked at without a reference to a snapshot that has it. What leaves a Read is a copy.
+//   - A property whose index cannot be opened answers ErrUnavailable. Nothing changes its items meanwhile, its definitions may
+//     change, and no other property notices.
 //   - A view holds for the life of its segment: documents that died are taken out when it is looked at.
 //
 // It may import library, query, item, server/store, server/eval and the packages below it.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"slices"
@@ -31,10 +32,15 @@ type follower struct {
 	fresh []*property
 
 	mu sync.RWMutex
-	// loading is what opens the indexes; nil once it has.
+	// loading is what opens the indexes, and loaded is true once it has opened them all, but for those that failed.
 	loading    *loading
+	loaded     bool
 	properties map[library.PropertyID]*property
-	closed     bool
+	// failed are the stored properties whose index cannot be opened, and why. attempt is the one to open one of them again that
+	// is under way, nil for none.
+	failed  map[library.PropertyID]error
+	attempt *attempt
+	closed  bool
 }
 
 var _ store.Index = (*follower)(nil)
@@ -43,8 +49,10 @@ var _ store.Index = (*follower)(nil)
 const directory = "index"
 
 // Load opens the indexes of all stored properties. When the store was opened anew, the indexes of before are given up
-// first; what they showed can be read until then. An index that has to be made anew takes long: after a while Load returns
-// and leaves it to the background. Until it is done nothing is read, or what was there before, and nothing is written.
+// first; what they showed can be read until then. A property whose index cannot be opened answers ErrUnavailable, and its index is
+// opened again until that succeeds; it keeps no other property from being served. A rebuild of an index takes long: after a while
+// Load returns and leaves it to the background. Until it is done nothing is read, or what was there before, and nothing is
+// written.
 func (f *follower) Load(s *store.Store) error {
 	f.store = s
 	f.stopLoading()
@@ -57,7 +65,7 @@ func (f *follower) Load(s *store.Store) error {
 	f.fresh = nil
 	l := newLoading()
 	f.mu.Lock()
-	f.loading = l
+	f.loading, f.loaded = l, false
 	f.mu.Unlock()
 	go f.load(l)
 	patience := time.NewTimer(f.options.patience)
@@ -67,52 +75,7 @@ func (f *follower) Load(s *store.Store) error {
 		return l.err
 	case <-patience.C:
 	}
-	if l.leave() {
-		<-l.done
-		return l.err
-	}
-	f.options.Logger.Warn("an index is made anew: nothing is served until it is there")
-	return nil
-}
-
-// load opens all indexes and publishes them.
-func (f *follower) load(l *loading) {
-	defer close(l.done)
-	for {
-		if l.err = f.openAll(l); l.err == nil || l.ctx.Err() != nil || l.fail(l.err) {
-			return
-		}
-		f.options.Logger.Error("an index cannot be made anew; it is tried again", slog.Any("error", l.err))
-		timer := time.NewTimer(f.options.retryAfter)
-		select {
-		case <-l.ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
-	}
-}
-
-func (f *follower) openAll(l *loading) error {
-	properties := map[library.PropertyID]*property{}
-	for _, id := range f.store.Stored() {
-		p, err := f.open(l.ctx, id, l.replayed)
-		if err != nil {
-			for _, opened := range properties {
-				opened.end().Abandon()
-			}
-			return err
-		}
-		p.catalogue, p.version = f.store.Catalogue(id), f.store.PropertyVersion(id)
-		properties[id] = p
-	}
-	f.mu.Lock()
-	before := f.properties
-	f.properties, f.loading = properties, nil
-	f.mu.Unlock()
-	for _, p := range before {
-		p.end()
-	}
+	f.options.Logger.Warn("an index is being rebuilt: nothing is served until that is done")
 	return nil
 }
 
@@ -132,16 +95,47 @@ func (f *follower) open(ctx context.Context, id library.PropertyID, replayed fun
 	return p, err
 }
 
-// dir is the directory of a property: its id may hold what a file name may not.
-func (f *follower) dir(id library.PropertyID) string {
-	disk := f.options.fs
-	if disk == nil {
-		disk = vfs.Default
+// disk is the file system of the indexes.
+func (f *follower) disk() vfs.FS {
+	if f.options.fs != nil {
+		return f.options.fs
 	}
-	return disk.PathJoin(f.options.Dir, directory, hex.EncodeToString([]byte(id)))
+	return vfs.Default
 }
 
-// Prepare has the indexes prepare what a batch changes.
+// dir is the directory of a property.
+func (f *follower) dir(id library.PropertyID) string {
+	return f.disk().PathJoin(f.options.Dir, directory, dirName(id))
+}
+
+// dirName is the name of the directory of a property: its id may hold what a file name may not.
+func dirName(id library.PropertyID) string { return hex.EncodeToString([]byte(id)) }
+
+// removeGone removes the directories of properties that are not stored: those of purged ones, of which a process that ended or a
+// disk that failed left something. The caller holds the store, or nobody writes yet.
+func (f *follower) removeGone() error {
+	kept := map[string]bool{}
+	for _, id := range f.store.Stored() {
+		kept[dirName(id)] = true
+	}
+	for _, p := range f.fresh {
+		kept[dirName(p.id)] = true
+	}
+	root := f.disk().PathJoin(f.options.Dir, directory)
+	names, err := f.disk().List(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, name := range names {
+		if _, notOurs := hex.DecodeString(name); notOurs == nil && !kept[name] {
+			err = errors.Join(err, f.disk().RemoveAll(f.disk().PathJoin(root, name)))
+		}
+	}
+	return err
+}
+
+// Prepare has the indexes prepare what a batch changes. A batch that changes items of a property whose index cannot be opened is
+// refused with ErrUnavailable; one that changes its definitions alone is not.
 func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install func(), err error) {
 	type step struct {
 		p        *property
@@ -151,39 +145,55 @@ func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install fun
 	if err := f.notLoaded(); err != nil && len(c.Properties)+len(c.Purged) > 0 {
 		return nil, err
 	}
-	steps := make([]step, len(c.Properties))
+	var steps []step
 	var fresh []*property
-	for i, pc := range c.Properties {
-		p := f.property(pc.Property)
-		if p == nil {
-			if p, err = f.open(context.Background(), pc.Property, nil); err != nil {
-				break
-			}
-			fresh = append(fresh, p)
+	failed := map[library.PropertyID]error{} // fresh ones whose index cannot be opened
+	defer func() {
+		if err == nil {
+			f.fresh = fresh
+			return
 		}
-		var prepared *index.Prepared
-		if prepared, err = p.index.Prepare(c.Version, pc.Items, keys); err != nil {
-			err = fmt.Errorf("property %s: %w", pc.Property, err)
-			break
-		}
-		steps[i] = step{p, prepared, pc}
-	}
-	if err != nil {
 		for _, p := range fresh {
 			p.end().Abandon()
 		}
-		return nil, err
+	}()
+	for _, pc := range c.Properties {
+		p, cause := f.property(pc.Property), f.failure(pc.Property)
+		if p == nil && cause == nil {
+			if p, cause = f.open(context.Background(), pc.Property, nil); cause == nil {
+				fresh = append(fresh, p)
+			} else {
+				f.logFailure(pc.Property, cause)
+				failed[pc.Property] = cause
+			}
+		}
+		if cause != nil {
+			if len(pc.Items) > 0 {
+				return nil, unindexed(pc.Property, cause)
+			}
+			if err := index.Pass(f.store, pc.Property, c.Version, keys); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		prepared, err := p.index.Prepare(c.Version, pc.Items, keys)
+		if err != nil {
+			return nil, fmt.Errorf("property %s: %w", pc.Property, err)
+		}
+		steps = append(steps, step{p, prepared, pc})
 	}
 	var purged []*property
 	for _, id := range c.Purged {
+		if err := index.DropKeys(id, keys); err != nil {
+			return nil, err
+		}
 		if p := f.property(id); p != nil {
-			if err := p.index.DropKeys(keys); err != nil {
-				return nil, err
-			}
 			purged = append(purged, p)
 		}
 	}
-	f.fresh = fresh
+	if len(c.Purged) > 0 {
+		f.forgetFailed(c.Purged)
+	}
 	return func() {
 		f.fresh = nil
 		for _, s := range steps {
@@ -196,7 +206,11 @@ func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install fun
 		for _, p := range purged {
 			delete(f.properties, p.id)
 		}
+		maps.Copy(f.failed, failed)
 		f.mu.Unlock()
+		if len(failed) > 0 {
+			f.loading.retry()
+		}
 		for _, p := range purged {
 			p.end().Drop()
 		}
@@ -210,28 +224,28 @@ func (f *follower) property(id library.PropertyID) *property {
 	return f.properties[id]
 }
 
-// served returns a property that may be read. ErrClosed, ErrNotFound.
+// served returns a property that may be read. ErrClosed, ErrNotFound, ErrUnavailable.
 func (f *follower) served(id library.PropertyID) (*property, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if f.closed {
+	switch p := f.properties[id]; {
+	case f.closed:
 		return nil, library.ErrClosed
-	}
-	p := f.properties[id]
-	if p == nil && f.loading != nil {
+	case p != nil:
+		return p, nil
+	case !f.loaded:
 		return nil, f.loading.unavailable()
+	case f.failed[id] != nil:
+		return nil, unindexed(id, f.failed[id])
 	}
-	if p == nil {
-		return nil, library.UnknownProperty(id)
-	}
-	return p, nil
+	return nil, library.UnknownProperty(id)
 }
 
-// notLoaded is why nothing can be written yet; nil once everything is open.
+// notLoaded is why nothing can be written yet; nil once every index is open or has failed.
 func (f *follower) notLoaded() error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if f.loading == nil {
+	if f.loaded {
 		return nil
 	}
 	return f.loading.unavailable()
@@ -282,9 +296,18 @@ func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (libr
 	return library.Owner{}, false
 }
 
-// Erase has the bytes of deleted items leave the segments.
+// Erase has the bytes of deleted items leave the segments, and removes what is left of the indexes of purged properties. It fails
+// while any index cannot be opened: such an index may hold bytes of deleted items.
 func (f *follower) Erase(ctx context.Context) error {
 	err := f.notLoaded()
+	if err == nil {
+		if err = f.store.Hold(f.removeGone); err != nil {
+			err = fmt.Errorf("remove indexes of purged properties: %w", err)
+		}
+	}
+	for id, cause := range f.failures() {
+		err = errors.Join(err, unindexed(id, cause))
+	}
 	for _, p := range f.all() {
 		if x := p.segments(); x != nil {
 			err = errors.Join(err, x.Erase(ctx))
@@ -307,6 +330,9 @@ func (f *follower) all() []*property {
 // Close seals what is in memory and ends all reading.
 func (f *follower) Close() error {
 	f.stopLoading()
+	if f.loading != nil {
+		<-f.loading.ended
+	}
 	f.mu.Lock()
 	f.closed = true
 	properties := f.properties

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -12,6 +14,13 @@ func (l *Library) State(ctx context.Context) library.State {
 	s := l.Store.State(ctx)
 	if err := l.follower.notLoaded(); err != nil && s.Ready {
 		s.Ready, s.Problem = len(l.follower.all()) > 0, err.Error()
+	}
+	if failed := l.follower.failures(); len(failed) > 0 && s.Problem == "" {
+		id := slices.Min(slices.Collect(maps.Keys(failed)))
+		s.Ready, s.Problem = s.Ready && len(l.follower.all()) > 0, unindexed(id, failed[id]).Error()
+		if len(failed) > 1 {
+			s.Problem += fmt.Sprintf("; %d more cannot be opened, see the log", len(failed)-1)
+		}
 	}
 	s.Sizes.Store = l.Memory()
 	s.Sizes.Caches = l.follower.views.size()

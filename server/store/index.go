@@ -26,8 +26,8 @@ type Index interface {
 	// TagOwner returns the Tag manifest by which an item carries a tag, whether or not the item also has it of its own, as
 	// of the last install; false where there is none.
 	TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool)
-	// Erase has the bytes of all deleted items leave the index's own files. It is called some time after a deletion, after
-	// the store's own files were rewritten, and again when it failed.
+	// Erase has the bytes of all deleted items and purged properties leave the index's own files. It is called some time after a
+	// deletion, after the store's own files were rewritten, and again when it failed. It may call Store.Hold.
 	Erase(ctx context.Context) error
 	// Close ends the index, after the last Prepare and while the store can still be read and CommitIndex still works.
 	Close() error

@@ -130,8 +130,8 @@ type counters struct {
 	rebuildLeft                          atomic.Int64
 }
 
-// Open opens the index of a property: it maps its files, makes those anew that are damaged or lost, and takes in what has
-// changed since they were written. The store must not commit meanwhile.
+// Open opens the index of a property: it maps its files, rebuilds those that are damaged or lost, and takes in what has
+// changed since they were written. Meanwhile the store must not commit any change of an item of the property.
 func Open(ctx context.Context, o Options) (*Index, error) {
 	o = o.withDefaults()
 	if o.Store == nil || o.Dir == "" || o.Property == "" {
@@ -150,7 +150,7 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 		x.files.wake()
 	})
 	if err := x.load(ctx); err != nil {
-		x.quit()
+		x.Abandon()
 		return nil, fmt.Errorf("index of property %s: %w", o.Property, err)
 	}
 	x.running.Go(func() { x.run(x.memory, x.tidyMemory) })
@@ -185,7 +185,7 @@ func (x *Index) Prepare(version uint64, items []store.ItemChange, keys *store.In
 	if err != nil {
 		return nil, err
 	}
-	if err := x.setKnown(keys, version); err != nil {
+	if err := setKnown(keys, x.o.Property, version); err != nil {
 		next.Release()
 		return nil, fmt.Errorf("write the journal: %w", err)
 	}
@@ -415,12 +415,14 @@ func (x *Index) Abandon() {
 	x.end()
 }
 
-// Drop ends the index of a property that is purged, and removes its files. Its keys go with the batch, by DropKeys. Like
-// Abandon it does not wait for the background.
+// Drop ends the index of a property that is purged, and removes the names of its files at once: readers that still hold a
+// snapshot need none. The keys of the index go with the batch, by DropKeys. Like Abandon, Drop does not wait for the background,
+// which removes a file that it is still writing. Whatever cannot be removed now stays in Options.Dir, which the caller removes.
 func (x *Index) Drop() {
 	x.quit()
 	for _, p := range x.current.Load().holders {
 		p.obsolete.Store(true)
+		p.unlink()
 	}
 	x.end()
 }

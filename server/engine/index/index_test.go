@@ -31,6 +31,7 @@ type follower struct {
 	options index.Options
 	x       *index.Index
 	fs      vfs.FS
+	passing bool // batches pass the index by
 }
 
 var _ store.Index = (*follower)(nil)
@@ -40,8 +41,9 @@ func (f *follower) Load(s *store.Store) error {
 		f.x.Abandon()
 		f.x = nil
 	}
+	f.options.Store, f.options.Property, f.options.Dir = s, shop, "data/index"
 	o := f.options
-	o.Store, o.Property, o.FS, o.Dir = s, shop, f.fs, "data/index"
+	o.FS = f.fs
 	var err error
 	f.x, err = index.Open(context.Background(), o)
 	return err
@@ -49,6 +51,9 @@ func (f *follower) Load(s *store.Store) error {
 
 func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (func(), error) {
 	for _, pc := range c.Properties {
+		if f.passing {
+			return func() {}, index.Pass(f.options.Store, pc.Property, c.Version, keys)
+		}
 		p, err := f.x.Prepare(c.Version, pc.Items, keys)
 		return p.Install, err
 	}

@@ -47,21 +47,31 @@ func (x *Index) journalKey(version uint64, id item.ID) []byte {
 
 func (x *Index) deadKey(file string) []byte { return append(keyOf(x.o.Property, underDead), file...) }
 
-// DropKeys takes all keys of the index away, in the batch that purges its property.
-func (x *Index) DropKeys(keys *store.IndexBatch) error {
-	from := append(append([]byte{spaceProperty}, x.o.Property...), 0)
-	to := append(append([]byte{spaceProperty}, x.o.Property...), 1)
+// DropKeys deletes all keys of a property's index, whether or not the index is open, in the batch that purges the property.
+func DropKeys(p library.PropertyID, keys *store.IndexBatch) error {
+	from := append(append([]byte{spaceProperty}, p...), 0)
+	to := append(append([]byte{spaceProperty}, p...), 1)
 	return keys.DeleteRange(from, to)
 }
 
-// setKnown notes the last batch that the index knows.
-func (x *Index) setKnown(keys *store.IndexBatch, version uint64) error {
-	return keys.Set(keyOf(x.o.Property, underKnown), binary.BigEndian.AppendUint64(nil, version))
+// Pass notes a batch that changes no item of a property whose index is not open, so that the index need not be rebuilt when it
+// is opened.
+func Pass(s *store.Store, p library.PropertyID, version uint64, keys *store.IndexBatch) error {
+	known, err := readKnown(s, p)
+	if err != nil || known != s.PropertyVersion(p) {
+		return err // an earlier batch is unknown, and so the index is rebuilt in any case
+	}
+	return setKnown(keys, p, version)
 }
 
-// known returns the last batch that the index knows, 0 for none.
-func (x *Index) known() (uint64, error) {
-	value, err := x.o.Store.IndexValue(keyOf(x.o.Property, underKnown))
+// setKnown notes the last batch that the index of a property knows.
+func setKnown(keys *store.IndexBatch, p library.PropertyID, version uint64) error {
+	return keys.Set(keyOf(p, underKnown), binary.BigEndian.AppendUint64(nil, version))
+}
+
+// readKnown returns the last batch that the index of a property knows, 0 for none.
+func readKnown(s *store.Store, p library.PropertyID) (uint64, error) {
+	value, err := s.IndexValue(keyOf(p, underKnown))
 	if err != nil || len(value) != 8 {
 		return 0, err
 	}
@@ -72,7 +82,7 @@ func (x *Index) known() (uint64, error) {
 // since.
 func (x *Index) readManifest() (manifest, error) {
 	var m manifest
-	known, err := x.known()
+	known, err := readKnown(x.o.Store, x.o.Property)
 	if err != nil {
 		return m, err
 	}
@@ -162,7 +172,8 @@ func (x *Index) writeManifest(keys *store.IndexBatch, s *Snapshot, covered uint6
 	}
 	end := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), covered+1)
 	return errors.Join(
-		x.setKnown(keys, s.version),
+		// Pass may have noted a later batch while this index was being opened.
+		setKnown(keys, x.o.Property, max(s.version, x.o.Store.PropertyVersion(x.o.Property))),
 		keys.DeleteRange(keyOf(x.o.Property, underJournal), end),
 		keys.Set(keyOf(x.o.Property, underManifest), value),
 	)

@@ -472,10 +472,7 @@ func (x *Index) Erase(ctx context.Context) error {
 				if err := x.mergeFiles(ctx, []*part{p}); err != nil {
 					return err
 				}
-				// Whoever still reads the file needs no name for it.
-				if p.unlinked.CompareAndSwap(false, true) {
-					x.remove(p.file)
-				}
+				p.unlink()
 			}
 			return nil
 		})

@@ -113,6 +113,44 @@ func TestRestored(t *testing.T) {
 	w.close()
 }
 
+// TestPassed holds that an index which a batch of definitions passed by, while it was being opened or was not open at all, is not
+// rebuilt.
+func TestPassed(t *testing.T) {
+	var log strings.Builder
+	w := newWorld(t, func(o *index.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	reload := func() string {
+		t.Helper()
+		w.close()
+		log.Reset()
+		w.f.x = nil
+		w.open()
+		w.check()
+		return log.String()
+	}
+	define := func(page int64) {
+		w.apply(library.Definition{
+			Property: shop, Owner: library.Owner{Install: "i", Kind: library.KindProperty, Namespace: "shop", Name: "default"},
+			PropertySpec: &library.Property{PlatformPageID: page},
+		})
+	}
+	w.put(sequence(1, 30)...)
+	w.f.passing = true
+	define(2)
+	w.f.passing = false
+	// The manifest that Close writes is of a snapshot from before.
+	if said := reload(); strings.Contains(said, "without its index") {
+		t.Errorf("passed while it was open: the log says\n%s", said)
+	}
+	w.f.passing = true
+	define(3)
+	w.f.passing = false
+	w.crash(rand.New(rand.NewPCG(1, 1)))
+	if said := log.String(); strings.Contains(said, "without its index") {
+		t.Errorf("passed before a crash: the log says\n%s", said)
+	}
+	w.close()
+}
+
 // TestFallenBehind holds that files which gathered during a long merge are then merged at once, not a few at a time.
 func TestFallenBehind(t *testing.T) {
 	merging, finish := make(chan struct{}), make(chan struct{})

@@ -47,7 +47,14 @@ func (p *part) release() {
 	if err := p.segment.Close(); err != nil {
 		p.x.o.Logger.Warn("close a segment", slog.String("file", p.file), slog.Any("error", err))
 	}
-	if p.file != "" && p.obsolete.Load() && p.unlinked.CompareAndSwap(false, true) {
+	if p.obsolete.Load() {
+		p.unlink()
+	}
+}
+
+// unlink removes the name of a file, once. Readers that have the file open or mapped go on reading it.
+func (p *part) unlink() {
+	if p.file != "" && p.unlinked.CompareAndSwap(false, true) {
 		p.x.remove(p.file)
 	}
 }

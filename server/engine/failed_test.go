@@ -1,0 +1,454 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// wallProperty is a second property beside trialShop.
+const wallProperty library.PropertyID = "wall/default"
+
+// brokenDisk is a disk on which everything below one property's index fails while broken is set.
+type brokenDisk struct {
+	vfs.FS
+	broken atomic.Bool
+	ops    atomic.Pointer[[]errorfs.OpKind] // nil for all
+}
+
+func newBrokenDisk(t *testing.T, broken library.PropertyID) *brokenDisk {
+	d := &brokenDisk{}
+	d.FS = errorfs.Wrap(madeDisk(t), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if !d.broken.Load() || !strings.Contains(op.Path, dirName(broken)) {
+			return nil
+		}
+		if ops := d.ops.Load(); ops != nil && !slices.Contains(*ops, op.Kind) {
+			return nil
+		}
+		return syscall.EIO
+	}))
+	return d
+}
+
+func definedProperty(id library.PropertyID) library.Definition {
+	namespace, name, _ := strings.Cut(string(id), "/")
+	return library.Definition{
+		Property: id, Owner: library.Owner{Install: "cluster", Kind: library.KindProperty, Namespace: namespace, Name: name},
+		PropertySpec: &library.Property{PlatformPageID: 7},
+	}
+}
+
+func definedFilter(p library.PropertyID, name string) library.Definition {
+	namespace, _, _ := strings.Cut(string(p), "/")
+	uuid, id := library.FilterIDs(p, library.KindFilter, namespace, name)
+	return library.Definition{
+		Property: p, Owner: library.Owner{Install: "cluster", Kind: library.KindFilter, Namespace: namespace, Name: name},
+		Filter: &library.Filter{UUID: uuid, ID: id, Name: name, Query: "beach"},
+	}
+}
+
+func mustApply(t *testing.T, l *Library, defs ...library.Definition) {
+	t.Helper()
+	results, err := l.Apply(t.Context(), defs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if r.Err != nil {
+			t.Fatalf("definition %d: %v", i, r.Err)
+		}
+	}
+}
+
+func beach(id item.ID) library.Mutation {
+	return library.Mutation{Put: &item.Item{ID: id, Content: item.Content{ContentType: item.Image, Text: "beach"}}}
+}
+
+func mustWrite(t *testing.T, l *Library, p library.PropertyID, muts ...library.Mutation) {
+	t.Helper()
+	outcomes, err := l.Write(t.Context(), p, muts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range outcomes {
+		if o.Err != nil {
+			t.Fatal(o.Err)
+		}
+	}
+}
+
+// beaches counts the items that are found.
+func beaches(t *testing.T, l *Library, p library.PropertyID) (int64, error) {
+	t.Helper()
+	page, err := l.Read(t.Context(), library.Read{Property: p, Query: query.Term{Text: "beach"}, Limit: 10})
+	if err != nil {
+		return 0, err
+	}
+	return page.Total, nil
+}
+
+// awaitBeaches waits until a property is served again, and counts the items that are found.
+func awaitBeaches(t *testing.T, l *Library, p library.PropertyID) int64 {
+	t.Helper()
+	for began := time.Now(); ; runtime.Gosched() {
+		n, err := beaches(t, l, p)
+		if err == nil {
+			return n
+		}
+		if !errors.Is(err, library.ErrUnavailable) || time.Since(began) > time.Minute {
+			t.Fatalf("property %s: %v", p, err)
+		}
+	}
+}
+
+// TestAPropertyThatCannotBeIndexed holds that a property whose index cannot be opened is the only one that is not served, and that
+// it comes back by itself, without a rebuild.
+func TestAPropertyThatCannotBeIndexed(t *testing.T) {
+	disk := newBrokenDisk(t, trialShop)
+	var log safeLog
+	o := Options{Dir: "/store", fs: disk, retryAfter: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	open := func() *Library {
+		l, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := open()
+	mustApply(t, l, definedProperty(trialShop), definedProperty(wallProperty))
+	mustWrite(t, l, trialShop, beach(1), beach(2))
+	mustWrite(t, l, wallProperty, beach(1))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	disk.broken.Store(true)
+	l = open()
+	if n, err := beaches(t, l, wallProperty); n != 1 || err != nil {
+		t.Errorf("the other property: %d items, %v", n, err)
+	}
+	mustWrite(t, l, wallProperty, beach(2))
+	if _, err := beaches(t, l, trialShop); !errors.Is(err, library.ErrUnavailable) || !errors.Is(err, syscall.EIO) {
+		t.Errorf("a read: %v", err)
+	}
+	_, err := l.ReadItem(t.Context(), library.ItemRead{Property: trialShop, ID: 1})
+	if !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("a read of one item: %v", err)
+	}
+	for what, m := range map[string]library.Mutation{
+		"a put": beach(3), "a deletion": {Delete: true, ID: 1}, "an untag": {Untag: &item.Tag{Namespace: "vibe", Key: "bold"}, IDs: []item.ID{1}},
+	} {
+		if _, err := l.Write(t.Context(), trialShop, []library.Mutation{m}); !errors.Is(err, library.ErrUnavailable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// One that comes as the index fails is refused by the index itself.
+	if _, err := l.Store.Write(t.Context(), trialShop, []library.Mutation{beach(3)}); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("a write past the first look: %v", err)
+	}
+	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, string(trialShop)) || !strings.Contains(s.Problem, "input/output error") {
+		t.Errorf("state %+v", s)
+	}
+	for _, m := range l.Measures() {
+		if m.Name == "unindexed_properties" && m.Value != 1 {
+			t.Errorf("%s is %v", m.Name, m.Value)
+		}
+	}
+	if err := l.follower.Erase(t.Context()); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("erase: %v", err)
+	}
+	// Definitions of all properties come in one call.
+	mustApply(t, l, definedFilter(trialShop, "wall"), definedFilter(wallProperty, "wall"))
+
+	disk.broken.Store(false)
+	if n := awaitBeaches(t, l, trialShop); n != 2 {
+		t.Errorf("%d items, want 2", n)
+	}
+	ref := library.FilterRef{UUID: definedFilter(trialShop, "wall").Filter.UUID}
+	if page, err := l.Read(t.Context(), library.Read{Property: trialShop, Filter: &ref, Limit: 10}); err != nil || page.Total != 2 {
+		t.Errorf("by the filter that came meanwhile: %+v, %v", page, err)
+	}
+	mustWrite(t, l, trialShop, beach(3))
+	if n := awaitBeaches(t, l, trialShop); n != 3 {
+		t.Errorf("%d items after a write, want 3", n)
+	}
+	if s := l.State(t.Context()); !s.Ready || s.Problem != "" {
+		t.Errorf("state %+v", s)
+	}
+	if err := l.follower.Erase(t.Context()); err != nil {
+		t.Errorf("erase: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = open()
+	if n, err := beaches(t, l, trialShop); n != 3 || err != nil {
+		t.Errorf("after a restart: %d items, %v", n, err)
+	}
+	if said := log.String(); strings.Contains(said, "without its index") || !strings.Contains(said, "cannot be opened") || strings.Contains(said, "rebuilt") {
+		t.Errorf("the log says\n%s", said)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// safeLog is a log that many write to.
+type safeLog struct {
+	out atomic.Pointer[string]
+}
+
+func (l *safeLog) Write(b []byte) (int, error) {
+	for {
+		old := l.out.Load()
+		next := string(b)
+		if old != nil {
+			next = *old + next
+		}
+		if l.out.CompareAndSwap(old, &next) {
+			return len(b), nil
+		}
+	}
+}
+
+func (l *safeLog) String() string {
+	if s := l.out.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
+
+// TestANewPropertyThatCannotBeIndexed holds that the definition of a property is taken, together with those of others, while there
+// is no room for its index.
+func TestANewPropertyThatCannotBeIndexed(t *testing.T) {
+	disk := newBrokenDisk(t, trialShop)
+	disk.broken.Store(true)
+	l, err := Open(Options{Dir: "/store", fs: disk, retryAfter: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, l, definedProperty(trialShop), definedProperty(wallProperty))
+	mustWrite(t, l, wallProperty, beach(1))
+	if _, err := l.Write(t.Context(), trialShop, []library.Mutation{beach(1)}); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("a write: %v", err)
+	}
+	disk.broken.Store(false)
+	if n := awaitBeaches(t, l, trialShop); n != 0 {
+		t.Errorf("%d items, want none", n)
+	}
+	mustWrite(t, l, trialShop, beach(1))
+	if n := awaitBeaches(t, l, trialShop); n != 1 {
+		t.Errorf("%d items, want 1", n)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPurgeOfAPropertyThatCannotBeIndexed purges a property whose index cannot be opened, and makes it anew under the same name.
+func TestPurgeOfAPropertyThatCannotBeIndexed(t *testing.T) {
+	disk := newBrokenDisk(t, trialShop)
+	o := Options{Dir: "/store", fs: disk, retryAfter: time.Millisecond}
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, l, definedProperty(trialShop), definedProperty(wallProperty))
+	mustWrite(t, l, trialShop, beach(1), beach(2))
+	if err := l.Close(); err != nil { // seals them
+		t.Fatal(err)
+	}
+	disk.broken.Store(true)
+	if l, err = Open(o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Remove(t.Context(), []library.Owner{definedProperty(trialShop).Owner}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Purge(t.Context(), trialShop); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := beaches(t, l, trialShop); !errors.Is(err, library.ErrNotFound) {
+		t.Errorf("a read after the purge: %v", err)
+	}
+	if err := l.follower.Erase(t.Context()); !errors.Is(err, syscall.EIO) {
+		t.Errorf("erase on the broken disk: %v", err)
+	}
+	disk.broken.Store(false)
+	if err := l.follower.Erase(t.Context()); err != nil {
+		t.Errorf("erase: %v", err)
+	}
+	if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) > 0 {
+		t.Errorf("left in %v", with)
+	}
+	pairs, err := l.IndexKeys([]byte("p"+trialShop), []byte("p"+trialShop+"\xff"), 0)
+	if err != nil || len(pairs) > 0 {
+		t.Errorf("keys of the index: %v, %v", pairs, err)
+	}
+	mustApply(t, l, definedProperty(trialShop))
+	mustWrite(t, l, trialShop, beach(3))
+	if n := awaitBeaches(t, l, trialShop); n != 1 {
+		t.Errorf("%d items, want 1", n)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// filesWith lists the files below a directory that hold a text.
+func filesWith(t *testing.T, disk vfs.FS, dir, text string) []string {
+	t.Helper()
+	names, err := disk.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, name := range names {
+		path := disk.PathJoin(dir, name)
+		info, err := disk.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.IsDir() {
+			found = append(found, filesWith(t, disk, path, text)...)
+			continue
+		}
+		f, err := disk.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(content, []byte(text)) {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// TestAnInterruptedPurge purges a property while a reader holds its files, and ends the process before the reader lets go: nothing
+// of the items is in the index once the store is open again.
+func TestAnInterruptedPurge(t *testing.T) {
+	disk := madeDisk(t)
+	l, err := Open(Options{Dir: "/store", fs: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, l, definedProperty(trialShop), definedProperty(wallProperty))
+	mustWrite(t, l, trialShop, beach(1))
+	if err := l.follower.property(trialShop).segments().Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	root, err := disk.OpenDir("/store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(root.Sync(), root.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, release, err := l.moment(t.Context(), trialShop, l.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) == 0 {
+		t.Fatal("no file of the index has the text")
+	}
+	if _, err := l.Remove(t.Context(), []library.Owner{definedProperty(trialShop).Owner}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Purge(t.Context(), trialShop); err != nil {
+		t.Fatal(err)
+	}
+	if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) > 0 {
+		t.Errorf("after the purge, while a reader holds them: %v", with)
+	}
+	// Nothing has made the removal durable.
+	after := disk.CrashClone(vfs.CrashCloneCfg{})
+	release()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if with := filesWith(t, after, "/store/"+directory, "beach"); len(with) == 0 {
+		t.Fatal("the crash has undone nothing, so the test shows nothing")
+	}
+	if l, err = Open(Options{Dir: "/store", fs: after}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.follower.Erase(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if with := filesWith(t, after, "/store/"+directory, "beach"); len(with) > 0 {
+		t.Errorf("after a restart: %v", with)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAPurgeOnADiskThatRemovesNothing holds that an erasure removes what a purge could not, and leaves a property alone that has
+// come back under the same name.
+func TestAPurgeOnADiskThatRemovesNothing(t *testing.T) {
+	disk := newBrokenDisk(t, trialShop)
+	l, err := Open(Options{Dir: "/store", fs: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.ops.Store(&[]errorfs.OpKind{errorfs.OpRemove, errorfs.OpRemoveAll})
+	for _, comesBack := range []bool{false, true} {
+		mustApply(t, l, definedProperty(trialShop))
+		mustWrite(t, l, trialShop, beach(1))
+		if err := l.follower.property(trialShop).segments().Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		disk.broken.Store(true)
+		if _, err := l.Remove(t.Context(), []library.Owner{definedProperty(trialShop).Owner}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Purge(t.Context(), trialShop); err != nil {
+			t.Fatal(err)
+		}
+		if comesBack {
+			mustApply(t, l, definedProperty(trialShop))
+			mustWrite(t, l, trialShop, library.Mutation{Put: &item.Item{ID: 2, Content: item.Content{ContentType: item.Image, Text: "city"}}})
+			if err := l.follower.property(trialShop).segments().Seal(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.follower.Erase(t.Context()); !errors.Is(err, syscall.EIO) {
+			t.Errorf("erase (comes back: %t) on the broken disk: %v", comesBack, err)
+		}
+		if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) == 0 {
+			t.Error("nothing was left, so the test shows nothing")
+		}
+		disk.broken.Store(false)
+		if err := l.follower.Erase(t.Context()); err != nil {
+			t.Errorf("erase (comes back: %t): %v", comesBack, err)
+		}
+		if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) > 0 {
+			t.Errorf("erased (comes back: %t), and still in %v", comesBack, with)
+		}
+		if with := filesWith(t, disk, "/store/"+directory, "city"); comesBack != (len(with) > 0) {
+			t.Errorf("comes back: %t, and its own text is in %v", comesBack, with)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
