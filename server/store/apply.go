@@ -29,6 +29,7 @@ func (c *change) apply(defs []library.Definition, results []library.Result) erro
 	before := c.entries
 	// What is missing is counted first: it can fail, and must not leave anything staged then.
 	for i, d := range defs {
+		results[i] = library.Result{}
 		if err := c.countMissing(d, &results[i]); err != nil {
 			return err
 		}

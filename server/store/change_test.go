@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -196,6 +197,92 @@ func TestAnIndexThatRefuses(t *testing.T) {
 	write(t, l, put(2, "two", "code2"))
 	if l.Version() != version+1 || l.items.count("") != 2 {
 		t.Errorf("version %d, %d items after the next write", l.Version(), l.items.count(""))
+	}
+}
+
+// TestOneBadRequestOfAGroup holds that a request which the index refuses fails alone, wherever it stands in the group that shares
+// its commit, and that all others get the answers that they would get alone.
+func TestOneBadRequestOfAGroup(t *testing.T) {
+	const bad = "cannot be indexed"
+	for at := range 8 {
+		l := mustOpen(t, Options{Dir: t.TempDir()})
+		l.items.unindexable = bad
+		version := l.Version()
+		var group []request
+		outcomes := make([]library.Outcome, 10)
+		for i := range outcomes {
+			id := item.ID(i + 1)
+			m := put(id, "good", fmt.Sprintf("code%d", id))
+			switch i {
+			case at:
+				m.Put.Content.Text = bad
+			case 8:
+				m = put(item.ID(at+1), "good", "again") // the id of the bad one, which is free
+			case 9:
+				m = put(item.ID((at+1)%8+1), "good", "taken") // the id of a good one
+			}
+			m.Replace = false
+			group = append(group, request{
+				shares: withItems, property: shop, mutations: []library.Mutation{m}, ctx: t.Context(), done: make(chan error, 1),
+				stage: func(c *change) error {
+					outcomes[i] = c.mutate(shop, m)
+					return nil
+				},
+			})
+		}
+		l.serve(group)
+		for i, r := range group {
+			err := <-r.done
+			invalid, ok := errors.AsType[*item.InvalidError](err)
+			switch {
+			case i == at && (!ok || invalid.Member != "text"):
+				t.Errorf("bad one at %d: it gets %v, want the index's error", at, err)
+			case i != at && err != nil:
+				t.Errorf("bad one at %d: request %d gets %v", at, i, err)
+			case i == 9 && !errors.Is(outcomes[i].Err, library.ErrExists):
+				t.Errorf("bad one at %d: an id that exists: %v", at, outcomes[i].Err)
+			case i != at && i != 9 && outcomes[i].Err != nil:
+				t.Errorf("bad one at %d: request %d: %v", at, i, outcomes[i].Err)
+			}
+		}
+		if n := l.items.count(""); n != 8 || l.Count(shop) != 8 {
+			t.Errorf("bad one at %d: %d items in the index, %d in the store; want 8", at, n, l.Count(shop))
+		}
+		if batches := l.Version() - version; batches > 4 {
+			t.Errorf("bad one at %d: %d batches", at, batches)
+		}
+	}
+}
+
+// TestBadRequestsAmongConcurrentWriters has many write at once, some of them what cannot be indexed.
+func TestBadRequestsAmongConcurrentWriters(t *testing.T) {
+	const bad, writers, rounds = "cannot be indexed", 16, 20
+	l := mustOpen(t, Options{Dir: t.TempDir()})
+	l.items.unindexable = bad
+	var wg sync.WaitGroup
+	for writer := range writers {
+		wg.Go(func() {
+			for round := range rounds {
+				id := item.ID(1 + writer*rounds + round)
+				m := put(id, "good", fmt.Sprintf("code%d", id))
+				if id%7 == 0 {
+					m.Put.Content.Text = bad
+				}
+				outcomes, err := l.Write(t.Context(), shop, []library.Mutation{m})
+				_, refused := errors.AsType[*item.InvalidError](err)
+				switch {
+				case refused != (id%7 == 0), err != nil && !refused:
+					t.Errorf("item %d: %v", id, err)
+				case err == nil && outcomes[0].Err != nil:
+					t.Errorf("item %d: %v", id, outcomes[0].Err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	const want = writers*rounds - writers*rounds/7
+	if n := l.items.count("good"); n != want || l.Count(shop) != want {
+		t.Errorf("%d items in the index, %d in the store; want %d", n, l.Count(shop), want)
 	}
 }
 

@@ -18,8 +18,10 @@ type Index interface {
 	// nobody knows whether the batch of the last Prepare is there. s answers everything that it reads (Properties stored,
 	// items, catalogues, the index's own keys). With an error the index is as before, and the store is not opened.
 	Load(s *Store) error
-	// Prepare works out what a batch makes of the index and adds keys of the index's own to it. With an error the whole
-	// group of requests is refused. What it returns makes the batch visible to readers and cannot fail: it is called once
+	// Prepare works out what a batch makes of the index and adds keys of the index's own to it. With an error nothing
+	// of the batch is committed: the requests are prepared again in smaller batches, and the one that fails alone gets the error. It
+	// should be one that callers understand, such as library.ErrUnavailable or *item.InvalidError, where they can do something
+	// about it. What it returns makes the batch visible to readers and cannot fail: it is called once
 	// the batch is durable and before any request of the group is answered. When the batch cannot be made durable it is
 	// never called, and Load is, before the next Prepare.
 	Prepare(c *Change, keys *IndexBatch) (install func(), err error)

@@ -37,6 +37,8 @@ type items struct {
 	// loads and erasures count calls; refuse is what Prepare answers once.
 	loads, erasures int
 	refuse          error
+	// unindexable is a text of which Prepare takes no item; "" for none.
+	unindexable string
 	// loadError and eraseError are what Load and Erase answer.
 	loadError, eraseError error
 	closed                bool
@@ -70,6 +72,13 @@ func (x *items) Prepare(c *Change, keys *IndexBatch) (func(), error) {
 	if err := x.refuse; err != nil {
 		x.refuse = nil
 		return nil, err
+	}
+	for _, pc := range c.Properties {
+		for _, it := range pc.Items {
+			if x.unindexable != "" && it.Item != nil && it.Item.Content.Text == x.unindexable {
+				return nil, fmt.Errorf("property %s: %w", pc.Property, &item.InvalidError{Member: "text", Reason: x.unindexable})
+			}
+		}
 	}
 	if c.Version != x.version+1 {
 		return nil, fmt.Errorf("batch %d comes after %d", c.Version, x.version)

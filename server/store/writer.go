@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func size(muts []library.Mutation) int64 {
 // request is what a caller asks the writer for.
 type request struct {
 	// stage looks at what is there and adds to the change. It must leave the change as it was when it returns an error,
-	// which is the caller's answer then.
+	// which is the caller's answer then. It may be called again, with a new change, when its group cannot be committed.
 	stage func(*change) error
 	// property and mutations are those of a Write, for which much can be looked up at once (see change.fetch).
 	property  library.PropertyID
@@ -130,57 +131,68 @@ func (s *Store) refuseAll() {
 	}
 }
 
-// serve stages a group of requests, commits them in one batch, makes them visible and answers.
+// serve has a group of requests committed, after opening a failed store again.
 func (s *Store) serve(group []request) {
 	s.holding.Lock()
 	defer s.holding.Unlock()
-	refuse := func(err error) {
-		for _, r := range group {
-			r.done <- err
-		}
-	}
 	if err := s.recoverStore(); err != nil {
-		refuse(err)
+		answer(group, err)
 		return
 	}
-	c := newChange(s)
-	if err := c.fetch(group); err != nil {
-		refuse(unavailable(err))
-		return
-	}
-	staged := make([]request, 0, len(group))
+	s.serveGroup(group)
+}
+
+// answer gives every request of a group the same answer.
+func answer(group []request, err error) {
 	for _, r := range group {
-		err := r.ctx.Err()
-		if err == nil {
-			err = r.stage(c)
-		}
-		if err != nil {
-			r.done <- err
-			continue
-		}
-		staged = append(staged, r)
-	}
-	err := s.commit(c)
-	for _, r := range staged {
 		r.done <- err
 	}
 }
 
-// commit makes a change durable, then visible.
-func (s *Store) commit(c *change) error {
+// serveGroup stages a group of requests, commits them in one batch, makes them visible and answers. When the batch cannot be
+// prepared, each half of the group gets a batch of its own, and so on, until the request at fault is alone: it alone gets the
+// error. Of n requests, one at fault costs about 2·log2(n) batches.
+func (s *Store) serveGroup(group []request) {
+	c := newChange(s)
+	if err := c.fetch(group); err != nil {
+		answer(group, unavailable(err))
+		return
+	}
+	// A refusal may be due to what an earlier request has staged, so it holds only once that is committed.
+	refusals := make([]error, len(group))
+	for i, r := range group {
+		if refusals[i] = r.ctx.Err(); refusals[i] == nil {
+			refusals[i] = r.stage(c)
+		}
+	}
+	prepared, err := s.commit(c)
+	if !prepared && len(group) > 1 {
+		half := len(group) / 2
+		s.serveGroup(group[:half])
+		s.serveGroup(group[half:])
+		return
+	}
+	for i, r := range group {
+		r.done <- cmp.Or(refusals[i], err)
+	}
+}
+
+// commit makes a change durable, then visible. It reports whether the change could be prepared: if not, nothing has changed and
+// the error is about what was staged, else it is about the database.
+func (s *Store) commit(c *change) (prepared bool, err error) {
 	if c.empty() {
-		return nil
+		return true, nil
 	}
 	b := s.db.pebble.NewBatch(pebble.WithMaxRetainedSizeBytes(maxRetained))
 	install, err := c.prepare(b)
 	if err != nil {
-		return errors.Join(err, b.Close())
+		return false, errors.Join(err, b.Close())
 	}
 	if err := s.db.commit(b); err != nil {
-		return unavailable(err) // the batch may still be in use
+		return true, unavailable(err) // the batch may still be in use
 	}
 	install()
-	return b.Close()
+	return true, b.Close()
 }
 
 // maxRetained is how large the memory of a batch may be to be used again.
