@@ -1,0 +1,124 @@
+package house
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// ci copies .ci into a repository of its own, whose make and apt-get are shell scripts, and returns a function that runs a
+// command there. With shared there is an empty folder ../shared.
+func ci(t *testing.T, shared bool, makeScript string) func(command string) (output string, status int) {
+	t.Helper()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("the scripts of .ci need bash")
+	}
+	dir := t.TempDir()
+	repository, bin := filepath.Join(dir, "repository"), filepath.Join(dir, "bin")
+	if err := os.CopyFS(filepath.Join(repository, ".ci"), os.DirFS(filepath.Join(root, ".ci"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, script := range map[string]string{"make": makeScript, "apt-get": "echo no network; exit 100", "gcc": ""} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if shared {
+		if err := os.Mkdir(filepath.Join(dir, "shared"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func(command string) (string, int) {
+		cmd := exec.CommandContext(t.Context(), bash, "-c", command)
+		cmd.Dir = repository
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "OPENSEARCH_URL=")
+		output, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return string(output), cmd.ProcessState.ExitCode()
+	}
+}
+
+// rootOnDebian reports whether this machine can install Debian's packages.
+func rootOnDebian() bool {
+	_, err := os.Stat("/etc/debian_version")
+	return err == nil && os.Getuid() == 0
+}
+
+// took is the time of a check in the output of .ci/run.
+var took = regexp.MustCompile(`, \d+ s\b`)
+
+const passingMake = `case $1 in test) echo 'race detector: on'; echo '7 passed, 0 failed, 1 skipped' ;; esac`
+
+// TestCI holds what .ci/run says of checks that ran, failed or did not run.
+func TestCI(t *testing.T) {
+	tests := map[string]struct {
+		make   string
+		ends   string
+		status int
+	}{
+		"a check that cannot run here is listed and counted": {
+			make: passingMake,
+			ends: "  race    passed, 0 s\n  smoke   passed, 0 s\n" +
+				"  parity  DID NOT RUN: there is no ../shared/tools/opensearch/run.sh, and OPENSEARCH_URL is not set\n" +
+				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n10 passed, 0 failed, 3 skipped\n",
+		},
+		"so is the race detector": {
+			make: `case $1 in test) echo 'RACE DETECTOR DID NOT RUN: no gcc'; echo '7 passed, 0 failed, 1 skipped' ;; esac`,
+			ends: "  race    DID NOT RUN: no gcc\n  smoke   passed, 0 s\n" +
+				"  parity  DID NOT RUN: there is no ../shared/tools/opensearch/run.sh, and OPENSEARCH_URL is not set\n" +
+				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n9 passed, 0 failed, 4 skipped\n",
+		},
+		"a failure ends the run": {
+			make: `case $1 in test) echo '7 passed, 2 failed, 1 skipped'; exit 2 ;; esac`,
+			ends: "  test    FAILED, 0 s: 7 passed, 2 failed, 1 skipped\n  race    DID NOT RUN: the run ended before it\n" +
+				"  smoke   DID NOT RUN: the run ended before it\n  parity  DID NOT RUN: the run ended before it\n" +
+				"  e2e     DID NOT RUN: the run ended before it\n8 passed, 2 failed, 5 skipped\n",
+			status: 1,
+		},
+		"tests that cannot be started have failed": {
+			make: `case $1 in test) echo '0 passed, 0 failed, 0 skipped'; exit 2 ;; esac`,
+			ends: "  e2e     DID NOT RUN: the run ended before it\n1 passed, 1 failed, 4 skipped\n", status: 1,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			output, status := ci(t, false, test.make)(".ci/run")
+			output = took.ReplaceAllString(output, ", 0 s")
+			if !strings.HasSuffix(output, test.ends) || status != test.status {
+				t.Errorf("status %d, want %d and an output that ends with\n%s\ngot\n%s", status, test.status, test.ends, output)
+			}
+		})
+	}
+}
+
+// TestCIRunsEveryCheck holds that a check which can run has to run: with ../shared, as root on Debian.
+func TestCIRunsEveryCheck(t *testing.T) {
+	want, begins := 3, "DID NOT RUN: "
+	if rootOnDebian() {
+		want, begins = 1, "FAILED: "
+	}
+	for _, check := range []string{".ci/parity", ".ci/e2e"} {
+		if output, status := ci(t, true, passingMake)(check); status != want || !strings.HasPrefix(output, begins) {
+			t.Errorf("%s in an empty ../shared: status %d, want %d and %q, got:\n%s", check, status, want, begins, output)
+		}
+		if output, status := ci(t, false, passingMake)(check); status != 3 || !strings.HasPrefix(output, "DID NOT RUN: ") {
+			t.Errorf("%s without ../shared: status %d, want 3 and that it did not run, got:\n%s", check, status, output)
+		}
+	}
+	// One command that is there does not stand for the others.
+	output, status := ci(t, true, passingMake)("set -euo pipefail; . .ci/lib; provide sh=dash absent-command=absent-package; echo provided")
+	if status != want || !strings.Contains(output, "absent-package") || strings.Contains(output, "provided") {
+		t.Errorf("a missing command: status %d, want %d and the package that it is in, got:\n%s", status, want, output)
+	}
+}
