@@ -325,9 +325,9 @@ func TestBodyThatEndsEarly(t *testing.T) {
 
 // TestFailingExport: an export that fails in the middle cannot be taken for a whole, nor one that fails at once.
 func TestFailingExport(t *testing.T) {
-	a, h := newHookedApp(t)
 	for name, lines := range map[string]int{"at once": 0, "in the middle": 3} {
 		t.Run(name, func(t *testing.T) {
+			a, h := newHookedApp(t)
 			h.export = func() iter.Seq2[[]byte, error] {
 				return func(yield func([]byte, error) bool) {
 					for range lines {
