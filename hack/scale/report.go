@@ -93,8 +93,9 @@ func (r *report) rows() []row {
 		{"at rest: API writes in " + restTime.String(), "0", fmt.Sprint(r.RestWrites), r.RestWrites == 0},
 		{fmt.Sprintf("heap of %d objects, beyond the empty process", r.Objects), "≤ 150 MiB",
 			fmt.Sprintf("%.0f MiB", (r.HeapFull-r.HeapEmpty)/mebi), r.HeapFull-r.HeapEmpty <= 150*mebi},
-		{fmt.Sprintf("restart over %d objects: start to /readyz, beyond one list of all", r.Objects), "≤ 3 s",
-			fmt.Sprintf("%.1f s (%.1f s with the list's %.1f s)", r.Restart-r.List, r.Restart, r.List), r.Restart-r.List <= 3},
+		// A second start serves its last known state before it has listed the objects, so it can be faster than one list.
+		{fmt.Sprintf("restart over %d objects: start to /readyz, against one list of all", r.Objects), "≤ the list + 3 s",
+			fmt.Sprintf("%.1f s (the list: %.1f s)", r.Restart, r.List), r.Restart <= r.List+3},
 		{"full resync after the restart: API writes", "0", fmt.Sprint(r.ResyncWrites), r.ResyncWrites == 0},
 	}
 }

@@ -54,6 +54,15 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestRestart holds that a restart faster than one list of all objects is no negative time.
+func TestRestart(t *testing.T) {
+	r := sound()
+	r.Restart, r.List = 0.4, 1
+	if table := r.table(); !strings.Contains(table, "| 0.4 s (the list: 1.0 s) |") || strings.Contains(table, "-0") {
+		t.Errorf("want the times of the restart and of the list:\n%s", table)
+	}
+}
+
 // TestWrite holds that the page tells what is out of its range, and that the figures lie beside it.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
