@@ -1,10 +1,12 @@
-{{/* The name of every object; kept to 52 characters, so that endings fit. */}}
+{{/* The name of every object; kept to 52 characters, so that endings fit. A Service's name begins with a letter. */}}
 {{- define "vitrine.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
 {{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
-{{- if contains $name .Release.Name -}}
+{{- if regexMatch "^[0-9]" .Release.Name -}}
+{{- printf "%s-%s" $name .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
 {{- .Release.Name | trunc 52 | trimSuffix "-" -}}
 {{- else -}}
 {{- printf "%s-%s" .Release.Name $name | trunc 52 | trimSuffix "-" -}}
@@ -14,18 +16,31 @@
 
 {{/* What selects the pod; a Deployment's selector cannot change, so neither may this. */}}
 {{- define "vitrine.selector" -}}
-app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "vitrine.labels" -}}
-{{ include "vitrine.selector" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- include "vitrine.labelsWith" (list . dict) -}}
+{{- end -}}
+
+{{/* The labels of an object with further ones: (list $ FURTHER). The chart's own win, then the further ones. */}}
+{{- define "vitrine.labelsWith" -}}
+{{- $ := index . 0 -}}
+{{- $own := include "vitrine.selector" $ | fromYaml -}}
+{{- $_ := set $own "app.kubernetes.io/version" (include "vitrine.version" $) -}}
+{{- $_ := set $own "app.kubernetes.io/managed-by" $.Release.Service -}}
+{{- $_ := set $own "helm.sh/chart" (printf "%s-%s" $.Chart.Name $.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") -}}
+{{- merge $own (index . 1) $.Values.commonLabels | toYaml -}}
+{{- end -}}
+
+{{/* The server's version as labels and image tags can hold it. */}}
+{{- define "vitrine.version" -}}
+{{- .Chart.AppVersion | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "vitrine.claim" -}}
+{{- default (include "vitrine.fullname" .) .Values.persistence.existingClaim -}}
 {{- end -}}
 
 {{- define "vitrine.serviceAccount" -}}
@@ -41,7 +56,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if .digest -}}
 {{- printf "%s@%s" .repository .digest -}}
 {{- else -}}
-{{- printf "%s:%s" .repository (default $.Chart.AppVersion .tag) -}}
+{{- printf "%s:%s" .repository (default (include "vitrine.version" $) .tag) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -92,7 +93,22 @@ func TestAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{release.Namespace, "shop", "staging"} {
+	namespaces := map[string]bool{release.Namespace: true, "shop": true, "staging": true}
+	for _, c := range cases(t) {
+		namespaces[c.release.Namespace] = true
+		watched, _, err := unstructured.NestedStringSlice(c.values, "watchNamespaces")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range watched {
+			namespaces[name] = true
+		}
+	}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "1000"}, Value: 1000} // of the case all-digits
+	if err := kube.Create(ctx, class); err != nil {
+		t.Fatal(err)
+	}
+	for name := range namespaces {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted",
 		}}}
@@ -111,9 +127,9 @@ func TestAPIServer(t *testing.T) {
 			return text
 		}
 	}
-	for name, values := range cases(t) {
+	for name, c := range cases(t) {
 		renderings["chart "+name] = func(t *testing.T) []byte {
-			text, _, err := render.Chart(loadChart(t), release, values)
+			text, _, err := render.Chart(loadChart(t), c.release, c.values)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/vitrine-dev/vitrine/hack/install/image"
 	"github.com/vitrine-dev/vitrine/hack/install/render"
@@ -38,8 +39,50 @@ func TestPackage(t *testing.T) {
 	if got := imageOf(t, byName(objects)["Deployment vitrine"]); got != "vitrine:v1.2.3" {
 		t.Errorf("the packaged chart runs %s", got)
 	}
-	if _, err := render.Package(filepath.Join(config, "chart"), "latest", t.TempDir()); err == nil {
-		t.Error("a version that is none was taken")
+	for _, version := range []string{"", "latest", "1.2", "v1", "vv1.2.3", "1.2.3.4", "01.2.3"} {
+		if path, err := render.Package(filepath.Join(config, "chart"), version, t.TempDir()); err == nil {
+			t.Errorf("version %q is taken: %s", version, path)
+		}
+	}
+}
+
+// TestPackageVersions holds what the package makes of each way to write a version.
+func TestPackageVersions(t *testing.T) {
+	for version, want := range map[string]struct{ file, image string }{
+		"v1.2.3":         {"vitrine-1.2.3.tgz", "vitrine:v1.2.3"},
+		"1.2.3-rc.1":     {"vitrine-1.2.3-rc.1.tgz", "vitrine:v1.2.3-rc.1"},
+		"1.2.3+build.5":  {"vitrine-1.2.3+build.5.tgz", "vitrine:v1.2.3_build.5"},
+		"v1.2.3-a+b-c.d": {"vitrine-1.2.3-a+b-c.d.tgz", "vitrine:v1.2.3-a_b-c.d"},
+	} {
+		path, err := render.Package(filepath.Join(config, "chart"), version, t.TempDir())
+		if err != nil {
+			t.Errorf("%s: %v", version, err)
+			continue
+		}
+		if filepath.Base(path) != want.file {
+			t.Errorf("%s is written to %s, want %s", version, path, want.file)
+		}
+		c, err := loader.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _, err := render.Chart(c, release, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := render.Objects(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deployment := byName(objects)["Deployment vitrine"]
+		if got := imageOf(t, deployment); got != want.image {
+			t.Errorf("%s runs %s, want %s", version, got, want.image)
+		}
+		for key, value := range deployment.GetLabels() {
+			if errs := validation.IsValidLabelValue(value); len(errs) > 0 {
+				t.Errorf("%s: the label %s: %v", version, key, errs)
+			}
+		}
 	}
 }
 
