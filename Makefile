@@ -12,6 +12,9 @@ GOFMT := $(shell $(GO) env GOROOT)/bin/gofmt
 TOOL := $(GO) tool -modfile='$(CURDIR)/hack/tools/go.mod'
 # The product, and the modules within the repository, apart for their heavy imports: every check goes through all of them.
 MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard hack/*/go.mod))))
+# Packages with goroutines: make test runs these under the race detector, and only there. Not cmd/vitrine: its tests hold the
+# process to limits of memory, and the detector alone takes more.
+RACE := ./server/client/... ./server/engine/... ./server/httpapi/... ./server/library/... ./server/reference/... ./server/store/... ./controllers/... ./cmd/vitrine/internal/...
 # No shell and no go command stand between make and this program: when make is killed, it notices and stops everything.
 LOCALRUN := bin/localrun
 
@@ -27,9 +30,9 @@ run: $(LOCALRUN) ## the whole product on this machine, until Ctrl-C; WEBHOOK=on 
 smoke: $(LOCALRUN) ## the same without a terminal: checks every printed line and the tour of README, then stops
 	@exec $(LOCALRUN) smoke
 
-test: ## every test, with a real API server
+test: ## every test, with a real API server; those of packages with goroutines under the race detector
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
-	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun $(MODULES)
+	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun -race '$(RACE)' $(MODULES)
 
 e2e: bin/e2e ## installs IMAGE, which the nodes have or can pull, into the cluster of KUBECONFIG, walks the product there and removes it
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
@@ -73,7 +76,7 @@ lint: ## golangci-lint, with .golangci.yml
 	@set -e; for module in $(MODULES); do (set -x; cd $$module && $(TOOL) golangci-lint run ./...); done
 
 build: ## bin/vitrine
-	$(GO) build -trimpath -o bin/vitrine ./cmd/vitrine
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/vitrine ./cmd/vitrine
 
 image: ## dist/image.tar with IMAGE, for `docker load` and the like; needs no engine, unless CONTAINER_TOOL=docker|podman|buildah names one to build with
 ifeq ($(CONTAINER_TOOL),)
@@ -106,5 +109,7 @@ bin/e2e:
 	@$(GO) -C hack/install build -buildvcs=false -o ../../bin/e2e ./e2e
 	@$(GO) run ./hack/samplegen >bin/e2e-items.ndjson
 
+# With the flags of what it builds itself, so that the standard library is compiled once.
 $(LOCALRUN):
-	@$(GO) -C hack/controlplane build -buildvcs=false -o '../../$@' ./localrun
+	@[ -x '$@' ] || echo 'building $@, which says how long the rest takes…'
+	@CGO_ENABLED=0 $(GO) -C hack/controlplane build -buildvcs=false -trimpath -o '../../$@' ./localrun

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
@@ -75,6 +76,10 @@ func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 			s.stop()
 		}
 	}()
+	if !assets.Built(opts.root, s.wanted()...) {
+		s.say("first run: everything is built from source, in about %d minutes if this machine does nothing else; later runs take seconds",
+			firstRun(runtime.NumCPU()))
+	}
 	steps := []func(context.Context) error{
 		s.buildServer, s.startPlane, s.applyCRDs, s.startServer, s.applySamples, s.readTokens, s.importContent, s.writeEnvironment,
 	}
@@ -91,6 +96,12 @@ func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 	}
 	s.say("up after %s", time.Since(begin).Round(100*time.Millisecond))
 	return s, nil
+}
+
+// firstRun returns how many minutes a first run takes on so many processors: it compiles for about 12 minutes of one
+// processor, and more than 8 find too little to do side by side.
+func firstRun(processors int) int {
+	return 1 + 12/min(processors, 8)
 }
 
 // stop ends what was started, the last first, and returns when it is gone.
@@ -132,8 +143,9 @@ func (s *stack) err() error {
 }
 
 func (s *stack) buildServer(ctx context.Context) error {
-	// Without the version from git, which fails where the clone belongs to another user, as in some containers.
-	return s.goCommand(ctx, "building vitrine", "build", "-buildvcs=false", "-o", s.binary, "./cmd/vitrine")
+	// Without the version from git, which fails where the clone belongs to another user, as in some containers. -trimpath and no
+	// cgo, as for the control plane and this program: the standard library is then compiled once for all of them.
+	return s.goCommand(ctx, "building vitrine", "build", "-buildvcs=false", "-trimpath", "-o", s.binary, "./cmd/vitrine")
 }
 
 // goCommand runs the go command in the root and says so, again and again while it takes long.
@@ -156,6 +168,7 @@ func (s *stack) goCommand(ctx context.Context, what string, args ...string) erro
 	}()
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = s.root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -166,20 +179,36 @@ func (s *stack) goCommand(ctx context.Context, what string, args ...string) erro
 	return nil
 }
 
+// ownPlane is the directory of the control plane that a run starts itself.
+func (s *stack) ownPlane() string { return filepath.Join(s.state, "controlplane") }
+
+// givenCluster returns the KUBECONFIG of the user's cluster, "" for a control plane of our own, to which .vitrine/env sets
+// KUBECONFIG as well.
+func (s *stack) givenCluster() string {
+	if given := os.Getenv("KUBECONFIG"); given != filepath.Join(s.ownPlane(), "admin.kubeconfig") {
+		return given
+	}
+	return ""
+}
+
+// wanted lists the programs that the run needs.
+func (s *stack) wanted() []string {
+	if s.givenCluster() != "" {
+		return []string{assets.Kubectl}
+	}
+	return []string{assets.Etcd, assets.Kubectl, assets.APIServer}
+}
+
 // startPlane starts a control plane, or takes the cluster that KUBECONFIG names.
 func (s *stack) startPlane(ctx context.Context) error {
-	own := filepath.Join(s.state, "controlplane")
 	s.cluster.cache = filepath.Join(s.state, "kubectl")
-	wanted := []string{assets.Etcd, assets.Kubectl, assets.APIServer}
-	// .vitrine/env sets KUBECONFIG to our own; that one is no cluster that somebody gives us.
-	given := os.Getenv("KUBECONFIG")
-	if s.given = given != "" && given != filepath.Join(own, "admin.kubeconfig"); s.given {
+	given := s.givenCluster()
+	if s.given = given != ""; s.given {
 		if _, err := os.Stat(given); err != nil {
 			return fmt.Errorf("KUBECONFIG has to name one file that is there, or be unset for a control plane of our own: %w", err)
 		}
-		wanted = []string{assets.Kubectl}
 	}
-	bin, err := assets.Ensure(ctx, assets.Options{Root: s.root, Progress: s.say}, wanted...)
+	bin, err := assets.Ensure(ctx, assets.Options{Root: s.root, Progress: s.say}, s.wanted()...)
 	if err != nil {
 		return err
 	}
@@ -196,7 +225,7 @@ func (s *stack) startPlane(ctx context.Context) error {
 		return nil
 	}
 	s.say("starting etcd and kube-apiserver…")
-	s.plane, err = plane.Start(ctx, plane.Options{Dir: own, Assets: bin})
+	s.plane, err = plane.Start(ctx, plane.Options{Dir: s.ownPlane(), Assets: bin})
 	if err != nil {
 		return err
 	}

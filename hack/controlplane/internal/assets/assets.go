@@ -13,9 +13,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -49,16 +51,14 @@ type Options struct {
 	Root string
 	// Progress receives a line for each thing that is done; nil for silence.
 	Progress func(format string, args ...any)
-	// Heartbeat is how often a build that goes on is spoken of; 0 means every 15 s.
+	// Heartbeat is how often a build reports its progress; 0 means every 15 s.
 	Heartbeat time.Duration
 }
 
 // Ensure returns a directory that holds the named programs (none: all three). With KUBEBUILDER_ASSETS set, that
 // directory is checked and returned and nothing is built. Otherwise what the cache lacks is built, which takes minutes.
 func Ensure(ctx context.Context, opts Options, names ...string) (string, error) {
-	if len(names) == 0 {
-		names = []string{Etcd, Kubectl, APIServer}
-	}
+	names = orAll(names)
 	if opts.Progress == nil {
 		opts.Progress = func(string, ...any) {}
 	}
@@ -90,15 +90,33 @@ func Ensure(ctx context.Context, opts Options, names ...string) (string, error) 
 	if len(lacking) == 0 {
 		return dir, nil
 	}
-	opts.Progress("building the control plane from Go modules, once for this machine: %s, into %s", strings.Join(lacking, ", "), dir)
+	opts.Progress("building %s from Go modules, once for this machine, into %s", strings.Join(lacking, ", "), dir)
 	begin := time.Now()
-	for _, name := range lacking {
-		if err := build(ctx, opts, dir, name, version); err != nil {
-			return "", err
-		}
+	if err := build(ctx, opts, dir, lacking, version); err != nil {
+		return "", err
 	}
 	opts.Progress("control plane built in %s", time.Since(begin).Round(time.Second))
 	return dir, nil
+}
+
+// Built reports whether Ensure would find the named programs (none: all three) without building any.
+func Built(root string, names ...string) bool {
+	dir := os.Getenv(EnvAssets)
+	if dir == "" {
+		var err error
+		if dir, _, err = place(Module(root)); err != nil {
+			return false // which Ensure reports
+		}
+	}
+	return len(missing(dir, orAll(names))) == 0
+}
+
+// orAll returns the names, or all of them for none.
+func orAll(names []string) []string {
+	if len(names) == 0 {
+		return []string{Etcd, Kubectl, APIServer}
+	}
+	return names
 }
 
 // missing lists the names without an executable in dir.
@@ -160,8 +178,9 @@ func linkerFlags(version string) string {
 	return strings.Join(flags, " ")
 }
 
-// build builds one program into dir.
-func build(ctx context.Context, opts Options, dir, name, version string) error {
+// build builds the programs into dir with one call of the go command: it compiles each package once, although the programs
+// share most of theirs, and links one program while it compiles the rest of another.
+func build(ctx context.Context, opts Options, dir string, names []string, version string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the cache directory (set %s to choose another): %w", EnvCache, err)
 	}
@@ -171,25 +190,30 @@ func build(ctx context.Context, opts Options, dir, name, version string) error {
 	}
 	defer os.RemoveAll(temp)
 
-	// -mod=readonly whatever GOFLAGS says, and no workspace: the versions are those of go.mod.
-	made := filepath.Join(temp, name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(version), "-o", made, packages[name])
+	// -mod=readonly whatever GOFLAGS says, and no workspace: the versions are those of go.mod. -v names each compiled package.
+	args := []string{"build", "-v", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(version), "-o", temp + string(filepath.Separator)}
+	if memory, err := os.ReadFile("/proc/meminfo"); err == nil && available(memory) < enough {
+		args = append(args, "-p=1")
+	}
+	for _, name := range names {
+		args = append(args, packages[name])
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = Module(opts.Root)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=", "GOARCH=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
+	what := strings.Join(names, ", ")
 	pipe, err := cmd.StderrPipe()
 	if err != nil {
-		return fmt.Errorf("build %s: %w", name, err)
+		return fmt.Errorf("build %s: %w", what, err)
 	}
-	opts.Progress("  %s: building…", name)
 	begin := time.Now()
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("build %s: %w", name, err)
+		return fmt.Errorf("build %s: %w", what, err)
 	}
-	var downloaded atomic.Int64
-	said := make(chan string, 1)
-	go func() { said <- countDownloads(pipe, &downloaded) }()
+	said := messages{done: make(chan struct{})}
+	go said.read(pipe)
 	stop := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(opts.Heartbeat)
@@ -199,53 +223,78 @@ func build(ctx context.Context, opts Options, dir, name, version string) error {
 			case <-stop:
 				return
 			case <-tick.C:
-				opts.Progress("  %s: still building, %s%s", name, time.Since(begin).Round(time.Second), modules(downloaded.Load()))
+				opts.Progress("  still building, %s (modules downloaded: %d, packages compiled: %d)",
+					time.Since(begin).Round(time.Second), said.downloaded.Load(), said.compiled.Load())
 			}
 		}
 	}()
-	text := <-said // before Wait, which closes the pipe
+	<-said.done // before Wait, which closes the pipe
 	err = cmd.Wait()
 	close(stop)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("build %s: %w\n%s", name, err, text)
+		return fmt.Errorf("build %s: %w\n%s", what, err, said.rest.String())
 	}
-	if err := os.Rename(made, filepath.Join(dir, name)); err != nil {
-		return fmt.Errorf("put %s in its place: %w", name, err)
+	for _, name := range names {
+		if err := os.Rename(filepath.Join(temp, executable(packages[name])), filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("move %s to the cache: %w", name, err)
+		}
 	}
-	size := ""
-	if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
-		size = fmt.Sprintf(", %d MB", info.Size()/1_000_000)
-	}
-	opts.Progress("  %s: built in %s%s%s", name, time.Since(begin).Round(time.Second), size, modules(downloaded.Load()))
 	return nil
 }
 
-// countDownloads counts the downloads that the go command reports and returns whatever else it says.
-func countDownloads(r io.Reader, downloaded *atomic.Int64) string {
-	var rest strings.Builder
+// executable returns the name that the go command gives the program of a package: the last element of the import path that is
+// not a major version.
+func executable(pkg string) string {
+	if regexp.MustCompile(`^v[0-9]+$`).MatchString(path.Base(pkg)) {
+		pkg = path.Dir(pkg)
+	}
+	return path.Base(pkg)
+}
+
+// enough is the memory in bytes with which two linkers can run side by side; that of kube-apiserver takes 2 GB.
+const enough = 4 << 30
+
+// available returns the available memory in bytes that /proc/meminfo shows.
+func available(meminfo []byte) int64 {
+	m := regexp.MustCompile(`(?m)^MemAvailable:\s+(\d+) kB$`).FindSubmatch(meminfo)
+	if m == nil {
+		return enough
+	}
+	kilobytes, err := strconv.ParseInt(string(m[1]), 10, 64)
+	if err != nil {
+		return enough
+	}
+	return kilobytes << 10
+}
+
+// messages takes in what the go command writes while it builds.
+type messages struct {
+	downloaded, compiled atomic.Int64
+	rest                 strings.Builder // what is neither; to be read when done is closed
+	done                 chan struct{}
+}
+
+// read reads until the end and closes done.
+func (m *messages) read(r io.Reader) {
+	defer close(m.done)
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "go: downloading ") {
-			downloaded.Add(1)
-			continue
+		switch line := lines.Text(); {
+		case strings.HasPrefix(line, "go: downloading "):
+			m.downloaded.Add(1)
+		case !strings.ContainsAny(line, " \t"): // an import path
+			m.compiled.Add(1)
+		default:
+			m.rest.WriteString(line + "\n")
 		}
-		rest.WriteString(lines.Text() + "\n")
 	}
 	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
-		fmt.Fprintf(&rest, "(its messages could not be read further: %v)\n", err)
+		fmt.Fprintf(&m.rest, "(its messages could not be read further: %v)\n", err)
 	}
-	return rest.String()
-}
-
-func modules(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%d modules downloaded)", n)
 }
 
 // FindRoot returns the root of this repository, at or above the working directory.

@@ -14,12 +14,12 @@ import (
 )
 
 // fakeGo puts a go command into the PATH that runs script, and a root and an empty cache around it. In the script,
-// $output is where the program has to go and $package what is built; each call is noted in $calls.
+// $output is the directory for the programs and $packages what is built; each call is noted in $calls.
 func fakeGo(t *testing.T, script string) (opts Options, calls string, progress func() string) {
 	t.Helper()
 	dir := t.TempDir()
 	calls = filepath.Join(dir, "calls")
-	text := fmt.Sprintf("#!/bin/sh\ncalls=%s\nfor last; do package=$last; done\nwhile [ \"$1\" != -o ]; do shift; done\noutput=$2\necho \"$package\" >>\"$calls\"\n%s\n", calls, script)
+	text := fmt.Sprintf("#!/bin/sh\ncalls=%s\nwhile [ \"$1\" != -o ]; do shift; done\noutput=$2\nshift 2\n[ \"$1\" != -p=1 ] || shift\npackages=$*\necho \"$packages\" >>\"$calls\"\n%s\n", calls, script)
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,10 @@ func fakeGo(t *testing.T, script string) (opts Options, calls string, progress f
 	}
 }
 
-const builds = `printf '#!/bin/sh\n' >"$output"; chmod +x "$output"`
+const builds = `for package in $packages; do
+	case $package in */v3) package=${package%/v3} ;; esac
+	printf '#!/bin/sh\n' >"$output${package##*/}"; chmod +x "$output${package##*/}"
+done`
 
 func TestEnsureBuildsOnce(t *testing.T) {
 	opts, calls, progress := fakeGo(t, "echo 'go: downloading example.com/x v1.0.0' >&2\n"+builds)
@@ -67,7 +70,7 @@ func TestEnsureBuildsOnce(t *testing.T) {
 			t.Errorf("%s does not name %s", dir, part)
 		}
 	}
-	for _, want := range []string{"etcd: building…", "kube-apiserver: built in", "(1 modules downloaded)"} {
+	for _, want := range []string{"building etcd, kubectl, kube-apiserver from Go modules", "control plane built in"} {
 		if !strings.Contains(progress(), want) {
 			t.Errorf("nothing says %q:\n%s", want, progress())
 		}
@@ -80,8 +83,32 @@ func TestEnsureBuildsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(string(built), "\n"); got != 3 {
-		t.Errorf("%d builds, want one for each of 3 programs:\n%s", got, built)
+	if want := strings.Join([]string{packages[Etcd], packages[Kubectl], packages[APIServer]}, " ") + "\n"; string(built) != want {
+		t.Errorf("builds:\n%s\nwant one of all programs:\n%s", built, want)
+	}
+}
+
+func TestBuilt(t *testing.T) {
+	opts, _, _ := fakeGo(t, builds)
+	if Built(opts.Root) {
+		t.Error("all programs are built already in an empty cache")
+	}
+	if _, err := Ensure(t.Context(), opts, Kubectl); err != nil {
+		t.Fatal(err)
+	}
+	if !Built(opts.Root, Kubectl) || Built(opts.Root) {
+		t.Errorf("kubectl built: %v, all built: %v, want true and false", Built(opts.Root, Kubectl), Built(opts.Root))
+	}
+}
+
+func TestAvailableMemory(t *testing.T) {
+	for text, want := range map[string]int64{
+		"MemTotal:       16000000 kB\nMemAvailable:    2000000 kB\nBuffers: 1 kB\n": 2_000_000 << 10,
+		"MemTotal:       16000000 kB\n":                                             enough,
+	} {
+		if got := available([]byte(text)); got != want {
+			t.Errorf("%q: %d bytes, want %d", text, got, want)
+		}
 	}
 }
 
@@ -106,15 +133,16 @@ func TestEnsureTogether(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := os.ReadFile(calls); err != nil || strings.Count(string(built), "\n") != 3 {
-		t.Errorf("5 callers at once built (%v):\n%s\nwant each program once", err, built)
+	if built, err := os.ReadFile(calls); err != nil || strings.Count(string(built), "\n") != 1 {
+		t.Errorf("5 callers at once built (%v):\n%s\nwant one build", err, built)
 	}
 }
 
 func TestEnsureSaysWhyABuildFails(t *testing.T) {
-	opts, _, _ := fakeGo(t, "echo 'go: downloading example.com/x v1.0.0' >&2; echo 'x.go:1: broken' >&2; echo half >\"$output\"; exit 1")
+	opts, _, _ := fakeGo(t, "echo 'go: downloading example.com/x v1.0.0' >&2; echo example.com/x/y >&2; echo 'x.go:1: broken' >&2; echo half >\"${output}etcd\"; exit 1")
 	_, err := Ensure(t.Context(), opts)
-	if err == nil || !strings.Contains(err.Error(), "build etcd") || !strings.Contains(err.Error(), "x.go:1: broken") || strings.Contains(err.Error(), "downloading") {
+	if err == nil || !strings.Contains(err.Error(), "build etcd") || !strings.Contains(err.Error(), "x.go:1: broken") ||
+		strings.Contains(err.Error(), "downloading") || strings.Contains(err.Error(), "example.com/x/y") {
 		t.Errorf("the error is %v", err)
 	}
 	dir, _, err := place(Module(opts.Root))
@@ -129,7 +157,8 @@ func TestEnsureSaysWhyABuildFails(t *testing.T) {
 
 func TestEnsureSpeaksWhileItBuilds(t *testing.T) {
 	// The build ends when the heartbeat was heard.
-	opts, calls, _ := fakeGo(t, `while [ ! -e "$calls.heard" ]; do :; done; `+builds)
+	opts, calls, progress := fakeGo(t, `echo 'go: downloading example.com/x v1.0.0' >&2; echo example.com/x >&2; echo example.com/x/y >&2
+while [ ! -e "$calls.heard" ]; do :; done; `+builds)
 	opts.Heartbeat = time.Millisecond
 	said := opts.Progress
 	heard := sync.OnceFunc(func() {
@@ -139,7 +168,7 @@ func TestEnsureSpeaksWhileItBuilds(t *testing.T) {
 	})
 	opts.Progress = func(format string, args ...any) {
 		said(format, args...)
-		if strings.Contains(format, "still building") {
+		if strings.HasSuffix(progress(), "(modules downloaded: 1, packages compiled: 2)\n") {
 			heard()
 		}
 	}
