@@ -302,22 +302,26 @@ var _ = Describe("Manifests from Git", func() {
 		w.comesTo(ctx, objects, want)
 	})
 
-	It("go with their CRDs, and return when both are applied again, while the operator runs on", func(ctx context.Context) {
+	It("are served on when their CRDs are deleted, and as before when both are applied again, while the operator runs on", func(ctx context.Context) {
 		w, objects, want := stocked(ctx)
+		stored := w.lib.State(ctx).Definitions
+		w.pastSecond()
 		DeferCleanup(installCRDs)
 		names := []string{"accesstokens", "activateunits", "contentfilters", "properties", "tags"}
 		dice.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		for _, name := range names {
 			deleteCRD(ctx, name+".vitrine.dev")
 		}
-		w.servesNothing(ctx)
-		Expect(w.lib.State(ctx).Items).To(BeEquivalentTo(3), "items stay")
+		Eventually(func() *library.HeldError { return w.supervisor.Status().HeldSweep }).Should(
+			Equal(&library.HeldError{Remove: int(stored), Total: int(stored)}))
+		Expect(w.lib.Properties()).To(ConsistOf(w.id("default"), w.id("outlet")))
 
 		installCRDs()
 		for _, o := range shuffled(objects) {
 			Eventually(func() error { return kube.Create(ctx, o) }).Should(Or(Succeed(), MatchError(apierrors.IsAlreadyExists, "is there")))
 		}
 		w.comesTo(ctx, objects, want)
+		Eventually(func() *library.HeldError { return w.supervisor.Status().HeldSweep }).Should(BeNil())
 	})
 
 	It("have a token wait for the Secret of its forerunner to be collected", func(ctx context.Context) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/controllers/translate"
@@ -86,14 +88,110 @@ func (e *environment) owners(ctx context.Context) ([]library.Owner, error) {
 	return owners, nil
 }
 
-// sweep removes what the store knows of this cluster, in the namespaces that are watched, and the cluster knows no more.
-func (e *environment) sweep(ctx context.Context, keep []library.Owner, confirmed bool) (int, error) {
-	scope := library.Scope{Install: e.install, Confirmed: confirmed}
+// scope is what the sweep may touch: what this cluster brought, in the namespaces that are watched.
+func (e *environment) scope() library.Scope {
+	scope := library.Scope{Install: e.install}
 	for _, k := range kinds() {
 		scope.Kinds = append(scope.Kinds, k.library)
 	}
 	if len(e.Namespaces) > 0 {
 		scope.Namespaces = e.Namespaces
 	}
-	return e.Library.Sweep(ctx, scope, keep)
+	return scope
+}
+
+// sweep removes what the store knows in its scope and the cluster knows no more, and returns how many definitions went.
+// It holds what went with its CRD, and, where the guard of library.Scope says so, the rest. AccessTokens are guarded apart
+// from the other kinds: a sweep that is held for many filters never leaves a deleted token accepted.
+func (e *environment) sweep(ctx context.Context, keep []library.Owner) (int, error) {
+	scope := e.scope()
+	missing, err := e.missing(ctx, scope, keep)
+	if err != nil {
+		return 0, err
+	}
+	held := map[library.Owner]bool{}
+	for _, k := range kinds() {
+		// Read after the objects were listed: a CRD that is there now was there all the time that its objects were read.
+		c, err := readCRD(ctx, e.direct, k)
+		if err != nil {
+			return 0, err
+		}
+		e.noteCRD(k, c)
+		for _, o := range missing {
+			if o.Kind != k.library {
+				continue
+			}
+			d, err := e.stored(ctx, o)
+			if err != nil {
+				return 0, err
+			}
+			if d != nil && c.tookAway(d.Created) {
+				held[o] = true
+				keep = append(keep, o)
+			}
+		}
+	}
+	others := slices.DeleteFunc(slices.Clone(scope.Kinds), func(k library.Kind) bool { return k == library.KindToken })
+	removed := 0
+	for _, guarded := range [][]library.Kind{{library.KindToken}, others} {
+		scope.Kinds = guarded
+		n, err := e.Library.Sweep(ctx, scope, keep)
+		removed += n
+		var much *library.HeldError
+		if errors.As(err, &much) {
+			e.Logger.Error(much, "sweep is held; run vitrine sweep --confirm when this is meant")
+			for _, o := range missing {
+				held[o] = held[o] || slices.Contains(guarded, o.Kind)
+			}
+		} else if err != nil {
+			return removed, err
+		}
+	}
+	// What an earlier sweep of this process held may have gone or come back.
+	var stale []library.Owner
+	for _, o := range e.holds.all() {
+		if !held[o] {
+			stale = append(stale, o)
+		}
+	}
+	e.holds.drop(stale...)
+	for o, is := range held {
+		if is {
+			e.hold(o)
+		}
+	}
+	return removed, nil
+}
+
+// confirmedSweep removes everything that is missing in the cluster now, and returns how many definitions went.
+func (e *environment) confirmedSweep(ctx context.Context) (int, error) {
+	held := e.holds.all()
+	// The objects may have changed since the sweep was held: the cache knows which there are now.
+	keep, err := e.owners(ctx)
+	if err != nil {
+		return 0, err
+	}
+	scope := e.scope()
+	scope.Confirmed = true
+	removed, err := e.Library.Sweep(ctx, scope, keep)
+	if err != nil {
+		return 0, fmt.Errorf("sweep: %w", err)
+	}
+	e.holds.drop(held...)
+	// What went may have held what others claim.
+	e.queues.add(e.waiters.all()...)
+	return removed, nil
+}
+
+// missing lists the owners in scope that the store knows and keep does not name.
+func (e *environment) missing(ctx context.Context, scope library.Scope, keep []library.Owner) ([]library.Owner, error) {
+	stored, err := e.Library.Owners(ctx, scope)
+	if err != nil {
+		return nil, fmt.Errorf("list what is stored: %w", err)
+	}
+	kept := make(map[library.Owner]bool, len(keep))
+	for _, o := range keep {
+		kept[o] = true
+	}
+	return slices.DeleteFunc(stored, func(o library.Owner) bool { return kept[o] }), nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,12 +79,17 @@ func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 	}
 	var absent []string
 	for _, k := range kinds() {
-		if served == nil || !slices.ContainsFunc(served.APIResources, servesKind(k.library.String())) {
-			absent = append(absent, k.library.String())
+		name := k.library.String()
+		d, err := readCRD(ctx, c, k)
+		if err != nil {
+			return "", err
+		}
+		if d.since.IsZero() || served == nil || !slices.ContainsFunc(served.APIResources, servesKind(name)) {
+			absent = append(absent, name)
 		}
 	}
 	if len(absent) > 0 {
-		return "", fmt.Errorf("install the CRDs (config/crd): the cluster does not serve %s of %s", strings.Join(absent, ", "), v1alpha1.GroupVersion)
+		return "", fmt.Errorf("install the CRDs (%s): the cluster does not serve %s of %s", installCRDs, strings.Join(absent, ", "), v1alpha1.GroupVersion)
 	}
 	return install, nil
 }
@@ -115,6 +121,15 @@ func (e *environment) sameCluster(ctx context.Context) error {
 	return nil
 }
 
+// sameHistory fails with errWentBack when the data of the API server went back in time.
+func (e *environment) sameHistory(ctx context.Context) error {
+	in := metav1.NamespaceAll
+	if len(e.Namespaces) > 0 {
+		in = e.Namespaces[0]
+	}
+	return e.versions.advance(ctx, e.direct, in)
+}
+
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
@@ -129,6 +144,7 @@ func newMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	m.Add(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), meta.RESTScopeRoot)
 	for _, k := range kinds() {
 		single := v1alpha1.GroupVersion.WithKind(k.library.String())
 		plural, singular := meta.UnsafeGuessKindToResource(single)
@@ -141,7 +157,7 @@ func newMapper() meta.RESTMapper {
 }
 
 // newManager makes a manager with the five reconcilers. gate is closed when the bulk load is in.
-func newManager(cfg *rest.Config, o Options, m *metrics, install string, gate <-chan struct{}) (manager.Manager, *environment, error) {
+func newManager(cfg *rest.Config, o Options, m *metrics, h *holds, install string, gate <-chan struct{}) (manager.Manager, *environment, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, nil, err
@@ -150,8 +166,10 @@ func newManager(cfg *rest.Config, o Options, m *metrics, install string, gate <-
 	if err != nil {
 		return nil, nil, err
 	}
+	seen := &versions{}
 	caches := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
+		NewInformer:      seen.newInformer,
 		ByObject:         map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: labels.NewSelector().Add(*labelled)}},
 	}
 	if len(o.Namespaces) > 0 {
@@ -175,7 +193,8 @@ func newManager(cfg *rest.Config, o Options, m *metrics, install string, gate <-
 	}
 	e := &environment{
 		Options: o, metrics: m, client: mgr.GetClient(), direct: mgr.GetAPIReader(),
-		install: install, gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(),
+		install: install, gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(), versions: seen,
+		guards: map[library.Kind]*guard{}, holds: h,
 	}
 	index := mgr.GetFieldIndexer()
 	if err := index.IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {
@@ -184,9 +203,11 @@ func newManager(cfg *rest.Config, o Options, m *metrics, install string, gate <-
 		return nil, nil, fmt.Errorf("index AccessTokens by their filters: %w", err)
 	}
 	for _, k := range kinds() {
+		g := newGuard(func(ctx context.Context) (crd, error) { return e.mayRemove(ctx, k) })
+		e.guards[k.library] = g
 		b := ctrl.NewControllerManagedBy(mgr).
 			Named(strings.ToLower(k.library.String())).
-			For(k.new(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			For(k.new(), builder.WithPredicates(predicate.GenerationChangedPredicate{}, g.sight())).
 			WatchesRawSource(e.queues.source(k.library)).
 			WithOptions(controller.Options{SkipNameValidation: &skipNames})
 		if k.library == library.KindToken {

@@ -25,6 +25,7 @@ type metrics struct {
 const (
 	outcomeServed    = "served"
 	outcomeRemoved   = "removed"
+	outcomeHeld      = "held" // the object went with its CRD
 	outcomeSuspended = "suspended"
 	outcomeWaiting   = "waiting" // for something that is expected to come
 	outcomeStalled   = "stalled" // until somebody changes something
@@ -35,13 +36,13 @@ func newMetrics() *metrics {
 	return &metrics{
 		rounds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vitrine_reconcile_total",
-			Help: "Rounds over single objects, by kind and outcome: served, removed, suspended, waiting, stalled, or failed and tried again.",
+			Help: "Rounds over single objects, by kind and outcome: served, removed, held, suspended, waiting, stalled, or failed and tried again.",
 		}, []string{"kind", "outcome"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vitrine_status_writes_total", Help: "Statuses that were written, counts included, by kind.",
 		}, []string{"kind"}),
 		held: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "vitrine_sweep_held_definitions", Help: "Definitions that a held sweep would remove; 0 when no sweep is held.",
+			Name: "vitrine_sweep_held_definitions", Help: "Definitions whose removal waits for vitrine sweep --confirm; 0 when no sweep is held.",
 		}),
 	}
 }

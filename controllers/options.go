@@ -34,7 +34,8 @@ type Options struct {
 	Concurrency int
 	// CountInterval is the time between two looks at the counts in status; 0 means 2 seconds.
 	CountInterval time.Duration
-	// WatchInterval is the time between two questions to the API server who it is; 0 means 10 seconds.
+	// WatchInterval is the time between two looks at the API server: whether it answers, for the same cluster, and with data
+	// that have not gone back in time; 0 means 1 second.
 	WatchInterval time.Duration
 	// PropertyGrace is how long an object that finds its Property missing waits before its status and an event say so. GitOps
 	// tools apply and prune in an order of their own, and it is over before anybody has to act. 0 means 30 seconds; a negative
@@ -64,7 +65,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.CountInterval = 2 * time.Second
 	}
 	if o.WatchInterval == 0 {
-		o.WatchInterval = 10 * time.Second
+		o.WatchInterval = time.Second
 	}
 	if o.PropertyGrace == 0 {
 		o.PropertyGrace = 30 * time.Second

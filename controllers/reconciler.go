@@ -63,6 +63,10 @@ type environment struct {
 	queues  *queues
 	written *written
 	rivals  *rivals
+	// versions are how far the caches have come.
+	versions *versions
+	guards   map[library.Kind]*guard
+	holds    *holds
 	// reported is how many statuses the reconcilers have written: what a round counts may be old when it is written.
 	reported atomic.Uint64
 }
@@ -121,6 +125,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		// Somebody else's finalizer may hold the object for long; what it brought goes now.
 		return ctrl.Result{}, r.gone(ctx, o)
 	}
+	r.guards[r.kind.library].forget(req.NamespacedName)
+	r.holds.drop(translate.Owner(r.install, r.kind.library, o))
 	before := o.DeepCopyObject().(object)
 	current := &round{environment: r.environment, kind: r.kind, object: o, log: ctrl.LoggerFrom(ctx)}
 	if o.Suspended() {
@@ -242,10 +248,16 @@ func (r *reconciler) reread(ctx context.Context, current *round) error {
 
 // gone takes away what an object brought that is not there any more.
 func (r *reconciler) gone(ctx context.Context, o object) error {
-	if err := r.remove(ctx, o); err != nil {
+	err := r.remove(ctx, o)
+	switch {
+	case errors.Is(err, errHeld):
+		r.counted(r.kind, outcomeHeld)
+		return nil
+	case err != nil:
 		r.counted(r.kind, outcomeFailed)
 		return err
 	}
+	r.guards[r.kind.library].forget(client.ObjectKeyFromObject(o))
 	r.counted(r.kind, outcomeRemoved)
 	return nil
 }
@@ -258,8 +270,14 @@ func (r *reconciler) remove(ctx context.Context, o object) error {
 		return fmt.Errorf("look up what the object brought: %w", err)
 	}
 	if err == nil {
-		// Objects also vanish from the cache, all at once, when the address of the API server comes to mean another cluster.
-		if err := r.sameCluster(ctx); err != nil {
+		if r.holds.has(owner) {
+			return errHeld
+		}
+		err := r.guards[r.kind.library].permit(ctx, client.ObjectKeyFromObject(o), stored.Created)
+		if errors.Is(err, errHeld) {
+			r.hold(owner)
+		}
+		if err != nil {
 			return fmt.Errorf("keep what the object brought: %w", err)
 		}
 	}

@@ -5,22 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// sweepHeldReason is the reason of the event, about namespace kube-system, that tells of a held sweep.
+// sweepHeldReason is the reason of the event, about a namespace, that tells of removals that are held.
 const sweepHeldReason = "SweepHeld"
 
 // stopGrace is how long a manager may take to end once it is told to.
 const stopGrace = 5 * time.Second
+
+// lookTimeout is how long the API server may take to answer one look before it counts as unreachable.
+const lookTimeout = 5 * time.Second
 
 // Supervisor runs the controllers for as long as the process lives. A manager needs the API server to be made and ends
 // when its caches cannot be filled; the supervisor makes the next one, with backoff, and whatever is stored is served
@@ -28,6 +29,11 @@ const stopGrace = 5 * time.Second
 type Supervisor struct {
 	options Options
 	metrics *metrics
+	holds   *holds
+	// loaded is true while the store remembers a complete load.
+	loaded atomic.Bool
+	// sweeping is held during a confirmed sweep. mu is not: a probe never waits for a sweep.
+	sweeping sync.Mutex
 
 	mu     sync.Mutex
 	status Status
@@ -45,11 +51,12 @@ type Supervisor struct {
 type Status struct {
 	// Synced is true when a complete load was seen in this process, and its manager runs.
 	Synced bool
-	// Remembered is true when the store remembers an earlier complete load: what is stored can be served.
+	// Remembered is true when the store remembers a complete load: what is stored can be served. A store that was handed
+	// over to another cluster remembers none until the first load from that one.
 	Remembered bool
 	// LastError is why no manager runs; nil while one does.
 	LastError error
-	// HeldSweep is a sweep that waits for confirmation; nil when there is none.
+	// HeldSweep counts removals that wait for confirmation; nil when there are none.
 	HeldSweep *library.HeldError
 	// Message is one sentence for people.
 	Message string
@@ -62,6 +69,12 @@ func NewSupervisor(o Options) (*Supervisor, error) {
 		return nil, err
 	}
 	s := &Supervisor{options: o, wake: make(chan struct{}, 1), metrics: newMetrics()}
+	s.holds = newHolds(s.metrics.held)
+	mark, err := o.Library.Mark(markLoaded)
+	if err != nil {
+		return nil, fmt.Errorf("read whether the store was loaded: %w", err)
+	}
+	s.loaded.Store(mark != "")
 	if o.Metrics != nil {
 		if err := s.register(o.Metrics); err != nil {
 			return nil, err
@@ -118,7 +131,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 		return err
 	}
 	gate := make(chan struct{})
-	mgr, e, err := newManager(cfg, s.options, s.metrics, install, gate)
+	mgr, e, err := newManager(cfg, s.options, s.metrics, s.holds, install, gate)
 	if err != nil {
 		return err
 	}
@@ -160,31 +173,52 @@ func (s *Supervisor) once(ctx context.Context) error {
 	return nil
 }
 
-// watch asks the API server who it is, again and again: informers alone neither say that it has gone nor that another
-// cluster answers in its place. It fails, and the manager with it, when that is so.
+// watch looks at the API server again and again: informers alone say neither that it has gone, nor that another cluster
+// answers in its place, nor that its data went back in time. In the last two cases it fails, and the manager with it.
 func (s *Supervisor) watch(ctx context.Context, e *environment) error {
 	ticker := time.NewTicker(s.options.WatchInterval)
 	defer ticker.Stop()
-	for {
+	for looks := 0; ; looks++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		err := e.sameCluster(ctx)
-		if errors.Is(err, errOtherCluster) {
+		err := e.look(ctx, kinds()[looks%len(kinds())])
+		if errors.Is(err, errOtherCluster) || errors.Is(err, errWentBack) {
 			return err
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
 		s.mu.Lock()
-		if (err == nil) != (s.unreachable == nil) {
-			s.options.Logger.Info("the API server can be reached or not", "reachable", err == nil)
+		if reachable := err == nil; reachable != (s.unreachable == nil) {
+			if reachable {
+				s.options.Logger.Info("API server is reachable again")
+			} else {
+				s.options.Logger.Info("API server became unreachable", "reason", err.Error())
+			}
 		}
 		s.unreachable = err
 		s.mu.Unlock()
 	}
+}
+
+// look asks the API server who it is, whether its data went back in time, and whether the CRD of one kind is there.
+func (e *environment) look(ctx context.Context, k kind) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	if err := e.sameCluster(ctx); err != nil {
+		return err
+	}
+	if err := e.sameHistory(ctx); err != nil {
+		return err
+	}
+	c, err := readCRD(ctx, e.direct, k)
+	if err == nil {
+		e.noteCRD(k, c)
+	}
+	return err
 }
 
 // admit lets a cluster in whose manifests the store holds, or any when it holds none yet. With another one nothing is
@@ -220,47 +254,42 @@ func (s *Supervisor) load(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	removed, err := e.sweep(ctx, keep, false)
-	var held *library.HeldError
-	if err != nil && !errors.As(err, &held) {
+	removed, err := e.sweep(ctx, keep)
+	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
 	if err := s.options.Library.SetMark(ctx, markLoaded, "true"); err != nil {
 		return fmt.Errorf("record the complete load: %w", err)
 	}
-	s.options.Logger.Info("loaded", "objects", len(keep), "swept", removed)
+	s.loaded.Store(true)
+	s.options.Logger.Info("loaded", "objects", len(keep), "swept", removed, "held", s.holds.len())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.current = e
-	s.status.Synced, s.status.LastError, s.status.HeldSweep = true, nil, held
-	s.metrics.held.Set(0)
-	if held != nil {
-		s.metrics.held.Set(float64(held.Remove))
-		s.options.Logger.Error(held, "run vitrine sweep --confirm when this is meant")
-		e.events.Eventf(identityObject(e.install), nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
-			"Run vitrine sweep --confirm when this is meant: %s", held.Error())
-	}
+	s.status.Synced, s.status.LastError = true, nil
 	return nil
 }
 
-// identityObject is what events about the store as a whole are about.
-func identityObject(install string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: identityNamespace, UID: types.UID(install)}}
-}
+// Loaded reports whether the store holds a complete load, of this process or an earlier one; cheap.
+func (s *Supervisor) Loaded() bool { return s.loaded.Load() }
 
-// Status reports how far the library follows the cluster.
+// Status reports how far the library follows the cluster. It waits for no sweep.
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := s.status
-	if mark, err := s.options.Library.Mark(markLoaded); err == nil {
-		st.Remembered = mark != ""
+	st, unreachable := s.status, s.unreachable
+	s.mu.Unlock()
+	st.Remembered = s.loaded.Load()
+	if n := s.holds.len(); n > 0 {
+		st.HeldSweep = &library.HeldError{Remove: n, Total: int(s.options.Library.State(context.Background()).Definitions)}
 	}
+	missing := s.holds.missing()
 	switch {
+	case st.Synced && unreachable != nil:
+		st.Message = "serving last known state: " + unreachable.Error()
+	case st.Synced && missing != "":
+		st.Message = fmt.Sprintf("serving last known state of some kinds: install the CRDs (%s): %s", installCRDs, missing)
 	case st.Synced && st.HeldSweep != nil:
 		st.Message = st.HeldSweep.Error()
-	case st.Synced && s.unreachable != nil:
-		st.Message = "serving last known state: " + s.unreachable.Error()
 	case st.Synced:
 		st.Message = "following the cluster"
 	case st.Remembered && st.LastError != nil:
@@ -279,39 +308,34 @@ func (s *Supervisor) Status() Status {
 var ErrNothingHeld = errors.New("no sweep is held, and the store belongs to this cluster")
 
 // ConfirmSweep runs the sweep that is held and returns how many definitions it removed. Where the store belongs to another
-// cluster, it removes what that one brought and hands the store to the present one, whose manifests are loaded next.
-// ErrNothingHeld when neither is so.
+// cluster, it removes what that one brought and hands the store to the present one, whose manifests are loaded next; until
+// then the store remembers no load. ErrNothingHeld when neither is so.
 func (s *Supervisor) ConfirmSweep(ctx context.Context) (int, error) {
+	s.sweeping.Lock()
+	defer s.sweeping.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.foreign != "" {
-		return s.handOver(ctx)
+	foreign, current := s.foreign, s.current
+	s.mu.Unlock()
+	if foreign != "" {
+		return s.handOver(ctx, foreign)
 	}
-	if s.current == nil || s.status.HeldSweep == nil {
+	if current == nil || s.holds.len() == 0 {
 		return 0, ErrNothingHeld
 	}
-	// The objects may have changed since the sweep was held: the cache knows which there are now.
-	keep, err := s.current.owners(ctx)
-	if err != nil {
-		return 0, err
-	}
-	removed, err := s.current.sweep(ctx, keep, true)
-	if err != nil {
-		return 0, fmt.Errorf("sweep: %w", err)
-	}
-	s.status.HeldSweep = nil
-	s.metrics.held.Set(0)
-	// What went may have held what others claim.
-	s.current.queues.add(s.current.waiters.all()...)
-	return removed, nil
+	return current.confirmedSweep(ctx)
 }
 
-func (s *Supervisor) handOver(ctx context.Context) (int, error) {
+func (s *Supervisor) handOver(ctx context.Context, to string) (int, error) {
 	lib := s.options.Library
 	recorded, err := lib.Mark(markInstall)
 	if err != nil {
 		return 0, fmt.Errorf("read the recorded cluster identity: %w", err)
 	}
+	// First: a store that is only half empty does not count as loaded either.
+	if err := lib.SetMark(ctx, markLoaded, ""); err != nil {
+		return 0, fmt.Errorf("record that nothing is loaded: %w", err)
+	}
+	s.loaded.Store(false)
 	everything := library.Scope{
 		Install: recorded, Confirmed: true,
 		Kinds: []library.Kind{library.KindProperty, library.KindToken, library.KindFilter, library.KindTag, library.KindUnit},
@@ -320,10 +344,12 @@ func (s *Supervisor) handOver(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("remove what the other cluster brought: %w", err)
 	}
-	if err := lib.SetMark(ctx, markInstall, s.foreign); err != nil {
+	if err := lib.SetMark(ctx, markInstall, to); err != nil {
 		return removed, fmt.Errorf("record the cluster identity: %w", err)
 	}
+	s.mu.Lock()
 	s.foreign = ""
+	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
 	default:

@@ -36,20 +36,43 @@ var _ = Describe("The sweep at start", func() {
 		t := w.tag("g", "summer", 1)
 		w.apply(ctx, t)
 		w.stop()
+		w.pastSecond()
 		deleteCRD(ctx, "tags.vitrine.dev")
 		DeferCleanup(installCRDs)
 
 		w.launch()
 		Eventually(func() error { return w.supervisor.Status().LastError }).Should(MatchError(And(
-			ContainSubstring("install the CRDs (config/crd)"), ContainSubstring("Tag"),
+			ContainSubstring("install the CRDs (kubectl apply --server-side -k config/crd)"), ContainSubstring("Tag"),
 		)))
 		Expect(w.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("Remembered", true), HaveField("Message", HavePrefix("serving last known state: "))))
 		Expect(w.matching(ctx, "tags.marketer_tags.key:summer")).To(BeEquivalentTo(1))
 
 		installCRDs()
 		Eventually(func() bool { return w.supervisor.Status().Synced }).Should(BeTrue())
-		Eventually(func() int64 { return w.matching(ctx, "tags.marketer_tags.key:summer") }).Should(BeZero(), "the API server deleted the object with its CRD")
+		Expect(w.supervisor.Status().HeldSweep).To(Equal(&library.HeldError{Remove: 1, Total: 2}), "the object went with its CRD")
+		Expect(w.matching(ctx, "tags.marketer_tags.key:summer")).To(BeEquivalentTo(1))
 		w.apply(ctx, w.tag("g", "summer", 1))
+		Expect(w.supervisor.Status().HeldSweep).To(BeNil())
+	})
+
+	It("revokes the tokens that are gone also while the rest is held", func(ctx context.Context) {
+		t := w.token("t")
+		w.apply(ctx, t)
+		for i := range 25 {
+			Expect(kube.Create(ctx, w.tag(fmt.Sprintf("g%02d", i), "k"+strings.Repeat("a", i), 1))).To(Succeed())
+		}
+		Eventually(func() int64 { return w.lib.State(ctx).Definitions }).Should(BeEquivalentTo(27))
+		w.stop()
+		Expect(kube.DeleteAllOf(ctx, &v1alpha1.Tag{}, client.InNamespace(w.namespace))).To(Succeed())
+		Expect(kube.Delete(ctx, t)).To(Succeed())
+
+		w.start()
+		Expect(w.accepted()).To(BeEmpty())
+		Expect(w.supervisor.Status().HeldSweep).To(Equal(&library.HeldError{Remove: 25, Total: 26}))
+
+		By("applying some of what is missing")
+		w.apply(ctx, w.tag("g00", "k", 1))
+		Expect(w.supervisor.Status().HeldSweep).To(HaveField("Remove", 24))
 	})
 
 	It("takes away nothing in another cluster, until it is told that the store is to be its", func(ctx context.Context) {
@@ -73,10 +96,18 @@ var _ = Describe("The sweep at start", func() {
 		Expect(w.lib.Definition(ctx, elsewhere)).Error().NotTo(HaveOccurred())
 		Expect(w.lib.Mark("install")).To(Equal("the-other-cluster"))
 
+		Expect(w.supervisor.Loaded()).To(BeTrue())
+		release := w.network.hold()
+		DeferCleanup(func() { release() })
 		removed, err := w.supervisor.ConfirmSweep(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(removed).To(Equal(1))
+		Expect(w.supervisor.Loaded()).To(BeFalse(), "the store is empty until the new cluster was read")
+		Expect(w.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("Remembered", false), HaveField("Message", HavePrefix("nothing loaded yet: "))))
+		release()
+		release = func() {}
 		Eventually(func() bool { return w.supervisor.Status().Synced }).Should(BeTrue())
+		Expect(w.supervisor.Loaded()).To(BeTrue())
 		Expect(w.lib.Mark("install")).NotTo(Equal("the-other-cluster"))
 		Expect(w.lib.Definition(ctx, elsewhere)).Error().To(MatchError(library.ErrNotFound))
 	})
@@ -117,10 +148,10 @@ var _ = Describe("The sweep at start", func() {
 		Expect(w.matching(ctx, "tags.marketer_tags.key:k")).To(BeEquivalentTo(1), "what it would take away is served on")
 		Eventually(func() ([]string, error) {
 			var events eventsv1.EventList
-			err := kube.List(ctx, &events)
+			err := kube.List(ctx, &events, client.InNamespace(w.namespace))
 			var notes []string
 			for _, e := range events.Items {
-				if e.Reason == "SweepHeld" && e.Regarding.Name == "kube-system" {
+				if e.Reason == "SweepHeld" && e.Regarding.Name == w.namespace {
 					notes = append(notes, e.Note)
 				}
 			}
@@ -207,20 +238,49 @@ var _ = Describe("The supervisor", func() {
 		Expect(w.supervisor.Status().Synced).To(BeFalse())
 	})
 
-	It("goes on while a CRD goes and comes back", func(ctx context.Context) {
+	It("keeps what a CRD took away with it, follows the other kinds, and says what to do", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		f := w.filter("f", "approval_status:app")
 		w.apply(ctx, f)
-		w.apply(ctx, w.tag("g", "summer", 1))
+		for i := range 3 {
+			w.apply(ctx, w.tag(fmt.Sprintf("g%d", i), "k"+strings.Repeat("a", i), int64(i+1)))
+		}
+		pruned := w.tag("pruned", "pruned", 1)
+		w.apply(ctx, pruned)
+		w.remove(ctx, pruned)
+		Eventually(func() int64 { return w.matching(ctx, "tags.marketer_tags.key:pruned") }).Should(BeZero(), "with its CRD there, a deletion is a deletion")
+		served := func() int64 { return w.matching(ctx, "tags.marketer_tags.key:(k ka kaa)") }
+		held := func() *library.HeldError { return w.supervisor.Status().HeldSweep }
+		Expect(served()).To(BeEquivalentTo(3))
+		w.pastSecond()
 		deleteCRD(ctx, "tags.vitrine.dev")
 		DeferCleanup(installCRDs)
-		Eventually(func() int64 { return w.matching(ctx, "tags.marketer_tags.key:summer") }).Should(BeZero(), "the object went with its CRD")
+		Eventually(held).Should(HaveField("Remove", 3))
+		Expect(served()).To(BeEquivalentTo(3))
+		Eventually(func() string { return w.supervisor.Status().Message }).Should(And(
+			ContainSubstring("tags.vitrine.dev"), ContainSubstring("kubectl apply --server-side -k config/crd"),
+		))
+		Expect(w.logs.String()).To(And(ContainSubstring("CRD is missing"), ContainSubstring("tags.vitrine.dev"), ContainSubstring("config/crd")))
 		w.change(ctx, f, func() { f.Spec.Query = "approval_status:rej" })
 		w.settle(ctx, f, kstatus.CurrentStatus)
 
 		installCRDs()
-		w.apply(ctx, w.tag("g", "winter", 2))
-		Expect(w.matching(ctx, "tags.marketer_tags.key:winter")).To(BeEquivalentTo(1))
+		w.apply(ctx, w.tag("g0", "k", 1))
+		Expect(held()).To(HaveField("Remove", 2))
+		Expect(served()).To(BeEquivalentTo(3))
+		By("deleting one that is back")
+		w.remove(ctx, w.tag("g0", ""))
+		Eventually(served).Should(BeEquivalentTo(2))
+		By("starting again")
+		w.start()
+		Expect(held()).To(HaveField("Remove", 2))
+		Expect(served()).To(BeEquivalentTo(2))
+		w.apply(ctx, w.tag("g1", "ka", 2))
+		Expect(held()).To(HaveField("Remove", 1))
+		Expect(w.supervisor.ConfirmSweep(ctx)).To(Equal(1))
+		Expect(held()).To(BeNil())
+		Expect(served()).To(BeEquivalentTo(1))
+		Eventually(func() string { return w.supervisor.Status().Message }).Should(Equal("following the cluster"))
 	})
 
 	It("asks for its configuration again before every try", func(ctx context.Context) {

@@ -147,6 +147,14 @@ func (w *world) remove(ctx context.Context, o client.Object) {
 	}).Should(BeTrue(), "nothing may hold a deletion up")
 }
 
+// pastSecond waits until the second is over in which it was called. Creation times are whole seconds, and an object that
+// is as old as the CRD of its kind counts as one of that CRD.
+func (w *world) pastSecond() {
+	GinkgoHelper()
+	now := time.Now().Truncate(time.Second)
+	Eventually(func() bool { return time.Now().Truncate(time.Second).After(now) }).Should(BeTrue())
+}
+
 // settle waits until kstatus computes want from the newest spec of o, and lints the status. It returns the Ready condition.
 func (w *world) settle(ctx context.Context, o client.Object, want kstatus.Status) metav1.Condition {
 	GinkgoHelper()

@@ -30,6 +30,8 @@ type Library interface {
 	// Sweep removes the definitions of owners within scope that keep does not name, see Scope. With more than Scope.Limit
 	// removals it removes nothing and returns a *HeldError.
 	Sweep(ctx context.Context, scope Scope, keep []Owner) (int, error)
+	// Owners lists the owners within scope of which anything is stored.
+	Owners(ctx context.Context, scope Scope) ([]Owner, error)
 	// Definition returns what owner brought. ErrNotFound.
 	Definition(ctx context.Context, owner Owner) (Definition, error)
 

@@ -31,6 +31,16 @@ func (all entries) owners(install string) []library.Owner {
 	return owners
 }
 
+// Owners lists the owners within scope, see library.Library.
+func (s *Store) Owners(_ context.Context, scope library.Scope) ([]library.Owner, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, library.ErrClosed
+	}
+	return slices.DeleteFunc(s.served.entries.owners(scope.Install), func(o library.Owner) bool { return !scope.Contains(o) }), nil
+}
+
 // Definition returns what owner brought: the version that is served, else the newest one.
 func (s *Store) Definition(_ context.Context, owner library.Owner) (library.Definition, error) {
 	s.mu.RLock()

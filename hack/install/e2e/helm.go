@@ -215,6 +215,7 @@ func (w *world) confined(ctx context.Context) error {
 		{"list", "", "secrets", shop, "", true},
 		{"list", "vitrine.dev", "contentfilters", shop, "", true},
 		{"get", "", "namespaces", "kube-system", "kube-system", true},
+		{"get", "apiextensions.k8s.io", "customresourcedefinitions", "", "tags.vitrine.dev", true},
 		{"list", "", "secrets", other, "", false},
 		{"list", "", "secrets", "", "", false},
 		{"get", "", "secrets", "kube-system", "", false},

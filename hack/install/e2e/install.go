@@ -351,6 +351,7 @@ func (w *world) permissions(ctx context.Context) error {
 		{"create", "", "secrets", shop, "", true},
 		{"create", "events.k8s.io", "events", shop, "", true},
 		{"get", "", "namespaces", "kube-system", "kube-system", true},
+		{"get", "apiextensions.k8s.io", "customresourcedefinitions", "", "tags.vitrine.dev", true},
 
 		{"update", "vitrine.dev", "contentfilters", shop, "", false},
 		{"delete", "vitrine.dev", "contentfilters", shop, "", false},

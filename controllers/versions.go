@@ -1,0 +1,75 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+)
+
+// errWentBack says that the API server is at an older resource version than it was before, as after a restore of etcd.
+// Watches that began before wait in silence until the API server reaches their version again.
+var errWentBack = errors.New("the data of the API server went back in time: loading everything again")
+
+// versions knows the newest resource version of AccessTokens that the API server or an informer has shown. Versions can be
+// compared within one resource only, and AccessTokens are the one whose deletions matter most. The other kinds are in the
+// same etcd.
+type versions struct {
+	mu        sync.Mutex
+	informers []toolscache.SharedIndexInformer
+	newest    string
+}
+
+// newInformer makes the informers of the cache and remembers those of AccessTokens, one for each watched namespace.
+func (v *versions) newInformer(
+	lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+) toolscache.SharedIndexInformer {
+	i := toolscache.NewSharedIndexInformer(lw, example, resync, indexers)
+	if _, ok := example.(*v1alpha1.AccessToken); ok {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.informers = append(v.informers, i)
+	}
+	return i
+}
+
+// advance returns errWentBack when the API server is at an older version than one that it has shown before. in is where
+// AccessTokens may be listed, "" for all namespaces.
+func (v *versions) advance(ctx context.Context, r client.Reader, in string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	// The informers are read first: what they have seen is older than the answer to a question that is asked afterwards.
+	for _, i := range v.informers {
+		if seen := i.LastSyncResourceVersion(); older(v.newest, seen) {
+			v.newest = seen
+		}
+	}
+	// Without a resource version, a list is at least as new as the last write, also where it comes from the API server's cache.
+	list := &v1alpha1.AccessTokenList{}
+	if err := r.List(ctx, list, client.InNamespace(in), client.Limit(1)); err != nil {
+		return fmt.Errorf("ask the API server for its resource version: %w", err)
+	}
+	if older(list.ResourceVersion, v.newest) {
+		return errWentBack
+	}
+	v.newest = list.ResourceVersion
+	return nil
+}
+
+// older reports whether version a is older than version b; "" is older than any. Versions that cannot be compared, as of an
+// API server that does not conform, are not older.
+func older(a, b string) bool {
+	if a == "" {
+		return b != ""
+	}
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
