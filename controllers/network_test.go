@@ -60,8 +60,15 @@ func (n *network) dial(ctx context.Context, protocol, address string) (net.Conn,
 // cut ends all connections and lets no new one through until mend.
 func (n *network) cut() {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.down = true
+	n.mu.Unlock()
+	n.reset()
+}
+
+// reset ends all connections, and lets new ones through.
+func (n *network) reset() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for c := range n.conns {
 		c.Close()
 	}
