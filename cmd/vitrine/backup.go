@@ -30,6 +30,8 @@ func (o operations) Backup(ctx context.Context, w io.Writer) (err error) {
 	if !ok {
 		return errors.New("this library cannot be backed up: its items are not in the data directory")
 	}
+	o.p.backups.Add(1)
+	defer o.p.backups.Done()
 	dir, err := os.MkdirTemp(o.p.o.dataDir, checkpointPrefix)
 	if err != nil {
 		return fmt.Errorf("make room for the copy: %w", err)
@@ -74,7 +76,12 @@ func newBackup() *cobra.Command {
 func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string) error {
 	ctx := cmd.Context()
 	stream, w := io.Pipe()
-	go func() { w.CloseWithError(c.Backup(ctx, w)) }()
+	received := make(chan error, 1)
+	go func() {
+		err := c.Backup(ctx, w)
+		w.CloseWithError(err)
+		received <- err
+	}()
 	defer stream.Close()
 	p := newByteProgress(cmd.ErrOrStderr(), "copied")
 	defer p.finish()
@@ -89,6 +96,11 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string) erro
 		h, err = backup.Extract(ctx, stream, target, p.bytes)
 	}
 	if err != nil {
+		stream.Close()
+		// A stream that ended early looks damaged. Why it ended is what helps.
+		if cut := <-received; cut != nil && !errors.Is(cut, io.ErrClosedPipe) {
+			err = cut
+		}
 		return adminError(dataDir, err)
 	}
 	p.finish()

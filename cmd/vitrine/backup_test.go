@@ -2,11 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/backup"
 )
 
 // TestBackupAndRestore copies the store of a running server in every way there is, restores each copy, and holds what a
@@ -78,5 +86,89 @@ func TestBackupThatIsCutShort(t *testing.T) {
 	start(t, s.dir)
 	if _, err := os.Stat(filepath.Join(s.dir, ".backup-dead")); !os.IsNotExist(err) {
 		t.Errorf("what a killed server left of a backup: %v", err)
+	}
+}
+
+// broken is a server that ends in the middle of a backup.
+type broken struct{ admin.Operations }
+
+func (broken) Backup(ctx context.Context, w io.Writer) error {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "000001.sst"), make([]byte, 1<<20), 0o600); err != nil {
+		return err
+	}
+	if err := backup.Write(ctx, &half{w}, dir, backup.Header{Vitrine: "test"}); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// half takes so much and no more.
+type half struct{ io.Writer }
+
+func (h *half) Write(p []byte) (int, error) {
+	n, err := h.Writer.Write(p)
+	if len(p) > 16<<10 {
+		return n, errors.New("the server is gone")
+	}
+	return n, err
+}
+
+// TestCutBackupIsNotDamaged holds that the message says what happened: the connection ended.
+func TestCutBackupIsNotDamaged(t *testing.T) {
+	dir := t.TempDir()
+	l, err := admin.Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: admin.Handler(broken{}, time.Minute), ReadHeaderTimeout: time.Second}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(l) }()
+	defer func() { _ = server.Close(); <-done }()
+	for _, target := range []string{"-", filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "copy.tar")} {
+		got := vitrine(t.Context(), "", "backup", "--data-dir", dir, target)
+		if got.code != exitFailed || !strings.Contains(got.stderr, "the backup is incomplete, run it again") || strings.Contains(got.stderr, "damaged") {
+			t.Errorf("%s: exit code %d: %s", target, got.code, got.stderr)
+		}
+	}
+}
+
+// TestStoppingDuringABackup holds that a backup whose reader does not go on shares the drain with everything else, and leaves
+// nothing behind.
+func TestStoppingDuringABackup(t *testing.T) {
+	s := start(t, newStore(t), "--drain-timeout", "200ms")
+	s.environment(t)
+	vitrine(t.Context(), itemLines(1, 5000), "import", "-").want(t, 0, "5,000 added")
+	begin(t, s, 5001)
+	conn, err := net.Dial("unix", admin.SocketPath(s.dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /backup HTTP/1.1\r\nHost: vitrine\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	copies := func() []string {
+		left, err := filepath.Glob(filepath.Join(s.dir, checkpointPrefix+"*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return left
+	}
+	eventually(t, "being copied", func() bool { return len(copies()) > 0 })
+	if code := s.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if left := copies(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	for _, name := range []string{"https", "admin"} {
+		if !strings.Contains(s.logged(), "requests on "+name+" were cut off") {
+			t.Errorf("the log does not say that a request on %s was cut off", name)
+		}
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// Times that bound what one connection can cost. Streams (bulk import and export) set their own as they go.
+// Times that bound what one connection can cost. Streams (bulk import and export, backups) set their own as they go.
 const (
 	headerTimeout = 10 * time.Second
 	readTimeout   = 30 * time.Second
@@ -27,6 +28,7 @@ type listener struct {
 	name   string
 	net    net.Listener
 	server *http.Server
+	open   atomic.Int64 // connections
 }
 
 // listen binds an address that a flag names. A nil config means plain HTTP.
@@ -43,7 +45,8 @@ func listen(ctx context.Context, name, flag, address string, h http.Handler, con
 }
 
 func newListener(name string, l net.Listener, h http.Handler, config *tls.Config, log *slog.Logger) *listener {
-	return &listener{name: name, net: l, server: &http.Server{
+	made := &listener{name: name, net: l}
+	made.server = &http.Server{
 		Handler:           h,
 		TLSConfig:         config,
 		ReadHeaderTimeout: headerTimeout,
@@ -53,7 +56,16 @@ func newListener(name string, l net.Listener, h http.Handler, config *tls.Config
 		MaxHeaderBytes:    maxHeader,
 		// What net/http reports here is done by clients: broken handshakes, and the like.
 		ErrorLog: slog.NewLogLogger(log.With("listener", name).Handler(), slog.LevelDebug),
-	}}
+		ConnState: func(_ net.Conn, s http.ConnState) {
+			switch s {
+			case http.StateNew:
+				made.open.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				made.open.Add(-1)
+			}
+		},
+	}
+	return made
 }
 
 // serve answers until the listener is drained or closed.

@@ -15,25 +15,11 @@ type health struct {
 	lib library.Library
 	// tokens reports whether all tokens are known.
 	tokens func() bool
-	// operator returns the state of what watches the cluster; nil without one.
+	// operator returns the state of what watches the cluster, and loaded whether the definitions are in: a complete load of
+	// the cluster, or an earlier one that the store remembers. Both are nil without a cluster.
 	operator func() controllers.Status
+	loaded   func() bool
 	draining atomic.Bool
-	loaded   atomic.Bool
-}
-
-// isLoaded reports whether the definitions are in: a complete load of the cluster, or an earlier one that the store
-// remembers. Once true it stays so.
-func (h *health) isLoaded() bool {
-	if h.loaded.Load() {
-		return true
-	}
-	if h.operator != nil {
-		if s := h.operator(); !s.Synced && !s.Remembered {
-			return false
-		}
-	}
-	h.loaded.Store(true)
-	return true
 }
 
 // check is one line of a probe's answer.
@@ -71,7 +57,7 @@ func (h *health) definitions() check {
 		return check{"definitions", true, "serving the stored state, without Kubernetes"}
 	}
 	s := h.operator()
-	return check{"definitions", s.Synced || s.Remembered, s.Message}
+	return check{"definitions", h.loaded(), s.Message}
 }
 
 // probes serves /readyz and /healthz, each with the details as text.
@@ -101,12 +87,16 @@ func (h *health) probes() http.Handler {
 	return mux
 }
 
-// gate answers 503 until the definitions are in: before that, a filter that exists would be told as missing.
+// gate answers 503 until the definitions are in: before that, a filter that exists would be reported as missing. While the
+// process stops, each answer says that its connection ends.
 func (h *health) gate(next http.Handler) http.Handler {
 	const body = `{"type":"https://vitrine.dev/problems/unavailable","title":"Unavailable","status":503,` +
 		`"detail":"the server has just started and loads its definitions: come again in a moment"}` + "\n"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.isLoaded() {
+		if h.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		if h.loaded == nil || h.loaded() {
 			next.ServeHTTP(w, r)
 			return
 		}

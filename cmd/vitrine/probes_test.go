@@ -33,7 +33,7 @@ func TestProbes(t *testing.T) {
 		gate     int // what callers of the interface get
 	}{
 		"following": {
-			state: ready, tokens: true, operator: &controllers.Status{Synced: true, Message: "following the cluster"},
+			state: ready, tokens: true, operator: &controllers.Status{Synced: true, Remembered: true, Message: "following the cluster"},
 			code: 200, gate: 200, says: []string{"ready\n", "[+] store: 1,200 items, 7 definitions", "[+] definitions: following the cluster"},
 		},
 		"API server gone, earlier load remembered": {
@@ -46,7 +46,7 @@ func TestProbes(t *testing.T) {
 			code: 503, gate: 503, says: []string{"not ready\n", "[-] definitions: nothing loaded yet: refused"},
 		},
 		"sweep held": {
-			state: ready, tokens: true, operator: &controllers.Status{Synced: true, HeldSweep: held, Message: held.Error()},
+			state: ready, tokens: true, operator: &controllers.Status{Synced: true, Remembered: true, HeldSweep: held, Message: held.Error()},
 			code: 200, gate: 200, says: []string{"[+] sweep: ", "30 of 60", "vitrine sweep --confirm"},
 		},
 		"tokens unknown": {state: ready, code: 503, gate: 200, says: []string{"[-] tokens: being read"}},
@@ -61,6 +61,7 @@ func TestProbes(t *testing.T) {
 			h := &health{lib: stateOnly{state: tc.state}, tokens: func() bool { return tc.tokens }}
 			if tc.operator != nil {
 				h.operator = func() controllers.Status { return *tc.operator }
+				h.loaded = func() bool { return tc.operator.Remembered }
 			}
 			h.draining.Store(tc.draining)
 			ask := func(handler http.Handler, path string) *httptest.ResponseRecorder {
@@ -88,18 +89,5 @@ func TestProbes(t *testing.T) {
 				t.Errorf("the interface is not ready with headers %v", w.Header())
 			}
 		})
-	}
-}
-
-// TestLoadedStays: a cluster that goes away after a complete load takes nothing down.
-func TestLoadedStays(t *testing.T) {
-	status := controllers.Status{Synced: true}
-	h := &health{operator: func() controllers.Status { return status }}
-	if !h.isLoaded() {
-		t.Fatal("not loaded after a complete load")
-	}
-	status = controllers.Status{}
-	if !h.isLoaded() {
-		t.Error("not loaded any more")
 	}
 }

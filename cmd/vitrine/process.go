@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -47,6 +49,8 @@ type process struct {
 	background []func(context.Context) error
 	// public take part in draining; private (probes, metrics, admin) answer until the end.
 	public, private []*listener
+	// backups are under way: each has a directory to remove.
+	backups sync.WaitGroup
 }
 
 // serve runs until ctx ends or a part fails.
@@ -150,7 +154,7 @@ func (p *process) listen(ctx context.Context) error {
 	p.background = append(p.background, p.api.Run)
 	p.health = &health{lib: p.lib, tokens: p.api.Ready}
 	if p.operator != nil {
-		p.health.operator = p.operator.Status
+		p.health.operator, p.health.loaded = p.operator.Status, p.operator.Loaded
 	}
 	gated := p.health.gate(p.api)
 	for _, l := range []struct {
@@ -185,7 +189,7 @@ func (p *process) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.private = append(p.private, newListener("admin", socket, admin.Handler(operations{p}), nil, p.log))
+	p.private = append(p.private, newListener("admin", socket, admin.Handler(operations{p}, writeTimeout), nil, p.log))
 	return nil
 }
 
@@ -226,17 +230,39 @@ func (p *process) run(ctx context.Context) error {
 		p.log.Error("stopping, as a part failed", "error", context.Cause(failed))
 	}
 	p.health.draining.Store(true)
-	p.drain(p.public)
+	// One deadline for everything: a pod's grace period does not begin again.
+	deadline, cancel := context.WithTimeout(context.Background(), p.o.drainFor)
+	defer cancel()
+	p.linger(deadline)
+	p.drain(deadline, p.public)
 	stop()
-	p.drain(p.private)
+	p.drain(deadline, p.private)
+	p.backups.Wait() // those that were cut off remove their directories
 	err := parts.Wait()
 	p.log.Info("stopped")
 	return err
 }
 
-func (p *process) drain(listeners []*listener) {
-	ctx, cancel := context.WithTimeout(context.Background(), p.o.drainFor)
+// lingerShare is the part of the drain for which callers are still answered, to tell them that their connection ends.
+const lingerShare = 20
+
+// linger waits, for a share of the drain, until no caller is connected. Each answer says meanwhile that its connection ends:
+// a connection that is closed while it idles may lose the request that its caller is sending.
+func (p *process) linger(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, p.o.drainFor/lingerShare)
 	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for slices.ContainsFunc(p.public, func(l *listener) bool { return l.open.Load() > 0 }) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *process) drain(ctx context.Context, listeners []*listener) {
 	var all sync.WaitGroup
 	for _, l := range listeners {
 		all.Go(func() {

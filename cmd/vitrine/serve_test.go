@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
 )
@@ -223,6 +225,65 @@ func TestStoppingLetsRequestsFinish(t *testing.T) {
 	_ = body.Close()
 	if code := s.wait(); code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestStoppingTellsCallers holds that a caller whose connection is kept open is answered while the server stops, and told
+// that the connection ends, so that the server does not close it under a request.
+func TestStoppingTellsCallers(t *testing.T) {
+	s := start(t, newStore(t), "--drain-timeout", "10m", "--http-bind-address", "127.0.0.1:0")
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c := &http.Client{Transport: transport}
+	ask := func() *http.Response {
+		t.Helper()
+		resp, err := c.Get("http://" + s.addresses["http"] + "/v2/content/items?q=*:*&access_token=" + secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	if resp := ask(); resp.StatusCode != http.StatusOK || resp.Close {
+		t.Errorf("before: %d, closes %v", resp.StatusCode, resp.Close)
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "not ready any more", func() bool { code, _ := s.probe("/readyz"); return code == http.StatusServiceUnavailable })
+	if resp := ask(); resp.StatusCode != http.StatusOK || !resp.Close {
+		t.Errorf("while stopping: %d, closes %v", resp.StatusCode, resp.Close)
+	}
+	if code := s.wait(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestDrainFitsIntoTheGracePeriod holds that the pod is not killed while it drains and closes its store.
+func TestDrainFitsIntoTheGracePeriod(t *testing.T) {
+	text, err := os.ReadFile("../../config/manager/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d appsv1.Deployment
+	if err := yaml.UnmarshalStrict(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	pod := d.Spec.Template.Spec
+	for _, arg := range pod.Containers[0].Args {
+		if strings.HasPrefix(arg, "--drain-timeout") {
+			t.Fatalf("%s: this test reads the default", arg)
+		}
+	}
+	drain, err := newServe().Flags().GetDuration("drain-timeout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; grace < drain+10*time.Second {
+		t.Errorf("the grace period is %s; want 10s more than the drain of %s, to close the store", grace, drain)
 	}
 }
 

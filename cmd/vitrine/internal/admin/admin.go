@@ -95,12 +95,14 @@ type answer struct {
 	Stored  map[library.PropertyID]int64 `json:"stored,omitempty"`
 }
 
-// Handler serves the operations.
-func Handler(ops Operations) http.Handler {
+// Handler serves the operations. However long one takes, and however large a backup is: a connection is cut only when its
+// reader takes nothing for stall. The timeouts of the http.Server do not apply.
+func Handler(ops Operations, stall time.Duration) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, f func(r *http.Request) (answer, error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			a, err := f(r)
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stall))
 			if err != nil {
 				a = answer{Error: err.Error()}
 				w.WriteHeader(http.StatusConflict)
@@ -125,12 +127,33 @@ func Handler(ops Operations) http.Handler {
 	})
 	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", backupError)
-		if err := ops.Backup(r.Context(), w); err != nil {
+		conn := http.NewResponseController(w)
+		err := ops.Backup(r.Context(), &steady{w, conn, stall})
+		_ = conn.SetWriteDeadline(time.Now().Add(stall))
+		if err != nil {
 			// The stream has an end that tells a whole one; beyond that, the client is told why there is none.
 			w.Header().Set(backupError, err.Error())
 		}
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn := http.NewResponseController(w)
+		// An error means that the connection has no deadlines. One for reading would cancel the request's context.
+		_, _ = conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// steady gives every piece of a stream its own time.
+type steady struct {
+	io.Writer
+	conn  *http.ResponseController
+	stall time.Duration
+}
+
+// Write implements io.Writer.
+func (s *steady) Write(p []byte) (int, error) {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(s.stall))
+	return s.Writer.Write(p)
 }
 
 // backupError is the trailer that says why a backup ended early.
@@ -188,7 +211,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer) error {
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(w, resp.Body); err != nil {
-		return fmt.Errorf("receive the backup: %w", err)
+		return fmt.Errorf("the backup is incomplete, run it again: the connection to the server ended early: %w", err)
 	}
 	if reason := resp.Trailer.Get(backupError); reason != "" {
 		return errors.New(reason)

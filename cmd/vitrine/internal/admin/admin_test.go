@@ -53,11 +53,16 @@ func (f *fake) Backup(_ context.Context, w io.Writer) error {
 // serve listens in dir until the returned function is called.
 func serve(t *testing.T, dir string, ops Operations) (stop func()) {
 	t.Helper()
+	return serveBy(t, dir, &http.Server{Handler: Handler(ops, time.Minute), ReadHeaderTimeout: time.Second})
+}
+
+// serveBy is serve by a given server.
+func serveBy(t *testing.T, dir string, s *http.Server) (stop func()) {
+	t.Helper()
 	l, err := Listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: Handler(ops), ReadHeaderTimeout: time.Second}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Serve(l) }()
 	return func() { _ = s.Close(); <-done }
@@ -99,6 +104,89 @@ func TestOperations(t *testing.T) {
 	}
 	if err := c.Purge(ctx, "shop/old"); err != nil {
 		t.Errorf("purge: %v", err)
+	}
+}
+
+// slow is a server whose operations take longer than the timeouts of its http.Server.
+type slow struct {
+	*fake
+	takes time.Duration
+}
+
+func (s slow) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(s.takes):
+		return nil
+	}
+}
+
+func (s slow) ConfirmSweep(ctx context.Context) (int, error) { return 30, s.wait(ctx) }
+
+func (s slow) Purge(ctx context.Context, _ library.PropertyID) error { return s.wait(ctx) }
+
+func (s slow) Backup(ctx context.Context, w io.Writer) error {
+	for range 3 {
+		if _, err := io.WriteString(w, "piece "); err != nil {
+			return err
+		}
+		if err := s.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestNothingIsCutForItsLength holds that operations may take longer than the timeouts of the server.
+func TestNothingIsCutForItsLength(t *testing.T) {
+	const timeout = 50 * time.Millisecond
+	ctx, dir := t.Context(), t.TempDir()
+	ops := slow{&fake{}, 2 * timeout}
+	defer serveBy(t, dir, &http.Server{Handler: Handler(ops, time.Minute), ReadTimeout: timeout, WriteTimeout: timeout})()
+	c := NewClient(dir)
+	var copied strings.Builder
+	if err := c.Backup(ctx, &copied); err != nil || copied.String() != "piece piece piece " {
+		t.Errorf("backup: %q, %v", copied.String(), err)
+	}
+	if n, err := c.ConfirmSweep(ctx); n != 30 || err != nil {
+		t.Errorf("confirm: %d, %v", n, err)
+	}
+	if err := c.Purge(ctx, "shop/old"); err != nil {
+		t.Errorf("purge: %v", err)
+	}
+}
+
+// endless is a server whose backup has no end. ended tells why it was cut.
+type endless struct {
+	*fake
+	ended chan error
+}
+
+func (e endless) Backup(_ context.Context, w io.Writer) error {
+	var err error
+	for err == nil {
+		_, err = w.Write(make([]byte, 64<<10))
+	}
+	e.ended <- err
+	return err
+}
+
+// TestReaderThatStallsIsCut holds that a backup whose reader takes nothing ends.
+func TestReaderThatStallsIsCut(t *testing.T) {
+	dir := t.TempDir()
+	ops := endless{&fake{}, make(chan error, 1)}
+	defer serveBy(t, dir, &http.Server{Handler: Handler(ops, 50*time.Millisecond), ReadHeaderTimeout: time.Second})()
+	r, w := io.Pipe() // nobody reads
+	defer r.Close()
+	received := make(chan error, 1)
+	go func() { received <- NewClient(dir).Backup(t.Context(), w) }()
+	if err := <-ops.ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the backup ended with %v", err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	if err := <-received; err == nil || !strings.Contains(err.Error(), "the backup is incomplete, run it again") {
+		t.Errorf("the client reports %v", err)
 	}
 }
 
