@@ -16,15 +16,18 @@ import (
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/backup"
 )
 
-// checkpointer is a library whose store can be copied while it is in use.
+// checkpointer is a library whose store can be copied while it is in use. VerifyCopy fails when the copy in a directory could not
+// be opened and indexed.
 type checkpointer interface {
 	Checkpoint(ctx context.Context, dir string) (version uint64, err error)
+	VerifyCopy(ctx context.Context, dir string) error
 }
 
 // checkpointPrefix begins the name of the directory, within the data directory, in which a backup is made.
 const checkpointPrefix = ".backup-"
 
-// Backup implements admin.Operations. The copy costs links, and the time it takes to read it out.
+// Backup implements admin.Operations. The copy costs links, and the time that it takes to index all of it, in memory and on one
+// processor, and to read it out. Nothing is sent of a copy that cannot be indexed.
 func (o operations) Backup(ctx context.Context, w io.Writer) (err error) {
 	lib, ok := o.p.lib.(checkpointer)
 	if !ok {
@@ -39,6 +42,9 @@ func (o operations) Backup(ctx context.Context, w io.Writer) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	began := time.Now()
 	if _, err := lib.Checkpoint(ctx, dir); err != nil {
+		return err
+	}
+	if err := lib.VerifyCopy(ctx, dir); err != nil {
 		return err
 	}
 	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: buildVersion().version, Created: began.UTC()})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/backup"
@@ -63,6 +66,42 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("a failed restore left %v, %v", left, err)
 		}
 	})
+}
+
+// TestBackupThatCannotBeIndexed holds that a store with an item that nobody could index is served, and that no backup of it passes for
+// whole.
+func TestBackupThatCannotBeIndexed(t *testing.T) {
+	dir := newStore(t)
+	s := start(t, dir)
+	s.environment(t)
+	vitrine(t.Context(), itemLines(1, 50), "import", "-").want(t, 0, "50 added")
+	s.signal(syscall.SIGTERM)
+	db, err := pebble.Open(filepath.Join(dir, "pebble"), &pebble.Options{FormatMajorVersion: pebble.FormatValueSeparation})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte("p"), UpperBound: []byte("q")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for it.First(); it.Valid() && !bytes.Contains(it.Key(), []byte("\x00i\x00")); it.Next() {
+	}
+	if err := errors.Join(db.Set(it.Key(), []byte("{"), nil), it.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, dir)
+	copies := t.TempDir()
+	for _, target := range []string{filepath.Join(copies, "copy"), filepath.Join(copies, "copy.tar"), "-"} {
+		got := vitrine(t.Context(), "", "backup", "--data-dir", dir, target)
+		got.want(t, exitFailed, "read item")
+		if got.stdout != "" {
+			t.Errorf("backup to %s writes %d bytes", target, len(got.stdout))
+		}
+	}
+	if left, err := os.ReadDir(copies); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	s.signal(syscall.SIGTERM)
 }
 
 // TestBackupThatIsCutShort holds that nothing is kept of one, neither by the client nor by the server.

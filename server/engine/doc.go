@@ -4,7 +4,7 @@
 // are at its time. In the moment it finds its listing: a query bound to the snapshot, whose documents are a bitmap for each
 // segment. A page is cut out of those bitmaps by rank, and its bytes are copied from the segments.
 //
-//	library.go   the Library: what a store does not answer itself (and read.go, explain.go, export.go, state.go)
+//	library.go   the Library: what a store does not answer itself (and read.go, explain.go, export.go, state.go, copy.go)
 //	follow.go    how the segments follow the store: load, prepare, install
 //	loading.go   opening the indexes, and opening again those that failed
 //	property.go  one property, and how its moments are found

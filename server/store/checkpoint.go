@@ -2,9 +2,17 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // Checkpoint makes a copy of the store in dir, which must be there and hold no copy yet: the state after one batch, whose
@@ -29,4 +37,58 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (version uint64, err
 		return 0, fmt.Errorf("copy the store: %w", err)
 	}
 	return version, nil
+}
+
+// VerifyCopy opens the copy that Checkpoint made in dir as a Store would be opened, but without writing to it, and decodes every
+// definition and item in it. It calls try with the items of each property, at most readChunk at a time and by id, so that a
+// library can see whether it can index them. It reads the whole copy once, one chunk in memory at a time; it holds up neither
+// readers nor writers of s. The error says what cannot be read, or is that of try.
+func (s *Store) VerifyCopy(ctx context.Context, dir string, try func(library.PropertyID, []*item.Item) error) error {
+	const lockName = "LOCK" // Pebble makes it wherever it opens a database
+	o := Options{FS: s.options.FS, Logger: slog.New(slog.DiscardHandler), MemoryBytes: 8 << 20, MemTableBytes: 2 << 20}
+	name := o.FS.PathJoin(dir, databaseName)
+	db, err := openDatabase(o, name, true)
+	if err != nil {
+		return fmt.Errorf("open the copy of the store: %w", err)
+	}
+	err = db.call(func() error {
+		found, err := load(db.pebble, s.options.Random)
+		if err != nil {
+			return err
+		}
+		for _, p := range slices.Sorted(maps.Keys(found.properties)) {
+			if err := verifyItems(ctx, db.pebble, p, try); err != nil {
+				return fmt.Errorf("property %s: %w", p, err)
+			}
+		}
+		return nil
+	})
+	err = errors.Join(err, db.close())
+	if left := o.FS.Remove(o.FS.PathJoin(name, lockName)); !errors.Is(left, fs.ErrNotExist) {
+		err = errors.Join(err, left)
+	}
+	if err != nil {
+		return fmt.Errorf("verify the copy of the store: %w", err)
+	}
+	return nil
+}
+
+// verifyItems decodes the items of one property.
+func verifyItems(ctx context.Context, db *pebble.DB, p library.PropertyID, try func(library.PropertyID, []*item.Item) error) error {
+	for next := item.ID(0); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		items, err := itemsFrom(db, p, next)
+		if err == nil && len(items) > 0 {
+			err = try(p, items)
+		}
+		if err != nil {
+			return err
+		}
+		if len(items) < readChunk {
+			return nil
+		}
+		next = items[len(items)-1].ID + 1
+	}
 }

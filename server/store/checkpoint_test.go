@@ -3,14 +3,20 @@ package store
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -47,6 +53,72 @@ func TestCheckpoint(t *testing.T) {
 	}
 	if _, err := l.Checkpoint(t.Context(), target); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a second copy in one place: %v", err)
+	}
+}
+
+// TestVerifyCopy holds that a copy is left as it is, and that one with anything that cannot be read is not taken for whole.
+func TestVerifyCopy(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	for id := range item.ID(readChunk + 10) {
+		write(t, l, put(id+1, "beach", ""))
+	}
+	files := func(dir string) (names []string) {
+		t.Helper()
+		entries, err := os.ReadDir(filepath.Join(dir, databaseName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	verify := func(change func(db *pebble.DB) error, try func(library.PropertyID, []*item.Item) error) error {
+		t.Helper()
+		target := t.TempDir()
+		if _, err := l.Checkpoint(t.Context(), target); err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			edit(t, target, change)
+		}
+		before := files(target)
+		if try == nil {
+			try = func(library.PropertyID, []*item.Item) error { return nil }
+		}
+		err := l.VerifyCopy(t.Context(), target, try)
+		if diff := cmp.Diff(before, files(target)); diff != "" && change == nil {
+			t.Errorf("the files of the copy (-before +after):\n%s", diff)
+		}
+		return err
+	}
+	seen := 0
+	err := verify(nil, func(p library.PropertyID, items []*item.Item) error {
+		for _, it := range items {
+			if seen++; p != shop || it.ID != item.ID(seen) {
+				t.Errorf("item %d of %s comes at place %d", it.ID, p, seen)
+			}
+		}
+		return nil
+	})
+	if err != nil || seen != readChunk+10 {
+		t.Errorf("a whole copy: %v, %d items", err, seen)
+	}
+	refusal := errors.New("cannot be indexed")
+	if err := verify(nil, func(library.PropertyID, []*item.Item) error { return refusal }); !errors.Is(err, refusal) {
+		t.Errorf("a copy that cannot be indexed: %v", err)
+	}
+	for _, c := range []struct {
+		change func(db *pebble.DB) error
+		want   string
+	}{
+		{func(db *pebble.DB) error { return db.Set(itemKey(shop, readChunk+5), []byte("{"), nil) }, "property shop/default: read item 1029"},
+		{func(db *pebble.DB) error { return db.Set([]byte("zzz"), nil, nil) }, "unknown key"},
+	} {
+		if err := verify(c.change, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
 	}
 }
 

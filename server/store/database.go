@@ -35,11 +35,13 @@ const pebbleFormat = pebble.FormatValueSeparation
 // filterBits are the bits a key has in the filters of tables: one look-up in a hundred of what is not there reads a table.
 const filterBits = 10
 
-// openDatabase opens the database in dir, making it where there is none.
-func openDatabase(o Options, dir string) (*database, error) {
+// openDatabase opens the database in dir, making it where there is none; with readOnly it must be there, and only its lock is
+// written.
+func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	d := &database{log: o.Logger, failed: make(chan struct{})}
 	d.fence = newFence(o.FS, dir, d.fail)
 	settings := d.settings(o)
+	settings.ReadOnly = readOnly
 	err := <-guard(func() (err error) {
 		d.pebble, err = pebble.Open(dir, settings)
 		return err

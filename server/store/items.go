@@ -81,16 +81,22 @@ func (s *Store) Items(ctx context.Context, p library.PropertyID) iter.Seq2[*item
 
 // itemsFrom reads a chunk of items.
 func (s *Store) itemsFrom(p library.PropertyID, from item.ID) ([]*item.Item, error) {
+	items, err := ask(s, func(db *pebble.DB) ([]*item.Item, error) { return itemsFrom(db, p, from) })
+	if err != nil {
+		return nil, fmt.Errorf("property %s: %w", p, err)
+	}
+	return items, nil
+}
+
+// itemsFrom reads a chunk of items.
+func itemsFrom(db *pebble.DB, p library.PropertyID, from item.ID) ([]*item.Item, error) {
 	type stored struct {
 		id    item.ID
 		value []byte
 	}
-	lines, err := ask(s, func(db *pebble.DB) ([]stored, error) {
-		var lines []stored
-		err := eachItem(db, p, from, readChunk, func(id item.ID, value []byte) {
-			lines = append(lines, stored{id, append([]byte(nil), value...)})
-		})
-		return lines, err
+	var lines []stored
+	err := eachItem(db, p, from, readChunk, func(id item.ID, value []byte) {
+		lines = append(lines, stored{id, append([]byte(nil), value...)})
 	})
 	if err != nil {
 		return nil, err
@@ -98,10 +104,7 @@ func (s *Store) itemsFrom(p library.PropertyID, from item.ID) ([]*item.Item, err
 	items := make([]*item.Item, len(lines))
 	errs := make([]error, len(lines))
 	parallel(len(lines), func(i int) { items[i], errs[i] = decodeItem(lines[i].id, lines[i].value) })
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("property %s: %w", p, err)
-	}
-	return items, nil
+	return items, errors.Join(errs...)
 }
 
 // ItemIDs yields the ids of all items of a property in ascending order, from one on. Those that come and go meanwhile may

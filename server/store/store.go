@@ -80,7 +80,7 @@ func Open(o Options, index Index) (*Store, error) {
 // open opens the database, reads it and has the index load it. The store is as before when that fails.
 func (s *Store) open() error {
 	o := s.options
-	db, err := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName))
+	db, err := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), false)
 	if err != nil {
 		return fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
 	}

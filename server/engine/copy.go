@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// VerifyCopy opens the copy that Checkpoint made in dir and indexes every item of it, as a start with an empty index would, and throws
+// the segments away. It takes one processor about as long as that start, and the memory of a segment of some thousand items. The
+// error says which property cannot be read or indexed, and why.
+func (l *Library) VerifyCopy(ctx context.Context, dir string) error {
+	builder, scratch := segment.NewBuilder(), new(segment.Scratch)
+	return l.Store.VerifyCopy(ctx, dir, func(_ library.PropertyID, items []*item.Item) error {
+		defer scratch.Reset()
+		docs := make([]segment.Doc, len(items))
+		for i, it := range items {
+			docs[i] = scratch.NewDoc(it)
+		}
+		if _, err := builder.Build(docs); err != nil {
+			return fmt.Errorf("index items %d to %d: %w", items[0].ID, items[len(items)-1].ID, err)
+		}
+		return nil
+	})
+}
