@@ -34,7 +34,8 @@ type Options struct {
 var errNoNow = errors.New("querystring: Options.Now is required")
 
 // Rewrite returns the text of a query_string query that selects and ranks as n does, over documents that hold no empty
-// values and texts with at least one word. It rewrites:
+// values. OpenSearch's own total of a lone _exists_ on a text field leaves out texts without a word, which are among the
+// hits; a search with a post_filter counts them. It rewrites:
 //
 //   - a list of values, field:(a,b), to a group of the values;
 //   - _missing_:f to (+*:* -_exists_:f);
