@@ -21,7 +21,8 @@ const (
 	// countWrites is how many counts are written a second, over all objects: they serve kubectl get, not displays.
 	countWrites = 2
 	// countShare bounds what counting costs while content changes all the time: after a look at all objects it rests for
-	// countShare times as long as the counting took, so that it takes a twentieth of a core at most.
+	// countShare times as long as the look took, listing and copying them included, so that it takes a twentieth of a core at
+	// most. What it waited to write is left out.
 	countShare = 20
 	// countAnyway is how often counts are looked at at most while nothing changes: queries with `now` move by time alone.
 	countAnyway = time.Minute
@@ -48,21 +49,23 @@ func (e *environment) keepCounts(ctx context.Context) error {
 		}
 		version, reports := e.Library.State(ctx).Version, e.reported.Load()
 		still := version == seen && reports == reported && (!moves.due(e.Clock()) || time.Since(last) < countAnyway)
-		if still || time.Now().Before(rested) {
+		began := e.now()
+		if still || began.Before(rested) {
 			continue
 		}
 		complete := true
 		var next tally
-		var counting time.Duration
+		var waited time.Duration
 		for _, k := range kinds() {
 			if k.count == nil {
 				continue
 			}
-			if err := e.each(ctx, k, nil, func(o object) { complete = e.keepCount(ctx, limiter, k, o, &next, &counting) && complete }); err != nil {
+			if err := e.each(ctx, k, nil, func(o object) { complete = e.keepCount(ctx, limiter, k, o, &next, &waited) && complete }); err != nil {
 				return err
 			}
 		}
-		rested = time.Now().Add(countShare * counting)
+		ended := e.now()
+		rested = ended.Add(countShare * (ended.Sub(began) - waited))
 		if complete {
 			seen, reported, last, moves = version, reports, time.Now(), next
 		}
@@ -82,10 +85,10 @@ func (t *tally) note(p *library.Page) {
 // due reports whether a count may have moved.
 func (t *tally) due(now time.Time) bool { return !t.first.IsZero() && !now.Before(t.first) }
 
-// keepCount looks at the counts of one object, and reports whether they are up to date now. It adds to counting how long
-// the counting took, without what it waited to write, and to moves when the count may move.
+// keepCount looks at the counts of one object, and reports whether they are up to date now. It adds to waited how long it
+// waited to write, and to moves when the count may move.
 func (e *environment) keepCount(
-	ctx context.Context, limiter *rate.Limiter, k kind, o object, moves *tally, counting *time.Duration,
+	ctx context.Context, limiter *rate.Limiter, k kind, o object, moves *tally, waited *time.Duration,
 ) bool {
 	if ctx.Err() != nil {
 		return false
@@ -101,9 +104,7 @@ func (e *environment) keepCount(
 		return true // another operator counts here
 	}
 	before := o.DeepCopyObject().(object)
-	began := time.Now()
 	changed, err := k.count(ctx, e, o, moves)
-	*counting += time.Since(began)
 	if err != nil {
 		e.Logger.V(1).Info("could not count", "object", client.ObjectKeyFromObject(o), "kind", k.library.String(), "reason", err.Error())
 		return false
@@ -111,6 +112,8 @@ func (e *environment) keepCount(
 	if !changed || equality.Semantic.DeepEqual(before, o) {
 		return true
 	}
+	began := e.now()
+	defer func() { *waited += e.now().Sub(began) }()
 	if limiter.Wait(ctx) != nil {
 		return false
 	}

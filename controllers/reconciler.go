@@ -66,7 +66,9 @@ type environment struct {
 	// versions are how far the caches have come.
 	versions *versions
 	guards   map[library.Kind]*guard
-	holds    *holds
+	// now measures how long work takes; Clock is what objects and content go by.
+	now   func() time.Time
+	holds *holds
 	// reported is how many statuses the reconcilers have written: what a round counts may be old when it is written.
 	reported atomic.Uint64
 }
