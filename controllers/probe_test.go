@@ -1,0 +1,71 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+// sweeping is a library whose sweeps wait to be let go.
+type sweeping struct {
+	library.Library
+	began, release chan struct{}
+}
+
+func (l sweeping) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (int, error) {
+	l.began <- struct{}{}
+	<-l.release
+	return l.Library.Sweep(ctx, scope, keep)
+}
+
+// TestStatusDuringASweep holds that probes and scrapes do not wait for a sweep, and that a store which is being handed over
+// counts as not loaded, also after a restart in the middle.
+func TestStatusDuringASweep(t *testing.T) {
+	stored, err := reference.Open(reference.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := stored.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	ctx := t.Context()
+	if err := errors.Join(stored.SetMark(ctx, markInstall, "theirs"), stored.SetMark(ctx, markLoaded, "true")); err != nil {
+		t.Fatal(err)
+	}
+	lib := sweeping{stored, make(chan struct{}), make(chan struct{})}
+	o := Options{Library: lib, RESTConfig: func() (*rest.Config, error) { return nil, errors.New("not asked") }}
+	s, err := NewSupervisor(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Loaded() {
+		t.Error("a store that remembers a load counts as not loaded")
+	}
+	if err := s.admit("ours"); err == nil {
+		t.Error("another cluster is admitted")
+	}
+	confirmed := make(chan error, 1)
+	go func() { _, err := s.ConfirmSweep(ctx); confirmed <- err }()
+	<-lib.began
+	if st := s.Status(); st.Remembered || s.Loaded() {
+		t.Errorf("while it is handed over: %+v", st)
+	}
+	again, err := NewSupervisor(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Loaded() {
+		t.Error("a process that starts in the middle takes the store for loaded")
+	}
+	close(lib.release)
+	if err := <-confirmed; err != nil {
+		t.Error(err)
+	}
+}
