@@ -161,6 +161,47 @@ func TestSuspendedTokenExpires(t *testing.T) {
 	reconcile(v1alpha1.ReasonExpired, 0)
 }
 
+// TestMissingPropertyIsReportedLate holds that an object says that its Property is missing after the grace and not before, and
+// that the grace begins anew after the Property was there.
+func TestMissingPropertyIsReportedLate(t *testing.T) {
+	ctx := context.Background()
+	o := filter()
+	o.Spec.Query = "approval_status:app"
+	r, server := newReconciler(t, filterKind(), interceptor.Funcs{}, o)
+	now := start
+	r.Clock, r.PropertyGrace = func() time.Time { return now }, time.Minute
+	reconcile := func(wantReason string, wantAfter time.Duration) {
+		t.Helper()
+		result, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+		if err != nil || result.RequeueAfter != wantAfter {
+			t.Errorf("Reconcile = %v, %v; want to be looked at again after %v", result.RequeueAfter, err, wantAfter)
+		}
+		is := &v1alpha1.ContentFilter{}
+		if err := server.Get(ctx, client.ObjectKeyFromObject(o), is); err != nil {
+			t.Fatal(err)
+		}
+		if got := readyCondition(is).Reason; got != wantReason {
+			t.Errorf("Ready has the reason %q, want %q", got, wantReason)
+		}
+	}
+	removeProperty := func() {
+		t.Helper()
+		if _, err := r.Library.Remove(ctx, []library.Owner{property.Owner}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeProperty()
+	reconcile("", time.Minute)
+	now = now.Add(45 * time.Second)
+	reconcile("", 15*time.Second)
+	applyProperty(t, r.Library)
+	reconcile(v1alpha1.ReasonServed, 0)
+	removeProperty()
+	reconcile(v1alpha1.ReasonServed, time.Minute)
+	now = now.Add(time.Minute)
+	reconcile(v1alpha1.ReasonPropertyNotFound, 0)
+}
+
 // TestTokenIsAcceptedBeforeItCanBeRead holds the order digest, Secret: at no time does a Secret hold a value that is refused.
 func TestTokenIsAcceptedBeforeItCanBeRead(t *testing.T) {
 	ctx := context.Background()
