@@ -85,7 +85,12 @@ func build(ctx context.Context, o options, out io.Writer) error {
 	}
 	for _, a := range o.architectures {
 		begin := time.Now()
-		if err := stage.Binary(ctx, o.source, "./cmd/vitrine", a, filepath.Join(dir, a, "vitrine")); err != nil {
+		const pkg = "./cmd/vitrine"
+		binary := filepath.Join(dir, a, "vitrine")
+		if err := stage.Binary(ctx, o.source, pkg, a, binary); err != nil {
+			return err
+		}
+		if err := stage.Documents(ctx, o.source, pkg, a, binary, filepath.Join(dir, a, "doc")); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "built for %s in %s\n", a, time.Since(begin).Round(time.Second))

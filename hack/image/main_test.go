@@ -33,7 +33,7 @@ func TestDockerfile(t *testing.T) {
 	for _, c := range r.Copies {
 		copied = append(copied, c.From)
 	}
-	want := []string{"dist/image/common/files/", "dist/image/common/data/", "dist/image/arm64/vitrine"}
+	want := []string{"dist/image/common/files/", "dist/image/common/data/", "dist/image/arm64/doc/", "dist/image/arm64/vitrine"}
 	if diff := cmp.Diff(want, copied); diff != "" {
 		t.Errorf("copied (-want +got):\n%s", diff)
 	}

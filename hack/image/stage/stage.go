@@ -1,5 +1,6 @@
 // Package stage makes the files of the image: the static binary for each architecture, the certificates of the public
-// authorities, and the account that it runs under. It asks nothing but the Go toolchain.
+// authorities, the account that it runs under, and the licences and the bill of materials of the binary. It needs nothing but
+// the Go toolchain.
 package stage
 
 import (
@@ -34,15 +35,8 @@ func Common(dir string) error {
 		"etc/group":                         []byte("vitrine:x:65532:\n"),
 		"etc/ssl/certs/ca-certificates.crt": certificates,
 	} {
-		path := filepath.Join(dir, "files", filepath.FromSlash(name))
-		if err := folder(filepath.Join(dir, "files"), filepath.Dir(path)); err != nil {
+		if err := write(filepath.Join(dir, "files"), name, content); err != nil {
 			return err
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return fmt.Errorf("write a file of the image: %w", err)
-		}
-		if err := os.Chmod(path, 0o644); err != nil { // whatever the umask took
-			return fmt.Errorf("write a file of the image: %w", err)
 		}
 	}
 	data := filepath.Join(dir, "data")
@@ -50,6 +44,21 @@ func Common(dir string) error {
 		return fmt.Errorf("make the folder of the store: %w", err)
 	}
 	return os.Chmod(data, 0o700)
+}
+
+// write writes a file of the image below top, readable by all whatever the umask.
+func write(top, name string, content []byte) error {
+	path := filepath.Join(top, filepath.FromSlash(name))
+	if err := folder(top, filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		return fmt.Errorf("write a file of the image: %w", err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		return fmt.Errorf("write a file of the image: %w", err)
+	}
+	return nil
 }
 
 // folder makes path and every folder between it and top, readable by all.
@@ -99,12 +108,17 @@ func Binary(ctx context.Context, source, pkg, arch, to string) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", vcs, "-ldflags=-s -w -buildid=", "-o", to, pkg)
 	cmd.Dir = source
-	// GOAMD64 and GOARM64 at their lowest: an image has to run anywhere. No flags of the caller's may change the bytes.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=")
+	cmd.Env = environment(arch)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s for %s: %w\n%s", pkg, arch, err, text)
 	}
 	return os.Chmod(to, 0o755)
+}
+
+// environment is that of the go command for linux on arch. GOAMD64 and GOARM64 are at their lowest: an image has to run
+// anywhere. No flags of the caller's may change the bytes.
+func environment(arch string) []string {
+	return append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=")
 }

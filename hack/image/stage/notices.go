@@ -1,0 +1,180 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"debug/buildinfo"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// Names of the files that Documents writes.
+const (
+	License = "LICENSE"
+	Notices = "THIRD-PARTY-NOTICES"
+	SBOM    = "vitrine.cdx.json" // scanners of images look for *.cdx.json
+)
+
+// part is a module that is linked into the binary, or the Go standard library.
+type part struct {
+	path, version string
+	sum           string // of go.sum; "" for the standard library
+	texts         []text
+}
+
+// text is a file with a licence, a copyright or a notice.
+type text struct {
+	name    string // below the module
+	content []byte
+}
+
+// Documents writes into dir what has to go with the binary, which Binary has built from the same sources: the licence of this
+// repository, the licences and notices of every module that is linked into it, and a software bill of materials in the format
+// of CycloneDX. A module without a licence is an error.
+func Documents(ctx context.Context, source, pkg, arch, binary, dir string) error {
+	license, err := os.ReadFile(filepath.Join(source, License))
+	if err != nil {
+		return fmt.Errorf("read the licence: %w", err)
+	}
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return fmt.Errorf("read the modules of %s: %w", binary, err)
+	}
+	parts, err := linked(ctx, source, pkg, arch, info)
+	if err != nil {
+		return err
+	}
+	materials, err := bill(info, parts)
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{License: license, Notices: notices(parts), SBOM: materials} {
+		if err := write(dir, name, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linked returns the parts of the binary, the standard library first and the modules in the order of their paths, with the
+// texts beside the linked packages and above them.
+func linked(ctx context.Context, source, pkg, arch string, info *debug.BuildInfo) ([]part, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-deps", "-json=Dir,Module,Standard", pkg)
+	cmd.Dir, cmd.Env, cmd.Stderr = source, environment(arch), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the packages of %s: %w", pkg, err)
+	}
+	dirs := map[string][]string{} // of packages, by module
+	roots := map[string]string{}
+	for packages := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			Dir      string
+			Standard bool
+			Module   *struct{ Path, Dir string }
+		}
+		if err := packages.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("read the packages of %s: %w", pkg, err)
+		}
+		if p.Module != nil {
+			dirs[p.Module.Path] = append(dirs[p.Module.Path], p.Dir)
+			roots[p.Module.Path] = p.Module.Dir
+		}
+	}
+	goroot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the standard library: %w", err)
+	}
+	library := part{path: "std", version: strings.TrimPrefix(info.GoVersion, "go")}
+	if library.texts, err = texts(strings.TrimSpace(string(goroot)), nil); err != nil {
+		return nil, err
+	}
+	parts := []part{library}
+	for _, m := range info.Deps {
+		p := part{path: m.Path, version: m.Version, sum: m.Sum}
+		if m.Replace != nil {
+			p.path, p.version, p.sum = m.Replace.Path, m.Replace.Version, m.Replace.Sum
+		}
+		if p.texts, err = texts(roots[m.Path], dirs[m.Path]); err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	for _, p := range parts {
+		if len(p.texts) == 0 {
+			return nil, fmt.Errorf("%s %s is linked into the binary, and no licence of it was found", p.path, p.version)
+		}
+	}
+	return parts, nil
+}
+
+// named matches the names of files with a licence, a copyright or a notice, and code the names that look the same.
+var (
+	named = regexp.MustCompile(`(?i)^(un)?licen[cs]e|^copying|^copyright|^notice|^patents`)
+	code  = regexp.MustCompile(`(?i)\.(go|s|h|c|json|ya?ml|sh|py|tmpl)$`)
+)
+
+// texts returns the texts in root and in the folders between it and each of dirs.
+func texts(root string, dirs []string) ([]text, error) {
+	if root == "" {
+		return nil, nil
+	}
+	folders := map[string]bool{root: true}
+	for _, dir := range dirs {
+		for ; len(dir) > len(root); dir = filepath.Dir(dir) {
+			folders[dir] = true
+		}
+	}
+	var out []text
+	for folder := range folders {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return nil, fmt.Errorf("look for licences: %w", err)
+		}
+		for _, e := range entries {
+			if !e.Type().IsRegular() || !named.MatchString(e.Name()) || code.MatchString(e.Name()) {
+				continue
+			}
+			path := filepath.Join(folder, e.Name())
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return nil, fmt.Errorf("read a licence: %w", err)
+			}
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				return nil, fmt.Errorf("name a licence: %w", err)
+			}
+			out = append(out, text{name: filepath.ToSlash(name), content: content})
+		}
+	}
+	slices.SortFunc(out, func(a, b text) int { return strings.Compare(a.name, b.name) })
+	return out, nil
+}
+
+// heading begins each part of the notices; a module's path and version follow.
+var heading = strings.Repeat("=", 80) + "\nModule "
+
+// notices puts the texts of all parts into one file.
+func notices(parts []part) []byte {
+	var out bytes.Buffer
+	out.WriteString("The binary vitrine contains the software below. Each part begins with its Go module (std is Go's standard library)\n" +
+		"and its version; the files of the module with licences, copyrights and notices follow.\n\n")
+	for _, p := range parts {
+		out.WriteString(heading + p.path + " " + p.version + "\n")
+		for _, t := range p.texts {
+			fmt.Fprintf(&out, "%s\n%s\n\n%s\n\n", strings.Repeat("-", 80), t.name, bytes.TrimSpace(t.content))
+		}
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,75 @@
+package stage
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/CycloneDX/cyclonedx-go"
+	"github.com/google/licenseclassifier/v2/assets"
+)
+
+// bill returns the software bill of materials of a binary. It has no time and no serial number, so that the same binary gives
+// the same bytes.
+func bill(info *debug.BuildInfo, parts []part) ([]byte, error) {
+	classifier, err := assets.DefaultClassifier()
+	if err != nil {
+		return nil, fmt.Errorf("load the classifier of licences: %w", err)
+	}
+	main := component(cyclonedx.ComponentTypeApplication, info.Main.Path, info.Main.Version, []string{"Apache-2.0"})
+	var components []cyclonedx.Component
+	var refs []string
+	for _, p := range parts {
+		var licenses []string
+		for _, t := range p.texts {
+			for _, m := range classifier.Match(t.content).Matches {
+				if m.MatchType == "License" && !slices.Contains(licenses, m.Name) {
+					licenses = append(licenses, m.Name)
+				}
+			}
+		}
+		slices.Sort(licenses)
+		c := component(cyclonedx.ComponentTypeLibrary, p.path, p.version, licenses)
+		if p.sum != "" {
+			digest, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(p.sum, "h1:"))
+			if err != nil {
+				return nil, fmt.Errorf("read the sum of %s: %w", p.path, err)
+			}
+			c.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(digest)}}
+		}
+		components = append(components, c)
+		refs = append(refs, c.BOMRef)
+	}
+	bom := cyclonedx.NewBOM()
+	bom.Metadata = &cyclonedx.Metadata{Component: &main}
+	bom.Components = &components
+	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: main.BOMRef, Dependencies: &refs}}
+	var out bytes.Buffer
+	if err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cyclonedx.SpecVersion1_6); err != nil {
+		return nil, fmt.Errorf("write the bill of materials: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// component describes a module, with the SPDX identifiers of its licences.
+func component(kind cyclonedx.ComponentType, path, version string, licenses []string) cyclonedx.Component {
+	url := "pkg:golang/" + path
+	if version == "(devel)" { // built outside of a repository
+		version = ""
+	} else {
+		url += "@" + strings.ReplaceAll(version, "+", "%2B")
+	}
+	c := cyclonedx.Component{BOMRef: url, Type: kind, Name: path, Version: version, PackageURL: url}
+	if len(licenses) > 0 {
+		all := cyclonedx.Licenses{}
+		for _, id := range licenses {
+			all = append(all, cyclonedx.LicenseChoice{License: &cyclonedx.License{ID: id}})
+		}
+		c.Licenses = &all
+	}
+	return c
+}
