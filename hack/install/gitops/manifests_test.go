@@ -9,8 +9,10 @@ import (
 
 	helm "github.com/fluxcd/helm-controller/api/v2"
 	kustomize "github.com/fluxcd/kustomize-controller/api/v1"
+	notification "github.com/fluxcd/notification-controller/api/v1beta3"
 	source "github.com/fluxcd/source-controller/api/v1"
 	"helm.sh/helm/v3/pkg/chart/loader"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
@@ -36,6 +38,8 @@ func TestFlux(t *testing.T) {
 			into = &kustomize.Kustomization{}
 		case helm.GroupVersion.String():
 			into = &helm.HelmRelease{}
+		case notification.GroupVersion.String():
+			into = map[string]any{"Provider": &notification.Provider{}, "Alert": &notification.Alert{}}[h.Kind]
 		default:
 			if strings.Contains(h.APIVersion, "fluxcd") {
 				t.Errorf("%s %s is of %s, which nobody knows", h.Kind, h.Metadata.Name, h.APIVersion)
@@ -53,6 +57,12 @@ func TestFlux(t *testing.T) {
 			for _, needed := range o.Spec.DependsOn {
 				find(t, h.Kind, needed.Name, &kustomize.Kustomization{})
 			}
+		case *notification.Alert:
+			find(t, "Provider", o.Spec.ProviderRef.Name, &notification.Provider{})
+			for _, from := range o.Spec.EventSources {
+				find(t, from.Kind, from.Name, &kustomize.Kustomization{})
+			}
+			continue
 		case *helm.HelmRelease:
 			path, repository = o.Spec.Chart.Spec.Chart, o.Spec.Chart.Spec.SourceRef.Name
 		default:
@@ -67,6 +77,60 @@ func TestFlux(t *testing.T) {
 	}
 	if seen < 5 {
 		t.Errorf("%d manifests for Flux", seen)
+	}
+}
+
+// application is what the tests look at of an Argo CD Application.
+type application struct {
+	header
+	Spec struct {
+		SyncPolicy struct {
+			Retry *struct {
+				Limit   int64 `json:"limit"`
+				Refresh bool  `json:"refresh"`
+			} `json:"retry"`
+		} `json:"syncPolicy"`
+	} `json:"spec"`
+}
+
+// TestRetries holds that no Application retries a commit without end: a retry takes the newest commit.
+func TestRetries(t *testing.T) {
+	seen := 0
+	for _, d := range documents(t) {
+		if headerOf(t, d).Kind != "Application" {
+			continue
+		}
+		var a application
+		if err := yaml.Unmarshal([]byte(d), &a); err != nil {
+			t.Fatal(err)
+		}
+		retry := a.Spec.SyncPolicy.Retry
+		if retry == nil {
+			continue
+		}
+		seen++
+		if retry.Limit < 0 && !retry.Refresh {
+			t.Errorf("the Application %s retries the commit that failed without end, and no later one: set refresh: true", a.Metadata.Name)
+		}
+	}
+	if seen == 0 {
+		t.Error("no Application has retries")
+	}
+}
+
+// TestNamespaces holds that the page shows who makes each namespace that its content goes to.
+func TestNamespaces(t *testing.T) {
+	targets := map[string]bool{}
+	for _, d := range documents(t) {
+		if h := headerOf(t, d); h.Kind == "RoleBinding" {
+			targets[h.Metadata.Namespace] = true
+		}
+	}
+	if len(targets) == 0 {
+		t.Error("there is no RoleBinding")
+	}
+	for name := range targets {
+		find(t, "Namespace", name, &corev1.Namespace{})
 	}
 }
 
