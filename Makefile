@@ -19,7 +19,7 @@ RACE := ./server/client/... ./server/engine/... ./server/httpapi/... ./server/li
 LOCALRUN := bin/localrun
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke test e2e bin/e2e parity scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN)
+.PHONY: help run smoke gitops test e2e bin/e2e parity scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ test: ## every test, with a real API server; those of packages with goroutines u
 e2e: bin/e2e ## installs IMAGE, which the nodes have or can pull, into the cluster of KUBECONFIG, walks the product there and removes it
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
 	@exec bin/e2e -image '$(IMAGE)' -items bin/e2e-items.ndjson $(if $(PART),-part '$(PART)')
+
+gitops: $(LOCALRUN) ## the manifests of docs/gitops.md through real Flux and Argo CD, built once in about 20 minutes of CPU (BUILT=1: only where they are built); needs redis-server
+	@exec $(LOCALRUN) gitops $(if $(BUILT),-built-only)
 
 parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }

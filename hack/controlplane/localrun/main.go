@@ -6,8 +6,11 @@
 //	                             judged while they are applied
 //	localrun smoke               the same on fresh state, without a terminal: checks each printed line, walks the tour of
 //	                             README, starts once more on the same data, stops everything
+//	localrun gitops [-built-only]
+//	                             the manifests of docs/gitops.md through real Flux and Argo CD, on fresh state and a control plane of
+//	                             its own; -built-only does nothing, and says so, where the two are not built yet
 //
-// It is what `make run` and `make smoke` start. KUBECONFIG, when it is set, names the cluster to use instead of a control
+// It is what `make run`, `make smoke` and `make gitops` start. KUBECONFIG, when it is set, names the cluster to use instead of a control
 // plane of its own; no other kubeconfig is ever read.
 package main
 
@@ -49,7 +52,13 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("localrun "+name, flag.ContinueOnError)
 	state := flags.String("state", filepath.Join(root, ".vitrine"), "the directory that keeps everything")
 	webhook := flags.Bool("webhook", false, "judge manifests while they are applied")
+	builtOnly := flags.Bool("built-only", false, "build neither Flux nor Argo CD")
 	switch name {
+	case "gitops":
+		if err := flags.Parse(args); err != nil {
+			return err
+		}
+		return gitops(ctx, root, *builtOnly, out)
 	case "run":
 		if err := flags.Parse(args); err != nil {
 			return err
@@ -62,7 +71,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	case "smoke":
 		return smoke(ctx, root, out)
 	}
-	return errors.New("usage: localrun run [-state DIR] [-webhook] | localrun smoke")
+	return errors.New("usage: localrun run [-state DIR] [-webhook] | localrun smoke | localrun gitops [-built-only]")
 }
 
 // run brings everything up, says how to use it and stays until it is interrupted.

@@ -30,6 +30,8 @@ const (
 	Etcd      = "etcd"
 	APIServer = "kube-apiserver"
 	Kubectl   = "kubectl"
+	// ControllerManager is built for those that ask for it; see Ensure.
+	ControllerManager = "kube-controller-manager"
 )
 
 // packages are the main packages of the programs, as the tool directives of go.mod list them.
@@ -37,6 +39,8 @@ var packages = map[string]string{
 	Etcd:      "go.etcd.io/etcd/server/v3",
 	APIServer: "k8s.io/kubernetes/cmd/kube-apiserver",
 	Kubectl:   "k8s.io/kubernetes/cmd/kubectl",
+
+	ControllerManager: "k8s.io/kubernetes/cmd/kube-controller-manager",
 }
 
 // EnvAssets names a directory that already holds the programs, as envtest does; EnvCache the cache to use.
@@ -55,16 +59,21 @@ type Options struct {
 	Heartbeat time.Duration
 }
 
-// Ensure returns a directory that holds the named programs (none: all three). With KUBEBUILDER_ASSETS set, that
+func (o Options) withDefaults() Options {
+	if o.Progress == nil {
+		o.Progress = func(string, ...any) {}
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = 15 * time.Second
+	}
+	return o
+}
+
+// Ensure returns a directory that holds the named programs (none: Etcd, Kubectl and APIServer). With KUBEBUILDER_ASSETS set, that
 // directory is checked and returned and nothing is built. Otherwise what the cache lacks is built, which takes minutes.
 func Ensure(ctx context.Context, opts Options, names ...string) (string, error) {
 	names = orAll(names)
-	if opts.Progress == nil {
-		opts.Progress = func(string, ...any) {}
-	}
-	if opts.Heartbeat == 0 {
-		opts.Heartbeat = 15 * time.Second
-	}
+	opts = opts.withDefaults()
 	if dir := os.Getenv(EnvAssets); dir != "" {
 		if lacking := missing(dir, names); len(lacking) > 0 {
 			return "", fmt.Errorf("%s is set to %s, where there is no %s: put it there, or unset the variable to have it built",
@@ -92,7 +101,11 @@ func Ensure(ctx context.Context, opts Options, names ...string) (string, error) 
 	}
 	opts.Progress("building %s from Go modules, once for this machine, into %s", strings.Join(lacking, ", "), dir)
 	begin := time.Now()
-	if err := build(ctx, opts, dir, lacking, version); err != nil {
+	programs := make([]program, len(lacking))
+	for i, name := range lacking {
+		programs[i] = program{name, packages[name]}
+	}
+	if err := build(ctx, opts, dir, Module(opts.Root), linkerFlags(version), programs...); err != nil {
 		return "", err
 	}
 	opts.Progress("control plane built in %s", time.Since(begin).Round(time.Second))
@@ -141,19 +154,29 @@ func place(module string) (dir, version string, err error) {
 	if kubernetes == "" || etcd == "" {
 		return "", "", fmt.Errorf("%s does not require k8s.io/kubernetes and go.etcd.io/etcd/server/v3", filepath.Join(module, "go.mod"))
 	}
+	cache, err := cacheDir()
+	if err != nil {
+		return "", "", err
+	}
+	key := fmt.Sprintf("kubernetes-%s-etcd-%s-%s-%s", kubernetes, etcd, runtime.GOOS, runtime.GOARCH)
+	return filepath.Join(cache, "controlplane", key), kubernetes, nil
+}
+
+// cacheDir returns the directory below which everything that is built is kept, as an absolute path.
+func cacheDir() (string, error) {
 	cache := os.Getenv(EnvCache)
 	if cache == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return "", "", fmt.Errorf("find the user's cache directory (set %s to choose one): %w", EnvCache, err)
+			return "", fmt.Errorf("find the user's cache directory (set %s to choose one): %w", EnvCache, err)
 		}
 		cache = filepath.Join(user, "vitrine")
 	}
-	if cache, err = filepath.Abs(cache); err != nil {
-		return "", "", fmt.Errorf("resolve the cache directory: %w", err)
+	cache, err := filepath.Abs(cache)
+	if err != nil {
+		return "", fmt.Errorf("resolve the cache directory: %w", err)
 	}
-	key := fmt.Sprintf("kubernetes-%s-etcd-%s-%s-%s", kubernetes, etcd, runtime.GOOS, runtime.GOARCH)
-	return filepath.Join(cache, "controlplane", key), kubernetes, nil
+	return cache, nil
 }
 
 // required returns the version that a go.mod requires of a module, "" when it does not.
@@ -178,9 +201,16 @@ func linkerFlags(version string) string {
 	return strings.Join(flags, " ")
 }
 
-// build builds the programs into dir with one call of the go command: it compiles each package once, although the programs
-// share most of theirs, and links one program while it compiles the rest of another.
-func build(ctx context.Context, opts Options, dir string, names []string, version string) error {
+// program is one program to build.
+type program struct {
+	name string // of the file
+	pkg  string // the main package
+}
+
+// build builds programs into dir with one call of the go command: it compiles each package once, although the programs share
+// most of theirs, and links one program while it compiles the rest of another. module is the directory of the module whose
+// go.mod has the versions, and flags are for the linker.
+func build(ctx context.Context, opts Options, dir, module, flags string, programs ...program) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the cache directory (set %s to choose another): %w", EnvCache, err)
 	}
@@ -191,15 +221,17 @@ func build(ctx context.Context, opts Options, dir string, names []string, versio
 	defer os.RemoveAll(temp)
 
 	// -mod=readonly whatever GOFLAGS says, and no workspace: the versions are those of go.mod. -v names each compiled package.
-	args := []string{"build", "-v", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(version), "-o", temp + string(filepath.Separator)}
+	args := []string{"build", "-v", "-mod=readonly", "-trimpath", "-ldflags", flags, "-o", temp + string(filepath.Separator)}
 	if memory, err := os.ReadFile("/proc/meminfo"); err == nil && available(memory) < enough {
 		args = append(args, "-p=1")
 	}
-	for _, name := range names {
-		args = append(args, packages[name])
+	names := make([]string, len(programs))
+	for i, p := range programs {
+		args = append(args, p.pkg)
+		names[i] = p.name
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = Module(opts.Root)
+	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=", "GOARCH=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
@@ -237,9 +269,9 @@ func build(ctx context.Context, opts Options, dir string, names []string, versio
 	if err != nil {
 		return fmt.Errorf("build %s: %w\n%s", what, err, said.rest.String())
 	}
-	for _, name := range names {
-		if err := os.Rename(filepath.Join(temp, executable(packages[name])), filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("move %s to the cache: %w", name, err)
+	for _, p := range programs {
+		if err := os.Rename(filepath.Join(temp, executable(p.pkg)), filepath.Join(dir, p.name)); err != nil {
+			return fmt.Errorf("move %s to the cache: %w", p.name, err)
 		}
 	}
 	return nil

@@ -14,12 +14,13 @@ import (
 )
 
 // fakeGo puts a go command into the PATH that runs script, and a root and an empty cache around it. In the script,
-// $output is the directory for the programs and $packages what is built; each call is noted in $calls.
+// $output is the directory for the programs and $packages what is built; each call is noted in $calls. A module that is
+// downloaded is in the directory $calls.module.
 func fakeGo(t *testing.T, script string) (opts Options, calls string, progress func() string) {
 	t.Helper()
 	dir := t.TempDir()
 	calls = filepath.Join(dir, "calls")
-	text := fmt.Sprintf("#!/bin/sh\ncalls=%s\nwhile [ \"$1\" != -o ]; do shift; done\noutput=$2\nshift 2\n[ \"$1\" != -p=1 ] || shift\npackages=$*\necho \"$packages\" >>\"$calls\"\n%s\n", calls, script)
+	text := fmt.Sprintf("#!/bin/sh\ncalls=%s\n[ \"$1\" = mod ] && echo \"{\\\"Dir\\\": \\\"$calls.module\\\"}\" && exit\nwhile [ \"$1\" != -o ]; do shift; done\noutput=$2\nshift 2\n[ \"$1\" != -p=1 ] || shift\npackages=$*\necho \"$packages\" >>\"$calls\"\n%s\n", calls, script)
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/plane"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/ports"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+)
+
+// Namespaces of the tools.
+const (
+	fluxNamespace = "flux-system"
+	argoNamespace = "argocd"
+)
+
+// gitopsWalk applies content with real GitOps tools to a control plane and looks at what the tools and the server say.
+type gitopsWalk struct {
+	*stack
+	page    page
+	root    string
+	started []*process.Process
+	content repository // the team's repository: content/ for the namespace shop, bulk/ for the large roll-out
+	sources *sources
+	readers map[string]*caller // by namespace, with a READ-WRITE token
+}
+
+// notRun is the reason why the walk did not begin.
+type notRun struct{ reason string }
+
+func (n notRun) Error() string { return "GITOPS DID NOT RUN: " + n.reason }
+
+// gitops walks Vitrine through Flux and then through Argo CD, on fresh state. With builtOnly it says so and does nothing where
+// one of the two is not built yet.
+func gitops(ctx context.Context, root string, builtOnly bool, out io.Writer) (err error) {
+	for program, reason := range map[string]string{
+		"git":          "git is not installed",
+		"redis-server": "redis-server is not installed, which Argo CD needs (on Debian: apt-get install redis-server)",
+	} {
+		if _, err := exec.LookPath(program); err != nil {
+			return notRun{reason}
+		}
+	}
+	w := &gitopsWalk{stack: &stack{options: options{root: root, out: out}, unlock: func() {}}, root: root, readers: map[string]*caller{}}
+	tools := map[string]assets.BuiltTool{}
+	for _, tool := range []assets.Tool{assets.KustomizeController, assets.ArgoCD} {
+		built, err := assets.FindTool(root, tool)
+		if err != nil {
+			return err
+		}
+		if builtOnly && !built.Complete() {
+			w.say("%v", notRun{tool.Name + " " + built.Version + " is not built yet; make gitops builds it, which takes minutes"})
+			return nil
+		}
+		tools[tool.Name] = built
+	}
+	for _, tool := range []assets.Tool{assets.KustomizeController, assets.ArgoCD} {
+		if _, err := assets.EnsureTool(ctx, assets.Options{Root: root, Progress: w.say}, tool); err != nil {
+			return err
+		}
+	}
+	if w.page, err = readPage(filepath.Join(root, "docs", "gitops.md")); err != nil {
+		return err
+	}
+	w.state, err = os.MkdirTemp("", "vitrine-gitops-")
+	if err != nil {
+		return fmt.Errorf("make a directory for the state: %w", err)
+	}
+	begin := time.Now()
+	defer func() {
+		w.stopAll()
+		if err != nil {
+			err = fmt.Errorf("gitops: %w\n\nall logs and data are kept in %s", err, w.state)
+			return
+		}
+		os.RemoveAll(w.state)
+		w.say("gitops: ok, everything stopped, %s", time.Since(begin).Round(time.Second))
+	}()
+	w.binary = filepath.Join(root, "bin", "vitrine")
+	if err := w.buildServer(ctx); err != nil {
+		return err
+	}
+	if err := w.startGitopsPlane(ctx); err != nil {
+		return err
+	}
+	if w.content, err = newRepository(ctx, filepath.Join(w.state, "content")); err != nil {
+		return err
+	}
+	if err := w.walkFlux(ctx, tools[assets.KustomizeController.Name]); err != nil {
+		return fmt.Errorf("flux: %w", err)
+	}
+	if err := w.walkArgo(ctx, tools[assets.ArgoCD.Name]); err != nil {
+		return fmt.Errorf("argo cd: %w", err)
+	}
+	return w.err()
+}
+
+// startGitopsPlane starts a control plane with the two controllers that the tools count on: the garbage collector, for Argo
+// CD deletes in the foreground, and the aggregation of roles, for Flux acts as an account with the role admin.
+func (w *gitopsWalk) startGitopsPlane(ctx context.Context) error {
+	bin, err := assets.Ensure(ctx, assets.Options{Root: w.root, Progress: w.say},
+		assets.Etcd, assets.Kubectl, assets.APIServer, assets.ControllerManager)
+	if err != nil {
+		return err
+	}
+	w.cluster = cluster{kubectl: filepath.Join(bin, assets.Kubectl), cache: filepath.Join(w.state, "kubectl")}
+	w.say("starting etcd, kube-apiserver and kube-controller-manager…")
+	if w.plane, err = plane.Start(ctx, plane.Options{Dir: filepath.Join(w.state, "controlplane"), Assets: bin}); err != nil {
+		return err
+	}
+	w.cluster.kubeconfig = w.plane.Kubeconfig
+	chosen, err := ports.Choose(ctx, filepath.Join(w.state, "controller-manager.json"), map[string]int{"https": 0})
+	if err != nil {
+		return err
+	}
+	if err := w.start(assets.ControllerManager, filepath.Join(bin, assets.ControllerManager), nil,
+		"--kubeconfig="+w.cluster.kubeconfig, "--authentication-kubeconfig="+w.cluster.kubeconfig, "--authorization-kubeconfig="+w.cluster.kubeconfig,
+		"--controllers=garbage-collector-controller,clusterrole-aggregation-controller", "--leader-elect=false",
+		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(chosen["https"]),
+	); err != nil {
+		return err
+	}
+	for _, name := range []string{"view", "edit", "admin"} {
+		if _, err := w.cluster.run(ctx, "", "apply", "-f", filepath.Join(w.root, "config", "rbac", name+".yaml")); err != nil {
+			return err
+		}
+	}
+	_, err = w.cluster.run(ctx, "", "create", "namespace", bulkNamespace)
+	return err
+}
+
+// start starts a program of the walk, which ends with it.
+func (w *gitopsWalk) start(name, path string, env []string, args ...string) error {
+	p, err := process.Start(process.Spec{
+		Name: name, Path: path, Args: args, Env: append(env, w.cluster.environment()...), Log: filepath.Join(w.state, "logs", name+".log"),
+	})
+	if err != nil {
+		return err
+	}
+	w.started = append(w.started, p)
+	return nil
+}
+
+// stopTools stops what start started since there were keep of them, the last first.
+func (w *gitopsWalk) stopTools(keep int) {
+	for _, p := range slices.Backward(w.started[keep:]) {
+		p.Stop(10 * time.Second)
+	}
+	w.started = w.started[:keep]
+}
+
+func (w *gitopsWalk) stopAll() {
+	if w.sources != nil {
+		w.sources.stop()
+	}
+	if w.server != nil {
+		w.server.stop()
+	}
+	w.stopTools(0)
+	if w.plane != nil {
+		w.plane.Stop()
+	}
+}
+
+// err says what has ended by itself.
+func (w *gitopsWalk) err() error {
+	ended := []error{w.plane.Err()}
+	if w.server != nil {
+		ended = append(ended, w.server.process.Ended())
+	}
+	for _, p := range w.started {
+		ended = append(ended, p.Ended())
+	}
+	return errors.Join(ended...)
+}
+
+// step is a part of the walk.
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+// walk runs steps in their order, each of which begins where the one before ended.
+func (w *gitopsWalk) walk(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		begin := time.Now()
+		if err := s.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.name, errors.Join(err, w.err()))
+		}
+		w.say("ok: %s (%s)", s.name, time.Since(begin).Round(100*time.Millisecond))
+	}
+	return nil
+}
+
+// await is eventually that ends at once when a program of the walk has.
+func (w *gitopsWalk) await(ctx context.Context, timeout time.Duration, check func() error) error {
+	return eventually(ctx, timeout, func() error {
+		if err := w.err(); err != nil {
+			return fatal{err}
+		}
+		return check()
+	})
+}
+
+// read decodes what `kubectl get -o json` finds for args.
+func (w *gitopsWalk) read(ctx context.Context, into any, args ...string) error {
+	text, err := w.cluster.run(ctx, "", append([]string{"get", "-o", "json"}, args...)...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("read the answer of kubectl get %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+func (w *gitopsWalk) kubectl(ctx context.Context, args ...string) error {
+	_, err := w.cluster.run(ctx, "", args...)
+	return err
+}
