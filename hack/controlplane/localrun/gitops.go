@@ -126,7 +126,7 @@ func (w *gitopsWalk) startGitopsPlane(ctx context.Context) error {
 		return err
 	}
 	if err := w.start(assets.ControllerManager, filepath.Join(bin, assets.ControllerManager), nil,
-		"--kubeconfig="+w.cluster.kubeconfig, "--authentication-kubeconfig="+w.cluster.kubeconfig, "--authorization-kubeconfig="+w.cluster.kubeconfig,
+		"--kubeconfig="+w.cluster.kubeconfig,
 		"--controllers=garbage-collector-controller,clusterrole-aggregation-controller", "--leader-elect=false",
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(chosen["https"]),
 	); err != nil {
@@ -197,7 +197,10 @@ func (w *gitopsWalk) walk(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		begin := time.Now()
 		if err := s.run(ctx); err != nil {
-			return fmt.Errorf("%s: %w", s.name, errors.Join(err, w.err()))
+			if ended := w.err(); ended != nil {
+				err = ended
+			}
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		w.say("ok: %s (%s)", s.name, time.Since(begin).Round(100*time.Millisecond))
 	}

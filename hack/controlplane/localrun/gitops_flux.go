@@ -86,7 +86,7 @@ func (f *fluxWalk) start(ctx context.Context, tool assets.BuiltTool) error {
 		return err
 	}
 	return f.gitopsWalk.start("kustomize-controller", tool.Path, []string{"RUNTIME_NAMESPACE=" + fluxNamespace, "TMPDIR=" + f.state},
-		"--kubeconfig="+f.cluster.kubeconfig, "--enable-leader-election=false", "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0",
+		"--enable-leader-election=false", "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0",
 		"--requeue-dependency=2s") // so that the walk does not wait 30 s for a dependency that is ready
 }
 
