@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -355,5 +356,70 @@ func TestFailingExport(t *testing.T) {
 				t.Error("the export ended well")
 			}
 		})
+	}
+}
+
+// TestCallerHangsUp: a caller that leaves is no failure of the server, neither in its log nor in its metrics.
+func TestCallerHangsUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		url, route, status string
+	}{
+		"in the middle of the answer": {"/v2/content/bulk", "/v2/content/bulk", "200"},
+		"before the answer":           {q("id:1001"), "/v2/content/items", "499"},
+	} {
+		for _, version := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s, HTTP/%d", name, version), func(t *testing.T) {
+				registry := prometheus.NewRegistry()
+				a, h := newHookedApp(t, func(o *httpapi.Options) { o.Metrics, o.QueryBudget = registry, time.Minute })
+				arrived := make(chan struct{}, 1)
+				h.read = func(ctx context.Context, _ library.Read) (*library.Page, error) {
+					arrived <- struct{}{}
+					<-ctx.Done()
+					return nil, fmt.Errorf("walk: %w", ctx.Err())
+				}
+				line := []byte(`{"id":1,"text":"` + strings.Repeat("x", 16<<10) + `"}`)
+				h.export = func() iter.Seq2[[]byte, error] {
+					return func(yield func([]byte, error) bool) {
+						for yield(line, nil) {
+						}
+					}
+				}
+				srv := httptest.NewUnstartedServer(a.server)
+				srv.EnableHTTP2 = version == 2
+				srv.StartTLS()
+				defer srv.Close()
+				ctx, hangUp := context.WithCancel(t.Context())
+				defer hangUp()
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+c.url, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Authorization", "Bearer "+token("rw"))
+				req.Header.Set("Accept-Encoding", "identity")
+				go func() {
+					select {
+					case <-arrived:
+						hangUp()
+					case <-ctx.Done():
+					}
+				}()
+				if resp, err := srv.Client().Do(req); err == nil {
+					if _, err := resp.Body.Read(make([]byte, 1)); err != nil {
+						t.Errorf("read the beginning: %v", err)
+					}
+					hangUp()
+					resp.Body.Close()
+				}
+				a.eventually("the request is logged", func() bool { return strings.Contains(a.log.String(), "msg=request ") })
+				log := a.log.String()
+				if strings.Contains(log, "level=ERROR") || !strings.Contains(log, `level=INFO msg="the caller hung up"`) {
+					t.Errorf("the log:\n%s", log)
+				}
+				got := measured(t, registry)
+				if series := "vitrine_http_requests_total read-write GET " + c.route + " " + c.status; got[series] != 1 {
+					t.Errorf("%s is not 1 in %v", series, got)
+				}
+			})
+		}
 	}
 }

@@ -13,6 +13,8 @@ const (
 	requestHeaders = "Authorization, Content-Type, If-None-Match"
 	// preflightAge is how long a browser may remember a preflight, in seconds.
 	preflightAge = "600"
+	// everyOrigin lets web pages of every origin read an answer that needs no token.
+	everyOrigin = "*"
 )
 
 // allowOrigin refuses a web page that the property does not list, and lets a listed one read the answer, errors included.
@@ -24,9 +26,14 @@ func (x *exchange) allowOrigin() error {
 	if !originAllowed(x.settings.AllowedOrigins, origin) {
 		return refusedOrigin()
 	}
+	x.exposeTo(origin)
+	return nil
+}
+
+// exposeTo lets the web pages of an origin read the answer.
+func (x *exchange) exposeTo(origin string) {
 	x.Header().Set("Access-Control-Allow-Origin", origin)
 	x.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
-	return nil
 }
 
 func refusedOrigin() error {
@@ -36,7 +43,8 @@ func refusedOrigin() error {
 // options answers OPTIONS: a preflight, or the question which methods there are.
 //
 // A preflight carries no Authorization header. With access_token in its URL it is answered for that property; without, it
-// is answered when any property allows the origin, and the real request decides.
+// is answered when any property allows the origin, and the real request decides. A resource that is open to any page
+// answers every preflight.
 func (x *exchange) options() error {
 	h := x.Header()
 	h.Set("Cache-Control", "private, no-store")
@@ -47,7 +55,9 @@ func (x *exchange) options() error {
 		return nil
 	}
 	h.Set("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers")
-	if err := x.preflight(origin); err != nil {
+	if x.resource.anyPage {
+		origin = everyOrigin
+	} else if err := x.preflight(origin); err != nil {
 		return err
 	}
 	h.Set("Access-Control-Allow-Origin", origin)

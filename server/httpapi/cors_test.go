@@ -40,6 +40,7 @@ func TestOrigins(t *testing.T) {
 		"maintenance can be read":           {url: q("a"), token: "closed-ro", header: from("https://closed.example"), status: 503, want: map[string]string{"Access-Control-Allow-Origin": "https://closed.example"}},
 		"bad token first":                   {url: q("a"), token: "never-issued", header: from("https://www.shop.example"), status: 403, contains: []string{"problems/token-refused"}, want: map[string]string{"Access-Control-Allow-Origin": ""}},
 		"openapi for any page":              {url: "/openapi.json", header: from("https://anywhere.example"), want: map[string]string{"Access-Control-Allow-Origin": "*"}},
+		"openapi errors for any page":       {url: "/openapi.json?%zz", header: from("https://anywhere.example"), status: 400, want: map[string]string{"Access-Control-Allow-Origin": "*"}},
 		"write from a page":                 {method: "POST", url: "/v1/tags/", token: "rw", header: from("https://evil.example"), body: `{"ugc_ids":[1001],"namespace":"n","key":"k"}`, status: 403},
 	})
 }
@@ -65,6 +66,9 @@ func TestPreflight(t *testing.T) {
 		"two tokens":              {method: "OPTIONS", url: "/v2/content/items?access_token=" + token("rw"), token: "ro", header: preflight("https://www.shop.example", "GET"), status: 400},
 		"under maintenance":       {method: "OPTIONS", url: "/v2/content/items", token: "closed-ro", header: preflight("https://closed.example", "GET"), status: 204, want: answered("https://closed.example", "GET, HEAD, OPTIONS")},
 		"unknown path":            {method: "OPTIONS", url: "/v2/nothing", token: "ro", header: preflight("https://www.shop.example", "GET"), status: 404},
+		"openapi, no property":    {method: "OPTIONS", url: "/openapi.json", header: preflight("https://anywhere.example", "GET"), status: 204, want: answered("*", "GET, HEAD, OPTIONS")},
+		"openapi, bad token":      {method: "OPTIONS", url: "/openapi.json", token: "never-issued", header: preflight("https://anywhere.example", "GET"), status: 204, want: answered("*", "GET, HEAD, OPTIONS")},
+		"short link":              {method: "OPTIONS", url: "/i/code1001", header: preflight("https://anywhere.example", "GET"), status: 403},
 		"no preflight":            {method: "OPTIONS", url: "/v2/content/filters", status: 204, want: map[string]string{"Allow": "GET, HEAD, OPTIONS, POST, PUT", "Access-Control-Allow-Origin": ""}},
 		"origin alone":            {method: "OPTIONS", url: "/v2/content/filters", header: map[string]string{"Origin": "https://evil.example"}, status: 204, want: map[string]string{"Allow": "GET, HEAD, OPTIONS, POST, PUT", "Access-Control-Allow-Origin": ""}},
 	})

@@ -40,6 +40,9 @@ func (s *Server) listCollection(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	if campaign < 0 {
+		return absent("no campaign can have that id")
+	}
 	parts, err := x.collectionParams()
 	if err != nil {
 		return err

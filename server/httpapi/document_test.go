@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
@@ -19,21 +20,91 @@ import (
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 )
 
-// apiDocument is openapi.json, ready to hold answers against.
+// apiDocument is openapi.json, ready to check answers.
 type apiDocument struct{ doc *openapi3.T }
 
-var loadDocument = sync.OnceValues(func() (apiDocument, error) {
+// closedDocument is openapi.json with every object closed: an answer of this version has no member that the document lacks. The
+// published one is open, as later versions may add members.
+var closedDocument = sync.OnceValues(func() (apiDocument, error) {
+	d, err := readDocument()
+	if err != nil {
+		return d, err
+	}
+	eachSchema(d.doc, func(_ string, s *openapi3.Schema) {
+		if s.AdditionalProperties.Has != nil && *s.AdditionalProperties.Has && len(s.Properties) > 0 {
+			no := false
+			s.AdditionalProperties.Has = &no
+		}
+	})
+	// The one member of the content whose name is not fixed.
+	content := d.doc.Components.Schemas["Content"].Value
+	most := uint64(len(content.Properties) + 1)
+	content.MinProps, content.MaxProps = most, &most
+	content.AdditionalProperties = openapi3.AdditionalProperties{Schema: openapi3.NewSchemaRef("", openapi3.NewStringSchema())}
+	return d, nil
+})
+
+func readDocument() (apiDocument, error) {
 	loader := openapi3.NewLoader()
 	doc, err := loader.LoadFromFile("openapi.json")
 	if err != nil {
 		return apiDocument{}, err
 	}
+	// A schema without a type takes any value, null included. This library takes it to exclude null.
+	eachSchema(doc, func(_ string, s *openapi3.Schema) { s.Nullable = s.Nullable || s.Type == nil })
 	return apiDocument{doc}, doc.Validate(loader.Context)
-})
+}
+
+// eachSchema calls visit for every schema of a document, with its place.
+func eachSchema(doc *openapi3.T, visit func(at string, s *openapi3.Schema)) {
+	seen := map[*openapi3.Schema]bool{}
+	var walk func(at string, ref *openapi3.SchemaRef)
+	walk = func(at string, ref *openapi3.SchemaRef) {
+		if ref == nil || seen[ref.Value] {
+			return
+		}
+		s := ref.Value
+		seen[s] = true
+		visit(at, s)
+		for name, p := range s.Properties {
+			walk(at+"."+name, p)
+		}
+		walk(at+"[]", s.Items)
+		walk(at+".*", s.AdditionalProperties.Schema)
+	}
+	parameters := func(at string, all openapi3.Parameters) {
+		for _, p := range all {
+			walk(at+" "+p.Value.In+" "+p.Value.Name, p.Value.Schema)
+		}
+	}
+	content := func(at string, all openapi3.Content) {
+		for kind, media := range all {
+			walk(at+" "+kind, media.Schema)
+		}
+	}
+	for name, s := range doc.Components.Schemas {
+		walk(name, s)
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			at := method + " " + path
+			parameters(at, op.Parameters)
+			if op.RequestBody != nil {
+				content(at, op.RequestBody.Value.Content)
+			}
+			for status, r := range op.Responses.Map() {
+				content(at+" "+status, r.Value.Content)
+				for name, h := range r.Value.Headers {
+					walk(at+" "+status+" "+name, h.Value.Schema)
+				}
+			}
+		}
+	}
+}
 
 func document(t testing.TB) apiDocument {
 	t.Helper()
-	d, err := loadDocument()
+	d, err := closedDocument()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +137,7 @@ func (d apiDocument) find(path string) *openapi3.PathItem {
 	return best
 }
 
-// everywhere are headers that need no word in the document.
+// everywhere are headers that the document need not describe.
 var everywhere = []string{
 	"Content-Type", "Content-Length", "Date", "Vary", "X-Request-Id", "X-Content-Type-Options", "Server", "Cache-Control",
 	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Transfer-Encoding", "Connection",
@@ -92,7 +163,7 @@ func (d apiDocument) validate(r *http.Request, got answer) error {
 		}
 		return err
 	}
-	return errors.Join(err, validateBody(response, got))
+	return errors.Join(err, d.validateBody(r, response, got))
 }
 
 func declares(response *openapi3.Response, header string) bool {
@@ -121,7 +192,7 @@ func (d apiDocument) response(r *http.Request, status int) (*openapi3.Response, 
 	op := path.Operations()[method]
 	switch {
 	case op == nil && status == http.StatusMethodNotAllowed:
-		return shared("MethodNotAllowed")
+		return methodNotAllowed(d), nil // described in words, as OpenAPI describes the methods that a path has
 	case op == nil && method == http.MethodOptions && status == http.StatusForbidden:
 		return shared("Forbidden")
 	case op == nil && method == http.MethodOptions && status == http.StatusBadRequest:
@@ -138,7 +209,47 @@ func (d apiDocument) response(r *http.Request, status int) (*openapi3.Response, 
 	return ref.Value, nil
 }
 
-func validateBody(response *openapi3.Response, got answer) error {
+// methodNotAllowed describes 405: as 404, with Allow.
+func methodNotAllowed(d apiDocument) *openapi3.Response {
+	r := *d.doc.Components.Responses["NotFound"].Value
+	r.Headers = maps.Clone(r.Headers)
+	r.Headers["Allow"] = &openapi3.HeaderRef{}
+	return &r
+}
+
+// lineSchema is the schema of one line of a stream, which a body in OpenAPI 3.0 can only name in words.
+func (d apiDocument) lineSchema(r *http.Request) *openapi3.Schema {
+	if r.Method == http.MethodPost {
+		return d.doc.Components.Schemas["BulkAnswer"].Value
+	}
+	return openapi3.NewObjectSchema().WithRequired([]string{"id", "content"})
+}
+
+// filterForms are the members that the two answers about a filter have besides total_results: its items, and with info=1
+// the filter.
+var filterForms = map[bool][]string{
+	false: {"_embedded", "_links"},
+	true:  {"id", "filter_uuid", "name", "platform_page_id", "sort_by", "is_editable", "managed_by"},
+}
+
+// checkFilterForm reports which members an answer about a filter lacks, or has of the other form.
+func checkFilterForm(r *http.Request, body map[string]any) error {
+	info := r.URL.Query().Get("info") == "1"
+	var err error
+	for _, name := range filterForms[info] {
+		if _, ok := body[name]; !ok {
+			err = errors.Join(err, fmt.Errorf("member %s is missing", name))
+		}
+	}
+	for _, name := range filterForms[!info] {
+		if _, ok := body[name]; ok {
+			err = errors.Join(err, fmt.Errorf("member %s belongs to the other form", name))
+		}
+	}
+	return err
+}
+
+func (d apiDocument) validateBody(r *http.Request, response *openapi3.Response, got answer) error {
 	if len(response.Content) == 0 {
 		if len(got.body) > 0 {
 			return fmt.Errorf("a body that is not described")
@@ -153,9 +264,9 @@ func validateBody(response *openapi3.Response, got answer) error {
 	if media == nil {
 		return fmt.Errorf("Content-Type %s is not described", kind)
 	}
-	texts := [][]byte{got.body}
+	texts, schema := [][]byte{got.body}, media.Schema.Value
 	if kind == "application/x-ndjson" {
-		texts = nil
+		texts, schema = nil, d.lineSchema(r)
 		for line := range strings.Lines(string(got.body)) {
 			texts = append(texts, []byte(line))
 		}
@@ -165,12 +276,17 @@ func validateBody(response *openapi3.Response, got answer) error {
 		if err := json.Unmarshal(text, &v); err != nil {
 			return fmt.Errorf("the body is not JSON: %w", err)
 		}
-		if err := media.Schema.Value.VisitJSON(v, openapi3.VisitAsResponse(), openapi3.MultiErrors()); err != nil {
+		if err := schema.VisitJSON(v, openapi3.VisitAsResponse(), openapi3.MultiErrors()); err != nil {
 			return err
 		}
 		if kind == "application/problem+json" {
 			if status := v.(map[string]any)["status"]; status != float64(got.status) {
 				return fmt.Errorf("the problem says status %v", status)
+			}
+		}
+		if media.Schema.Ref == "#/components/schemas/FilterItems" {
+			if err := checkFilterForm(r, v.(map[string]any)); err != nil {
+				return err
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -43,6 +44,8 @@ type exchange struct {
 
 	status int
 	bytes  int64
+	// lost is the first error of a write to the caller, who hung up or stopped reading.
+	lost error
 	// values are where set keeps the values of headers; room is the memory of most answers' ones.
 	values []string
 	room   [10]string
@@ -102,6 +105,9 @@ func (x *exchange) answer() error {
 	if x.r.Method == http.MethodOptions {
 		return x.options()
 	}
+	if x.resource.anyPage {
+		x.exposeTo(everyOrigin)
+	}
 	var ok bool
 	if x.route, ok = x.resource.byVerb[x.r.Method]; !ok {
 		return &problem{Type: methodNotAllowed, allow: x.resource.allow, Detail: "this path answers " + x.resource.allow}
@@ -109,7 +115,7 @@ func (x *exchange) answer() error {
 	if x.badParams != nil {
 		return &problem{Type: invalidParameter, Detail: "the query part of the URL cannot be decoded: percent-encode what is not plain text, semicolons included"}
 	}
-	if x.route.access != anyone {
+	if x.route.access.needsToken() {
 		if err := x.admit(); err != nil {
 			return err
 		}
@@ -151,8 +157,24 @@ func (x *exchange) audience() query.Audience {
 	return query.Public
 }
 
-// fail tells the caller of an error, and the log where it is ours.
+// statusHungUp is what the log and the metrics show for a caller who hung up before the answer began. HTTP has no status for
+// it; 499 is what nginx logs.
+const statusHungUp = 499
+
+// hungUp reports whether err only says that the caller is gone.
+func (x *exchange) hungUp(err error) bool {
+	return x.lost != nil || errors.Is(err, context.Canceled) && x.r.Context().Err() != nil
+}
+
+// fail answers with an error, and logs it where the server is at fault.
 func (x *exchange) fail(err error) {
+	if x.hungUp(err) {
+		x.server.options.Logger.InfoContext(x.r.Context(), "the caller hung up", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
+		if x.status == 0 {
+			x.status = statusHungUp
+		}
+		panic(http.ErrAbortHandler)
+	}
 	p := problemOf(err)
 	if p.Type == internal && p.Detail != err.Error() {
 		x.server.options.Logger.ErrorContext(x.r.Context(), "request failed", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
@@ -295,6 +317,9 @@ func (x *exchange) Write(b []byte) (int, error) {
 	}
 	n, err := x.ResponseWriter.Write(b)
 	x.bytes += int64(n)
+	if err != nil && x.lost == nil {
+		x.lost = err
+	}
 	return n, err
 }
 

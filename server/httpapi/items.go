@@ -104,7 +104,7 @@ func (s *Server) patchItem(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if id == 0 {
+	if id < 1 {
 		return noItem(id)
 	}
 	if _, err := x.change(library.Mutation{Patch: patch, ID: id}); err != nil {
@@ -123,7 +123,7 @@ func (s *Server) eraseItem(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if id == 0 {
+	if id < 1 {
 		return noItem(id)
 	}
 	if _, err := x.change(library.Mutation{Delete: true, ID: id}); err != nil {

@@ -54,10 +54,10 @@ func (x *exchange) required(name string) (string, error) {
 	return value, err
 }
 
-// number returns a whole number between least and most, or otherwise when the parameter was not sent.
+// number returns a whole number between least and most, or otherwise when the parameter was not sent or is blank.
 func (x *exchange) number(name string, otherwise, least, most int64) (int64, error) {
-	value, sent, err := x.param(name)
-	if err != nil || !sent {
+	value, err := x.optional(name)
+	if err != nil || value == "" {
 		return otherwise, err
 	}
 	if n, ok := digits(value); ok && n >= least && n <= most {
@@ -80,15 +80,8 @@ func digits(s string) (int64, bool) {
 
 // flag returns whether a parameter that the specification types as a number is 1.
 func (x *exchange) flag(name string) (bool, error) {
-	value, err := x.optional(name)
-	if err != nil || value == "" {
-		return false, err
-	}
-	n, ok := digits(value)
-	if !ok {
-		return false, invalid(name, "must be a number: 1 for yes")
-	}
-	return n == 1, nil
+	n, err := x.number(name, 0, 0, 1)
+	return n == 1, err
 }
 
 // seed returns the seed of a random order, "" when none was sent. The specification types it as a number; the deprecated
@@ -98,8 +91,12 @@ func (x *exchange) seed(numeric bool) (string, error) {
 	if err != nil || value == "" {
 		return "", err
 	}
-	if numeric && strings.Trim(value, "+-.eE0123456789") != "" {
-		return "", invalid("seed", "must be a number")
+	if numeric {
+		// ParseFloat also reads inf, nan and hexadecimal. A number that float64 cannot hold is a number all the same.
+		_, err := strconv.ParseFloat(value, 64)
+		if errors.Is(err, strconv.ErrSyntax) || strings.Trim(value, "+-.eE0123456789") != "" {
+			return "", invalid("seed", "must be a number")
+		}
 	}
 	if len(value) > 100 {
 		return "", invalid("seed", "is longer than 100 bytes")
@@ -120,16 +117,16 @@ func (x *exchange) idParam(name string) (item.ID, error) {
 	return n, nil
 }
 
-// pathNumber reads a number of the path, which the specification types as one. Any number that no item can have is simply
-// not there; what is no number is an error of the caller's.
+// pathNumber reads a number of the path, which the specification types as one. It returns -1 for a whole number that is no
+// id, which nothing has, and an error for text that is not a whole number.
 func (x *exchange) pathNumber(name string) (int64, error) {
 	value := x.r.PathValue(name)
 	n, ok := digits(value)
 	if ok && n <= item.MaxID {
 		return n, nil
 	}
-	if strings.Trim(strings.TrimPrefix(value, "-"), "0123456789") == "" {
-		return 0, nil
+	if unsigned := strings.TrimPrefix(value, "-"); unsigned != "" && strings.Trim(unsigned, "0123456789") == "" {
+		return -1, nil
 	}
 	return 0, invalid(name, "in the path must be a whole number")
 }

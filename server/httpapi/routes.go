@@ -15,6 +15,8 @@ type access uint8
 const (
 	// anyone needs no token.
 	anyone access = iota
+	// anyPage needs no token either, and web pages of every origin may read the answer.
+	anyPage
 	// reader needs a token that is not restricted to some filters.
 	reader
 	// writer needs a READ-WRITE token.
@@ -23,6 +25,8 @@ const (
 	// looks at the filter.
 	filterReader
 )
+
+func (a access) needsToken() bool { return a != anyone && a != anyPage }
 
 // route is one endpoint.
 type route struct {
@@ -59,7 +63,7 @@ func routes() []route {
 		{"GET", "/v2/content/filters/{filter_uuid}/explain", writer, (*Server).explainFilter},
 		{"GET", "/v2/content/items/explain", writer, (*Server).explainQuery},
 		{"GET", item.ShortLinkPath + "{code}", anyone, (*Server).followShortLink},
-		{"GET", "/openapi.json", anyone, (*Server).showOpenAPI},
+		{"GET", "/openapi.json", anyPage, (*Server).showOpenAPI},
 	}
 }
 
@@ -69,6 +73,8 @@ type resource struct {
 	byVerb map[string]route
 	// allow lists its methods for the header Allow.
 	allow string
+	// anyPage is true when web pages of every origin may read the answers.
+	anyPage bool
 }
 
 // newMux makes one resource of all routes with the same path. Methods are told apart by the resource and not by the mux,
@@ -85,6 +91,7 @@ func (s *Server) newMux() (*http.ServeMux, error) {
 			return nil, fmt.Errorf("two routes for %s %s", r.method, r.path)
 		}
 		res.byVerb[r.method] = r
+		res.anyPage = res.anyPage || r.access == anyPage
 		if r.method == http.MethodGet {
 			res.byVerb[http.MethodHead] = r
 		}

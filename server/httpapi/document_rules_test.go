@@ -1,0 +1,241 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// components returns the names of all components by their kinds, as references spell them.
+func components(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Components map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for kind, named := range d.Components {
+		all[kind] = slices.Sorted(maps.Keys(named))
+	}
+	return all
+}
+
+// TestComponentNamesAreUnique: generators make a type of each component and put all of them into one namespace.
+func TestComponentNamesAreUnique(t *testing.T) {
+	seen := map[string]string{}
+	for kind, names := range components(t) {
+		for _, name := range names {
+			plain := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+			if before, taken := seen[plain]; taken {
+				t.Errorf("%s and %s/%s have the same name for a generator", before, kind, name)
+			}
+			seen[plain] = kind + "/" + name
+		}
+	}
+}
+
+func TestComponentsAreUsed(t *testing.T) {
+	text, err := os.ReadFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, names := range components(t) {
+		for _, name := range names {
+			if kind != "securitySchemes" && !strings.Contains(string(text), `"#/components/`+kind+"/"+name+`"`) {
+				t.Errorf("the component %s/%s is not used", kind, name)
+			}
+		}
+	}
+}
+
+// TestNumbersAreWide: without a format a generator takes 32 bits, and ids have up to 53.
+func TestNumbersAreWide(t *testing.T) {
+	eachSchema(document(t).doc, func(at string, s *openapi3.Schema) {
+		switch {
+		case s.Type.Is("number") && s.Format != "double":
+			t.Errorf("%s: a number needs the format double", at)
+		case s.Type.Is("integer") && s.Format == "" && len(s.Enum) == 0 && (s.Max == nil || *s.Max > 1<<31-1):
+			t.Errorf("%s: an integer needs the format int64, or a maximum that 32 bits hold", at)
+		}
+	})
+}
+
+// idTexts are the ids that are strings: UUIDs, lists, and ids of other systems.
+var idTexts = []string{"filter_id", "filter_uuid", "platform_id", "external_id", "activate_unit_id", "author_id"}
+
+// TestIdsAreInt64 looks at everything that is named as an id, or holds ids under another name.
+func TestIdsAreInt64(t *testing.T) {
+	name := regexp.MustCompile(`(?:^|[ ._])(id|campaign|[a-z_]*_id|ugc_ids\[\]|unknown_ids\[\]|activate_units\[\])$`)
+	found := 0
+	eachSchema(document(t).doc, func(at string, s *openapi3.Schema) {
+		if at == "Id" || name.MatchString(at) && !s.Type.Is("object") && !slices.ContainsFunc(idTexts, func(text string) bool { return strings.HasSuffix(at, text) }) {
+			found++
+			if !s.Type.Is("integer") || s.Format != "int64" {
+				t.Errorf("%s: an id is an integer of the format int64", at)
+			}
+		}
+	})
+	if found < 10 {
+		t.Errorf("%d ids were found", found)
+	}
+}
+
+// TestNullHasAType: nullable has no meaning in OpenAPI 3.0 without a type.
+func TestNullHasAType(t *testing.T) {
+	text, err := os.ReadFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d any
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, of := range v {
+				walk(at, of)
+			}
+		case map[string]any:
+			if _, nullable := v["nullable"]; nullable && v["type"] == nil {
+				t.Errorf("%s: nullable without a type", at)
+			}
+			for name, of := range v {
+				walk(at+"/"+name, of)
+			}
+		}
+	}
+	walk("", d)
+}
+
+// TestEveryOperationIsShown: each operation has a description and an example of each of its bodies and of its parameters;
+// loading the document holds each example against its schema.
+func TestEveryOperationIsShown(t *testing.T) {
+	shown := func(at string, c openapi3.Content) {
+		for kind, media := range c {
+			if len(media.Examples) == 0 {
+				t.Errorf("%s: %s has no example", at, kind)
+			}
+		}
+	}
+	for path, pathItem := range document(t).doc.Paths.Map() {
+		for method, op := range pathItem.Operations() {
+			at := method + " " + path
+			if op.Description == "" || op.Summary == "" {
+				t.Errorf("%s: no summary or no description", at)
+			}
+			if len(op.Parameters) > 0 && !slices.ContainsFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Example != nil }) {
+				// An import has one parameter, whose values its enum lists.
+				if op.OperationID != "importItems" {
+					t.Errorf("%s: no parameter has an example", at)
+				}
+			}
+			for _, p := range op.Parameters {
+				if p.Value.Required && p.Value.Example == nil {
+					t.Errorf("%s: the required parameter %s has no example", at, p.Value.Name)
+				}
+			}
+			if op.RequestBody != nil {
+				shown(at, op.RequestBody.Value.Content)
+			}
+			for status, r := range op.Responses.Map() {
+				if status[0] == '2' {
+					shown(at+" "+status, r.Value.Content)
+				}
+			}
+		}
+	}
+}
+
+// parameter returns the schema of a parameter among the components.
+func parameter(t *testing.T, name string) *openapi3.Schema {
+	t.Helper()
+	return document(t).doc.Components.Parameters[name].Value.Schema.Value
+}
+
+// TestPatterns: a pattern of the document takes what the server takes. What the server refuses beyond that needs more than
+// a pattern and is marked as looser.
+func TestPatterns(t *testing.T) {
+	order := func(s string) error { _, err := query.ParseOrder(s); return err }
+	favourite := func(s string) error {
+		namespace, key := item.MarketerNamespace, s
+		if at := strings.LastIndexByte(s, ':'); at >= 0 {
+			namespace, key = s[:at], s[at+1:]
+		}
+		return errors.Join(item.ValidNamespace(namespace), item.ValidKey(namespace, key))
+	}
+	newTag := document(t).doc.Components.Schemas["NewTag"].Value.Properties
+	key := func(s string) error {
+		if err := item.ValidKey("any", s); err != nil {
+			return item.ValidKey(item.HashtagNamespace, s)
+		}
+		return nil
+	}
+	var sorts []string
+	for _, field := range query.SortableFields() {
+		switch field {
+		case query.RandomKey:
+			sorts = append(sorts, field)
+		default:
+			sorts = append(sorts, field+":desc", " "+field+":desc , submission.a:b:asc")
+		}
+	}
+	for name, of := range map[string]struct {
+		schema *openapi3.Schema
+		server func(string) error
+		values []string // of both opinions
+		looser []string // the document takes them, the server does not
+	}{
+		"sort_by": {
+			parameter(t, "sort_by"), order,
+			append(sorts, "id", "id:", "id:down", ":asc", "id:asc,", ",id:asc", "id:asc,,campaign:asc", "random:asc,", "id:asc random"),
+			[]string{"nofield:asc", "id:asc,id:desc", "_score:asc", "random:asc"},
+		},
+		"favorite_tag": {
+			parameter(t, "favorite_tag"), favourite,
+			[]string{"summer", "Summer", "a1", "marketer_tags:summer", "a:b:summer", "hashtags:été_26", "hashtags:Summer", "hashtags:a b", "a/b:summer", "a.b:summer", ":summer", "summer:", strings.Repeat("a", 64), strings.Repeat("a", 65)},
+			[]string{"ugc:summer", " :summer", "hashtags:Été"},
+		},
+		"namespace": {
+			newTag["namespace"].Value, item.ValidNamespace,
+			[]string{"marketer_tags", "two words", "été", "a/b", "a.b", "", " ", "a\x00", strings.Repeat("ü", 63), strings.Repeat("a", 64)},
+			[]string{"ugc"},
+		},
+		"key": {
+			newTag["key"].Value, key,
+			[]string{"summer", "été_26", "Summer", "a b", "a-b", "", "a.b", "#a", strings.Repeat("a", 100), strings.Repeat("a", 101)},
+			[]string{"Été", "—"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, value := range of.values {
+				document, server := of.schema.VisitJSONString(value), of.server(value)
+				if (document == nil) != (server == nil) {
+					t.Errorf("%q: the document says %v, the server %v", value, document, server)
+				}
+			}
+			for _, value := range of.looser {
+				if err := of.schema.VisitJSONString(value); err != nil || of.server(value) == nil {
+					t.Errorf("%q is no longer what only the server refuses: %v", value, err)
+				}
+			}
+		})
+	}
+}
