@@ -35,6 +35,10 @@ var closedDocument = sync.OnceValues(func() (apiDocument, error) {
 			no := false
 			s.AdditionalProperties.Has = &no
 		}
+		// No page has one thing twice. Published, this would make unordered sets of the pages of some clients.
+		if s.Items != nil && slices.Contains([]string{"#/components/schemas/Item", "#/components/schemas/Filter"}, s.Items.Ref) {
+			s.UniqueItems = true
+		}
 	})
 	// The one member of the content whose name is not fixed.
 	content := d.doc.Components.Schemas["Content"].Value
