@@ -19,7 +19,7 @@ RACE := ./server/client/... ./server/engine/... ./server/httpapi/... ./server/li
 LOCALRUN := bin/localrun
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test e2e bin/e2e parity scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN)
+.PHONY: help run smoke gitops test e2e bin/e2e parity clients scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, 
 scale: ## the operator at 10,000 objects against a real API server; writes docs/scale.md (CHECK=1 fails where a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
 	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/scale -docs docs $(if $(CHECK),-check)
+
+clients: ## clients generated from openapi.json by tools of four languages, linters and a fuzzer; skips the tools that are absent (VITRINE_REQUIRE_TOOLS=1 fails)
+	@cd hack/clients && VITRINE_CLIENTS=1 exec $(GO) test -count=1 -v -timeout 30m ./...
 
 bench: ## Vitrine beside a bare server, OpenSearch and Bleve; writes docs/benchmarks.md (FULL=1: a million items; CHECK=1 fails where a figure is out of its range)
 	$(GO) -C hack/bench build -o ../../bin/bench .

@@ -15,8 +15,8 @@
 // it returns an error instead of writing one, and problem.go alone knows which error becomes which answer. Every list of
 // items is one call of list (listing.go).
 //
-// To add an endpoint: a line in routes.go, a handler, a path in openapi.json, rows in the tests' table, a section in
-// docs/http-api.md.
+// To add an endpoint: a line in routes.go, a handler, a path with examples in openapi.json, rows in the tests' table, a
+// section in docs/http-api.md.
 //
 // It may import library, query and item.
 package httpapi

@@ -1,0 +1,33 @@
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestSchemathesis sends requests that Schemathesis makes up from the document, valid ones and others, with each class of
+// token. It runs all its checks, of which testdata/schemathesis says what they cannot know.
+func TestSchemathesis(t *testing.T) {
+	tools(t, "python3")
+	dir := workspace(t, "schemathesis")
+	bin := python(t, dir)
+	for class, token := range map[string]string{"none": "", "READ-ONLY": readOnly, "READ-WRITE": readWrite} {
+		t.Run(class, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(dir, "schemathesis.toml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if token != "" {
+				// The same token twice is one token.
+				text = append(text, "\n[auth.openapi]\nbearer.bearer = \""+token+"\"\nquery.api_key = \""+token+"\"\n"...)
+			}
+			config := filepath.Join(dir, class+".toml")
+			if err := os.WriteFile(config, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Log(command(t, dir, nil, filepath.Join(bin, "schemathesis"), "--config-file", config, "run", document(t),
+				"--url", serve(t), "--checks", "all", "--continue-on-failure", "--no-color"))
+		})
+	}
+}
