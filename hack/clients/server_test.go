@@ -182,16 +182,19 @@ func serve(t *testing.T) string {
 	case <-time.After(time.Minute):
 		t.Fatal("vitrine serve does not listen")
 	}
-	ready := "http://" + s.addresses["probes"] + "/readyz"
-	for deadline := time.Now().Add(time.Minute); ; {
-		resp, err := http.Get(ready)
+	deadline, tick := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for {
+		resp, err := http.Get("http://" + s.addresses["probes"] + "/readyz")
 		if err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
 				return "http://" + s.addresses["http"]
 			}
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-tick.C:
+		case <-deadline:
 			t.Fatalf("vitrine serve is not ready: %v", err)
 		}
 	}
@@ -312,13 +315,13 @@ func command(t *testing.T, dir string, env []string, name string, args ...string
 	return string(out)
 }
 
-// tools skips a test whose tools, or the network that their packages come from, are not there.
+// tools skips a test where VITRINE_CLIENTS is not set or one of its tools is absent, and says so.
 func tools(t *testing.T, names ...string) {
 	t.Helper()
-	why := ""
 	if os.Getenv("VITRINE_CLIENTS") == "" {
 		t.Skip("DID NOT RUN: this downloads packages; make clients runs it")
 	}
+	why := ""
 	for _, name := range names {
 		if _, err := exec.LookPath(name); err != nil {
 			why = "no " + name + " in PATH"

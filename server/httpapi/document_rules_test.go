@@ -125,10 +125,10 @@ func TestNullHasAType(t *testing.T) {
 	walk("", d)
 }
 
-// TestEveryOperationIsShown: each operation has a description and an example of each of its bodies and of its parameters;
-// loading the document holds each example against its schema.
-func TestEveryOperationIsShown(t *testing.T) {
-	shown := func(at string, c openapi3.Content) {
+// TestEveryOperationHasExamples: each operation has a description, and examples of its bodies and its parameters. Loading the
+// document validates each example.
+func TestEveryOperationHasExamples(t *testing.T) {
+	examples := func(at string, c openapi3.Content) {
 		for kind, media := range c {
 			if len(media.Examples) == 0 {
 				t.Errorf("%s: %s has no example", at, kind)
@@ -153,11 +153,11 @@ func TestEveryOperationIsShown(t *testing.T) {
 				}
 			}
 			if op.RequestBody != nil {
-				shown(at, op.RequestBody.Value.Content)
+				examples(at, op.RequestBody.Value.Content)
 			}
 			for status, r := range op.Responses.Map() {
 				if status[0] == '2' {
-					shown(at+" "+status, r.Value.Content)
+					examples(at+" "+status, r.Value.Content)
 				}
 			}
 		}
@@ -170,8 +170,8 @@ func parameter(t *testing.T, name string) *openapi3.Schema {
 	return document(t).doc.Components.Parameters[name].Value.Schema.Value
 }
 
-// TestPatterns: a pattern of the document takes what the server takes. What the server refuses beyond that needs more than
-// a pattern and is marked as looser.
+// TestPatterns compares what the patterns of the document accept with what the server accepts. Rules that no pattern can state
+// are listed as looser.
 func TestPatterns(t *testing.T) {
 	order := func(s string) error { _, err := query.ParseOrder(s); return err }
 	favourite := func(s string) error {
