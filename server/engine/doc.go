@@ -22,7 +22,7 @@
 //   - The store is the truth (see server/store). Segments and all that is kept of them can be made anew at any time.
 //   - A page comes from one moment, and nothing of a moment is ever changed.
 //   - Nothing of a segment is looked at without a reference to a snapshot that has it. What leaves a Read is a copy.
-//   - A property whose index cannot be opened answers ErrUnavailable. Nothing changes its items meanwhile, its definitions may
+//   - A property whose index cannot be opened answers ErrUnavailable, or goes on showing what it showed before. Nothing changes its items meanwhile, its definitions may
 //     change, and no other property notices.
 //   - A view holds for the life of its segment: documents that died are taken out when it is looked at.
 //

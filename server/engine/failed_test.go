@@ -208,6 +208,59 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 }
 
+// TestAPropertyIsReadWhileItsIndexCannotBeOpened has the store recover from a failed write while the index of one property cannot be
+// opened: what the property showed before can be read, and nothing of it is written.
+func TestAPropertyIsReadWhileItsIndexCannotBeOpened(t *testing.T) {
+	broken := newBrokenDisk(t, trialShop)
+	var full atomic.Bool
+	disk := errorfs.Wrap(broken, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	l, err := Open(Options{Dir: "/store", fs: disk, retryAfter: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, l, definedProperty(trialShop), definedProperty(wallProperty))
+	mustWrite(t, l, trialShop, beach(1), beach(2))
+	full.Store(true)
+	if _, err := l.Write(t.Context(), wallProperty, []library.Mutation{beach(1)}); !errors.Is(err, library.ErrUnavailable) {
+		t.Fatalf("a write to a full disk: %v", err)
+	}
+	full.Store(false)
+	broken.broken.Store(true)
+	// awaitWrite writes until that is taken.
+	awaitWrite := func(p library.PropertyID, m library.Mutation) {
+		t.Helper()
+		for began := time.Now(); ; runtime.Gosched() {
+			_, err := l.Write(t.Context(), p, []library.Mutation{m})
+			if err == nil {
+				return
+			}
+			if !errors.Is(err, library.ErrUnavailable) || time.Since(began) > time.Minute {
+				t.Fatalf("property %s: %v", p, err)
+			}
+		}
+	}
+	awaitWrite(wallProperty, beach(2))
+	if n, err := beaches(t, l, trialShop); n != 2 || err != nil {
+		t.Errorf("what was there before: %d items, %v", n, err)
+	}
+	if _, err := l.Write(t.Context(), trialShop, []library.Mutation{beach(3)}); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("a write: %v", err)
+	}
+	broken.broken.Store(false)
+	awaitWrite(trialShop, beach(3))
+	if n, err := beaches(t, l, trialShop); n != 3 || err != nil {
+		t.Errorf("once it is open: %d items, %v", n, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // safeLog is a log that many write to.
 type safeLog struct {
 	out atomic.Pointer[string]

@@ -49,8 +49,9 @@ var _ store.Index = (*follower)(nil)
 const directory = "index"
 
 // Load opens the indexes of all stored properties. When the store was opened anew, the indexes of before are given up
-// first; what they showed can be read until then. A property whose index cannot be opened answers ErrUnavailable, and its index is
-// opened again until that succeeds; it keeps no other property from being served. A rebuild of an index takes long: after a while
+// first; what they showed can be read until then. A property whose index cannot be opened takes no changes of items, and answers
+// ErrUnavailable unless it was read before; its index is opened again until that succeeds. It keeps no other property from being
+// served. A rebuild of an index takes long: after a while
 // Load returns and leaves it to the background. Until it is done nothing is read, or what was there before, and nothing is
 // written.
 func (f *follower) Load(s *store.Store) error {
@@ -212,7 +213,9 @@ func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install fun
 			f.loading.retry()
 		}
 		for _, p := range purged {
-			p.end().Drop()
+			if x := p.end(); x != nil {
+				x.Drop()
+			}
 		}
 	}, nil
 }

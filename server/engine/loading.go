@@ -122,6 +122,12 @@ func (f *follower) openAll(l *loading) error {
 	}
 	f.mu.Lock()
 	before := f.properties
+	for id := range failed {
+		if p := before[id]; p != nil {
+			properties[id] = p // what it showed before can still be read
+			delete(before, id)
+		}
+	}
 	f.properties, f.failed, f.loaded = properties, failed, true
 	f.mu.Unlock()
 	for _, p := range before {
@@ -170,6 +176,9 @@ func (f *follower) openAgain(l *loading, id library.PropertyID) {
 		}
 		f.attempt = nil
 		p.catalogue, p.version = f.store.Catalogue(id), f.store.PropertyVersion(id)
+		if before := f.properties[id]; before != nil {
+			before.end()
+		}
 		f.properties[id] = p
 		delete(f.failed, id)
 		f.options.Logger.Info("the index of a property is open: the property is served again", slog.String("property", string(id)))
