@@ -113,12 +113,20 @@ var _ = Describe("A Property and what belongs to it", func() {
 		})
 
 		It("is reported once it stays away", func(ctx context.Context) {
-			looked(func() {
-				for _, f := range filters {
-					Expect(kube.Create(ctx, f)).To(Succeed())
+			for _, f := range filters {
+				Expect(kube.Create(ctx, f)).To(Succeed())
+			}
+			Eventually(func() (waiting int, err error) {
+				w.clock.advance(time.Second)
+				var list v1alpha1.ContentFilterList
+				err = kube.List(ctx, &list, client.InNamespace(w.namespace))
+				for _, f := range list.Items {
+					if len(f.Status.Conditions) > 0 {
+						waiting++
+					}
 				}
-			})
-			w.clock.advance(time.Second)
+				return waiting, err
+			}).Should(Equal(n))
 			for _, f := range filters {
 				Expect(w.settle(ctx, f, kstatus.InProgressStatus).Reason).To(Equal(v1alpha1.ReasonPropertyNotFound))
 			}

@@ -159,7 +159,8 @@ func TestPlugin(t *testing.T) {
 			return regexp.MustCompile(`a-twin +False`).MatchString(out) && regexp.MustCompile(`a-short +False`).MatchString(out) &&
 				regexp.MustCompile(`b-newline +True`).MatchString(out)
 		})
-		plugin(append([]string{"explain", "summer-wall", "1"}, server...)...).want(t, 0, "Item 1 is in ContentFilter shop/summer-wall.")
+		authority := filepath.Join(s.dir, "tls", "ca.crt") // the Secret that is read has none
+		plugin(append([]string{"explain", "summer-wall", "1", "--ca-file", authority}, server...)...).want(t, 0, "Item 1 is in ContentFilter shop/summer-wall.")
 	})
 	t.Run("status", func(t *testing.T) {
 		got := plugin("status", "-n", "shop")
