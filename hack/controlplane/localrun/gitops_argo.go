@@ -132,7 +132,7 @@ spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}
 		}
 	}
 	if err := a.gitopsWalk.start("argocd-repo-server", tool.Path, env("argocd-repo-server"),
-		"--kubeconfig="+a.cluster.kubeconfig, "--namespace="+argoNamespace, "--redis="+redis, "--disable-tls",
+		"--redis="+redis, "--disable-tls",
 		"--address=127.0.0.1", "--port="+strconv.Itoa(chosen["repo"]),
 		"--metrics-address=127.0.0.1", "--metrics-port="+strconv.Itoa(chosen["repoMetrics"])); err != nil {
 		return err
