@@ -101,9 +101,13 @@ var sweepTests = map[string]func(*world){
 		far := filter("far", "*:*")
 		far.Owner.Namespace = "wall"
 		w.accept(far)
-		n, err := w.lib.Sweep(w.ctx(), library.Scope{
-			Install: install, Kinds: []library.Kind{library.KindFilter}, Namespaces: []string{"shop"},
-		}, []library.Owner{owner(library.KindFilter, "shop", "kept")})
+		scope := library.Scope{Install: install, Kinds: []library.Kind{library.KindFilter}, Namespaces: []string{"shop"}}
+		known, err := w.lib.Owners(w.ctx(), scope)
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.equal("in scope", len(known), 2)
+		n, err := w.lib.Sweep(w.ctx(), scope, []library.Owner{owner(library.KindFilter, "shop", "kept")})
 		if err != nil {
 			w.Fatal(err)
 		}
