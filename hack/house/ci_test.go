@@ -26,7 +26,7 @@ func ci(t *testing.T, shared bool, makeScript string) func(command string) (outp
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, script := range map[string]string{"make": makeScript, "apt-get": "echo no network; exit 100", "gcc": ""} {
+	for name, script := range map[string]string{"make": makeScript, "apt-get": "echo no network; exit 100", "gcc": "", "redis-server": ""} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,10 @@ func rootOnDebian() bool {
 // took is the time of a check in the output of .ci/run.
 var took = regexp.MustCompile(`, \d+ s\b`)
 
-const passingMake = `case $1 in test) echo 'race detector: on'; echo '7 passed, 0 failed, 1 skipped' ;; esac`
+const passingMake = `case $1 in
+test) echo 'race detector: on'; echo '7 passed, 0 failed, 1 skipped' ;;
+gitops) echo 'GITOPS DID NOT RUN: no Flux' ;;
+esac`
 
 // TestCI holds what .ci/run says of checks that ran, failed or did not run.
 func TestCI(t *testing.T) {
@@ -71,24 +74,24 @@ func TestCI(t *testing.T) {
 			make: passingMake,
 			ends: "  race    passed, 0 s\n  smoke   passed, 0 s\n" +
 				"  parity  DID NOT RUN: there is no ../shared/tools/opensearch/run.sh, and OPENSEARCH_URL is not set\n" +
-				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n10 passed, 0 failed, 3 skipped\n",
+				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n  gitops  DID NOT RUN: no Flux\n10 passed, 0 failed, 4 skipped\n",
 		},
 		"so is the race detector": {
 			make: `case $1 in test) echo 'RACE DETECTOR DID NOT RUN: no gcc'; echo '7 passed, 0 failed, 1 skipped' ;; esac`,
 			ends: "  race    DID NOT RUN: no gcc\n  smoke   passed, 0 s\n" +
 				"  parity  DID NOT RUN: there is no ../shared/tools/opensearch/run.sh, and OPENSEARCH_URL is not set\n" +
-				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n9 passed, 0 failed, 4 skipped\n",
+				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n  gitops  passed, 0 s\n10 passed, 0 failed, 4 skipped\n",
 		},
 		"a failure ends the run": {
 			make: `case $1 in test) echo '7 passed, 2 failed, 1 skipped'; exit 2 ;; esac`,
 			ends: "  test    FAILED, 0 s: 7 passed, 2 failed, 1 skipped\n  race    DID NOT RUN: the run ended before it\n" +
 				"  smoke   DID NOT RUN: the run ended before it\n  parity  DID NOT RUN: the run ended before it\n" +
-				"  e2e     DID NOT RUN: the run ended before it\n8 passed, 2 failed, 5 skipped\n",
+				"  e2e     DID NOT RUN: the run ended before it\n  gitops  DID NOT RUN: the run ended before it\n8 passed, 2 failed, 6 skipped\n",
 			status: 1,
 		},
 		"tests that cannot be started have failed": {
 			make: `case $1 in test) echo '0 passed, 0 failed, 0 skipped'; exit 2 ;; esac`,
-			ends: "  e2e     DID NOT RUN: the run ended before it\n1 passed, 1 failed, 4 skipped\n", status: 1,
+			ends: "  gitops  DID NOT RUN: the run ended before it\n1 passed, 1 failed, 5 skipped\n", status: 1,
 		},
 	}
 	for name, test := range tests {
