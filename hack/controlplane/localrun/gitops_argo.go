@@ -54,6 +54,7 @@ func (a application) String() string {
 // argoWalk is the part of the walk under Argo CD.
 type argoWalk struct {
 	*gitopsWalk
+	program  string // of Argo CD
 	url      string // of the content
 	revision string // the last commit
 }
@@ -61,7 +62,7 @@ type argoWalk struct {
 // walkArgo walks through Argo CD's application-controller and repo-server, with the manifests of docs/gitops.md.
 func (w *gitopsWalk) walkArgo(ctx context.Context, tool assets.BuiltTool) error {
 	w.say("\nArgo CD: application-controller and repo-server %s", tool.Version)
-	a := &argoWalk{gitopsWalk: w, url: "file://" + w.content.dir}
+	a := &argoWalk{gitopsWalk: w, program: tool.Path, url: "file://" + w.content.dir}
 	keep := len(w.started)
 	if err := a.start(ctx, tool); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (w *gitopsWalk) walkArgo(ctx context.Context, tool assets.BuiltTool) error 
 		{"the first sync: Synced and Healthy, and served", a.first},
 		{"a broken query: Degraded with the object's message, the last version answers", a.broken},
 		{"its fix: Healthy", a.fixed},
-		{"a commit whose sync fails: the sync is tried again", a.refused},
+		{"a commit whose sync fails: the sync is tried again, and the notification is triggered", a.refused},
 		{"its fix and a new filter: synced by the next try, and served", a.refusedFixed},
 		{"drift: members that the manifest holds are put right", a.putRight},
 		{"drift that stays: members that the manifest leaves out; the Application is Synced all the same", a.stays},
@@ -235,15 +236,45 @@ func (a *argoWalk) fixed(ctx context.Context) error {
 	return a.healthy(ctx, argoContent)
 }
 
-// refused pushes a commit that the AppProject does not allow, and waits for the first retry.
+// refused pushes a commit that the AppProject does not allow, waits for the first retry, and wants the trigger of the page to
+// hold then and the other one not.
 func (a *argoWalk) refused(ctx context.Context) error {
 	if err := a.push(ctx, "a namespace", map[string]string{"content/namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: other}\n"}); err != nil {
 		return err
 	}
-	return a.becomes(ctx, argoContent, func(app application) bool {
+	if err := a.becomes(ctx, argoContent, func(app application) bool {
 		s := app.Status.OperationState
 		return s.Phase == "Running" && s.RetryCount > 0
-	})
+	}); err != nil {
+		return err
+	}
+	for trigger, want := range map[string]string{"on-sync-retried": "true", "on-content-degraded": "false"} {
+		if err := a.trigger(ctx, trigger, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trigger has Argo CD's own command evaluate a trigger of the page for the Application as it is.
+func (a *argoWalk) trigger(ctx context.Context, name, want string) error {
+	configuration, err := a.page.manifest("ConfigMap", "argocd-notifications-cm")
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(a.state, "argo", "notifications.yaml")
+	if err := writePrivate(file, configuration); err != nil {
+		return err
+	}
+	said, err := a.shell(ctx, fmt.Sprintf("export KUBECONFIG=%s ARGOCD_BINARY_NAME=argocd\n%s admin notifications trigger run %s %s -n %s --config-map %s --secret :empty",
+		quote(a.cluster.kubeconfig), quote(a.program), name, argoContent, argoNamespace, quote(file)))
+	if err != nil {
+		return err
+	}
+	if fields := strings.Fields(said); len(fields) == 0 || fields[len(fields)-1] != want {
+		return fmt.Errorf("the trigger %s is not %s:\n%s", name, want, said)
+	}
+	return nil
 }
 
 func (a *argoWalk) refusedFixed(ctx context.Context) error {
