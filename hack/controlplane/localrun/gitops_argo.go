@@ -87,7 +87,7 @@ func (a *argoWalk) start(ctx context.Context, tool assets.BuiltTool) error {
 	if err := a.kubectl(ctx, "apply", "--server-side", "-f", tool.CRDs); err != nil {
 		return err
 	}
-	if err := a.kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"); err != nil {
+	if err := a.cluster.established(ctx); err != nil {
 		return err
 	}
 	if err := a.kubectl(ctx, "create", "namespace", argoNamespace); err != nil {

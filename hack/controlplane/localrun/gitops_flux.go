@@ -75,7 +75,7 @@ func (f *fluxWalk) start(ctx context.Context, tool assets.BuiltTool) error {
 	if _, err := f.cluster.run(ctx, sourceCRDs(), "apply", "-f", "-"); err != nil {
 		return err
 	}
-	if err := f.kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"); err != nil {
+	if err := f.cluster.established(ctx); err != nil {
 		return err
 	}
 	if err := f.kubectl(ctx, "create", "namespace", fluxNamespace); err != nil {
