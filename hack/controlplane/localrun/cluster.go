@@ -51,8 +51,15 @@ func (c cluster) applyCRDs(ctx context.Context, root string) error {
 	if _, err := c.run(ctx, "", "apply", "--server-side", "--force-conflicts", "--field-manager=vitrine-localrun", "-f", bases); err != nil {
 		return err
 	}
-	_, err := c.run(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "-f", bases)
-	return err
+	return c.established(ctx)
+}
+
+// established waits until the API server serves every kind. kubectl gives up at once on a CRD that has no conditions yet.
+func (c cluster) established(ctx context.Context) error {
+	return eventually(ctx, time.Minute, func() error {
+		_, err := c.run(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+		return err
+	})
 }
 
 // object is what all kinds have in common.

@@ -141,14 +141,6 @@ func (w *gitopsWalk) startGitopsPlane(ctx context.Context) error {
 	return err
 }
 
-// established waits until the API server serves every kind. kubectl gives up at once on a CRD that has no conditions yet.
-func (c cluster) established(ctx context.Context) error {
-	return eventually(ctx, time.Minute, func() error {
-		_, err := c.run(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
-		return err
-	})
-}
-
 // start starts a program of the walk, which ends with it.
 func (w *gitopsWalk) start(name, path string, env []string, args ...string) error {
 	p, err := process.Start(process.Spec{
