@@ -51,6 +51,7 @@ var rooms = map[string]room{
 		ownInTests: []string{"server/reference"},
 		others:     []string{"github.com/RoaringBitmap/roaring/v2", "github.com/cockroachdb/pebble/v2"},
 	},
+	"server/engine/flight": {others: []string{}},
 	"server/engine/search": {
 		own:    []string{"server/engine/flight", "server/engine/segment", "server/eval", "server/item", "server/query"},
 		others: []string{"github.com/RoaringBitmap/roaring/v2"},
