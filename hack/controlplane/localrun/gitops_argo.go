@@ -74,8 +74,8 @@ func (w *gitopsWalk) walkArgo(ctx context.Context, tool assets.BuiltTool) error 
 		{"its fix: Healthy", a.fixed},
 		{"a commit whose sync fails: the sync is tried again, and the notification is triggered", a.refused},
 		{"its fix and a new filter: synced by the next try, and served", a.refusedFixed},
-		{"drift: members that the manifest holds are put right", a.putRight},
-		{"drift that stays: members that the manifest leaves out; the Application is Synced all the same", a.stays},
+		{"drift: members that the manifest holds are reverted", a.reverted},
+		{"drift that stays: members that the manifest leaves out; the Application is Synced anyway", a.stays},
 		{"prune: a filter that leaves Git answers 404", a.prune},
 		{strconv.Itoa(bulk) + " filters rolled out and pruned", a.bulk},
 		{"the Application is deleted: nothing is left, the token is refused", a.end},
@@ -289,14 +289,14 @@ func (a *argoWalk) refusedFixed(ctx context.Context) error {
 	return a.served(ctx, "new")
 }
 
-func (a *argoWalk) putRight(ctx context.Context) error {
+func (a *argoWalk) reverted(ctx context.Context) error {
 	if err := a.drift(ctx); err != nil {
 		return err
 	}
 	return a.await(ctx, 2*time.Minute, func() error { return a.wallRight(ctx) })
 }
 
-// stays wants the members that putRight added to the filter plain to be there still, and no difference to show.
+// stays wants the members that reverted added to the filter plain to be there still, and no difference to show.
 func (a *argoWalk) stays(ctx context.Context) error {
 	if err := a.kubectl(ctx, "annotate", "-n", argoNamespace, "application", argoContent, "--overwrite", "argocd.argoproj.io/refresh=hard"); err != nil {
 		return err

@@ -54,11 +54,11 @@ func (w *gitopsWalk) walkFlux(ctx context.Context, tool assets.BuiltTool) error 
 	return w.walk(ctx, []step{
 		{"dependsOn: the content waits for the CRDs, and is served once they are there", f.dependsOn},
 		{"health: the Kustomization is ready when every object is", f.healthy},
-		{"a broken query: the Kustomization is not ready and names the object, the object tells why, the last version answers", f.broken},
+		{"a broken query: the Kustomization is not ready and names the object, the object shows why, the last version answers", f.broken},
 		{"its fix: ready", f.fixed},
 		{"a spec that the API server refuses: not ready, with its message", f.refused},
 		{"its fix and a new filter: ready, and served", f.refusedFixed},
-		{"drift: members that the manifest holds are put right, those that it leaves out are removed", f.putRight},
+		{"drift: members that the manifest holds are reverted, those that it leaves out are removed", f.reverted},
 		{"drift that stays: members that the manifest leaves out, set by another field manager", f.stays},
 		{"postBuild.substitute: a variable in a query fails; the annotation keeps the query whole", f.substitute},
 		{"prune: a filter that leaves Git answers 404", f.prune},
@@ -276,7 +276,7 @@ func (f *fluxWalk) refusedFixed(ctx context.Context) error {
 	return f.served(ctx, "new")
 }
 
-func (f *fluxWalk) putRight(ctx context.Context) error {
+func (f *fluxWalk) reverted(ctx context.Context) error {
 	if err := f.drift(ctx); err != nil {
 		return err
 	}
