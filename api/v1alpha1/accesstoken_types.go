@@ -132,7 +132,7 @@ type AccessTokenStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vtoken,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last one that was applied is"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last applied spec is"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not; Suspended while spec.suspend keeps an earlier generation served"
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.class`,description="What the token may do"
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.secretName`,description="Secret that holds the value"

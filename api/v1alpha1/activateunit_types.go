@@ -121,7 +121,7 @@ type ActivateUnitStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vunit,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last one that was applied is"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last applied spec is"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not; Suspended while spec.suspend keeps an earlier generation served"
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.name`,description="Name of the unit"
 // +kubebuilder:printcolumn:name="Attached",type=integer,JSONPath=`.status.attached`,description="About how many items the unit is attached to because of this object"

@@ -46,7 +46,7 @@ type ContentFilterSpec struct {
 	// +optional
 	FavoriteTag *TagName `json:"favoriteTag,omitempty"`
 
-	// readAccess says who may list the items. Left out: ReadWrite. Write it out in Git: GitOps tools do not correct a member that
+	// readAccess says who may list the items. Left out: ReadWrite. Set it in the manifest: GitOps tools do not revert a member that
 	// the manifest leaves out.
 	// +optional
 	ReadAccess ReadAccess `json:"readAccess,omitempty"`
@@ -88,7 +88,7 @@ type ContentFilterStatus struct {
 	// +kubebuilder:validation:MaxLength=4096
 	URL string `json:"url,omitempty"`
 
-	// readAccess is the class of the tokens that can list the items, as it is served: ReadOnly stands for both classes. It is
+	// readAccess is the served class of the tokens that can list the items; ReadOnly stands for both classes. It is
 	// spec.readAccess, or ReadWrite where that is left out.
 	// +optional
 	ReadAccess ReadAccess `json:"readAccess,omitempty"`
@@ -110,7 +110,7 @@ type ContentFilterStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vfilter,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last one that was applied is"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last applied spec is"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not; Suspended while spec.suspend keeps an earlier generation served"
 // +kubebuilder:printcolumn:name="Read Access",type=string,JSONPath=`.status.readAccess`,description="Class of the tokens that can list the items: ReadOnly stands for both classes"
 // +kubebuilder:printcolumn:name="Items",type=integer,JSONPath=`.status.matchedItems`,description="About how many items match"

@@ -37,7 +37,7 @@ type PropertySpec struct {
 	// +optional
 	Maintenance *Maintenance `json:"maintenance,omitempty"`
 
-	// externalURL is the base of links, short links and Location. None: the server's --external-url. It is http or https, a host,
+	// externalURL is the base of links, short links and Location. Left out: the server's --external-url. It is http or https, a host,
 	// and at most a port and a path of letters, digits and ._~-, such as https://content.example/base.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
@@ -115,7 +115,7 @@ type PropertyStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vprop,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last one that was applied is"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last applied spec is"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not; Suspended while spec.suspend keeps an earlier generation served"
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.displayName`,description="Name that people know the property by"
 // +kubebuilder:printcolumn:name="Items",type=integer,JSONPath=`.status.items`,description="About how many items it holds"
