@@ -111,7 +111,7 @@ func reconcileToken(ctx context.Context, r *round) error {
 	r.def = translate.AccessToken(r.install, o, translate.TokenValues(o.Spec, current.issue, replaced, valuesOf(stored), now), filters)
 	if err := apply(ctx, r); err != nil {
 		if conflict := (*library.ConflictError)(nil); errors.As(err, &conflict) {
-			r.wake(now.Add(secretInterval)) // the other one may let go of the value without being served itself
+			r.wake(now.Add(secretInterval)) // the other token may release the value without being served itself
 		}
 		return err
 	}
@@ -143,6 +143,7 @@ func reportToken(r *round, o *v1alpha1.AccessToken, current *credential, now tim
 	return nil
 }
 
+// expired says that a value expired at a time, and what to do.
 func expired(at time.Time, cure string) error {
 	return &stalled{
 		reason:  v1alpha1.ReasonExpired,

@@ -15,7 +15,7 @@ import (
 // +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters,verbs=get;list;watch
 // +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters/status,verbs=patch
 
-// readAccessReason is the reason of the event, about a ContentFilter, that READ-ONLY tokens have come to read it.
+// readAccessReason is the reason of the event that reports a ContentFilter which READ-ONLY tokens can read from now on.
 const readAccessReason = "ReadAccessWidened"
 
 func filterKind() kind {

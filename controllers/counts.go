@@ -22,7 +22,7 @@ const (
 	countWrites = 2
 	// countShare bounds what counting costs while content changes all the time: after a look at all objects it rests for
 	// countShare times as long as the look took, listing and copying them included, so that it takes a twentieth of a core at
-	// most. What it waited to write is left out.
+	// most. The time spent waiting to write does not count.
 	countShare = 20
 	// countAnyway is how often counts are looked at at most while nothing changes: queries with `now` move by time alone.
 	countAnyway = time.Minute
@@ -85,8 +85,8 @@ func (t *tally) note(p *library.Page) {
 // due reports whether a count may have moved.
 func (t *tally) due(now time.Time) bool { return !t.first.IsZero() && !now.Before(t.first) }
 
-// keepCount looks at the counts of one object, and reports whether they are up to date now. It adds to waited how long it
-// waited to write, and to moves when the count may move.
+// keepCount updates the counts of one object, and reports whether they are up to date. It adds the time it waited to write to
+// waited, and notes in moves when the count may change by time alone.
 func (e *environment) keepCount(
 	ctx context.Context, limiter *rate.Limiter, k kind, o object, moves *tally, waited *time.Duration,
 ) bool {

@@ -54,7 +54,7 @@ func refusal(o v1alpha1.Object, err error) error {
 	case errors.As(err, &conflict):
 		message := fmt.Sprintf("Change or delete one of the two objects: %s is held by %s", conflict.Claim, conflict.Holder)
 		if conflict.Holder.Namespace != o.GetNamespace() {
-			// Who may read this object may not know the objects of another namespace.
+			// A user who may read this object must not learn of objects in another namespace.
 			message = fmt.Sprintf("Change this object or what it refers to: %s is held by an object of another namespace", conflict.Claim)
 		}
 		return &stalled{

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -88,7 +89,7 @@ func (e *environment) owners(ctx context.Context) ([]library.Owner, error) {
 	return owners, nil
 }
 
-// scope is what the sweep may touch: what this cluster brought, in the namespaces that are watched.
+// scope limits the sweep to what this cluster declared, in the namespaces that are watched.
 func (e *environment) scope() library.Scope {
 	scope := library.Scope{Install: e.install}
 	for _, k := range kinds() {
@@ -100,9 +101,9 @@ func (e *environment) scope() library.Scope {
 	return scope
 }
 
-// sweep removes what the store knows in its scope and the cluster knows no more, and returns how many definitions went.
-// It holds what went with its CRD, and, where the guard of library.Scope says so, the rest. AccessTokens are guarded apart
-// from the other kinds: a sweep that is held for many filters never leaves a deleted token accepted.
+// sweep removes what the store has in its scope and the cluster no longer has, and returns how many definitions it removed.
+// It holds what was deleted together with its CRD, and also the rest when the guard of library.Scope says so. AccessTokens
+// are guarded separately: a sweep that is held because of many filters never leaves a deleted token accepted.
 func (e *environment) sweep(ctx context.Context, keep []library.Owner) (int, error) {
 	scope := e.scope()
 	missing, err := e.missing(ctx, scope, keep)
@@ -139,15 +140,17 @@ func (e *environment) sweep(ctx context.Context, keep []library.Owner) (int, err
 		removed += n
 		var much *library.HeldError
 		if errors.As(err, &much) {
-			e.Logger.Error(much, "sweep is held; run vitrine sweep --confirm when this is meant")
+			e.Logger.Error(much, "sweep is held; run vitrine sweep --confirm if the removal is intended")
 			for _, o := range missing {
-				held[o] = held[o] || slices.Contains(guarded, o.Kind)
+				if slices.Contains(guarded, o.Kind) {
+					held[o] = true
+				}
 			}
 		} else if err != nil {
 			return removed, err
 		}
 	}
-	// What an earlier sweep of this process held may have gone or come back.
+	// Of what an earlier sweep of this process held, some may be gone or back.
 	var stale []library.Owner
 	for _, o := range e.holds.all() {
 		if !held[o] {
@@ -155,18 +158,14 @@ func (e *environment) sweep(ctx context.Context, keep []library.Owner) (int, err
 		}
 	}
 	e.holds.drop(stale...)
-	for o, is := range held {
-		if is {
-			e.hold(o)
-		}
-	}
+	e.hold(slices.Collect(maps.Keys(held))...)
 	return removed, nil
 }
 
-// confirmedSweep removes everything that is missing in the cluster now, and returns how many definitions went.
+// confirmedSweep removes everything that is missing in the cluster now, and returns how many definitions it removed.
 func (e *environment) confirmedSweep(ctx context.Context) (int, error) {
 	held := e.holds.all()
-	// The objects may have changed since the sweep was held: the cache knows which there are now.
+	// The objects may have changed since the sweep was held: the cache has the current ones.
 	keep, err := e.owners(ctx)
 	if err != nil {
 		return 0, err
@@ -178,12 +177,12 @@ func (e *environment) confirmedSweep(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("sweep: %w", err)
 	}
 	e.holds.drop(held...)
-	// What went may have held what others claim.
+	// The removed definitions may have held what others claim.
 	e.queues.add(e.waiters.all()...)
 	return removed, nil
 }
 
-// missing lists the owners in scope that the store knows and keep does not name.
+// missing lists the owners in scope that the store has and keep does not name.
 func (e *environment) missing(ctx context.Context, scope library.Scope, keep []library.Owner) ([]library.Owner, error) {
 	stored, err := e.Library.Owners(ctx, scope)
 	if err != nil {

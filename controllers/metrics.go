@@ -25,7 +25,7 @@ type metrics struct {
 const (
 	outcomeServed    = "served"
 	outcomeRemoved   = "removed"
-	outcomeHeld      = "held" // the object went with its CRD
+	outcomeHeld      = "held" // the object was deleted with its CRD
 	outcomeSuspended = "suspended"
 	outcomeWaiting   = "waiting" // for something that is expected to come
 	outcomeStalled   = "stalled" // until somebody changes something

@@ -34,12 +34,12 @@ type Options struct {
 	Concurrency int
 	// CountInterval is the time between two looks at the counts in status; 0 means 2 seconds.
 	CountInterval time.Duration
-	// WatchInterval is the time between two looks at the API server: whether it answers, for the same cluster, and with data
-	// that have not gone back in time; 0 means 1 second.
+	// WatchInterval is the time between two checks of the API server: that it answers, that it is still the same cluster, and
+	// that its data have not gone back in time. 0 means 1 second.
 	WatchInterval time.Duration
 	// PropertyGrace is how long an object that finds its Property missing waits before its status and an event say so. GitOps
-	// tools apply and prune in an order of their own, and it is over before anybody has to act. 0 means 30 seconds; a negative
-	// one means none.
+	// tools apply and prune in their own order, and are usually done before a user has to act. 0 means 30 seconds; a negative
+	// value means no grace.
 	PropertyGrace time.Duration
 	// MaxBackoff bounds the wait between two tries to run a manager; 0 means 30 seconds.
 	MaxBackoff time.Duration

@@ -36,9 +36,9 @@ type kind struct {
 	// steps run in this order and stop at the first error. The first one translates the object into round.def.
 	steps []step
 	// load translates an object for the bulk load at start; false where there is nothing to load yet. nil: the first step
-	// does. now is the same for all objects of a load: none is the first to bring something by the order of the list.
+	// does. now is the same for all objects of a load, so that the order of the list gives none of them precedence.
 	load func(ctx context.Context, e *environment, o object, now time.Time) (library.Definition, bool)
-	// frozen looks at a suspended object, for what ends by the clock alone; nil where the kind has nothing of the sort.
+	// frozen checks a suspended object for what ends by time alone; nil where nothing of the kind does.
 	frozen step
 	// count looks at the counts in status, and notes when they may move by time alone; nil where the kind has none.
 	count func(ctx context.Context, e *environment, o object, moves *tally) (changed bool, err error)
@@ -63,10 +63,10 @@ type environment struct {
 	queues  *queues
 	written *written
 	rivals  *rivals
-	// versions are how far the caches have come.
+	// versions is how far the caches have come.
 	versions *versions
 	guards   map[library.Kind]*guard
-	// now measures how long work takes; Clock is what objects and content go by.
+	// now measures how long work takes; the times of objects and content come from Clock.
 	now   func() time.Time
 	holds *holds
 	// reported is how many statuses the reconcilers have written: what a round counts may be old when it is written.
@@ -91,13 +91,13 @@ type round struct {
 	hasQuery bool
 	// after, when not zero, is when the object has to be looked at again by time alone.
 	after time.Time
-	// announcement is told in an event once the status is written.
+	// announcement becomes an event once the status is written.
 	announcement announcement
 	// quiet is true while nothing is reported: what the object waits for is expected any moment.
 	quiet bool
 }
 
-// announcement is a change that an event tells besides those of Ready.
+// announcement is a change that an event reports in addition to those of Ready.
 type announcement struct{ reason, message string }
 
 // wake makes sure that the object is looked at again at t at the latest. The zero time means never.
@@ -190,7 +190,7 @@ func (r *reconciler) outcome(current *round, failed, reported error) (ctrl.Resul
 	return r.later(current), nil
 }
 
-// later is when the object is looked at again by time alone.
+// later says when the object is reconciled again by time alone.
 func (r *reconciler) later(current *round) ctrl.Result {
 	if current.after.IsZero() {
 		return ctrl.Result{}
@@ -212,7 +212,7 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 		}
 		return nil
 	}
-	// A merge patch replaces the list of conditions as a whole: it may only do so if nobody has added one since it was read.
+	// A merge patch replaces the list of conditions as a whole, so it must fail if another writer has changed the object.
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Status().Patch(ctx, o, patch); apierrors.IsConflict(err) {
 		return client.IgnoreNotFound(r.reread(ctx, current))
@@ -236,8 +236,8 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 	return nil
 }
 
-// reread requeues an object that somebody else has written since it was read. The next round reads past a cache that does not
-// have that yet.
+// reread requeues an object that another writer has changed since it was read. The next round reads past the cache until the
+// cache has that change.
 func (r *reconciler) reread(ctx context.Context, current *round) error {
 	latest := r.kind.new()
 	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(current.object), latest); err != nil {
@@ -335,12 +335,12 @@ func apply(ctx context.Context, r *round) error {
 	return r.wakeOthers(ctx, p, owner, r.result.Displaced)
 }
 
-// wakeRivals requeues the objects that may gain by a definition that was refused: a tag that its object let go of is free
-// although what the object claims now is not.
+// wakeRivals requeues the objects that may gain from a definition that was refused: the tag that its object claimed before is
+// free, even if the one that the object claims now is not.
 func (r *round) wakeRivals(p library.PropertyID, owner library.Owner) {
 	r.queues.add(r.result.Displaced...)
-	// The definitions of tokens and units carry times, and new values: refused, they may differ in every round, and two of them
-	// would wake each other without end.
+	// Tokens and units are left out. Their definitions carry times and new values, so that refused ones may differ in every
+	// round, and two of them would wake each other endlessly.
 	if r.result.Changed && owner.Kind != library.KindToken && owner.Kind != library.KindUnit {
 		r.queues.add(r.waiters.others(p, owner)...)
 	}

@@ -43,15 +43,15 @@ func crdName(k kind) string {
 	return plural.GroupResource().String()
 }
 
-// crd is what the CRD of a kind says of its objects.
+// crd is what is known of the CRD of a kind.
 type crd struct {
 	// since is when the CRD was created. It is zero while the CRD is missing or being deleted.
 	since time.Time
 }
 
-// tookAway reports whether an object that was created at some time, and is gone, went with a CRD. The API server deletes
-// the objects of a CRD after it has marked the CRD as being deleted, so that an object that is older than the present
-// CRD went with an earlier one.
+// tookAway reports whether an object that was created at a time, and is gone, was deleted with its CRD. The API server deletes
+// the objects of a CRD after it has marked the CRD as being deleted, so an object that is older than the present CRD was deleted
+// with an earlier one.
 func (c crd) tookAway(created time.Time) bool { return c.since.IsZero() || created.Before(c.since) }
 
 // readCRD reads the CRD of a kind past any cache.
@@ -70,23 +70,23 @@ func readCRD(ctx context.Context, r client.Reader, k kind) (crd, error) {
 	return crd{since: o.CreationTimestamp.Time}, nil
 }
 
-// deletion is what an informer told of an object that is gone.
+// deletion is what an informer reported of an object that is gone.
 type deletion struct {
 	seen, created time.Time
 }
 
-// guard tells for the objects of one kind that have vanished from the cache whether somebody deleted them. They also
-// vanish when the address of the API server comes to mean another cluster, and when their CRD is deleted.
+// guard decides whether the objects of one kind that have vanished from the cache were deleted one by one. They also vanish
+// when another cluster answers at the address of the API server, and when their CRD is deleted.
 //
-// An answer of the API server holds for every object whose deletion was seen before the question was asked: an object that
-// vanished for one of those reasons did so after the reason was there. An older answer says nothing.
+// An answer of the API server is valid for every object whose deletion was seen before the question was asked, because an
+// object that vanished for one of those two reasons did so after the reason existed. An older answer says nothing.
 type guard struct {
 	ask func(context.Context) (crd, error)
 
 	mu        sync.Mutex
 	deletions map[types.NamespacedName]deletion
 
-	asking sync.Mutex // held while one asks; who waits for it may use the answer
+	asking sync.Mutex // held during a question; those that wait for it may use the answer
 	asked  time.Time
 	answer crd
 	err    error
@@ -96,7 +96,7 @@ func newGuard(ask func(context.Context) (crd, error)) *guard {
 	return &guard{ask: ask, deletions: map[types.NamespacedName]deletion{}}
 }
 
-// sight passes all events, and notes when a deletion was seen.
+// sight is a predicate that passes all events and notes when a deletion was seen.
 func (g *guard) sight() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(ev event.DeleteEvent) bool {
 		g.mu.Lock()
@@ -113,8 +113,8 @@ func (g *guard) forget(name types.NamespacedName) {
 	delete(g.deletions, name)
 }
 
-// permit fails unless somebody deleted the object: with errHeld when it went with its CRD. created is when the object was
-// created as far as the store knows.
+// permit fails unless the object itself was deleted: with errHeld when it was deleted with its CRD. created is when the object
+// was created, according to the store.
 func (g *guard) permit(ctx context.Context, name types.NamespacedName, created time.Time) error {
 	called := time.Now()
 	g.mu.Lock()
@@ -167,7 +167,7 @@ func (e *environment) mayRemove(ctx context.Context, k kind) (crd, error) {
 	return c, err
 }
 
-// noteCRD logs when the CRD of a kind goes, and when it is back.
+// noteCRD logs when the CRD of a kind disappears, and when it is back.
 func (e *environment) noteCRD(k kind, c crd) {
 	switch e.holds.note(k.library, c.since.IsZero()) {
 	case crdGone:
@@ -177,11 +177,12 @@ func (e *environment) noteCRD(k kind, c crd) {
 	}
 }
 
-// hold keeps what manifests brought that are not in the cluster any more, until they are back or the sweep is confirmed.
+// hold keeps what manifests declared that are no longer in the cluster, until they are back or the sweep is confirmed. An event
+// reports it in each namespace where nothing was held before.
 func (e *environment) hold(owners ...library.Owner) {
 	for _, ns := range e.holds.add(owners...) {
-		// client-go writes an Event into the namespace of what it regards: the operator may write there, and those see it whose
-		// manifests are missing.
+		// client-go writes an Event into the namespace of the object that it regards: the operator may write there, and the users
+		// whose manifests are missing see it.
 		regarded := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns}}
 		e.events.Eventf(regarded, nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
 			"Apply the manifests of this namespace that are missing in the cluster, or run vitrine sweep --confirm to remove what they declared")
@@ -201,7 +202,7 @@ func newHolds(gauge prometheus.Gauge) *holds {
 	return &holds{gauge: gauge, owners: map[library.Owner]bool{}, absent: map[library.Kind]bool{}}
 }
 
-// add holds owners, and returns the namespaces of which nothing was held before.
+// add holds owners, and returns the namespaces in which nothing was held before.
 func (h *holds) add(owners ...library.Owner) (namespaces []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -220,7 +221,7 @@ func (h *holds) add(owners ...library.Owner) (namespaces []string) {
 	return namespaces
 }
 
-// drop ends the hold on owners: they are back, or gone for good.
+// drop ends the hold on owners: they are back, or were removed.
 func (h *holds) drop(owners ...library.Owner) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -230,7 +231,7 @@ func (h *holds) drop(owners ...library.Owner) {
 	h.gauge.Set(float64(len(h.owners)))
 }
 
-// has reports whether the removal of what o brought is held.
+// has reports whether the removal of what o declared is held.
 func (h *holds) has(o library.Owner) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -251,7 +252,7 @@ func (h *holds) len() int {
 	return len(h.owners)
 }
 
-// What note found out.
+// What note returns.
 const (
 	crdSame = iota
 	crdGone
@@ -273,7 +274,7 @@ func (h *holds) note(k library.Kind, absent bool) int {
 	return crdSame
 }
 
-// missing names the CRDs that are absent, "" when all are there.
+// missing names the CRDs that are absent, "" when none is.
 func (h *holds) missing() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -70,8 +70,8 @@ func queryValid(o v1alpha1.Object, warnings []query.Warning, hasQuery bool) {
 	}
 }
 
-// suspend marks o as frozen. Ready keeps its status and the generation that it is about; QueryValid claims nothing of a query
-// that is not looked at. err is nil, or *stalled where what is served has ended by itself.
+// suspend marks o as frozen. Ready keeps its status and its observed generation; QueryValid becomes Unknown, because the query is
+// not checked. err is nil, or *stalled where what is served has ended by itself.
 func suspend(o v1alpha1.Object, err error) {
 	*o.StatusObservedGeneration() = o.GetGeneration()
 	const message = "Set spec.suspend to false to go on: nothing is reconciled, the last state stays served."

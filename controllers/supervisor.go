@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// sweepHeldReason is the reason of the event, about a namespace, that tells of removals that are held.
+// sweepHeldReason is the reason of the event about a namespace in which removals are held.
 const sweepHeldReason = "SweepHeld"
 
 // stopGrace is how long a manager may take to end once it is told to.
@@ -173,8 +173,8 @@ func (s *Supervisor) once(ctx context.Context) error {
 	return nil
 }
 
-// watch looks at the API server again and again: informers alone say neither that it has gone, nor that another cluster
-// answers in its place, nor that its data went back in time. In the last two cases it fails, and the manager with it.
+// watch checks the API server periodically: informers alone notice neither that it is gone, nor that another cluster answers in
+// its place, nor that its data went back in time. In the last two cases it fails, and the manager with it.
 func (s *Supervisor) watch(ctx context.Context, e *environment) error {
 	ticker := time.NewTicker(s.options.WatchInterval)
 	defer ticker.Stop()
@@ -204,7 +204,8 @@ func (s *Supervisor) watch(ctx context.Context, e *environment) error {
 	}
 }
 
-// look asks the API server who it is, whether its data went back in time, and whether the CRD of one kind is there.
+// look checks which cluster the API server belongs to, whether its data went back in time, and whether the CRD of one kind is
+// there.
 func (e *environment) look(ctx context.Context, k kind) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -270,10 +271,10 @@ func (s *Supervisor) load(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// Loaded reports whether the store holds a complete load, of this process or an earlier one; cheap.
+// Loaded reports whether the store holds a complete load, of this process or an earlier one. It is cheap.
 func (s *Supervisor) Loaded() bool { return s.loaded.Load() }
 
-// Status reports how far the library follows the cluster. It waits for no sweep.
+// Status reports how far the library follows the cluster. It does not wait for a sweep.
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
 	st, unreachable := s.status, s.unreachable
@@ -331,7 +332,7 @@ func (s *Supervisor) handOver(ctx context.Context, to string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the recorded cluster identity: %w", err)
 	}
-	// First: a store that is only half empty does not count as loaded either.
+	// This comes first, so that a store which is emptied only in part does not count as loaded.
 	if err := lib.SetMark(ctx, markLoaded, ""); err != nil {
 		return 0, fmt.Errorf("record that nothing is loaded: %w", err)
 	}

@@ -16,12 +16,11 @@ import (
 )
 
 // errWentBack says that the API server is at an older resource version than it was before, as after a restore of etcd.
-// Watches that began before wait in silence until the API server reaches their version again.
+// Existing watches wait silently until the API server reaches their version again.
 var errWentBack = errors.New("the data of the API server went back in time: loading everything again")
 
-// versions knows the newest resource version of AccessTokens that the API server or an informer has shown. Versions can be
-// compared within one resource only, and AccessTokens are the one whose deletions matter most. The other kinds are in the
-// same etcd.
+// versions tracks the newest resource version of AccessTokens that the API server or an informer has shown. Versions can be
+// compared within one resource only, and the deletions of AccessTokens matter most. The other kinds are in the same etcd.
 type versions struct {
 	mu        sync.Mutex
 	informers []toolscache.SharedIndexInformer
@@ -41,8 +40,8 @@ func (v *versions) newInformer(
 	return i
 }
 
-// advance returns errWentBack when the API server is at an older version than one that it has shown before. in is where
-// AccessTokens may be listed, "" for all namespaces.
+// advance returns errWentBack when the API server is at an older version than one that it has shown before. in is the namespace
+// in which AccessTokens may be listed, "" for all namespaces.
 func (v *versions) advance(ctx context.Context, r client.Reader, in string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 type waiters struct {
 	mu     sync.Mutex
 	owners map[library.PropertyID]map[library.Owner]bool
-	// missing is since when owners have found their Property missing.
+	// missing holds the time at which each owner first found its Property missing.
 	missing map[library.Owner]time.Time
 }
 
-// anyProperty stands for all properties: tokens that want a value of another one wait there.
+// anyProperty stands for all properties: tokens that wait for a value which another token holds are under it.
 const anyProperty library.PropertyID = ""
 
 func newWaiters() *waiters {
@@ -44,7 +44,7 @@ func (w *waiters) remove(p library.PropertyID, o library.Owner) {
 	}
 }
 
-// misses returns since when o has found its Property missing; that is now, where it is the first time.
+// misses returns when o first found its Property missing, which is now if it had not before.
 func (w *waiters) misses(o library.Owner, now time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *waiters) misses(o library.Owner, now time.Time) time.Time {
 	return w.missing[o]
 }
 
-// found forgets that o has found its Property missing.
+// found notes that o has found its Property.
 func (w *waiters) found(o library.Owner) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

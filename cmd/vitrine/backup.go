@@ -26,8 +26,8 @@ type checkpointer interface {
 // checkpointPrefix begins the name of the directory, within the data directory, in which a backup is made.
 const checkpointPrefix = ".backup-"
 
-// Backup implements admin.Operations. The copy costs links, and the time that it takes to index all of it, in memory and on one
-// processor, and to read it out. Nothing is sent of a copy that cannot be indexed.
+// Backup implements admin.Operations. The copy consists of hard links. It takes the time to index all of it, in memory and on one
+// processor, and then to read it. A copy that cannot be indexed is not sent.
 func (o operations) Backup(ctx context.Context, w io.Writer) (err error) {
 	lib, ok := o.p.lib.(checkpointer)
 	if !ok {
@@ -103,7 +103,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string) erro
 	}
 	if err != nil {
 		stream.Close()
-		// A stream that ended early looks damaged. Why it ended is what helps.
+		// A stream that ended early looks damaged. The reason why it ended is more useful.
 		if cut := <-received; cut != nil && !errors.Is(cut, io.ErrClosedPipe) {
 			err = cut
 		}

@@ -49,7 +49,7 @@ type process struct {
 	background []func(context.Context) error
 	// public take part in draining; private (probes, metrics, admin) answer until the end.
 	public, private []*listener
-	// backups are under way: each has a directory to remove.
+	// backups counts those in progress: each has a directory to remove.
 	backups sync.WaitGroup
 }
 
@@ -230,24 +230,24 @@ func (p *process) run(ctx context.Context) error {
 		p.log.Error("stopping, as a part failed", "error", context.Cause(failed))
 	}
 	p.health.draining.Store(true)
-	// One deadline for everything: a pod's grace period does not begin again.
+	// One deadline for everything: a pod has a single grace period.
 	deadline, cancel := context.WithTimeout(context.Background(), p.o.drainFor)
 	defer cancel()
 	p.linger(deadline)
 	p.drain(deadline, p.public)
 	stop()
 	p.drain(deadline, p.private)
-	p.backups.Wait() // those that were cut off remove their directories
+	p.backups.Wait() // backups that were cut off remove their directories
 	err := parts.Wait()
 	p.log.Info("stopped")
 	return err
 }
 
-// lingerShare is the part of the drain for which callers are still answered, to tell them that their connection ends.
+// lingerShare: for one lingerShare-th of the drain, callers are still answered, to tell them that their connection ends.
 const lingerShare = 20
 
-// linger waits, for a share of the drain, until no caller is connected. Each answer says meanwhile that its connection ends:
-// a connection that is closed while it idles may lose the request that its caller is sending.
+// linger waits, for a share of the drain, until no caller is connected. Meanwhile each answer says that its connection ends:
+// closing an idle connection may lose the request that its caller is just sending.
 func (p *process) linger(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.drainFor/lingerShare)
 	defer cancel()

@@ -91,7 +91,7 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 		class = "ReadWrite or ReadOnly"
 	}
 	if unusable != nil {
-		return nil, fmt.Errorf("no token can be used: %w; correct that, ask for the right to read Secrets, or give --server and --token-file", unusable)
+		return nil, fmt.Errorf("no token can be used: %w: fix that, ask for the right to read Secrets, or give --server and --token-file", unusable)
 	}
 	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or give --server and --token-file", f.Namespace, f.PropertyName(), class)
 }
@@ -111,7 +111,7 @@ func tokenKey(t *v1alpha1.AccessToken) string {
 	return controllers.TokenKey
 }
 
-// connect makes a client that uses a token, and what else its Secret holds.
+// connect makes a client that uses a token, and the address and the authority in its Secret.
 func (r *reach) connect(secret *corev1.Secret, token string) (*client.Client, error) {
 	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[controllers.URLKey]))
 	if server == "" {

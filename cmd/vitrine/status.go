@@ -107,7 +107,7 @@ func (s *clusterStatus) add(counts *kindStatus, o v1alpha1.Object) {
 	}
 	ready := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.ReadyCondition)
 	if ready == nil {
-		ready = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotSeen", Message: "No operator has reported on it yet: check that one runs and watches this namespace. One reports a missing Property after 30 seconds."}
+		ready = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotSeen", Message: "No operator has reported on it yet: check that one runs and watches this namespace. An operator reports a missing Property after 30 seconds."}
 	}
 	// What is told of an object: why it is not served, else that it is frozen, else the advice on its query.
 	told := ready

@@ -68,11 +68,11 @@ func (i Issue) RotationDue(spec v1alpha1.AccessTokenSpec) time.Time {
 
 // TokenValues returns the values that a token accepts: the current one first, then those that a rotation has replaced and
 // whose overlap lasts. stored are the values that the library accepts now, in the same order; replaced, when not nil, is the
-// value that current takes the place of at now.
+// value that current replaces at now.
 //
-// The overlap that spec grants at a rotation is a promise: a later, shorter one or none does not end it. A stored current
+// The overlap that spec grants at a rotation is kept: a later, shorter one or none does not end it. A stored current
 // value that is neither current nor replaced was never in the Secret (the process died before it wrote it), or its Secret was
-// deleted, and is dropped. A value keeps the Since that it is stored with; a new one has now.
+// deleted, and is dropped. A stored value keeps its Since; a new one gets now.
 func TokenValues(spec v1alpha1.AccessTokenSpec, current Issue, replaced *Issue, stored []library.TokenValue, now time.Time) []library.TokenValue {
 	var values []library.TokenValue
 	add := func(digest library.Digest, expires time.Time) {

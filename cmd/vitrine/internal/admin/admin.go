@@ -95,8 +95,8 @@ type answer struct {
 	Stored  map[library.PropertyID]int64 `json:"stored,omitempty"`
 }
 
-// Handler serves the operations. However long one takes, and however large a backup is: a connection is cut only when its
-// reader takes nothing for stall. The timeouts of the http.Server do not apply.
+// Handler serves the operations. The timeouts of the http.Server do not apply: an operation may take as long, and a backup be as
+// large, as it needs. A connection is cut only when its reader accepts nothing for the time stall.
 func Handler(ops Operations, stall time.Duration) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, f func(r *http.Request) (answer, error)) {
@@ -137,13 +137,13 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := http.NewResponseController(w)
-		// An error means that the connection has no deadlines. One for reading would cancel the request's context.
+		// An error means that the connection supports no deadlines. A read deadline would cancel the request's context.
 		_, _ = conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// steady gives every piece of a stream its own time.
+// steady sets a new write deadline for every piece of a stream.
 type steady struct {
 	io.Writer
 	conn  *http.ResponseController
