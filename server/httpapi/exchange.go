@@ -44,7 +44,7 @@ type exchange struct {
 
 	status int
 	bytes  int64
-	// lost is the first error of a write to the caller, who hung up or stopped reading.
+	// lost is the first error of a write to the caller, which hung up or stopped reading.
 	lost error
 	// values are where set keeps the values of headers; room is the memory of most answers' ones.
 	values []string
@@ -157,7 +157,7 @@ func (x *exchange) audience() query.Audience {
 	return query.Public
 }
 
-// statusHungUp is what the log and the metrics show for a caller who hung up before the answer began. HTTP has no status for
+// statusHungUp is what the log and the metrics show when the caller hung up before the answer began. HTTP has no status for
 // it; 499 is what nginx logs.
 const statusHungUp = 499
 

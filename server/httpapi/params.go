@@ -92,7 +92,7 @@ func (x *exchange) seed(numeric bool) (string, error) {
 		return "", err
 	}
 	if numeric {
-		// ParseFloat also reads inf, nan and hexadecimal. A number that float64 cannot hold is a number all the same.
+		// ParseFloat also reads inf, nan and hexadecimal. A number that float64 cannot hold is still a number.
 		_, err := strconv.ParseFloat(value, 64)
 		if errors.Is(err, strconv.ErrSyntax) || strings.Trim(value, "+-.eE0123456789") != "" {
 			return "", invalid("seed", "must be a number")
@@ -117,8 +117,8 @@ func (x *exchange) idParam(name string) (item.ID, error) {
 	return n, nil
 }
 
-// pathNumber reads a number of the path, which the specification types as one. It returns -1 for a whole number that is no
-// id, which nothing has, and an error for text that is not a whole number.
+// pathNumber reads a part of the path that the specification types as a number. It returns -1, which is no id, for a whole
+// number that cannot be an id, and an error for text that is not a whole number.
 func (x *exchange) pathNumber(name string) (int64, error) {
 	value := x.r.PathValue(name)
 	n, ok := digits(value)

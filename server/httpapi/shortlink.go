@@ -35,8 +35,8 @@ func (s *Server) followShortLink(x *exchange) error {
 	return nil
 }
 
-// escapedURL returns an address with those bytes percent-encoded that RFC 3986 allows in no URI, such as quotes, angle brackets and
-// everything beyond ASCII. A %, and so what is encoded already, stays.
+// escapedURL returns an address in which the bytes that RFC 3986 allows in no URI are percent-encoded, such as quotes, angle brackets
+// and everything beyond ASCII. A % stays, and with it what is already encoded.
 func escapedURL(address string) string {
 	escaped := make([]byte, 0, len(address))
 	for i := range len(address) {

@@ -87,8 +87,8 @@ func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 	return nil
 }
 
-// publish swaps in a table of the tokens held. A value that two tokens have is left out: the library gives it to one of
-// them, and while the news of that is under way neither works.
+// publish swaps in a table of the tokens held. A value that two tokens have is left out: the library gives it to one of them,
+// and until that change arrives neither works.
 func (t *tokenTable) publish(held map[tokenKey]heldToken) {
 	table := make(map[library.Digest]grant, len(held))
 	claimed := make(map[library.Digest]bool, len(held))
