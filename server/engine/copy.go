@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// VerifyCopy opens the copy that Checkpoint made in dir and indexes every item of it, as a start with an empty index would, and throws
-// the segments away. It takes one processor about as long as that start, and the memory of a segment of some thousand items. The
+// VerifyCopy opens the copy that Checkpoint made in dir and indexes every item of it, as a start with an empty index does, and discards
+// the segments. It takes one processor about as long as that start, and the memory of a segment of some thousand items. The
 // error says which property cannot be read or indexed, and why.
 func (l *Library) VerifyCopy(ctx context.Context, dir string) error {
 	builder, scratch := segment.NewBuilder(), new(segment.Scratch)

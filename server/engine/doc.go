@@ -15,7 +15,7 @@
 //	ranked.go    listings by relevance
 //	versions.go  which listings a batch has touched
 //	views.go     what is kept of segments, within the memory that caches may take
-//	tend.go      caches are shrunk though nobody reads
+//	tend.go      shrinking caches while there are no reads
 //
 // # Invariants
 //

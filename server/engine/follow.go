@@ -36,8 +36,8 @@ type follower struct {
 	loading    *loading
 	loaded     bool
 	properties map[library.PropertyID]*property
-	// failed are the stored properties whose index cannot be opened, and why. attempt is the one to open one of them again that
-	// is under way, nil for none.
+	// failed are the stored properties whose index cannot be opened, and why. attempt is the current attempt to open one of them
+	// again, nil for none.
 	failed  map[library.PropertyID]error
 	attempt *attempt
 	closed  bool
@@ -112,8 +112,8 @@ func (f *follower) dir(id library.PropertyID) string {
 // dirName is the name of the directory of a property: its id may hold what a file name may not.
 func dirName(id library.PropertyID) string { return hex.EncodeToString([]byte(id)) }
 
-// removeGone removes the directories of properties that are not stored: those of purged ones, of which a process that ended or a
-// disk that failed left something. The caller holds the store, or nobody writes yet.
+// removeGone removes the directories of properties that are not stored: what a purge left when its process ended or a disk failed.
+// The caller holds the store, or there are no writes yet.
 func (f *follower) removeGone() error {
 	kept := map[string]bool{}
 	for _, id := range f.store.Stored() {
@@ -299,8 +299,8 @@ func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (libr
 	return library.Owner{}, false
 }
 
-// Erase has the bytes of deleted items leave the segments, and removes what is left of the indexes of purged properties. It fails
-// while any index cannot be opened: such an index may hold bytes of deleted items.
+// Erase removes the bytes of deleted items from the segments, and what is left of the indexes of purged properties. It fails while
+// any index cannot be opened, because such an index may hold bytes of deleted items.
 func (f *follower) Erase(ctx context.Context) error {
 	err := f.notLoaded()
 	if err == nil {

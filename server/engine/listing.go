@@ -34,7 +34,7 @@ type listing struct {
 	// queries are its streams: of favourites and of the others, or of all.
 	queries []*search.Query
 	order   *search.Order
-	// ranked holds, by relevance, what is known of the order of each query.
+	// ranked holds, for a listing by relevance, the known part of the order of each query.
 	ranked []ranked
 	live   flight.Value[[][]int64]
 	// versioned is Page.Version.
@@ -333,8 +333,8 @@ func (l *listing) totals(ctx context.Context) ([]int64, error) {
 	return totals, nil
 }
 
-// take appends to hits those of one of the queries that follow a place, or, where after is nil, those that follow the first
-// skip ones; at most limit.
+// take appends to hits at most limit hits of one of the queries: those after a place, or, where after is nil, those after the
+// first skip ones.
 func (l *listing) take(ctx context.Context, hits []search.Hit, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
 	if l.Order.Scored() {
 		more, err := l.rank(ctx, i, after, skip, limit)

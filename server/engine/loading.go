@@ -12,12 +12,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// loading opens the indexes of all properties, and later opens again those that failed.
+// loading opens the indexes of all properties, and later retries those that failed.
 type loading struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	// done is closed when every index is open or has failed; err is the context's error when that was canceled. ended is closed
-	// when no failed index is opened again any more.
+	// when failed indexes are no longer retried.
 	done, ended chan struct{}
 	err         error
 	// failed holds at most one signal: the index of a property could not be opened.
@@ -48,7 +48,7 @@ func (l *loading) retry() {
 	}
 }
 
-// unavailable says how far it is. It is an ErrUnavailable.
+// unavailable is the ErrUnavailable that reports the progress.
 func (l *loading) unavailable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ type attempt struct {
 	opened *property
 }
 
-// load opens all indexes and publishes them, and then opens again those that failed, until l is canceled.
+// load opens all indexes and publishes them, and then retries those that failed, until l is canceled.
 func (f *follower) load(l *loading) {
 	defer close(l.ended)
 	l.err = f.openAll(l)
@@ -93,7 +93,7 @@ func (f *follower) load(l *loading) {
 	}
 }
 
-// openAll opens the index of every stored property. One that fails keeps no other from being served. The error is that of a
+// openAll opens the index of every stored property. One that fails does not affect the others. The error is that of a
 // canceled context.
 func (f *follower) openAll(l *loading) error {
 	if err := f.removeGone(); err != nil {
@@ -137,7 +137,7 @@ func (f *follower) openAll(l *loading) error {
 }
 
 func (f *follower) logFailure(id library.PropertyID, err error) {
-	f.options.Logger.Error("the index of a property cannot be opened: the property answers 503 until it can; it is tried again",
+	f.options.Logger.Error("the index of a property cannot be opened: the property answers 503 until it can; retrying",
 		slog.String("property", string(id)), slog.Any("error", err), slog.Duration("after", f.options.retryAfter))
 }
 
@@ -187,7 +187,7 @@ func (f *follower) openAgain(l *loading, id library.PropertyID) {
 }
 
 // giveUp ends the attempt to open a failed index, if there is one, and abandons what it opened. The caller holds the store, or
-// nobody writes any more.
+// there are no more writes.
 func (f *follower) giveUp() {
 	f.mu.Lock()
 	a := f.attempt
@@ -227,7 +227,7 @@ func (f *follower) failure(id library.PropertyID) error {
 	return f.failed[id]
 }
 
-// forgetFailed opens the indexes of purged properties no more: an attempt under way would bring their keys back. The caller holds
+// forgetFailed stops opening the indexes of purged properties: an attempt in progress would bring their keys back. The caller holds
 // the store.
 func (f *follower) forgetFailed(purged []library.PropertyID) {
 	f.mu.Lock()

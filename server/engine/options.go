@@ -15,7 +15,7 @@ type Options struct {
 	// Dir is the directory of the store; made (0700) where it is not there. Required.
 	Dir string
 	// Clock tells the time; nil means time.Now. It stands for `now` where a Read names none, and dates units. Nothing durable
-	// depends on it running forwards.
+	// depends on it being monotonic.
 	Clock func() time.Time
 	// Logger takes what an operator may want to know; nil means nothing is logged. No item, token or other personal data
 	// is ever logged.

@@ -22,7 +22,7 @@ type property struct {
 	cache   *search.Cache
 	// versions tells which listings a batch has touched.
 	versions *versions
-	// rankedHits see Options.
+	// rankedHits is that of Options.
 	rankedHits int
 
 	// publishing is held by whoever makes a batch visible and, for reading, by those who take a moment: both the segments

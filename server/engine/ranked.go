@@ -10,16 +10,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// ranked is what is known of the order by relevance of one of a listing's queries. Readers nearly always ask for the first
+// ranked is the known part of the order by relevance of one of a listing's queries. Readers nearly always ask for the first
 // pages, or for one page after the other, so two runs of at most Options.rankedHits hits, 16 bytes each, are kept with the
-// listing. A query with no more hits is ranked as a whole.
+// listing. A query that has at most Options.rankedHits hits is ranked as a whole.
 type ranked struct {
 	mu flight.Mutex
-	// first begins with the best hit; later holds the hits after the place that a cursor named last.
+	// first begins with the best hit; later holds the hits after the place of the latest cursor.
 	first, later rankedRun
 }
 
-// rankedRun is consecutive hits of a query in order.
+// rankedRun holds consecutive hits of a query in order.
 type rankedRun struct {
 	// after is the place that the hits follow; nil for the best hits.
 	after *eval.Place
@@ -31,8 +31,8 @@ type rankedRun struct {
 // aheadPages is how many pages are ranked at once for a cursor when the listing was read before and has not changed.
 const aheadPages = 16
 
-// rank returns the hits of a query that follow a place, or, where after is nil, those that follow the first skip ones; at most
-// limit. The slice is read only.
+// rank returns at most limit hits of a query: those after a place, or, where after is nil, those after the first skip ones. The
+// slice is read only.
 func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
 	totals, err := l.totals(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64
 	return hits[:min(limit, len(hits))], nil
 }
 
-// rankAnew ranks hits and keeps what a run may have. It returns at least n hits after the place, if there are so many.
+// rankAnew ranks hits, and keeps those that fit a run. It returns at least n hits after the place, if there are that many.
 func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.Place, n int) ([]search.Hit, error) {
 	q, r, maxRanked := l.queries[i], &l.ranked[i], l.moment.property.rankedHits
 	// Keys other than the score need all values, and ranking a large part of a query costs as much as ranking all of it.
@@ -99,12 +99,12 @@ func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.
 	return rest, err
 }
 
-// follows returns the index of the first of some hits that follows a place.
+// follows returns the index of the first hit after a place.
 func follows(o *search.Order, hits []search.Hit, at eval.Place) int {
 	return sort.Search(len(hits), func(i int) bool { return o.ComparePlace(hits[i], at) > 0 })
 }
 
-// from returns the hits of the run that follow a place, and false when it does not have n of them though there may be.
+// from returns the hits of the run after a place, and false when the run has fewer than n of them and the query may have more.
 func (r *rankedRun) from(o *search.Order, after *eval.Place, n int) ([]search.Hit, bool) {
 	hits := r.hits
 	if after != nil {
@@ -116,7 +116,7 @@ func (r *rankedRun) from(o *search.Order, after *eval.Place, n int) ([]search.Hi
 	return hits, r.whole || len(hits) >= n
 }
 
-// has reports whether one of the runs has a hit at just this place.
+// has reports whether one of the runs has a hit at exactly this place.
 func (r *ranked) has(ctx context.Context, o *search.Order, at eval.Place) (bool, error) {
 	if err := r.mu.Lock(ctx); err != nil {
 		return false, err

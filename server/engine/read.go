@@ -38,7 +38,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	return page, err
 }
 
-// instant is the time at which a request looks, in milliseconds: a query sees no more of it.
+// instant is the time of a request in milliseconds, the precision that queries see.
 func (l *Library) instant(r library.Read) time.Time {
 	if r.Now.IsZero() {
 		r.Now = l.Now()
@@ -117,8 +117,8 @@ func (l *Library) again(p library.PropertyID) func(item.ID) (item.Encoded, error
 	}
 }
 
-// page finds the hits of a page, the place behind which the next page begins (nil on the last page), and how many hits there
-// are in all. after is what a cursor holds; nil for a page that begins at r.Offset.
+// page finds the hits of a page, the place after which the next page begins (nil on the last page), and the total number of
+// hits. after is what a cursor holds; nil for a page that begins at r.Offset.
 func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) ([]search.Hit, *eval.Place, int64, error) {
 	totals, err := l.totals(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 			first = 1
 		}
 	}
-	// One hit more than wanted tells whether there is a next page.
+	// One hit more than wanted shows whether there is a next page.
 	most := int(min(int64(r.Limit), total)) + 1
 	hits := make([]search.Hit, 0, most)
 	favourites := 0
@@ -168,7 +168,7 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 	return hits, &next, total, nil
 }
 
-// present returns the place at which the item of a place stands now; the place itself when the item is not listed any more.
+// present returns the current place of the item of a place; the place itself when the item is no longer listed.
 func (l *listing) present(ctx context.Context, at *eval.Place) (*eval.Place, error) {
 	for i := range l.ranked {
 		known, err := l.ranked[i].has(ctx, l.order, *at)

@@ -9,7 +9,7 @@ import (
 // tendEvery is how often the library looks after what it keeps.
 const tendEvery = 10 * time.Second
 
-// tend shrinks caches while memory is short, also when nobody reads.
+// tend shrinks caches while memory is short, also when there are no reads.
 func (l *Library) tend() {
 	defer close(l.tended)
 	ticker := time.NewTicker(tendEvery)

@@ -39,7 +39,7 @@ type viewName struct {
 	key     string
 }
 
-// making is a view that is being made, for a number of callers.
+// making is a view that is being made for one or more callers.
 type making struct {
 	flight.Value[*view]
 	callers int

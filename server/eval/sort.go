@@ -19,8 +19,8 @@ type SortValue struct {
 	Float   Number `json:"f,omitempty"`
 }
 
-// Number is a floating-point number whose JSON is a string, because a score can be infinite or no number at all. Every value
-// but negative zero comes back as it was.
+// Number is a floating-point number whose JSON is a string, because a score can be infinite or NaN. Every value except negative
+// zero survives the round trip.
 type Number float64
 
 // MarshalText writes the shortest text that UnmarshalText reads as the same number.

@@ -110,15 +110,15 @@ type Unit struct {
 	CatalogImageURLSrc  json.RawMessage // any JSON; nil for null
 	ExternalID          string          // "" for null
 	Archived            bool
-	Managed             bool // true when a manifest brought it, or when an import says that one did elsewhere
+	Managed             bool // true when a manifest declares it, or when an import says that one did where it came from
 	CreatedOn           string
 	LastModified        string
 	ClickUnitLibrary    int64
 	ActivateUnitLibrary int64
 }
 
-// Reference reports whether nothing is known of the unit but its id and that it is managed: a reference to what a manifest
-// brings.
+// Reference reports whether only the id of the unit is known, and that it is managed: such a unit refers to one that a manifest
+// declares.
 func (u Unit) Reference() bool {
 	return u.Managed && u.Name == "" && u.ImageURL == "" && u.ClickThroughURL == "" && u.CatalogItem == nil &&
 		u.CatalogImageURLSrc == nil && u.ExternalID == ""

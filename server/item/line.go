@@ -15,10 +15,9 @@ const platformRef = "platform_ref:"
 // Line is what one line of a bulk import brings.
 type Line struct {
 	Item *Item
-	// Units are the conversion units that came whole with the item, to be made where the property does not have them, and
-	// those of which nothing but the id and Managed true is known: their manifest brings them, perhaps later, and until then
-	// the item's reference to them may lead nowhere. An id of Item.Units that is not among Units has to be known to the
-	// property.
+	// Units are the conversion units that came as whole units with the item, which are created where the property does not have
+	// them, and those of which only the id and Managed true are known: their manifest may be applied later, and until then the
+	// item's reference to them may dangle. An id of Item.Units that is not among Units has to be known to the property.
 	Units []Unit
 }
 

@@ -35,12 +35,12 @@ type Verdict struct {
 //
 //   - A definition whose property is not served waits (ErrNoProperty).
 //   - What was made over HTTP holds its ids against every manifest; a manifest takes a filter over by adopting it. An
-//     imported unit that says it is managed is the exception: it yields its id to the manifest that derives it, and is
+//     imported unit with Managed true is the exception: the manifest that derives its id takes precedence, and the unit is
 //     served again once that manifest is gone.
 //   - Of two manifests that claim one thing the older Created wins, then the lower namespace/name. A definition that
 //     loses one claim takes none.
-//   - A token's value belongs to the manifest that brought it first (TokenValue.Since), whatever property it is of; the rule
-//     above decides between equal times. A token that brings a value of another one is refused.
+//   - A token's value belongs to the manifest that had it first (TokenValue.Since), in whatever property; the rule above decides
+//     between equal times. A token with a value that belongs to another manifest is refused.
 //   - A loser's last good version is served where everything that it claims is still free.
 func Arbitrate(candidates []Candidate) []Verdict {
 	return arbitrate(candidates, func(PropertyID) bool { return false })
@@ -108,7 +108,7 @@ func (a *arbiter) bySeniority() []int {
 	return order
 }
 
-// compareSeniority orders definitions by who wins: HTTP, then the older manifest, then namespace/name, then imported units
+// compareSeniority orders definitions by precedence: HTTP, then the older manifest, then namespace/name, then imported units
 // that yield to manifests. What remains equal (one name in two kinds or two clusters) is ordered too, so that the outcome
 // never depends on chance.
 func compareSeniority(a, b Definition) int {

@@ -137,8 +137,8 @@ type TokenValue struct {
 	Digest Digest
 	// Expires is the first instant at which the value is refused; zero means never.
 	Expires time.Time
-	// Since is when the manifest first brought the value. Of two tokens with one value the one with the earlier Since has
-	// it. Zero, which is earlier than all others, for a value stored by a version that did not keep the time.
+	// Since is when the manifest first brought the value. Of two tokens with the same value, the one with the earlier Since
+	// has it. Zero, which is earlier than all others, for a value stored by a version that did not keep the time.
 	Since time.Time `json:",omitzero"`
 }
 

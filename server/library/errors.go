@@ -78,7 +78,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("sweep held: it would remove %d of %d definitions; check that all manifests are there, then confirm", e.Remove, e.Total)
 }
 
-// CursorError says that a cursor cannot be used: it is not one of this listing, or of another version of the library.
+// CursorError says that a cursor cannot be used: it belongs to another listing, or to another version of the library.
 type CursorError struct{ Reason string }
 
 func (e *CursorError) Error() string { return "cursor cannot be used: " + e.Reason }

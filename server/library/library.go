@@ -169,11 +169,11 @@ type FilterPlace struct {
 // Mutation is one change of items. Exactly one member is set.
 type Mutation struct {
 	// Put stores an item. With ID 0 it draws one; an id that exists is refused with ErrExists unless Replace is set. Like
-	// Patch and Tag it is refused (*item.InvalidError) when it would give the property more than item.MaxFieldNames names.
+	// Patch and Tag it is refused (*item.InvalidError) when the property would have more than item.MaxFieldNames names.
 	Put *item.Item
 	// Units are conversion units that came with the item in an import line: those that the property does not have are
-	// made, as HTTP-made ones; those it has are left as they are. One with Managed true yields its id to the manifest that
-	// derives it. One with Managed true and no name is a reference that may lead nowhere until its manifest comes. An id of
+	// made, as HTTP-made ones; those it has are left as they are. For one with Managed true, the manifest that derives its
+	// id takes precedence. One with Managed true and no name is a reference, which may dangle until its manifest is applied. An id of
 	// Put.Units that the property does not have and that is not among Units refuses the mutation (*item.InvalidError).
 	Units   []item.Unit
 	Replace bool

@@ -41,7 +41,7 @@ func parsePeriod(s string) (period, error) {
 }
 
 // CalendarDate returns the first instant of a year, a month or a day, written as 2024, 2024-05 or 2024-05-21 (UTC). It is
-// false for anything else, and for a day that there is not.
+// false for anything else, and for a day that does not exist.
 func CalendarDate(s string) (time.Time, bool) {
 	start, _, err := parseCalendar(s)
 	return start, err == nil
@@ -68,7 +68,7 @@ func parseCalendar(s string) (start, end time.Time, err error) {
 	}
 	start = time.Date(year, time.Month(month), date, 0, 0, 0, 0, time.UTC)
 	if start.Year() != year || int(start.Month()) != month || start.Day() != date {
-		return start, end, fmt.Errorf("%w: there is no such day", errDate)
+		return start, end, fmt.Errorf("%w: the day does not exist", errDate)
 	}
 	switch len(parts) {
 	case 1:

@@ -141,8 +141,8 @@ type result struct {
 	until time.Time
 }
 
-// follows returns the index of the first item that follows the place in a cursor. By relevance, a write may change the score of
-// any item, so what counts is where the item of the cursor stands now, if it is still listed.
+// follows returns the index of the first item after the place in a cursor. By relevance, a write may change the score of any item,
+// so the current place of the cursor's item counts, if the item is still listed.
 func (res *result) follows(after eval.Place, o query.Order) int {
 	if o.Scored() {
 		for i, at := range res.places {

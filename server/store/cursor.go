@@ -69,7 +69,7 @@ func (s *Store) OpenCursor(c library.Cursor, identity string, place any) error {
 	if err != nil {
 		return foreign
 	}
-	// A cursor of an earlier version has other members: read without them, it would name another place.
+	// A cursor of an earlier version has other members: ignoring them would give another place.
 	from := json.NewDecoder(bytes.NewReader(text))
 	from.DisallowUnknownFields()
 	if from.Decode(place) != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // toFormat3 notes the names of the dynamic fields that the items of each property have. Names that only deleted items had are
-// not known any more.
+// no longer known.
 func toFormat3(db *pebble.DB, b *pebble.Batch) error {
 	authorKey, err := get(db, []byte(keyAuthorKey))
 	if err != nil {
@@ -45,7 +45,7 @@ type upgrade3 struct {
 	lines    [][]byte
 }
 
-// key takes in a key, and returns the key to go on with where that is not the next one.
+// key handles a key, and returns the key to continue with where that is not the next one.
 func (u *upgrade3) key(it *pebble.Iterator) (skip []byte, err error) {
 	p, under, _, err := splitPropertyKey(it.Key())
 	if err != nil {
@@ -75,7 +75,7 @@ func (u *upgrade3) key(it *pebble.Iterator) (skip []byte, err error) {
 func (u *upgrade3) flush() error {
 	names := make([][]string, len(u.lines))
 	parallel(len(u.lines), func(i int) {
-		// An item that cannot be read has no fields that anybody finds, and is no reason not to open the store.
+		// An item that cannot be read has no fields that a query finds, and must not keep the store from opening.
 		if stored, err := item.Unmarshal(u.lines[i]); err == nil {
 			names[i] = slices.Collect(stored.FieldNames())
 		}

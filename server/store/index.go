@@ -18,17 +18,17 @@ type Index interface {
 	// nobody knows whether the batch of the last Prepare is there. s answers everything that it reads (Properties stored,
 	// items, catalogues, the index's own keys). With an error the index is as before, and the store is not opened.
 	Load(s *Store) error
-	// Prepare works out what a batch makes of the index and adds keys of the index's own to it. With an error nothing
-	// of the batch is committed: the requests are prepared again in smaller batches, and the one that fails alone gets the error. It
-	// should be one that callers understand, such as library.ErrUnavailable or *item.InvalidError, where they can do something
-	// about it. What it returns makes the batch visible to readers and cannot fail: it is called once
+	// Prepare computes how a batch changes the index, and adds the index's own keys to the batch. When it fails, nothing of the
+	// batch is committed: the requests are prepared again in smaller batches, and the request that fails alone gets the error. The
+	// error should be one that callers understand, such as library.ErrUnavailable or *item.InvalidError, where they can act on it.
+	// What Prepare returns makes the batch visible to readers and cannot fail: it is called once
 	// the batch is durable and before any request of the group is answered. When the batch cannot be made durable it is
 	// never called, and Load is, before the next Prepare.
 	Prepare(c *Change, keys *IndexBatch) (install func(), err error)
 	// TagOwner returns the Tag manifest by which an item carries a tag, whether or not the item also has it of its own, as
 	// of the last install; false where there is none.
 	TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool)
-	// Erase has the bytes of all deleted items and purged properties leave the index's own files. It is called some time after a
+	// Erase removes the bytes of all deleted items and purged properties from the index's own files. It is called some time after a
 	// deletion, after the store's own files were rewritten, and again when it failed. It may call Store.Hold.
 	Erase(ctx context.Context) error
 	// Close ends the index, after the last Prepare and while the store can still be read and CommitIndex still works.

@@ -14,8 +14,8 @@ import (
 )
 
 // nameSum stands for the name of a dynamic field of a property. It is the beginning of a keyed hash: a submission's member can
-// be named after a person, and the store remembers names longer than items. Two of item.MaxFieldNames names have the same sum
-// with a probability below 10^-11; they would count as one name.
+// be named after a person, and the store remembers names longer than items. The probability that two
+// of item.MaxFieldNames names have the same sum is below 10^-11; they would count as one name.
 type nameSum uint64
 
 // namer makes nameSums with the author key of a store. It is not safe for concurrent use.
@@ -31,7 +31,8 @@ func (n namer) sum(name string) nameSum {
 }
 
 // newNames returns those of an item's field names that its property has never had. It fails with *item.InvalidError when the
-// property has item.MaxFieldNames already, or more, as a store from before that limit can; names that it has are always taken.
+// property already has item.MaxFieldNames names, or more in a store from before that limit. Names that the property has are always
+// accepted.
 func (c *change) newNames(p library.PropertyID, names iter.Seq[string]) ([]nameSum, error) {
 	var known, staged map[nameSum]bool
 	if before := c.before.properties[p]; before != nil {
@@ -48,14 +49,14 @@ func (c *change) newNames(p library.PropertyID, names iter.Seq[string]) ([]nameS
 		}
 		if len(known)+len(staged)+len(fresh) >= item.MaxFieldNames {
 			return nil, &item.InvalidError{Member: memberOf(name), Reason: fmt.Sprintf(
-				"the items of this property have had %d different submission members and tag namespaces, which is the most: use one of those", item.MaxFieldNames)}
+				"the items of this property have had %d different submission members and tag namespaces, which is the limit: use one of those", item.MaxFieldNames)}
 		}
 		fresh = append(fresh, sum)
 	}
 	return fresh, nil
 }
 
-// memberOf returns the member of an item that brings a field.
+// memberOf returns the member of an item that a field comes from.
 func memberOf(field string) string {
 	if namespace, ok := strings.CutPrefix(field, "tags."); ok {
 		return "tags." + strings.TrimSuffix(namespace, ".key")
@@ -63,7 +64,7 @@ func memberOf(field string) string {
 	return field
 }
 
-// takeNames notes what newNames returned, once the mutation is sure to be taken.
+// takeNames notes the result of newNames, once it is certain that the mutation is accepted.
 func (c *change) takeNames(p library.PropertyID, names []nameSum) {
 	for _, n := range names {
 		c.in(p).names[n] = true

@@ -40,7 +40,7 @@ func size(muts []library.Mutation) int64 {
 // request is what a caller asks the writer for.
 type request struct {
 	// stage looks at what is there and adds to the change. It must leave the change as it was when it returns an error,
-	// which is the caller's answer then. It may be called again, with a new change, when its group cannot be committed.
+	// which is then the caller's answer. It may be called again, with a new change, when its group cannot be committed.
 	stage func(*change) error
 	// property and mutations are those of a Write, for which much can be looked up at once (see change.fetch).
 	property  library.PropertyID
@@ -131,7 +131,7 @@ func (s *Store) refuseAll() {
 	}
 }
 
-// serve has a group of requests committed, after opening a failed store again.
+// serve commits a group of requests, after opening a failed store again.
 func (s *Store) serve(group []request) {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -150,7 +150,7 @@ func answer(group []request, err error) {
 }
 
 // serveGroup stages a group of requests, commits them in one batch, makes them visible and answers. When the batch cannot be
-// prepared, each half of the group gets a batch of its own, and so on, until the request at fault is alone: it alone gets the
+// prepared, each half of the group gets its own batch, and so on, until the request at fault is alone: only that request gets the
 // error. Of n requests, one at fault costs about 2·log2(n) batches.
 func (s *Store) serveGroup(group []request) {
 	c := newChange(s)
@@ -178,7 +178,7 @@ func (s *Store) serveGroup(group []request) {
 }
 
 // commit makes a change durable, then visible. It reports whether the change could be prepared: if not, nothing has changed and
-// the error is about what was staged, else it is about the database.
+// the error is about the staged requests, else about the database.
 func (s *Store) commit(c *change) (prepared bool, err error) {
 	if c.empty() {
 		return true, nil

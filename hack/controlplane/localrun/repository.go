@@ -83,9 +83,8 @@ func (r repository) archive(ctx context.Context, file string) error {
 	return err
 }
 
-// sources stands in for Flux's source-controller, some of whose modules cannot be downloaded: it packs the last commit of a
-// repository, serves it over HTTP and writes it into the status of a GitRepository. It polls nothing; publish is called after
-// each commit.
+// sources stands in for Flux's source-controller: it packs the last commit of a repository, serves it over HTTP and writes it
+// into the status of a GitRepository. It does not poll; publish is called after each commit.
 type sources struct {
 	cluster cluster
 	dir     string // what is served

@@ -190,7 +190,7 @@ func (o *Order) Place(h Hit) eval.Place {
 	return p
 }
 
-// ComparePlace orders a document and a place, of which Rest does not count.
+// ComparePlace orders a document and a place, whose Rest it ignores.
 func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 	for i, key := range o.order {
 		v := p.Values[i]

@@ -195,7 +195,7 @@ func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, erro
 	return s, nil
 }
 
-// countWords counts what some documents have in a text field, each as often as times says. A text without a word does not
+// countWords adds documents of a text field to the statistics, each as often as times says. A text without a word does not
 // count.
 func countWords(f *segment.Field, docs *roaring.Bitmap, times func(doc uint32) int64) rank.Field {
 	var n rank.Field
@@ -237,7 +237,7 @@ func (b *binder) offer(ctx context.Context, n plan.Fuzzy, offer func(term string
 	if !hasTerms(n.Field) {
 		return nil
 	}
-	if err := interrupted(ctx); err != nil { // the automaton of one word takes long enough
+	if err := interrupted(ctx); err != nil { // checked for each word, because one automaton can take long
 		return err
 	}
 	c := b.corpus

@@ -118,7 +118,7 @@ func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield f
 	return q.scoreDocs(ctx, s, part, matched, best, yield)
 }
 
-// scoring begins to look at a part for scores.
+// scoring prepares the scoring of a part.
 func (q *Query) scoring(part int) *scoring {
 	return &scoring{cache: q.corpus.cache(), evaluation: evaluation{
 		corpus: q.corpus, part: q.corpus.Parts[part], phrases: map[string]*phraseHits{}, sets: map[string]set{},
@@ -241,7 +241,7 @@ type weakestFirst struct {
 	corpus *Corpus
 	most   int
 	hits   []Hit
-	after  *ceiling // nil where every hit may be taken in
+	after  *ceiling // nil where every hit counts
 	// refused are the parts of which a hit stands behind the weakest with the same score, and so do all that follow there.
 	refused []int
 }
@@ -260,12 +260,12 @@ func (c *Corpus) ceiling(at *eval.Place) *ceiling {
 	}
 	limit := &ceiling{score: float32(at.Values[0].Float), docs: make([]uint32, len(c.Parts))}
 	for i, p := range c.Parts {
-		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // what comes before the next lower id has come by the place
+		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // documents before that of the next lower id are at the place or before it
 	}
 	return limit
 }
 
-// above reports whether a hit follows the place, and so may be taken in.
+// above reports whether a hit follows the place, and so counts.
 func (c *ceiling) above(part int, doc uint32, score float32) bool {
 	switch cmp.Compare(score, c.score) {
 	case -1:

@@ -31,8 +31,8 @@
 // Format 1 was the first one. Its directory was JSON.
 //
 // Format 2 made the directory binary, so that a segment of one item is a third as large. It kept the number of a field in two
-// bytes at the beginning of each dictionary key. A merge of segments with more than 65,535 fields in all wrapped the numbers:
-// terms were lost without an error, and such a property could not be rebuilt.
+// bytes at the beginning of each dictionary key. In a merge of segments with more than 65,535 fields in total, the numbers
+// overflowed: terms were lost without an error, and the index of such a property could not be rebuilt.
 //
 // Format 3 keeps the number of a field in four bytes. Every other section is as in format 2. A build and a merge fail when a
 // segment would have more of anything than the format can count.

@@ -14,8 +14,8 @@ import (
 // maxNumber bounds every count that a file stores in 32 bits. It is a variable so that a test can lower it.
 var maxNumber uint64 = math.MaxUint32 - 1
 
-// fits returns an error when a segment would have more of something than a file can count: a wrapped count would give wrong
-// answers without any error.
+// fits returns an error when a segment would have more of something than a file can count: a count that overflows would give
+// wrong answers without an error.
 func fits(what string, n uint64) error {
 	if n > maxNumber {
 		return fmt.Errorf("the segment would have %d %s; a file holds at most %d", n, what, maxNumber)

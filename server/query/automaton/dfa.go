@@ -15,7 +15,7 @@ const (
 	maxFuzzyEffort = 30_000_000
 	// cellEffort is what a cell of the table counts for, so that the effort bounds the memory of the table as well.
 	cellEffort = 2
-	// pairEffort is the same for an intersection, which looks each cell up.
+	// pairEffort is the same for an intersection, which looks up each cell.
 	pairEffort = 8
 )
 

@@ -112,7 +112,7 @@ func (p *program) runes(set []runeRange, next int32) int32 {
 	return entry
 }
 
-// embed reads what a deterministic automaton accepts, which must be something.
+// embed adds a deterministic automaton, which must accept something.
 func (p *program) embed(d *dfa, next int32) int32 {
 	heads := make([]int32, len(d.accept))
 	for s := range heads {

@@ -14,7 +14,7 @@ import (
 // anchored at both ends: . ? * + {n} {n,} {n,m} | & ( ) [ ] [^ ], "quoted text", a backslash before any character that is
 // not a letter, and \d \D \s \S \w \W (ASCII). @ is any string, # matches nothing and () the empty string. <n-m> is a
 // number from n to m: with as many digits as n and m where these have equally many, else with any number of zeros before
-// it. & binds closer than | and less close than concatenation. ^, $ and ~ stand for themselves. As in Lucene, an operator
+// it. & binds closer than |, and concatenation binds closer than &. ^, $ and ~ stand for themselves. As in Lucene, an operator
 // where an operand is expected is an ordinary character. Letters are compared as they are.
 //
 // Errors are *SyntaxError, or wrap ErrTooComplex.
@@ -186,7 +186,7 @@ func (ps *regexpParser) next() (rune, error) {
 	return r, nil
 }
 
-// determinize makes an expression deterministic with the effort that is left, and takes what that took from it.
+// determinize makes an expression deterministic within the remaining effort, and subtracts what that took.
 func (ps *regexpParser) determinize(e expression) (*dfa, error) {
 	p := &program{}
 	entry := e.compile(p, p.match())
@@ -216,8 +216,8 @@ func (ps *regexpParser) union() (expression, error) {
 	return u, nil
 }
 
-// intersection reads operands with & between them. It makes each one deterministic, since only then can what all of them
-// accept be worked out.
+// intersection reads operands with & between them. It makes each one deterministic, because only deterministic automata can be
+// intersected.
 func (ps *regexpParser) intersection() (expression, error) {
 	e, err := ps.concat()
 	if err != nil || !ps.peek("&") {
@@ -389,7 +389,7 @@ func (ps *regexpParser) interval(start int) (expression, error) {
 	return expression{kind: exprConcat, parts: []expression{zeros, byLength}}, nil
 }
 
-// between accepts the rows of digits from one to another of the same length, which is not below it.
+// between accepts the strings of digits from one string to another of the same length that is not less.
 func between(from, to string) expression {
 	if from == "" {
 		return expression{kind: exprConcat}

@@ -19,7 +19,8 @@ type Options struct {
 	Audience query.Audience
 	// Now is what `now` stands for. Required.
 	Now time.Time
-	// Fields lists the canonical names of the dynamic fields (see query.Dynamic) that the corpus holds, for field patterns. Static fields need not be listed.
+	// Fields lists the canonical names of the dynamic fields (see query.Dynamic) that the corpus holds, for field patterns. Static
+	// fields need not be listed.
 	Fields []string
 }
 

@@ -41,7 +41,7 @@ func (t WeightedTerm) Scorer(boost float32) Scorer {
 	return NewScorer(t.Norms, float32(t.Boost)*boost, t.IDF)
 }
 
-// Weights knows the statistics of a corpus. What it does may take long, and ends with the cause of ctx when ctx does.
+// Weights has the statistics of a corpus. Its methods may take long, and return the cause of ctx when ctx ends.
 type Weights interface {
 	// Weigh returns what a term of a text field is scored with, its boost 1.
 	Weigh(ctx context.Context, t plan.Term) (WeightedTerm, error)
