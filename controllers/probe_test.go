@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// sweeping is a library whose sweeps wait to be let go.
+// sweeping is a library whose sweeps wait until they are released.
 type sweeping struct {
 	library.Library
 	began, release chan struct{}

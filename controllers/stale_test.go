@@ -59,8 +59,8 @@ func TestStaleCache(t *testing.T) {
 	reconcile(v1alpha1.ReasonServed)
 }
 
-// TestForeignConditionStays holds that a condition which somebody else adds between the read and the write of a round is kept,
-// and that the round's own ones are written all the same.
+// TestForeignConditionStays holds that a condition which another writer adds between the read and the write of a round is kept,
+// and that the round's own ones are written anyway.
 func TestForeignConditionStays(t *testing.T) {
 	ctx := context.Background()
 	o := filter()

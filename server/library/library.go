@@ -139,9 +139,9 @@ type ItemRead struct {
 	BaseURL  string
 }
 
-// Cursor is an opaque place in a listing: the sort values and the id of an item. It survives restarts, and any change. By relevance,
-// the page behind it begins after the item where that stands now, or after its old values when it is not listed any more, so
-// that items whose score changed may be repeated or skipped.
+// Cursor is an opaque place in a listing: the sort values and the id of an item. It survives restarts and any change. By relevance,
+// the next page begins after the current position of the item, or after its old values when it is no longer listed, so that
+// items whose score changed may be repeated or skipped.
 type Cursor string
 
 // Page is an answer to a Read.

@@ -21,9 +21,9 @@ type Index interface {
 	// Prepare computes how a batch changes the index, and adds the index's own keys to the batch. When it fails, nothing of the
 	// batch is committed: the requests are prepared again in smaller batches, and the request that fails alone gets the error. The
 	// error should be one that callers understand, such as library.ErrUnavailable or *item.InvalidError, where they can act on it.
-	// What Prepare returns makes the batch visible to readers and cannot fail: it is called once
-	// the batch is durable and before any request of the group is answered. When the batch cannot be made durable it is
-	// never called, and Load is, before the next Prepare.
+	// What Prepare returns makes the batch visible to readers and cannot fail: it is called once the batch is durable and before
+	// any request of the group is answered. When the batch cannot be made durable it is never called, and Load is, before the next
+	// Prepare.
 	Prepare(c *Change, keys *IndexBatch) (install func(), err error)
 	// TagOwner returns the Tag manifest by which an item carries a tag, whether or not the item also has it of its own, as
 	// of the last install; false where there is none.
