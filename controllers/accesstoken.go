@@ -27,6 +27,14 @@ import (
 // +kubebuilder:rbac:groups=vitrine.dev,resources=accesstokens/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update
 
+// The keys of a Secret that the operator writes: the token's value, the base of the HTTP interface and, where the server made
+// its own certificate, the certificate of its authority in PEM.
+const (
+	TokenKey = "token"
+	URLKey   = "url"
+	CAKey    = "ca.crt"
+)
+
 const (
 	// TokenLabel is on every Secret that is cached and watched: those that the operator writes, and those existingSecrets
 	// on which somebody puts it, with the name of the AccessToken (63 characters at most), to have a change of the value
@@ -38,12 +46,6 @@ const (
 	storeAnnotation = "vitrine.dev/store"
 
 	secretInterval = time.Minute
-
-	// TokenKey, URLKey and CAKey are the keys of a Secret that the operator writes: the value, the base of the HTTP interface
-	// and, where the server made its own certificate, that of its authority in PEM.
-	TokenKey = "token"
-	URLKey   = "url"
-	CAKey    = "ca.crt"
 
 	// tokenBytes of randomness make a token: 256 bits, 43 characters.
 	tokenBytes = 32

@@ -81,7 +81,7 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 		}
 		token, err := translate.TokenText(secret.Data[tokenKey(t)])
 		if err != nil {
-			unusable = fmt.Errorf("Secret %s/%s, key %s: %w", secret.Namespace, secret.Name, tokenKey(t), err)
+			unusable = fmt.Errorf("key %s of Secret %s/%s: %w", tokenKey(t), secret.Namespace, secret.Name, err)
 			continue
 		}
 		return r.connect(secret, token)

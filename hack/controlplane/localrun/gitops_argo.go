@@ -224,7 +224,7 @@ func (a *argoWalk) broken(ctx context.Context) error {
 		return err
 	}
 	if message, err := a.stalled(ctx, "wall"); err != nil || shown != message {
-		return errors.Join(err, fmt.Errorf("Argo CD shows %q, the object says %q", shown, message))
+		return errors.Join(err, fmt.Errorf("the health that Argo CD shows is %q, and the message of the object is %q", shown, message))
 	}
 	return a.served(ctx, "wall")
 }
@@ -315,7 +315,7 @@ func (a *argoWalk) stays(ctx context.Context) error {
 	}
 	spec, err := a.filterSpec(ctx, "plain")
 	if err == nil && spec.ReadAccess != "ReadOnly" {
-		err = errors.New("Argo CD removes what kubectl added: correct the section on drift of docs/gitops.md")
+		err = errors.New("what kubectl added was removed by Argo CD: correct the section on drift of docs/gitops.md")
 	}
 	return err
 }

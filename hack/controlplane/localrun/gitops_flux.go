@@ -308,7 +308,7 @@ func (f *fluxWalk) stays(ctx context.Context) error {
 	}
 	spec, err := f.filterSpec(ctx, "plain")
 	if err == nil && spec.ReadAccess != "ReadOnly" {
-		err = errors.New("Flux removes what another field manager added: correct the section on drift of docs/gitops.md")
+		err = errors.New("what another field manager added was removed by Flux: correct the section on drift of docs/gitops.md")
 	}
 	if err != nil {
 		return err

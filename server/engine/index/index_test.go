@@ -50,14 +50,15 @@ func (f *follower) Load(s *store.Store) error {
 }
 
 func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (func(), error) {
-	for _, pc := range c.Properties {
-		if f.passing {
-			return func() {}, index.Pass(f.options.Store, pc.Property, c.Version, keys)
-		}
-		p, err := f.x.Prepare(c.Version, pc.Items, keys)
-		return p.Install, err
+	if len(c.Properties) == 0 {
+		return func() {}, nil
 	}
-	return func() {}, nil
+	pc := c.Properties[0]
+	if f.passing {
+		return func() {}, index.Pass(f.options.Store, pc.Property, c.Version, keys)
+	}
+	p, err := f.x.Prepare(c.Version, pc.Items, keys)
+	return p.Install, err
 }
 
 func (f *follower) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool) {
