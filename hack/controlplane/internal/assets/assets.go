@@ -112,7 +112,7 @@ func Ensure(ctx context.Context, opts Options, names ...string) (string, error) 
 	return dir, nil
 }
 
-// Built reports whether Ensure would find the named programs (none: all three) without building any.
+// Built reports whether Ensure would find the named programs (none: Etcd, Kubectl and APIServer) without building any.
 func Built(root string, names ...string) bool {
 	dir := os.Getenv(EnvAssets)
 	if dir == "" {
@@ -124,7 +124,7 @@ func Built(root string, names ...string) bool {
 	return len(missing(dir, orAll(names))) == 0
 }
 
-// orAll returns the names, or all of them for none.
+// orAll returns the names, or Etcd, Kubectl and APIServer for none.
 func orAll(names []string) []string {
 	if len(names) == 0 {
 		return []string{Etcd, Kubectl, APIServer}
