@@ -70,7 +70,11 @@ func TestDocuments(t *testing.T) {
 		rows[c.Name+" "+c.Version] = c
 	}
 	dirs := directories(t, source)
-	want := map[string]string{"std " + strings.TrimPrefix(info.GoVersion, "go"): runtime.GOROOT()}
+	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"std " + strings.TrimPrefix(info.GoVersion, "go"): strings.TrimSpace(string(goroot))}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
