@@ -705,6 +705,13 @@ func (r *trial) follow() {
 			whole, _ = r.read(l, what, read)
 			return whole
 		})
+		if shown.Err != "" {
+			// A cursor is of one listing: a filter that was changed meanwhile is another one.
+			if page > 0 && read.Filter == nil && whole.Err == "" {
+				r.Fatalf("step %d: %s fails: %s", r.step, about, shown.Err)
+			}
+			return
+		}
 		got, all := r.shownIDs(shown), r.shownIDs(whole)
 		from := len(all)
 		if len(got) > 0 {
