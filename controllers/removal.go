@@ -194,28 +194,29 @@ type holds struct {
 	gauge  prometheus.Gauge
 	mu     sync.Mutex
 	owners map[library.Owner]bool
+	// perNamespace counts owners.
+	perNamespace map[string]int
 	// absent are the kinds whose CRD is missing or being deleted.
 	absent map[library.Kind]bool
 }
 
 func newHolds(gauge prometheus.Gauge) *holds {
-	return &holds{gauge: gauge, owners: map[library.Owner]bool{}, absent: map[library.Kind]bool{}}
+	return &holds{gauge: gauge, owners: map[library.Owner]bool{}, perNamespace: map[string]int{}, absent: map[library.Kind]bool{}}
 }
 
 // add holds owners, and returns the namespaces in which nothing was held before.
 func (h *holds) add(owners ...library.Owner) (namespaces []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	known := map[string]bool{}
-	for o := range h.owners {
-		known[o.Namespace] = true
-	}
 	for _, o := range owners {
-		if !known[o.Namespace] {
-			known[o.Namespace] = true
+		if h.owners[o] {
+			continue
+		}
+		if h.perNamespace[o.Namespace] == 0 {
 			namespaces = append(namespaces, o.Namespace)
 		}
 		h.owners[o] = true
+		h.perNamespace[o.Namespace]++
 	}
 	h.gauge.Set(float64(len(h.owners)))
 	return namespaces
@@ -226,7 +227,10 @@ func (h *holds) drop(owners ...library.Owner) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, o := range owners {
-		delete(h.owners, o)
+		if h.owners[o] {
+			delete(h.owners, o)
+			h.perNamespace[o.Namespace]--
+		}
 	}
 	h.gauge.Set(float64(len(h.owners)))
 }
