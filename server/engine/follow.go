@@ -113,13 +113,13 @@ func (f *follower) dir(id library.PropertyID) string {
 func dirName(id library.PropertyID) string { return hex.EncodeToString([]byte(id)) }
 
 // removeGone removes the directories of properties that are not stored: what a purge left when its process ended or a disk failed.
-// The caller holds the store, or there are no writes yet.
-func (f *follower) removeGone() error {
+// The caller holds the store, or there are no writes yet. fresh are properties of a batch that is not installed.
+func (f *follower) removeGone(fresh ...*property) error {
 	kept := map[string]bool{}
 	for _, id := range f.store.Stored() {
 		kept[dirName(id)] = true
 	}
-	for _, p := range f.fresh {
+	for _, p := range fresh {
 		kept[dirName(p.id)] = true
 	}
 	root := f.disk().PathJoin(f.options.Dir, directory)
@@ -304,7 +304,7 @@ func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (libr
 func (f *follower) Erase(ctx context.Context) error {
 	err := f.notLoaded()
 	if err == nil {
-		if err = f.store.Hold(f.removeGone); err != nil {
+		if err = f.store.Hold(func() error { return f.removeGone(f.fresh...) }); err != nil {
 			err = fmt.Errorf("remove indexes of purged properties: %w", err)
 		}
 	}
