@@ -17,13 +17,13 @@ const (
 	bulkNamespace = "bulk"
 )
 
-// Limits of the large roll-out, for each tool. They allow for a Property that arrives after all of its filters: one status
-// write and one Warning event while a filter waits, and another write once it is served. A prune may delete the Property first
-// and so add an event for each filter.
+// Limits of the large roll-out, for each tool. An object waits quietly for a Property that arrives after it or is pruned before
+// it, so that any order costs one status write for each filter and no Warning event. A tenth is for objects that wait longer than
+// that grace on a slow machine.
 const (
-	maxStatusWrites    = 2*bulk + bulk/10
-	maxRolloutWarnings = bulk + bulk/10
-	maxPruneWarnings   = bulk + bulk/10
+	maxStatusWrites    = bulk + bulk/10
+	maxRolloutWarnings = bulk / 10
+	maxPruneWarnings   = bulk / 10
 )
 
 // bulkContent is a Property, a token and bulk filters.
