@@ -61,7 +61,7 @@ func newSegments(docs []document, now time.Time) (*segments, error) {
 		if err != nil {
 			return nil, fmt.Errorf("build a segment: %w", err)
 		}
-		part := search.Part{Segment: built, Dead: roaring.New()}
+		part := segment.Part{Segment: built, Dead: roaring.New()}
 		for _, d := range dead {
 			doc, _ := built.Find(d.id)
 			part.Dead.Add(doc)

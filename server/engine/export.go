@@ -109,7 +109,7 @@ func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.No
 			return nil, err
 		}
 		for docs := v.docs.Iterator(); docs.HasNext(); {
-			if doc := docs.Next(); at.Dead == nil || !at.Dead.Contains(doc) {
+			if doc := docs.Next(); at.Lives(doc) {
 				ids = append(ids, at.Segment.ID(doc))
 			}
 		}

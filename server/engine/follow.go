@@ -255,7 +255,7 @@ func (f *follower) notLoaded() error {
 }
 
 // merged carries over what is kept of segments.
-func (p *property) merged(inputs []segment.Input, merged *segment.Segment, maps [][]uint32) {
+func (p *property) merged(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
 	olds := make([]*segment.Segment, len(inputs))
 	for i, in := range inputs {
 		olds[i] = in.Segment

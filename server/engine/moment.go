@@ -7,6 +7,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/engine/index"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
@@ -22,7 +23,7 @@ type moment struct {
 	catalogue *store.Catalogue
 	// version is the batch that last changed anything of the property.
 	version uint64
-	parts   []search.Part
+	parts   []segment.Part
 	corpus  *search.Corpus
 	// rules is while the rules are as they are here.
 	rules interval
@@ -53,7 +54,7 @@ func (p *property) newMoment(ctx context.Context, seen seen, now time.Time) (*mo
 // momentAt makes the moment of a snapshot with rules bound to a time.
 func (p *property) momentAt(ctx context.Context, seen seen, now time.Time) (*moment, error) {
 	m := &moment{
-		property: p, snapshot: seen.snapshot, catalogue: seen.catalogue, version: seen.version, parts: partsOf(seen.snapshot),
+		property: p, snapshot: seen.snapshot, catalogue: seen.catalogue, version: seen.version, parts: seen.snapshot.Parts(),
 		listings: map[listingName]*listing{}, slots: map[int]*slotTable{},
 	}
 	if err := m.overlay(ctx, now); err != nil {
@@ -99,7 +100,7 @@ func (m *moment) plan(ctx context.Context, n query.Node, a query.Audience, now t
 // find returns where an item is, false when it is not there.
 func (m *moment) find(id item.ID) (search.Hit, bool) {
 	for i, p := range m.parts {
-		if doc, ok := p.Segment.Find(id); ok && (p.Dead == nil || !p.Dead.Contains(doc)) {
+		if doc, ok := p.Find(id); ok {
 			return search.Hit{Part: i, Doc: doc}, true
 		}
 	}
@@ -194,13 +195,4 @@ func (m *moment) appendItems(
 		dst = items[i].Append(dst, a, slots)
 	}
 	return dst, nil
-}
-
-// partsOf lists the segments of a snapshot as search takes them.
-func partsOf(s *index.Snapshot) []search.Part {
-	parts := make([]search.Part, len(s.Parts()))
-	for i, p := range s.Parts() {
-		parts[i] = search.Part{Segment: p.Segment, Dead: p.Dead}
-	}
-	return parts
 }

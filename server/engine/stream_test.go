@@ -43,7 +43,7 @@ func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *search.Cor
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := search.Part{Segment: s}
+		p := segment.Part{Segment: s}
 		if share := r.IntN(3); share > 0 {
 			p.Dead = roaring.New()
 			for doc := range uint32(size) {

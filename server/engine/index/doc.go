@@ -14,8 +14,9 @@
 //   - Snapshots are swapped by Install and by the background, never at the same time: both hold the store.
 //   - An index that was given up (Abandon, Drop) writes nothing more to the store: another one may have its keys. Whoever
 //     gives it up holds the store, so that nobody waits for the background, which may be waiting for the store.
-//   - Merging in memory, sealing and merging files go on beside one another (see chore.go): segments in memory are few however
-//     long a merge of files takes.
+//   - Merging in memory, sealing and merging files are tasks that run beside one another (task.go): segments in memory are few
+//     however long a merge of files takes.
+//   - What to merge follows from sizes alone (policy.go).
 //   - Bytes are held against their checksums before they are copied into another file.
 //
 // # Keys

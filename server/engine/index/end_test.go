@@ -25,7 +25,7 @@ func TestGivenUpWhileMerging(t *testing.T) {
 			merging, held, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			var caught atomic.Bool
 			w := newWorld(t, func(o *index.Options) {
-				o.OnMerge = func([]segment.Input, *segment.Segment, [][]uint32) {
+				o.OnMerge = func([]segment.Part, *segment.Segment, [][]uint32) {
 					if caught.CompareAndSwap(false, true) {
 						close(merging)
 						<-held

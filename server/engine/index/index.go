@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,7 +47,7 @@ type Options struct {
 	MaxDocs int
 	// OnMerge is called before segments are replaced by one that was merged of them, so that what is kept of them can be
 	// carried over: maps[i] tells of each document of inputs[i] which one it has become, see segment.Merge. nil for nothing.
-	OnMerge func(inputs []segment.Input, merged *segment.Segment, maps [][]uint32)
+	OnMerge func(inputs []segment.Part, merged *segment.Segment, maps [][]uint32)
 	// OnGone is called when a segment is about to be closed: nobody looks at it any more. nil for nothing.
 	OnGone func(*segment.Segment)
 	// OnReplay is called while items are taken in again when the index is opened: how many are done, and of how many. nil for
@@ -74,7 +75,7 @@ func (o Options) withDefaults() Options {
 		o.SealBytes = 64 << 20
 	}
 	if o.OnMerge == nil {
-		o.OnMerge = func([]segment.Input, *segment.Segment, [][]uint32) {}
+		o.OnMerge = func([]segment.Part, *segment.Segment, [][]uint32) {}
 	}
 	if o.OnReplay == nil {
 		o.OnReplay = func(int, int) {}
@@ -90,11 +91,11 @@ func (o Options) withDefaults() Options {
 type Index struct {
 	o       Options
 	current atomic.Pointer[Snapshot]
-	// memory is merging in memory, seals making files of what is there, files merging those. Each goes on beside the others,
-	// so that a long one keeps no batch from being merged with others. Who holds seals may hold memory too, no others. quit
-	// ends them, and running waits for that.
-	memory, seals, files *chore
-	rush                 *rush
+	// memory merges in memory, seals makes files of what is there, files merges those. Each task runs beside the others, so that
+	// a long one keeps no batch from being merged with others. The holder of seals may take memory too; no other task may be taken
+	// by the holder of one. quit ends the tasks, and running waits for that.
+	memory, seals, files *task
+	burst                *burst
 	ctx                  context.Context
 	quit                 context.CancelFunc
 	running              sync.WaitGroup
@@ -143,9 +144,9 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 	if err := syncDir(o.FS, o.FS.PathDir(o.Dir)); err != nil {
 		return nil, fmt.Errorf("make the directory of the index: %w", err)
 	}
-	x := &Index{o: o, memory: newChore(), seals: newChore(), files: newChore(), room: make(chan struct{}), opening: rand.Uint32()}
+	x := &Index{o: o, memory: newTask(), seals: newTask(), files: newTask(), room: make(chan struct{}), opening: rand.Uint32()}
 	x.ctx, x.quit = context.WithCancel(context.Background())
-	x.rush = newRush(func() {
+	x.burst = newBurst(func() {
 		x.memory.wake()
 		x.files.wake()
 	})
@@ -153,9 +154,9 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 		x.Abandon()
 		return nil, fmt.Errorf("index of property %s: %w", o.Property, err)
 	}
-	x.running.Go(func() { x.run(x.memory, x.tidyMemory) })
-	x.running.Go(func() { x.run(x.seals, x.tidySeals) })
-	x.running.Go(func() { x.run(x.files, x.tidyFiles) })
+	x.running.Go(func() { x.run(x.memory, x.mergeMemory) })
+	x.running.Go(func() { x.run(x.seals, x.sealMemory) })
+	x.running.Go(func() { x.run(x.files, x.mergeFiles) })
 	x.running.Go(x.scrub)
 	x.memory.wake()
 	x.seals.wake()
@@ -206,7 +207,7 @@ func (p *Prepared) Install() {
 	p.x.pending = nil
 	p.x.publish(p.next)
 	p.x.journaled.Add(int64(p.journaled))
-	p.x.rush.came(p.journaled, p.x.o.SealDocs)
+	p.x.burst.came(p.journaled, p.x.o.SealDocs)
 	p.x.memory.wake()
 	p.x.seals.wake()
 }
@@ -222,33 +223,12 @@ type change struct {
 
 // apply makes the snapshot of a batch that follows from some changes, the oldest of which may be of the batch since.
 func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (*Snapshot, error) {
-	died := make([]*roaring.Bitmap, len(from.parts))
-	erased := make([]bool, len(from.parts))
+	died := make([]*roaring.Bitmap, len(from.entries))
+	erased := make([]bool, len(from.entries))
 	var docs []*item.Item
 	for _, c := range changes {
 		if c.existed {
-			// The newest version is likely to be in a young segment.
-			for i := len(from.parts) - 1; i >= 0; i-- {
-				p := from.parts[i]
-				doc, ok := p.Segment.Find(c.id)
-				if !ok {
-					continue
-				}
-				if c.erase {
-					// Versions that were replaced before have to go too.
-					erased[i] = true
-				}
-				if p.Dead != nil && p.Dead.Contains(doc) {
-					continue
-				}
-				if died[i] == nil {
-					died[i] = roaring.New()
-				}
-				died[i].Add(doc)
-				if !c.erase {
-					break
-				}
-			}
+			from.findVersions(c, died, erased)
 		}
 		if c.item != nil {
 			docs = append(docs, c.item)
@@ -264,15 +244,37 @@ func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (
 	next := from.edit(version)
 	for i, d := range died {
 		if d != nil {
-			next.bury(i, d)
+			next.entries[i].kill(d)
 		}
-		next.erase[i] = next.erase[i] || erased[i]
+		next.entries[i].erase = next.entries[i].erase || erased[i]
 	}
 	for _, s := range fresh {
-		next.add(newPart(x, s, "", since), nil)
+		next.add(newPart(x, s, "", since), nil, false)
 	}
 	x.counters.docsIn.Add(int64(len(docs)))
 	return next, nil
+}
+
+// findVersions adds the documents that a change replaces to died, by entry. When the bytes of the item have to go, erased notes
+// each entry that has any version of it.
+func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool) {
+	// The newest version is likely to be in a young segment.
+	for i, e := range slices.Backward(s.entries) {
+		doc, ok := e.segment.Find(c.id)
+		if !ok {
+			continue
+		}
+		if c.erase {
+			// Versions that were replaced before have to go too.
+			erased[i] = true
+		}
+		if !e.input().Lives(doc) {
+			continue
+		}
+		if died[i] = with(died[i], doc); !c.erase {
+			return
+		}
+	}
 }
 
 const (
@@ -387,7 +389,7 @@ func (x *Index) madeRoom() {
 func (x *Index) Close() error {
 	x.quit()
 	x.running.Wait()
-	err := x.seal(context.Background())
+	err := x.Seal(context.Background())
 	if err != nil {
 		// The journal has it all.
 		x.o.Logger.Warn("what is in memory could not be sealed; the next start reads it from the store", slog.Any("error", err))
@@ -402,9 +404,7 @@ var errEnded = errors.New("the index was given up")
 // end lets go of everything. Who looks from now on sees nothing.
 func (x *Index) end() {
 	x.ended.Store(true)
-	empty := &Snapshot{}
-	empty.refs.Store(1)
-	x.publish(empty)
+	x.publish(newSnapshot(0))
 }
 
 // Abandon ends the index without writing anything: after an error of the store nobody knows what is in it. It does not wait
@@ -420,9 +420,9 @@ func (x *Index) Abandon() {
 // which removes a file that it is still writing. Whatever cannot be removed now stays in Options.Dir, which the caller removes.
 func (x *Index) Drop() {
 	x.quit()
-	for _, p := range x.current.Load().holders {
-		p.obsolete.Store(true)
-		p.unlink()
+	for _, e := range x.current.Load().entries {
+		e.obsolete.Store(true)
+		e.unlink()
 	}
 	x.end()
 }
@@ -457,25 +457,23 @@ func (x *Index) Stats() Stats {
 	}
 	s := x.Acquire()
 	defer s.Release()
-	for i, p := range s.parts {
-		out.Docs += int64(p.Segment.Len())
-		if p.Dead != nil {
-			out.Dead += int64(p.Dead.GetCardinality())
-		}
-		for f := range p.Segment.Fields() {
+	for _, e := range s.entries {
+		docs := e.segment.Len()
+		out.Docs += int64(docs)
+		out.Dead += int64(docs - e.input().Live())
+		for f := range e.segment.Fields() {
 			out.DerivedBytes += f.Derived()
 		}
-		if s.holders[i].file == "" {
+		if e.file == "" {
 			out.MemoryParts++
-			out.MemoryBytes += p.Segment.IndexBytes() + p.Segment.ItemBytes()
-			continue
-		}
-		out.Files++
-		if p.Segment.Mapped() {
-			out.MappedIndex += p.Segment.IndexBytes()
-			out.MappedItems += p.Segment.ItemBytes()
 		} else {
-			out.MemoryBytes += p.Segment.IndexBytes() + p.Segment.ItemBytes()
+			out.Files++
+		}
+		if e.segment.Mapped() {
+			out.MappedIndex += e.segment.IndexBytes()
+			out.MappedItems += e.segment.ItemBytes()
+		} else {
+			out.MemoryBytes += e.bytes()
 		}
 	}
 	return out

@@ -591,7 +591,7 @@ func TestOnMerge(t *testing.T) {
 	open := map[*segment.Segment]bool{}
 	merges := 0
 	w := newWorld(t, func(o *index.Options) {
-		o.OnMerge = func(inputs []segment.Input, merged *segment.Segment, to [][]uint32) {
+		o.OnMerge = func(inputs []segment.Part, merged *segment.Segment, to [][]uint32) {
 			mu.Lock()
 			defer mu.Unlock()
 			merges++

@@ -4,47 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 )
-
-// extension ends the names of segment files, temporary that of one that is being written.
-const (
-	extension = ".seg"
-	temporary = ".tmp"
-)
-
-func (x *Index) path(file string) string { return x.o.FS.PathJoin(x.o.Dir, file) }
-
-// openFile opens a segment file: mapped where that is possible.
-func (x *Index) openFile(file string) (*segment.Segment, error) {
-	if x.o.FS == vfs.Default {
-		return segment.Open(x.path(file))
-	}
-	f, err := x.o.FS.Open(x.path(file), vfs.SequentialReadsOption)
-	if err != nil {
-		return nil, err
-	}
-	whole, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	s, err := segment.Parse(whole)
-	if corrupt := (*segment.CorruptError)(nil); errors.As(err, &corrupt) {
-		corrupt.Path = file
-	}
-	return s, err
-}
 
 // load makes the first snapshot.
 func (x *Index) load(ctx context.Context) error {
@@ -54,8 +23,7 @@ func (x *Index) load(ctx context.Context) error {
 	}
 	x.nextFile.Store(m.Next)
 	x.loaded = x.o.Store.Version()
-	s := &Snapshot{version: x.loaded}
-	s.refs.Store(1)
+	s := newSnapshot(x.loaded)
 	lost := m.Version == 0
 	// A backup has no index.
 	restored := len(m.Files) > 0 && !x.hasFiles()
@@ -86,10 +54,8 @@ func (x *Index) load(ctx context.Context) error {
 			}
 			continue
 		}
-		p := newPart(x, opened, f.Name, 0)
-		// Nobody remembers whether the dead were deleted or replaced.
-		p.erase = dead != nil
-		s.add(p, dead)
+		// It is not known whether the dead were deleted or replaced.
+		s.add(newPart(x, opened, f.Name, 0), dead, dead != nil)
 	}
 	x.unsaved.Store(lost)
 	x.removeOrphans(s)
@@ -108,29 +74,6 @@ func (x *Index) load(ctx context.Context) error {
 func isLost(err error) bool {
 	var corrupt *segment.CorruptError
 	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist)
-}
-
-// hasFiles reports whether any segment has a file, whatever the manifest says.
-func (x *Index) hasFiles() bool {
-	names, err := x.o.FS.List(x.o.Dir)
-	return err != nil || slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, extension) })
-}
-
-// removeOrphans removes files that no manifest names.
-func (x *Index) removeOrphans(s *Snapshot) {
-	names, err := x.o.FS.List(x.o.Dir)
-	if err != nil {
-		x.o.Logger.Warn("list the files of the index", slog.Any("error", err))
-	}
-	for _, name := range names {
-		if !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, temporary) {
-			continue
-		}
-		if slices.ContainsFunc(s.holders, func(p *part) bool { return p.file == name }) {
-			continue
-		}
-		x.remove(name)
-	}
 }
 
 // rebuildLost takes in every item that no segment has, and everything that changed since the manifest.
@@ -156,16 +99,6 @@ func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 		x.counters.rebuilt.Add(1)
 	}
 	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "make the index anew from the store")
-}
-
-// has reports whether an item lives in the snapshot.
-func (s *Snapshot) has(id item.ID) bool {
-	for _, p := range s.parts {
-		if doc, ok := p.Segment.Find(id); ok && (p.Dead == nil || !p.Dead.Contains(doc)) {
-			return true
-		}
-	}
-	return false
 }
 
 const (
@@ -220,5 +153,5 @@ func (x *Index) sealLoaded(ctx context.Context) error {
 		return nil
 	}
 	x.unsaved.Store(true)
-	return x.mergeParts(ctx, s.kept(inMemory), toFile, nil)
+	return x.mergeParts(ctx, partsOf(s.in(inMemory)), toFile, nil)
 }

@@ -151,17 +151,14 @@ func (x *Index) writeManifest(keys *store.IndexBatch, s *Snapshot, covered uint6
 	if err := keys.DeleteRange(keyOf(x.o.Property, underDead), keyOf(x.o.Property, underDead+1)); err != nil {
 		return err
 	}
-	for i, h := range s.holders {
-		if h.file == "" {
-			continue
-		}
-		m.Files = append(m.Files, manifestFile{Name: h.file, Docs: h.segment.Len()})
-		if dead := s.parts[i].Dead; dead != nil {
-			value, err := dead.ToBytes()
+	for _, e := range s.in(toFile) {
+		m.Files = append(m.Files, manifestFile{Name: e.file, Docs: e.segment.Len()})
+		if e.dead != nil {
+			value, err := e.dead.ToBytes()
 			if err != nil {
-				return fmt.Errorf("encode the dead documents of %s: %w", h.file, err)
+				return fmt.Errorf("encode the dead documents of %s: %w", e.file, err)
 			}
-			if err := keys.Set(x.deadKey(h.file), value); err != nil {
+			if err := keys.Set(x.deadKey(e.file), value); err != nil {
 				return err
 			}
 		}

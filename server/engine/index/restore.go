@@ -73,7 +73,7 @@ func (x *Index) scrub() {
 func (x *Index) Verify(ctx context.Context, paused func(bytes int)) error {
 	// The files alone are held, and only as long as they are needed: a snapshot would keep erased ones in place.
 	s := x.Acquire()
-	files := s.kept(toFile)
+	files := partsOf(s.in(toFile))
 	for _, p := range files {
 		p.refs.Add(1)
 	}
@@ -111,12 +111,12 @@ func (x *Index) verifyPart(ctx context.Context, p *part, paused func(bytes int))
 func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	before := x.Acquire()
 	defer before.Release()
-	at := slices.Index(before.holders, p)
-	if at < 0 {
+	damaged := before.entry(p)
+	if damaged == nil {
 		return nil // it was replaced meanwhile
 	}
 	x.o.Logger.Error("a segment is damaged and is made anew from the store", slog.String("file", p.file), slog.Any("error", cause))
-	ids := before.parts[at].living()
+	ids := damaged.input().IDs()
 	x.counters.rebuildLeft.Store(int64(len(ids)))
 	defer x.counters.rebuildLeft.Store(0)
 	var fresh []*part
@@ -140,24 +140,11 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	}
 	err := x.commit(x.o.Store, toFile, coverage{through: before.version}, func() *Snapshot {
 		next := x.current.Load().edit(x.current.Load().version)
-		at := slices.Index(next.holders, p)
-		// An item that changed while this was under way has a newer version elsewhere, whichever was read here.
-		dead := make([]*roaring.Bitmap, len(fresh))
-		if died := next.parts[at].Dead; died != nil {
-			for it := died.Iterator(); it.HasNext(); {
-				id := p.segment.ID(it.Next())
-				for i, f := range fresh {
-					if doc, ok := f.segment.Find(id); ok {
-						dead[i] = with(dead[i], doc)
-					}
-				}
-			}
-		}
-		erase := next.erase[at]
+		now := *next.entry(p)
 		next.remove(p)
-		for i, f := range fresh {
-			f.erase = erase && dead[i] != nil
-			next.add(f, dead[i])
+		for _, f := range fresh {
+			dead := deadOf(f, now)
+			next.add(f, dead, now.erase && dead != nil)
 		}
 		return next
 	})
@@ -173,7 +160,7 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 
 // read makes a file of items as they are in the store, nil when none of them is there.
 func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
-	var inputs []segment.Input
+	var inputs []segment.Part
 	for chunk := range slices.Chunk(ids, replayChunk) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -191,30 +178,24 @@ func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
 			return nil, err
 		}
 		for _, s := range built {
-			inputs = append(inputs, segment.Input{Segment: s})
+			inputs = append(inputs, segment.Part{Segment: s})
 		}
 	}
 	made, _, err := x.merge(ctx, inputs, toFile)
 	return made, err
 }
 
-// living lists the items that live in a part, by id.
-func (p Part) living() []item.ID {
-	ids := make([]item.ID, 0, p.Segment.Len())
-	for doc := range uint32(p.Segment.Len()) {
-		if p.Dead == nil || !p.Dead.Contains(doc) {
-			ids = append(ids, p.Segment.ID(doc))
+// deadOf returns the documents of a rebuilt part whose item has died in the damaged one: it changed meanwhile and has a newer version
+// elsewhere.
+func deadOf(rebuilt *part, damaged entry) *roaring.Bitmap {
+	if damaged.dead == nil {
+		return nil
+	}
+	var dead *roaring.Bitmap
+	for it := damaged.dead.Iterator(); it.HasNext(); {
+		if doc, ok := rebuilt.segment.Find(damaged.segment.ID(it.Next())); ok {
+			dead = with(dead, doc)
 		}
 	}
-	slices.Sort(ids)
-	return ids
-}
-
-// with adds a document to a set that may be nil.
-func with(set *roaring.Bitmap, doc uint32) *roaring.Bitmap {
-	if set == nil {
-		set = roaring.New()
-	}
-	set.Add(doc)
-	return set
+	return dead
 }

@@ -157,7 +157,7 @@ func TestFallenBehind(t *testing.T) {
 	var caught atomic.Bool
 	var most atomic.Int64
 	w := newWorld(t, func(o *index.Options) {
-		o.OnMerge = func(inputs []segment.Input, merged *segment.Segment, _ [][]uint32) {
+		o.OnMerge = func(inputs []segment.Part, merged *segment.Segment, _ [][]uint32) {
 			if merged.Len() < 100 { // of files: there are not as many in memory
 				return
 			}
@@ -195,7 +195,7 @@ func TestLongMerge(t *testing.T) {
 	merging, finish := make(chan struct{}), make(chan struct{})
 	var caught atomic.Bool
 	w := newWorld(t, func(o *index.Options) {
-		o.OnMerge = func(_ []segment.Input, merged *segment.Segment, _ [][]uint32) {
+		o.OnMerge = func(_ []segment.Part, merged *segment.Segment, _ [][]uint32) {
 			if merged.Len() >= 100 && caught.CompareAndSwap(false, true) { // of files: there are not as many in memory
 				close(merging)
 				<-finish

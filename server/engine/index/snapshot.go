@@ -8,15 +8,10 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// Part is one segment of a snapshot with its dead documents; nil for none. Dead is read-only.
-type Part struct {
-	Segment *segment.Segment
-	Dead    *roaring.Bitmap
-}
-
-// part is a segment for as long as any snapshot has it.
+// part is a segment of an index. It is open for as long as any snapshot has it.
 type part struct {
 	x       *Index
 	segment *segment.Segment
@@ -24,12 +19,10 @@ type part struct {
 	file string
 	// since is the oldest batch that a part in memory holds anything of.
 	since uint64
-	// erase is true when documents of deleted items are in it: their bytes have to go in time.
-	erase bool
 	refs  atomic.Int64
 	// sealing is true from when a part in memory is being made a file, unless that fails: it is not to be merged with others.
 	sealing atomic.Bool
-	// obsolete is set when the file is no longer needed once nobody looks at it.
+	// obsolete is set when the file is no longer needed once the last snapshot releases it.
 	obsolete atomic.Bool
 	// unlinked is set when the file has no name any more.
 	unlinked atomic.Bool
@@ -38,6 +31,9 @@ type part struct {
 func newPart(x *Index, s *segment.Segment, file string, since uint64) *part {
 	return &part{x: x, segment: s, file: file, since: since}
 }
+
+// bytes is the size of the segment.
+func (p *part) bytes() int64 { return p.segment.IndexBytes() + p.segment.ItemBytes() }
 
 func (p *part) release() {
 	if p.refs.Add(-1) > 0 {
@@ -59,17 +55,41 @@ func (p *part) unlink() {
 	}
 }
 
+// entry is a part as one snapshot has it.
+type entry struct {
+	*part
+	// dead are the part's tombstones, see segment.Part.
+	dead *roaring.Bitmap
+	// erase is true when documents of deleted items are among the dead: their bytes have to go in time.
+	erase bool
+}
+
+func (e entry) input() segment.Part { return segment.Part{Segment: e.segment, Dead: e.dead} }
+
 // Snapshot is what a reader sees: the segments as they were at one instant. It never changes.
 type Snapshot struct {
 	version uint64
-	parts   []Part
-	holders []*part // of parts, in their order
-	erase   []bool  // of parts: see part.erase, which holds the newest
+	entries []entry // files first, then those in memory
 	refs    atomic.Int64
 }
 
-// Parts are the segments: files first, then those in memory. Read-only.
-func (s *Snapshot) Parts() []Part { return s.parts }
+func newSnapshot(version uint64) *Snapshot {
+	s := &Snapshot{version: version}
+	s.refs.Store(1)
+	return s
+}
+
+// Parts lists the segments: files first, then those in memory.
+func (s *Snapshot) Parts() []segment.Part {
+	parts := make([]segment.Part, len(s.entries))
+	for i, e := range s.entries {
+		parts[i] = e.input()
+	}
+	return parts
+}
+
+// Hold takes a further reference to a snapshot of which the caller has one. It has to be released too.
+func (s *Snapshot) Hold() { s.refs.Add(1) }
 
 // hold takes a reference, and fails when the last one is gone.
 func (s *Snapshot) hold() bool {
@@ -89,95 +109,96 @@ func (s *Snapshot) Release() {
 	if s.refs.Add(-1) > 0 {
 		return
 	}
-	for _, p := range s.holders {
-		p.release()
+	for _, e := range s.entries {
+		e.release()
 	}
 }
 
-// edit returns a copy that can still be changed. It takes its references when it is sealed by done; until then nothing of
-// it may outlive s, which the index holds.
+// edit returns a copy that can still be changed. The copy holds a reference of its own to every part.
 func (s *Snapshot) edit(version uint64) *Snapshot {
-	next := &Snapshot{version: version, parts: slices.Clone(s.parts), holders: slices.Clone(s.holders), erase: slices.Clone(s.erase)}
-	for _, p := range next.holders {
-		p.refs.Add(1)
+	next := newSnapshot(version)
+	next.entries = slices.Clone(s.entries)
+	for _, e := range next.entries {
+		e.refs.Add(1)
 	}
-	next.refs.Store(1)
 	return next
 }
 
-// bury adds dead documents to a part.
-func (s *Snapshot) bury(i int, died *roaring.Bitmap) {
-	if old := s.parts[i].Dead; old != nil {
-		// Both are left as they are: Or makes new containers of those that differ, and dead ones are never cloned.
-		died.Or(old)
+// kill adds tombstones to an entry of a snapshot that can still be changed.
+func (e *entry) kill(died *roaring.Bitmap) {
+	if e.dead != nil {
+		// Both are left as they are: Or makes new containers of those that differ, and tombstones are never cloned.
+		died.Or(e.dead)
 	}
-	s.parts[i].Dead = died
+	e.dead = died
 }
 
 // add adds a part: a file before those in memory.
-func (s *Snapshot) add(p *part, dead *roaring.Bitmap) {
+func (s *Snapshot) add(p *part, dead *roaring.Bitmap, erase bool) {
 	p.refs.Add(1)
-	at := len(s.parts)
+	at := len(s.entries)
 	if p.file != "" {
-		for at > 0 && s.holders[at-1].file == "" {
+		for at > 0 && s.entries[at-1].file == "" {
 			at--
 		}
 	}
-	s.parts = slices.Insert(s.parts, at, Part{p.segment, dead})
-	s.holders = slices.Insert(s.holders, at, p)
-	s.erase = slices.Insert(s.erase, at, p.erase)
+	s.entries = slices.Insert(s.entries, at, entry{p, dead, erase})
+}
+
+// entry returns the entry of a part, nil when the snapshot does not have it.
+func (s *Snapshot) entry(p *part) *entry {
+	for i := range s.entries {
+		if s.entries[i].part == p {
+			return &s.entries[i]
+		}
+	}
+	return nil
 }
 
 // remove takes a part away.
 func (s *Snapshot) remove(p *part) {
-	i := slices.Index(s.holders, p)
-	s.parts = slices.Delete(s.parts, i, i+1)
-	s.holders = slices.Delete(s.holders, i, i+1)
-	s.erase = slices.Delete(s.erase, i, i+1)
+	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.part == p })
 	p.refs.Add(-1) // never the last one: s was made of a snapshot that has it
+}
+
+// in lists the entries in memory, or those of files.
+func (s *Snapshot) in(where target) []entry {
+	var list []entry
+	for _, e := range s.entries {
+		if (e.file != "") == bool(where) {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // inMemory counts documents and bytes of the parts in memory.
 func (s *Snapshot) inMemory() (docs int, bytes int64) {
-	for i, p := range s.parts {
-		if s.holders[i].file == "" {
-			docs += p.Segment.Len()
-			bytes += p.Segment.IndexBytes() + p.Segment.ItemBytes()
-		}
+	for _, e := range s.in(inMemory) {
+		docs += e.segment.Len()
+		bytes += e.bytes()
 	}
 	return docs, bytes
 }
 
 // oldestInMemory returns the oldest batch of which anything is in memory alone.
 func (s *Snapshot) oldestInMemory() (version uint64, any bool) {
-	for _, p := range s.holders {
-		if p.file == "" && (!any || p.since < version) {
-			version, any = p.since, true
-		}
-	}
-	return version, any
+	memory := partsOf(s.in(inMemory))
+	return oldest(memory), len(memory) > 0
 }
 
-// anyDead reports whether any document is dead.
-func (s *Snapshot) anyDead() bool {
-	return slices.ContainsFunc(s.parts, func(p Part) bool { return p.Dead != nil })
+// has reports whether an item lives in the snapshot.
+func (s *Snapshot) has(id item.ID) bool {
+	return slices.ContainsFunc(s.entries, func(e entry) bool {
+		_, ok := e.input().Find(id)
+		return ok
+	})
 }
 
-// dead counts the dead documents of a part.
-func (p Part) dead() int {
-	if p.Dead == nil {
-		return 0
-	}
-	return int(p.Dead.GetCardinality())
-}
-
-// kept lists the parts that are in memory, or in files.
-func (s *Snapshot) kept(where target) []*part {
-	var parts []*part
-	for _, p := range s.holders {
-		if (p.file != "") == bool(where) {
-			parts = append(parts, p)
-		}
+func partsOf(entries []entry) []*part {
+	parts := make([]*part, len(entries))
+	for i, e := range entries {
+		parts[i] = e.part
 	}
 	return parts
 }

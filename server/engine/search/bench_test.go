@@ -62,7 +62,7 @@ var benchCorpus = sync.OnceValues(func() (*search.Corpus, error) {
 		for range s.Len() / 50 {
 			dead.Add(r.Uint32N(uint32(s.Len())))
 		}
-		c.Parts = append(c.Parts, search.Part{Segment: s, Dead: dead})
+		c.Parts = append(c.Parts, segment.Part{Segment: s, Dead: dead})
 	}
 	for id := range int64(20) {
 		rule := search.Rule{Name: fmt.Sprint(id), IDs: items[id*10 : id*10+5]}

@@ -7,6 +7,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/vitrine-dev/vitrine/server/engine/flight"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
@@ -42,7 +43,7 @@ func (q *Query) Key() string { return q.key }
 
 // Match returns all documents of a part that match, dead ones included, through Corpus.Views. The bitmap is read only and
 // good for as long as the segment is open.
-func (q *Query) Match(ctx context.Context, p Part) (*roaring.Bitmap, error) {
+func (q *Query) Match(ctx context.Context, p segment.Part) (*roaring.Bitmap, error) {
 	return q.matchWith(ctx, &evaluation{corpus: q.corpus, part: p})
 }
 

@@ -63,10 +63,10 @@ func (c *Corpus) nextDate(ctx context.Context, field string, from int64) (next i
 const maxDeadDates = 64
 
 // nextLive returns the smallest value from one on that a live document of a part has.
-func nextLive(p Part, f *segment.Field, from int64) (int64, bool) {
+func nextLive(p segment.Part, f *segment.Field, from int64) (int64, bool) {
 	for looked := 0; ; looked++ {
 		v, ok := f.NextNumber(from)
-		if !ok || p.Dead == nil || looked == maxDeadDates || v == math.MaxInt64 || p.live(f.IntRange(v, v)) > 0 {
+		if !ok || p.Dead == nil || looked == maxDeadDates || v == math.MaxInt64 || p.LiveIn(f.IntRange(v, v)) > 0 {
 			return v, ok
 		}
 		from = v + 1
@@ -74,7 +74,7 @@ func nextLive(p Part, f *segment.Field, from int64) (int64, bool) {
 }
 
 // nextShown is the same for a date of the units that live documents show.
-func (c *Corpus) nextShown(ctx context.Context, p Part, field string, from int64) (next int64, ok bool, err error) {
+func (c *Corpus) nextShown(ctx context.Context, p segment.Part, field string, from int64) (next int64, ok bool, err error) {
 	o, err := c.unitOverlay(ctx)
 	if err != nil {
 		return 0, false, err

@@ -104,7 +104,7 @@ const (
 
 // counted locks the memo for a part, and brings what it counts to the part's dead documents. Mostly a few have come to
 // those that it knew.
-func (m *memo) counted(p Part) {
+func (m *memo) counted(p segment.Part) {
 	m.mu.Lock()
 	if m.totals != nil && m.dead == p.Dead {
 		return
@@ -158,7 +158,7 @@ func (l *unitLists) bytes() int64 {
 }
 
 // total returns the totals of a field over the live documents of a part.
-func (c *Cache) total(p Part, f *segment.Field) rank.Field {
+func (c *Cache) total(p segment.Part, f *segment.Field) rank.Field {
 	m := c.of(p.Segment)
 	m.counted(p)
 	defer m.mu.Unlock()
@@ -171,7 +171,7 @@ func (c *Cache) total(p Part, f *segment.Field) rank.Field {
 }
 
 // countTotal counts what live documents have in a field: all, less what the dead ones have.
-func countTotal(p Part, f *segment.Field) rank.Field {
+func countTotal(p segment.Part, f *segment.Field) rank.Field {
 	all := rank.Field{Docs: int64(f.Ranked()), Terms: f.Terms()}
 	if p.Dead == nil {
 		return all
@@ -218,7 +218,7 @@ const fewLive = 1024
 
 // liveIn counts the live documents of a term; dead holds one bit for each document, and is nil for none. What stands in
 // b is overwritten.
-func liveIn(p Part, dead []uint64, postings segment.Postings, b *batch) int64 {
+func liveIn(p segment.Part, dead []uint64, postings segment.Postings, b *batch) int64 {
 	n := int64(postings.Len())
 	switch {
 	case dead == nil:
@@ -236,7 +236,7 @@ func liveIn(p Part, dead []uint64, postings segment.Postings, b *batch) int64 {
 }
 
 // deadWords returns the dead documents of a part as one bit for each document; nil for none.
-func (c *Cache) deadWords(p Part) []uint64 {
+func (c *Cache) deadWords(p segment.Part) []uint64 {
 	if p.Dead == nil {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (c *Cache) deadWords(p Part) []uint64 {
 }
 
 // docFreq counts the live documents of a part that hold a term.
-func (c *Cache) docFreq(p Part, f *segment.Field, term string) int64 {
+func (c *Cache) docFreq(p segment.Part, f *segment.Field, term string) int64 {
 	m := c.of(p.Segment)
 	m.counted(p)
 	defer m.mu.Unlock()
@@ -266,14 +266,14 @@ func (c *Cache) docFreq(p Part, f *segment.Field, term string) int64 {
 }
 
 // dynamicFields lists the dynamic fields that live documents of a part have of their own.
-func (c *Cache) dynamicFields(p Part) []string {
+func (c *Cache) dynamicFields(p segment.Part) []string {
 	m := c.of(p.Segment)
 	m.counted(p)
 	defer m.mu.Unlock()
 	if m.dynamic == nil {
 		m.dynamic = []string{}
 		for f := range p.Segment.Fields() {
-			if query.Dynamic(f.Name()) && p.live(f.Present()) > 0 {
+			if query.Dynamic(f.Name()) && p.LiveIn(f.Present()) > 0 {
 				m.dynamic = append(m.dynamic, f.Name())
 			}
 		}

@@ -49,7 +49,7 @@ func TestTop(t *testing.T) {
 		for range n / 30 {
 			dead.Add(r.Uint32N(uint32(n)))
 		}
-		corpus.Parts = append(corpus.Parts, Part{Segment: s, Dead: dead})
+		corpus.Parts = append(corpus.Parts, segment.Part{Segment: s, Dead: dead})
 	}
 	leaf := func() plan.Node {
 		switch r.IntN(12) {
@@ -179,7 +179,7 @@ func TestOutline(t *testing.T) {
 // weakest is passed over.
 func TestMostIsRounded(t *testing.T) {
 	text := query.Field{Name: "content.text", Type: query.Text}
-	part := func(n, first int, created int64) Part {
+	part := func(n, first int, created int64) segment.Part {
 		docs := make([]segment.Doc, n)
 		for i := range docs {
 			words := "alpha beach beech"
@@ -193,9 +193,9 @@ func TestMostIsRounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
-		return Part{Segment: s}
+		return segment.Part{Segment: s}
 	}
-	parts := []Part{part(20000, 1, 1000), part(9000, 30000, 2000)}
+	parts := []segment.Part{part(20000, 1, 1000), part(9000, 30000, 2000)}
 	for i := range 200 {
 		q, err := Bind(t.Context(), plan.Bool{Should: []plan.Node{
 			plan.Boost{Node: plan.DisMax{Nodes: []plan.Node{plan.Term{Field: text, Text: "alpha"}}}, Factor: 1 + float32(i)/128},

@@ -14,31 +14,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Part is one segment of a snapshot.
-type Part struct {
-	Segment *segment.Segment
-	// Dead holds the documents that are there no more; nil for none. It is never written to: another state is another
-	// bitmap, by whose pointer statistics are remembered.
-	Dead *roaring.Bitmap
-}
-
-// live returns the number of documents of a set that are not dead.
-func (p Part) live(set *roaring.Bitmap) int64 {
-	if set == nil {
-		return 0
-	}
-	n := int64(set.GetCardinality())
-	if p.Dead != nil {
-		n -= int64(set.AndCardinality(p.Dead))
-	}
-	return n
-}
-
 // Corpus is the documents that are ranked together: one snapshot of a property. It is immutable once it is used, safe for
 // concurrent use, and remembers what it finds out of the Overlay, so keep one for each snapshot and Overlay.
 type Corpus struct {
 	// Parts are the segments, in any order.
-	Parts []Part
+	Parts []segment.Part
 	// Overlay is what manifests put beside the items; nil for nothing.
 	Overlay *Overlay
 	// Views keeps bitmaps; nil keeps none.
@@ -94,7 +74,7 @@ type Rule struct {
 }
 
 // view gets a bitmap through Views.
-func (c *Corpus) view(ctx context.Context, p Part, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
+func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
 	if c.Views == nil {
 		return make()
 	}
@@ -157,7 +137,7 @@ func (c *Corpus) anyMember(ctx context.Context, field string) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			if p.live(docs) > 0 {
+			if p.LiveIn(docs) > 0 {
 				return true, nil
 			}
 		}

@@ -116,11 +116,11 @@ func TestFrequentTerms(t *testing.T) {
 		}
 		return nodes
 	}
-	part, frequent := Part{Segment: s}, 0
+	part, frequent := segment.Part{Segment: s}, 0
 	for range 400 {
 		root := plan.Bool{Must: list(1 + r.IntN(4)), MustNot: list(r.IntN(3))}
 		match := func(v Views) *roaring.Bitmap {
-			q, err := Bind(t.Context(), root, &Corpus{Parts: []Part{part}, Views: v})
+			q, err := Bind(t.Context(), root, &Corpus{Parts: []segment.Part{part}, Views: v})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestFrequentTerms(t *testing.T) {
 	asked := &askedViews{}
 	for _, rare := range []string{"t399", "t398", "nowhere"} {
 		root := plan.Bool{Must: []plan.Node{plan.Term{Field: tag, Text: rare}, plan.Term{Field: state, Text: "app"}, plan.Term{Field: state, Text: "pen"}}}
-		q, err := Bind(t.Context(), root, &Corpus{Parts: []Part{part}, Views: asked})
+		q, err := Bind(t.Context(), root, &Corpus{Parts: []segment.Part{part}, Views: asked})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
 // node is a bound plan node of which only the match counts. It is immutable.
@@ -24,7 +26,7 @@ type node interface {
 // evaluation is one look at one segment.
 type evaluation struct {
 	corpus *Corpus
-	part   Part
+	part   segment.Part
 	// shown is true where the documents of the segment are lists of units rather than items.
 	shown bool
 	// phrases and sets are what dear leaves found among all documents, by key: matching and scoring need the same. They are

@@ -76,7 +76,7 @@ type column struct {
 	lists *unitLists
 }
 
-func (o *Order) column(ctx context.Context, p Part, name string) (column, error) {
+func (o *Order) column(ctx context.Context, p segment.Part, name string) (column, error) {
 	switch name {
 	case query.ScoreKey:
 		return column{}, nil

@@ -631,7 +631,7 @@ func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runn
 		return nil, err
 	}
 	n := lists.segment.Len()
-	within := &scoring{cache: s.cache, evaluation: evaluation{corpus: s.corpus, part: Part{Segment: lists.segment}, shown: true}}
+	within := &scoring{cache: s.cache, evaluation: evaluation{corpus: s.corpus, part: segment.Part{Segment: lists.segment}, shown: true}}
 	defer within.close()
 	inner, err := c.open(ctx, within, false)
 	if inner == nil {

@@ -3,11 +3,13 @@ package search
 import (
 	"context"
 	"fmt"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
 // Carries reports whether the rule of Overlay.Tags[rule] puts its tag on a document, whether or not the item also has it of
 // its own.
-func (c *Corpus) Carries(ctx context.Context, rule int, p Part, doc uint32) (bool, error) {
+func (c *Corpus) Carries(ctx context.Context, rule int, p segment.Part, doc uint32) (bool, error) {
 	r := &c.Overlay.Tags[rule]
 	members, err := c.tagMembers(ctx, tagFieldName(r.Tag.Namespace))
 	if err != nil {
@@ -32,7 +34,7 @@ type UnitLists struct{ lists *unitLists }
 
 // UnitLists returns those of a part, as Units shows them one by one; without an overlay of units there is the empty one
 // alone.
-func (c *Corpus) UnitLists(ctx context.Context, p Part) (UnitLists, error) {
+func (c *Corpus) UnitLists(ctx context.Context, p segment.Part) (UnitLists, error) {
 	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
 		return UnitLists{}, nil
 	}

@@ -129,7 +129,7 @@ func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error
 					docs = andNot(docs, borrowed(postings.Bitmap()))
 				}
 			}
-			n := p.live(docs.bitmap)
+			n := p.LiveIn(docs.bitmap)
 			added[keyword] += n
 			s.total.Terms += n
 		}
@@ -137,7 +137,7 @@ func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error
 		if f != nil {
 			docs = andNot(docs, borrowed(f.Present()))
 		}
-		s.total.Docs += p.live(docs.bitmap)
+		s.total.Docs += p.LiveIn(docs.bitmap)
 	}
 	s.docFreq = func(ctx context.Context, term string) (int64, error) {
 		n, err := own(ctx, term)

@@ -11,6 +11,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/vitrine-dev/vitrine/server/engine/flight"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
@@ -47,7 +48,7 @@ func digest(key []byte) string {
 }
 
 // docs returns the members among the documents of a part, dead ones included. The bitmap is read only.
-func (m *member) docs(ctx context.Context, c *Corpus, p Part) (*roaring.Bitmap, error) {
+func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.Bitmap, error) {
 	return c.view(ctx, p, "rule "+m.key, func() (*roaring.Bitmap, error) {
 		var named []uint32
 		for _, id := range m.rule.IDs {

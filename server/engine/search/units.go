@@ -173,13 +173,13 @@ func (l *unitLists) scan(lists *roaring.Bitmap) set {
 }
 
 // lists returns the lists of a part, through the cache.
-func (o *unitOverlay) lists(ctx context.Context, c *Corpus, p Part) (*unitLists, error) {
+func (o *unitOverlay) lists(ctx context.Context, c *Corpus, p segment.Part) (*unitLists, error) {
 	return c.cache().unitLists(p.Segment, o.key, func() (*unitLists, error) { return o.gather(ctx, c, p) })
 }
 
 // gather works out the lists of a part: an item's own units in their order, then those that rules attach by id. Own
 // units that the property does not have are not shown.
-func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p Part) (*unitLists, error) {
+func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*unitLists, error) {
 	l := &unitLists{units: [][]int64{nil}}
 	type step struct {
 		list uint32
@@ -294,17 +294,17 @@ func (l *unitLists) index(o *unitOverlay) error {
 }
 
 // liveDocs counts the live documents of each list.
-func (l *unitLists) liveDocs(p Part) []int64 {
+func (l *unitLists) liveDocs(p segment.Part) []int64 {
 	n := make([]int64, len(l.docs))
 	for i, docs := range l.docs {
-		n[i] = p.live(docs)
+		n[i] = p.LiveIn(docs)
 	}
 	return n
 }
 
 // Units returns the ids of the units that a document shows, in order: its own that the property has, then those that
 // rules attach, by id. The slice is read only.
-func (c *Corpus) Units(ctx context.Context, p Part, doc uint32) ([]int64, error) {
+func (c *Corpus) Units(ctx context.Context, p segment.Part, doc uint32) ([]int64, error) {
 	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
 		return nil, nil
 	}

@@ -236,7 +236,7 @@ func (w *world) write(t testing.TB, fresh map[item.ID]*item.Item) {
 		t.Fatalf("build a segment: %v", err)
 	}
 	at := len(w.corpus.Parts)
-	w.corpus.Parts = append(w.corpus.Parts, search.Part{Segment: s})
+	w.corpus.Parts = append(w.corpus.Parts, segment.Part{Segment: s})
 	for id, it := range fresh {
 		w.kill(id)
 		doc, ok := s.Find(id)

@@ -84,9 +84,9 @@ func BenchmarkNewDoc(b *testing.B) {
 func BenchmarkMerge(b *testing.B) {
 	const n, parts = 32_768, 8
 	docs := benchDocs(n)
-	var inputs []Input
+	var inputs []Part
 	for p := range parts {
-		inputs = append(inputs, Input{Segment: build(b, docs[p*n/parts:(p+1)*n/parts])})
+		inputs = append(inputs, Part{Segment: build(b, docs[p*n/parts:(p+1)*n/parts])})
 	}
 	for b.Loop() {
 		s, _, err := MergeInMemory(inputs)

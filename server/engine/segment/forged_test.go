@@ -112,7 +112,7 @@ func readAll(t *testing.T, s *Segment) {
 		}
 	}
 	// What comes of it is nonsense too, where anything does.
-	_, _, _ = MergeInMemory([]Input{{Segment: s}, {Segment: build(t, nil)}})
+	_, _, _ = MergeInMemory([]Part{{Segment: s}, {Segment: build(t, nil)}})
 }
 
 // readPostings goes through postings in both ways.

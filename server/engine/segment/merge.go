@@ -15,12 +15,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Input is one segment that is merged, with the documents that are left out; nil for none.
-type Input struct {
-	Segment *Segment
-	Dead    *roaring.Bitmap
-}
-
 // Gone stands for a document that a merge left out.
 const Gone = math.MaxUint32
 
@@ -28,7 +22,7 @@ const Gone = math.MaxUint32
 // document d of input i has become, or Gone. It reads and writes from front to back; beside a few numbers for each
 // document it holds nothing in memory. No item may live in two inputs. It fails, and leaves the inputs as they are, when the
 // segment would have more of anything than a file can count.
-func Merge(inputs []Input, w io.Writer) (maps [][]uint32, err error) {
+func Merge(inputs []Part, w io.Writer) (maps [][]uint32, err error) {
 	if _, err := io.WriteString(w, magic); err != nil {
 		return nil, err
 	}
@@ -52,7 +46,7 @@ func Merge(inputs []Input, w io.Writer) (maps [][]uint32, err error) {
 }
 
 // MergeInMemory is Merge into a segment in memory.
-func MergeInMemory(inputs []Input) (*Segment, [][]uint32, error) {
+func MergeInMemory(inputs []Part) (*Segment, [][]uint32, error) {
 	size := 0
 	for _, in := range inputs {
 		size += len(in.Segment.data)
@@ -68,7 +62,7 @@ func MergeInMemory(inputs []Input) (*Segment, [][]uint32, error) {
 
 // merger merges.
 type merger struct {
-	inputs []Input
+	inputs []Part
 	maps   [][]uint32
 	// from and doc tell of each new document which input it comes from and which document it was there.
 	from []uint16
@@ -82,7 +76,7 @@ type merger struct {
 	passed []int
 }
 
-func merge(inputs []Input, out *output) (*merger, *segmentWriter, error) {
+func merge(inputs []Part, out *output) (*merger, *segmentWriter, error) {
 	if len(inputs) > math.MaxUint16 {
 		return nil, nil, fmt.Errorf("merge %d segments at once", len(inputs))
 	}
@@ -129,7 +123,7 @@ type head struct {
 // step goes to the next living document; false when there is none.
 func (m *merger) step(h *head) bool {
 	in := m.inputs[h.input]
-	for int(h.doc) < in.Segment.Len() && in.Dead != nil && in.Dead.Contains(h.doc) {
+	for int(h.doc) < in.Segment.Len() && !in.Lives(h.doc) {
 		m.maps[h.input][h.doc] = Gone
 		h.doc++
 	}

@@ -497,10 +497,10 @@ func TestMerge(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			docs := drawDocs(rng, drawIDs(rng, rng.IntN(600)))
-			var inputs []Input
+			var inputs []Part
 			var kept []Doc
 			for part := range slices.Chunk(docs, 1+rng.IntN(max(1, len(docs)))) {
-				in := Input{Segment: build(t, part)}
+				in := Part{Segment: build(t, part)}
 				ordered := newModel(part).docs
 				if rng.IntN(3) > 0 {
 					in.Dead = roaring.New()
@@ -558,7 +558,7 @@ func TestRefused(t *testing.T) {
 		t.Error("built with one item twice")
 	}
 	a, b := build(t, twice[:1]), build(t, twice[1:])
-	if _, _, err := MergeInMemory([]Input{{Segment: a}, {Segment: b}}); err == nil {
+	if _, _, err := MergeInMemory([]Part{{Segment: a}, {Segment: b}}); err == nil {
 		t.Error("merged with one item twice")
 	}
 	n := query.Field{Name: "n", Type: query.Long}
@@ -568,7 +568,7 @@ func TestRefused(t *testing.T) {
 	k := query.Field{Name: "n"}
 	one := build(t, []Doc{{ID: 1, Values: []Value{{n, query.Value{Int: 1}}}}})
 	other := build(t, []Doc{{ID: 2, Values: []Value{{k, query.Value{Str: "x"}}}}})
-	if _, _, err := MergeInMemory([]Input{{Segment: one}, {Segment: other}}); err == nil {
+	if _, _, err := MergeInMemory([]Part{{Segment: one}, {Segment: other}}); err == nil {
 		t.Error("merged a field of two types")
 	}
 }
@@ -585,7 +585,7 @@ func TestManyFields(t *testing.T) {
 	}
 	const one, other = 40_000, 30_000
 	docs := []Doc{doc(1, 0, one), doc(2, one, other)}
-	merged, _, err := MergeInMemory([]Input{{Segment: build(t, docs[:1])}, {Segment: build(t, docs[1:])}})
+	merged, _, err := MergeInMemory([]Part{{Segment: build(t, docs[:1])}, {Segment: build(t, docs[1:])}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -636,7 +636,7 @@ func TestTooLarge(t *testing.T) {
 	} {
 		maxNumber = math.MaxUint32 - 1
 		docs := []Doc{c.doc(1), c.doc(2)}
-		inputs := []Input{{Segment: build(t, docs[:1])}, {Segment: build(t, docs[1:])}}
+		inputs := []Part{{Segment: build(t, docs[:1])}, {Segment: build(t, docs[1:])}}
 		maxNumber = c.most
 		_, built := Build(docs)
 		_, merged := Merge(inputs, io.Discard)
@@ -648,7 +648,7 @@ func TestTooLarge(t *testing.T) {
 		}
 	}
 	maxNumber = 10
-	if _, err := Merge([]Input{{Segment: build(t, []Doc{plain(1)})}}, io.Discard); err == nil || !strings.Contains(err.Error(), "directory") {
+	if _, err := Merge([]Part{{Segment: build(t, []Doc{plain(1)})}}, io.Discard); err == nil || !strings.Contains(err.Error(), "directory") {
 		t.Errorf("a directory of more than %d bytes: %v", maxNumber, err)
 	}
 }

@@ -1,0 +1,122 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+)
+
+// extension ends the names of segment files, temporary that of one that is being written.
+const (
+	extension = ".seg"
+	temporary = ".tmp"
+)
+
+func (x *Index) path(file string) string { return x.o.FS.PathJoin(x.o.Dir, file) }
+
+// openFile opens a segment file: mapped where that is possible.
+func (x *Index) openFile(file string) (*segment.Segment, error) {
+	if x.o.FS == vfs.Default {
+		return segment.Open(x.path(file))
+	}
+	f, err := x.o.FS.Open(x.path(file), vfs.SequentialReadsOption)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	s, err := segment.Parse(whole)
+	if corrupt := (*segment.CorruptError)(nil); errors.As(err, &corrupt) {
+		corrupt.Path = file
+	}
+	return s, err
+}
+
+// syncEvery is how many bytes of a file that is being written wait in memory at most.
+const syncEvery = 1 << 20
+
+// newFile returns a name that no file had.
+func (x *Index) newFile() string {
+	return fmt.Sprintf("%016x-%08x%s", x.nextFile.Add(1), x.opening, extension)
+}
+
+// write writes a merged file, which is there under its name only when it is whole and durable.
+func (x *Index) write(ctx context.Context, file string, inputs []segment.Part) (maps [][]uint32, err error) {
+	fs, path := x.o.FS, x.path(file)
+	f, err := fs.Create(path+temporary, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, err
+	}
+	// Written out as it goes: one large fsync would keep the store's log waiting.
+	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{NoSyncOnClose: true, BytesPerSync: syncEvery})
+	maps, err = segment.Merge(inputs, &cancelled{ctx, f})
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		if err = fs.Rename(path+temporary, path); err == nil {
+			err = syncDir(fs, x.o.Dir)
+		}
+	}
+	if err != nil {
+		x.remove(file + temporary)
+		return nil, err
+	}
+	return maps, nil
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(fs vfs.FS, name string) error {
+	dir, err := fs.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// cancelled is a file that takes nothing once its context has ended.
+type cancelled struct {
+	ctx  context.Context
+	file vfs.File
+}
+
+// Write implements io.Writer.
+func (c *cancelled) Write(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.file.Write(b)
+}
+
+// hasFiles reports whether any segment has a file, whatever the manifest says.
+func (x *Index) hasFiles() bool {
+	names, err := x.o.FS.List(x.o.Dir)
+	return err != nil || slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, extension) })
+}
+
+// removeOrphans removes files that no manifest names.
+func (x *Index) removeOrphans(s *Snapshot) {
+	names, err := x.o.FS.List(x.o.Dir)
+	if err != nil {
+		x.o.Logger.Warn("list the files of the index", slog.Any("error", err))
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, temporary) {
+			continue
+		}
+		if slices.ContainsFunc(s.entries, func(e entry) bool { return e.file == name }) {
+			continue
+		}
+		x.remove(name)
+	}
+}

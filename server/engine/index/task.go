@@ -1,0 +1,97 @@
+package index
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// retryAfter is how long the background waits after a failure.
+const retryAfter = 2 * time.Second
+
+// task is background work that runs when it is woken, one run at a time.
+type task struct {
+	// wanted holds one signal at most; free is empty while the work is being done.
+	wanted, free chan struct{}
+
+	mu      sync.Mutex
+	problem error
+}
+
+func newTask() *task {
+	t := &task{wanted: make(chan struct{}, 1), free: make(chan struct{}, 1)}
+	t.free <- struct{}{}
+	return t
+}
+
+// wake says that there may be something to do.
+func (t *task) wake() {
+	select {
+	case t.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// with calls do while no other run of the task is under way.
+func (t *task) with(ctx context.Context, do func() error) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.free:
+	}
+	defer func() { t.free <- struct{}{} }()
+	return do()
+}
+
+// failing returns why the last run failed, nil when it succeeded.
+func (t *task) failing() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.problem
+}
+
+func (t *task) setProblem(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.problem = err
+}
+
+// run repeats step whenever the task is woken, until step says that nothing is left to do. It ends with the index. After an
+// error it retries.
+func (x *Index) run(t *task, step func(context.Context) (more bool, err error)) {
+	all := func() error {
+		for {
+			if more, err := step(x.ctx); err != nil || !more {
+				return err
+			}
+			if err := x.ctx.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	for {
+		select {
+		case <-x.ctx.Done():
+			return
+		case <-t.wanted:
+		}
+		err := t.with(x.ctx, all)
+		if x.ctx.Err() != nil {
+			return
+		}
+		t.setProblem(err)
+		if err == nil {
+			continue
+		}
+		x.o.Logger.Warn("the segments of the index cannot be merged or sealed; retrying", slog.Any("error", err))
+		timer := time.NewTimer(retryAfter)
+		select {
+		case <-x.ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+			t.wake()
+		}
+	}
+}
