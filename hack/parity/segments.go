@@ -45,7 +45,7 @@ func newSegments(docs []document, now time.Time) (*segments, error) {
 		overlay.Units = append(overlay.Units, search.UnitRule{Unit: u})
 	}
 	slices.SortFunc(overlay.Units, func(a, b search.UnitRule) int { return int(a.Unit.ID - b.Unit.ID) })
-	s := &segments{walker: newWalker(docs, now), corpus: &search.Corpus{Overlay: overlay, Cache: search.NewCache()}}
+	s := &segments{walker: newWalker(docs, now), corpus: &search.Corpus{Overlay: overlay, Cache: search.NewCache(0)}}
 	chunks := slices.Collect(slices.Chunk(docs, segmentItems))
 	for i, chunk := range chunks {
 		dead := chunks[(i+1)%len(chunks)]
@@ -105,7 +105,7 @@ func (s *segments) find(ctx context.Context, q *search.Query, by *search.Order, 
 		if err != nil {
 			return nil, err
 		}
-		for it := docs.Iterator(); it.HasNext(); {
+		for it := docs.Docs().Iterator(); it.HasNext(); {
 			if doc := it.Next(); !part.Dead.Contains(doc) {
 				found = append(found, search.Hit{Part: i, Doc: doc})
 			}

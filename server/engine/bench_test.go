@@ -128,7 +128,7 @@ func BenchmarkLibrary(b *testing.B) {
 		r := library.Read{Property: trialShop, Query: parse(c.query), Order: order, Limit: 50, Offset: c.offset, Favourite: c.favourite}
 		b.Run("First/"+name, func(b *testing.B) {
 			for b.Loop() {
-				l.follower.views.shrink(0)
+				l.follower.cache.Shrink(0)
 				l.follower.property(trialShop).forget()
 				read(b, r)
 			}

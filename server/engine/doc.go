@@ -11,10 +11,8 @@
 //	moment.go    what a reader sees
 //	overlay.go   what manifests bring, as search takes it
 //	listing.go   queries bound to a moment
-//	stream.go    any page of a listing at the same price
 //	ranked.go    listings by relevance
 //	versions.go  which listings a batch has touched
-//	views.go     what is kept of segments, within the memory that caches may take
 //	tend.go      shrinking caches while there are no reads
 //
 // # Invariants
@@ -24,7 +22,6 @@
 //   - Nothing of a segment is looked at without a reference to a snapshot that has it. What leaves a Read is a copy.
 //   - A property whose index cannot be opened answers ErrUnavailable, or goes on showing what it showed before. Nothing changes its items meanwhile, its definitions may
 //     change, and no other property notices.
-//   - A view holds for the life of its segment: documents that died are taken out when it is looked at.
 //
 // It may import library, query, item, server/store, server/eval and the packages below it.
 package engine

@@ -103,12 +103,12 @@ func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.No
 		return nil, err
 	}
 	var ids []item.ID
-	for part, at := range m.parts {
-		v, err := of.matches(ctx, of.queries[0], part)
+	for _, at := range m.parts {
+		v, err := of.queries[0].Match(ctx, at)
 		if err != nil {
 			return nil, err
 		}
-		for docs := v.docs.Iterator(); docs.HasNext(); {
+		for docs := v.Docs().Iterator(); docs.HasNext(); {
 			if doc := docs.Next(); at.Lives(doc) {
 				ids = append(ids, at.Segment.ID(doc))
 			}

@@ -25,7 +25,7 @@ import (
 // follower is the index of the engine: it has the segments of every property follow the store.
 type follower struct {
 	options Options
-	views   *views
+	cache   *search.Cache
 
 	store *store.Store
 	// fresh are the properties of a batch that is prepared and not installed.
@@ -84,14 +84,14 @@ func (f *follower) Load(s *store.Store) error {
 func (f *follower) open(ctx context.Context, id library.PropertyID, replayed func(done, of int)) (*property, error) {
 	o := f.options
 	p := &property{
-		id: id, storeID: f.store.ID(), log: o.Logger.With(slog.String("property", string(id))), views: f.views, cache: search.NewCache(), versions: newVersions(),
+		id: id, storeID: f.store.ID(), log: o.Logger.With(slog.String("property", string(id))), cache: f.cache, versions: newVersions(),
 		warned: map[*store.Rule]bool{}, rankedHits: o.rankedHits,
 	}
 	var err error
 	p.index, err = index.Open(ctx, index.Options{
 		Store: f.store, Property: id, Dir: f.dir(id), FS: o.fs, Logger: p.log,
 		SealDocs: o.sealDocs, SealBytes: o.sealBytes(), MemoryParts: o.memoryParts, FanIn: o.fanIn, MaxDocs: o.maxDocs,
-		OnMerge: p.merged, OnGone: p.gone, OnReplay: replayed,
+		OnMerge: p.merged, OnReplay: replayed,
 	})
 	return p, err
 }
@@ -256,19 +256,12 @@ func (f *follower) notLoaded() error {
 
 // merged carries over what is kept of segments.
 func (p *property) merged(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
-	olds := make([]*segment.Segment, len(inputs))
+	p.cache.Carry(inputs, merged, maps)
+	olds := make([]uint64, len(inputs))
 	for i, in := range inputs {
-		olds[i] = in.Segment
+		olds[i] = p.cache.Serial(in.Segment)
 	}
-	p.views.carry(olds, merged, maps)
-	p.versions.merge(olds, merged)
-}
-
-// gone lets go of what is kept of a segment.
-func (p *property) gone(s *segment.Segment) {
-	p.views.drop(s)
-	p.cache.Forget(s)
-	p.versions.gone(s)
+	p.versions.merge(olds, p.cache.Serial(merged))
 }
 
 // TagOwner returns the manifest by which an item carries a tag.

@@ -28,7 +28,7 @@ var _ library.Library = (*Library)(nil)
 func Open(o Options) (*Library, error) {
 	o = o.withDefaults()
 	l := &Library{options: o, closing: make(chan struct{}), tended: make(chan struct{})}
-	l.follower = &follower{options: o, views: newViews(o.CacheBytes)}
+	l.follower = &follower{options: o, cache: search.NewCache(o.CacheBytes)}
 	var err error
 	if l.Store, err = store.Open(o.store(), l.follower); err != nil {
 		return nil, err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/eval"
@@ -209,113 +207,18 @@ func (m *moment) root(ctx context.Context, of library.Listing, now time.Time) (p
 	return plan.Bool{Must: roots}, nil
 }
 
-// stream returns one of the listing's streams.
-func (l *listing) stream(ctx context.Context, i int) (*stream, error) {
-	q := l.queries[i]
-	views := make([]*view, len(l.moment.parts))
-	for part := range views {
-		v, err := l.view(ctx, q, part)
-		if err != nil {
-			return nil, err
-		}
-		views[part] = v
-	}
-	return newStream(l.moment.corpus, l.order, views), nil
-}
-
-// matches returns the documents of one part that match a query.
-func (l *listing) matches(ctx context.Context, q *search.Query, part int) (*view, error) {
-	m := l.moment
-	views, s := m.property.views, m.parts[part].Segment
-	if known := views.peek(s, q.Key()); known != nil {
-		return known, nil
-	}
-	docs, err := q.Match(ctx, m.parts[part])
-	if err != nil {
-		return nil, err
-	}
-	if kept := views.peek(s, q.Key()); kept != nil {
-		return kept, nil
-	}
-	return &view{docs: docs}, nil // too large to be kept
-}
-
-// view returns the documents of one part that match a query, in the order of the listing.
-func (l *listing) view(ctx context.Context, q *search.Query, part int) (*view, error) {
-	if l.order.Key() == "" || l.Order.Scored() {
-		return l.matches(ctx, q, part)
-	}
-	m := l.moment
-	key := "order " + l.order.Key() + "\x00" + l.Seed + "\x00" + q.Key()
-	return m.property.views.get(ctx, m.parts[part].Segment, key, func() (*view, error) {
-		base, err := l.matches(ctx, q, part)
-		if err != nil {
-			return nil, err
-		}
-		sorted, err := l.sorted(ctx, base, part)
-		return &view{docs: base.docs, sorted: sorted}, err
-	})
-}
-
-// sorted puts the documents of a view in the listing's order. Where they are many, the order of the whole segment is made
-// once, and they are picked out of it.
-func (l *listing) sorted(ctx context.Context, base *view, part int) ([]uint32, error) {
-	m := l.moment
-	s := m.parts[part].Segment
-	n := base.docs.GetCardinality()
-	if l.Order.Random() || n < uint64(s.Len()/4) {
-		return l.order.Sort(ctx, part, base.docs.ToArray())
-	}
-	whole, err := m.property.views.get(ctx, s, "order "+l.order.Key(), func() (*view, error) {
-		sorted, err := l.order.Documents(ctx, part)
-		return &view{sorted: sorted}, err
-	})
-	if err != nil || n == uint64(s.Len()) {
-		return whole.sortedOrNil(), err
-	}
-	picked := make([]uint32, 0, n)
-	words := make([]uint64, (s.Len()+63)/64)
-	base.docs.WriteDenseTo(words)
-	for _, doc := range whole.sorted {
-		if words[doc/64]>>(doc%64)&1 == 1 {
-			picked = append(picked, doc)
-		}
-	}
-	return picked, nil
-}
-
-func (kept *view) sortedOrNil() []uint32 {
-	if kept == nil {
-		return nil
-	}
-	return kept.sorted
-}
-
 // counts returns how many live documents each of the queries matches in each part. The slices are read only.
 func (l *listing) counts(ctx context.Context) ([][]int64, error) {
 	return l.live.Get(ctx, func() ([][]int64, error) {
 		counts := make([][]int64, len(l.queries))
 		for i, q := range l.queries {
-			counts[i] = make([]int64, len(l.moment.parts))
-			for part, p := range l.moment.parts {
-				v, err := l.matches(ctx, q, part)
-				if err != nil {
-					return nil, err
-				}
-				counts[i][part] = live(v, p.Dead)
+			var err error
+			if counts[i], err = q.Counts(ctx); err != nil {
+				return nil, err
 			}
 		}
 		return counts, nil
 	})
-}
-
-// live counts the documents of a view that are not dead.
-func live(v *view, dead *roaring.Bitmap) int64 {
-	n := int64(v.docs.GetCardinality())
-	if gone := v.gone(dead); gone != nil {
-		n -= int64(gone.GetCardinality())
-	}
-	return n
 }
 
 // totals returns how many items each of the queries lists.
@@ -340,12 +243,5 @@ func (l *listing) take(ctx context.Context, hits []search.Hit, i int, after *eva
 		more, err := l.rank(ctx, i, after, skip, limit)
 		return append(hits, more...), err
 	}
-	s, err := l.stream(ctx, i)
-	if err != nil {
-		return nil, err
-	}
-	if after != nil {
-		return s.take(hits, s.after(*after), limit), nil
-	}
-	return s.take(hits, s.split(int(skip)), limit), nil
+	return l.queries[i].Page(ctx, l.order, l.Seed, hits, after, skip, limit)
 }

@@ -14,7 +14,7 @@ func (l *Library) Measures() []library.Measure {
 	if store == nil {
 		return nil
 	}
-	return slices.Concat(store, l.follower.views.measures(), l.follower.measures())
+	return slices.Concat(store, l.viewMeasures(), l.follower.measures())
 }
 
 // measures are those of the segments of all properties.
@@ -38,18 +38,14 @@ func (f *follower) measures() []library.Measure {
 	}
 }
 
-func (v *views) measures() []library.Measure {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n := 0
-	for _, of := range v.bySegment {
-		n += len(of)
-	}
+// viewMeasures are those of the views that are kept.
+func (l *Library) viewMeasures() []library.Measure {
+	s := l.follower.cache.Stats()
 	return []library.Measure{
-		{Name: "views", Help: "Views that are kept: what matches a query in a segment, and orders.", Value: float64(n)},
-		{Name: "view_bytes", Help: "Size of the views that are kept.", Value: float64(v.bytes)},
-		{Name: "view_hits_total", Help: "Looks for a view that found one.", Counter: true, Value: float64(v.hits)},
-		{Name: "view_misses_total", Help: "Looks for a view that had to make it.", Counter: true, Value: float64(v.misses)},
-		{Name: "view_evictions_total", Help: "Views that had to go for others.", Counter: true, Value: float64(v.evicted)},
+		{Name: "views", Help: "Views that are kept: what matches a query in a segment, and orders.", Value: float64(s.Views)},
+		{Name: "view_bytes", Help: "Size of the views that are kept.", Value: float64(s.Bytes)},
+		{Name: "view_hits_total", Help: "View cache hits.", Counter: true, Value: float64(s.Hits)},
+		{Name: "view_misses_total", Help: "View cache misses.", Counter: true, Value: float64(s.Misses)},
+		{Name: "view_evictions_total", Help: "Views evicted to make room for others.", Counter: true, Value: float64(s.Evicted)},
 	}
 }

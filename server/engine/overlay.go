@@ -83,8 +83,7 @@ func (m *moment) overlay(ctx context.Context, now time.Time) error {
 }
 
 func (m *moment) corpusOf(o *search.Overlay) *search.Corpus {
-	p := m.property
-	return &search.Corpus{Parts: m.parts, Overlay: o, Views: p.views, Cache: p.cache}
+	return &search.Corpus{Parts: m.parts, Overlay: o, Cache: m.property.cache}
 }
 
 // rule gives one rule its meaning. A selector that was sound when it came can pass a limit of the language later, because

@@ -18,7 +18,6 @@ type property struct {
 	id      library.PropertyID
 	storeID string
 	log     *slog.Logger
-	views   *views
 	cache   *search.Cache
 	// versions tells which listings a batch has touched.
 	versions *versions

@@ -23,13 +23,17 @@ func (l *Library) State(ctx context.Context) library.State {
 		}
 	}
 	s.Sizes.Store = l.Memory()
-	s.Sizes.Caches = l.follower.views.size()
+	s.Sizes.Caches = l.follower.cache.Stats().Bytes
 	for _, p := range l.follower.all() {
-		s.Sizes.Caches += p.cache.Bytes()
 		x := p.segments()
 		if x == nil {
 			continue
 		}
+		snapshot := x.Acquire()
+		for _, part := range snapshot.Parts() {
+			s.Sizes.Caches += p.cache.MemoBytes(part.Segment)
+		}
+		snapshot.Release()
 		stats := x.Stats()
 		s.Sizes.Heap += stats.MemoryBytes + stats.DerivedBytes
 		s.Sizes.MappedIndex += stats.MappedIndex

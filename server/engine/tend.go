@@ -30,6 +30,6 @@ const tightShare = 4
 // relieve lets caches go when memory is short.
 func (l *Library) relieve() {
 	if l.options.Pressure() >= library.Tight {
-		l.follower.views.shrink(l.options.CacheBytes / tightShare)
+		l.follower.cache.Shrink(l.options.CacheBytes / tightShare)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
 // versions tells listings that a batch cannot have touched from those that it can: a display that polls goes on getting
@@ -18,10 +16,8 @@ import (
 // live matching documents tell all: within a segment documents only ever die, and a merged segment holds what lived in
 // others. What was merged before the listing was seen with it counts as touched.
 type versions struct {
-	mu     sync.Mutex
-	serial map[*segment.Segment]uint64
-	next   uint64
-	// merged lists what a segment was merged of; recent are its keys, the oldest first.
+	mu sync.Mutex
+	// merged lists what a segment was merged of, by serial number (search.Cache.Serial); recent are its keys, the oldest first.
 	merged map[uint64][]uint64
 	recent []uint64
 	// known is the listings as they were seen last.
@@ -48,44 +44,18 @@ const (
 )
 
 func newVersions() *versions {
-	return &versions{
-		serial: map[*segment.Segment]uint64{}, merged: map[uint64][]uint64{}, known: map[listingName]*seenListing{},
-		bound: map[listingName]time.Time{},
-	}
+	return &versions{merged: map[uint64][]uint64{}, known: map[listingName]*seenListing{}, bound: map[listingName]time.Time{}}
 }
 
-// number returns the number of a segment, which no other one gets. The caller holds mu.
-func (v *versions) number(s *segment.Segment) uint64 {
-	n, ok := v.serial[s]
-	if !ok {
-		v.next++
-		n = v.next
-		v.serial[s] = n
-	}
-	return n
-}
-
-// merge notes what a segment was merged of.
-func (v *versions) merge(olds []*segment.Segment, fresh *segment.Segment) {
+// merge notes what a segment was merged of, all by their serial numbers.
+func (v *versions) merge(olds []uint64, merged uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	of := make([]uint64, len(olds))
-	for i, s := range olds {
-		of[i] = v.number(s)
-	}
-	n := v.number(fresh)
-	v.merged[n] = of
-	if v.recent = append(v.recent, n); len(v.recent) > maxMerged {
+	v.merged[merged] = olds
+	if v.recent = append(v.recent, merged); len(v.recent) > maxMerged {
 		delete(v.merged, v.recent[0])
 		v.recent = v.recent[1:]
 	}
-}
-
-// gone forgets a segment.
-func (v *versions) gone(s *segment.Segment) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.serial, s)
 }
 
 // settle returns the version of a listing, and remembers how it was seen.
@@ -94,7 +64,7 @@ func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64)
 	defer v.mu.Unlock()
 	now := &seenListing{meaning: meaning, version: l.moment.version, at: l.moment.version, live: make(map[uint64]int64, len(counts))}
 	for i, n := range counts {
-		now.live[v.number(l.moment.parts[i].Segment)] = n
+		now.live[l.moment.corpus.Cache.Serial(l.moment.parts[i].Segment)] = n
 		now.total += n
 	}
 	name := l.name.lasting()

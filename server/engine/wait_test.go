@@ -111,7 +111,7 @@ func TestAReaderWaitsForNoOtherLongerThanItMay(t *testing.T) {
 			return out
 		}
 		forget := func() {
-			l.follower.views.shrink(0)
+			l.follower.cache.Shrink(0)
 			l.follower.property(trialShop).forget()
 		}
 		want := <-read(t.Context())

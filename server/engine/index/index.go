@@ -48,8 +48,6 @@ type Options struct {
 	// OnMerge is called before segments are replaced by one that was merged of them, so that what is kept of them can be
 	// carried over: maps[i] tells of each document of inputs[i] which one it has become, see segment.Merge. nil for nothing.
 	OnMerge func(inputs []segment.Part, merged *segment.Segment, maps [][]uint32)
-	// OnGone is called when a segment is about to be closed: nobody looks at it any more. nil for nothing.
-	OnGone func(*segment.Segment)
 	// OnReplay is called while items are taken in again when the index is opened: how many are done, and of how many. nil for
 	// nothing.
 	OnReplay func(done, of int)
@@ -79,9 +77,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnReplay == nil {
 		o.OnReplay = func(int, int) {}
-	}
-	if o.OnGone == nil {
-		o.OnGone = func(*segment.Segment) {}
 	}
 	return o
 }

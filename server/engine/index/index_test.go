@@ -585,6 +585,11 @@ func TestReaders(t *testing.T) {
 	w.close()
 }
 
+// dropping is a segment.Derived that calls a function when its segment is closed.
+type dropping func()
+
+func (d dropping) Drop() { d() }
+
 // TestOnMerge holds that what was kept of segments can be carried over, and let go of.
 func TestOnMerge(t *testing.T) {
 	var mu sync.Mutex
@@ -596,6 +601,13 @@ func TestOnMerge(t *testing.T) {
 			defer mu.Unlock()
 			merges++
 			open[merged] = true
+			merged.Derived(func() segment.Derived {
+				return dropping(func() {
+					mu.Lock()
+					defer mu.Unlock()
+					delete(open, merged)
+				})
+			})
 			for i, in := range inputs {
 				for doc := range uint32(in.Segment.Len()) {
 					if d := to[i][doc]; d != segment.Gone && merged.ID(d) != in.Segment.ID(doc) {
@@ -603,11 +615,6 @@ func TestOnMerge(t *testing.T) {
 					}
 				}
 			}
-		}
-		o.OnGone = func(s *segment.Segment) {
-			mu.Lock()
-			defer mu.Unlock()
-			delete(open, s)
 		}
 	})
 	for id := item.ID(1); id <= 600; id += 6 {

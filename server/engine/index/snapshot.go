@@ -39,7 +39,6 @@ func (p *part) release() {
 	if p.refs.Add(-1) > 0 {
 		return
 	}
-	p.x.o.OnGone(p.segment)
 	if err := p.segment.Close(); err != nil {
 		p.x.o.Logger.Warn("close a segment", slog.String("file", p.file), slog.Any("error", err))
 	}

@@ -31,7 +31,7 @@ var benchCorpus = sync.OnceValues(func() (*search.Corpus, error) {
 	text, everything := field("content.text"), field(query.AllField)
 	contentType, username, created, featured := field("content.content_type"), field("content.author.username"), field("created_on"), field("featured")
 	latitude := field("content.platform_data.geo_data.coordinates.latitude")
-	c := &search.Corpus{Views: &views{}, Cache: search.NewCache(), Overlay: &search.Overlay{}}
+	c := &search.Corpus{Cache: search.NewCache(1 << 30), Overlay: &search.Overlay{}}
 	var items []item.ID
 	for part := range benchParts {
 		docs := make([]segment.Doc, benchDocs/benchParts)

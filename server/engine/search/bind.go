@@ -41,13 +41,12 @@ func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 // keys match the same documents. It names the versions of the rules and units that the query depends on.
 func (q *Query) Key() string { return q.key }
 
-// Match returns all documents of a part that match, dead ones included, through Corpus.Views. The bitmap is read only and
-// good for as long as the segment is open.
-func (q *Query) Match(ctx context.Context, p segment.Part) (*roaring.Bitmap, error) {
+// Match returns all documents of a part that match, dead ones included. Corpus.Cache keeps the View.
+func (q *Query) Match(ctx context.Context, p segment.Part) (*View, error) {
 	return q.matchWith(ctx, &evaluation{corpus: q.corpus, part: p})
 }
 
-func (q *Query) matchWith(ctx context.Context, e *evaluation) (*roaring.Bitmap, error) {
+func (q *Query) matchWith(ctx context.Context, e *evaluation) (*View, error) {
 	return q.corpus.view(ctx, e.part, q.key, func() (*roaring.Bitmap, error) {
 		if err := interrupted(ctx); err != nil {
 			return nil, fmt.Errorf("match a segment: %w", err)

@@ -28,7 +28,7 @@ func (c *looks) Err() error {
 // TestManyClausesLookAtTheTime evaluates queries of many clauses, each of which takes a while: between any two of them, in each
 // step of the evaluation, it is looked at whether the time is over.
 func TestManyClausesLookAtTheTime(t *testing.T) {
-	w := newWorld(t, 3, 300)
+	w, cache := newWorld(t, 3, 300), search.NewCache(1<<30)
 	const clauses = 100
 	many := func(format string) plan.Node {
 		var b strings.Builder
@@ -47,7 +47,8 @@ func TestManyClausesLookAtTheTime(t *testing.T) {
 		"words":                          {many("beach w%d"), false},
 	} {
 		fresh := func() *search.Corpus {
-			return &search.Corpus{Parts: w.corpus.Parts, Overlay: w.corpus.Overlay, Views: &views{}}
+			cache.Shrink(0)
+			return &search.Corpus{Parts: w.corpus.Parts, Overlay: w.corpus.Overlay, Cache: cache}
 		}
 		steps := func(ctx context.Context, step func(what string)) error {
 			q, err := search.Bind(ctx, test.root, fresh())

@@ -1,31 +1,310 @@
 package search
 
 import (
-	"slices"
+	"context"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
-	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// Cache keeps what was worked out of segments, from one Corpus to the next: statistics for as long as a segment has the
-// same dead documents, length norms and lists of units for as long as it lives. It is safe for concurrent use. A segment
-// that leaves has to be forgotten.
+// Cache is the memory for views, which all corpora share: which documents match a query, and in which order documents stand.
+// A view holds for the life of its segment, so that a write costs nothing by the number of filters; it is evicted when it was
+// not used for long and there is more than the limit, and it goes with its segment. Documents that died since it was made are
+// among those of a view, see View.gone.
 type Cache struct {
-	mu       sync.Mutex
-	segments map[*segment.Segment]*memo
-	sums     sync.Pool // of *sums
-	bits     sync.Pool // of *[]uint64
+	limit int64
+
+	mu    sync.Mutex
+	count int
+	bytes int64
+	// ring links all views, from the one used last (ring.next) to the one used longest ago (ring.prev); but those of plain
+	// bits are in bitsRing. They only save work, and so have no more than limit/bitsShare.
+	ring, bitsRing View
+	bitsBytes      int64
+	// hits and misses count look-ups, evicted what had to go for others.
+	hits, misses, evicted int64
+	serial                uint64
+
+	sums sync.Pool // of *sums
+	bits sync.Pool // of *[]uint64
 }
 
-// NewCache returns an empty cache.
-func NewCache() *Cache { return &Cache{segments: map[*segment.Segment]*memo{}} }
+// bitsShare see Cache.bitsRing.
+const bitsShare = 4
+
+// viewOverhead is about what the keeping of a view takes beside its documents and its key.
+const viewOverhead = 256
+
+// NewCache returns a Cache that keeps views of at most limit bytes together; 0 keeps none.
+func NewCache(limit int64) *Cache {
+	c := &Cache{limit: limit}
+	c.ring.prev, c.ring.next = &c.ring, &c.ring
+	c.bitsRing.prev, c.bitsRing.next = &c.bitsRing, &c.bitsRing
+	return c
+}
+
+// derived is what was worked out of one segment. It lies with the segment and goes with it.
+type derived struct {
+	cache *Cache // nil where nothing is kept but the memo
+	// serial is a number that no other segment has.
+	serial uint64
+	// cache.mu guards views, and making: the views that are being made for one or more callers.
+	views  map[string]*View
+	making map[string]*making
+	memo
+}
+
+// making is a view that is being made for one or more callers.
+type making struct {
+	flight.Value[*View]
+	callers int
+}
+
+// of returns what was worked out of a segment. All corpora of a segment share one Cache, or have none.
+func (c *Cache) of(s *segment.Segment) *derived {
+	return s.Derived(func() segment.Derived {
+		d := &derived{cache: c, memo: memo{norms: map[string]norms{}, lists: map[string]*unitLists{}}}
+		if c != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.serial++
+			d.serial = c.serial
+			d.views, d.making = map[string]*View{}, map[string]*making{}
+		}
+		return d
+	}).(*derived)
+}
+
+// Serial returns a number of a segment that no other segment of the Cache gets.
+func (c *Cache) Serial(s *segment.Segment) uint64 { return c.of(s).serial }
+
+// MemoBytes returns about how much memory the statistics of a segment and its lists of units take; they do not count towards the
+// limit.
+func (c *Cache) MemoBytes(s *segment.Segment) int64 { return c.of(s).memo.bytes() }
+
+// Drop implements segment.Derived: it evicts all views of the segment.
+func (d *derived) Drop() {
+	if d.cache == nil {
+		return
+	}
+	d.cache.mu.Lock()
+	defer d.cache.mu.Unlock()
+	for _, v := range d.views {
+		d.cache.remove(v)
+	}
+}
+
+// get returns the view that is kept under a key, or makes and keeps it. However many callers ask for it at once, it is made
+// once; when the caller that makes it fails, because its time is over, the next one makes it.
+func (d *derived) get(ctx context.Context, key string, build func() (*View, error)) (*View, error) {
+	c := d.cache
+	if c == nil {
+		return build()
+	}
+	c.mu.Lock()
+	if known := d.use(key); known != nil {
+		c.mu.Unlock()
+		return known, nil
+	}
+	m := d.making[key]
+	if m == nil {
+		m = &making{}
+		d.making[key] = m
+	}
+	m.callers++
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if m.callers--; m.callers == 0 {
+			delete(d.making, key)
+		}
+	}()
+	return m.Get(ctx, func() (*View, error) {
+		fresh, err := build()
+		c.mu.Lock()
+		c.misses++
+		c.mu.Unlock()
+		if err == nil {
+			d.keep(key, fresh)
+		}
+		return fresh, err
+	})
+}
+
+// use returns the view that is kept under a key, as the one used last; nil for none. The caller holds cache.mu.
+func (d *derived) use(key string) *View {
+	known := d.views[key]
+	if known != nil {
+		d.cache.hits++
+		known.unlink()
+		d.cache.linkFirst(known)
+	}
+	return known
+}
+
+// keep keeps a view, unless there is one already.
+func (d *derived) keep(key string, fresh *View) {
+	fresh.of, fresh.key = d, key
+	fresh.bytes = int64(len(key)+4*len(fresh.sorted)+8*len(fresh.bits)) + viewOverhead
+	if fresh.sorted == nil && fresh.docs != nil {
+		fresh.bytes += int64(fresh.docs.GetSizeInBytes())
+	}
+	c := d.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d.views[key] != nil {
+		return
+	}
+	d.views[key] = fresh
+	c.count++
+	c.bytes += fresh.bytes
+	if fresh.bits != nil {
+		c.bitsBytes += fresh.bytes
+	}
+	c.linkFirst(fresh)
+	c.shrinkTo(c.limit)
+}
+
+// Shrink evicts the views that were not used for longest until the others take no more than a number of bytes.
+func (c *Cache) Shrink(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shrinkTo(bytes)
+}
+
+func (c *Cache) shrinkTo(bytes int64) {
+	for c.bitsBytes > bytes/bitsShare {
+		c.remove(c.bitsRing.prev)
+		c.evicted++
+	}
+	for c.bytes > bytes && c.ring.prev != &c.ring {
+		c.remove(c.ring.prev)
+		c.evicted++
+	}
+}
+
+// remove evicts one view. The caller holds mu.
+func (c *Cache) remove(v *View) {
+	v.unlink()
+	c.count--
+	c.bytes -= v.bytes
+	if v.bits != nil {
+		c.bitsBytes -= v.bytes
+	}
+	delete(v.of.views, v.key)
+}
+
+func (c *Cache) linkFirst(v *View) {
+	ring := &c.ring
+	if v.bits != nil {
+		ring = &c.bitsRing
+	}
+	v.prev, v.next = ring, ring.next
+	v.prev.next, v.next.prev = v, v
+}
+
+func (v *View) unlink() {
+	v.prev.next, v.next.prev = v.next, v.prev
+	v.prev, v.next = nil, nil
+}
+
+// CacheStats describe a Cache.
+type CacheStats struct {
+	// Views are those that are kept, and Bytes what they take.
+	Views int
+	Bytes int64
+	// Hits and Misses count look-ups since the start, Evicted the views that had to go for others.
+	Hits, Misses, Evicted int64
+}
+
+// Stats describe the cache.
+func (c *Cache) Stats() CacheStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return CacheStats{Views: c.count, Bytes: c.bytes, Hits: c.hits, Misses: c.misses, Evicted: c.evicted}
+}
+
+// Carry keeps of a segment that others were merged into what is kept of all of them: a view of the whole is the union
+// of theirs under their new numbers. maps are those of segment.Merge. Orders and plain bits are not carried over.
+func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
+	if len(inputs) == 0 {
+		return
+	}
+	olds := make([]*derived, len(inputs))
+	for i, in := range inputs {
+		olds[i] = c.of(in.Segment)
+	}
+	for key, docs := range c.everywhere(olds) {
+		c.of(merged).keep(key, &View{docs: mapped(docs, maps)})
+	}
+}
+
+// everywhere returns, by key, the documents of the views that are kept of all of some segments and that a merge carries over.
+func (c *Cache) everywhere(segments []*derived) map[string][]*roaring.Bitmap {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fewest := segments[0]
+	for _, d := range segments {
+		if len(d.views) < len(fewest.views) {
+			fewest = d
+		}
+	}
+	found := map[string][]*roaring.Bitmap{}
+next:
+	for key := range fewest.views {
+		docs := make([]*roaring.Bitmap, len(segments))
+		for i, d := range segments {
+			v := d.views[key]
+			if v == nil || v.docs == nil || v.sorted != nil {
+				continue next
+			}
+			docs[i] = v.docs
+		}
+		found[key] = docs
+	}
+	return found
+}
+
+// mapped puts documents of several segments under their new numbers.
+func mapped(docs []*roaring.Bitmap, maps [][]uint32) *roaring.Bitmap {
+	out := roaring.New()
+	var buffer [1024]uint32
+	var numbers []uint32
+	for i, of := range docs {
+		one := roaring.New()
+		// Both numberings follow the default order, so that numbers rise within one segment.
+		for it := of.ManyIterator(); ; {
+			n := it.NextMany(buffer[:])
+			if n == 0 {
+				break
+			}
+			numbers = numbers[:0]
+			for _, doc := range buffer[:n] {
+				if next := maps[i][doc]; next != segment.Gone {
+					numbers = append(numbers, next)
+				}
+			}
+			one.AddMany(numbers)
+		}
+		if i == 0 {
+			out = one
+		} else {
+			out.Or(one)
+		}
+	}
+	out.RunOptimize()
+	return out
+}
 
 // newSums returns an array of zeros that may have been used before.
 func (c *Cache) newSums() *sums {
+	if c == nil {
+		return new(sums)
+	}
 	a, used := c.sums.Get().(*sums)
 	if !used {
 		return new(sums)
@@ -34,304 +313,26 @@ func (c *Cache) newSums() *sums {
 	return a
 }
 
-// newBits returns so many words, of which each may be anything.
+func (c *Cache) putSums(a *sums) {
+	if c != nil {
+		c.sums.Put(a)
+	}
+}
+
+// newBits returns n words, each of which may have any value.
 func (c *Cache) newBits(n int) *[]uint64 {
-	b, used := c.bits.Get().(*[]uint64)
-	if !used || cap(*b) < n {
-		made := make([]uint64, n)
-		return &made
-	}
-	*b = (*b)[:n]
-	return b
-}
-
-// Forget lets go of a segment.
-func (c *Cache) Forget(s *segment.Segment) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.segments, s)
-}
-
-// Bytes returns about how much memory the cache holds.
-func (c *Cache) Bytes() int64 {
-	c.mu.Lock()
-	memos := make([]*memo, 0, len(c.segments))
-	for _, m := range c.segments {
-		memos = append(memos, m)
-	}
-	c.mu.Unlock()
-	var n int64
-	for _, m := range memos {
-		n += m.bytes()
-	}
-	return n
-}
-
-func (c *Cache) of(s *segment.Segment) *memo {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.segments[s]
-	if m == nil {
-		m = &memo{norms: map[string]norms{}, lists: map[string]*unitLists{}}
-		c.segments[s] = m
-	}
-	return m
-}
-
-// memo is what is known of one segment.
-type memo struct {
-	mu sync.Mutex
-	// dead is what the members below were counted with.
-	dead      *roaring.Bitmap
-	deadWords []uint64 // one bit for each document; nil where none is dead
-	totals    map[string]rank.Field
-	docFreqs  map[fieldTerm]int64
-	dynamic   []string // nil before it is known
-
-	norms map[string]norms
-	lists map[string]*unitLists
-	// recent are the keys of lists, the one used last at the end.
-	recent []string
-}
-
-type fieldTerm struct{ field, term string }
-
-// A memo keeps the frequencies of this many terms, and the lists of this many states of the units.
-const (
-	maxDocFreqs = 4096
-	maxLists    = 2
-)
-
-// counted locks the memo for a part, and brings what it counts to the part's dead documents. Mostly a few have come to
-// those that it knew.
-func (m *memo) counted(p segment.Part) {
-	m.mu.Lock()
-	if m.totals != nil && m.dead == p.Dead {
-		return
-	}
-	m.docFreqs, m.dynamic = map[fieldTerm]int64{}, nil
-	switch {
-	case m.totals != nil && p.Dead != nil && (m.dead == nil || m.dead.AndCardinality(p.Dead) == m.dead.GetCardinality()):
-		gone := p.Dead
-		if m.dead != nil {
-			gone = roaring.AndNot(p.Dead, m.dead)
-		}
-		for name, t := range m.totals {
-			m.totals[name] = minus(t, countIn(p.Segment.Field(name), gone))
-		}
-		m.deadWords = slices.Clone(m.deadWords)
-		if m.deadWords == nil {
-			m.deadWords = dense(gone, p.Segment.Len())
-		}
-		for it := gone.Iterator(); it.HasNext(); {
-			doc := it.Next()
-			m.deadWords[doc/64] |= 1 << (doc % 64)
-		}
-	default:
-		m.totals, m.deadWords = map[string]rank.Field{}, nil
-		if p.Dead != nil {
-			m.deadWords = dense(p.Dead, p.Segment.Len())
+	if c != nil {
+		if b, used := c.bits.Get().(*[]uint64); used && cap(*b) >= n {
+			*b = (*b)[:n]
+			return b
 		}
 	}
-	m.dead = p.Dead
+	made := make([]uint64, n)
+	return &made
 }
 
-func (m *memo) bytes() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n := int64(64*(len(m.docFreqs)+len(m.totals)) + 8*len(m.deadWords))
-	for _, norms := range m.norms {
-		n += int64(len(norms.byDoc))
+func (c *Cache) putBits(b *[]uint64) {
+	if c != nil {
+		c.bits.Put(b)
 	}
-	for _, l := range m.lists {
-		n += l.bytes()
-	}
-	return n
-}
-
-func (l *unitLists) bytes() int64 {
-	n := int64(4*len(l.of)) + l.segment.IndexBytes() + l.segment.ItemBytes()
-	for i, docs := range l.docs {
-		n += int64(docs.GetSizeInBytes()) + int64(8*len(l.units[i]))
-	}
-	return n
-}
-
-// total returns the totals of a field over the live documents of a part.
-func (c *Cache) total(p segment.Part, f *segment.Field) rank.Field {
-	m := c.of(p.Segment)
-	m.counted(p)
-	defer m.mu.Unlock()
-	t, ok := m.totals[f.Name()]
-	if !ok {
-		t = countTotal(p, f)
-		m.totals[f.Name()] = t
-	}
-	return t
-}
-
-// countTotal counts what live documents have in a field: all, less what the dead ones have.
-func countTotal(p segment.Part, f *segment.Field) rank.Field {
-	all := rank.Field{Docs: int64(f.Ranked()), Terms: f.Terms()}
-	if p.Dead == nil {
-		return all
-	}
-	return minus(all, countIn(f, p.Dead))
-}
-
-func minus(a, b rank.Field) rank.Field {
-	return rank.Field{Docs: a.Docs - b.Docs, Terms: a.Terms - b.Terms}
-}
-
-// countIn counts what some documents have in a field.
-func countIn(f *segment.Field, docs *roaring.Bitmap) rank.Field {
-	docs = roaring.And(f.Present(), docs)
-	if f.Type() == query.Text {
-		return countWords(f, docs, func(uint32) int64 { return 1 })
-	}
-	n := rank.Field{Docs: int64(docs.GetCardinality())}
-	switch {
-	case n.Docs == 0:
-	case f.Terms() == int64(f.Present().GetCardinality()):
-		n.Terms = n.Docs // one value each
-	case f.Type() == query.Keyword || f.Type() == query.Boolean:
-		for _, postings := range f.Ascend("") {
-			if postings.Len() > 1 {
-				n.Terms += int64(postings.Bitmap().AndCardinality(docs))
-			} else if docs.Contains(first(postings)) {
-				n.Terms++
-			}
-		}
-	}
-	return n
-}
-
-// first returns the first document of a term.
-func first(p segment.Postings) uint32 {
-	it := p.Iterator()
-	doc, _ := it.Next() // every term has one
-	return doc
-}
-
-// fewLive is the number of documents up to which a look at each is cheaper than at the whole of both sets.
-const fewLive = 1024
-
-// liveIn counts the live documents of a term; dead holds one bit for each document, and is nil for none. What stands in
-// b is overwritten.
-func liveIn(p segment.Part, dead []uint64, postings segment.Postings, b *batch) int64 {
-	n := int64(postings.Len())
-	switch {
-	case dead == nil:
-		return n
-	case n > fewLive:
-		return n - int64(postings.Bitmap().AndCardinality(p.Dead))
-	}
-	it := postings.Iterator()
-	for read := it.NextMany(b.docs[:], b.freqs[:]); read > 0; read = it.NextMany(b.docs[:], b.freqs[:]) {
-		for _, doc := range b.docs[:read] {
-			n -= int64(dead[doc/64] >> (doc % 64) & 1)
-		}
-	}
-	return n
-}
-
-// deadWords returns the dead documents of a part as one bit for each document; nil for none.
-func (c *Cache) deadWords(p segment.Part) []uint64 {
-	if p.Dead == nil {
-		return nil
-	}
-	m := c.of(p.Segment)
-	m.counted(p)
-	defer m.mu.Unlock()
-	return m.deadWords
-}
-
-// docFreq counts the live documents of a part that hold a term.
-func (c *Cache) docFreq(p segment.Part, f *segment.Field, term string) int64 {
-	m := c.of(p.Segment)
-	m.counted(p)
-	defer m.mu.Unlock()
-	key := fieldTerm{f.Name(), term}
-	n, ok := m.docFreqs[key]
-	if !ok {
-		if postings, there := f.Term(term); there {
-			n = liveIn(p, m.deadWords, postings, new(batch))
-		}
-		if len(m.docFreqs) >= maxDocFreqs {
-			clear(m.docFreqs)
-		}
-		m.docFreqs[key] = n
-	}
-	return n
-}
-
-// dynamicFields lists the dynamic fields that live documents of a part have of their own.
-func (c *Cache) dynamicFields(p segment.Part) []string {
-	m := c.of(p.Segment)
-	m.counted(p)
-	defer m.mu.Unlock()
-	if m.dynamic == nil {
-		m.dynamic = []string{}
-		for f := range p.Segment.Fields() {
-			if query.Dynamic(f.Name()) && p.LiveIn(f.Present()) > 0 {
-				m.dynamic = append(m.dynamic, f.Name())
-			}
-		}
-	}
-	return m.dynamic
-}
-
-// norms are the length norms of a text field.
-type norms struct {
-	byDoc []byte
-	// longest is the highest.
-	longest byte
-}
-
-// lengthNorms returns the length norms of a text field.
-func (c *Cache) lengthNorms(s *segment.Segment, f *segment.Field) norms {
-	m := c.of(s)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n, ok := m.norms[f.Name()]
-	if !ok {
-		n = readNorms(s, f)
-		m.norms[f.Name()] = n
-	}
-	return n
-}
-
-func readNorms(s *segment.Segment, f *segment.Field) norms {
-	n := norms{byDoc: make([]byte, s.Len())}
-	for it := f.Present().Iterator(); it.HasNext(); {
-		doc := it.Next()
-		norm := rank.EncodeLength(f.Length(doc))
-		n.byDoc[doc] = norm
-		n.longest = max(n.longest, norm)
-	}
-	return n
-}
-
-// unitLists returns the lists of a segment for one state of the units, or makes them.
-func (c *Cache) unitLists(s *segment.Segment, key string, make func() (*unitLists, error)) (*unitLists, error) {
-	m := c.of(s)
-	m.mu.Lock()
-	l := m.lists[key]
-	m.mu.Unlock()
-	if l == nil {
-		// Not under the lock: rules are evaluated here. Two readers may do it at once, to the same end.
-		var err error
-		if l, err = make(); err != nil {
-			return nil, err
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.lists[key] = l
-	m.recent = append(slices.DeleteFunc(m.recent, func(k string) bool { return k == key }), key)
-	if len(m.recent) > maxLists {
-		delete(m.lists, m.recent[0])
-		m.recent = slices.Delete(m.recent, 0, 1)
-	}
-	return l, nil
 }

@@ -23,7 +23,7 @@ func TestTop(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	text, state := query.Field{Name: "content.text", Type: query.Text}, query.Field{Name: "approval_status", Type: query.Keyword}
 	word := func() string { return fmt.Sprintf("w%d", int(300*r.Float64()*r.Float64()*r.Float64())) }
-	corpus := &Corpus{}
+	corpus, nothing := &Corpus{}, NewCache(0)
 	id := 0
 	for _, n := range []int{9000, 31000, 700} {
 		docs := make([]segment.Doc, n)
@@ -87,8 +87,8 @@ func TestTop(t *testing.T) {
 		case 3:
 			root.MustNot = list(1)
 		}
-		bind := func(v Views) *Query {
-			q, err := Bind(t.Context(), root, &Corpus{Parts: corpus.Parts, Views: v})
+		bind := func(c *Cache) *Query {
+			q, err := Bind(t.Context(), root, &Corpus{Parts: corpus.Parts, Cache: c})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,21 +119,21 @@ func TestTop(t *testing.T) {
 				from = len(want)
 			}
 			rest := want[from:min(from+k, len(want))]
-			got, total, err := bind(noViews{}).Top(t.Context(), k, &after)
+			got, total, err := bind(nothing).Top(t.Context(), k, &after)
 			if err != nil || total != int64(len(want)) || !slices.Equal(got, rest) {
 				t.Fatalf("%+v: the %d after %+v: %v of %d; want %v of %d, error %v", root, k, after, got, total, rest, len(want), err)
 			}
-			one, matches, err := bind(noViews{}).Score(t.Context(), want[at].Part, want[at].Doc)
+			one, matches, err := bind(nothing).Score(t.Context(), want[at].Part, want[at].Doc)
 			if err != nil || !matches || one != want[at].Score {
 				t.Fatalf("%+v: a document alone scores %v, matches %t; want %v, error %v", root, one, matches, want[at].Score, err)
 			}
 		}
-		for _, v := range []Views{nil, noViews{}} {
-			if all, err := bind(v).Ranking(t.Context()); err != nil || !slices.Equal(all, want) {
-				t.Fatalf("%+v: all hits with views %v differ: %v", root, v != nil, err)
+		for _, c := range []*Cache{nil, nothing} {
+			if all, err := bind(c).Ranking(t.Context()); err != nil || !slices.Equal(all, want) {
+				t.Fatalf("%+v: all hits with a cache %v differ: %v", root, c != nil, err)
 			}
 			for _, k := range []int{0, 1, 20, 500} {
-				got, total, err := bind(v).Top(t.Context(), k, nil)
+				got, total, err := bind(c).Top(t.Context(), k, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -144,7 +144,7 @@ func TestTop(t *testing.T) {
 							break
 						}
 					}
-					t.Fatalf("%+v: the best %d of %d (of %d) with views %v", root, k, total, len(want), v != nil)
+					t.Fatalf("%+v: the best %d of %d (of %d) with a cache %v", root, k, total, len(want), c != nil)
 				}
 			}
 		}
@@ -200,7 +200,7 @@ func TestMostIsRounded(t *testing.T) {
 		q, err := Bind(t.Context(), plan.Bool{Should: []plan.Node{
 			plan.Boost{Node: plan.DisMax{Nodes: []plan.Node{plan.Term{Field: text, Text: "alpha"}}}, Factor: 1 + float32(i)/128},
 			plan.Boost{Node: plan.Fuzzy{Field: text, Text: "beach", Edits: 1, MaxExpansions: 50}, Factor: 1.1 + float32(i)/100},
-		}}, &Corpus{Parts: parts, Views: noViews{}})
+		}}, &Corpus{Parts: parts, Cache: NewCache(0)})
 		if err != nil {
 			t.Fatal(err)
 		}

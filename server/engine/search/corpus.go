@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -21,24 +20,12 @@ type Corpus struct {
 	Parts []segment.Part
 	// Overlay is what manifests put beside the items; nil for nothing.
 	Overlay *Overlay
-	// Views keeps bitmaps; nil keeps none.
-	Views Views
-	// Cache keeps statistics, unit lists and orders of segments from one Corpus to the next; nil keeps them for this one.
+	// Cache keeps views; nil keeps none, and has no frequent term looked at bit by bit. The statistics and unit lists of a segment
+	// are kept with the segment in any case.
 	Cache *Cache
 
-	mu      sync.Mutex // guards private
-	private *Cache     // stands in for Cache
-	tags    boundTags
-	units   flight.Value[*unitOverlay]
-}
-
-// Views keeps the bitmaps of views. Get returns what is kept for a segment under a key, or makes and keeps it. The
-// bitmaps are read only and may share the segment's memory: they go when it goes. ctx ends the wait for what another caller
-// makes.
-type Views interface {
-	Get(ctx context.Context, s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error)
-	// Bits is Get for documents as plain bits, and for outlines. Keys differ from those of Get.
-	Bits(ctx context.Context, s *segment.Segment, key string, make func() ([]uint64, error)) ([]uint64, error)
+	tags  boundTags
+	units flight.Value[*unitOverlay]
 }
 
 // Overlay is what manifests put beside the items. It is immutable.
@@ -73,24 +60,28 @@ type Rule struct {
 	Name string
 }
 
-// view gets a bitmap through Views.
-func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
-	if c.Views == nil {
-		return make()
-	}
-	return c.Views.Get(ctx, p.Segment, key, make)
+// of returns what was worked out of a part's segment.
+func (c *Corpus) of(p segment.Part) *derived { return c.Cache.of(p.Segment) }
+
+// view returns the documents of a part that are kept under a key, or makes and keeps them. ctx ends the wait for what another
+// caller makes.
+func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func() (*roaring.Bitmap, error)) (*View, error) {
+	return c.of(p).get(ctx, key, func() (*View, error) {
+		docs, err := make()
+		return &View{docs: docs}, err
+	})
 }
 
-func (c *Corpus) cache() *Cache {
-	if c.Cache != nil {
-		return c.Cache
+// bits is view for documents as plain bits, and for outlines. Keys differ from those of view.
+func (c *Corpus) bits(ctx context.Context, p segment.Part, key string, make func() ([]uint64, error)) ([]uint64, error) {
+	v, err := c.of(p).get(ctx, key, func() (*View, error) {
+		bits, err := make()
+		return &View{bits: bits}, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.private == nil {
-		c.private = NewCache()
-	}
-	return c.private
+	return v.bits, nil
 }
 
 // DynamicFields lists the canonical names of the dynamic fields (see query.Dynamic) in which a live document has a value,
@@ -98,7 +89,7 @@ func (c *Corpus) cache() *Cache {
 func (c *Corpus) DynamicFields(ctx context.Context) ([]string, error) {
 	names := map[string]bool{}
 	for _, p := range c.Parts {
-		for _, name := range c.cache().dynamicFields(p) {
+		for _, name := range c.of(p).dynamicFields(p) {
 			names[name] = true
 		}
 	}

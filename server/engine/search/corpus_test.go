@@ -22,7 +22,7 @@ import (
 // TestCacheFollowsDeaths: statistics in a cache are those of the live documents, whichever corpus asks.
 func TestCacheFollowsDeaths(t *testing.T) {
 	w := newWorld(t, 11, 200)
-	w.corpus.Cache = search.NewCache()
+	w.corpus.Cache = search.NewCache(1 << 30)
 	n := build(t, "beach sun city~ featured:true author:sun~ activate_units.name:sun tags.vibe:summer~", []string{"tags.vibe.key"})
 	w.compare(t, "before", n)
 	before := *w
@@ -32,7 +32,7 @@ func TestCacheFollowsDeaths(t *testing.T) {
 	}
 	slices.Sort(ids)
 	w.corpus = &search.Corpus{
-		Parts: slices.Clone(w.corpus.Parts), Overlay: w.corpus.Overlay, Views: w.corpus.Views, Cache: w.corpus.Cache,
+		Parts: slices.Clone(w.corpus.Parts), Overlay: w.corpus.Overlay, Cache: w.corpus.Cache,
 	}
 	old := before.at
 	before.at, before.items = map[item.ID]search.Hit{}, map[item.ID]*item.Item{}
@@ -45,22 +45,23 @@ func TestCacheFollowsDeaths(t *testing.T) {
 	w.judgeAll(t)
 	w.compare(t, "after", n)
 	before.compare(t, "before, again", n)
-	if w.corpus.Cache.Bytes() == 0 {
-		t.Error("the cache takes no memory")
+	for i, p := range w.corpus.Parts {
+		if w.corpus.Cache.MemoBytes(p.Segment) == 0 {
+			t.Errorf("the statistics of segment %d take no memory", i)
+		}
+		if err := p.Segment.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, p := range w.corpus.Parts {
-		w.corpus.Cache.Forget(p.Segment)
+	if got := w.corpus.Cache.Stats(); got.Bytes != 0 || got.Views != 0 {
+		t.Errorf("the cache keeps %d views with %d bytes of closed segments", got.Views, got.Bytes)
 	}
-	if got := w.corpus.Cache.Bytes(); got != 0 {
-		t.Errorf("the cache takes %d bytes for no segment", got)
-	}
-	w.compare(t, "after all is forgotten", n)
 }
 
 // TestConcurrentReaders: any number of readers see one corpus at once, from the first question on.
 func TestConcurrentReaders(t *testing.T) {
 	w := newWorld(t, 12, 300)
-	w.corpus.Views, w.corpus.Cache = &views{}, search.NewCache()
+	w.corpus.Cache = search.NewCache(1 << 30)
 	fields := w.fields(t)
 	var nodes []plan.Node
 	for range 30 {

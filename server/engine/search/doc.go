@@ -5,8 +5,11 @@
 //     beside the items.
 //   - A Query is a plan bound to a Corpus: fuzzy words are replaced by the terms that they stand for, and where it is
 //     ranked, the statistics of all live documents are known.
-//   - Match gives the documents of one segment as a bitmap that ignores tombstones, so that it holds for the life of
-//     the segment and can be kept under the Query's Key.
+//   - Match gives the documents of one segment as a View that ignores tombstones, so that it holds for the life of
+//     the segment. A Cache keeps it under the Query's Key.
+//   - Page cuts any page of the live matches in any order out of the views; Top and Ordered rank them.
+//   - What is worked out of a segment (views, statistics, lists of units) lies with the segment (segment.Derived) and goes
+//     with it. The Cache of all corpora bounds the memory of views.
 //
 // Nothing that segments or caches hand out is ever written to; a set that a node has made for itself is changed in
 // place. Bitmaps that Match returns may share memory with the segment: they are good for as long as the segment is open.

@@ -33,7 +33,7 @@ type frequent struct {
 
 // frequent sorts the nodes. It returns nil where a plain term is not frequent: nothing is quicker than to begin with that.
 func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, error) {
-	if e.shown || e.corpus.Views == nil || e.part.Segment.Len() < frequentDocs {
+	if e.shown || e.corpus.Cache == nil || e.part.Segment.Len() < frequentDocs {
 		return nil, nil
 	}
 	f := &frequent{}
@@ -115,13 +115,13 @@ func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	return nil, nil
 }
 
-// termBits returns the bits of a frequent term, through Corpus.Views; nil for a rare one, which Views are not asked about.
+// termBits returns the bits of a frequent term, through the Cache; nil for a rare one, which the Cache is not asked about.
 func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string, p segment.Postings) ([]uint64, error) {
 	s := e.part.Segment
 	if p.Len() < s.Len()/frequentShare {
 		return nil, nil
 	}
-	return e.corpus.Views.Bits(ctx, s, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
+	return e.corpus.bits(ctx, e.part, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
 		words := make([]uint64, (s.Len()+63)/64)
 		p.Bitmap().WriteDenseTo(words)
 		return words, nil
@@ -131,13 +131,13 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 // find returns the documents that are in all and out of none.
 func (f *frequent) find(c *Cache) (set, error) {
 	words := c.newBits(len(f.in[0][0]))
-	defer c.bits.Put(words)
+	defer c.putBits(words)
 	unite(*words, f.in[0])
 	for _, sets := range f.in[1:] {
 		one := sets[0]
 		if len(sets) > 1 {
 			united := c.newBits(len(*words))
-			defer c.bits.Put(united)
+			defer c.putBits(united)
 			unite(*united, sets)
 			one = *united
 		}

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -40,28 +39,6 @@ func TestCompressed(t *testing.T) {
 			}
 		}
 	}
-}
-
-// noViews keeps nothing.
-type noViews struct{}
-
-func (noViews) Get(_ context.Context, _ *segment.Segment, _ string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
-	return make()
-}
-
-func (noViews) Bits(_ context.Context, _ *segment.Segment, _ string, make func() ([]uint64, error)) ([]uint64, error) {
-	return make()
-}
-
-// askedViews keeps the keys under which bits were asked for, and nothing else.
-type askedViews struct {
-	noViews
-	keys []string
-}
-
-func (v *askedViews) Bits(ctx context.Context, s *segment.Segment, key string, make func() ([]uint64, error)) ([]uint64, error) {
-	v.keys = append(v.keys, key)
-	return v.noViews.Bits(ctx, s, key, make)
 }
 
 // TestFrequentTerms holds that conjunctions find the same bit by bit as with bitmaps.
@@ -116,26 +93,26 @@ func TestFrequentTerms(t *testing.T) {
 		}
 		return nodes
 	}
-	part, frequent := segment.Part{Segment: s}, 0
+	part, frequent, nothing := segment.Part{Segment: s}, 0, NewCache(0)
 	for range 400 {
 		root := plan.Bool{Must: list(1 + r.IntN(4)), MustNot: list(r.IntN(3))}
-		match := func(v Views) *roaring.Bitmap {
-			q, err := Bind(t.Context(), root, &Corpus{Parts: []segment.Part{part}, Views: v})
+		match := func(cache *Cache) *roaring.Bitmap {
+			q, err := Bind(t.Context(), root, &Corpus{Parts: []segment.Part{part}, Cache: cache})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c, ok := q.match.(*conjunction); ok && v != nil {
+			if c, ok := q.match.(*conjunction); ok && cache != nil {
 				if f, err := c.frequent(t.Context(), &evaluation{corpus: q.corpus, part: part}); f != nil && err == nil {
 					frequent++
 				}
 			}
-			docs, err := q.Match(t.Context(), part)
+			v, err := q.Match(t.Context(), part)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return docs
+			return v.Docs()
 		}
-		got, want := match(noViews{}), match(nil)
+		got, want := match(nothing), match(nil)
 		if !got.Equals(want) {
 			t.Fatalf("%+v: %d documents; with bitmaps %d", root, got.GetCardinality(), want.GetCardinality())
 		}
@@ -144,11 +121,16 @@ func TestFrequentTerms(t *testing.T) {
 		t.Errorf("of 400 queries, %d are of frequent terms", frequent)
 	}
 
-	// Views are asked about frequent terms alone: a look-up of a rare one would count as a miss every time.
-	asked := &askedViews{}
+	// Nothing is kept of rare terms: a look-up of one would count as a miss every time.
+	if s, err = segment.Build(docs); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	everything := NewCache(1 << 30)
+	part = segment.Part{Segment: s}
 	for _, rare := range []string{"t399", "t398", "nowhere"} {
 		root := plan.Bool{Must: []plan.Node{plan.Term{Field: tag, Text: rare}, plan.Term{Field: state, Text: "app"}, plan.Term{Field: state, Text: "pen"}}}
-		q, err := Bind(t.Context(), root, &Corpus{Parts: []segment.Part{part}, Views: asked})
+		q, err := Bind(t.Context(), root, &Corpus{Parts: []segment.Part{part}, Cache: everything})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,8 +138,8 @@ func TestFrequentTerms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, key := range asked.keys {
-		if !strings.HasSuffix(key, "app") && !strings.HasSuffix(key, "pen") {
+	for key := range everything.of(s).views {
+		if strings.HasPrefix(key, "bits ") && !strings.HasSuffix(key, "app") && !strings.HasSuffix(key, "pen") {
 			t.Errorf("asked for %q", key)
 		}
 	}

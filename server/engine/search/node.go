@@ -124,7 +124,7 @@ func (c *conjunction) begin(ctx context.Context, e *evaluation, within *roaring.
 			return set{}, nil, nil, err
 		}
 		if f != nil {
-			found, err = f.find(e.corpus.cache())
+			found, err = f.find(e.corpus.Cache)
 			return found, f.must, f.not, err
 		}
 	}

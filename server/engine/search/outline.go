@@ -19,9 +19,9 @@ import (
 // byte, or the file is damaged.
 type outline []uint64
 
-// outline returns the outline of a term whose documents are given, through Corpus.Views.
+// outline returns the outline of a term whose documents are given, through the Cache.
 func (s *scoring) outline(ctx context.Context, f *segment.Field, term string, docs []uint64, freqs, norms []byte) (outline, error) {
-	return s.corpus.Views.Bits(ctx, s.part.Segment, "outline "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
+	return s.corpus.bits(ctx, s.part, "outline "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
 		return newOutline(docs, freqs, norms), nil
 	})
 }
@@ -78,7 +78,7 @@ type frequentRunner struct {
 
 // openFrequent opens a term by its outline; nil where there is none.
 func (t *termClause) openFrequent(ctx context.Context, s *scoring, f *segment.Field, postings segment.Postings) (*frequentRunner, error) {
-	if s.shown || s.corpus.Views == nil || postings.Len() < tableFrom {
+	if s.shown || s.corpus.Cache == nil || postings.Len() < tableFrom {
 		return nil, nil
 	}
 	docs, err := s.termBits(ctx, f, t.term, postings)

@@ -78,7 +78,7 @@ func newBlocks(set *roaring.Bitmap, dead []uint64, n int, c *Cache) *blocks {
 
 func (s *blocks) close(c *Cache) {
 	if s.words != nil {
-		c.bits.Put(s.words)
+		c.putBits(s.words)
 	}
 }
 
@@ -165,7 +165,6 @@ type runner interface {
 // scoring is one look at one part for scores.
 type scoring struct {
 	evaluation
-	cache *Cache
 	// wanted are the documents to be scored; nil for all.
 	wanted *roaring.Bitmap
 	spare  []*sums
@@ -175,7 +174,7 @@ type scoring struct {
 func (s *scoring) take() *sums {
 	n := len(s.spare)
 	if n == 0 {
-		return s.cache.newSums()
+		return s.corpus.Cache.newSums()
 	}
 	a := s.spare[n-1]
 	s.spare = s.spare[:n-1]
@@ -188,7 +187,7 @@ func (s *scoring) give(a *sums) { s.spare = append(s.spare, a) }
 // close hands all arrays back.
 func (s *scoring) close() {
 	for _, a := range s.spare {
-		s.cache.sums.Put(a)
+		s.corpus.Cache.putSums(a)
 	}
 }
 
@@ -206,7 +205,7 @@ func (s *scoring) lengthNorms(f *segment.Field) norms {
 	if s.shown {
 		return readNorms(s.part.Segment, f)
 	}
-	return s.cache.lengthNorms(s.part.Segment, f)
+	return s.corpus.of(s.part).lengthNorms(s.part.Segment, f)
 }
 
 // dense writes a set as one bit for each of n documents.
@@ -631,15 +630,15 @@ func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runn
 		return nil, err
 	}
 	n := lists.segment.Len()
-	within := &scoring{cache: s.cache, evaluation: evaluation{corpus: s.corpus, part: segment.Part{Segment: lists.segment}, shown: true}}
+	within := &scoring{evaluation: evaluation{corpus: s.corpus, part: segment.Part{Segment: lists.segment}, shown: true}}
 	defer within.close()
 	inner, err := c.open(ctx, within, false)
 	if inner == nil {
 		return nil, err
 	}
 	r := &shownRunner{lists: lists, scores: make([]float64, 0, n)}
-	all := newBlocks(everything(n).bitmap, nil, n, s.cache)
-	defer all.close(s.cache)
+	all := newBlocks(everything(n).bitmap, nil, n, s.corpus.Cache)
+	defer all.close(s.corpus.Cache)
 	for all.next() {
 		scores := within.take()
 		inner.add(&all.block, scores)

@@ -85,12 +85,3 @@ func (c *Corpus) UnitsKey(ctx context.Context) (string, error) {
 	}
 	return o.key, nil
 }
-
-// Sort puts documents of a part that are in the order of their numbers in this order, which must not look at scores; nil
-// where that is the order of their numbers (an empty Key).
-func (o *Order) Sort(ctx context.Context, part int, docs []uint32) ([]uint32, error) {
-	if o.key == "" {
-		return nil, nil
-	}
-	return o.sort(ctx, part, docs, nil)
-}

@@ -80,7 +80,7 @@ func (b *binder) itemStats(field string) *fieldStats {
 	s := &fieldStats{}
 	for _, p := range c.Parts {
 		if f := p.Segment.Field(field); f != nil {
-			t := c.cache().total(p, f)
+			t := c.of(p).total(p, f)
 			s.total.Docs += t.Docs
 			s.total.Terms += t.Terms
 		}
@@ -92,7 +92,7 @@ func (b *binder) itemStats(field string) *fieldStats {
 		var n int64
 		for _, p := range c.Parts {
 			if f := p.Segment.Field(field); f != nil {
-				n += c.cache().docFreq(p, f, term)
+				n += c.of(p).docFreq(p, f, term)
 			}
 		}
 		return n, nil
@@ -272,7 +272,7 @@ func (b *binder) offer(ctx context.Context, n plan.Fuzzy, offer func(term string
 	default:
 		var read batch
 		for _, p := range c.Parts {
-			dead := c.cache().deadWords(p)
+			dead := c.of(p).deadWords(p)
 			err := near.walk(ctx, p.Segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
 				count(term, liveIn(p, dead, postings, &read))
 			})

@@ -49,7 +49,7 @@ func digest(key []byte) string {
 
 // docs returns the members among the documents of a part, dead ones included. The bitmap is read only.
 func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.Bitmap, error) {
-	return c.view(ctx, p, "rule "+m.key, func() (*roaring.Bitmap, error) {
+	v, err := c.view(ctx, p, "rule "+m.key, func() (*roaring.Bitmap, error) {
 		var named []uint32
 		for _, id := range m.rule.IDs {
 			if doc, ok := p.Segment.Find(id); ok {
@@ -69,6 +69,10 @@ func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.
 		}
 		return or(sets).published(), nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return v.docs, nil
 }
 
 // boundTags are the tag rules of a corpus by field, bound at their first use.

@@ -51,7 +51,7 @@ func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, 
 func (q *Query) Score(ctx context.Context, part int, doc uint32) (score float32, matches bool, err error) {
 	s := q.scoring(part)
 	matched, err := q.matchWith(ctx, &s.evaluation)
-	if err != nil || !matched.Contains(doc) {
+	if err != nil || !matched.docs.Contains(doc) {
 		return 0, false, err
 	}
 	_, err = q.scoreDocs(ctx, s, part, roaring.BitmapOf(doc), nil, func(b *block, scores *sums) {
@@ -115,12 +115,12 @@ func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield f
 	if err != nil {
 		return 0, err
 	}
-	return q.scoreDocs(ctx, s, part, matched, best, yield)
+	return q.scoreDocs(ctx, s, part, matched.docs, best, yield)
 }
 
 // scoring prepares the scoring of a part.
 func (q *Query) scoring(part int) *scoring {
-	return &scoring{cache: q.corpus.cache(), evaluation: evaluation{
+	return &scoring{evaluation: evaluation{
 		corpus: q.corpus, part: q.corpus.Parts[part], phrases: map[string]*phraseHits{}, sets: map[string]set{},
 	}}
 }
@@ -132,8 +132,8 @@ func (q *Query) scoreDocs(
 	if docs.IsEmpty() {
 		return 0, nil
 	}
-	c := s.cache
-	blocks := newBlocks(docs, c.deadWords(s.part), s.part.Segment.Len(), c)
+	c := q.corpus.Cache
+	blocks := newBlocks(docs, q.corpus.of(s.part).deadWords(s.part), s.part.Segment.Len(), c)
 	defer blocks.close(c)
 	if blocks.block.total == 0 {
 		return 0, nil

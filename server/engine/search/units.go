@@ -174,7 +174,7 @@ func (l *unitLists) scan(lists *roaring.Bitmap) set {
 
 // lists returns the lists of a part, through the cache.
 func (o *unitOverlay) lists(ctx context.Context, c *Corpus, p segment.Part) (*unitLists, error) {
-	return c.cache().unitLists(p.Segment, o.key, func() (*unitLists, error) { return o.gather(ctx, c, p) })
+	return c.of(p).unitLists(o.key, func() (*unitLists, error) { return o.gather(ctx, c, p) })
 }
 
 // gather works out the lists of a part: an item's own units in their order, then those that rules attach by id. Own

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -199,10 +198,7 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 	}
 	w.corpus = &search.Corpus{Overlay: w.overlay(t)}
 	if w.chance(2) {
-		w.corpus.Views = &views{}
-	}
-	if w.chance(2) {
-		w.corpus.Cache = search.NewCache()
+		w.corpus.Cache = search.NewCache(int64(w.IntN(2)) << 30) // one that keeps nothing, or everything
 	}
 	for range 1 + w.IntN(6) {
 		fresh := map[item.ID]*item.Item{}
@@ -359,46 +355,6 @@ func (w *world) documents(units map[int64]item.Unit, byDefault *item.Unit, tags 
 		c.Put(eval.NewDoc(id, created, it.Values(shown, byDefault, tags[id])))
 	}
 	return c
-}
-
-// views keeps every bitmap, and counts what it is asked for.
-type views struct {
-	mu   sync.Mutex
-	kept map[view]*roaring.Bitmap
-	bits map[view][]uint64
-}
-
-type view struct {
-	segment *segment.Segment
-	key     string
-}
-
-func (v *views) Bits(_ context.Context, s *segment.Segment, key string, makeIt func() ([]uint64, error)) ([]uint64, error) {
-	return keep(v, &v.bits, view{s, key}, makeIt)
-}
-
-func (v *views) Get(_ context.Context, s *segment.Segment, key string, makeIt func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
-	return keep(v, &v.kept, view{s, key}, makeIt)
-}
-
-func keep[T any](v *views, all *map[view]T, name view, makeIt func() (T, error)) (T, error) {
-	v.mu.Lock()
-	known, ok := (*all)[name]
-	v.mu.Unlock()
-	if ok {
-		return known, nil
-	}
-	made, err := makeIt()
-	if err != nil {
-		return made, err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if *all == nil {
-		*all = map[view]T{}
-	}
-	(*all)[name] = made
-	return made, nil
 }
 
 // id returns the item of a hit.

@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -122,6 +123,7 @@ type Segment struct {
 	withUnits                   *roaring.Bitmap
 	dict                        dictionary
 	checksums                   checksums
+	derived                     atomic.Pointer[Derived]
 }
 
 // checksums are those of the footer.

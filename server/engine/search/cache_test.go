@@ -1,4 +1,4 @@
-package engine
+package search
 
 import (
 	"errors"
@@ -30,14 +30,23 @@ func makeDocs(calls *atomic.Int64, docs ...uint32) func() (*roaring.Bitmap, erro
 	}
 }
 
+// docsOf returns the documents that are kept of a segment under a key, or made.
+func docsOf(t *testing.T, c *Cache, s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
+	v, err := (&Corpus{Cache: c}).view(t.Context(), segment.Part{Segment: s}, key, make)
+	if err != nil {
+		return nil, err
+	}
+	return v.docs, nil
+}
+
 func TestViewsMakeOnce(t *testing.T) {
-	v, s := newViews(1<<20), emptySegment(t)
+	v, s := NewCache(1<<20), emptySegment(t)
 	var calls atomic.Int64
 	release := make(chan struct{})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			docs, err := v.Get(t.Context(), s, "k", func() (*roaring.Bitmap, error) {
+			docs, err := docsOf(t, v, s, "k", func() (*roaring.Bitmap, error) {
 				<-release
 				return makeDocs(&calls, 7)()
 			})
@@ -51,18 +60,18 @@ func TestViewsMakeOnce(t *testing.T) {
 	if calls.Load() != 1 {
 		t.Errorf("made %d times", calls.Load())
 	}
-	if _, err := v.Get(t.Context(), emptySegment(t), "k", makeDocs(&calls)); err != nil || calls.Load() != 2 {
+	if _, err := docsOf(t, v, emptySegment(t), "k", makeDocs(&calls)); err != nil || calls.Load() != 2 {
 		t.Errorf("another segment: made %d times in all, error %v", calls.Load(), err)
 	}
 }
 
 func TestAViewThatCannotBeMadeIsNotKept(t *testing.T) {
-	v, s := newViews(1<<20), emptySegment(t)
+	v, s := NewCache(1<<20), emptySegment(t)
 	refused := errors.New("out of time")
 	making, fail := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, err := v.Get(t.Context(), s, "k", func() (*roaring.Bitmap, error) {
+		_, err := docsOf(t, v, s, "k", func() (*roaring.Bitmap, error) {
 			close(making)
 			<-fail
 			return nil, refused
@@ -75,23 +84,23 @@ func TestAViewThatCannotBeMadeIsNotKept(t *testing.T) {
 	var calls atomic.Int64
 	// Whoever waited for it has time of its own.
 	wg.Go(func() {
-		if docs, err := v.Get(t.Context(), s, "k", makeDocs(&calls, 1)); err != nil || !docs.Contains(1) {
+		if docs, err := docsOf(t, v, s, "k", makeDocs(&calls, 1)); err != nil || !docs.Contains(1) {
 			t.Errorf("%v, error %v", docs, err)
 		}
 	})
 	close(fail)
 	wg.Wait()
-	if _, err := v.Get(t.Context(), s, "k", makeDocs(&calls, 2)); err != nil || calls.Load() != 1 {
+	if _, err := docsOf(t, v, s, "k", makeDocs(&calls, 2)); err != nil || calls.Load() != 1 {
 		t.Errorf("made %d times, error %v", calls.Load(), err)
 	}
 }
 
 func TestViewsStayWithinTheirLimit(t *testing.T) {
-	v, s, other := newViews(20*viewOverhead), emptySegment(t), emptySegment(t)
+	v, s, other := NewCache(20*viewOverhead), emptySegment(t), emptySegment(t)
 	var calls atomic.Int64
 	get := func(s *segment.Segment, key string) {
 		t.Helper()
-		if _, err := v.Get(t.Context(), s, key, makeDocs(&calls)); err != nil {
+		if _, err := docsOf(t, v, s, key, makeDocs(&calls)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,35 +109,37 @@ func TestViewsStayWithinTheirLimit(t *testing.T) {
 		get(other, fmt.Sprintf("%02d", i))
 		get(s, "hot")
 	}
-	if v.size() > 20*viewOverhead || v.size() < 10*viewOverhead {
-		t.Errorf("%d bytes of %d", v.size(), 20*viewOverhead)
+	if v.bytes > 20*viewOverhead || v.bytes < 10*viewOverhead {
+		t.Errorf("%d bytes of %d", v.bytes, 20*viewOverhead)
 	}
 	if calls.Load() != 101 {
 		t.Errorf("what is used went: made %d times", calls.Load())
 	}
-	v.shrink(2 * viewOverhead)
+	v.Shrink(2 * viewOverhead)
 	get(s, "hot")
-	if calls.Load() != 101 || v.size() > 2*viewOverhead {
-		t.Errorf("shrunk to %d bytes, made %d times", v.size(), calls.Load())
+	if calls.Load() != 101 || v.bytes > 2*viewOverhead {
+		t.Errorf("shrunk to %d bytes, made %d times", v.bytes, calls.Load())
 	}
-	v.drop(s)
-	if v.size() != 0 || len(v.bySegment) != 0 {
-		t.Errorf("%d bytes of %d segments stay of one that went", v.size(), len(v.bySegment))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if v.bytes != 0 || v.count != 0 {
+		t.Errorf("%d views with %d bytes stay of a segment that went", v.count, v.bytes)
 	}
 }
 
 // TestBitsTakeAShareOfTheLimit holds that bits, which only save work, do not drive everything else out.
 func TestBitsTakeAShareOfTheLimit(t *testing.T) {
-	v, s := newViews(100*viewOverhead), emptySegment(t)
+	v, s := NewCache(100*viewOverhead), emptySegment(t)
 	var calls atomic.Int64
 	for i := range 50 {
-		if _, err := v.Get(t.Context(), s, fmt.Sprint(i), makeDocs(&calls)); err != nil {
+		if _, err := docsOf(t, v, s, fmt.Sprint(i), makeDocs(&calls)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	bits := func(key string, want int64) {
 		t.Helper()
-		got, err := v.Bits(t.Context(), s, "bits "+key, func() ([]uint64, error) {
+		got, err := (&Corpus{Cache: v}).bits(t.Context(), segment.Part{Segment: s}, "bits "+key, func() ([]uint64, error) {
 			calls.Add(1)
 			return []uint64{7}, nil
 		})
@@ -142,47 +153,49 @@ func TestBitsTakeAShareOfTheLimit(t *testing.T) {
 		bits("hot", 52+i)
 	}
 	for i := range 50 {
-		if v.peek(s, fmt.Sprint(i)) == nil {
+		if v.of(s).views[fmt.Sprint(i)] == nil {
 			t.Fatalf("view %d had to go for bits", i)
 		}
 	}
 	if v.bitsBytes > 25*viewOverhead || v.bitsBytes < 15*viewOverhead {
 		t.Errorf("%d bytes of bits with a limit of %d for all", v.bitsBytes, 100*viewOverhead)
 	}
-	v.drop(s)
-	if v.size() != 0 || v.bitsBytes != 0 {
-		t.Errorf("%d bytes stay, %d of bits", v.size(), v.bitsBytes)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if v.bytes != 0 || v.bitsBytes != 0 {
+		t.Errorf("%d bytes stay, %d of bits", v.bytes, v.bitsBytes)
 	}
 }
 
 func TestViewsAreCarriedOverAMerge(t *testing.T) {
-	v := newViews(1 << 20)
+	v := NewCache(1 << 20)
 	olds := []*segment.Segment{emptySegment(t), emptySegment(t)}
 	fresh := emptySegment(t)
 	var calls atomic.Int64
 	for key, docs := range map[string][][]uint32{"both": {{0, 1, 2}, {1}}, "one": {{0}}} {
 		for i, of := range docs {
-			if _, err := v.Get(t.Context(), olds[i], key, makeDocs(&calls, of...)); err != nil {
+			if _, err := docsOf(t, v, olds[i], key, makeDocs(&calls, of...)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	v.keep(viewName{olds[0], "sorted"}, &view{docs: roaring.BitmapOf(1, 0), sorted: []uint32{1, 0}})
-	v.keep(viewName{olds[1], "sorted"}, &view{docs: roaring.BitmapOf(0), sorted: []uint32{0}})
-	v.keep(viewName{olds[0], "bits"}, &view{bits: []uint64{7}})
-	v.keep(viewName{olds[1], "bits"}, &view{bits: []uint64{1}})
-	v.carry(olds, fresh, [][]uint32{{1, segment.Gone, 3}, {0, 2}})
-	docs, err := v.Get(t.Context(), fresh, "both", makeDocs(&calls))
+	v.of(olds[0]).keep("sorted", &View{docs: roaring.BitmapOf(1, 0), sorted: []uint32{1, 0}})
+	v.of(olds[1]).keep("sorted", &View{docs: roaring.BitmapOf(0), sorted: []uint32{0}})
+	v.of(olds[0]).keep("bits", &View{bits: []uint64{7}})
+	v.of(olds[1]).keep("bits", &View{bits: []uint64{1}})
+	v.Carry([]segment.Part{{Segment: olds[0]}, {Segment: olds[1]}}, fresh, [][]uint32{{1, segment.Gone, 3}, {0, 2}})
+	docs, err := docsOf(t, v, fresh, "both", makeDocs(&calls))
 	if err != nil || !slices.Equal(docs.ToArray(), []uint32{1, 2, 3}) {
 		t.Errorf("%v, error %v", docs, err)
 	}
-	if kept := len(v.bySegment[fresh]); kept != 1 {
+	if kept := len(v.of(fresh).views); kept != 1 {
 		t.Errorf("%d views of the merged segment, want the one that was there for both", kept)
 	}
 }
 
 func TestGone(t *testing.T) {
-	kept := &view{docs: roaring.BitmapOf(1, 2, 3)}
+	kept := &View{docs: roaring.BitmapOf(1, 2, 3)}
 	if gone := kept.gone(nil); gone != nil {
 		t.Errorf("%v are gone, and nothing died", gone)
 	}

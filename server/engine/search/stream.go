@@ -1,4 +1,4 @@
-package engine
+package search
 
 import (
 	"math"
@@ -6,20 +6,18 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// stream is live documents of a moment in one order: a sorted run of each segment. It is good for as long as the moment is
-// held, and safe for concurrent use.
+// stream is live documents of a corpus in one order: a sorted run of each segment. It is safe for concurrent use.
 //
 // Any place in it is found at about the same price, whether it is the first page or the last. Each run tells how many of
-// its documents stand before a given one, by rank in its bitmap or by binary search; so the n-th document of all is found
-// by probing, with a few documents of a few runs, how many of all stand before them.
+// its documents come before a given one, by rank in its bitmap or by binary search; so the n-th document of all is found
+// by probing, with a few documents of a few runs, how many of all come before them.
 type stream struct {
-	corpus *search.Corpus
-	order  *search.Order
+	corpus *Corpus
+	order  *Order
 	// natural is true for the order that documents have in their segments.
 	natural bool
 	runs    []run
@@ -29,15 +27,15 @@ type stream struct {
 // run is the documents of one segment in a stream.
 type run struct {
 	part int
-	view *view
+	view *View
 	// gone are the dead among the view's documents, nil for none; holes their places in view.sorted.
 	gone  *roaring.Bitmap
 	holes []uint32
 	total int
 }
 
-// newStream puts together the views of a listing, one for each part of the corpus; nil for a part without documents.
-func newStream(c *search.Corpus, order *search.Order, views []*view) *stream {
+// newStream puts together views in an order, one for each part of the corpus; nil for a part without documents.
+func newStream(c *Corpus, order *Order, views []*View) *stream {
 	s := &stream{corpus: c, order: order, natural: order.Key() == ""}
 	for part, v := range views {
 		if v == nil {
@@ -47,7 +45,7 @@ func newStream(c *search.Corpus, order *search.Order, views []*view) *stream {
 		if v.sorted != nil {
 			r.holes = v.holes(c.Parts[part].Dead, func(doc uint32) int {
 				return sort.Search(len(v.sorted), func(i int) bool {
-					return order.Compare(search.Hit{Part: part, Doc: v.sorted[i]}, search.Hit{Part: part, Doc: doc}) >= 0
+					return order.Compare(Hit{Part: part, Doc: v.sorted[i]}, Hit{Part: part, Doc: doc}) >= 0
 				})
 			})
 			r.total -= len(r.holes)
@@ -115,7 +113,7 @@ func (r *run) numbered(below uint32) int {
 }
 
 // before returns how many documents of a run stand before a document of any run.
-func (s *stream) before(r *run, h search.Hit) int {
+func (s *stream) before(r *run, h Hit) int {
 	if s.natural {
 		if r.part == h.Part {
 			return r.numbered(h.Doc)
@@ -124,13 +122,13 @@ func (s *stream) before(r *run, h search.Hit) int {
 		return r.numbered(s.corpus.Parts[r.part].Segment.Place(of.Created(h.Doc), of.ID(h.Doc)))
 	}
 	return sort.Search(r.total, func(i int) bool {
-		return s.order.Compare(search.Hit{Part: r.part, Doc: r.at(i)}, h) >= 0
+		return s.order.Compare(Hit{Part: r.part, Doc: r.at(i)}, h) >= 0
 	})
 }
 
 // position is a place between documents of a stream.
 type position struct {
-	// starts are how many documents of each run come before, but for some: the next skip of the stream do so as well.
+	// starts[i] documents of run i come before the position, and so do the next skip documents of the merged stream.
 	starts []int
 	skip   int
 }
@@ -146,7 +144,7 @@ func (s *stream) after(p eval.Place) position {
 			continue
 		}
 		starts[i] = sort.Search(r.total, func(i int) bool {
-			return s.order.ComparePlace(search.Hit{Part: r.part, Doc: r.at(i)}, p) > 0
+			return s.order.ComparePlace(Hit{Part: r.part, Doc: r.at(i)}, p) > 0
 		})
 	}
 	return position{starts: starts}
@@ -176,7 +174,7 @@ func (s *stream) split(n int) position {
 			}
 		}
 		at := low[widest] + pivot(high[widest]-low[widest], need, open, probe)
-		h := search.Hit{Part: s.runs[widest].part, Doc: s.runs[widest].at(at)}
+		h := Hit{Part: s.runs[widest].part, Doc: s.runs[widest].at(at)}
 		before := 0
 		for i := range s.runs {
 			switch {
@@ -229,7 +227,7 @@ func pivot(width, need, open, probe int) int {
 }
 
 // take appends to hits the documents behind a position, at most limit.
-func (s *stream) take(hits []search.Hit, from position, limit int) []search.Hit {
+func (s *stream) take(hits []Hit, from position, limit int) []Hit {
 	heads := s.heads(from.starts)
 	for ; from.skip > 0; from.skip-- {
 		heads = s.next(heads)
@@ -242,8 +240,8 @@ func (s *stream) take(hits []search.Hit, from position, limit int) []search.Hit 
 }
 
 // heads makes a heap of the documents that follow the starts of the runs; the first one is the next of the stream.
-func (s *stream) heads(starts []int) []head {
-	heads := make([]head, 0, len(s.runs))
+func (s *stream) heads(starts []int) []streamHead {
+	heads := make([]streamHead, 0, len(s.runs))
 	for i := range s.runs {
 		if starts[i] < s.runs[i].total {
 			heads = append(heads, s.head(i, starts[i]))
@@ -256,7 +254,7 @@ func (s *stream) heads(starts []int) []head {
 }
 
 // next takes the first document out of the heap.
-func (s *stream) next(heads []head) []head {
+func (s *stream) next(heads []streamHead) []streamHead {
 	if !s.advance(&heads[0]) {
 		heads[0] = heads[len(heads)-1]
 		heads = heads[:len(heads)-1]
@@ -265,9 +263,9 @@ func (s *stream) next(heads []head) []head {
 	return heads
 }
 
-// head is the next document of a run.
-type head struct {
-	hit search.Hit
+// streamHead is the next document of a run.
+type streamHead struct {
+	hit Hit
 	// created is that of the document, in the natural order.
 	created int64
 	index   int // of the run
@@ -278,9 +276,9 @@ type head struct {
 	hole    int // the next one of run.holes
 }
 
-func (s *stream) head(index, start int) head {
+func (s *stream) head(index, start int) streamHead {
 	r := &s.runs[index]
-	h := head{index: index, left: r.total - start, hit: search.Hit{Part: r.part}}
+	h := streamHead{index: index, left: r.total - start, hit: Hit{Part: r.part}}
 	if r.view.sorted != nil {
 		h.place = r.place(start)
 		h.hole = sort.Search(len(r.holes), func(k int) bool { return int(r.holes[k]) > h.place })
@@ -293,17 +291,17 @@ func (s *stream) head(index, start int) head {
 }
 
 // look notes what the document is compared by.
-func (s *stream) look(h *head) {
+func (s *stream) look(h *streamHead) {
 	if s.natural {
 		h.created = s.corpus.Parts[h.hit.Part].Segment.Created(h.hit.Doc)
 	}
 }
 
 // id is looked up where it decides: ids lie apart from the times, and each look waits for memory.
-func (s *stream) id(h *head) item.ID { return s.corpus.Parts[h.hit.Part].Segment.ID(h.hit.Doc) }
+func (s *stream) id(h *streamHead) item.ID { return s.corpus.Parts[h.hit.Part].Segment.ID(h.hit.Doc) }
 
 // advance goes on to the next document of the run, and reports whether there is one.
-func (s *stream) advance(h *head) bool {
+func (s *stream) advance(h *streamHead) bool {
 	if h.left--; h.left == 0 {
 		return false
 	}
@@ -338,7 +336,7 @@ func (s *stream) advance(h *head) bool {
 	return true
 }
 
-func (s *stream) comesFirst(a, b *head) bool {
+func (s *stream) comesFirst(a, b *streamHead) bool {
 	if s.natural {
 		return a.created > b.created || a.created == b.created && s.id(a) > s.id(b)
 	}
@@ -346,7 +344,7 @@ func (s *stream) comesFirst(a, b *head) bool {
 }
 
 // sink puts a head where it belongs in the heap.
-func (s *stream) sink(heads []head, i int) {
+func (s *stream) sink(heads []streamHead, i int) {
 	for {
 		first := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(heads); child++ {

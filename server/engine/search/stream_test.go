@@ -1,4 +1,4 @@
-package engine
+package search
 
 import (
 	"context"
@@ -10,16 +10,15 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // madeCorpus makes segments of random items, some of them dead. With apart each segment has a time of its own.
-func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *search.Corpus {
+func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *Corpus {
 	t.Helper()
-	c := &search.Corpus{Cache: search.NewCache()}
+	c := &Corpus{Cache: NewCache(1 << 30)}
 	campaign, _ := query.Lookup("campaign")
 	created, _ := query.Lookup("created_on")
 	id := item.ID(0)
@@ -58,22 +57,22 @@ func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *search.Cor
 }
 
 // streamOf makes a stream of random documents, and lists its hits by sorting them all.
-func streamOf(t testing.TB, r *rand.Rand, c *search.Corpus, order query.Order) (*stream, []search.Hit) {
+func streamOf(t testing.TB, r *rand.Rand, c *Corpus, order query.Order) (*stream, []Hit) {
 	t.Helper()
 	o, err := c.Order(context.Background(), order, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	views := make([]*view, len(c.Parts))
-	var want []search.Hit
+	views := make([]*View, len(c.Parts))
+	var want []Hit
 	for part, p := range c.Parts {
-		v := &view{docs: roaring.New()}
+		v := &View{docs: roaring.New()}
 		kept := 1 + r.IntN(4)
 		for doc := range uint32(p.Segment.Len()) {
 			if r.IntN(kept) > 0 || kept == 1 {
 				v.docs.Add(doc)
 				if p.Dead == nil || !p.Dead.Contains(doc) {
-					want = append(want, search.Hit{Part: part, Doc: doc})
+					want = append(want, Hit{Part: part, Doc: doc})
 				}
 			}
 		}
@@ -154,7 +153,7 @@ func TestHolesAreKeptUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &view{docs: roaring.New(), sorted: sorted}
+	v := &View{docs: roaring.New(), sorted: sorted}
 	v.docs.AddRange(0, 3000)
 	for _, died := range []int{1, 3, 500, 2, 0, 40} {
 		dead := roaring.New()
@@ -165,11 +164,11 @@ func TestHolesAreKeptUpToDate(t *testing.T) {
 			dead.Add(uint32(r.IntN(3000)))
 		}
 		c.Parts[0].Dead = dead
-		s := newStream(c, o, []*view{v})
-		var want []search.Hit
+		s := newStream(c, o, []*View{v})
+		var want []Hit
 		for _, doc := range sorted {
 			if !dead.Contains(doc) {
-				want = append(want, search.Hit{Doc: doc})
+				want = append(want, Hit{Doc: doc})
 			}
 		}
 		if got := s.take(nil, position{starts: []int{0}}, 3000); !slices.Equal(got, want) {

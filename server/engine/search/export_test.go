@@ -1,0 +1,16 @@
+package search
+
+import "github.com/RoaringBitmap/roaring/v2"
+
+// Kept returns the documents of all views that are kept, but for plain bits.
+func (c *Cache) Kept() map[*View]*roaring.Bitmap {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := map[*View]*roaring.Bitmap{}
+	for v := c.ring.next; v != &c.ring; v = v.next {
+		if v.docs != nil {
+			kept[v] = v.docs
+		}
+	}
+	return kept
+}

@@ -1,0 +1,84 @@
+package search
+
+import (
+	"context"
+
+	"github.com/vitrine-dev/vitrine/server/eval"
+)
+
+// Counts returns how many live documents of each part match.
+func (q *Query) Counts(ctx context.Context) ([]int64, error) {
+	counts := make([]int64, len(q.corpus.Parts))
+	for i, p := range q.corpus.Parts {
+		v, err := q.Match(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		counts[i] = v.live(p.Dead)
+	}
+	return counts, nil
+}
+
+// Page appends to hits at most limit live documents that match, in an order that looks at no scores: those after a place, or,
+// where after is nil, those after the first skip ones. Any page costs about the same. seed tells the places of a random order
+// from those of others.
+func (q *Query) Page(ctx context.Context, o *Order, seed string, hits []Hit, after *eval.Place, skip int64, limit int) ([]Hit, error) {
+	views := make([]*View, len(q.corpus.Parts))
+	for part := range views {
+		v, err := q.ordered(ctx, o, seed, part)
+		if err != nil {
+			return nil, err
+		}
+		views[part] = v
+	}
+	s := newStream(q.corpus, o, views)
+	if after != nil {
+		return s.take(hits, s.after(*after), limit), nil
+	}
+	return s.take(hits, s.split(int(skip)), limit), nil
+}
+
+// ordered returns the documents of one part that match, in an order.
+func (q *Query) ordered(ctx context.Context, o *Order, seed string, part int) (*View, error) {
+	p := q.corpus.Parts[part]
+	if o.key == "" {
+		return q.Match(ctx, p)
+	}
+	return q.corpus.of(p).get(ctx, "order "+o.key+"\x00"+seed+"\x00"+q.key, func() (*View, error) {
+		matched, err := q.Match(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		sorted, err := o.sorted(ctx, matched, part)
+		return &View{docs: matched.docs, sorted: sorted}, err
+	})
+}
+
+// sorted puts the documents of a view in order. Where they are many, the order of the whole segment is made once and kept, and
+// they are picked out of it.
+func (o *Order) sorted(ctx context.Context, v *View, part int) ([]uint32, error) {
+	p := o.corpus.Parts[part]
+	n := v.docs.GetCardinality()
+	if o.order.Random() || n < uint64(p.Segment.Len()/4) {
+		return o.sort(ctx, part, v.docs.ToArray(), nil)
+	}
+	whole, err := o.corpus.of(p).get(ctx, "order "+o.key, func() (*View, error) {
+		sorted, err := o.Documents(ctx, part)
+		return &View{sorted: sorted}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if n == uint64(p.Segment.Len()) {
+		return whole.sorted, nil
+	}
+	picked := make([]uint32, 0, n)
+	words := make([]uint64, (p.Segment.Len()+63)/64)
+	v.docs.WriteDenseTo(words)
+	for _, doc := range whole.sorted {
+		if words[doc/64]>>(doc%64)&1 == 1 {
+			picked = append(picked, doc)
+		}
+	}
+	return picked, nil
+}
