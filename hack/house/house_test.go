@@ -43,13 +43,17 @@ var rooms = map[string]room{
 	"server/query":     {others: []string{}},
 	"server/item":      {own: []string{"server/query"}, others: []string{}},
 	"server/library":   {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid", "github.com/cespare/xxhash/v2"}},
-	"server/eval":      {own: []string{"server/library", "server/query"}, others: []string{}},
+	"server/eval":      {own: []string{"server/item", "server/library", "server/query"}, others: []string{}},
 	"server/store":     {own: domain, others: []string{"github.com/cockroachdb/pebble/v2", "github.com/tidwall/btree"}},
 	"server/reference": {own: append([]string{"server/eval", "server/store"}, domain...), others: []string{}},
 	"server/engine": {
-		own:        append([]string{"server/engine/flight", "server/engine/index", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
+		own:        append([]string{"server/engine/index", "server/engine/read", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
 		ownInTests: []string{"server/reference"},
-		others:     []string{"github.com/RoaringBitmap/roaring/v2", "github.com/cockroachdb/pebble/v2"},
+		others:     []string{"github.com/cockroachdb/pebble/v2"},
+	},
+	"server/engine/read": {
+		own:    append([]string{"server/engine/flight", "server/engine/index", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
+		others: []string{},
 	},
 	"server/engine/flight": {others: []string{}},
 	"server/engine/search": {

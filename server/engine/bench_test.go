@@ -129,7 +129,7 @@ func BenchmarkLibrary(b *testing.B) {
 		b.Run("First/"+name, func(b *testing.B) {
 			for b.Loop() {
 				l.follower.cache.Shrink(0)
-				l.follower.property(trialShop).forget()
+				l.follower.property(trialShop).reads.Forget()
 				read(b, r)
 			}
 		})
@@ -164,7 +164,7 @@ func BenchmarkLibrary(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				r := library.Read{Property: trialShop, Query: parse("beach sunset"), Limit: 50}
-				l.follower.property(trialShop).forget()
+				l.follower.property(trialShop).reads.Forget()
 				for range 100 {
 					r.After = read(b, r).Next
 					b.StopTimer()

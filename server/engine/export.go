@@ -90,30 +90,10 @@ func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.No
 // matching lists the items that match a query now, by id.
 func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.Node) ([]item.ID, error) {
 	now := l.Now()
-	m, let, err := l.moment(ctx, p, now)
+	s, release, err := l.snapshot(ctx, p, now)
 	if err != nil {
 		return nil, err
 	}
-	defer let()
-	of, err := m.listing(ctx, library.Read{Property: p, Audience: query.Private, Query: q, Now: now})
-	if err != nil {
-		return nil, err
-	}
-	if err := of.bind(ctx); err != nil {
-		return nil, err
-	}
-	var ids []item.ID
-	for _, at := range m.parts {
-		v, err := of.queries[0].Match(ctx, at)
-		if err != nil {
-			return nil, err
-		}
-		for docs := v.Docs().Iterator(); docs.HasNext(); {
-			if doc := docs.Next(); at.Lives(doc) {
-				ids = append(ids, at.Segment.ID(doc))
-			}
-		}
-	}
-	slices.Sort(ids)
-	return ids, nil
+	defer release()
+	return s.Matching(ctx, library.Read{Property: p, Audience: query.Private, Query: q, Now: now})
 }

@@ -416,7 +416,7 @@ func TestAnInterruptedPurge(t *testing.T) {
 	if err := errors.Join(root.Sync(), root.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, release, err := l.moment(t.Context(), trialShop, l.Now())
+	_, release, err := l.snapshot(t.Context(), trialShop, l.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

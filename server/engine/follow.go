@@ -15,8 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/vitrine-dev/vitrine/server/engine/index"
+	"github.com/vitrine-dev/vitrine/server/engine/read"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
-	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/store"
@@ -83,15 +83,13 @@ func (f *follower) Load(s *store.Store) error {
 // open opens the index of one property.
 func (f *follower) open(ctx context.Context, id library.PropertyID, replayed func(done, of int)) (*property, error) {
 	o := f.options
-	p := &property{
-		id: id, storeID: f.store.ID(), log: o.Logger.With(slog.String("property", string(id))), cache: f.cache, versions: newVersions(),
-		warned: map[*store.Rule]bool{}, rankedHits: o.rankedHits,
-	}
+	log := o.Logger.With(slog.String("property", string(id)))
+	p := &property{id: id, reads: read.NewProperty(read.Options{ID: id, Store: f.store, Cache: f.cache, Logger: log, RankedHits: o.rankedHits})}
 	var err error
 	p.index, err = index.Open(ctx, index.Options{
-		Store: f.store, Property: id, Dir: f.dir(id), FS: o.fs, Logger: p.log,
+		Store: f.store, Property: id, Dir: f.dir(id), FS: o.fs, Logger: log,
 		SealDocs: o.sealDocs, SealBytes: o.sealBytes(), MemoryParts: o.memoryParts, FanIn: o.fanIn, MaxDocs: o.maxDocs,
-		OnMerge: p.merged, OnReplay: replayed,
+		OnMerge: p.reads.Merged, OnReplay: replayed,
 	})
 	return p, err
 }
@@ -254,42 +252,18 @@ func (f *follower) notLoaded() error {
 	return f.loading.unavailable()
 }
 
-// merged carries over what is kept of segments.
-func (p *property) merged(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
-	p.cache.Carry(inputs, merged, maps)
-	olds := make([]uint64, len(inputs))
-	for i, in := range inputs {
-		olds[i] = p.cache.Serial(in.Segment)
-	}
-	p.versions.merge(olds, p.cache.Serial(merged))
-}
-
 // TagOwner returns the manifest by which an item carries a tag.
 func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (library.Owner, bool) {
 	p, err := f.served(id)
 	if err != nil {
 		return library.Owner{}, false
 	}
-	m, let, err := p.at(context.Background(), f.store.Now())
+	s, release, err := p.snapshot(context.Background(), f.store.Now())
 	if err != nil {
 		return library.Owner{}, false
 	}
-	defer let()
-	h, ok := m.find(of)
-	if !ok {
-		return library.Owner{}, false
-	}
-	for i, r := range m.catalogue.TagRules {
-		if r.Tag != t {
-			continue
-		}
-		carries, err := m.corpus.Carries(context.Background(), i, m.parts[h.Part], h.Doc)
-		if err != nil {
-			p.log.Warn("a selector cannot be evaluated", slog.String("rule", r.Owner.String()), slog.Any("error", err))
-		}
-		return r.Owner, carries
-	}
-	return library.Owner{}, false
+	defer release()
+	return s.TagOwner(context.Background(), t, of)
 }
 
 // Erase removes the bytes of deleted items from the segments, and what is left of the indexes of purged properties. It fails while

@@ -2,9 +2,12 @@ package engine
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"fmt"
 	"sync"
+	"time"
 
+	"github.com/vitrine-dev/vitrine/server/engine/read"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -60,37 +63,75 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	return l.Store.Write(ctx, p, muts)
 }
 
-// ItemTags lists the tags of one item, see library.Library.
-func (l *Library) ItemTags(ctx context.Context, id library.PropertyID, of item.ID) ([]item.Tag, error) {
-	m, let, err := l.moment(ctx, id, l.Now())
+// snapshot returns a property as it is at a time, and what releases it.
+func (l *Library) snapshot(ctx context.Context, id library.PropertyID, now time.Time) (s *read.Snapshot, release func(), err error) {
+	p, err := l.follower.served(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.snapshot(ctx, now)
+}
+
+// Read finds a page of items, see library.Library.
+func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
+	r.Now = l.instant(r)
+	l.relieve()
+	if r.Budgeted {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, l.options.QueryBudget, library.ErrTooExpensive)
+		defer cancel()
+	}
+	page, err := l.page(ctx, r)
+	if errors.Is(err, library.ErrTooExpensive) {
+		return nil, fmt.Errorf("%w: it took longer than %s", library.ErrTooExpensive, l.options.QueryBudget)
+	}
+	return page, err
+}
+
+// instant is the time of a request in milliseconds, the precision that queries see.
+func (l *Library) instant(r library.Read) time.Time {
+	if r.Now.IsZero() {
+		r.Now = l.Now()
+	}
+	return r.Now.Truncate(time.Millisecond)
+}
+
+func (l *Library) page(ctx context.Context, r library.Read) (*library.Page, error) {
+	s, release, err := l.snapshot(ctx, r.Property, r.Now)
 	if err != nil {
 		return nil, err
 	}
-	defer let()
-	_, tags, _, err := l.item(ctx, m, of)
-	return tags, err
+	defer release()
+	return s.Page(ctx, r)
 }
 
-// item reads one item of a moment: with the tags that it carries, own ones and those of manifests, and where it is.
-func (l *Library) item(ctx context.Context, m *moment, id item.ID) (*item.Item, []item.Tag, search.Hit, error) {
-	h, ok := m.find(id)
-	if !ok {
-		return nil, nil, h, library.UnknownItem(id)
-	}
-	it, err := l.Item(m.property.id, id)
+// ReadItem returns one item, see library.Library.
+func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
+	s, release, err := l.snapshot(ctx, r.Property, l.Now())
 	if err != nil {
-		return nil, nil, h, err
+		return nil, err
 	}
-	tags := slices.Clone(it.Tags)
-	for i, r := range m.catalogue.TagRules {
-		carries, err := m.corpus.Carries(ctx, i, m.parts[h.Part], h.Doc)
-		if err != nil {
-			return nil, nil, h, err
-		}
-		if carries {
-			tags = append(tags, r.Tag)
-		}
+	defer release()
+	return s.Item(ctx, r)
+}
+
+// ItemTags lists the tags of one item, see library.Library.
+func (l *Library) ItemTags(ctx context.Context, id library.PropertyID, of item.ID) ([]item.Tag, error) {
+	s, release, err := l.snapshot(ctx, id, l.Now())
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(tags, item.CompareTags)
-	return it, slices.Compact(tags), h, nil
+	defer release()
+	return s.Tags(ctx, of)
+}
+
+// Explain says why an item is in an answer or is not, see library.Library.
+func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
+	r.Now = l.instant(r)
+	s, release, err := l.snapshot(ctx, r.Property, r.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return s.Explain(ctx, r, id)
 }

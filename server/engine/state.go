@@ -31,7 +31,7 @@ func (l *Library) State(ctx context.Context) library.State {
 		}
 		snapshot := x.Acquire()
 		for _, part := range snapshot.Parts() {
-			s.Sizes.Caches += p.cache.MemoBytes(part.Segment)
+			s.Sizes.Caches += l.follower.cache.MemoBytes(part.Segment)
 		}
 		snapshot.Release()
 		stats := x.Stats()

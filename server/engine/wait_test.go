@@ -112,7 +112,7 @@ func TestAReaderWaitsForNoOtherLongerThanItMay(t *testing.T) {
 		}
 		forget := func() {
 			l.follower.cache.Shrink(0)
-			l.follower.property(trialShop).forget()
+			l.follower.property(trialShop).reads.Forget()
 		}
 		want := <-read(t.Context())
 		if want.err != nil {

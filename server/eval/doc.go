@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unique"
 
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
@@ -60,6 +61,12 @@ func NewDoc(id, created int64, values iter.Seq2[query.Field, query.Value]) *Doc 
 		b.add(f, v)
 	}
 	return b.doc(id, created)
+}
+
+// NewItemDoc makes the document of an item with the units and tags that it shows; byDefault is the default unit of its property,
+// nil for none.
+func NewItemDoc(it *item.Item, units []item.Unit, byDefault *item.Unit, tags []item.Tag) *Doc {
+	return NewDoc(it.ID, it.CreatedMillis(), it.Values(units, byDefault, tags))
 }
 
 // ID returns the item's identifier.

@@ -6,5 +6,5 @@
 //   - A Matcher is one plan bound to one state of a Corpus.
 //   - Explain needs no Corpus: one Doc, and the Statistics of all others from whoever keeps them.
 //
-// It may import query and its subpackages, and library for the shape of explanations.
+// It may import query and its subpackages, item, and library for the shape of explanations.
 package eval

@@ -1,6 +1,7 @@
 package item
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -41,3 +42,12 @@ func Millis(timestamp string) (int64, bool) {
 
 // stamp writes an instant as new items carry it: RFC 3339 in UTC, whole seconds.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// CreatedMillis returns the created_on of an item in milliseconds since 1970, math.MinInt64 for an item without one: by the tie
+// rule it is older than any with one.
+func (it *Item) CreatedMillis() int64 {
+	if ms, ok := Millis(it.CreatedOn); ok {
+		return ms
+	}
+	return math.MinInt64
+}

@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"iter"
-	"math"
 	"slices"
 	"sort"
 	"sync/atomic"
@@ -38,9 +37,6 @@ type Value struct {
 	query.Value
 }
 
-// createdOn is the field of the default order.
-const createdOn = "created_on"
-
 // NewDoc makes the document of an item.
 func NewDoc(it *item.Item) Doc { return new(Scratch).NewDoc(it) }
 
@@ -52,14 +48,11 @@ type Scratch struct {
 
 // NewDoc makes the document of an item, which is good until Reset.
 func (s *Scratch) NewDoc(it *item.Item) Doc {
-	d := Doc{ID: it.ID, Created: math.MinInt64, Units: it.Units}
+	d := Doc{ID: it.ID, Created: it.CreatedMillis(), Units: it.Units}
 	bytes, values := len(s.bytes), len(s.values)
 	s.bytes = item.AppendEncoded(slices.Grow(s.bytes, usualBytes), it)
 	s.values = slices.Grow(s.values, usualValues)
 	for f, v := range it.Values(nil, nil, it.Tags) {
-		if f.Name == createdOn {
-			d.Created = v.Int
-		}
 		s.values = append(s.values, Value{f, v})
 	}
 	d.Bytes, d.Values = s.bytes[bytes:len(s.bytes):len(s.bytes)], s.values[values:len(s.values):len(s.values)]

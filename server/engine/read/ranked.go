@@ -1,4 +1,4 @@
-package engine
+package read
 
 import (
 	"context"
@@ -61,7 +61,7 @@ func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64
 
 // rankAnew ranks hits, and keeps those that fit a run. It returns at least n hits after the place, if there are that many.
 func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.Place, n int) ([]search.Hit, error) {
-	q, r, maxRanked := l.queries[i], &l.ranked[i], l.moment.property.rankedHits
+	q, r, maxRanked := l.queries[i], &l.ranked[i], l.snapshot.property.RankedHits
 	// Keys other than the score need all values, and ranking a large part of a query costs as much as ranking all of it.
 	if len(l.Order) > 1 || total <= int64(maxRanked) || after == nil && int64(n) > total/4 {
 		all, err := q.Ordered(ctx, l.order)

@@ -1,4 +1,4 @@
-package engine
+package read
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// listing is what a Read lists, bound to a moment. It is kept there, so that nothing is parsed, planned or bound for the
+// listing is what a Read lists, bound to a snapshot. It is kept there, so that nothing is parsed, planned or bound for the
 // next page.
 type listing struct {
 	library.Listing
-	moment *moment
+	snapshot *Snapshot
 	// now is the time that `now` stands for in it.
 	now      time.Time
 	audience query.Audience
@@ -39,7 +39,7 @@ type listing struct {
 	versioned flight.Value[string]
 }
 
-// listingName tells a listing of a moment from the others without looking into queries.
+// listingName tells a listing of a snapshot from the others without looking into queries.
 type listingName struct {
 	// filter is the stored filter that is listed as it is; nil for anything else, of which identity tells all.
 	filter   *store.Filter
@@ -51,16 +51,16 @@ type listingName struct {
 	audience query.Audience
 }
 
-// maxListings is how many listings a moment keeps.
+// maxListings is how many listings a snapshot keeps.
 const maxListings = 4096
 
 // listing binds what a Read lists, or finds it bound. Errors are those of library.Read.
-func (m *moment) listing(ctx context.Context, r library.Read) (*listing, error) {
+func (s *Snapshot) listing(ctx context.Context, r library.Read) (*listing, error) {
 	var name listingName
 	var of library.Listing
 	var err error
 	if r.Filter != nil && r.Where == nil {
-		if name.filter, err = m.catalogue.Filter(*r.Filter); err != nil {
+		if name.filter, err = s.Catalogue.Filter(*r.Filter); err != nil {
 			return nil, err
 		}
 		name.audience = r.Audience
@@ -82,73 +82,73 @@ func (m *moment) listing(ctx context.Context, r library.Read) (*listing, error) 
 			name.seed = r.Seed
 		}
 	} else {
-		if of, err = m.catalogue.Listing(r); err != nil {
+		if of, err = s.Catalogue.Listing(r); err != nil {
 			return nil, err
 		}
 		name.identity, name.audience = of.Identity, r.Audience
 	}
-	m.mu.Lock()
-	known := m.listings[name]
-	m.mu.Unlock()
+	s.mu.Lock()
+	known := s.listings[name]
+	s.mu.Unlock()
 	if known != nil && known.valid.contains(r.Now) {
 		return known, nil
 	}
 	if name.filter != nil {
-		if of, err = m.catalogue.Listing(r); err != nil {
+		if of, err = s.Catalogue.Listing(r); err != nil {
 			return nil, err
 		}
 	}
-	fresh, err := m.newListing(ctx, of, name, r)
+	fresh, err := s.newListing(ctx, of, name, r)
 	if err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for other := range m.listings {
-		if len(m.listings) < maxListings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.listings {
+		if len(s.listings) < maxListings {
 			break
 		}
-		delete(m.listings, other) // any one: what is asked for often comes back
+		delete(s.listings, other) // any one: what is asked for often comes back
 	}
-	m.listings[name] = fresh
+	s.listings[name] = fresh
 	return fresh, nil
 }
 
 // newListing says until when a listing is good. Nothing is planned or bound yet.
-func (m *moment) newListing(ctx context.Context, of library.Listing, name listingName, r library.Read) (*listing, error) {
-	l := &listing{Listing: of, moment: m, audience: r.Audience, name: name, now: r.Now}
+func (s *Snapshot) newListing(ctx context.Context, of library.Listing, name listingName, r library.Read) (*listing, error) {
+	l := &listing{Listing: of, snapshot: s, audience: r.Audience, name: name, now: r.Now}
 	moves := false
 	for _, part := range of.Parts {
 		moves = moves || query.UsesNow(part.Query)
 	}
 	if moves {
 		var err error
-		before := m.property.versions.boundAt(name)
+		before := s.property.versions.boundAt(name)
 		if !before.IsZero() && before.Before(r.Now) {
-			if l.valid, err = m.standsFor(ctx, of, before); err == nil && l.valid.contains(r.Now) {
+			if l.valid, err = s.standsFor(ctx, of, before); err == nil && l.valid.contains(r.Now) {
 				l.now = before
 			}
 		}
 		if l.now.Equal(r.Now) {
-			if l.valid, err = m.standsFor(ctx, of, r.Now); err != nil {
+			if l.valid, err = s.standsFor(ctx, of, r.Now); err != nil {
 				return nil, err
 			}
-			m.property.versions.setBound(name, r.Now)
+			s.property.versions.setBound(name, r.Now)
 		}
 	}
 	// What rules bring can change by time too: in the items' units, and in what tags match.
-	l.until = earlier(l.valid.to, m.rules.to)
+	l.until = earlier(l.valid.to, s.rules.to)
 	return l, nil
 }
 
 // standsFor returns from when, a time that `now` stands for, until when the parts of a listing mean the same.
-func (m *moment) standsFor(ctx context.Context, of library.Listing, now time.Time) (interval, error) {
+func (s *Snapshot) standsFor(ctx context.Context, of library.Listing, now time.Time) (interval, error) {
 	valid := interval{from: now}
 	for _, part := range of.Parts {
 		if !query.UsesNow(part.Query) {
 			continue
 		}
-		until, err := m.boundary(ctx, part.Query, part.Audience, now)
+		until, err := s.boundary(ctx, part.Query, part.Audience, now)
 		if err != nil {
 			return valid, err
 		}
@@ -164,14 +164,14 @@ func (l *listing) bind(ctx context.Context) error {
 }
 
 func (l *listing) bindQueries(ctx context.Context) error {
-	m := l.moment
-	root, err := m.root(ctx, l.Listing, l.now)
+	s := l.snapshot
+	root, err := s.root(ctx, l.Listing, l.now)
 	if err != nil {
 		return err
 	}
 	roots := []plan.Node{root}
 	if l.Favourite != nil {
-		favourite, err := m.plan(ctx, library.FavouriteTerm(*l.Favourite), query.Private, l.now)
+		favourite, err := s.plan(ctx, library.FavouriteTerm(*l.Favourite), query.Private, l.now)
 		if err != nil {
 			return err
 		}
@@ -183,19 +183,19 @@ func (l *listing) bindQueries(ctx context.Context) error {
 	}
 	l.queries, l.ranked = make([]*search.Query, len(roots)), make([]ranked, len(roots))
 	for i, root := range roots {
-		if l.queries[i], err = search.Bind(ctx, root, m.corpus); err != nil {
+		if l.queries[i], err = search.Bind(ctx, root, s.corpus); err != nil {
 			return err
 		}
 	}
-	l.order, err = m.corpus.Order(ctx, l.Order, func(id item.ID) int64 { return library.RandomPlace(l.Seed, id) })
+	l.order, err = s.corpus.Order(ctx, l.Order, func(id item.ID) int64 { return library.RandomPlace(l.Seed, id) })
 	return err
 }
 
 // root is the plan of all parts of a listing.
-func (m *moment) root(ctx context.Context, of library.Listing, now time.Time) (plan.Node, error) {
+func (s *Snapshot) root(ctx context.Context, of library.Listing, now time.Time) (plan.Node, error) {
 	var roots []plan.Node
 	for _, part := range of.Parts {
-		root, err := m.plan(ctx, part.Query, part.Audience, now)
+		root, err := s.plan(ctx, part.Query, part.Audience, now)
 		if err != nil {
 			return nil, err
 		}
@@ -219,6 +219,16 @@ func (l *listing) counts(ctx context.Context) ([][]int64, error) {
 		}
 		return counts, nil
 	})
+}
+
+// total returns how many items the listing has.
+func (l *listing) total(ctx context.Context) (int64, error) {
+	totals, err := l.totals(ctx)
+	var sum int64
+	for _, n := range totals {
+		sum += n
+	}
+	return sum, err
 }
 
 // totals returns how many items each of the queries lists.

@@ -1,8 +1,7 @@
-package engine
+package read
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/engine/search"
@@ -46,19 +45,22 @@ func dependsOnFields(n query.Node) bool {
 }
 
 // overlay gives the rules of a catalogue their meaning at a time, and says how long they keep it.
-func (m *moment) overlay(ctx context.Context, now time.Time) error {
-	c := m.catalogue
+func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
+	c, parts := s.Catalogue, s.Segments.Parts()
 	o := &search.Overlay{Tags: make([]search.TagRule, len(c.TagRules)), Units: make([]search.UnitRule, len(c.Units))}
 	// Tags first: the selector of a unit may name the tags that rules bring.
-	tagged := m.corpusOf(&search.Overlay{})
+	corpus := func(o *search.Overlay) *search.Corpus {
+		return &search.Corpus{Parts: parts, Overlay: o, Cache: s.property.Cache}
+	}
+	tagged := corpus(&search.Overlay{})
 	for i, r := range c.TagRules {
-		rule, err := m.rule(ctx, tagged, r, now)
+		rule, err := s.rule(ctx, tagged, r, now)
 		if err != nil {
 			return err
 		}
 		o.Tags[i] = search.TagRule{Tag: r.Tag, Rule: rule}
 	}
-	tagged = m.corpusOf(&search.Overlay{Tags: o.Tags})
+	tagged = corpus(&search.Overlay{Tags: o.Tags})
 	at := 0
 	for i, u := range c.Units {
 		o.Units[i].Unit = u.Unit
@@ -69,7 +71,7 @@ func (m *moment) overlay(ctx context.Context, now time.Time) error {
 		if at == len(c.UnitRules) || c.UnitRules[at].Unit != u.ID {
 			continue
 		}
-		rule, err := m.rule(ctx, tagged, c.UnitRules[at], now)
+		rule, err := s.rule(ctx, tagged, c.UnitRules[at], now)
 		if err != nil {
 			return err
 		}
@@ -78,18 +80,14 @@ func (m *moment) overlay(ctx context.Context, now time.Time) error {
 	if c.Default != nil {
 		o.Default = &c.Default.Unit
 	}
-	m.corpus = m.corpusOf(o)
-	return m.settle(ctx, now)
-}
-
-func (m *moment) corpusOf(o *search.Overlay) *search.Corpus {
-	return &search.Corpus{Parts: m.parts, Overlay: o, Cache: m.property.cache}
+	s.corpus = corpus(o)
+	return s.settle(ctx, now)
 }
 
 // rule gives one rule its meaning. A selector that was sound when it came can pass a limit of the language later, because
 // a field pattern in it stands for more fields by then; it matches nothing from then on, and must not keep anybody from
 // reading.
-func (m *moment) rule(ctx context.Context, known *search.Corpus, r *store.Rule, now time.Time) (search.Rule, error) {
+func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *store.Rule, now time.Time) (search.Rule, error) {
 	out := search.Rule{IDs: r.IDs, Name: r.Name}
 	if r.Selector == nil {
 		return out, nil
@@ -103,7 +101,7 @@ func (m *moment) rule(ctx context.Context, known *search.Corpus, r *store.Rule, 
 	}
 	pl, err := plan.Build(r.Selector, o)
 	if err != nil {
-		m.property.warnOnce(r, err)
+		s.property.warnOnce(r, err)
 		return out, nil
 	}
 	out.Selector = pl.Root
@@ -111,37 +109,37 @@ func (m *moment) rule(ctx context.Context, known *search.Corpus, r *store.Rule, 
 }
 
 // settle finds until when the clock alone changes no rule.
-func (m *moment) settle(ctx context.Context, now time.Time) error {
-	c := m.catalogue
+func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
+	c := s.Catalogue
 	for _, rules := range [][]*store.Rule{c.TagRules, c.UnitRules} {
 		for _, r := range rules {
 			if r.Selector == nil || !query.UsesNow(r.Selector) {
 				continue
 			}
-			m.rules.from = now
-			until, err := m.boundary(ctx, r.Selector, query.Private, now)
+			s.rules.from = now
+			until, err := s.boundary(ctx, r.Selector, query.Private, now)
 			if err != nil {
 				if ctx.Err() != nil {
 					return err
 				}
 				continue // it cannot be evaluated any more, and matches nothing at any time
 			}
-			m.rules.to = earlier(m.rules.to, until)
+			s.rules.to = earlier(s.rules.to, until)
 		}
 	}
 	return nil
 }
 
 // boundary returns when a tree that uses `now` may match other items than at a time; zero for never.
-func (m *moment) boundary(ctx context.Context, n query.Node, a query.Audience, now time.Time) (time.Time, error) {
+func (s *Snapshot) boundary(ctx context.Context, n query.Node, a query.Audience, now time.Time) (time.Time, error) {
 	o := plan.Options{Audience: a}
 	if dependsOnFields(n) {
 		var err error
-		if o.Fields, err = m.dynamicFields(ctx); err != nil {
+		if o.Fields, err = s.dynamicFields(ctx); err != nil {
 			return time.Time{}, err
 		}
 	}
-	return m.corpus.Boundary(ctx, now, func(t time.Time) (plan.Node, error) {
+	return s.corpus.Boundary(ctx, now, func(t time.Time) (plan.Node, error) {
 		o.Now = t
 		pl, err := plan.Build(n, o)
 		if err != nil {
@@ -149,15 +147,4 @@ func (m *moment) boundary(ctx context.Context, n query.Node, a query.Audience, n
 		}
 		return pl.Root, nil
 	})
-}
-
-// warnOnce says of a rule that its selector cannot be evaluated any more.
-func (p *property) warnOnce(r *store.Rule, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.warned[r] {
-		return
-	}
-	p.warned[r] = true
-	p.log.Warn("a selector matches nothing", slog.String("rule", r.Owner.String()), slog.Any("error", err))
 }

@@ -1,4 +1,4 @@
-package engine
+package read
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type versions struct {
 // seenListing is a listing as it was seen. It is never changed, only replaced.
 type seenListing struct {
 	meaning [sha256.Size]byte
-	// version is the batch after which it was seen to be so first, at that of the moment when it was seen last.
+	// version is the batch after which it was seen to be so first, at that of the snapshot when it was seen last.
 	version, at uint64
 	// live counts the documents by segment.
 	live  map[uint64]int64
@@ -62,9 +62,9 @@ func (v *versions) merge(olds []uint64, merged uint64) {
 func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	now := &seenListing{meaning: meaning, version: l.moment.version, at: l.moment.version, live: make(map[uint64]int64, len(counts))}
+	now := &seenListing{meaning: meaning, version: l.snapshot.Version, at: l.snapshot.Version, live: make(map[uint64]int64, len(counts))}
 	for i, n := range counts {
-		now.live[l.moment.corpus.Cache.Serial(l.moment.parts[i].Segment)] = n
+		now.live[l.snapshot.corpus.Cache.Serial(l.snapshot.corpus.Parts[i].Segment)] = n
 		now.total += n
 	}
 	name := l.name.lasting()
@@ -152,13 +152,13 @@ func (v *versions) count(before *seenListing, segment uint64) (int64, bool) {
 func (l *listing) version(ctx context.Context) (string, error) {
 	return l.versioned.Get(ctx, func() (string, error) {
 		if l.Order.Scored() {
-			return l.versionAt(l.moment.version), nil
+			return l.versionAt(l.snapshot.Version), nil
 		}
 		byQuery, err := l.counts(ctx)
 		if err != nil {
 			return "", err
 		}
-		counts := make([]int64, len(l.moment.parts))
+		counts := make([]int64, len(l.snapshot.corpus.Parts))
 		for _, of := range byQuery {
 			for part, n := range of {
 				counts[part] += n
@@ -168,12 +168,12 @@ func (l *listing) version(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return l.versionAt(l.moment.property.versions.settle(l, meaning, counts)), nil
+		return l.versionAt(l.snapshot.property.versions.settle(l, meaning, counts)), nil
 	})
 }
 
 func (l *listing) versionAt(batch uint64) string {
-	version := l.moment.property.storeID + "-" + strconv.FormatUint(batch, 36)
+	version := l.snapshot.property.Store.ID() + "-" + strconv.FormatUint(batch, 36)
 	if !l.until.IsZero() {
 		version += "-" + strconv.FormatInt(l.until.UnixMilli(), 36)
 	}
@@ -182,7 +182,7 @@ func (l *listing) versionAt(batch uint64) string {
 
 // meaning tells what the listing means from all else that it could.
 func (l *listing) meaning(ctx context.Context) ([sha256.Size]byte, error) {
-	units, err := l.moment.corpus.UnitsKey(ctx)
+	units, err := l.snapshot.corpus.UnitsKey(ctx)
 	if err != nil {
 		return [sha256.Size]byte{}, err
 	}

@@ -1,0 +1,116 @@
+package read
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// slotTable is the slots of the items of one part, by the list of units that they show.
+type slotTable struct {
+	lists search.UnitLists
+	slots []item.Slots
+	// bytes is how much longer each makes an item.
+	bytes []int
+}
+
+// slotsOf returns the slots of a part's items.
+func (s *Snapshot) slotsOf(ctx context.Context, part int) (*slotTable, error) {
+	s.mu.Lock()
+	known := s.slots[part]
+	s.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	lists, err := s.corpus.UnitLists(ctx, s.corpus.Parts[part])
+	if err != nil {
+		return nil, err
+	}
+	t := &slotTable{lists: lists, slots: make([]item.Slots, lists.Len()), bytes: make([]int, lists.Len())}
+	null := len(item.EncodeUnit(item.NullUnit()))
+	for i := range t.slots {
+		t.slots[i] = s.Catalogue.Slots(lists.Units(i), "")
+		t.bytes[i] = slotRoom + max(len(t.slots[i].Default), null)
+		for _, u := range t.slots[i].Units {
+			t.bytes[i] += len(u) + 1
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots[part] = t
+	return t, nil
+}
+
+// slotRoom is what stands around the slots.
+const slotRoom = 8
+
+// Item returns one item as a reader may see it, see library.Library.ReadItem.
+func (s *Snapshot) Item(ctx context.Context, r library.ItemRead) ([]byte, error) {
+	h, ok := s.find(r.ID)
+	if !ok {
+		return nil, library.UnknownItem(r.ID)
+	}
+	return s.appendItems(ctx, nil, []search.Hit{h}, r.Audience, r.BaseURL)
+}
+
+// appendItems appends hits as a reader may see them, with commas between them. It makes room once.
+func (s *Snapshot) appendItems(ctx context.Context, dst []byte, hits []search.Hit, a query.Audience, baseURL string) ([]byte, error) {
+	if len(hits) == 0 {
+		return dst, nil
+	}
+	items, err := s.encoded(hits)
+	if err != nil {
+		return dst, err
+	}
+	tables := make([]*slotTable, len(s.corpus.Parts))
+	room := 0
+	for i, h := range hits {
+		t := tables[h.Part]
+		if t == nil {
+			if t, err = s.slotsOf(ctx, h.Part); err != nil {
+				return dst, err
+			}
+			tables[h.Part] = t
+		}
+		room += len(items[i]) + t.bytes[t.lists.List(h.Doc)] + 2*len(baseURL) + 1
+	}
+	dst = slices.Grow(dst, room)
+	for i, h := range hits {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		t := tables[h.Part]
+		slots := t.slots[t.lists.List(h.Doc)]
+		slots.BaseURL = baseURL
+		dst = items[i].Append(dst, a, slots)
+	}
+	return dst, nil
+}
+
+// encoded returns the bytes of hits. All are found first, and then looked at, before the first is copied: each step waits for
+// memory that was not read for long, and with nothing else between them the processor has several waits at once.
+func (s *Snapshot) encoded(hits []search.Hit) ([]item.Encoded, error) {
+	items := make([]item.Encoded, len(hits))
+	for i, h := range hits {
+		items[i] = s.corpus.Parts[h.Part].Segment.Item(h.Doc)
+	}
+	for i, h := range hits {
+		if items[i].Sound() {
+			continue
+		}
+		// The scrub of the index finds the damage, too, and rebuilds the file.
+		id := s.corpus.Parts[h.Part].Segment.ID(h.Doc)
+		s.property.Logger.Error("the bytes of an item are damaged: reading it from the store", slog.Int64("item", id))
+		it, err := s.property.Store.Item(s.property.ID, id)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = item.Encode(it)
+	}
+	return items, nil
+}

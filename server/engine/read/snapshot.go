@@ -1,0 +1,139 @@
+package read
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// Snapshot is one state of a property as a reader sees it: segments, catalogue, and rules as they are within a stretch of time. It
+// is shared by all readers who see the same.
+type Snapshot struct {
+	State
+	property *Property
+	corpus   *search.Corpus
+	// rules is while the rules are as they are here.
+	rules interval
+
+	mu       sync.Mutex
+	fields   []string // nil before they are known
+	listings map[listingName]*listing
+	slots    map[int]*slotTable
+}
+
+// newSnapshot makes the snapshot of a state, with rules bound to a time.
+func (p *Property) newSnapshot(ctx context.Context, state State, now time.Time) (*Snapshot, error) {
+	s := &Snapshot{State: state, property: p, listings: map[listingName]*listing{}, slots: map[int]*slotTable{}}
+	return s, s.overlay(ctx, now)
+}
+
+// dynamicFields lists the fields that a field pattern can stand for.
+func (s *Snapshot) dynamicFields(ctx context.Context) ([]string, error) {
+	s.mu.Lock()
+	fields := s.fields
+	s.mu.Unlock()
+	if fields != nil {
+		return fields, nil
+	}
+	fields, err := s.corpus.DynamicFields(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fields = fields
+	return fields, nil
+}
+
+// plan gives one tree its meaning at a time.
+func (s *Snapshot) plan(ctx context.Context, n query.Node, a query.Audience, now time.Time) (plan.Node, error) {
+	o := plan.Options{Audience: a, Now: now}
+	if dependsOnFields(n) {
+		var err error
+		if o.Fields, err = s.dynamicFields(ctx); err != nil {
+			return nil, err
+		}
+	}
+	pl, err := plan.Build(n, o)
+	if err != nil {
+		return nil, err
+	}
+	return pl.Root, nil
+}
+
+// find returns where an item is, false when it is not there.
+func (s *Snapshot) find(id item.ID) (search.Hit, bool) {
+	for i, p := range s.corpus.Parts {
+		if doc, ok := p.Find(id); ok {
+			return search.Hit{Part: i, Doc: doc}, true
+		}
+	}
+	return search.Hit{}, false
+}
+
+// ruleTags lists the tags that manifests put on a document, in the order of their rules.
+func (s *Snapshot) ruleTags(ctx context.Context, h search.Hit) ([]item.Tag, error) {
+	var tags []item.Tag
+	for i, r := range s.Catalogue.TagRules {
+		carries, err := s.corpus.Carries(ctx, i, s.corpus.Parts[h.Part], h.Doc)
+		if err != nil {
+			return nil, err
+		}
+		if carries {
+			tags = append(tags, r.Tag)
+		}
+	}
+	return tags, nil
+}
+
+// TagOwner returns the manifest whose rule puts a tag on an item, and whether it does; see store.Index.
+func (s *Snapshot) TagOwner(ctx context.Context, t item.Tag, id item.ID) (library.Owner, bool) {
+	h, ok := s.find(id)
+	if !ok {
+		return library.Owner{}, false
+	}
+	for i, r := range s.Catalogue.TagRules {
+		if r.Tag != t {
+			continue
+		}
+		carries, err := s.corpus.Carries(ctx, i, s.corpus.Parts[h.Part], h.Doc)
+		if err != nil {
+			s.property.Logger.Warn("a selector cannot be evaluated", slog.String("rule", r.Owner.String()), slog.Any("error", err))
+		}
+		return r.Owner, carries
+	}
+	return library.Owner{}, false
+}
+
+// Matching lists the items that match a query, by id.
+func (s *Snapshot) Matching(ctx context.Context, r library.Read) ([]item.ID, error) {
+	l, err := s.listing(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.bind(ctx); err != nil {
+		return nil, err
+	}
+	var ids []item.ID
+	for _, p := range s.corpus.Parts {
+		v, err := l.queries[0].Match(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for docs := v.Docs().Iterator(); docs.HasNext(); {
+			if doc := docs.Next(); p.Lives(doc) {
+				ids = append(ids, p.Segment.ID(doc))
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
