@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -26,7 +23,6 @@ func (s *Store) Apply(ctx context.Context, defs []library.Definition) ([]library
 }
 
 func (c *change) apply(defs []library.Definition, results []library.Result) error {
-	before := c.entries
 	// What is missing is counted first: it can fail, and must not leave anything staged then.
 	for i, d := range defs {
 		results[i] = library.Result{}
@@ -34,120 +30,7 @@ func (c *change) apply(defs []library.Definition, results []library.Result) erro
 			return err
 		}
 	}
-	changed := map[source]*entry{}
-	for i, d := range defs {
-		if results[i].Err = library.Check(d); results[i].Err != nil {
-			continue
-		}
-		if d.Owner.IsHTTP() {
-			if results[i].Err = c.checkHTTP(d); results[i].Err != nil {
-				continue
-			}
-		}
-		e, err := c.nextEntry(d)
-		if err != nil {
-			return err
-		}
-		if e != nil {
-			changed[sourceOf(d)] = e
-			results[i].Changed = true
-		}
-	}
-	displaced := map[library.Owner][]library.Owner{}
-	if len(changed) > 0 {
-		judged, whole, err := c.setSources(changed)
-		if err != nil {
-			return err
-		}
-		if whole {
-			judged = slices.Collect(c.entries.sources())
-		}
-		displaced = c.displaced(before, judged, changed)
-	}
-	for i, d := range defs {
-		if results[i].Err == nil {
-			results[i].Err = c.entries.get(sourceOf(d)).verdict.Err
-			results[i].Displaced = displaced[d.Owner]
-		}
-	}
-	return nil
-}
-
-// nextEntry returns what replaces the present entry of a definition, nil when it says the same.
-func (c *change) nextEntry(d library.Definition) (*entry, error) {
-	s := sourceOf(d)
-	present := c.entries.get(s)
-	var good *library.Definition
-	if present.entry != nil {
-		good = present.good
-		if v := present.verdict; v.Serve != nil && !v.Fallback {
-			good = &present.latest
-		}
-	}
-	e, err := newEntry(d, good, c.s.Now())
-	if err != nil || present.entry != nil && present.sum == e.sum {
-		return nil, err
-	}
-	return e, nil
-}
-
-// checkHTTP refuses what is made over HTTP where a manifest or another filter stands in the way. Unlike a manifest's it
-// is not kept to wait.
-func (c *change) checkHTTP(d library.Definition) error {
-	served := c.catalogues[d.Property]
-	if served == nil {
-		return fmt.Errorf("property %s: %w", d.Property, library.ErrNoProperty)
-	}
-	if d.Unit != nil {
-		if s := sourceOf(d); c.entries.get(s).entry == nil && served.Unit(d.Unit.Unit.ID) != nil {
-			return &library.IDTakenError{ID: d.Unit.Unit.ID, Holder: served.ownerOfUnit(d.Unit.Unit.ID)}
-		}
-		return nil
-	}
-	if f := served.byUUID.get(d.Filter.UUID); f != nil && !f.Record.Owner.IsHTTP() {
-		return &library.ManagedError{Owner: f.Record.Owner}
-	}
-	if f := served.byID.get(d.Filter.ID); f != nil && f.Record.UUID != d.Filter.UUID {
-		return &library.IDTakenError{ID: d.Filter.ID, Holder: f.Record.Owner}
-	}
-	if present := c.entries.get(sourceOf(d)); present.entry != nil && present.latest.Filter.ID != d.Filter.ID {
-		return fmt.Errorf("%w: filter %s has id %d, which never changes", library.ErrInvalid, d.Filter.UUID, present.latest.Filter.ID)
-	}
-	return nil
-}
-
-// displaced finds, for each owner, those who lost a claim to it and held it before, among the sources that were judged.
-func (c *change) displaced(before entries, judged []source, changed map[source]*entry) map[library.Owner][]library.Owner {
-	lost := map[library.Owner][]library.Owner{}
-	for _, s := range judged {
-		v, was := c.entries.get(s).verdict, before.get(s).verdict
-		if v.Err == nil || was.Err != nil || was.Serve == nil {
-			continue
-		}
-		if _, came := changed[s]; came {
-			continue // its own change lost it the claim, nobody took it away
-		}
-		var conflict *library.ConflictError
-		var taken *library.IDTakenError
-		switch {
-		case errors.As(v.Err, &conflict):
-			by := c.displacer(conflict.Holder, changed)
-			lost[by] = append(lost[by], s.owner)
-		case errors.As(v.Err, &taken):
-			lost[taken.Holder] = append(lost[taken.Holder], s.owner)
-		}
-	}
-	return lost
-}
-
-// displacer returns whose change gave a holder its claim: its own, or that of its Property, which has to be served first.
-func (c *change) displacer(holder library.Owner, changed map[source]*entry) library.Owner {
-	s := source{owner: holder}
-	if _, came := changed[s]; came || c.entries.get(s).entry == nil {
-		return holder
-	}
-	p, _ := c.entries.property(c.entries.get(s).latest.Property)
-	return p.owner
+	return c.defs.Apply(defs, c.s.Now(), results)
 }
 
 // countMissing counts the items that a definition names and that are not there. It looks all of them up at once: a bulk
@@ -198,36 +81,17 @@ func (c *change) countMissing(d library.Definition, result *library.Result) erro
 func (s *Store) Remove(ctx context.Context, owners []library.Owner) (int, error) {
 	n := 0
 	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) (err error) {
-		n, err = c.remove(owners)
+		n, err = c.defs.Remove(owners)
 		return err
 	}})
 	return n, err
 }
 
-func (c *change) remove(owners []library.Owner) (int, error) {
-	gone := map[source]*entry{}
-	for _, o := range owners {
-		s := source{owner: o}
-		if !o.IsHTTP() && c.entries.get(s).entry != nil {
-			gone[s] = nil
-		}
-	}
-	if len(gone) == 0 {
-		return 0, nil
-	}
-	_, _, err := c.setSources(gone)
-	return len(gone), err
-}
-
 // Sweep removes what keep does not name, see library.Library.
 func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (int, error) {
 	n := 0
-	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error {
-		gone, err := library.Swept(c.entries.owners(scope.Install), scope, keep)
-		if err != nil {
-			return err
-		}
-		n, err = c.remove(gone)
+	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) (err error) {
+		n, err = c.defs.Sweep(scope, keep)
 		return err
 	}})
 	return n, err
@@ -235,42 +99,20 @@ func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.O
 
 // RemoveFilter deletes an HTTP-made filter, see library.Library.
 func (s *Store) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
-	return s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error {
-		if c.catalogues[p] == nil {
-			return library.UnknownProperty(p)
-		}
-		f, err := c.catalogues[p].Filter(ref)
-		if err != nil {
-			return err
-		}
-		if !f.Record.Owner.IsHTTP() {
-			return &library.ManagedError{Owner: f.Record.Owner}
-		}
-		_, _, err = c.setSources(map[source]*entry{{property: p, kind: library.KindFilter, uuid: f.Record.UUID}: nil})
-		return err
-	}})
+	return s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error { return c.defs.RemoveFilter(p, ref) }})
 }
 
 // Purge erases a property, see library.Library.
 func (s *Store) Purge(ctx context.Context, p library.PropertyID) error {
 	return s.do(ctx, request{shares: withNothing, stage: func(c *change) error {
-		for s, e := range c.entries.of.all() {
-			if e.latest.PropertySpec != nil && e.latest.Property == p {
-				return &library.ManagedError{Owner: s.owner}
-			}
+		if err := c.defs.Purge(p); err != nil {
+			return err
 		}
 		if c.before.properties[p] == nil {
 			return library.UnknownProperty(p)
 		}
-		gone := map[source]*entry{}
-		for s := range c.entries.sources() {
-			if s.owner.IsHTTP() && s.property == p {
-				gone[s] = nil
-			}
-		}
 		c.purged[p] = true
-		_, _, err := c.setSources(gone)
-		return err
+		return nil
 	}})
 }
 

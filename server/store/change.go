@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -17,20 +18,15 @@ type change struct {
 	s *Store
 	// before is what is served now; nobody changes it while a change is staged.
 	before *served
-	// sources are definitions that came, changed or went (nil).
-	sources map[source]*entry
-	// entries and catalogues are what will be served; as before while sources is empty.
-	entries    entries
-	catalogues map[library.PropertyID]*Catalogue
+	// defs are the definitions that will be served, and those that came, changed or went.
+	defs       *definitions.Change
 	properties map[library.PropertyID]*staged
 	marks      map[string]string
 	purged     map[library.PropertyID]bool
-	// tokens is true where a token may have changed.
-	tokens bool
 	// codes are those of new items.
 	codes map[string]bool
 	// units are those that came with items. They become sources all at once, when the change is prepared.
-	units map[source]*entry
+	units map[definitions.Source]*definitions.Entry
 	namer namer
 	// found is what was looked up for the whole group.
 	found found
@@ -56,14 +52,14 @@ type stagedItem struct {
 func newChange(s *Store) *change {
 	return &change{
 		s: s, before: s.served, namer: newNamer(s.served.authorKey),
-		sources: map[source]*entry{}, entries: s.served.entries, catalogues: s.served.catalogues,
+		defs:       definitions.NewChange(s.served.set),
 		properties: map[library.PropertyID]*staged{}, marks: map[string]string{},
-		purged: map[library.PropertyID]bool{}, codes: map[string]bool{}, units: map[source]*entry{},
+		purged: map[library.PropertyID]bool{}, codes: map[string]bool{}, units: map[definitions.Source]*definitions.Entry{},
 	}
 }
 
 func (c *change) empty() bool {
-	return len(c.sources) == 0 && len(c.units) == 0 && len(c.properties) == 0 && len(c.marks) == 0 && len(c.purged) == 0
+	return len(c.defs.Changed) == 0 && len(c.units) == 0 && len(c.properties) == 0 && len(c.marks) == 0 && len(c.purged) == 0
 }
 
 // in returns the change of one property.
@@ -104,53 +100,14 @@ func (c *change) makeTag(p library.PropertyID, t item.Tag) {
 	}
 }
 
-// setSources brings definitions in and decides anew what is served. judged are the sources whose verdict may be another one
-// now; whole is true where that is everything. Nothing is staged when it fails.
-func (c *change) setSources(changed map[source]*entry) (judged []source, whole bool, err error) {
-	before := c.entries
-	all, judged, whole := before.with(changed)
-	changed = maps.Clone(changed)
-	settle := func(s source, h held) {
-		if h.entry != nil && h.good != nil && h.verdict.Err == nil {
-			// The newest version is served: what was good before it no longer counts.
-			all = all.settled(s)
-			changed[s] = all.get(s).entry
-		}
-	}
-	if whole {
-		for s, h := range all.of.all() {
-			settle(s, h)
-		}
-	} else {
-		for _, s := range judged {
-			settle(s, all.get(s))
-		}
-	}
-	var catalogues map[library.PropertyID]*Catalogue
-	if whole {
-		catalogues, err = newCatalogues(all, c.catalogues)
-	} else {
-		catalogues, err = followCatalogues(all, before, judged, c.catalogues)
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	c.tokens = c.tokens || whole || slices.ContainsFunc(judged, func(s source) bool { return s.owner.Kind == library.KindToken })
-	c.entries, c.catalogues = all, catalogues
-	maps.Copy(c.sources, changed)
-	return judged, whole, nil
-}
-
 // prepare puts the change into a batch, the index's part of it too, and returns what makes it visible. It changes nothing
 // that readers see.
 func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
-	if len(c.units) > 0 {
-		if _, _, err := c.setSources(c.units); err != nil {
-			return nil, err
-		}
+	if err := c.defs.Stage(c.units); err != nil {
+		return nil, err
 	}
-	for id, served := range c.catalogues {
-		if served == c.before.catalogues[id] {
+	for id, served := range c.defs.Catalogues() {
+		if served == c.before.set.Catalogue(id) {
 			continue // its tags were made when it came
 		}
 		for _, r := range served.TagRules {
@@ -159,7 +116,7 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 	}
 	out := &Change{Version: c.before.version + 1, Purged: slices.Sorted(maps.Keys(c.purged))}
 	for _, id := range c.touched() {
-		pc := PropertyChange{Property: id, Before: c.before.catalogues[id], After: c.catalogues[id]}
+		pc := PropertyChange{Property: id, Before: c.before.set.Catalogue(id), After: c.defs.Catalogue(id)}
 		if st := c.properties[id]; st != nil {
 			pc.Items = st.changes()
 		}
@@ -176,8 +133,8 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 	return func() {
 		installIndex()
 		c.install(out)
-		if c.tokens {
-			c.s.tokens.set(tokensOf(c.entries))
+		if c.defs.Tokens {
+			c.s.tokens.Set(c.defs.Set.Tokens())
 		}
 		if erased {
 			c.s.eraser.wanted()
@@ -191,18 +148,18 @@ func (c *change) touched() []library.PropertyID {
 	for p := range c.properties {
 		touched[p] = true
 	}
-	for s := range c.sources {
-		if s.owner.IsHTTP() {
-			touched[s.property] = true
+	for s := range c.defs.Changed {
+		if s.Owner.IsHTTP() {
+			touched[s.Property] = true
 		}
 	}
 	for p := range c.before.properties {
-		if c.catalogues[p] != c.before.catalogues[p] {
+		if c.defs.Catalogue(p) != c.before.set.Catalogue(p) {
 			touched[p] = true
 		}
 	}
-	for p := range c.catalogues {
-		if c.catalogues[p] != c.before.catalogues[p] {
+	for p := range c.defs.Catalogues() {
+		if c.defs.Catalogue(p) != c.before.set.Catalogue(p) {
 			touched[p] = true
 		}
 	}
@@ -270,18 +227,18 @@ func (c *change) put(b *pebble.Batch, out *Change) (erased bool, err error) {
 }
 
 func (c *change) putDefinitions(b *pebble.Batch) error {
-	for s, e := range c.sources {
+	for s, e := range c.defs.Changed {
 		if e == nil {
-			if err := b.Delete(s.key(), nil); err != nil {
+			if err := b.Delete(sourceKey(s), nil); err != nil {
 				return err
 			}
 			continue
 		}
-		value, err := e.encode()
+		value, err := e.Encode()
 		if err != nil {
 			return err
 		}
-		if err := b.Set(s.key(), value, nil); err != nil {
+		if err := b.Set(sourceKey(s), value, nil); err != nil {
 			return err
 		}
 	}
@@ -385,7 +342,7 @@ func (c *change) install(out *Change) {
 	defer c.s.mu.Unlock()
 	now := c.before
 	now.version = out.Version
-	now.entries, now.catalogues = c.entries, c.catalogues
+	now.set = c.defs.Set
 	maps.Copy(now.marks, c.marks)
 	for _, id := range out.Purged {
 		delete(now.properties, id)

@@ -28,16 +28,16 @@
 //	m author-key                                  32 random bytes: the key of author references
 //	m version                                     uint64: number of batches so far
 //	k <mark>                                      a mark of the operator
-//	d <install> NUL <kind> <namespace> NUL <name> JSON: what one manifest brought (ownedRecord)
+//	d <install> NUL <kind> <namespace> NUL <name> JSON: what one manifest brought (definitions.Entry)
 //	e <uint64>                                    JSON: what that batch deleted and is not erased yet (erasure)
 //	p <property> NUL c <code>                     uint64: the item with that short code
 //	p <property> NUL d <uint64>                   empty: an item once had a dynamic field with a name of that keyed hash
-//	p <property> NUL f <uuid>                     JSON: a filter made over HTTP (ownedRecord)
+//	p <property> NUL f <uuid>                     JSON: a filter made over HTTP (definitions.Entry)
 //	p <property> NUL i <uint64>                   JSON: an item as item.Marshal writes it
 //	p <property> NUL n                            uint64: the number of items
 //	p <property> NUL s                            uint64: the highest item id ever drawn or imported
 //	p <property> NUL t <namespace> NUL <key>      empty: the tag was once made
-//	p <property> NUL u <uint64>                   JSON: a unit made over HTTP (ownedRecord)
+//	p <property> NUL u <uint64>                   JSON: a unit made over HTTP (definitions.Entry)
 //	p <property> NUL v                            uint64: the batch that last changed the property
 //	x …                                           the index's own
 //
@@ -51,5 +51,5 @@
 //	2  without d
 //	3  as above
 //
-// It may import library, query and item.
+// It may import definitions, library, query and item.
 package store

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -136,4 +137,16 @@ func decodeNumber(value []byte) (uint64, error) {
 		return 0, fmt.Errorf("a number of %d bytes", len(value))
 	}
 	return binary.BigEndian.Uint64(value), nil
+}
+
+// sourceKey is the key of the entry of a source.
+func sourceKey(s definitions.Source) []byte {
+	switch {
+	case !s.Owner.IsHTTP():
+		return ownedKey(s.Owner)
+	case s.Kind == library.KindFilter:
+		return filterKey(s.Property, s.UUID)
+	default:
+		return unitKey(s.Property, s.ID)
+	}
 }

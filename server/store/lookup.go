@@ -16,21 +16,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// owners lists the owners of one install, "" for all, sorted.
-func (all entries) owners(install string) []library.Owner {
-	var sources []source
-	for s := range all.sources() {
-		if !s.owner.IsHTTP() && (install == "" || s.owner.Install == install) {
-			sources = append(sources, s)
-		}
-	}
-	owners := make([]library.Owner, len(sources))
-	for i, s := range sources {
-		owners[i] = s.owner
-	}
-	return owners
-}
-
 // Owners lists the owners within scope, see library.Library.
 func (s *Store) Owners(_ context.Context, scope library.Scope) ([]library.Owner, error) {
 	s.mu.RLock()
@@ -38,7 +23,7 @@ func (s *Store) Owners(_ context.Context, scope library.Scope) ([]library.Owner,
 	if s.closed {
 		return nil, library.ErrClosed
 	}
-	return slices.DeleteFunc(s.served.entries.owners(scope.Install), func(o library.Owner) bool { return !scope.Contains(o) }), nil
+	return s.served.set.Scoped(scope), nil
 }
 
 // Definition returns what owner brought: the version that is served, else the newest one.
@@ -48,15 +33,7 @@ func (s *Store) Definition(_ context.Context, owner library.Owner) (library.Defi
 	if s.closed {
 		return library.Definition{}, library.ErrClosed
 	}
-	from := source{owner: owner}
-	e := s.served.entries.get(from)
-	if e.entry == nil || owner.IsHTTP() {
-		return library.Definition{}, fmt.Errorf("%s: %w", owner, library.ErrNotFound)
-	}
-	if served := e.served(); served != nil {
-		return *served, nil
-	}
-	return e.latest, nil
+	return s.served.set.Definition(owner)
 }
 
 // Property returns a property's settings, see library.Library.
@@ -75,7 +52,7 @@ func (s *Store) look(p library.PropertyID) (*Catalogue, func(), error) {
 	if s.closed {
 		return nil, s.mu.RUnlock, library.ErrClosed
 	}
-	c := s.served.catalogues[p]
+	c := s.served.set.Catalogue(p)
 	if c == nil {
 		return nil, s.mu.RUnlock, library.UnknownProperty(p)
 	}
@@ -86,7 +63,7 @@ func (s *Store) look(p library.PropertyID) (*Catalogue, func(), error) {
 func (s *Store) Properties() []library.PropertyID {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return slices.Sorted(maps.Keys(s.served.catalogues))
+	return slices.Sorted(maps.Keys(s.served.set.Catalogues()))
 }
 
 // Filter returns one filter, see library.Library.
@@ -110,7 +87,8 @@ func (s *Store) Filters(p library.PropertyID, offset, limit int) ([]library.Filt
 	if err != nil {
 		return nil, 0, err
 	}
-	return records(c.filters.from(max(offset, 0)), limit), c.filters.len(), nil
+	found, total := c.Filters(offset, limit)
+	return found, total, nil
 }
 
 // FiltersAfter lists the filters of a property after a place, see library.Library.
@@ -120,19 +98,8 @@ func (s *Store) FiltersAfter(p library.PropertyID, after library.FilterPlace, li
 	if err != nil {
 		return nil, 0, err
 	}
-	return records(c.filters.after(after), limit), c.filters.len(), nil
-}
-
-// records collects at most limit (0: all) records of filters.
-func records(filters iter.Seq2[library.FilterPlace, *Filter], limit int) []library.FilterRecord {
-	found := []library.FilterRecord{}
-	for _, f := range filters {
-		found = append(found, f.Record)
-		if len(found) == limit {
-			break
-		}
-	}
-	return found
+	found, total := c.FiltersAfter(after, limit)
+	return found, total, nil
 }
 
 // Unit returns one conversion unit, see library.Library.
@@ -175,7 +142,7 @@ func (s *Store) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
 
 // Tokens yields all tokens and then their changes, see library.Library.
 func (s *Store) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
-	return s.tokens.listen(ctx)
+	return s.tokens.Listen(ctx)
 }
 
 // ShortLink returns where a short link leads, see library.Library.
@@ -246,7 +213,7 @@ func (s *Store) Mark(key string) (string, error) {
 func (s *Store) Catalogue(p library.PropertyID) *Catalogue {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.served.catalogues[p]
+	return s.served.set.Catalogue(p)
 }
 
 // Stored lists all properties that have anything stored, served or not, by id.

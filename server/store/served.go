@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -16,12 +17,11 @@ import (
 // guards it.
 type served struct {
 	// id tells this store from any other in versions.
-	id         string
-	authorKey  []byte
-	version    uint64
-	marks      map[string]string
-	entries    entries
-	catalogues map[library.PropertyID]*Catalogue
+	id        string
+	authorKey []byte
+	version   uint64
+	marks     map[string]string
+	set       definitions.Set
 	// properties are all that have anything stored, and all that are served.
 	properties map[library.PropertyID]*property
 }
@@ -43,7 +43,7 @@ func newProperty() *property { return &property{made: map[item.Tag]bool{}, names
 func load(db *pebble.DB, random io.Reader) (*served, error) {
 	l := loader{
 		served:   &served{marks: map[string]string{}, properties: map[library.PropertyID]*property{}},
-		bySource: map[source]*entry{},
+		bySource: map[definitions.Source]*definitions.Entry{},
 	}
 	if err := l.identity(db, random); err != nil {
 		return nil, err
@@ -70,11 +70,10 @@ func load(db *pebble.DB, random io.Reader) (*served, error) {
 	if err := errors.Join(it.Error(), it.Close()); err != nil {
 		return nil, err
 	}
-	l.entries = arbitrate(l.bySource)
-	if l.catalogues, err = newCatalogues(l.entries, nil); err != nil {
+	if l.set, err = definitions.NewSet(l.bySource); err != nil {
 		return nil, err
 	}
-	for id := range l.catalogues {
+	for id := range l.set.Catalogues() {
 		if l.properties[id] == nil {
 			l.properties[id] = newProperty()
 		}
@@ -84,7 +83,7 @@ func load(db *pebble.DB, random io.Reader) (*served, error) {
 
 type loader struct {
 	*served
-	bySource map[source]*entry
+	bySource map[definitions.Source]*definitions.Entry
 }
 
 // identity reads the keys of the store, and draws them when it is new.
@@ -138,11 +137,11 @@ func (l *loader) key(key, value []byte) (skip []byte, err error) {
 }
 
 func (l *loader) entry(value []byte) error {
-	e, err := decodeEntry(value)
+	e, err := definitions.DecodeEntry(value)
 	if err != nil {
 		return err
 	}
-	l.bySource[sourceOf(e.latest)] = e
+	l.bySource[definitions.SourceOf(e.Latest)] = e
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -20,7 +21,7 @@ type Store struct {
 	index   Index
 	lock    io.Closer
 	sealer  *sealer
-	tokens  *tokenFeed
+	tokens  *definitions.TokenFeed
 	eraser  *eraser
 
 	requests chan request
@@ -63,7 +64,7 @@ func Open(o Options, index Index) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		options: o, index: index, lock: lock, tokens: newTokenFeed(),
+		options: o, index: index, lock: lock, tokens: definitions.NewTokenFeed(),
 		requests: make(chan request), closing: make(chan struct{}), written: make(chan struct{}),
 	}
 	if err := s.open(); err != nil {
@@ -109,7 +110,7 @@ func (s *Store) open() error {
 		s.publish(oldDB, oldServed)
 		return errors.Join(fmt.Errorf("read store at %s: %w", o.Dir, advise(err)), db.close())
 	}
-	s.tokens.set(tokensOf(found.entries))
+	s.tokens.Set(found.set.Tokens())
 	if oldDB != nil {
 		return oldDB.close()
 	}
@@ -140,7 +141,7 @@ func (s *Store) Close() error {
 		close(s.closing)
 		<-s.written
 		s.eraser.stop()
-		s.tokens.close()
+		s.tokens.Close()
 		s.closeErr = s.index.Close()
 		s.mu.Lock()
 		s.closed = true
@@ -224,7 +225,7 @@ func (s *Store) counts() library.State {
 	defer s.mu.RUnlock()
 	state := library.State{
 		Ready: !s.closed, Version: s.served.version, PropertyItems: make(map[library.PropertyID]int64, len(s.served.properties)),
-		Definitions: int64(s.served.entries.of.len()),
+		Definitions: int64(s.served.set.Len()),
 	}
 	for id, p := range s.served.properties {
 		state.Items += p.items

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -17,7 +17,7 @@ import (
 func (s *Store) Write(ctx context.Context, p library.PropertyID, muts []library.Mutation) ([]library.Outcome, error) {
 	outcomes := make([]library.Outcome, len(muts))
 	stage := func(c *change) error {
-		if c.catalogues[p] == nil {
+		if c.defs.Catalogue(p) == nil {
 			return fmt.Errorf("write to property %s: %w", p, library.ErrNoProperty)
 		}
 		full := s.options.Pressure() >= library.Full
@@ -161,7 +161,7 @@ func (c *change) sequence(p library.PropertyID) item.ID {
 }
 
 func (c *change) hasUnit(p library.PropertyID, id int64) bool {
-	return c.catalogues[p].Unit(id) != nil || c.units[source{property: p, kind: library.KindUnit, id: id}] != nil
+	return c.defs.Catalogue(p).Unit(id) != nil || c.units[definitions.Source{Property: p, Kind: library.KindUnit, ID: id}] != nil
 }
 
 func unknownUnit(id int64) error {
@@ -170,24 +170,9 @@ func unknownUnit(id int64) error {
 
 // makeUnits makes the units of an import line that the property does not have.
 func (c *change) makeUnits(p library.PropertyID, units []item.Unit) error {
-	made := map[source]*entry{}
-	now := c.s.Now().UTC()
-	for _, u := range units {
-		if u.Reference() || c.hasUnit(p, u.ID) {
-			continue
-		}
-		if u.CreatedOn == "" {
-			u.CreatedOn = now.Format(time.RFC3339)
-		}
-		d := library.Definition{Property: p, Unit: &library.UnitRule{Unit: u}}
-		if err := library.Check(d); err != nil {
-			return &item.InvalidError{Member: "activate_units", Reason: err.Error()}
-		}
-		e, err := newEntry(d, nil, now)
-		if err != nil {
-			return err
-		}
-		made[sourceOf(d)] = e
+	made, err := definitions.NewUnits(p, units, func(id int64) bool { return c.hasUnit(p, id) }, c.s.Now())
+	if err != nil {
+		return err
 	}
 	maps.Copy(c.units, made)
 	return nil

@@ -1,4 +1,4 @@
-package store
+package definitions
 
 import (
 	"iter"
@@ -10,15 +10,15 @@ import (
 
 // entries are all definitions, with what becomes of each. They are never changed, only replaced.
 type entries struct {
-	of tree[source, held]
+	of tree[Source, held]
 	// stakes are the sources that contend for each thing: by them a change is judged without a look at what it does not
 	// touch.
-	stakes tree[library.Stake, []source]
+	stakes tree[library.Stake, []Source]
 }
 
 // held is one definition and what becomes of it.
 type held struct {
-	*entry
+	*Entry
 	verdict library.Verdict
 }
 
@@ -30,23 +30,19 @@ func (h held) version() version {
 	if v.Serve == nil {
 		return version{}
 	}
-	out := version{entry: h.entry, fallback: v.Fallback}
+	out := version{entry: h.Entry, fallback: v.Fallback}
 	if v.Serve.Filter != nil {
 		out.adopted = v.Serve.Filter.UUID
 	}
 	return out
 }
 
-func (e *entry) candidate() library.Candidate {
-	return library.Candidate{Latest: e.latest, Good: e.good}
-}
-
 // get returns what a source brought; its entry is nil where that is nothing.
-func (all entries) get(s source) held { return all.of.get(s) }
+func (all entries) get(s Source) held { return all.of.get(s) }
 
 // sources yields all of them, sorted.
-func (all entries) sources() iter.Seq[source] {
-	return func(yield func(source) bool) {
+func (all entries) sources() iter.Seq[Source] {
+	return func(yield func(Source) bool) {
 		for s := range all.of.all() {
 			if !yield(s) {
 				return
@@ -63,11 +59,11 @@ const wholeShare = 4
 //
 // What touches nobody else is judged alone, and what touches others with those, see library.Candidate.Stakes. Everything is
 // judged where a Property changes, and where most of it does.
-func (all entries) with(changed map[source]*entry) (after entries, judged []source, whole bool) {
+func (all entries) with(changed map[Source]*Entry) (after entries, judged []Source, whole bool) {
 	whole = len(changed)*wholeShare > all.of.len()
 	for s, e := range changed {
-		for _, e := range []*entry{e, all.get(s).entry} {
-			whole = whole || e != nil && e.latest.PropertySpec != nil
+		for _, e := range []*Entry{e, all.get(s).Entry} {
+			whole = whole || e != nil && e.Latest.PropertySpec != nil
 		}
 	}
 	if whole {
@@ -76,12 +72,12 @@ func (all entries) with(changed map[source]*entry) (after entries, judged []sour
 	touched := map[library.Stake]bool{}
 	for s, e := range changed {
 		before := all.get(s)
-		all = all.unstake(s, before.entry, touched)
+		all = all.unstake(s, before.Entry, touched)
 		if e == nil {
 			all.of = all.of.without(s)
 			continue
 		}
-		all.of = all.of.with(s, held{entry: e, verdict: before.verdict})
+		all.of = all.of.with(s, held{Entry: e, verdict: before.verdict})
 		all = all.stake(s, e, touched)
 	}
 	judged = all.rivals(changed, touched)
@@ -90,7 +86,7 @@ func (all entries) with(changed map[source]*entry) (after entries, judged []sour
 		candidates[i] = all.get(s).candidate()
 	}
 	for i, v := range library.Rejudge(candidates, all.serves) {
-		all.of = all.of.with(judged[i], held{entry: all.get(judged[i]).entry, verdict: v})
+		all.of = all.of.with(judged[i], held{Entry: all.get(judged[i]).Entry, verdict: v})
 	}
 	// What went has no verdict, and its absence is news.
 	for s, e := range changed {
@@ -104,8 +100,8 @@ func (all entries) with(changed map[source]*entry) (after entries, judged []sour
 
 // rivals lists the sources that have a stake in what was touched, and those that share another stake with one of them, and
 // so on, sorted. Those of changed that are there are among them also where they have no stake.
-func (all entries) rivals(changed map[source]*entry, touched map[library.Stake]bool) []source {
-	found := map[source]bool{}
+func (all entries) rivals(changed map[Source]*Entry, touched map[library.Stake]bool) []Source {
+	found := map[Source]bool{}
 	for s, e := range changed {
 		if e != nil {
 			found[s] = true
@@ -132,7 +128,7 @@ func (all entries) rivals(changed map[source]*entry, touched map[library.Stake]b
 			}
 		}
 	}
-	judged := make([]source, 0, len(found)+1)
+	judged := make([]Source, 0, len(found)+1)
 	for s := range found {
 		judged = append(judged, s)
 	}
@@ -147,13 +143,13 @@ func (all entries) serves(p library.PropertyID) bool {
 }
 
 // property returns the source of the manifest by which a property is served.
-func (all entries) property(p library.PropertyID) (source, bool) {
+func (all entries) property(p library.PropertyID) (Source, bool) {
 	for _, s := range all.stakes.get(propertyStake(p)) {
 		if served := all.get(s).served(); served != nil && served.Property == p {
 			return s, true
 		}
 	}
-	return source{}, false
+	return Source{}, false
 }
 
 // propertyStake is under which the Property manifests of a property are found. It is no stake of theirs: a change of one
@@ -161,19 +157,19 @@ func (all entries) property(p library.PropertyID) (source, bool) {
 func propertyStake(p library.PropertyID) library.Stake { return library.Stake("property\x00" + p) }
 
 // stakesOf lists under what a source is found.
-func stakesOf(e *entry) []library.Stake {
+func stakesOf(e *Entry) []library.Stake {
 	stakes, property := e.candidate().Stakes()
 	if !property {
 		return stakes
 	}
-	stakes = []library.Stake{propertyStake(e.latest.Property)}
-	if e.good != nil && e.good.Property != e.latest.Property {
-		stakes = append(stakes, propertyStake(e.good.Property))
+	stakes = []library.Stake{propertyStake(e.Latest.Property)}
+	if e.Good != nil && e.Good.Property != e.Latest.Property {
+		stakes = append(stakes, propertyStake(e.Good.Property))
 	}
 	return stakes
 }
 
-func (all entries) stake(s source, e *entry, touched map[library.Stake]bool) entries {
+func (all entries) stake(s Source, e *Entry, touched map[library.Stake]bool) entries {
 	for _, stake := range stakesOf(e) {
 		touched[stake] = true
 		// Copied: whoever holds the entries of before reads the list of before.
@@ -182,13 +178,13 @@ func (all entries) stake(s source, e *entry, touched map[library.Stake]bool) ent
 	return all
 }
 
-func (all entries) unstake(s source, e *entry, touched map[library.Stake]bool) entries {
+func (all entries) unstake(s Source, e *Entry, touched map[library.Stake]bool) entries {
 	if e == nil {
 		return all
 	}
 	for _, stake := range stakesOf(e) {
 		touched[stake] = true
-		left := slices.DeleteFunc(slices.Clone(all.stakes.get(stake)), func(other source) bool { return other == s })
+		left := slices.DeleteFunc(slices.Clone(all.stakes.get(stake)), func(other Source) bool { return other == s })
 		if len(left) == 0 {
 			all.stakes = all.stakes.without(stake)
 		} else {
@@ -199,19 +195,19 @@ func (all entries) unstake(s source, e *entry, touched map[library.Stake]bool) e
 }
 
 // settled replaces an entry by one that says the same and has no good version: the newest is served.
-func (all entries) settled(s source) entries {
+func (all entries) settled(s Source) entries {
 	h := all.get(s)
-	e := &entry{latest: h.latest, changed: h.changed, sum: h.sum}
-	all = all.unstake(s, h.entry, map[library.Stake]bool{})
-	all.of = all.of.with(s, held{entry: e, verdict: h.verdict})
+	e := &Entry{Latest: h.Latest, Changed: h.Changed, sum: h.sum}
+	all = all.unstake(s, h.Entry, map[library.Stake]bool{})
+	all.of = all.of.with(s, held{Entry: e, verdict: h.verdict})
 	return all.stake(s, e, map[library.Stake]bool{})
 }
 
 // rebuilt brings definitions in and judges everything.
-func (all entries) rebuilt(changed map[source]*entry) entries {
-	bySource := make(map[source]*entry, all.of.len()+len(changed))
+func (all entries) rebuilt(changed map[Source]*Entry) entries {
+	bySource := make(map[Source]*Entry, all.of.len()+len(changed))
 	for s, h := range all.of.all() {
-		bySource[s] = h.entry
+		bySource[s] = h.Entry
 	}
 	for s, e := range changed {
 		if e == nil {
@@ -224,14 +220,14 @@ func (all entries) rebuilt(changed map[source]*entry) entries {
 }
 
 // arbitrate decides what is served of the definitions.
-func arbitrate(bySource map[source]*entry) entries {
-	sources := make([]source, 0, len(bySource))
+func arbitrate(bySource map[Source]*Entry) entries {
+	sources := make([]Source, 0, len(bySource))
 	for s := range bySource {
 		sources = append(sources, s)
 	}
 	slices.SortFunc(sources, compareSources)
 	candidates := make([]library.Candidate, len(sources))
-	at := map[library.Stake][]source{}
+	at := map[library.Stake][]Source{}
 	for i, s := range sources {
 		e := bySource[s]
 		candidates[i] = e.candidate()
@@ -246,10 +242,10 @@ func arbitrate(bySource map[source]*entry) entries {
 	}
 	slices.Sort(stakes)
 	return entries{
-		of: treeOf(compareSources, len(sources), func(i int) (source, held) {
-			return sources[i], held{entry: bySource[sources[i]], verdict: verdicts[i]}
+		of: treeOf(compareSources, len(sources), func(i int) (Source, held) {
+			return sources[i], held{Entry: bySource[sources[i]], verdict: verdicts[i]}
 		}),
-		stakes: treeOf(compareStakes, len(stakes), func(i int) (library.Stake, []source) { return stakes[i], at[stakes[i]] }),
+		stakes: treeOf(compareStakes, len(stakes), func(i int) (library.Stake, []Source) { return stakes[i], at[stakes[i]] }),
 	}
 }
 

@@ -1,4 +1,4 @@
-package store
+package definitions
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// tokenFeed tells any number of listeners which tokens there are. Each listener has a set of owners that it has not been
-// told about yet, so that a slow one holds up nobody and hears of the newest state alone.
-type tokenFeed struct {
+// TokenFeed sends the served tokens to any number of listeners. Each listener has a set of pending events, one an owner, so
+// that a slow listener delays no other and receives the newest state alone.
+type TokenFeed struct {
 	mu        sync.Mutex
 	current   map[library.Owner]library.TokenEvent
 	listeners map[*tokenListener]struct{}
@@ -27,28 +27,18 @@ type tokenListener struct {
 	wake chan struct{}
 }
 
-func newTokenFeed() *tokenFeed {
-	return &tokenFeed{current: map[library.Owner]library.TokenEvent{}, listeners: map[*tokenListener]struct{}{}}
+// NewTokenFeed returns a feed without tokens.
+func NewTokenFeed() *TokenFeed {
+	return &TokenFeed{current: map[library.Owner]library.TokenEvent{}, listeners: map[*tokenListener]struct{}{}}
 }
 
-// tokensOf lists the tokens that are served.
-func tokensOf(all entries) map[library.Owner]library.TokenEvent {
-	tokens := map[library.Owner]library.TokenEvent{}
-	for s, h := range all.of.all() {
-		if d := h.served(); d != nil && d.Token != nil && len(d.Token.Values) > 0 {
-			tokens[s.owner] = library.TokenEvent{Property: d.Property, Owner: s.owner, Token: d.Token}
-		}
-	}
-	return tokens
-}
-
-// set replaces all tokens and tells every listener what changed, before it returns.
-func (f *tokenFeed) set(tokens map[library.Owner]library.TokenEvent) {
+// Set replaces all tokens and queues the changes for every listener.
+func (f *TokenFeed) Set(tokens map[library.Owner]library.TokenEvent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	changes := map[library.Owner]library.TokenEvent{}
 	for o, e := range tokens {
-		// A token is replaced, never written to, so that one that is the same has not changed.
+		// A token is replaced, never changed: an equal pointer means an equal token.
 		if f.current[o].Token != e.Token {
 			changes[o] = e
 		}
@@ -75,7 +65,8 @@ func (l *tokenListener) signal() {
 	}
 }
 
-func (f *tokenFeed) close() {
+// Close ends the sequences of all listeners.
+func (f *TokenFeed) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
@@ -84,8 +75,8 @@ func (f *tokenFeed) close() {
 	}
 }
 
-// listen yields all tokens, the marker, then changes, until ctx ends or the feed is closed.
-func (f *tokenFeed) listen(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
+// Listen yields all tokens, the marker, then changes, until ctx ends or the feed is closed, see library.Library.Tokens.
+func (f *TokenFeed) Listen(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
 	return func(yield func(library.TokenEvent, error) bool) {
 		l := &tokenListener{pending: map[library.Owner]library.TokenEvent{}, wake: make(chan struct{}, 1)}
 		f.mu.Lock()
@@ -126,7 +117,7 @@ func (f *tokenFeed) listen(ctx context.Context) iter.Seq2[library.TokenEvent, er
 	}
 }
 
-func (f *tokenFeed) take(l *tokenListener) (changes []library.TokenEvent, closed bool) {
+func (f *TokenFeed) take(l *tokenListener) (changes []library.TokenEvent, closed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	changes = sortedEvents(l.pending)

@@ -1,8 +1,6 @@
-package store
+package definitions
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -13,6 +11,21 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
+
+const (
+	shop library.PropertyID = "shop/default"
+	wall library.PropertyID = "wall/default"
+)
+
+func newProperty(p library.PropertyID) library.Definition {
+	return library.Definition{
+		Property: p, Owner: library.Owner{Install: "cluster", Kind: library.KindProperty, Namespace: string(p[:4]), Name: "default"},
+		PropertySpec: &library.Property{PlatformPageID: library.PlatformPageID(p)},
+	}
+}
+
+// keys are what random definitions contend for.
+var keys = []string{"beach", "sunset", "city", "summer", "winter", "friends"}
 
 // crowd makes random definitions that contend for few things, among some that nobody contends for.
 type crowd struct{ *rand.Rand }
@@ -31,7 +44,7 @@ func (r crowd) definition() library.Definition {
 	kind := library.KindToken + library.Kind(r.IntN(4))
 	d.Owner = library.Owner{Install: "cluster", Kind: kind, Namespace: "shop", Name: fmt.Sprintf("n%d", r.IntN(12))}
 	id := int64(1 + r.IntN(8))
-	key := benchWords[r.IntN(6)]
+	key := keys[r.IntN(6)]
 	switch kind {
 	case library.KindToken:
 		d.Token = &library.Token{}
@@ -61,7 +74,7 @@ func (r crowd) definition() library.Definition {
 
 // bystanders are definitions that nobody contends for, enough that a change of a few is not judged as a whole.
 func bystanders() []library.Definition {
-	defs := []library.Definition{shopProperty()}
+	defs := []library.Definition{newProperty(shop)}
 	for i := range 40 {
 		defs = append(defs, library.Definition{
 			Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindFilter, Namespace: "shop", Name: fmt.Sprintf("bystander-%d", i)},
@@ -111,38 +124,31 @@ func viewOf(c *Catalogue) view {
 	return v
 }
 
-// checkServed compares what a store serves with what it would serve if all its definitions were judged anew.
-func checkServed(t *testing.T, s *Store) {
+// checkServed compares what a set serves with what it would serve if all its definitions were judged anew.
+func checkServed(t *testing.T, got Set, tokens map[library.Owner]library.TokenEvent) {
 	t.Helper()
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	got := s.served
-	bySource := map[source]*entry{}
-	for at, h := range got.entries.of.all() {
-		bySource[at] = h.entry
-	}
-	want := arbitrate(bySource)
+	want := arbitrate(got.Entries())
 	for at, h := range want.of.all() {
 		g := got.entries.get(at)
 		if diff := cmp.Diff(h.served(), g.served()); diff != "" || fmt.Sprint(h.verdict.Err) != fmt.Sprint(g.verdict.Err) || h.verdict.Fallback != g.verdict.Fallback {
-			t.Fatalf("%s: %v (fallback %v), want %v (%v) (-want +got):\n%s", at.owner, g.verdict.Err, g.verdict.Fallback, h.verdict.Err, h.verdict.Fallback, diff)
+			t.Fatalf("%s: %v (fallback %v), want %v (%v) (-want +got):\n%s", at.Owner, g.verdict.Err, g.verdict.Fallback, h.verdict.Err, h.verdict.Fallback, diff)
 		}
-		if g.good != nil && g.verdict.Err == nil {
-			t.Fatalf("%s is served and keeps the version of before", at.owner)
+		if g.Good != nil && g.verdict.Err == nil {
+			t.Fatalf("%s is served and keeps the version of before", at.Owner)
 		}
 	}
 	// Lists under a stake are in the order in which they came.
-	members := func(all entries) map[library.Stake]map[source]int {
-		out := map[library.Stake]map[source]int{}
+	members := func(all entries) map[library.Stake]map[Source]int {
+		out := map[library.Stake]map[Source]int{}
 		for stake, sources := range all.stakes.all() {
-			out[stake] = map[source]int{}
+			out[stake] = map[Source]int{}
 			for _, s := range sources {
 				out[stake][s]++
 			}
 		}
 		return out
 	}
-	if diff := cmp.Diff(members(want), members(got.entries), cmp.AllowUnexported(source{})); diff != "" {
+	if diff := cmp.Diff(members(want), members(got.entries)); diff != "" {
 		t.Fatalf("stakes (-want +got):\n%s", diff)
 	}
 	catalogues, err := newCatalogues(want, nil)
@@ -159,7 +165,7 @@ func checkServed(t *testing.T, s *Store) {
 	if diff := cmp.Diff(views(catalogues), views(got.catalogues)); diff != "" {
 		t.Fatalf("catalogues (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(tokensOf(want), s.tokens.current); diff != "" {
+	if diff := cmp.Diff(Set{entries: want}.Tokens(), tokens); diff != "" {
 		t.Fatalf("tokens (-want +got):\n%s", diff)
 	}
 }
@@ -169,118 +175,55 @@ func checkServed(t *testing.T, s *Store) {
 func TestChangesAreJudgedAsTheWhole(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			s, err := Open(Options{Dir: t.TempDir()}, none{})
+			start, err := NewSet(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close()
-			if _, err := s.Apply(t.Context(), bystanders()); err != nil {
-				t.Fatal(err)
+			now, feed := start, NewTokenFeed()
+			change := func(stage func(*Change) error) {
+				t.Helper()
+				c := NewChange(now)
+				if err := stage(c); err != nil {
+					t.Fatal(err)
+				}
+				now = c.Set
+				if c.Tokens {
+					feed.Set(now.Tokens())
+				}
 			}
+			apply := func(defs ...library.Definition) {
+				t.Helper()
+				change(func(c *Change) error { return c.Apply(defs, crowdStart, make([]library.Result, len(defs))) })
+			}
+			remove := func(o library.Owner) {
+				t.Helper()
+				change(func(c *Change) error { _, err := c.Remove([]library.Owner{o}); return err })
+			}
+			apply(bystanders()...)
 			r := crowd{rand.New(rand.NewPCG(seed, 3))}
 			for range 120 {
 				switch n := r.IntN(20); {
 				case n == 0:
 					// The other property comes and goes: everything is judged.
-					if _, err := s.Remove(t.Context(), []library.Owner{wallProperty().Owner}); err != nil {
-						t.Fatal(err)
-					}
+					remove(newProperty(wall).Owner)
 				case n == 1:
-					if _, err := s.Apply(t.Context(), []library.Definition{wallProperty()}); err != nil {
-						t.Fatal(err)
-					}
+					apply(newProperty(wall))
 				case n < 6:
-					owner := r.definition().Owner
-					if _, err := s.Remove(t.Context(), []library.Owner{owner}); err != nil {
-						t.Fatal(err)
-					}
+					remove(r.definition().Owner)
 				case n == 6:
 					ref := library.FilterRef{ID: int64(1 + r.IntN(8))}
+					p := r.property()
 					// Most of the time there is none that may be removed.
-					_ = s.RemoveFilter(t.Context(), r.property(), ref)
+					change(func(c *Change) error { _ = c.RemoveFilter(p, ref); return nil })
 				default:
 					defs := make([]library.Definition, 1+r.IntN(3))
 					for i := range defs {
 						defs[i] = r.definition()
 					}
-					if _, err := s.Apply(t.Context(), defs); err != nil {
-						t.Fatal(err)
-					}
+					apply(defs...)
 				}
-				checkServed(t, s)
+				checkServed(t, now, feed.current)
 			}
 		})
 	}
-}
-
-// TestDefinitionsThatShareACommit has requests of one group judged one after the other.
-func TestDefinitionsThatShareACommit(t *testing.T) {
-	s, err := Open(Options{Dir: t.TempDir()}, none{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if _, err := s.Apply(t.Context(), bystanders()); err != nil {
-		t.Fatal(err)
-	}
-	tag := func(name, key string, created time.Time) []library.Definition {
-		return []library.Definition{{
-			Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindTag, Namespace: "shop", Name: name}, Created: created,
-			Tag: &library.TagRule{Tag: item.Tag{Namespace: "marketer_tags", Key: key}},
-		}}
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	var group []request
-	var results [][]library.Result
-	for i, defs := range [][]library.Definition{
-		tag("a", "summer", crowdStart.Add(time.Hour)),
-		tag("late", "summer", crowdStart.Add(2*time.Hour)), // a is there already, and older
-		{{Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindTag, Namespace: "shop", Name: "bad"}, Tag: &library.TagRule{Selector: "tags:x"}}},
-		tag("b", "winter", crowdStart),
-		tag("nobody-waits", "autumn", crowdStart), // its caller has gone
-		tag("early", "summer", crowdStart),        // older than a, which loses
-	} {
-		result := make([]library.Result, 1)
-		results = append(results, result)
-		r := request{shares: withDefinitions, ctx: t.Context(), done: make(chan error, 1), stage: func(c *change) error { return c.apply(defs, result) }}
-		if i == 4 {
-			r.ctx = gone
-		}
-		group = append(group, r)
-	}
-	before := s.Version()
-	s.serve(group)
-	if got := s.Version() - before; got != 1 {
-		t.Errorf("%d commits, want 1", got)
-	}
-	var got []string
-	for i, r := range group {
-		said := fmt.Sprint(<-r.done)
-		if said == "<nil>" {
-			said = fmt.Sprintf("%v, displaced %v", results[i][0].Err, results[i][0].Displaced)
-			if errors.Is(results[i][0].Err, library.ErrInvalid) {
-				said = "refused"
-			}
-		}
-		got = append(got, said)
-	}
-	if diff := cmp.Diff([]string{
-		"<nil>, displaced []",
-		"tag marketer_tags:summer is held by Tag shop/a, displaced []",
-		"refused",
-		"<nil>, displaced []",
-		"context canceled",
-		"<nil>, displaced [Tag shop/a]",
-	}, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
-	var tags []string
-	for _, r := range s.Catalogue(shop).TagRules {
-		tags = append(tags, r.Owner.Name+" "+r.Tag.Key)
-	}
-	if diff := cmp.Diff([]string{"b winter", "early summer"}, tags); diff != "" {
-		t.Errorf("tags (-want +got):\n%s", diff)
-	}
-	checkServed(t, s)
 }

@@ -1,0 +1,273 @@
+package definitions
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Change stages changes of a Set. Later calls see what earlier ones staged; a call that returns an error stages nothing.
+type Change struct {
+	// Set is what will be served.
+	Set
+	// Changed holds the entries to store by their sources; nil for one to delete.
+	Changed map[Source]*Entry
+	// Tokens is true where a token may have changed.
+	Tokens bool
+}
+
+// NewChange starts a change of a Set.
+func NewChange(s Set) *Change { return &Change{Set: s, Changed: map[Source]*Entry{}} }
+
+// Apply stages definitions that come at the time now. It sets Err, Changed and Displaced of results[i] for defs[i], as
+// library.Library.Apply does.
+func (c *Change) Apply(defs []library.Definition, now time.Time, results []library.Result) error {
+	before := c.entries
+	changed := map[Source]*Entry{}
+	for i, d := range defs {
+		if results[i].Err = library.Check(d); results[i].Err != nil {
+			continue
+		}
+		if d.Owner.IsHTTP() {
+			if results[i].Err = c.checkHTTP(d); results[i].Err != nil {
+				continue
+			}
+		}
+		e, err := c.nextEntry(d, now)
+		if err != nil {
+			return err
+		}
+		if e != nil {
+			changed[SourceOf(d)] = e
+			results[i].Changed = true
+		}
+	}
+	displaced := map[library.Owner][]library.Owner{}
+	if len(changed) > 0 {
+		judged, whole, err := c.stage(changed)
+		if err != nil {
+			return err
+		}
+		if whole {
+			judged = slices.Collect(c.entries.sources())
+		}
+		displaced = c.displaced(before, judged, changed)
+	}
+	for i, d := range defs {
+		if results[i].Err == nil {
+			results[i].Err = c.entries.get(SourceOf(d)).verdict.Err
+			results[i].Displaced = displaced[d.Owner]
+		}
+	}
+	return nil
+}
+
+// nextEntry returns the entry that replaces the present one of a definition, nil when it says the same.
+func (c *Change) nextEntry(d library.Definition, now time.Time) (*Entry, error) {
+	present := c.entries.get(SourceOf(d))
+	var good *library.Definition
+	if present.Entry != nil {
+		good = present.Good
+		if v := present.verdict; v.Serve != nil && !v.Fallback {
+			good = &present.Latest
+		}
+	}
+	e, err := NewEntry(d, good, now)
+	if err != nil || present.Entry != nil && present.sum == e.sum {
+		return nil, err
+	}
+	return e, nil
+}
+
+// checkHTTP refuses what is made over HTTP where a manifest or another filter has the name. Unlike a manifest's, such a
+// definition is not stored to wait.
+func (c *Change) checkHTTP(d library.Definition) error {
+	served := c.catalogues[d.Property]
+	if served == nil {
+		return fmt.Errorf("property %s: %w", d.Property, library.ErrNoProperty)
+	}
+	if d.Unit != nil {
+		if c.Entry(SourceOf(d)) == nil && served.Unit(d.Unit.Unit.ID) != nil {
+			return &library.IDTakenError{ID: d.Unit.Unit.ID, Holder: served.ownerOfUnit(d.Unit.Unit.ID)}
+		}
+		return nil
+	}
+	if f := served.byUUID.get(d.Filter.UUID); f != nil && !f.Record.Owner.IsHTTP() {
+		return &library.ManagedError{Owner: f.Record.Owner}
+	}
+	if f := served.byID.get(d.Filter.ID); f != nil && f.Record.UUID != d.Filter.UUID {
+		return &library.IDTakenError{ID: d.Filter.ID, Holder: f.Record.Owner}
+	}
+	if present := c.Entry(SourceOf(d)); present != nil && present.Latest.Filter.ID != d.Filter.ID {
+		return fmt.Errorf("%w: filter %s has id %d, which never changes", library.ErrInvalid, d.Filter.UUID, present.Latest.Filter.ID)
+	}
+	return nil
+}
+
+// displaced finds, for each owner, the owners that lost a claim to it and held the claim before, among the judged sources.
+func (c *Change) displaced(before entries, judged []Source, changed map[Source]*Entry) map[library.Owner][]library.Owner {
+	lost := map[library.Owner][]library.Owner{}
+	for _, s := range judged {
+		v, was := c.entries.get(s).verdict, before.get(s).verdict
+		if v.Err == nil || was.Err != nil || was.Serve == nil {
+			continue
+		}
+		if _, came := changed[s]; came {
+			continue // it lost the claim by its own change
+		}
+		var conflict *library.ConflictError
+		var taken *library.IDTakenError
+		switch {
+		case errors.As(v.Err, &conflict):
+			by := c.displacer(conflict.Holder, changed)
+			lost[by] = append(lost[by], s.Owner)
+		case errors.As(v.Err, &taken):
+			lost[taken.Holder] = append(lost[taken.Holder], s.Owner)
+		}
+	}
+	return lost
+}
+
+// displacer returns the owner whose change gave a holder its claim: the holder, or its Property, which has to be served
+// first.
+func (c *Change) displacer(holder library.Owner, changed map[Source]*Entry) library.Owner {
+	s := Source{Owner: holder}
+	if _, came := changed[s]; came || c.Entry(s) == nil {
+		return holder
+	}
+	p, _ := c.entries.property(c.Entry(s).Latest.Property)
+	return p.Owner
+}
+
+// Remove stages the removal of what owners brought, and returns how many definitions go.
+func (c *Change) Remove(owners []library.Owner) (int, error) {
+	gone := map[Source]*Entry{}
+	for _, o := range owners {
+		s := Source{Owner: o}
+		if !o.IsHTTP() && c.Entry(s) != nil {
+			gone[s] = nil
+		}
+	}
+	if len(gone) == 0 {
+		return 0, nil
+	}
+	_, _, err := c.stage(gone)
+	return len(gone), err
+}
+
+// Sweep stages a sweep, see library.Library.
+func (c *Change) Sweep(scope library.Scope, keep []library.Owner) (int, error) {
+	gone, err := library.Swept(c.Owners(scope.Install), scope, keep)
+	if err != nil {
+		return 0, err
+	}
+	return c.Remove(gone)
+}
+
+// RemoveFilter stages the removal of a filter made over HTTP. ErrNotFound, *library.ManagedError.
+func (c *Change) RemoveFilter(p library.PropertyID, ref library.FilterRef) error {
+	if c.catalogues[p] == nil {
+		return library.UnknownProperty(p)
+	}
+	f, err := c.catalogues[p].Filter(ref)
+	if err != nil {
+		return err
+	}
+	if !f.Record.Owner.IsHTTP() {
+		return &library.ManagedError{Owner: f.Record.Owner}
+	}
+	_, _, err = c.stage(map[Source]*Entry{{Property: p, Kind: library.KindFilter, UUID: f.Record.UUID}: nil})
+	return err
+}
+
+// Purge stages the removal of what was made over HTTP in a property. *library.ManagedError while a manifest brings the
+// property.
+func (c *Change) Purge(p library.PropertyID) error {
+	gone := map[Source]*Entry{}
+	for s, h := range c.entries.of.all() {
+		if h.Latest.PropertySpec != nil && h.Latest.Property == p {
+			return &library.ManagedError{Owner: s.Owner}
+		}
+		if s.Owner.IsHTTP() && s.Property == p {
+			gone[s] = nil
+		}
+	}
+	_, _, err := c.stage(gone)
+	return err
+}
+
+// NewUnits returns entries for the units of an import line that a property does not have, see library.Mutation.Units; has
+// says which it has. An unsound unit is an *item.InvalidError.
+func NewUnits(p library.PropertyID, units []item.Unit, has func(id int64) bool, now time.Time) (map[Source]*Entry, error) {
+	made := map[Source]*Entry{}
+	now = now.UTC()
+	for _, u := range units {
+		if u.Reference() || has(u.ID) {
+			continue
+		}
+		if u.CreatedOn == "" {
+			u.CreatedOn = now.Format(time.RFC3339)
+		}
+		d := library.Definition{Property: p, Unit: &library.UnitRule{Unit: u}}
+		if err := library.Check(d); err != nil {
+			return nil, &item.InvalidError{Member: "activate_units", Reason: err.Error()}
+		}
+		e, err := NewEntry(d, nil, now)
+		if err != nil {
+			return nil, err
+		}
+		made[SourceOf(d)] = e
+	}
+	return made, nil
+}
+
+// Stage brings entries in, nil for those that go, and decides anew what is served. A store calls it with entries that are
+// sound and whose changes were decided elsewhere, such as by another replica.
+func (c *Change) Stage(changed map[Source]*Entry) error {
+	if len(changed) == 0 {
+		return nil
+	}
+	_, _, err := c.stage(changed)
+	return err
+}
+
+// stage is Stage. judged are the sources whose verdict may differ now; whole is true where these are all.
+func (c *Change) stage(changed map[Source]*Entry) (judged []Source, whole bool, err error) {
+	before := c.entries
+	all, judged, whole := before.with(changed)
+	changed = maps.Clone(changed)
+	settle := func(s Source, h held) {
+		if h.Entry != nil && h.Good != nil && h.verdict.Err == nil {
+			// The newest version is served: the good version before it does not count any more.
+			all = all.settled(s)
+			changed[s] = all.get(s).Entry
+		}
+	}
+	if whole {
+		for s, h := range all.of.all() {
+			settle(s, h)
+		}
+	} else {
+		for _, s := range judged {
+			settle(s, all.get(s))
+		}
+	}
+	var catalogues map[library.PropertyID]*Catalogue
+	if whole {
+		catalogues, err = newCatalogues(all, c.catalogues)
+	} else {
+		catalogues, err = followCatalogues(all, before, judged, c.catalogues)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	c.Tokens = c.Tokens || whole || slices.ContainsFunc(judged, func(s Source) bool { return s.Owner.Kind == library.KindToken })
+	c.entries, c.catalogues = all, catalogues
+	maps.Copy(c.Changed, changed)
+	return judged, whole, nil
+}

@@ -1,0 +1,85 @@
+package definitions
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Set is all definitions of a library, with the decision what is served. The zero value is not valid: use NewSet.
+type Set struct {
+	entries    entries
+	catalogues map[library.PropertyID]*Catalogue
+}
+
+// NewSet decides what is served of some entries, each stored under its source. An entry whose rule does not parse any more
+// is an error.
+func NewSet(bySource map[Source]*Entry) (Set, error) {
+	all := arbitrate(bySource)
+	catalogues, err := newCatalogues(all, nil)
+	if err != nil {
+		return Set{}, err
+	}
+	return Set{entries: all, catalogues: catalogues}, nil
+}
+
+// Len is the number of definitions, served or not.
+func (s Set) Len() int { return s.entries.of.len() }
+
+// Entries returns every entry by its source.
+func (s Set) Entries() map[Source]*Entry {
+	out := make(map[Source]*Entry, s.Len())
+	for at, h := range s.entries.of.all() {
+		out[at] = h.Entry
+	}
+	return out
+}
+
+// Entry returns the entry of a source, nil for none.
+func (s Set) Entry(from Source) *Entry { return s.entries.get(from).Entry }
+
+// Catalogue returns the catalogue of a property, nil while it is not served.
+func (s Set) Catalogue(p library.PropertyID) *Catalogue { return s.catalogues[p] }
+
+// Catalogues returns the catalogues of all served properties. The map is read only.
+func (s Set) Catalogues() map[library.PropertyID]*Catalogue { return s.catalogues }
+
+// Owners lists the owners of one install, "" for all, sorted.
+func (s Set) Owners(install string) []library.Owner {
+	owners := []library.Owner{}
+	for from := range s.entries.sources() {
+		if !from.Owner.IsHTTP() && (install == "" || from.Owner.Install == install) {
+			owners = append(owners, from.Owner)
+		}
+	}
+	return owners
+}
+
+// Scoped lists the owners within a scope, sorted.
+func (s Set) Scoped(scope library.Scope) []library.Owner {
+	return slices.DeleteFunc(s.Owners(scope.Install), func(o library.Owner) bool { return !scope.Contains(o) })
+}
+
+// Definition returns what an owner brought: the served version, else the newest one. ErrNotFound.
+func (s Set) Definition(owner library.Owner) (library.Definition, error) {
+	h := s.entries.get(Source{Owner: owner})
+	if h.Entry == nil || owner.IsHTTP() {
+		return library.Definition{}, fmt.Errorf("%s: %w", owner, library.ErrNotFound)
+	}
+	if served := h.served(); served != nil {
+		return *served, nil
+	}
+	return h.Latest, nil
+}
+
+// Tokens returns the served tokens that have a value, by owner.
+func (s Set) Tokens() map[library.Owner]library.TokenEvent {
+	tokens := map[library.Owner]library.TokenEvent{}
+	for from, h := range s.entries.of.all() {
+		if d := h.served(); d != nil && d.Token != nil && len(d.Token.Values) > 0 {
+			tokens[from.Owner] = library.TokenEvent{Property: d.Property, Owner: from.Owner, Token: d.Token}
+		}
+	}
+	return tokens
+}
