@@ -1,16 +1,15 @@
 package store
 
 import (
-	"bytes"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
 // change gathers what the requests of one group change. Those that come later see what those before them staged.
@@ -20,90 +19,55 @@ type change struct {
 	before *served
 	// defs are the definitions that will be served, and those that came, changed or went.
 	defs       *definitions.Change
-	properties map[library.PropertyID]*staged
+	properties map[library.PropertyID]*mutations.Stage
 	marks      map[string]string
 	purged     map[library.PropertyID]bool
 	// codes are those of new items.
 	codes map[string]bool
-	// units are those that came with items. They become sources all at once, when the change is prepared.
-	units map[definitions.Source]*definitions.Entry
-	namer namer
+	namer *mutations.Namer
 	// found is what was looked up for the whole group.
 	found found
 }
 
-// staged is what changes in the items of one property.
-type staged struct {
-	items []stagedItem
-	// at is where an item is among items.
-	at       map[item.ID]int
-	made     map[item.Tag]bool
-	names    map[nameSum]bool // those that the property has not had before
-	sequence item.ID
-}
-
-// stagedItem is an item as it will be, and what it was.
-type stagedItem struct {
-	ItemChange
-	// code is the short code that it had.
-	code string
-}
-
 func newChange(s *Store) *change {
 	return &change{
-		s: s, before: s.served, namer: newNamer(s.served.authorKey),
+		s: s, before: s.served, namer: mutations.NewNamer(s.served.authorKey),
 		defs:       definitions.NewChange(s.served.set),
-		properties: map[library.PropertyID]*staged{}, marks: map[string]string{},
-		purged: map[library.PropertyID]bool{}, codes: map[string]bool{}, units: map[definitions.Source]*definitions.Entry{},
+		properties: map[library.PropertyID]*mutations.Stage{}, marks: map[string]string{},
+		purged: map[library.PropertyID]bool{}, codes: map[string]bool{},
 	}
 }
 
+// empty reports whether nothing is staged. It drops the stages of properties in which every mutation was refused.
 func (c *change) empty() bool {
-	return len(c.defs.Changed) == 0 && len(c.units) == 0 && len(c.properties) == 0 && len(c.marks) == 0 && len(c.purged) == 0
+	maps.DeleteFunc(c.properties, func(_ library.PropertyID, st *mutations.Stage) bool { return st.Empty() })
+	return len(c.defs.Changed) == 0 && len(c.properties) == 0 && len(c.marks) == 0 && len(c.purged) == 0
 }
 
-// in returns the change of one property.
-func (c *change) in(p library.PropertyID) *staged {
+// in returns the stage of one property.
+func (c *change) in(p library.PropertyID) *mutations.Stage {
 	st := c.properties[p]
 	if st == nil {
-		st = &staged{at: map[item.ID]int{}, made: map[item.Tag]bool{}, names: map[nameSum]bool{}}
-		if known := c.before.properties[p]; known != nil {
-			st.sequence = known.sequence
+		b := base{change: c, property: p, known: c.before.properties[p]}
+		if b.known == nil {
+			b.known = newProperty()
 		}
+		st = mutations.NewStage(p, b, c.codes)
+		st.Namer, st.Random, st.Now, st.Sequence = c.namer, c.s.options.Random, c.s.Now(), b.known.sequence
 		c.properties[p] = st
 	}
 	return st
 }
 
-// set stages an item as it will be, nil for none. before is what item returned for it.
-func (c *change) set(p library.PropertyID, id item.ID, before, after *item.Item) {
-	st := c.in(p)
-	erase := before != nil && (after == nil || before.Submission != nil && !bytes.Equal(before.Submission, after.Submission))
-	if i, staged := st.at[id]; staged {
-		st.items[i].Item = after
-		st.items[i].Erase = st.items[i].Erase || erase
-		return
-	}
-	st.at[id] = len(st.items)
-	next := stagedItem{ItemChange: ItemChange{ID: id, Item: after, Existed: before != nil, Erase: erase}}
-	if before != nil {
-		next.code = before.ShortCode
-	}
-	st.items = append(st.items, next)
-}
-
-// makeTag notes that a tag was made, once.
-func (c *change) makeTag(p library.PropertyID, t item.Tag) {
-	if known := c.before.properties[p]; known == nil || !known.made[t] {
-		// The tag stays for ever, and should not keep the text of the item that it came in.
-		c.in(p).made[item.Tag{Namespace: strings.Clone(t.Namespace), Key: strings.Clone(t.Key)}] = true
-	}
-}
-
 // prepare puts the change into a batch, the index's part of it too, and returns what makes it visible. It changes nothing
 // that readers see.
 func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
-	if err := c.defs.Stage(c.units); err != nil {
+	// Units that came with items become definitions all at once.
+	units := map[definitions.Source]*definitions.Entry{}
+	for _, st := range c.properties {
+		maps.Copy(units, st.Units)
+	}
+	if err := c.defs.Stage(units); err != nil {
 		return nil, err
 	}
 	for id, served := range c.defs.Catalogues() {
@@ -111,14 +75,16 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 			continue // its tags were made when it came
 		}
 		for _, r := range served.TagRules {
-			c.makeTag(id, r.Tag)
+			if known := c.before.properties[id]; known == nil || !known.made[r.Tag] {
+				c.in(id).MakeTag(r.Tag)
+			}
 		}
 	}
 	out := &Change{Version: c.before.version + 1, Purged: slices.Sorted(maps.Keys(c.purged))}
 	for _, id := range c.touched() {
 		pc := PropertyChange{Property: id, Before: c.before.set.Catalogue(id), After: c.defs.Catalogue(id)}
 		if st := c.properties[id]; st != nil {
-			pc.Items = st.changes()
+			pc.Items = changes(st)
 		}
 		out.Properties = append(out.Properties, pc)
 	}
@@ -170,21 +136,21 @@ func (c *change) touched() []library.PropertyID {
 }
 
 // changes lists what becomes of the items: not those that came and went within the group.
-func (st *staged) changes() []ItemChange {
-	items := make([]ItemChange, 0, len(st.items))
-	for i := range st.items {
-		if it := &st.items[i]; it.Item != nil || it.Existed {
-			items = append(items, it.ItemChange)
+func changes(st *mutations.Stage) []ItemChange {
+	items := make([]ItemChange, 0, len(st.Items))
+	for _, it := range st.Items {
+		if it.Item != nil || it.Existed {
+			items = append(items, ItemChange{ID: it.ID, Item: it.Item, Existed: it.Existed, Erase: it.Erase})
 		}
 	}
 	return items
 }
 
 // grown returns how many items more a property has.
-func (st *staged) grown() int64 {
+func grown(st *mutations.Stage) int64 {
 	n := int64(0)
-	for i := range st.items {
-		switch it := &st.items[i]; {
+	for _, it := range st.Items {
+		switch {
 		case it.Item != nil && !it.Existed:
 			n++
 		case it.Item == nil && it.Existed:
@@ -264,22 +230,22 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 	if known == nil {
 		known = newProperty()
 	}
-	if st.sequence != known.sequence {
-		if err := setNumber(b, propertyKey(p, underSequence), uint64(st.sequence)); err != nil {
+	if st.Sequence != known.sequence {
+		if err := setNumber(b, propertyKey(p, underSequence), uint64(st.Sequence)); err != nil {
 			return err
 		}
 	}
-	if n := st.grown(); n != 0 {
+	if n := grown(st); n != 0 {
 		if err := setNumber(b, propertyKey(p, underCount), uint64(known.items+n)); err != nil {
 			return err
 		}
 	}
-	for t := range st.made {
+	for t := range st.Tags {
 		if err := b.Set(tagKey(p, t), nil, nil); err != nil {
 			return err
 		}
 	}
-	for n := range st.names {
+	for n := range st.Names {
 		if err := b.Set(nameKey(p, n), nil, nil); err != nil {
 			return err
 		}
@@ -301,8 +267,8 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 			return err
 		}
 	}
-	for i := range st.items {
-		if err := c.putCode(b, p, &st.items[i]); err != nil {
+	for i := range st.Items {
+		if err := c.putCode(b, p, &st.Items[i]); err != nil {
 			return err
 		}
 	}
@@ -310,22 +276,22 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 }
 
 // putCode keeps the short code of an item.
-func (c *change) putCode(b *pebble.Batch, p library.PropertyID, st *stagedItem) error {
+func (c *change) putCode(b *pebble.Batch, p library.PropertyID, st *mutations.Item) error {
 	code := ""
 	if st.Item != nil {
 		code = st.Item.ShortCode
 	}
-	if st.code == code {
+	if st.Code == code {
 		return nil
 	}
-	if st.code != "" {
+	if st.Code != "" {
 		// Another item may have it: a store of format 1 could hold two with one code.
-		holder, err := get(c.s.db.pebble, codeKey(p, st.code))
+		holder, err := get(c.s.db.pebble, codeKey(p, st.Code))
 		if err != nil {
 			return err
 		}
 		if string(holder) == string(encodeNumber(uint64(st.ID))) {
-			if err := b.Delete(codeKey(p, st.code), nil); err != nil {
+			if err := b.Delete(codeKey(p, st.Code), nil); err != nil {
 				return err
 			}
 		}
@@ -355,10 +321,10 @@ func (c *change) install(out *Change) {
 		}
 		p.version = out.Version
 		if st := c.properties[pc.Property]; st != nil {
-			p.sequence = st.sequence
-			p.items += st.grown()
-			maps.Copy(p.made, st.made)
-			maps.Copy(p.names, st.names)
+			p.sequence = st.Sequence
+			p.items += grown(st)
+			maps.Copy(p.made, st.Tags)
+			maps.Copy(p.names, st.Names)
 		}
 	}
 }

@@ -225,7 +225,7 @@ func TestOneBadRequestOfAGroup(t *testing.T) {
 			group = append(group, request{
 				shares: withItems, property: shop, mutations: []library.Mutation{m}, ctx: t.Context(), done: make(chan error, 1),
 				stage: func(c *change) error {
-					outcomes[i] = c.mutate(shop, m)
+					outcomes[i] = c.in(shop).Mutate(m)
 					return nil
 				},
 			})

@@ -2,11 +2,13 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
 // place is where an item is.
@@ -142,36 +144,59 @@ func decodeItem(id item.ID, value []byte) (*item.Item, error) {
 	return it, nil
 }
 
-// item returns an item as it will be, nil when it is not there.
-func (c *change) item(p library.PropertyID, id item.ID) (*item.Item, error) {
-	if st := c.properties[p]; st != nil {
-		if i, staged := st.at[id]; staged {
-			return st.items[i].Item, nil
-		}
-	}
-	l := c.found.items[place{p, id}]
+// base is what a property holds before a change.
+type base struct {
+	*change
+	property library.PropertyID
+	known    *property
+}
+
+var _ mutations.Base = base{}
+
+// Item returns a stored item, nil when it is not there.
+func (b base) Item(id item.ID) (*item.Item, error) {
+	l := b.found.items[place{b.property, id}]
 	if l == nil || l.exists && !l.decode {
-		l = &lookup{place: place{p, id}, decode: true}
-		if err := c.look(l); err != nil {
+		l = &lookup{place: place{b.property, id}, decode: true}
+		if err := b.look(l); err != nil {
 			return nil, err
 		}
 	}
 	return l.item, l.err
 }
 
-// exists reports whether an item will be there.
-func (c *change) exists(p library.PropertyID, id item.ID) (bool, error) {
-	if st := c.properties[p]; st != nil {
-		if i, staged := st.at[id]; staged {
-			return st.items[i].Item != nil, nil
-		}
-	}
-	if l := c.found.items[place{p, id}]; l != nil {
+// Exists reports whether an item is stored.
+func (b base) Exists(id item.ID) (bool, error) {
+	if l := b.found.items[place{b.property, id}]; l != nil {
 		return l.exists, nil
 	}
-	l := &lookup{place: place{p, id}}
-	err := c.look(l)
+	l := &lookup{place: place{b.property, id}}
+	err := b.look(l)
 	return l.exists, err
+}
+
+// Unit reports whether the property serves a unit.
+func (b base) Unit(id int64) bool { return b.defs.Catalogue(b.property).Unit(id) != nil }
+
+// CodeHeld reports whether an item other than id has a short code.
+func (b base) CodeHeld(code string, id item.ID) (bool, error) {
+	holders, err := b.codeHolders(code)
+	return slices.ContainsFunc(holders, func(h place) bool { return h != place{b.property, id} }), err
+}
+
+// TagMade reports whether a tag was made.
+func (b base) TagMade(t item.Tag) bool { return b.known.made[t] }
+
+// NameKnown reports whether an item has had a field name.
+func (b base) NameKnown(n mutations.NameSum) bool { return b.known.names[n] }
+
+// Names is the number of field names that items have had.
+func (b base) Names() int { return len(b.known.names) }
+
+// TagOwner returns the manifest by which an item carries a tag.
+func (b base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
+	owner, held := b.s.index.TagOwner(b.property, t, id)
+	return owner, held, nil
 }
 
 // look looks one thing up.

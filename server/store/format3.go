@@ -9,6 +9,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
 // toFormat3 notes the names of the dynamic fields that the items of each property have. Names that only deleted items had are
@@ -22,7 +23,7 @@ func toFormat3(db *pebble.DB, b *pebble.Batch) error {
 	if err != nil {
 		return err
 	}
-	u := upgrade3{batch: b, namer: newNamer(authorKey), lines: make([][]byte, 0, readChunk)}
+	u := upgrade3{batch: b, namer: mutations.NewNamer(authorKey), lines: make([][]byte, 0, readChunk)}
 	for valid := it.First(); valid && err == nil; {
 		var skip []byte
 		if skip, err = u.key(it); err != nil {
@@ -39,9 +40,9 @@ func toFormat3(db *pebble.DB, b *pebble.Batch) error {
 // upgrade3 gathers the items of one property, so that all processors decode them.
 type upgrade3 struct {
 	batch    *pebble.Batch
-	namer    namer
+	namer    *mutations.Namer
 	property library.PropertyID
-	known    map[nameSum]bool // of property
+	known    map[mutations.NameSum]bool // of property
 	lines    [][]byte
 }
 
@@ -64,7 +65,7 @@ func (u *upgrade3) key(it *pebble.Iterator) (skip []byte, err error) {
 		}
 	}
 	if p != u.property {
-		u.property, u.known = p, map[nameSum]bool{}
+		u.property, u.known = p, map[mutations.NameSum]bool{}
 	}
 	value, err := it.ValueAndErr()
 	u.lines = append(u.lines, append([]byte(nil), value...))
@@ -83,7 +84,7 @@ func (u *upgrade3) flush() error {
 	u.lines = u.lines[:0]
 	for _, of := range names {
 		for _, name := range of {
-			sum := u.namer.sum(name)
+			sum := u.namer.Sum(name)
 			if u.known[sum] {
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
 // The first byte of a key says what it is about; see the table in doc.go.
@@ -61,7 +62,7 @@ func tagKey(p library.PropertyID, t item.Tag) []byte {
 	return append(key, t.Key...)
 }
 
-func nameKey(p library.PropertyID, n nameSum) []byte {
+func nameKey(p library.PropertyID, n mutations.NameSum) []byte {
 	return binary.BigEndian.AppendUint64(propertyKey(p, underName), uint64(n))
 }
 

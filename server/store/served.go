@@ -11,6 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
 // served is all of the store that is kept in memory: everything but items, short codes and what is the index's. Store.mu
@@ -34,10 +35,12 @@ type property struct {
 	items    int64
 	made     map[item.Tag]bool
 	// names are those of all dynamic fields that items have ever had, see item.MaxFieldNames.
-	names map[nameSum]bool
+	names map[mutations.NameSum]bool
 }
 
-func newProperty() *property { return &property{made: map[item.Tag]bool{}, names: map[nameSum]bool{}} }
+func newProperty() *property {
+	return &property{made: map[item.Tag]bool{}, names: map[mutations.NameSum]bool{}}
+}
 
 // load reads what is kept in memory. A store without keys of its own gets them.
 func load(db *pebble.DB, random io.Reader) (*served, error) {
@@ -171,7 +174,7 @@ func (l *loader) propertyKey(key, value []byte) (skip []byte, err error) {
 		p.made[t] = true
 	case underName:
 		n, err = decodeNumber(rest)
-		p.names[nameSum(n)] = true
+		p.names[mutations.NameSum(n)] = true
 	case underFilter, underUnit:
 		err = l.entry(value)
 	case underCode, underItem:

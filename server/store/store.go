@@ -20,7 +20,7 @@ type Store struct {
 	options Options
 	index   Index
 	lock    io.Closer
-	sealer  *sealer
+	sealer  *library.Sealer
 	tokens  *definitions.TokenFeed
 	eraser  *eraser
 
@@ -101,7 +101,7 @@ func (s *Store) open() error {
 		return errors.Join(advise(err), db.close())
 	}
 	if s.sealer == nil {
-		if s.sealer, err = newSealer(found.authorKey); err != nil {
+		if s.sealer, err = library.NewSealer(found.authorKey); err != nil {
 			return errors.Join(err, db.close())
 		}
 	}

@@ -1,4 +1,4 @@
-package store
+package mutations
 
 import (
 	"crypto/hmac"
@@ -10,44 +10,38 @@ import (
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
-	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// nameSum stands for the name of a dynamic field of a property. It is the beginning of a keyed hash: a submission's member can
-// be named after a person, and the store remembers names longer than items. The probability that two
+// NameSum stands for the name of a dynamic field of a property. It is the beginning of a keyed hash: a submission's member can
+// be named after a person, and a store remembers names longer than items. The probability that two
 // of item.MaxFieldNames names have the same sum is below 10^-11; they would count as one name.
-type nameSum uint64
+type NameSum uint64
 
-// namer makes nameSums with the author key of a store. It is not safe for concurrent use.
-type namer struct{ mac hash.Hash }
+// Namer computes NameSums with the author key of a store. It is not safe for concurrent use.
+type Namer struct{ mac hash.Hash }
 
-func newNamer(authorKey []byte) namer { return namer{hmac.New(sha256.New, authorKey)} }
+// NewNamer returns a Namer for an author key.
+func NewNamer(authorKey []byte) *Namer { return &Namer{hmac.New(sha256.New, authorKey)} }
 
-func (n namer) sum(name string) nameSum {
+// Sum returns the NameSum of a field's canonical name.
+func (n *Namer) Sum(name string) NameSum {
 	var sum [sha256.Size]byte
 	n.mac.Reset()
 	_, _ = n.mac.Write([]byte("field\x00" + name)) // a hash takes everything
-	return nameSum(binary.BigEndian.Uint64(n.mac.Sum(sum[:0])))
+	return NameSum(binary.BigEndian.Uint64(n.mac.Sum(sum[:0])))
 }
 
 // newNames returns those of an item's field names that its property has never had. It fails with *item.InvalidError when the
 // property already has item.MaxFieldNames names, or more in a store from before that limit. Names that the property has are always
 // accepted.
-func (c *change) newNames(p library.PropertyID, names iter.Seq[string]) ([]nameSum, error) {
-	var known, staged map[nameSum]bool
-	if before := c.before.properties[p]; before != nil {
-		known = before.names
-	}
-	if st := c.properties[p]; st != nil {
-		staged = st.names
-	}
-	var fresh []nameSum
+func (s *Stage) newNames(names iter.Seq[string]) ([]NameSum, error) {
+	var fresh []NameSum
 	for name := range names {
-		sum := c.namer.sum(name)
-		if known[sum] || staged[sum] {
+		sum := s.Namer.Sum(name)
+		if s.Base.NameKnown(sum) || s.Names[sum] {
 			continue
 		}
-		if len(known)+len(staged)+len(fresh) >= item.MaxFieldNames {
+		if s.Base.Names()+len(s.Names)+len(fresh) >= item.MaxFieldNames {
 			return nil, &item.InvalidError{Member: memberOf(name), Reason: fmt.Sprintf(
 				"the items of this property have had %d different submission members and tag namespaces, which is the limit: use one of those", item.MaxFieldNames)}
 		}
@@ -64,9 +58,9 @@ func memberOf(field string) string {
 	return field
 }
 
-// takeNames notes the result of newNames, once it is certain that the mutation is accepted.
-func (c *change) takeNames(p library.PropertyID, names []nameSum) {
+// takeNames stages the result of newNames, once it is certain that the mutation is accepted.
+func (s *Stage) takeNames(names []NameSum) {
 	for _, n := range names {
-		c.in(p).names[n] = true
+		s.Names[n] = true
 	}
 }

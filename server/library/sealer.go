@@ -1,0 +1,76 @@
+package library
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+)
+
+// Sealer makes cursors opaque. A cursor is encrypted, because a sort value can be a member of a submission and links end up
+// in logs, and authenticated together with the identity of its listing: a library accepts its own cursors alone, each for
+// its own listing. Equal cursors have equal texts, and every library with the same author key reads them.
+type Sealer struct {
+	aead cipher.AEAD
+	mac  []byte
+}
+
+// NewSealer returns the Sealer of a library with an author key (see Library.AuthorKey).
+func NewSealer(authorKey []byte) (*Sealer, error) {
+	block, err := aes.NewCipher(derive(authorKey, "cursor encryption"))
+	if err != nil {
+		return nil, fmt.Errorf("make the key of cursors: %w", err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("make the key of cursors: %w", err)
+	}
+	return &Sealer{aead: aead, mac: derive(authorKey, "cursor nonce")}, nil
+}
+
+func derive(key []byte, purposes ...string) []byte {
+	h := hmac.New(sha256.New, key)
+	for i, p := range purposes {
+		if i > 0 {
+			h.Write([]byte{0})
+		}
+		h.Write([]byte(p))
+	}
+	return h.Sum(nil)
+}
+
+// Seal makes a cursor of a place in a listing: of anything that JSON holds. identity is Listing.Identity.
+func (s *Sealer) Seal(identity string, place any) (Cursor, error) {
+	text, err := json.Marshal(place)
+	if err != nil {
+		return "", fmt.Errorf("encode a cursor: %w", err)
+	}
+	nonce := derive(s.mac, identity, string(text))[:s.aead.NonceSize()]
+	return Cursor(base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, text, []byte(identity)))), nil
+}
+
+// Open reads into place what Seal was given. A cursor that is not one of the listing, or that holds a place of another
+// shape, is a *CursorError.
+func (s *Sealer) Open(c Cursor, identity string, place any) error {
+	foreign := &CursorError{Reason: "it is not one of this listing: start again from the first page"}
+	sealed, err := base64.RawURLEncoding.DecodeString(string(c))
+	n := s.aead.NonceSize()
+	if err != nil || len(sealed) < n {
+		return foreign
+	}
+	text, err := s.aead.Open(nil, sealed[:n], sealed[n:], []byte(identity))
+	if err != nil {
+		return foreign
+	}
+	// A cursor of an earlier version has other members: ignoring them would give another place.
+	from := json.NewDecoder(bytes.NewReader(text))
+	from.DisallowUnknownFields()
+	if from.Decode(place) != nil {
+		return foreign
+	}
+	return nil
+}

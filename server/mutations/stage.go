@@ -1,0 +1,257 @@
+package mutations
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Mutate stages one mutation, or nothing.
+func (s *Stage) Mutate(m library.Mutation) library.Outcome {
+	switch {
+	case m.Put != nil:
+		return s.putItem(m)
+	case m.Patch != nil:
+		return library.Outcome{ID: m.ID, Err: s.patch(m.ID, m.Patch)}
+	case m.Delete:
+		return library.Outcome{ID: m.ID, Err: s.delete(m.ID)}
+	case m.Tag != nil:
+		return library.Outcome{Err: s.tag(*m.Tag, m.IDs)}
+	case m.Untag != nil:
+		return library.Outcome{Err: s.untag(*m.Untag, m.IDs)}
+	}
+	return library.Outcome{Err: errors.New("a mutation that changes nothing: set one of its members")}
+}
+
+func (s *Stage) delete(id item.ID) error {
+	before, err := s.present(id)
+	if err != nil {
+		return err
+	}
+	s.set(id, before, nil)
+	return nil
+}
+
+// present returns an item as it will be. ErrNotFound.
+func (s *Stage) present(id item.ID) (*item.Item, error) {
+	it, err := s.item(id)
+	if err == nil && it == nil {
+		err = library.UnknownItem(id)
+	}
+	return it, err
+}
+
+func (s *Stage) putItem(m library.Mutation) library.Outcome {
+	it := *m.Put
+	refused := func(err error) library.Outcome { return library.Outcome{ID: it.ID, Err: err} }
+	if it.ID < 0 || it.ID > item.MaxID {
+		return library.Outcome{Err: &item.InvalidError{Member: "id", Reason: "must be a whole number from 1 to 2^53-1"}}
+	}
+	before, err := s.replaced(it.ID, m.Replace)
+	if err != nil {
+		return refused(err)
+	}
+	for _, id := range it.Units {
+		if !s.hasUnit(id) && !slices.ContainsFunc(m.Units, func(u item.Unit) bool { return u.ID == id }) {
+			return refused(unknownUnit(id))
+		}
+	}
+	if it.ID == 0 {
+		if s.Sequence >= item.MaxID {
+			return library.Outcome{Err: fmt.Errorf("%w: the item ids of property %s are used up, because an item with id 2^53-1 was imported",
+				library.ErrUnavailable, s.Property)}
+		}
+		it.ID = s.Sequence + 1
+	}
+	if err := s.drawCode(&it, before); err != nil {
+		return refused(err)
+	}
+	names, err := s.newNames(it.FieldNames())
+	if err != nil {
+		return refused(err)
+	}
+	if err := s.makeUnits(m.Units); err != nil {
+		return refused(err)
+	}
+	s.set(it.ID, before, &it)
+	s.takeNames(names)
+	s.Sequence = max(s.Sequence, it.ID)
+	if it.ShortCode != "" {
+		s.Codes[it.ShortCode] = true
+	}
+	for _, t := range it.Tags {
+		s.MakeTag(t)
+	}
+	return library.Outcome{ID: it.ID, Created: before == nil}
+}
+
+// replaced returns the item that a put replaces, nil where it makes a new one; ErrExists where it may not. An id of 0 is
+// drawn above all others, and needs no look.
+func (s *Stage) replaced(id item.ID, replace bool) (*item.Item, error) {
+	if id == 0 {
+		return nil, nil
+	}
+	if replace {
+		return s.item(id)
+	}
+	exists, err := s.exists(id)
+	if err == nil && exists {
+		err = fmt.Errorf("item %d: %w", id, library.ErrExists)
+	}
+	return nil, err
+}
+
+// drawCode gives an item another short code for as long as another item has it.
+func (s *Stage) drawCode(it, before *item.Item) error {
+	for it.ShortCode != "" && (before == nil || before.ShortCode != it.ShortCode) {
+		held := s.Codes[it.ShortCode]
+		var err error
+		if !held {
+			if held, err = s.Base.CodeHeld(it.ShortCode, it.ID); err != nil {
+				return err
+			}
+		}
+		if !held {
+			return nil
+		}
+		if it.ShortCode, err = item.NewShortCode(s.Random); err != nil {
+			return fmt.Errorf("draw a short link: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Stage) hasUnit(id int64) bool {
+	return s.Base.Unit(id) || s.Units[definitions.Source{Property: s.Property, Kind: library.KindUnit, ID: id}] != nil
+}
+
+func unknownUnit(id int64) error {
+	return &item.InvalidError{Member: "activate_units", Reason: fmt.Sprintf("there is no conversion unit with id %d: make it first, or send it whole", id)}
+}
+
+// makeUnits makes the units of an import line that the property does not have.
+func (s *Stage) makeUnits(units []item.Unit) error {
+	made, err := definitions.NewUnits(s.Property, units, s.hasUnit, s.Now)
+	if err != nil {
+		return err
+	}
+	maps.Copy(s.Units, made)
+	return nil
+}
+
+func (s *Stage) patch(id item.ID, patch *item.Patch) error {
+	before, err := s.present(id)
+	if err != nil {
+		return err
+	}
+	if units, touched := patch.Units(); touched {
+		for _, u := range units {
+			// A unit that the item already refers to may stay, even while its manifest is away.
+			if !s.hasUnit(u) && !slices.Contains(before.Units, u) {
+				return unknownUnit(u)
+			}
+		}
+	}
+	after := *before
+	if err := patch.Apply(&after); err != nil {
+		return err
+	}
+	var names []NameSum
+	if !bytes.Equal(before.Submission, after.Submission) {
+		if names, err = s.newNames(after.FieldNames()); err != nil {
+			return err
+		}
+	}
+	s.set(id, before, &after)
+	s.takeNames(names)
+	return nil
+}
+
+// tag adds one mapping to all items, or to none.
+func (s *Stage) tag(t item.Tag, ids []item.ID) error {
+	if err := item.ValidNamespace(t.Namespace); err != nil {
+		return err
+	}
+	if err := item.ValidKey(t.Namespace, t.Key); err != nil {
+		return err
+	}
+	items, err := s.requireItems(ids)
+	if err != nil {
+		return err
+	}
+	names, err := s.newNames((&item.Item{Tags: []item.Tag{t}}).FieldNames())
+	if err != nil {
+		return err
+	}
+	s.takeNames(names)
+	s.MakeTag(t)
+	for _, before := range items {
+		at, has := slices.BinarySearchFunc(before.Tags, t, item.CompareTags)
+		if has {
+			continue
+		}
+		after := *before
+		after.Tags = slices.Insert(slices.Clone(before.Tags), at, t)
+		s.set(before.ID, before, &after)
+	}
+	return nil
+}
+
+// untag takes one mapping from all items, or from none.
+func (s *Stage) untag(t item.Tag, ids []item.ID) error {
+	items, err := s.requireItems(ids)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		if _, has := slices.BinarySearchFunc(it.Tags, t, item.CompareTags); has {
+			continue
+		}
+		owner, held, err := s.Base.TagOwner(t, it.ID)
+		if err != nil {
+			return err
+		}
+		if held {
+			return &library.ManagedError{Owner: owner}
+		}
+		return fmt.Errorf("tag %s:%s on item %d: %w", t.Namespace, t.Key, it.ID, library.ErrNotFound)
+	}
+	for _, before := range items {
+		after := *before
+		after.Tags = slices.DeleteFunc(slices.Clone(after.Tags), func(own item.Tag) bool { return own == t })
+		s.set(before.ID, before, &after)
+	}
+	return nil
+}
+
+// requireItems returns the items as they will be, each once, or says which of them are not there.
+func (s *Stage) requireItems(ids []item.ID) ([]*item.Item, error) {
+	items := make([]*item.Item, 0, len(ids))
+	var unknown []item.ID
+	seen := make(map[item.ID]bool, len(ids))
+	for _, id := range ids {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		it, err := s.item(id)
+		switch {
+		case err != nil:
+			return nil, err
+		case it != nil:
+			items = append(items, it)
+		default:
+			unknown = append(unknown, id)
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, &library.UnknownItemsError{IDs: unknown}
+	}
+	return items, nil
+}
