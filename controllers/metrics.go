@@ -50,15 +50,6 @@ func newMetrics() *metrics {
 // longestSuspended is how many suspended objects are told one by one, the longest suspended first.
 const longestSuspended = 100
 
-// objectStates are the states that an object is in one of.
-const (
-	stateReady     = "ready"
-	stateStalled   = "stalled"
-	stateWaiting   = "waiting"
-	stateSuspended = "suspended"
-	stateUnknown   = "unknown" // not looked at yet
-)
-
 // objectCollector shows the states of the objects in the cache whenever it is asked. While no cluster is followed there are
 // none to show.
 type objectCollector struct {
@@ -112,7 +103,7 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 	var suspensions []suspension
 	for _, k := range kinds() {
 		name := k.library.String()
-		states := map[string]int{stateReady: 0, stateStalled: 0, stateWaiting: 0, stateSuspended: 0, stateUnknown: 0}
+		states := map[v1alpha1.Phase]int{}
 		reasons := map[string]int{}
 		list := k.list()
 		// Ten thousand objects are looked at and none is kept: copies would be the dearest part of a scrape.
@@ -122,18 +113,18 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		_ = meta.EachListItem(list, func(item runtime.Object) error { // the visit never fails
 			o := item.(object)
-			state, reason := stateOf(o)
-			states[state]++
-			switch state {
-			case stateStalled:
-				reasons[reason]++
-			case stateSuspended:
+			state := v1alpha1.StateOf(o)
+			states[state.Phase]++
+			switch state.Phase {
+			case v1alpha1.PhaseStalled:
+				reasons[state.Tells.Reason]++
+			case v1alpha1.PhaseSuspended:
 				suspensions = append(suspensions, suspension{name, o.GetNamespace(), o.GetName(), suspendedSince(o)})
 			}
 			return nil
 		})
-		for state, n := range states {
-			gauge(c.objects, float64(n), name, state)
+		for _, phase := range v1alpha1.Phases() {
+			gauge(c.objects, float64(states[phase]), name, string(phase))
 		}
 		for reason, n := range reasons {
 			gauge(c.rejected, float64(n), name, reason)
@@ -144,24 +135,6 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, o := range suspensions[:min(len(suspensions), longestSuspended)] {
 		gauge(c.suspended, max(now.Sub(o.since).Seconds(), 0), o.kind, o.namespace, o.name)
 	}
-}
-
-// stateOf returns the state of an object, and for a stalled one the reason.
-func stateOf(o v1alpha1.Object) (state, reason string) {
-	conditions := *o.StatusConditions()
-	ready := meta.FindStatusCondition(conditions, v1alpha1.ReadyCondition)
-	stalled := meta.FindStatusCondition(conditions, v1alpha1.StalledCondition)
-	switch {
-	case o.Suspended():
-		return stateSuspended, ""
-	case ready == nil || *o.StatusObservedGeneration() != o.GetGeneration():
-		return stateUnknown, ""
-	case ready.Status == "True":
-		return stateReady, ""
-	case stalled != nil && stalled.Status == "True":
-		return stateStalled, stalled.Reason
-	}
-	return stateWaiting, ""
 }
 
 // suspendedSince is when the suspension of an object was seen; its creation where it was not seen yet.

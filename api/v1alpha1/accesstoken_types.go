@@ -130,6 +130,7 @@ type AccessTokenStatus struct {
 // AccessToken is a token of one property. Deleting it revokes the token within a second.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vtoken,categories=vitrine
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last applied spec is"

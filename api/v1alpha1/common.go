@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // DefaultPropertyName is the Property that an object belongs to when it names none.
@@ -81,9 +82,17 @@ func (j *JSON) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// ObjectList is a list of objects of one kind.
+// +kubebuilder:object:generate=false
+type ObjectList interface {
+	runtime.Object
+	metav1.ListInterface
+}
+
 // Object is what the five kinds have in common, for code that treats them alike.
 // +kubebuilder:object:generate=false
 type Object interface {
+	runtime.Object
 	metav1.Object
 	// PropertyName is the name of the Property, in the object's namespace, that the object belongs to or is.
 	PropertyName() string

@@ -108,6 +108,7 @@ type ContentFilterStatus struct {
 // ContentFilter is a saved query and an order: a chosen set of items, in a chosen order, under an address that stays.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vfilter,categories=vitrine
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last applied spec is"

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,19 +19,40 @@ const (
 	ActivateUnitKind  = "ActivateUnit"
 )
 
-// NewObject returns an empty object of a kind, nil for one that is none of the five.
-func NewObject(kind string) Object {
-	switch kind {
-	case PropertyKind:
-		return &Property{}
-	case AccessTokenKind:
-		return &AccessToken{}
-	case ContentFilterKind:
-		return &ContentFilter{}
-	case TagKind:
-		return &Tag{}
-	case ActivateUnitKind:
-		return &ActivateUnit{}
+// Kind is one of the kinds of the group, for code that treats all of them alike.
+// +kubebuilder:object:generate=false
+type Kind struct {
+	// Name is the kind in a manifest, such as ContentFilter.
+	Name string
+	// New returns an empty object of the kind.
+	New func() Object
+	// NewList returns an empty list of such objects.
+	NewList func() ObjectList
+}
+
+// Kinds is the registry of the kinds, in the order in which tools list them. Every other list of kinds derives from it.
+func Kinds() []Kind {
+	return []Kind{
+		{PropertyKind, func() Object { return &Property{} }, func() ObjectList { return &PropertyList{} }},
+		{AccessTokenKind, func() Object { return &AccessToken{} }, func() ObjectList { return &AccessTokenList{} }},
+		{ContentFilterKind, func() Object { return &ContentFilter{} }, func() ObjectList { return &ContentFilterList{} }},
+		{TagKind, func() Object { return &Tag{} }, func() ObjectList { return &TagList{} }},
+		{ActivateUnitKind, func() Object { return &ActivateUnit{} }, func() ObjectList { return &ActivateUnitList{} }},
+	}
+}
+
+// Resource returns the name of the kind in the paths of the API server, such as contentfilters.vitrine.dev.
+func (k Kind) Resource() schema.GroupVersionResource {
+	plural, _ := meta.UnsafeGuessKindToResource(GroupVersion.WithKind(k.Name))
+	return plural
+}
+
+// NewObject returns an empty object of the named kind, nil when the group has no such kind.
+func NewObject(name string) Object {
+	for _, k := range Kinds() {
+		if k.Name == name {
+			return k.New()
+		}
 	}
 	return nil
 }
@@ -52,15 +74,11 @@ func QueryOf(o Object) (member, text string) {
 	return "spec.selector.query", selector.Query
 }
 
-// AddToScheme adds the five kinds and their lists to a scheme.
+// AddToScheme adds the kinds and their lists to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion,
-		&Property{}, &PropertyList{},
-		&AccessToken{}, &AccessTokenList{},
-		&ContentFilter{}, &ContentFilterList{},
-		&Tag{}, &TagList{},
-		&ActivateUnit{}, &ActivateUnitList{},
-	)
+	for _, k := range Kinds() {
+		scheme.AddKnownTypes(GroupVersion, k.New(), k.NewList())
+	}
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -113,6 +113,7 @@ type PropertyStatus struct {
 // serving and revokes its tokens; items and what was made over HTTP stay stored and return with it.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vprop,categories=vitrine
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last applied spec is"

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,21 +77,12 @@ func (o *statusOptions) run(cmd *cobra.Command) error {
 
 func statusOf(ctx context.Context, k kube.Client, namespace string) (*clusterStatus, error) {
 	s := &clusterStatus{Notable: []objectStatus{}, asOf: time.Now(), allOfAll: namespace == ""}
-	for _, kind := range []struct {
-		name string
-		list kube.ObjectList
-	}{
-		{v1alpha1.PropertyKind, &v1alpha1.PropertyList{}},
-		{v1alpha1.AccessTokenKind, &v1alpha1.AccessTokenList{}},
-		{v1alpha1.ContentFilterKind, &v1alpha1.ContentFilterList{}},
-		{v1alpha1.TagKind, &v1alpha1.TagList{}},
-		{v1alpha1.ActivateUnitKind, &v1alpha1.ActivateUnitList{}},
-	} {
-		objects, err := listed[v1alpha1.Object](ctx, k, kind.list, namespace)
+	for _, kind := range v1alpha1.Kinds() {
+		objects, err := listed[v1alpha1.Object](ctx, k, kind.NewList(), namespace)
 		if err != nil {
 			return nil, err
 		}
-		counts := kindStatus{Kind: kind.name, Total: len(objects)}
+		counts := kindStatus{Kind: kind.Name, Total: len(objects)}
 		for _, o := range objects {
 			s.add(&counts, o)
 		}
@@ -105,35 +95,26 @@ func (s *clusterStatus) add(counts *kindStatus, o v1alpha1.Object) {
 	if p, ok := o.(*v1alpha1.Property); ok && p.Status.Items != nil {
 		s.Items += *p.Status.Items
 	}
-	ready := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.ReadyCondition)
-	if ready == nil {
-		ready = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotSeen", Message: "No operator has reported on it yet: check that one runs and watches this namespace. An operator reports a missing Property after 30 seconds."}
-	}
-	// What is told of an object: why it is not served, else that it is frozen, else the advice on its query.
-	told := ready
-	if o.Suspended() {
+	state := v1alpha1.StateOf(o)
+	if state.Phase == v1alpha1.PhaseSuspended {
 		counts.Suspended++
-		if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.SuspendedCondition); c != nil && ready.Status == metav1.ConditionTrue {
-			told = c
-		}
 	}
-	advice := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.QueryValidCondition)
-	if advice != nil && advice.Reason == v1alpha1.ReasonValidWithWarnings {
+	if state.Advised {
 		counts.Advised++
-		if ready.Status == metav1.ConditionTrue && told == ready {
-			told = advice
-		}
 	}
-	// A Ready that speaks of an earlier generation says nothing of the newest one.
-	if ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == o.GetGeneration() {
+	if state.Current {
 		counts.Ready++
-		if told == ready {
+		if state.Tells.Type == v1alpha1.ReadyCondition {
 			return
 		}
 	}
+	tells := state.Tells
+	if tells == nil {
+		tells = &metav1.Condition{Reason: "NotSeen", Message: "No operator has reported on it yet: check that one runs and watches this namespace. An operator reports a missing Property after 30 seconds."}
+	}
 	s.Notable = append(s.Notable, objectStatus{
-		Kind: counts.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), Ready: string(ready.Status),
-		Reason: told.Reason, Since: told.LastTransitionTime.Time, Message: told.Message,
+		Kind: counts.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), Ready: string(state.Ready),
+		Reason: tells.Reason, Since: tells.LastTransitionTime.Time, Message: tells.Message,
 	})
 }
 

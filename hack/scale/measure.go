@@ -501,14 +501,12 @@ func (m *measurement) restart(ctx context.Context, r *report) error {
 
 // list reads every kind once, side by side, as caches do when they sync.
 func (m *measurement) list(ctx context.Context) (time.Duration, error) {
-	lists := []client.ObjectList{
-		&v1alpha1.PropertyList{}, &v1alpha1.AccessTokenList{}, &v1alpha1.ContentFilterList{}, &v1alpha1.TagList{}, &v1alpha1.ActivateUnitList{},
-	}
+	kinds := v1alpha1.Kinds()
 	began := time.Now()
 	var all sync.WaitGroup
-	errs := make([]error, len(lists))
-	for i, l := range lists {
-		all.Go(func() { errs[i] = m.cluster.kube.List(ctx, l, client.InNamespace(watched)) })
+	errs := make([]error, len(kinds))
+	for i, k := range kinds {
+		all.Go(func() { errs[i] = m.cluster.kube.List(ctx, k.NewList(), client.InNamespace(watched)) })
 	}
 	all.Wait()
 	return time.Since(began), errors.Join(errs...)

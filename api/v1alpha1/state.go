@@ -1,0 +1,72 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Phase says what becomes of the newest spec of an object. An object is in exactly one phase.
+type Phase string
+
+// The phases.
+const (
+	PhaseReady     Phase = "ready"
+	PhaseStalled   Phase = "stalled"   // not served until a user changes something
+	PhaseWaiting   Phase = "waiting"   // for something that is expected to come
+	PhaseSuspended Phase = "suspended" // frozen by spec.suspend
+	PhaseUnknown   Phase = "unknown"   // no operator has reported on it yet
+)
+
+// Phases lists all phases.
+func Phases() []Phase {
+	return []Phase{PhaseReady, PhaseStalled, PhaseWaiting, PhaseSuspended, PhaseUnknown}
+}
+
+// State is how an object is, according to its status.
+// +kubebuilder:object:generate=false
+type State struct {
+	Phase Phase
+	// Ready is the status of the Ready condition; Unknown while there is none.
+	Ready metav1.ConditionStatus
+	// Current is true when the newest generation is served: a Ready condition of an earlier generation says nothing about it.
+	Current bool
+	// Advised is true when there is advice on the query.
+	Advised bool
+	// Tells is the condition that a user should read: Ready while it is not True, else Suspended, else QueryValid with advice, else
+	// Ready. nil while there is no Ready condition.
+	Tells *metav1.Condition
+}
+
+// StateOf returns the state of an object.
+func StateOf(o Object) State {
+	conditions := *o.StatusConditions()
+	ready := meta.FindStatusCondition(conditions, ReadyCondition)
+	valid := meta.FindStatusCondition(conditions, QueryValidCondition)
+	s := State{
+		Phase: PhaseWaiting, Ready: metav1.ConditionUnknown, Tells: ready,
+		Advised: valid != nil && valid.Reason == ReasonValidWithWarnings,
+	}
+	if ready != nil {
+		s.Ready = ready.Status
+	}
+	served := s.Ready == metav1.ConditionTrue
+	s.Current = served && ready.ObservedGeneration == o.GetGeneration()
+	switch {
+	case o.Suspended():
+		s.Phase = PhaseSuspended
+	case ready == nil || *o.StatusObservedGeneration() != o.GetGeneration():
+		s.Phase = PhaseUnknown
+	case served:
+		s.Phase = PhaseReady
+	case meta.IsStatusConditionTrue(conditions, StalledCondition):
+		s.Phase = PhaseStalled
+	}
+	frozen := meta.FindStatusCondition(conditions, SuspendedCondition)
+	switch {
+	case served && o.Suspended() && frozen != nil:
+		s.Tells = frozen
+	case served && s.Advised:
+		s.Tells = valid
+	}
+	return s
+}
