@@ -18,6 +18,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -228,7 +229,7 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 		if c.Status == "False" {
 			level = corev1.EventTypeWarning
 		}
-		r.events.Eventf(o, nil, level, c.Reason, "Reconcile", "%s", cut(c.Message, 1000))
+		r.events.Eventf(o, nil, level, c.Reason, "Reconcile", "%s", text.Cut(c.Message, 1000))
 	}
 	if a := current.announcement; a.reason != "" {
 		r.events.Eventf(o, nil, corev1.EventTypeNormal, a.reason, "Reconcile", "%s", a.message)
@@ -379,11 +380,4 @@ func (e *environment) base(p library.PropertyID) string {
 		return settings.ExternalURL
 	}
 	return e.ExternalURL
-}
-
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
 }

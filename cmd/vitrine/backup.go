@@ -14,6 +14,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 // checkpointer is a library whose store can be copied while it is in use. VerifyCopy fails when the copy in a directory could not
@@ -111,7 +112,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string) erro
 	}
 	p.finish()
 	if target != "-" {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files copied to %s\n", thousands(h.Bytes), h.Files, target)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files copied to %s\n", text.Thousands(h.Bytes), h.Files, target)
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ func newRestore() *cobra.Command {
 				return err
 			}
 			p.finish()
-			fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files restored to %s, as of %s\n", thousands(h.Bytes), h.Files, dataDir, h.Created.Format(time.RFC3339))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files restored to %s, as of %s\n", text.Thousands(h.Bytes), h.Files, dataDir, h.Created.Format(time.RFC3339))
 			return nil
 		},
 	}

@@ -213,14 +213,6 @@ func TestVersion(t *testing.T) {
 	vitrine(t.Context(), "", "version").want(t, 0, "vitrine ", "commit ", "go1.")
 }
 
-func TestThousands(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234", -123: "-123"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d: %s; want %s", n, got, want)
-		}
-	}
-}
-
 // keepState leaves behind what an import of file keeps after some lines, whose text is prefix.
 func keepState(t *testing.T, file, prefix string, lines, sent int64) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/filterdiff"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 type diffOptions struct {
@@ -84,10 +85,10 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 			return fmt.Errorf("write the changes: %w", err)
 		}
 	} else {
-		filterdiff.Markdown(cmd.OutOrStdout(), changes, thousands)
+		filterdiff.Markdown(cmd.OutOrStdout(), changes)
 	}
 	if failed > 0 {
-		return fmt.Errorf("%s could not be compared", plural(failed, "filter"))
+		return fmt.Errorf("%s could not be compared", text.Plural(failed, "filter"))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/item"
 )
@@ -74,7 +75,7 @@ func tree(w io.Writer, e client.Explanation, first, rest string) {
 	if e.Occur != "" {
 		fmt.Fprint(w, e.Occur, " ")
 	}
-	fmt.Fprint(w, short(e.Clause, 200))
+	fmt.Fprint(w, text.Cut(e.Clause, 200))
 	if e.Score != 0 {
 		fmt.Fprintf(w, "  (score %.3g)", e.Score)
 	}
@@ -84,7 +85,7 @@ func tree(w io.Writer, e client.Explanation, first, rest string) {
 		below = "│ "
 	}
 	if e.Detail != "" {
-		fmt.Fprintf(w, "%s%s  %s\n", rest, below, short(e.Detail, 400))
+		fmt.Fprintf(w, "%s%s  %s\n", rest, below, text.Cut(e.Detail, 400))
 	}
 	for i, child := range e.Children {
 		if i == len(e.Children)-1 {

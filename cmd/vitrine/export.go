@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 type exportOptions struct {
@@ -68,7 +70,7 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 		if err := file.keep(); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s lines in %s\n", thousands(lines), time.Since(began).Round(time.Millisecond))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s lines in %s\n", text.Thousands(lines), time.Since(began).Round(time.Millisecond))
 	}
 	return nil
 }

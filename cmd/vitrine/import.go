@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/importstate"
+	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
@@ -64,7 +65,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	kept, state := o.state(stderr, c, in)
 	if state.At.Lines > 0 || state.At.Sent > 0 {
 		fmt.Fprintf(stderr, "going on after line %s of an import begun %s; --restart would begin again\n",
-			thousands(state.At.Lines), state.Begun.Local().Format(time.DateTime))
+			text.Thousands(state.At.Lines), state.Begun.Local().Format(time.DateTime))
 	}
 
 	from := state.At.Bytes
@@ -101,7 +102,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), summary(at, time.Since(began)))
 	if at.Failed > 0 {
-		return &codedError{exitLines, fmt.Errorf("%s of %s lines failed", thousands(at.Failed), thousands(at.Lines))}
+		return &codedError{exitLines, fmt.Errorf("%s of %s lines failed", text.Thousands(at.Failed), text.Thousands(at.Lines))}
 	}
 	return nil
 }
@@ -143,24 +144,24 @@ func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkp
 		return fmt.Errorf("%s changed since the import was stopped: %w; --restart begins with its first line", in.name, err)
 	case errors.As(err, &lost):
 		return fmt.Errorf("stopped after line %s: %w; look whether they are there, then run again with --unanswered=resend or --unanswered=skip",
-			thousands(at.Lines), err)
+			text.Thousands(at.Lines), err)
 	case ctx.Err() != nil:
-		return &codedError{exitInterrupted, fmt.Errorf("interrupted after line %s; %s", thousands(at.Lines), again)}
+		return &codedError{exitInterrupted, fmt.Errorf("interrupted after line %s; %s", text.Thousands(at.Lines), again)}
 	}
-	return fmt.Errorf("stopped after line %s: %w; %s", thousands(at.Lines), advise(err), again)
+	return fmt.Errorf("stopped after line %s: %w; %s", text.Thousands(at.Lines), advise(err), again)
 }
 
 func summary(at client.Checkpoint, took time.Duration) string {
-	parts := []string{thousands(at.Created) + " added"}
+	parts := []string{text.Thousands(at.Created) + " added"}
 	for _, p := range []struct {
 		n    int64
 		what string
 	}{{at.Replaced, "replaced"}, {at.Present, "there already"}, {at.Unknown, "left in doubt"}, {at.Failed, "failed"}} {
 		if p.n > 0 {
-			parts = append(parts, thousands(p.n)+" "+p.what)
+			parts = append(parts, text.Thousands(p.n)+" "+p.what)
 		}
 	}
-	return fmt.Sprintf("%s lines in %s: %s", thousands(at.Lines), took.Round(time.Millisecond), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s lines in %s: %s", text.Thousands(at.Lines), took.Round(time.Millisecond), strings.Join(parts, ", "))
 }
 
 // input is what is imported. It counts the bytes read of the file, before any decompression.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
@@ -64,7 +65,7 @@ func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
 		for _, it := range items {
 			rows = append(rows, []string{
 				strconv.FormatInt(it.ID, 10), it.CreatedOn, it.ApprovalStatus, it.Content.ContentType, it.Content.SocialPlatform,
-				short(it.Content.Text, 80),
+				text.Cut(it.Content.Text, 80),
 			})
 		}
 		return columns(w, []string{"ID", "CREATED", "STATUS", "TYPE", "PLATFORM", "TEXT"}, rows)

@@ -70,11 +70,3 @@ func since(t, now time.Time) string {
 	}
 	return duration.HumanDuration(now.Sub(t))
 }
-
-// short cuts a text to n characters.
-func short(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -32,7 +33,7 @@ type check struct {
 // checks says how every part is. All of them have to be ok for the process to be ready.
 func (h *health) checks(r *http.Request) []check {
 	state := h.lib.State(r.Context())
-	store := check{"store", state.Ready, fmt.Sprintf("%s items, %s definitions", thousands(state.Items), thousands(state.Definitions))}
+	store := check{"store", state.Ready, fmt.Sprintf("%s items, %s definitions", text.Thousands(state.Items), text.Thousands(state.Definitions))}
 	if state.Problem != "" {
 		store.detail += "; " + state.Problem
 	}

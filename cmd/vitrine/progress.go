@@ -11,6 +11,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
+
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 // progress shows how far a long command is: a bar on a terminal, else a line now and then.
@@ -78,9 +80,9 @@ func (p *progress) finish() {
 func (p *progress) describe(took time.Duration) string {
 	lines := p.lines.Load()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %s", p.verb, thousands(lines), p.unit)
+	fmt.Fprintf(&b, "%s %s %s", p.verb, text.Thousands(lines), p.unit)
 	if seconds := took.Seconds(); seconds > 0.5 {
-		fmt.Fprintf(&b, ", %s/s", thousands(int64(float64(lines-p.firstLine)/seconds)))
+		fmt.Fprintf(&b, ", %s/s", text.Thousands(int64(float64(lines-p.firstLine)/seconds)))
 	}
 	if done := p.share.Load() - p.from; p.total > 0 && done > 0 && took > time.Second {
 		left := time.Duration(float64(took) * float64(p.total-p.share.Load()) / float64(done))
@@ -92,13 +94,4 @@ func (p *progress) describe(took time.Duration) string {
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// thousands writes a number as people read it: 1,234,567.
-func thousands(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -44,7 +45,7 @@ func newPurge() *cobra.Command {
 			if err := c.Purge(cmd.Context(), p); err != nil {
 				return adminError(dataDir, err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s erased, with %s items\n", p, thousands(items))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s erased, with %s items\n", p, text.Thousands(items))
 			return nil
 		},
 	}
@@ -58,7 +59,7 @@ func confirmed(cmd *cobra.Command, p library.PropertyID, items int64) bool {
 	if !isTerminal(cmd.InOrStdin()) {
 		return false
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "This erases %s items of %s for good. Type the property's name to go on: ", thousands(items), p)
+	fmt.Fprintf(cmd.ErrOrStderr(), "This erases %s items of %s for good. Type the property's name to go on: ", text.Thousands(items), p)
 	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	return err == nil && strings.TrimSpace(line) == string(p)
 }
@@ -69,7 +70,7 @@ func listing(stored map[library.PropertyID]int64) string {
 	}
 	var names []string
 	for _, p := range slices.Sorted(maps.Keys(stored)) {
-		names = append(names, fmt.Sprintf("%s (%s items)", p, thousands(stored[p])))
+		names = append(names, fmt.Sprintf("%s (%s items)", p, text.Thousands(stored[p])))
 	}
 	return strings.Join(names, ", ")
 }

@@ -12,6 +12,7 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 type statusOptions struct {
@@ -126,7 +127,7 @@ func (s *clusterStatus) table(w io.Writer) error {
 	if err := columns(w, []string{"KIND", "TOTAL", "READY", "SUSPENDED", "WITH ADVICE"}, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s items\n", thousands(s.Items))
+	fmt.Fprintf(w, "\n%s items\n", text.Thousands(s.Items))
 	if len(s.Notable) == 0 {
 		return nil
 	}
@@ -137,7 +138,7 @@ func (s *clusterStatus) table(w io.Writer) error {
 		if s.allOfAll {
 			name = o.Namespace + "/" + o.Name
 		}
-		rows = append(rows, []string{o.Kind, name, o.Ready, o.Reason, since(o.Since, s.asOf), short(o.Message, 200)})
+		rows = append(rows, []string{o.Kind, name, o.Ready, o.Reason, since(o.Since, s.asOf), text.Cut(o.Message, 200)})
 	}
 	return columns(w, []string{"KIND", "NAME", "READY", "REASON", "SINCE", "MESSAGE"}, rows)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 // defaultDataDir is where the manifests in config mount the server's volume.
@@ -43,10 +44,10 @@ func newSweep() *cobra.Command {
 				if err != nil {
 					return adminError(dataDir, err)
 				}
-				fmt.Fprintf(out, "%s definitions removed\n", thousands(int64(n)))
+				fmt.Fprintf(out, "%s definitions removed\n", text.Thousands(n))
 			case s.Held:
 				fmt.Fprintf(out, "a sweep is held: it would remove %s of %s definitions; check that all manifests are in the cluster, then run it with --confirm\n",
-					thousands(int64(s.Remove)), thousands(int64(s.Total)))
+					text.Thousands(s.Remove), text.Thousands(s.Total))
 			default:
 				fmt.Fprintf(out, "no sweep is held; %s\n", s.Message)
 			}

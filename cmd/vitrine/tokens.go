@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 type tokensOptions struct {
@@ -79,7 +80,7 @@ func (o *tokensOptions) run(cmd *cobra.Command) error {
 			if len(t.Filters) > 0 {
 				scope = strings.Join(t.Filters, ",")
 			}
-			row := []string{t.Name, ready, t.Class, t.Property, short(scope, 60), t.Secret, since(t.Issued, now), until(t.Expires, now), until(t.Rotates, now)}
+			row := []string{t.Name, ready, t.Class, t.Property, text.Cut(scope, 60), t.Secret, since(t.Issued, now), until(t.Expires, now), until(t.Rotates, now)}
 			if namespace == "" {
 				row = append([]string{t.Namespace}, row...)
 			}

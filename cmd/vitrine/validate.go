@@ -11,6 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 // manifests say which manifests a command reads.
@@ -102,12 +103,5 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 
 // tally is a report in one line.
 func tally(r validate.Report) string {
-	return fmt.Sprintf("%s, %s, %s", plural(r.Objects, "object"), plural(r.Errors, "error"), plural(r.Warnings, "warning"))
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return thousands(int64(n)) + " " + what
+	return fmt.Sprintf("%s, %s, %s", text.Plural(r.Objects, "object"), text.Plural(r.Errors, "error"), text.Plural(r.Warnings, "warning"))
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -121,10 +122,10 @@ func (j *judge) review(ctx context.Context, r webhook.Request, o v1alpha1.Object
 	member, _ := v1alpha1.QueryOf(o)
 	var warnings []string
 	for _, w := range judgement.Warnings {
-		warnings = append(warnings, cut(member+": "+w.Message))
+		warnings = append(warnings, text.Cut(member+": "+w.Message, maxWarning))
 	}
 	if j.matchesNothing(ctx, judgement.Definition) {
-		warnings = append(warnings, cut(member+": no item matches it now"))
+		warnings = append(warnings, text.Cut(member+": no item matches it now", maxWarning))
 	}
 	if len(warnings) == 0 {
 		return allowed, webhook.Allowed("")
@@ -166,11 +167,4 @@ func (j *judge) matchesNothing(ctx context.Context, d library.Definition) bool {
 	defer cancel()
 	page, err := j.options.Library.Read(ctx, library.Read{Property: d.Property, Audience: query.Private, Query: parsed.Root, Budgeted: true})
 	return err == nil && page.Total == 0
-}
-
-func cut(s string) string {
-	if r := []rune(s); len(r) > maxWarning {
-		return string(r[:maxWarning-1]) + "…"
-	}
-	return s
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 // How much is shown of an item's text and of a query, in characters: a comment on a pull request has a limit of 64 Ki.
@@ -12,8 +14,8 @@ const (
 	queryLength = 1000
 )
 
-// Markdown writes changes for a pull request. count writes a number. Unchanged and suspended filters are only counted.
-func Markdown(w io.Writer, changes []Change, count func(int64) string) {
+// Markdown writes changes for a pull request. Unchanged and suspended filters are only counted.
+func Markdown(w io.Writer, changes []Change) {
 	states := map[string]int64{}
 	for _, c := range changes {
 		states[c.State]++
@@ -21,33 +23,33 @@ func Markdown(w io.Writer, changes []Change, count func(int64) string) {
 	var parts []string
 	for _, s := range []string{Changed, New, Failed, Suspended, Unchanged} {
 		if n := states[s]; n > 0 || s == Unchanged {
-			parts = append(parts, count(n)+" "+s)
+			parts = append(parts, text.Thousands(n)+" "+s)
 		}
 	}
 	fmt.Fprintf(w, "### Content filters: %s\n", strings.Join(parts, ", "))
 	for _, c := range changes {
 		if c.State != Unchanged && c.State != Suspended {
-			c.markdown(w, count)
+			c.markdown(w)
 		}
 	}
 }
 
-func (c Change) markdown(w io.Writer, count func(int64) string) {
+func (c Change) markdown(w io.Writer) {
 	fmt.Fprintf(w, "\n#### %s (%s)\n\n", c.Filter, c.State)
 	if c.Problem != "" {
 		fmt.Fprintf(w, "It cannot be compared: %s\n", code(c.Problem))
 		return
 	}
 	if c.Before == nil {
-		fmt.Fprintf(w, "| items | %s |\n| --- | --- |\n| query | %s |\n| order | %s |\n", count(c.After.Total), cell(c.After.Query), cell(c.After.Order))
+		fmt.Fprintf(w, "| items | %s |\n| --- | --- |\n| query | %s |\n| order | %s |\n", text.Thousands(c.After.Total), cell(c.After.Query), cell(c.After.Order))
 	} else {
 		fmt.Fprintf(w, "| | served | new |\n| --- | --- | --- |\n")
-		fmt.Fprintf(w, "| items | %s | %s |\n", count(c.Before.Total), count(c.After.Total))
+		fmt.Fprintf(w, "| items | %s | %s |\n", text.Thousands(c.Before.Total), text.Thousands(c.After.Total))
 		fmt.Fprintf(w, "| query | %s | %s |\n", cell(c.Before.Query), cell(c.After.Query))
 		fmt.Fprintf(w, "| order | %s | %s |\n", cell(c.Before.Order), cell(c.After.Order))
 	}
-	c.Enter.markdown(w, "enter", count)
-	c.Leave.markdown(w, "leave", count)
+	c.Enter.markdown(w, "enter")
+	c.Leave.markdown(w, "leave")
 	switch {
 	case c.Before == nil:
 	case c.Reordered:
@@ -57,7 +59,7 @@ func (c Change) markdown(w io.Writer, count func(int64) string) {
 	}
 }
 
-func (i Items) markdown(w io.Writer, verb string, count func(int64) string) {
+func (i Items) markdown(w io.Writer, verb string) {
 	if i.Total == 1 {
 		verb += "s"
 	}
@@ -65,26 +67,21 @@ func (i Items) markdown(w io.Writer, verb string, count func(int64) string) {
 		fmt.Fprintf(w, "\nNone %ss.\n", verb)
 		return
 	}
-	fmt.Fprintf(w, "\n**%s %s**:\n\n", count(i.Total), verb)
+	fmt.Fprintf(w, "\n**%s %s**:\n\n", text.Thousands(i.Total), verb)
 	for _, it := range i.First {
 		fmt.Fprintf(w, "- %d, %s, %s", it.ID, it.ContentType, it.CreatedOn)
-		if text := excerpt(it.Text, textLength); text != "" {
-			fmt.Fprintf(w, ": %s", code(text))
+		if said := excerpt(it.Text, textLength); said != "" {
+			fmt.Fprintf(w, ": %s", code(said))
 		}
 		fmt.Fprintln(w)
 	}
 	if rest := i.Total - int64(len(i.First)); rest > 0 {
-		fmt.Fprintf(w, "- and %s more\n", count(rest))
+		fmt.Fprintf(w, "- and %s more\n", text.Thousands(rest))
 	}
 }
 
-func excerpt(s string, n int) string {
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return string(r)
-}
+// excerpt is the beginning of a text, in one line.
+func excerpt(s string, n int) string { return text.Cut(strings.Join(strings.Fields(s), " "), n) }
 
 // code shows text as it is: nothing in it is markup, a link, or a mention of somebody.
 func code(s string) string {
