@@ -20,6 +20,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -147,10 +148,7 @@ func reportToken(r *round, o *v1alpha1.AccessToken, current *credential, now tim
 
 // expired says that a value expired at a time, and what to do.
 func expired(at time.Time, cure string) error {
-	return &stalled{
-		reason:  v1alpha1.ReasonExpired,
-		message: fmt.Sprintf("%s: the value expired at %s", cure, at.UTC().Format(time.RFC3339)),
-	}
+	return &verdict.Refusal{Reason: v1alpha1.ReasonExpired, Cure: cure, Problem: "the value expired at " + at.UTC().Format(time.RFC3339)}
 }
 
 // reportExpiry reports when the value of a suspended token has expired. The stored definition says when that is: a newer
@@ -239,29 +237,22 @@ func (e *environment) own(ctx context.Context, o *v1alpha1.AccessToken) (*creden
 	}
 	if !metav1.IsControlledBy(secret, o) {
 		if forerunner(secret, o) {
-			return nil, &waiting{
-				reason: v1alpha1.ReasonSecretConflict,
-				message: fmt.Sprintf("Nothing to do but wait: Secret %s belongs to an AccessToken of this name that was deleted, and goes with it",
-					key.Name),
+			return nil, &verdict.Refusal{
+				Reason: v1alpha1.ReasonSecretConflict, Waiting: true, Cure: "Nothing to do but wait",
+				Problem: fmt.Sprintf("Secret %s belongs to an AccessToken of this name that was deleted, and goes with it", key.Name),
 			}
 		}
-		return nil, &stalled{
-			reason:    v1alpha1.ReasonSecretConflict,
-			message:   fmt.Sprintf("Choose another spec.secretName, or delete Secret %s: it does not belong to this AccessToken and is left as it is", key.Name),
-			condition: v1alpha1.ConflictCondition, status: true,
-		}
+		return nil, verdict.Conflict(v1alpha1.ReasonSecretConflict, "Choose another spec.secretName, or delete Secret "+key.Name,
+			"it does not belong to this AccessToken and is left as it is")
 	}
 	other := secret.Annotations[storeAnnotation]
 	if err := e.heed(ctx, o, other); err != nil {
 		return nil, err
 	}
 	if other != "" && other != e.store {
-		return nil, &stalled{
-			reason: v1alpha1.ReasonSecretConflict,
-			message: fmt.Sprintf("Stop one of the two operators, or hand the Secret over with kubectl annotate secret -n %s %s %s-: "+
-				"the operator of store %s writes it, and this one has store %s", key.Namespace, key.Name, storeAnnotation, other, e.store),
-			condition: v1alpha1.ConflictCondition, status: true,
-		}
+		return nil, verdict.Conflict(v1alpha1.ReasonSecretConflict,
+			fmt.Sprintf("Stop one of the two operators, or hand the Secret over with kubectl annotate secret -n %s %s %s-", key.Namespace, key.Name, storeAnnotation),
+			fmt.Sprintf("the operator of store %s writes it, and this one has store %s", other, e.store))
 	}
 	text, err := translate.TokenText(secret.Data[TokenKey])
 	if errors.Is(err, translate.ErrTokenValue) {
@@ -293,16 +284,16 @@ func (e *environment) existing(ctx context.Context, o *v1alpha1.AccessToken, sto
 	}
 	value, ok := secret.Data[ref.Key]
 	if !ok {
-		return nil, &waiting{
-			reason:  v1alpha1.ReasonSecretNotFound,
-			message: fmt.Sprintf("Create Secret %s with the key %s: this object waits for it", ref.Name, ref.Key),
+		return nil, &verdict.Refusal{
+			Reason: v1alpha1.ReasonSecretNotFound, Waiting: true,
+			Cure: fmt.Sprintf("Create Secret %s with the key %s", ref.Name, ref.Key), Problem: "this object waits for it",
 		}
 	}
 	text, err := translate.TokenText(value)
 	if err != nil {
-		return nil, &stalled{
-			reason:  v1alpha1.ReasonSecretInvalid,
-			message: fmt.Sprintf("Put another value into Secret %s, key %s: %v", ref.Name, ref.Key, err),
+		return nil, &verdict.Refusal{
+			Reason: v1alpha1.ReasonSecretInvalid,
+			Cure:   fmt.Sprintf("Put another value into Secret %s, key %s", ref.Name, ref.Key), Problem: err.Error(), Cause: err,
 		}
 	}
 	c := &credential{text: text, issue: translate.NewIssue(text, e.Clock().UTC().Truncate(time.Second))}

@@ -26,7 +26,6 @@ func unitKind() kind {
 
 func translateUnit(ctx context.Context, r *round) error {
 	o := r.object.(*v1alpha1.ActivateUnit)
-	r.hasQuery = o.Spec.Selector != nil
 	var err error
 	if r.def, r.warnings, err = translate.ActivateUnit(r.install, o); err != nil {
 		return err

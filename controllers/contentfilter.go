@@ -29,7 +29,6 @@ func filterKind() kind {
 }
 
 func translateFilter(_ context.Context, r *round) (err error) {
-	r.hasQuery = true
 	r.def, r.warnings, err = translate.ContentFilter(r.install, r.object.(*v1alpha1.ContentFilter))
 	return err
 }

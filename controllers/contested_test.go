@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 )
 
 // laterQueue remembers what is to be looked at again, and when.
@@ -49,7 +50,7 @@ func TestContested(t *testing.T) {
 	}
 	served := reconcileAs("ours")
 	claimed := reconcileAs("theirs")
-	if was, is := readyCondition(served).Reason, readyCondition(claimed).Reason; was != v1alpha1.ReasonServed || is != v1alpha1.ReasonSecretConflict {
+	if was, is := verdict.Ready(served).Reason, verdict.Ready(claimed).Reason; was != v1alpha1.ReasonServed || is != v1alpha1.ReasonSecretConflict {
 		t.Fatalf("the token was %s, and is %s with another operator", was, is)
 	}
 
@@ -67,7 +68,7 @@ func TestContested(t *testing.T) {
 	if after := queue.after[reconcile.Request{NamespacedName: storefront}]; after <= secretInterval {
 		t.Errorf("looked at again after %v, while the other operator looks after %v", after, secretInterval)
 	}
-	if is := readyCondition(reconcileAs("ours")).Reason; is != v1alpha1.ReasonServed {
+	if is := verdict.Ready(reconcileAs("ours")).Reason; is != v1alpha1.ReasonServed {
 		t.Errorf("the token is %s once it is looked at again", is)
 	}
 

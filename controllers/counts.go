@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -97,7 +98,7 @@ func (e *environment) keepCount(
 		return false // it may be served by now, and its round may have counted before the last change of content
 	}
 	// An object that is not served has nothing to count; one whose newest spec waits for its round is looked at after that.
-	if readyCondition(o).Status != "True" || o.Suspended() || *o.StatusObservedGeneration() != o.GetGeneration() {
+	if verdict.Ready(o).Status != "True" || o.Suspended() || *o.StatusObservedGeneration() != o.GetGeneration() {
 		return true
 	}
 	if e.rivals.of(o.GetNamespace()) != "" {

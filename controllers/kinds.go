@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,13 +44,6 @@ func (e *environment) stored(ctx context.Context, owner library.Owner) (*library
 		return nil, fmt.Errorf("look up the stored definition: %w", err)
 	}
 	return &d, nil
-}
-
-func readyCondition(o v1alpha1.Object) metav1.Condition {
-	if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.ReadyCondition); c != nil {
-		return *c
-	}
-	return metav1.Condition{}
 }
 
 // missing is what status tells of listed items that are not there; nil when all are.

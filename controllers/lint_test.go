@@ -14,9 +14,6 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// cures are the words that a Ready=False message may begin with: it says first what to do.
-var cures = []string{"Apply", "Change", "Choose", "Correct", "Create", "Delete", "Mend", "Stop", "Nothing to do but wait", "Put", "Rename", "Set"}
-
 // onlyWhileTrue are the conditions that are left out when they do not hold.
 var onlyWhileTrue = []string{
 	v1alpha1.ReconcilingCondition, v1alpha1.StalledCondition, v1alpha1.ConflictCondition, v1alpha1.SuspendedCondition,
@@ -74,10 +71,8 @@ func lintStatus(u *unstructured.Unstructured) []string {
 	if valid, ok := conditions[v1alpha1.QueryValidCondition]; ok && valid.Status == metav1.ConditionFalse && !stalled {
 		say("QueryValid=False without Stalled")
 	}
-	if ready.Status == metav1.ConditionFalse && !slices.ContainsFunc(cures, func(cure string) bool {
-		return strings.HasPrefix(ready.Message, cure+" ") || strings.HasPrefix(ready.Message, cure+":")
-	}) {
-		say("the message of Ready does not begin with what to do: %q", ready.Message)
+	if subject, problem, ok := strings.Cut(ready.Message, ": "); ready.Status == metav1.ConditionFalse && (!ok || subject == "" || problem == "") {
+		say("the message of Ready is not the member at fault or what to do, a colon, and what is wrong: %q", ready.Message)
 	}
 	return wrong
 }
@@ -95,22 +90,22 @@ func TestLintStatus(t *testing.T) {
 		want       []string
 	}{
 		"sound":             {conditions: []any{condition("Ready", "True", "Served.")}, observed: 2},
-		"sound and stalled": {conditions: []any{condition("Ready", "False", "Mend it."), condition("Stalled", "True", "Mend it.")}, observed: 2},
+		"sound and stalled": {conditions: []any{condition("Ready", "False", "spec.query: it is broken"), condition("Stalled", "True", "spec.query: it is broken")}, observed: 2},
 		"nothing":           {observed: 2, want: []string{"there is no Ready condition"}},
 		"ahead": {
 			conditions: []any{condition("Ready", "True", "Served.")}, observed: 3,
 			want: []string{"observedGeneration 3 is ahead of generation 2"},
 		},
 		"no way on": {
-			conditions: []any{condition("Ready", "False", "Mend it.")}, observed: 2,
+			conditions: []any{condition("Ready", "False", "spec.query: it is broken")}, observed: 2,
 			want: []string{"Ready=False without Stalled or Reconciling: nobody can tell whether to wait"},
 		},
-		"no cure": {
+		"no member and no cure": {
 			conditions: []any{condition("Ready", "False", "It is broken."), condition("Stalled", "True", "It is broken.")}, observed: 2,
-			want: []string{`the message of Ready does not begin with what to do: "It is broken."`},
+			want: []string{`the message of Ready is not the member at fault or what to do, a colon, and what is wrong: "It is broken."`},
 		},
 		"both": {
-			conditions: []any{condition("Ready", "False", "Mend it."), condition("Stalled", "True", "x"), condition("Reconciling", "True", "x")}, observed: 2,
+			conditions: []any{condition("Ready", "False", "spec.query: it is broken"), condition("Stalled", "True", "x"), condition("Reconciling", "True", "x")}, observed: 2,
 			want: []string{"Reconciling and Stalled exclude each other"},
 		},
 		"a false one kept": {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -89,7 +90,6 @@ type round struct {
 	def      library.Definition
 	result   library.Result
 	warnings []query.Warning
-	hasQuery bool
 	// after, when not zero, is when the object has to be looked at again by time alone.
 	after time.Time
 	// announcement becomes an event once the status is written.
@@ -144,11 +144,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	if ctx.Err() != nil {
 		return ctrl.Result{}, ctx.Err() // the manager is stopping: what failed, failed because of that
 	}
-	failed = refusal(o, failed)
+	failed = verdict.Refuse(o, failed)
 	if current.quiet {
 		return r.outcome(current, failed, nil)
 	}
-	summarise(o, current.warnings, current.hasQuery, failed)
+	verdict.Summarise(o, current.warnings, failed)
 	return r.outcome(current, failed, r.report(ctx, before, current))
 }
 
@@ -158,11 +158,12 @@ func (r *reconciler) frozen(ctx context.Context, before object, current *round) 
 	if r.kind.frozen != nil {
 		ended = r.kind.frozen(ctx, current)
 	}
-	if st := (*stalled)(nil); ended != nil && !errors.As(ended, &st) {
+	var expired *verdict.Refusal
+	if ended != nil && !errors.As(ended, &expired) {
 		r.counted(r.kind, outcomeFailed)
 		return ctrl.Result{}, ended
 	}
-	suspend(current.object, ended)
+	verdict.Suspend(current.object, expired)
 	r.counted(r.kind, outcomeSuspended)
 	err := r.report(ctx, before, current)
 	return r.later(current), err
@@ -170,19 +171,19 @@ func (r *reconciler) frozen(ctx context.Context, before object, current *round) 
 
 // outcome decides when the object is looked at again.
 func (r *reconciler) outcome(current *round, failed, reported error) (ctrl.Result, error) {
-	var st *stalled
-	var wait *waiting
+	refused := (*verdict.Refusal)(nil)
+	errors.As(failed, &refused)
 	switch {
 	case failed == nil && reported == nil:
 		r.counted(r.kind, outcomeServed)
-	case errors.As(failed, &st):
-		r.counted(r.kind, outcomeStalled)
-	case errors.As(failed, &wait):
+	case refused != nil && refused.Waiting:
 		r.counted(r.kind, outcomeWaiting)
+	case refused != nil:
+		r.counted(r.kind, outcomeStalled)
 	default:
 		r.counted(r.kind, outcomeFailed)
 	}
-	if failed != nil && st == nil && wait == nil {
+	if failed != nil && refused == nil {
 		return ctrl.Result{}, errors.Join(failed, reported)
 	}
 	if reported != nil {
@@ -223,9 +224,8 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 	r.metrics.writes.WithLabelValues(r.kind.library.String()).Inc()
 	r.written.note(r.kind.library, o)
 	r.reported.Add(1)
-	if was, is := readyLine(before), readyLine(o); was != is {
+	if was, c := verdict.Ready(before), verdict.Ready(o); was.Status != c.Status || was.Reason != c.Reason {
 		level := corev1.EventTypeNormal
-		c := readyCondition(o)
 		if c.Status == "False" {
 			level = corev1.EventTypeWarning
 		}

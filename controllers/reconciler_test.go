@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
@@ -140,7 +141,7 @@ func TestSuspendedTokenExpires(t *testing.T) {
 		if err := server.Get(ctx, storefront, o); err != nil {
 			t.Fatal(err)
 		}
-		if got := readyCondition(o).Reason; got != wantReason {
+		if got := verdict.Ready(o).Reason; got != wantReason {
 			t.Errorf("Ready has the reason %s, want %s", got, wantReason)
 		}
 	}
@@ -180,7 +181,7 @@ func TestMissingPropertyIsReportedLate(t *testing.T) {
 		if err := server.Get(ctx, client.ObjectKeyFromObject(o), is); err != nil {
 			t.Fatal(err)
 		}
-		if got := readyCondition(is).Reason; got != wantReason {
+		if got := verdict.Ready(is).Reason; got != wantReason {
 			t.Errorf("Ready has the reason %q, want %q", got, wantReason)
 		}
 	}

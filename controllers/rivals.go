@@ -13,6 +13,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -93,7 +94,7 @@ func (e *environment) heed(ctx context.Context, token client.Object, store strin
 // wrote that may be another operator, which is gone by then.
 func contested() handler.EventHandler {
 	tells := func(o client.Object) bool {
-		return readyCondition(o.(*v1alpha1.AccessToken)).Reason == v1alpha1.ReasonSecretConflict
+		return verdict.Ready(o.(*v1alpha1.AccessToken)).Reason == v1alpha1.ReasonSecretConflict
 	}
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, ev event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -39,7 +40,7 @@ func TestStaleCache(t *testing.T) {
 		if err := server.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
 			t.Fatal(err)
 		}
-		if got := readyCondition(now).Reason; got != wantReason {
+		if got := verdict.Ready(now).Reason; got != wantReason {
 			t.Fatalf("the API server has Ready %s, want %s", got, wantReason)
 		}
 	}
@@ -103,7 +104,7 @@ func TestForeignConditionStays(t *testing.T) {
 	if err := server.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
 		t.Fatal(err)
 	}
-	if !meta.IsStatusConditionTrue(now.Status.Conditions, "Audited") || readyCondition(now).Reason != v1alpha1.ReasonServed {
+	if !meta.IsStatusConditionTrue(now.Status.Conditions, "Audited") || verdict.Ready(now).Reason != v1alpha1.ReasonServed {
 		t.Errorf("the conditions are %v", told(now))
 	}
 	if patches != 2 {

@@ -25,7 +25,6 @@ func tagKind() kind {
 
 func translateTag(_ context.Context, r *round) (err error) {
 	o := r.object.(*v1alpha1.Tag)
-	r.hasQuery = o.Spec.Selector != nil
 	r.def, r.warnings, err = translate.Tag(r.install, o)
 	return err
 }

@@ -37,7 +37,7 @@ func TestWebhook(t *testing.T) {
 	}
 	eventually(t, "refused", func() bool {
 		err := k.Create(t.Context(), broken.DeepCopy(), kube.DryRunAll)
-		return err != nil && strings.Contains(err.Error(), "Mend spec.query: nothing after AND at position 5")
+		return err != nil && strings.Contains(err.Error(), "spec.query: nothing after AND at position 5")
 	})
 	sound := broken.DeepCopy()
 	sound.Spec.Query = "love"

@@ -5,7 +5,7 @@
 // Invariants: it judges what an object says by itself, never whether something else is there, since manifests may come in
 // any order; it changes nothing; an object whose spec did not change always passes, so that no broken object is locked.
 //
-// It may import api, controllers, library and query.
+// It may import api, verdict, internal/text and the domain.
 package admission
 
 import (
@@ -25,7 +25,7 @@ import (
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -111,10 +111,10 @@ func (j *judge) review(ctx context.Context, r webhook.Request, o v1alpha1.Object
 		return allowed, webhook.Allowed("")
 	}
 	o.SetNamespace(r.Namespace)
-	judgement, err := controllers.Judge(o)
-	var refusal *controllers.Refusal
+	judgement, err := verdict.Judge(o)
+	var refusal *verdict.Refusal
 	if errors.As(err, &refusal) {
-		return refused, webhook.Denied(refusal.Message)
+		return refused, webhook.Denied(refusal.Error())
 	}
 	if err != nil {
 		return failed, webhook.Errored(http.StatusInternalServerError, err)

@@ -150,7 +150,7 @@ func TestAdmission(t *testing.T) {
 	if changed, err := keeper.Once(t.Context()); err != nil || changed {
 		t.Errorf("the configuration is written again: %v", err)
 	}
-	const broken = "Mend spec.query: nothing after AND at position 5, at the end: expected a clause"
+	const broken = "spec.query: nothing after AND at position 5, at the end: expected a clause"
 	awaitCall(t, kube, object(v1alpha1.ContentFilterKind, "probe", "query: 'a AND'"), broken)
 	seen.take()
 
@@ -161,8 +161,8 @@ func TestAdmission(t *testing.T) {
 	}{
 		"sound":                   {kind: v1alpha1.ContentFilterKind, spec: "query: beach"},
 		"a broken query":          {kind: v1alpha1.ContentFilterKind, spec: "query: 'a AND'", refused: broken},
-		"a broken order":          {kind: v1alpha1.ContentFilterKind, spec: "query: beach, sortBy: 'created_on:dsc'", refused: "Mend spec.sortBy: a bad sort direction"},
-		"a loop":                  {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: 'tags.vibe.key:y'}", refused: "Mend spec.selector.query: it names tags.vibe.key"},
+		"a broken order":          {kind: v1alpha1.ContentFilterKind, spec: "query: beach, sortBy: 'created_on:dsc'", refused: "spec.sortBy: a bad sort direction"},
+		"a loop":                  {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: 'tags.vibe.key:y'}", refused: "spec.selector.query: it names tags.vibe.key"},
 		"a filter of nothing":     {kind: v1alpha1.ContentFilterKind, spec: "query: mountain", warned: []string{"spec.query: no item matches it now"}},
 		"a tag on nothing":        {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: mountain}", warned: []string{"spec.selector.query: no item matches it now"}},
 		"a tag by id":             {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, items: [7]"},
@@ -200,7 +200,7 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("a label: %v", err)
 		}
 		filter.Object["spec"] = map[string]any{"query": "b AND"}
-		if err := kube.Update(t.Context(), filter); err == nil || !strings.Contains(err.Error(), "Mend spec.query") {
+		if err := kube.Update(t.Context(), filter); err == nil || !strings.Contains(err.Error(), "spec.query") {
 			t.Errorf("another broken query: %v", err)
 		}
 	})

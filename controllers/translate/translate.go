@@ -21,6 +21,8 @@ import (
 
 // SpecError says which member of a spec cannot be used although the schema lets it pass.
 type SpecError struct {
+	// Reason is the condition reason of v1alpha1 that reports it.
+	Reason string
 	// Member is its path, such as spec.query.
 	Member string
 	// Err says why: *query.SyntaxError for a query or a sort string.
@@ -54,6 +56,26 @@ func definition(install string, kind library.Kind, o v1alpha1.Object) library.De
 	}
 }
 
+// Object translates an object of any kind as far as the object alone tells: the definition of an AccessToken has no values, and
+// that of an ActivateUnit was last modified when the object was created. The warnings are about its query.
+func Object(install string, o v1alpha1.Object) (d library.Definition, warnings []query.Warning, err error) {
+	switch o := o.(type) {
+	case *v1alpha1.Property:
+		d, err = Property(install, o)
+	case *v1alpha1.AccessToken:
+		d = AccessToken(install, o, nil, nil)
+	case *v1alpha1.ContentFilter:
+		return ContentFilter(install, o)
+	case *v1alpha1.Tag:
+		return Tag(install, o)
+	case *v1alpha1.ActivateUnit:
+		return ActivateUnit(install, o)
+	default:
+		err = fmt.Errorf("translate a %T: it is of none of the kinds", o)
+	}
+	return d, warnings, err
+}
+
 // Property translates a Property.
 func Property(install string, o *v1alpha1.Property) (library.Definition, error) {
 	d := definition(install, library.KindProperty, o)
@@ -83,11 +105,11 @@ func ContentFilter(install string, o *v1alpha1.ContentFilter) (library.Definitio
 	d := definition(install, library.KindFilter, o)
 	q, err := query.ParseFor(o.Spec.Query, query.Private)
 	if err != nil {
-		return d, nil, &SpecError{"spec.query", err}
+		return d, nil, &SpecError{v1alpha1.ReasonInvalidQuery, "spec.query", err}
 	}
 	order := cmp.Or(o.Spec.SortBy, library.DefaultOrder)
 	if _, err := query.ParseOrder(order); err != nil {
-		return d, nil, &SpecError{"spec.sortBy", err}
+		return d, nil, &SpecError{v1alpha1.ReasonInvalidSort, "spec.sortBy", err}
 	}
 	f := &library.Filter{
 		Name:   cmp.Or(o.Spec.Name, o.Name),
@@ -98,7 +120,7 @@ func ContentFilter(install string, o *v1alpha1.ContentFilter) (library.Definitio
 	if t := o.Spec.FavoriteTag; t != nil {
 		f.Favourite = &item.Tag{Namespace: t.Namespace, Key: t.Key}
 		if err := library.CheckTag(*f.Favourite); err != nil {
-			return d, nil, &SpecError{"spec.favoriteTag", err}
+			return d, nil, &SpecError{v1alpha1.ReasonInvalidSpec, "spec.favoriteTag", err}
 		}
 	}
 	if a := o.Spec.Adopt; a != nil {
@@ -203,7 +225,7 @@ func selectorOf(kind library.Kind, s *v1alpha1.Selector) (string, []query.Warnin
 	}
 	_, warnings, err := library.ParseSelector(kind, s.Query)
 	if err != nil {
-		return "", nil, &SpecError{"spec.selector.query", err}
+		return "", nil, &SpecError{v1alpha1.ReasonInvalidQuery, "spec.selector.query", err}
 	}
 	return s.Query, warnings, nil
 }
@@ -215,10 +237,10 @@ func freeJSON(member string, j *v1alpha1.JSON) ([]byte, error) {
 		return nil, nil
 	}
 	if len(j.Raw) > item.MaxRaw {
-		return nil, &SpecError{member, fmt.Errorf("%d bytes of JSON are more than %d", len(j.Raw), item.MaxRaw)}
+		return nil, &SpecError{v1alpha1.ReasonInvalidSpec, member, fmt.Errorf("%d bytes of JSON are more than %d", len(j.Raw), item.MaxRaw)}
 	}
 	if n := item.Nesting(j.Raw); n > maxNesting {
-		return nil, &SpecError{member, fmt.Errorf("%d levels of JSON are more than %d", n, maxNesting)}
+		return nil, &SpecError{v1alpha1.ReasonInvalidSpec, member, fmt.Errorf("%d levels of JSON are more than %d", n, maxNesting)}
 	}
 	return j.Raw, nil
 }

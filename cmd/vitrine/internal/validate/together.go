@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -76,7 +76,7 @@ func claims(all []Judged) []Finding {
 	var findings []Finding
 	for i, v := range library.Arbitrate(candidates) {
 		if i < len(all) && v.Err != nil {
-			message := controllers.Refuse(all[i].Typed, v.Err).Error()
+			message := verdict.Refuse(all[i].Typed, v.Err).Error()
 			findings = append(findings, all[i].finding(Error, RuleClaim, claimMember(all[i].Judgement.Definition), message))
 		}
 	}

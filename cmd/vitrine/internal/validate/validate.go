@@ -2,7 +2,7 @@
 // CustomResourceDefinitions, and then as the controllers would, in the words of their conditions; each object by itself,
 // and all of them against each other.
 //
-// It may import manifest, config/crd, api, controllers with its translate, and the domain.
+// It may import manifest, config/crd, api, controllers/translate, controllers/verdict, and the domain.
 package validate
 
 import (
@@ -12,13 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -52,7 +51,7 @@ type Judged struct {
 	// Typed is nil where the object cannot be read as its kind.
 	Typed v1alpha1.Object
 	// Judgement is what it means; Sound is false where there is an error about it.
-	Judgement controllers.Judgement
+	Judgement verdict.Judgement
 	Sound     bool
 }
 
@@ -127,7 +126,7 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 		return []Finding{j.finding(Error, RuleSchema, "", err.Error())}
 	}
 	j.Typed = o
-	judgement, err := controllers.Judge(o)
+	judgement, err := verdict.Judge(o)
 	j.Judgement = judgement
 	var findings []Finding
 	for _, w := range judgement.Warnings {
@@ -136,21 +135,20 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	if err == nil {
 		return findings
 	}
-	member, place, rule := "", j.Value("spec"), RuleSpec
-	if refusal := (*controllers.Refusal)(nil); errors.As(err, &refusal) {
-		member, rule = refusal.Member, ruleOf(refusal.Reason)
+	member, message, rule := "", err.Error(), RuleSpec
+	var refusal *verdict.Refusal
+	if errors.As(err, &refusal) {
+		rule = ruleOf(refusal.Reason)
+		if refusal.Member != "" {
+			member, message = refusal.Member, refusal.Problem
+		}
 	}
 	if refused && (member == "" || slices.ContainsFunc(said, func(f Finding) bool { return f.Member == member })) {
 		return findings
 	}
-	message := err.Error()
-	if member != "" {
-		place = j.Value(member)
-		message = strings.TrimPrefix(message, "Mend "+member+": ") // the member is told already
-		if syntax := (*query.SyntaxError)(nil); errors.As(err, &syntax) {
-			place, _ = j.Character(member, syntax.Position)
-			message = syntax.Error()
-		}
+	place := j.Value(cmp.Or(member, "spec"))
+	if syntax := (*query.SyntaxError)(nil); errors.As(err, &syntax) {
+		place, _ = j.Character(member, syntax.Position)
 	}
 	return append(findings, at(place, Finding{Severity: Error, Rule: rule, Object: j.name(), Member: member, Message: message}))
 }

@@ -1,4 +1,4 @@
-package controllers
+package verdict
 
 import (
 	"errors"
@@ -12,52 +12,51 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// summarise sets the conditions and the observed generation of o from what one round came to. It is the only place that
-// sets them. err is nil, *stalled, *waiting, or transient.
-func summarise(o v1alpha1.Object, warnings []query.Warning, hasQuery bool, err error) {
+// Summarise sets the conditions and the observed generation of an object after an attempt to serve its newest spec. err is nil, a
+// *Refusal or a transient error. warnings are about the query.
+func Summarise(o v1alpha1.Object, warnings []query.Warning, err error) {
 	*o.StatusObservedGeneration() = o.GetGeneration()
-	var st *stalled
-	var wait *waiting
+	var r *Refusal
 	switch {
 	case err == nil:
 		set(o, v1alpha1.ReadyCondition, metav1.ConditionTrue, v1alpha1.ReasonServed, "The newest spec is served.")
 		unset(o, v1alpha1.ReconcilingCondition, v1alpha1.StalledCondition, v1alpha1.ConflictCondition)
-	case errors.As(err, &st):
-		set(o, v1alpha1.ReadyCondition, metav1.ConditionFalse, st.reason, st.message)
-		set(o, v1alpha1.StalledCondition, metav1.ConditionTrue, st.reason, st.message)
-		unset(o, v1alpha1.ReconcilingCondition)
-		if st.condition != v1alpha1.ConflictCondition {
+	case errors.As(err, &r):
+		set(o, v1alpha1.ReadyCondition, metav1.ConditionFalse, r.Reason, r.Error())
+		lasting, other := v1alpha1.StalledCondition, v1alpha1.ReconcilingCondition
+		if r.Waiting {
+			lasting, other = other, lasting
+		}
+		set(o, lasting, metav1.ConditionTrue, r.Reason, r.Error())
+		unset(o, other)
+		switch r.Condition {
+		case v1alpha1.ConflictCondition:
+			set(o, v1alpha1.ConflictCondition, metav1.ConditionTrue, r.Reason, r.Error())
+		case v1alpha1.QueryValidCondition:
+			set(o, v1alpha1.QueryValidCondition, metav1.ConditionFalse, r.Reason, r.Error())
+			unset(o, v1alpha1.ConflictCondition)
+		default:
 			unset(o, v1alpha1.ConflictCondition)
 		}
-		if st.condition != "" {
-			status := metav1.ConditionFalse
-			if st.status {
-				status = metav1.ConditionTrue
-			}
-			set(o, st.condition, status, st.reason, st.message)
-		}
-	case errors.As(err, &wait):
-		set(o, v1alpha1.ReadyCondition, metav1.ConditionFalse, wait.reason, wait.message)
-		set(o, v1alpha1.ReconcilingCondition, metav1.ConditionTrue, wait.reason, wait.message)
-		unset(o, v1alpha1.StalledCondition, v1alpha1.ConflictCondition)
 	default:
 		// What was served goes on being served, so Ready stays what it was.
 		message := "Nothing to do but wait: it is tried again after: " + err.Error()
 		set(o, v1alpha1.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonRetrying, message)
-		if meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.ReadyCondition) == nil {
+		if Ready(o).Type == "" {
 			set(o, v1alpha1.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonRetrying, message)
 		}
 		unset(o, v1alpha1.StalledCondition)
 	}
 	unset(o, v1alpha1.SuspendedCondition)
-	if st == nil || st.condition != v1alpha1.QueryValidCondition {
-		queryValid(o, warnings, hasQuery)
+	if r == nil || r.Condition != v1alpha1.QueryValidCondition {
+		queryValid(o, warnings)
 	}
 }
 
-func queryValid(o v1alpha1.Object, warnings []query.Warning, hasQuery bool) {
+func queryValid(o v1alpha1.Object, warnings []query.Warning) {
+	member, _ := v1alpha1.QueryOf(o)
 	switch {
-	case !hasQuery:
+	case member == "":
 		unset(o, v1alpha1.QueryValidCondition)
 	case len(warnings) == 0:
 		set(o, v1alpha1.QueryValidCondition, metav1.ConditionTrue, v1alpha1.ReasonValid, "The query can be used.")
@@ -70,20 +69,20 @@ func queryValid(o v1alpha1.Object, warnings []query.Warning, hasQuery bool) {
 	}
 }
 
-// suspend marks o as frozen. Ready keeps its status and its observed generation; QueryValid becomes Unknown, because the query is
-// not checked. err is nil, or *stalled where what is served has ended by itself.
-func suspend(o v1alpha1.Object, err error) {
+// Suspend sets the conditions of an object that spec.suspend freezes. Ready keeps its status and its observed generation;
+// QueryValid becomes Unknown, because the query is not checked. ended is why what was served has ended by itself, nil while it has
+// not.
+func Suspend(o v1alpha1.Object, ended *Refusal) {
 	*o.StatusObservedGeneration() = o.GetGeneration()
 	const message = "Set spec.suspend to false to go on: nothing is reconciled, the last state stays served."
 	set(o, v1alpha1.SuspendedCondition, metav1.ConditionTrue, v1alpha1.ReasonSuspended, message)
-	var st *stalled
-	ready := readyCondition(o)
+	ready := Ready(o)
 	switch {
 	case ready.Type == "":
 		set(o, v1alpha1.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonSuspended, message)
-	case ready.Status == metav1.ConditionTrue && errors.As(err, &st):
-		set(o, v1alpha1.ReadyCondition, metav1.ConditionFalse, st.reason, st.message)
-		set(o, v1alpha1.StalledCondition, metav1.ConditionTrue, st.reason, st.message)
+	case ready.Status == metav1.ConditionTrue && ended != nil:
+		set(o, v1alpha1.ReadyCondition, metav1.ConditionFalse, ended.Reason, ended.Error())
+		set(o, v1alpha1.StalledCondition, metav1.ConditionTrue, ended.Reason, ended.Error())
 	case ready.Status == metav1.ConditionTrue:
 		ready.Reason = v1alpha1.ReasonSuspended
 		ready.Message = fmt.Sprintf("Generation %d is served while spec.suspend is true.", ready.ObservedGeneration)
@@ -92,11 +91,11 @@ func suspend(o v1alpha1.Object, err error) {
 	if meta.IsStatusConditionTrue(*o.StatusConditions(), v1alpha1.QueryValidCondition) {
 		set(o, v1alpha1.QueryValidCondition, metav1.ConditionUnknown, v1alpha1.ReasonSuspended, "The query is not checked while spec.suspend is true.")
 	}
-	// Nothing is under way while it lasts.
+	// Nothing is in progress while it lasts.
 	unset(o, v1alpha1.ReconcilingCondition)
 }
 
-// maxMessage is the longest message that the API server takes.
+// maxMessage is the length of the longest message that the API server accepts, in bytes.
 const maxMessage = 32768
 
 func set(o v1alpha1.Object, kind string, status metav1.ConditionStatus, reason, message string) {
@@ -114,11 +113,10 @@ func unset(o v1alpha1.Object, kinds ...string) {
 	}
 }
 
-// readyLine is the Ready condition in short, for events: "" when there is none.
-func readyLine(o v1alpha1.Object) string {
-	c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.ReadyCondition)
-	if c == nil {
-		return ""
+// Ready returns the Ready condition of an object; the zero condition when there is none.
+func Ready(o v1alpha1.Object) metav1.Condition {
+	if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.ReadyCondition); c != nil {
+		return *c
 	}
-	return fmt.Sprintf("%s %s", c.Status, c.Reason)
+	return metav1.Condition{}
 }

@@ -1,0 +1,98 @@
+package verdict
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Refusal says why the newest spec of an object is not served. Its fields carry the facts; Error words them.
+type Refusal struct {
+	// Reason is one of the condition reasons of v1alpha1.
+	Reason string
+	// Member is the path of the member that the user has to correct, such as spec.query; "" when there is no single one.
+	Member string
+	// Cure is what to do, where that is something else than to correct Member.
+	Cure string
+	// Problem is what is wrong.
+	Problem string
+	// Waiting is true when the refusal lasts until something arrives that is expected, and false when it lasts until a user changes
+	// something.
+	Waiting bool
+	// Condition is the specific condition that the refusal sets: QueryValidCondition to False, or ConflictCondition to True; "" for
+	// none.
+	Condition string
+	// Cause is the error behind the refusal: *query.SyntaxError for a query or a sort string. nil where there is none.
+	Cause error
+}
+
+// Error returns the message of the conditions: the member to correct or what to do, and then what is wrong.
+func (e *Refusal) Error() string { return cmp.Or(e.Member, e.Cure) + ": " + e.Problem }
+
+// Unwrap returns Cause.
+func (e *Refusal) Unwrap() error { return e.Cause }
+
+// Conflict returns the refusal of an object that claims what something else holds.
+func Conflict(reason, cure, problem string) *Refusal {
+	return &Refusal{Reason: reason, Cure: cure, Problem: problem, Condition: v1alpha1.ConflictCondition}
+}
+
+// Refuse returns the *Refusal of an object for an error of its translation, of its Secret or of the library. It returns every
+// other error as it is: such an error is transient, and the operation is retried.
+func Refuse(o v1alpha1.Object, err error) error {
+	var refused *Refusal
+	var spec *translate.SpecError
+	var syntax *query.SyntaxError
+	var conflict *library.ConflictError
+	var taken *library.IDTakenError
+	switch {
+	case err == nil || errors.As(err, &refused):
+		return err
+	case errors.As(err, &spec):
+		r := &Refusal{Reason: spec.Reason, Member: spec.Member, Problem: spec.Err.Error(), Cause: err}
+		if errors.As(err, &syntax) {
+			r.Problem = syntax.Error() // the same sentence wherever users meet it
+		}
+		if spec.Reason == v1alpha1.ReasonInvalidQuery {
+			r.Condition = v1alpha1.QueryValidCondition
+		}
+		return r
+	case errors.As(err, &syntax):
+		member, _ := v1alpha1.QueryOf(o)
+		return &Refusal{
+			Reason: v1alpha1.ReasonInvalidQuery, Member: member, Problem: syntax.Error(), Condition: v1alpha1.QueryValidCondition, Cause: err,
+		}
+	case errors.As(err, &conflict):
+		r := Conflict(v1alpha1.ReasonClaimHeld, "Change or delete one of the two objects", fmt.Sprintf("%s is held by %s", conflict.Claim, conflict.Holder))
+		if conflict.Holder.Namespace != o.GetNamespace() {
+			// A user who may read this object must not learn of objects in another namespace.
+			r.Cure = "Change this object or what it refers to"
+			r.Problem = fmt.Sprintf("%s is held by an object of another namespace", conflict.Claim)
+		}
+		r.Cause = err
+		return r
+	case errors.As(err, &taken):
+		r := Conflict(v1alpha1.ReasonIDTaken, "Rename the object, or remove what holds the id", fmt.Sprintf("id %d is held by %s", taken.ID, taken.Holder))
+		r.Cause = err
+		return r
+	case errors.Is(err, library.ErrNoProperty):
+		return &Refusal{
+			Reason: v1alpha1.ReasonPropertyNotFound, Waiting: true, Cause: err,
+			Cure:    fmt.Sprintf("Apply the Property %q in namespace %s", o.PropertyName(), o.GetNamespace()),
+			Problem: "this object waits for it",
+		}
+	case errors.Is(err, library.ErrInvalid) && errors.Is(err, library.ErrNotFound):
+		return &Refusal{
+			Reason: v1alpha1.ReasonAdoptedFilterNotFound, Member: "spec.adopt.filterID", Cause: err,
+			Problem: "no filter with that id was made over HTTP in this property",
+		}
+	case errors.Is(err, library.ErrInvalid):
+		return &Refusal{Reason: v1alpha1.ReasonInvalidSpec, Cure: "Correct the spec", Problem: err.Error(), Cause: err}
+	}
+	return err
+}
