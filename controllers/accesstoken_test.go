@@ -20,6 +20,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -68,7 +69,7 @@ var _ = Describe("AccessToken", func() {
 		w.apply(ctx, t)
 		s := w.own(ctx, "storefront")
 		Expect(metav1.IsControlledBy(s, t)).To(BeTrue())
-		Expect(s.Labels).To(HaveKeyWithValue(controllers.TokenLabel, "storefront"))
+		Expect(s.Labels).To(HaveKeyWithValue(tokens.Label, "storefront"))
 		value := string(s.Data["token"])
 		raw, err := base64.RawURLEncoding.DecodeString(value)
 		Expect(err).NotTo(HaveOccurred(), "the token is URL-safe")
@@ -286,7 +287,7 @@ var _ = Describe("AccessToken", func() {
 			Expect(kube.Create(ctx, t)).To(Succeed())
 			Expect(w.settle(ctx, t, kstatus.InProgressStatus).Reason).To(Equal(v1alpha1.ReasonSecretNotFound))
 			s := w.secret("sealed", value)
-			s.Labels = map[string]string{controllers.TokenLabel: "storefront"}
+			s.Labels = map[string]string{tokens.Label: "storefront"}
 			Expect(kube.Create(ctx, s)).To(Succeed())
 			w.settle(ctx, t, kstatus.CurrentStatus)
 			Expect(w.accepts(value)).To(BeTrue())
@@ -294,7 +295,7 @@ var _ = Describe("AccessToken", func() {
 
 		It("follows a change of a labelled one, and refuses the old value", func(ctx context.Context) {
 			s := w.secret("sealed", value)
-			s.Labels = map[string]string{controllers.TokenLabel: "storefront"}
+			s.Labels = map[string]string{tokens.Label: "storefront"}
 			Expect(kube.Create(ctx, s)).To(Succeed())
 			w.apply(ctx, t)
 			s.Data["token"] = []byte(strings.ToUpper(value))
@@ -305,7 +306,7 @@ var _ = Describe("AccessToken", func() {
 
 		It("keeps the last good value when the new one cannot be used", func(ctx context.Context) {
 			s := w.secret("sealed", value)
-			s.Labels = map[string]string{controllers.TokenLabel: "storefront"}
+			s.Labels = map[string]string{tokens.Label: "storefront"}
 			Expect(kube.Create(ctx, s)).To(Succeed())
 			w.apply(ctx, t)
 			s.Data["token"] = []byte("long enough, and of several words all the same")

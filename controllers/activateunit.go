@@ -4,8 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -16,38 +14,38 @@ import (
 
 func unitKind() kind {
 	return kind{
-		library: library.KindUnit,
-		new:     func() object { return &v1alpha1.ActivateUnit{} },
-		list:    func() client.ObjectList { return &v1alpha1.ActivateUnitList{} },
-		steps:   []step{translateUnit, apply, reportUnit},
-		count:   countUnit,
+		Kind:      v1alpha1.KindNamed(v1alpha1.ActivateUnitKind),
+		library:   library.KindUnit,
+		translate: translateUnit,
+		report:    reportUnit,
+		count:     countUnit,
 	}
 }
 
-func translateUnit(ctx context.Context, r *round) error {
-	o := r.object.(*v1alpha1.ActivateUnit)
+func translateUnit(ctx context.Context, p *pass) error {
+	o := p.object.(*v1alpha1.ActivateUnit)
 	var err error
-	if r.def, r.warnings, err = translate.ActivateUnit(r.install, o); err != nil {
+	if p.def, p.warnings, err = translate.ActivateUnit(p.install, o); err != nil {
 		return err
 	}
-	stored, err := r.stored(ctx, r.def.Owner)
+	stored, err := p.stored(ctx, p.def.Owner)
 	if err != nil {
 		return err
 	}
-	r.def = translate.Modified(r.def, stored, r.Clock())
+	p.def = translate.Modified(p.def, stored, p.Clock())
 	return nil
 }
 
-func reportUnit(ctx context.Context, r *round) error {
-	o := r.object.(*v1alpha1.ActivateUnit)
-	o.Status.ID = r.def.Unit.Unit.ID
-	o.Status.URL = r.base(r.def.Property) + "/v1/activate_units/" + strconv.FormatInt(o.Status.ID, 10)
-	o.Status.Missing = missing(r.result)
-	_, err := countUnit(ctx, r.environment, o, &tally{})
+func reportUnit(ctx context.Context, p *pass) error {
+	o := p.object.(*v1alpha1.ActivateUnit)
+	o.Status.ID = p.def.Unit.Unit.ID
+	o.Status.URL = p.base(p.def.Property) + "/v1/activate_units/" + strconv.FormatInt(o.Status.ID, 10)
+	o.Status.Missing = missing(p.result)
+	_, err := countUnit(ctx, p.environment, o, &tally{})
 	return err
 }
 
-func countUnit(ctx context.Context, e *environment, o object, moves *tally) (bool, error) {
+func countUnit(ctx context.Context, e *environment, o v1alpha1.Object, moves *tally) (bool, error) {
 	u := o.(*v1alpha1.ActivateUnit)
 	n, lost, err := e.countRule(ctx, translate.PropertyID(o), u.Spec.Items, library.KindUnit, u.Spec.Selector, moves)
 	if err != nil {

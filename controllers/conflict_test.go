@@ -14,6 +14,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -103,7 +104,7 @@ var _ = Describe("Two claims on one thing", func() {
 		sealed := func(ctx context.Context, in *world, name, value string) (*v1alpha1.AccessToken, *corev1.Secret) {
 			GinkgoHelper()
 			s := in.secret(name, value)
-			s.Labels = map[string]string{controllers.TokenLabel: name}
+			s.Labels = map[string]string{tokens.Label: name}
 			Expect(kube.Create(ctx, s)).To(Succeed())
 			t := in.token(name)
 			t.Spec.ExistingSecret = &v1alpha1.SecretKeyReference{Name: name, Key: "token"}

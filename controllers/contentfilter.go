@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -20,40 +18,34 @@ const readAccessReason = "ReadAccessWidened"
 
 func filterKind() kind {
 	return kind{
+		Kind:    v1alpha1.KindNamed(v1alpha1.ContentFilterKind),
 		library: library.KindFilter,
-		new:     func() object { return &v1alpha1.ContentFilter{} },
-		list:    func() client.ObjectList { return &v1alpha1.ContentFilterList{} },
-		steps:   []step{translateFilter, apply, reportFilter},
+		report:  reportFilter,
 		count:   countFilter,
 	}
 }
 
-func translateFilter(_ context.Context, r *round) (err error) {
-	r.def, r.warnings, err = translate.ContentFilter(r.install, r.object.(*v1alpha1.ContentFilter))
-	return err
-}
-
-func reportFilter(ctx context.Context, r *round) error {
-	o := r.object.(*v1alpha1.ContentFilter)
-	record, err := r.Library.Filter(r.def.Property, library.FilterRef{ID: r.def.Filter.ID})
+func reportFilter(ctx context.Context, p *pass) error {
+	o := p.object.(*v1alpha1.ContentFilter)
+	record, err := p.Library.Filter(p.def.Property, library.FilterRef{ID: p.def.Filter.ID})
 	if err != nil {
 		return fmt.Errorf("read the filter back: %w", err)
 	}
 	o.Status.ID, o.Status.UUID = record.ID, record.UUID
-	o.Status.URL = r.base(r.def.Property) + "/v2/content/filters/" + record.UUID
+	o.Status.URL = p.base(p.def.Property) + "/v2/content/filters/" + record.UUID
 	before := o.Status.ReadAccess
 	o.Status.ReadAccess = v1alpha1.ReadAccessReadWrite
 	if record.Public {
 		o.Status.ReadAccess = v1alpha1.ReadAccessReadOnly
 	}
 	if before == v1alpha1.ReadAccessReadWrite && record.Public {
-		r.announcement = announcement{readAccessReason, "READ-ONLY tokens can list the items from now on: spec.readAccess became ReadOnly"}
+		p.announcement = announcement{readAccessReason, "READ-ONLY tokens can list the items from now on: spec.readAccess became ReadOnly"}
 	}
-	_, err = countFilter(ctx, r.environment, o, &tally{})
+	_, err = countFilter(ctx, p.environment, o, &tally{})
 	return err
 }
 
-func countFilter(ctx context.Context, e *environment, o object, moves *tally) (bool, error) {
+func countFilter(ctx context.Context, e *environment, o v1alpha1.Object, moves *tally) (bool, error) {
 	f := o.(*v1alpha1.ContentFilter)
 	if f.Status.ID == 0 {
 		return false, nil

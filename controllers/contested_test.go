@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 )
 
@@ -73,7 +74,7 @@ func TestContested(t *testing.T) {
 	}
 
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "storefront"}}
-	if err := server.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil || s.Annotations[storeAnnotation] != "ours" {
-		t.Errorf("the Secret is of store %q: %v", s.Annotations[storeAnnotation], err)
+	if err := server.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil || s.Annotations[tokens.StoreAnnotation] != "ours" {
+		t.Errorf("the Secret is of store %q: %v", s.Annotations[tokens.StoreAnnotation], err)
 	}
 }

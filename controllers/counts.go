@@ -61,7 +61,7 @@ func (e *environment) keepCounts(ctx context.Context) error {
 			if k.count == nil {
 				continue
 			}
-			if err := e.each(ctx, k, nil, func(o object) { complete = e.keepCount(ctx, limiter, k, o, &next, &waited) && complete }); err != nil {
+			if err := e.each(ctx, k, nil, func(o v1alpha1.Object) { complete = e.keepCount(ctx, limiter, k, o, &next, &waited) && complete }); err != nil {
 				return err
 			}
 		}
@@ -89,12 +89,12 @@ func (t *tally) due(now time.Time) bool { return !t.first.IsZero() && !now.Befor
 // keepCount updates the counts of one object, and reports whether they are up to date. It adds the time it waited to write to
 // waited, and notes in moves when the count may change by time alone.
 func (e *environment) keepCount(
-	ctx context.Context, limiter *rate.Limiter, k kind, o object, moves *tally, waited *time.Duration,
+	ctx context.Context, limiter *rate.Limiter, k kind, o v1alpha1.Object, moves *tally, waited *time.Duration,
 ) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if e.written.stale(k.library, o) {
+	if e.written.stale(o) {
 		return false // it may be served by now, and its round may have counted before the last change of content
 	}
 	// An object that is not served has nothing to count; one whose newest spec waits for its round is looked at after that.
@@ -104,7 +104,7 @@ func (e *environment) keepCount(
 	if e.rivals.of(o.GetNamespace()) != "" {
 		return true // another operator counts here
 	}
-	before := o.DeepCopyObject().(object)
+	before := o.DeepCopyObject().(v1alpha1.Object)
 	changed, err := k.count(ctx, e, o, moves)
 	if err != nil {
 		e.Logger.V(1).Info("could not count", "object", client.ObjectKeyFromObject(o), "kind", k.library.String(), "reason", err.Error())

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -437,7 +437,7 @@ var _ = Describe("Manifests from Git", func() {
 	It("never have an existing Secret written, whatever becomes of the token", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		s := w.secret("sealed", "0123456789abcdefghijklmnopqrstuvwxyz")
-		s.Labels = map[string]string{controllers.TokenLabel: "storefront"}
+		s.Labels = map[string]string{tokens.Label: "storefront"}
 		Expect(kube.Create(ctx, s)).To(Succeed())
 		t := w.token("storefront")
 		t.Spec.ExistingSecret = &v1alpha1.SecretKeyReference{Name: "sealed", Key: "token"}

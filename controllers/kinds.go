@@ -13,14 +13,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// kinds lists the five kinds, Properties first: everything else waits for them.
+// kinds lists what the kinds of the API's registry do here.
 func kinds() []kind {
-	return []kind{propertyKind(), filterKind(), tagKind(), unitKind(), tokenKind()}
+	return []kind{propertyKind(), tokenKind(), filterKind(), tagKind(), unitKind()}
 }
 
 // each visits the cached objects of a kind. They are copies.
-func (e *environment) each(ctx context.Context, k kind, in client.ListOption, visit func(object)) error {
-	list := k.list()
+func (e *environment) each(ctx context.Context, k kind, in client.ListOption, visit func(v1alpha1.Object)) error {
+	list := k.NewList()
 	var options []client.ListOption
 	if in != nil {
 		options = append(options, in)
@@ -29,7 +29,7 @@ func (e *environment) each(ctx context.Context, k kind, in client.ListOption, vi
 		return fmt.Errorf("list the cached %s objects: %w", k.library, err)
 	}
 	return meta.EachListItem(list, func(o runtime.Object) error {
-		visit(o.(object))
+		visit(o.(v1alpha1.Object))
 		return nil
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -45,7 +46,7 @@ func (e *environment) load(ctx context.Context) error {
 	var defs []library.Definition
 	now := e.Clock()
 	for _, k := range kinds() {
-		err := e.each(ctx, k, nil, func(o object) {
+		err := e.each(ctx, k, nil, func(o v1alpha1.Object) {
 			if !o.GetDeletionTimestamp().IsZero() || o.Suspended() {
 				return
 			}
@@ -64,20 +65,20 @@ func (e *environment) load(ctx context.Context) error {
 }
 
 // translated translates an object; false where there is nothing to load.
-func (e *environment) translated(ctx context.Context, k kind, o object, now time.Time) (library.Definition, bool) {
+func (e *environment) translated(ctx context.Context, k kind, o v1alpha1.Object, now time.Time) (library.Definition, bool) {
 	if k.load != nil {
 		return k.load(ctx, e, o, now)
 	}
-	r := &round{environment: e, kind: k, object: o}
-	err := k.steps[0](ctx, r)
-	return r.def, err == nil
+	p := &pass{environment: e, kind: k, object: o}
+	err := p.translate(ctx)
+	return p.def, err == nil
 }
 
 // owners lists the owners of all cached objects.
 func (e *environment) owners(ctx context.Context) ([]library.Owner, error) {
 	var owners []library.Owner
 	for _, k := range kinds() {
-		err := e.each(ctx, k, nil, func(o object) {
+		err := e.each(ctx, k, nil, func(o v1alpha1.Object) {
 			if o.GetDeletionTimestamp().IsZero() {
 				owners = append(owners, translate.Owner(e.install, k.library, o))
 			}

@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -162,7 +163,7 @@ func newManager(cfg *rest.Config, o Options, m *metrics, h *holds, install strin
 	if err != nil {
 		return nil, nil, err
 	}
-	labelled, err := labels.NewRequirement(TokenLabel, selection.Exists, nil)
+	labelled, err := labels.NewRequirement(tokens.Label, selection.Exists, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,7 +208,7 @@ func newManager(cfg *rest.Config, o Options, m *metrics, h *holds, install strin
 		e.guards[k.library] = g
 		b := ctrl.NewControllerManagedBy(mgr).
 			Named(strings.ToLower(k.library.String())).
-			For(k.new(), builder.WithPredicates(predicate.GenerationChangedPredicate{}, g.sight())).
+			For(k.New(), builder.WithPredicates(predicate.GenerationChangedPredicate{}, g.sight())).
 			WatchesRawSource(e.queues.source(k.library)).
 			WithOptions(controller.Options{SkipNameValidation: &skipNames})
 		if k.library == library.KindToken {
@@ -224,7 +225,7 @@ func newManager(cfg *rest.Config, o Options, m *metrics, h *holds, install strin
 
 // tokenOfSecret finds the AccessToken that a labelled Secret belongs to: its controller, or the one that the label names.
 func tokenOfSecret(_ context.Context, s client.Object) []reconcile.Request {
-	name := s.GetLabels()[TokenLabel]
+	name := s.GetLabels()[tokens.Label]
 	if c := metav1.GetControllerOf(s); c != nil && c.Kind == v1alpha1.AccessTokenKind {
 		name = c.Name
 	}

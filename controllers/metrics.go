@@ -105,14 +105,14 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 		name := k.library.String()
 		states := map[v1alpha1.Phase]int{}
 		reasons := map[string]int{}
-		list := k.list()
+		list := k.NewList()
 		// Ten thousand objects are looked at and none is kept: copies would be the dearest part of a scrape.
 		if err := e.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			ch <- prometheus.NewInvalidMetric(c.objects, fmt.Errorf("list the cached %s objects: %w", name, err))
 			return
 		}
 		_ = meta.EachListItem(list, func(item runtime.Object) error { // the visit never fails
-			o := item.(object)
+			o := item.(v1alpha1.Object)
 			state := v1alpha1.StateOf(o)
 			states[state.Phase]++
 			switch state.Phase {
@@ -138,7 +138,7 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 // suspendedSince is when the suspension of an object was seen; its creation where it was not seen yet.
-func suspendedSince(o object) time.Time {
+func suspendedSince(o v1alpha1.Object) time.Time {
 	if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.SuspendedCondition); c != nil {
 		return c.LastTransitionTime.Time
 	}

@@ -3,8 +3,6 @@ package controllers
 import (
 	"context"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -15,25 +13,19 @@ import (
 
 func propertyKind() kind {
 	return kind{
+		Kind:    v1alpha1.KindNamed(v1alpha1.PropertyKind),
 		library: library.KindProperty,
-		new:     func() object { return &v1alpha1.Property{} },
-		list:    func() client.ObjectList { return &v1alpha1.PropertyList{} },
-		steps:   []step{translateProperty, apply, reportProperty},
+		report:  reportProperty,
 		count:   countProperty,
 	}
 }
 
-func translateProperty(_ context.Context, r *round) (err error) {
-	r.def, err = translate.Property(r.install, r.object.(*v1alpha1.Property))
+func reportProperty(ctx context.Context, p *pass) error {
+	_, err := countProperty(ctx, p.environment, p.object, &tally{})
 	return err
 }
 
-func reportProperty(ctx context.Context, r *round) error {
-	_, err := countProperty(ctx, r.environment, r.object, &tally{})
-	return err
-}
-
-func countProperty(ctx context.Context, e *environment, o object, _ *tally) (bool, error) {
+func countProperty(ctx context.Context, e *environment, o v1alpha1.Object, _ *tally) (bool, error) {
 	items := e.Library.State(ctx).PropertyItems[translate.PropertyID(o)]
 	return setCount(&o.(*v1alpha1.Property).Status.Items, items), nil
 }

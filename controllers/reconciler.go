@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,30 +23,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// object is an object of one of the five kinds.
-type object interface {
-	client.Object
-	v1alpha1.Object
-}
-
-// kind is what one of the five kinds adds to the shape that all of them share.
+// kind is what one of the kinds adds to the shape that all of them share.
 type kind struct {
+	v1alpha1.Kind
 	library library.Kind
-	new     func() object
-	list    func() client.ObjectList
-	// steps run in this order and stop at the first error. The first one translates the object into round.def.
-	steps []step
-	// load translates an object for the bulk load at start; false where there is nothing to load yet. nil: the first step
-	// does. now is the same for all objects of a load, so that the order of the list gives none of them precedence.
-	load func(ctx context.Context, e *environment, o object, now time.Time) (library.Definition, bool)
+	// translate sets def, and warnings where the object has a query; nil: translate.Object does.
+	translate func(ctx context.Context, p *pass) error
+	// report fills in the status of an object whose definition is applied.
+	report func(ctx context.Context, p *pass) error
+	// load translates an object for the bulk load at start; false where there is nothing to load yet. nil: translate does. now is the
+	// same for all objects of a load, so that the order of the list gives none of them precedence.
+	load func(ctx context.Context, e *environment, o v1alpha1.Object, now time.Time) (library.Definition, bool)
 	// frozen checks a suspended object for what ends by time alone; nil where nothing of the kind does.
-	frozen step
-	// count looks at the counts in status, and notes when they may move by time alone; nil where the kind has none.
-	count func(ctx context.Context, e *environment, o object, moves *tally) (changed bool, err error)
+	frozen func(ctx context.Context, p *pass) error
+	// count updates the counts in status, and notes when they may change by time alone; nil where the kind has none.
+	count func(ctx context.Context, e *environment, o v1alpha1.Object, moves *tally) (changed bool, err error)
 }
-
-// step is one step of a round. Its error decides what the object shows and when it is tried again.
-type step func(ctx context.Context, r *round) error
 
 // environment is what the reconcilers of one manager share.
 type environment struct {
@@ -81,31 +72,51 @@ type reconciler struct {
 	kind kind
 }
 
-// round is one pass over one object.
-type round struct {
+// pass is one pass over one object.
+type pass struct {
 	*environment
-	kind     kind
-	object   object
-	log      logr.Logger
-	def      library.Definition
-	result   library.Result
-	warnings []query.Warning
-	// after, when not zero, is when the object has to be looked at again by time alone.
+	kind       kind
+	object     v1alpha1.Object
+	def        library.Definition
+	warnings   []query.Warning
+	result     library.Result
+	credential credential // of an AccessToken
+	// after, when not zero, is when the object has to be reconciled again by time alone.
 	after time.Time
 	// announcement becomes an event once the status is written.
 	announcement announcement
-	// quiet is true while nothing is reported: what the object waits for is expected any moment.
+	// quiet is true while nothing is reported: what the object waits for is expected soon.
 	quiet bool
 }
 
 // announcement is a change that an event reports in addition to those of Ready.
 type announcement struct{ reason, message string }
 
-// wake makes sure that the object is looked at again at t at the latest. The zero time means never.
-func (r *round) wake(t time.Time) {
-	if !t.IsZero() && (r.after.IsZero() || t.Before(r.after)) {
-		r.after = t
+// wake makes sure that the object is reconciled again at t at the latest. The zero time means never.
+func (p *pass) wake(t time.Time) {
+	if !t.IsZero() && (p.after.IsZero() || t.Before(p.after)) {
+		p.after = t
 	}
+}
+
+// translate sets the definition that the object stands for.
+func (p *pass) translate(ctx context.Context) (err error) {
+	if p.kind.translate != nil {
+		return p.kind.translate(ctx, p)
+	}
+	p.def, p.warnings, err = translate.Object(p.install, p.object)
+	return err
+}
+
+// serve brings the library, and then the object's status in memory, to what the object says.
+func (p *pass) serve(ctx context.Context) error {
+	if err := p.translate(ctx); err != nil {
+		return err
+	}
+	if err := p.apply(ctx); err != nil {
+		return err
+	}
+	return p.kind.report(ctx, p)
 }
 
 // Reconcile brings the library, and then the status, to what one object says.
@@ -115,11 +126,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	case <-ctx.Done():
 		return ctrl.Result{}, ctx.Err()
 	}
-	o := r.kind.new()
-	if err := r.get(ctx, r.kind.library, req.NamespacedName, o); apierrors.IsNotFound(err) {
-		r.written.forget(r.kind.library, req.NamespacedName)
+	o := r.kind.New()
+	if err := r.get(ctx, req.NamespacedName, o); apierrors.IsNotFound(err) {
 		o.SetNamespace(req.Namespace)
 		o.SetName(req.Name)
+		r.written.forget(o)
 		return ctrl.Result{}, r.gone(ctx, o)
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("get the object: %w", err)
@@ -130,17 +141,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	}
 	r.guards[r.kind.library].forget(req.NamespacedName)
 	r.holds.drop(translate.Owner(r.install, r.kind.library, o))
-	before := o.DeepCopyObject().(object)
-	current := &round{environment: r.environment, kind: r.kind, object: o, log: ctrl.LoggerFrom(ctx)}
+	before := o.DeepCopyObject().(v1alpha1.Object)
+	current := &pass{environment: r.environment, kind: r.kind, object: o}
 	if o.Suspended() {
 		return r.frozen(ctx, before, current)
 	}
-	var failed error
-	for _, s := range r.kind.steps {
-		if failed = s(ctx, current); failed != nil {
-			break
-		}
-	}
+	failed := current.serve(ctx)
 	if ctx.Err() != nil {
 		return ctrl.Result{}, ctx.Err() // the manager is stopping: what failed, failed because of that
 	}
@@ -153,7 +159,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 }
 
 // frozen reports on a suspended object.
-func (r *reconciler) frozen(ctx context.Context, before object, current *round) (ctrl.Result, error) {
+func (r *reconciler) frozen(ctx context.Context, before v1alpha1.Object, current *pass) (ctrl.Result, error) {
 	var ended error
 	if r.kind.frozen != nil {
 		ended = r.kind.frozen(ctx, current)
@@ -170,7 +176,7 @@ func (r *reconciler) frozen(ctx context.Context, before object, current *round) 
 }
 
 // outcome decides when the object is looked at again.
-func (r *reconciler) outcome(current *round, failed, reported error) (ctrl.Result, error) {
+func (r *reconciler) outcome(current *pass, failed, reported error) (ctrl.Result, error) {
 	refused := (*verdict.Refusal)(nil)
 	errors.As(failed, &refused)
 	switch {
@@ -193,7 +199,7 @@ func (r *reconciler) outcome(current *round, failed, reported error) (ctrl.Resul
 }
 
 // later says when the object is reconciled again by time alone.
-func (r *reconciler) later(current *round) ctrl.Result {
+func (r *reconciler) later(current *pass) ctrl.Result {
 	if current.after.IsZero() {
 		return ctrl.Result{}
 	}
@@ -201,7 +207,7 @@ func (r *reconciler) later(current *round) ctrl.Result {
 }
 
 // report patches the status when its meaning changed, and tells of a transition in an event.
-func (r *reconciler) report(ctx context.Context, before object, current *round) error {
+func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current *pass) error {
 	o := current.object
 	if equality.Semantic.DeepEqual(before, o) {
 		return nil
@@ -222,7 +228,7 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 		return client.IgnoreNotFound(fmt.Errorf("patch the status: %w", err))
 	}
 	r.metrics.writes.WithLabelValues(r.kind.library.String()).Inc()
-	r.written.note(r.kind.library, o)
+	r.written.note(o)
 	r.reported.Add(1)
 	if was, c := verdict.Ready(before), verdict.Ready(o); was.Status != c.Status || was.Reason != c.Reason {
 		level := corev1.EventTypeNormal
@@ -239,18 +245,18 @@ func (r *reconciler) report(ctx context.Context, before object, current *round) 
 
 // reread requeues an object that another writer has changed since it was read. The next round reads past the cache until the
 // cache has that change.
-func (r *reconciler) reread(ctx context.Context, current *round) error {
-	latest := r.kind.new()
+func (r *reconciler) reread(ctx context.Context, current *pass) error {
+	latest := r.kind.New()
 	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(current.object), latest); err != nil {
 		return fmt.Errorf("read past the cache: %w", err)
 	}
-	r.written.note(r.kind.library, latest)
+	r.written.note(latest)
 	current.wake(r.Clock())
 	return nil
 }
 
 // gone takes away what an object brought that is not there any more.
-func (r *reconciler) gone(ctx context.Context, o object) error {
+func (r *reconciler) gone(ctx context.Context, o v1alpha1.Object) error {
 	err := r.remove(ctx, o)
 	switch {
 	case errors.Is(err, errHeld):
@@ -266,7 +272,7 @@ func (r *reconciler) gone(ctx context.Context, o object) error {
 }
 
 // remove takes away what the object brought, and has everyone looked at again who may gain or lose by that.
-func (r *reconciler) remove(ctx context.Context, o object) error {
+func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 	owner := translate.Owner(r.install, r.kind.library, o)
 	stored, err := r.Library.Definition(ctx, owner)
 	if err != nil && !errors.Is(err, library.ErrNotFound) {
@@ -288,7 +294,7 @@ func (r *reconciler) remove(ctx context.Context, o object) error {
 		return fmt.Errorf("remove what the object brought: %w", err)
 	}
 	if r.kind.library == library.KindToken {
-		if err := r.heed(ctx, o, ""); err != nil {
+		if err := r.noteRival(ctx, o, ""); err != nil {
 			return err
 		}
 	}
@@ -302,48 +308,50 @@ func (r *reconciler) remove(ctx context.Context, o object) error {
 	return r.wakeOthers(ctx, p, owner, nil)
 }
 
-// apply stores the definition of this round.
-func apply(ctx context.Context, r *round) error {
-	p, owner := r.def.Property, r.def.Owner
-	r.waiters.add(p, owner)
+// apply stores the definition.
+func (p *pass) apply(ctx context.Context) error {
+	property, owner := p.def.Property, p.def.Owner
+	p.waiters.add(property, owner)
 	if owner.Kind == library.KindToken {
-		r.waiters.add(anyProperty, owner)
+		p.waiters.add(anyProperty, owner)
 	}
-	results, err := r.Library.Apply(ctx, []library.Definition{r.def})
+	results, err := p.Library.Apply(ctx, []library.Definition{p.def})
 	if err != nil {
 		return fmt.Errorf("store the definition: %w", err)
 	}
-	r.result = results[0]
-	if errors.Is(r.result.Err, library.ErrNoProperty) {
-		if end := r.waiters.misses(owner, r.Clock()).Add(r.PropertyGrace); r.Clock().Before(end) {
-			r.quiet = true
-			r.wake(end)
+	p.result = results[0]
+	if errors.Is(p.result.Err, library.ErrNoProperty) {
+		if end := p.waiters.misses(owner, p.Clock()).Add(p.PropertyGrace); p.Clock().Before(end) {
+			p.quiet = true
+			p.wake(end)
 		}
 	} else {
-		r.waiters.found(owner)
+		p.waiters.found(owner)
 	}
-	if conflict := (*library.ConflictError)(nil); !errors.As(r.result.Err, &conflict) {
-		r.waiters.remove(anyProperty, owner)
+	if conflict := (*library.ConflictError)(nil); !errors.As(p.result.Err, &conflict) {
+		p.waiters.remove(anyProperty, owner)
+	} else if owner.Kind == library.KindToken {
+		p.wake(p.Clock().Add(secretInterval)) // the other token may release the value without being served itself
 	}
-	if r.result.Err != nil {
-		r.wakeRivals(p, owner)
-		return r.result.Err
+	if p.result.Err != nil {
+		p.wakeRivals(property, owner)
+		return p.result.Err
 	}
-	r.waiters.remove(p, owner)
-	if !r.result.Changed {
+	p.waiters.remove(property, owner)
+	if !p.result.Changed {
 		return nil
 	}
-	return r.wakeOthers(ctx, p, owner, r.result.Displaced)
+	return p.wakeOthers(ctx, property, owner, p.result.Displaced)
 }
 
 // wakeRivals requeues the objects that may gain from a definition that was refused: the tag that its object claimed before is
 // free, even if the one that the object claims now is not.
-func (r *round) wakeRivals(p library.PropertyID, owner library.Owner) {
-	r.queues.add(r.result.Displaced...)
+func (p *pass) wakeRivals(property library.PropertyID, owner library.Owner) {
+	p.queues.add(p.result.Displaced...)
 	// Tokens and units are left out. Their definitions carry times and new values, so that refused ones may differ in every
-	// round, and two of them would wake each other endlessly.
-	if r.result.Changed && owner.Kind != library.KindToken && owner.Kind != library.KindUnit {
-		r.queues.add(r.waiters.others(p, owner)...)
+	// pass, and two of them would wake each other endlessly.
+	if p.result.Changed && owner.Kind != library.KindToken && owner.Kind != library.KindUnit {
+		p.queues.add(p.waiters.others(property, owner)...)
 	}
 }
 
@@ -362,7 +370,7 @@ func (e *environment) wakeOthers(ctx context.Context, p library.PropertyID, owne
 		if k.library == library.KindProperty {
 			continue
 		}
-		err := e.each(ctx, k, client.InNamespace(owner.Namespace), func(o object) {
+		err := e.each(ctx, k, client.InNamespace(owner.Namespace), func(o v1alpha1.Object) {
 			if o.PropertyName() == owner.Name {
 				e.queues.add(translate.Owner(e.install, k.library, o))
 			}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
@@ -214,7 +215,7 @@ func TestTokenIsAcceptedBeforeItCanBeRead(t *testing.T) {
 		if !ok {
 			return nil
 		}
-		if !accepts(t, r.Library, string(s.Data[TokenKey])) {
+		if !accepts(t, r.Library, string(s.Data[tokens.ValueKey])) {
 			t.Error("a value is written that the library does not accept yet")
 		}
 		if fail {
@@ -252,7 +253,7 @@ func TestTokenIsAcceptedBeforeItCanBeRead(t *testing.T) {
 		if err := server.Get(ctx, storefront, s); client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
-		return string(s.Data[TokenKey])
+		return string(s.Data[tokens.ValueKey])
 	}
 
 	if got := reconcile(true); got != "" {

@@ -67,9 +67,9 @@ func (r *rivals) find(namespace string) string {
 	return ""
 }
 
-// heed notes whose the Secret of a token is. A namespace that has become free has all its objects looked at again: their
-// statuses are still the other operator's.
-func (e *environment) heed(ctx context.Context, token client.Object, store string) error {
+// noteRival notes which store's operator writes the Secret of a token. It requeues all objects of a namespace that the other operator
+// has left: their statuses are still those of that operator.
+func (e *environment) noteRival(ctx context.Context, token client.Object, store string) error {
 	if store == e.store {
 		store = ""
 	}
@@ -80,7 +80,7 @@ func (e *environment) heed(ctx context.Context, token client.Object, store strin
 		if k.library == library.KindToken {
 			continue // these look for themselves
 		}
-		err := e.each(ctx, k, client.InNamespace(token.GetNamespace()), func(o object) {
+		err := e.each(ctx, k, client.InNamespace(token.GetNamespace()), func(o v1alpha1.Object) {
 			e.queues.add(translate.Owner(e.install, k.library, o))
 		})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -90,24 +91,24 @@ func TestWritten(t *testing.T) {
 		return o
 	}
 	w := newWritten()
-	if w.stale(library.KindFilter, at("5")) {
+	if w.stale(at("5")) {
 		t.Error("what was never written cannot be stale")
 	}
-	w.note(library.KindFilter, at("10"))
+	w.note(at("10"))
+	other := &v1alpha1.Tag{ObjectMeta: at("9").ObjectMeta}
 	for _, step := range []struct {
-		version string
-		kind    library.Kind
-		want    bool
+		o    client.Object
+		want bool
 	}{
-		{"9", library.KindFilter, true},
-		{"9", library.KindTag, false}, // another object
-		{"9", library.KindFilter, true},
-		{"?", library.KindFilter, true}, // nobody can tell
-		{"10", library.KindFilter, false},
-		{"9", library.KindFilter, false}, // the cache never goes back: it is forgotten
+		{at("9"), true},
+		{other, false},
+		{at("9"), true},
+		{at("?"), true}, // cannot be compared
+		{at("10"), false},
+		{at("9"), false}, // the cache never goes back: it is forgotten
 	} {
-		if got := w.stale(step.kind, at(step.version)); got != step.want {
-			t.Errorf("%s at version %s: stale = %t, want %t", step.kind, step.version, got, step.want)
+		if got := w.stale(step.o); got != step.want {
+			t.Errorf("%T at version %s: stale = %t, want %t", step.o, step.o.GetResourceVersion(), got, step.want)
 		}
 	}
 }

@@ -47,12 +47,20 @@ func (k Kind) Resource() schema.GroupVersionResource {
 	return plural
 }
 
-// NewObject returns an empty object of the named kind, nil when the group has no such kind.
-func NewObject(name string) Object {
+// KindNamed returns the kind with a name; the zero Kind when the group has none.
+func KindNamed(name string) Kind {
 	for _, k := range Kinds() {
 		if k.Name == name {
-			return k.New()
+			return k
 		}
+	}
+	return Kind{}
+}
+
+// NewObject returns an empty object of the named kind, nil when the group has no such kind.
+func NewObject(name string) Object {
+	if k := KindNamed(name); k.New != nil {
+		return k.New()
 	}
 	return nil
 }

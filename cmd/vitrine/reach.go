@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -17,7 +18,7 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
@@ -59,29 +60,29 @@ func (r *reach) filter(ctx context.Context, name string, writer bool) (*v1alpha1
 
 // fromSecret returns a client with the first token that may read a filter and can be used, READ-WRITE ones first.
 func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.ContentFilter, writer bool) (*client.Client, error) {
-	tokens, err := listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, f.Namespace)
+	all, err := listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, f.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	tokens = slices.DeleteFunc(tokens, func(t *v1alpha1.AccessToken) bool {
+	all = slices.DeleteFunc(all, func(t *v1alpha1.AccessToken) bool {
 		reads := f.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly && (t.Spec.Filters == nil || slices.Contains(t.Spec.Filters, f.Name))
 		return t.PropertyName() != f.PropertyName() || t.Status.SecretName == "" || t.Spec.Class != v1alpha1.ReadWrite && (writer || !reads)
 	})
-	slices.SortStableFunc(tokens, func(a, b *v1alpha1.AccessToken) int { return cmp.Compare(classOrder(a), classOrder(b)) })
-	var unusable error
-	for _, t := range tokens {
+	slices.SortStableFunc(all, func(a, b *v1alpha1.AccessToken) int { return cmp.Compare(classOrder(a), classOrder(b)) })
+	var unusable []error
+	for _, t := range all {
 		if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ReadyCondition); c != nil && c.Status == metav1.ConditionFalse {
-			unusable = fmt.Errorf("AccessToken %s/%s is not Ready: %s", t.Namespace, t.Name, c.Message)
+			unusable = append(unusable, fmt.Errorf("AccessToken %s/%s is not Ready: %s", t.Namespace, t.Name, c.Message))
 			continue
 		}
 		secret := &corev1.Secret{}
 		if err := k.Get(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Status.SecretName}, secret); err != nil {
-			unusable = fmt.Errorf("read Secret %s/%s: %w", t.Namespace, t.Status.SecretName, err)
+			unusable = append(unusable, fmt.Errorf("read Secret %s/%s: %w", t.Namespace, t.Status.SecretName, err))
 			continue
 		}
-		token, err := translate.TokenText(secret.Data[tokenKey(t)])
+		token, err := translate.TokenText(secret.Data[tokens.SecretKey(t)])
 		if err != nil {
-			unusable = fmt.Errorf("key %s of Secret %s/%s: %w", tokenKey(t), secret.Namespace, secret.Name, err)
+			unusable = append(unusable, fmt.Errorf("key %s of Secret %s/%s: %w", tokens.SecretKey(t), secret.Namespace, secret.Name, err))
 			continue
 		}
 		return r.connect(secret, token)
@@ -90,8 +91,8 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 	if !writer && f.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly {
 		class = "ReadWrite or ReadOnly"
 	}
-	if unusable != nil {
-		return nil, fmt.Errorf("no token can be used: %w: fix that, ask for the right to read Secrets, or give --server and --token-file", unusable)
+	if len(unusable) > 0 {
+		return nil, fmt.Errorf("no token can be used: %w: fix one of them, ask for the right to read Secrets, or give --server and --token-file", errors.Join(unusable...))
 	}
 	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or give --server and --token-file", f.Namespace, f.PropertyName(), class)
 }
@@ -103,17 +104,9 @@ func classOrder(t *v1alpha1.AccessToken) int {
 	return 1
 }
 
-// tokenKey is the key of a token's Secret that holds the value.
-func tokenKey(t *v1alpha1.AccessToken) string {
-	if e := t.Spec.ExistingSecret; e != nil {
-		return e.Key
-	}
-	return controllers.TokenKey
-}
-
 // connect makes a client that uses a token, and the address and the authority in its Secret.
 func (r *reach) connect(secret *corev1.Secret, token string) (*client.Client, error) {
-	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[controllers.URLKey]))
+	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[tokens.URLKey]))
 	if server == "" {
 		return nil, usagef("Secret %s/%s does not tell the server's address: give --server", secret.Namespace, secret.Name)
 	}
@@ -122,7 +115,7 @@ func (r *reach) connect(secret *corev1.Secret, token string) (*client.Client, er
 	if o.RootCAs, err = r.connection.authority(); err != nil {
 		return nil, err
 	}
-	if ca := secret.Data[controllers.CAKey]; o.RootCAs == nil && len(ca) > 0 {
+	if ca := secret.Data[tokens.CAKey]; o.RootCAs == nil && len(ca) > 0 {
 		o.RootCAs = x509.NewCertPool()
 		o.RootCAs.AppendCertsFromPEM(ca)
 	}

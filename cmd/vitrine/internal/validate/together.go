@@ -1,11 +1,11 @@
 package validate
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -106,11 +106,11 @@ func secrets(all []Judged) []Finding {
 			continue
 		}
 		holders, member := writers, "spec.secretName"
-		name := cmp.Or(token.Spec.SecretName, token.Name)
+		name := tokens.SecretName(token)
 		key := token.Namespace + "/" + name
 		if existing := token.Spec.ExistingSecret; existing != nil {
 			holders, member = readers, "spec.existingSecret.name"
-			name, key = existing.Name, token.Namespace+"/"+existing.Name+"/"+existing.Key
+			key += "/" + existing.Key
 		}
 		other, taken := holders[key]
 		if !taken {

@@ -1,0 +1,96 @@
+package tokens
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
+)
+
+// policy refuses to use a Secret; nil leaves the decision to the next policy of the chain.
+type policy func(Subject) *verdict.Refusal
+
+// own is the chain for a Secret that the operator writes.
+func own() []policy { return []policy{leftBehind, foreign, otherStore} }
+
+// existing is the chain for the Secret in spec.existingSecret, which the operator only reads.
+func existing() []policy { return []policy{absent, unusable} }
+
+// leftBehind waits for the garbage collector to delete the Secret of an AccessToken of the same name: an object that is pruned and
+// applied again can be faster.
+func leftBehind(s Subject) *verdict.Refusal {
+	if s.Secret == nil {
+		return nil
+	}
+	c := metav1.GetControllerOf(s.Secret)
+	if c == nil || c.Kind != v1alpha1.AccessTokenKind || c.Name != s.Token.Name || c.UID == s.Token.UID {
+		return nil
+	}
+	return &verdict.Refusal{
+		Reason: v1alpha1.ReasonSecretConflict, Waiting: true, Cure: "Nothing to do but wait",
+		Problem: fmt.Sprintf("Secret %s belongs to an AccessToken of this name that was deleted, and goes with it", s.Secret.Name),
+	}
+}
+
+// foreign leaves a Secret alone that does not belong to the AccessToken.
+func foreign(s Subject) *verdict.Refusal {
+	if s.Secret == nil || metav1.IsControlledBy(s.Secret, s.Token) {
+		return nil
+	}
+	return verdict.Conflict(v1alpha1.ReasonSecretConflict, "Choose another spec.secretName, or delete Secret "+s.Secret.Name,
+		"it does not belong to this AccessToken and is left as it is")
+}
+
+// otherStore leaves a Secret to the operator of another store, so that of two operators one alone writes it.
+func otherStore(s Subject) *verdict.Refusal {
+	other, _ := Writer(s)
+	if other == "" || other == s.Store {
+		return nil
+	}
+	return verdict.Conflict(v1alpha1.ReasonSecretConflict,
+		fmt.Sprintf("Stop one of the two operators, or hand the Secret over with kubectl annotate secret -n %s %s %s-",
+			s.Secret.Namespace, s.Secret.Name, StoreAnnotation),
+		fmt.Sprintf("the operator of store %s writes it, and this one has store %s", other, s.Store))
+}
+
+// absent waits for the Secret in spec.existingSecret, or its key.
+func absent(s Subject) *verdict.Refusal {
+	ref := s.Token.Spec.ExistingSecret
+	if s.Secret != nil {
+		if _, ok := s.Secret.Data[ref.Key]; ok {
+			return nil
+		}
+	}
+	return &verdict.Refusal{
+		Reason: v1alpha1.ReasonSecretNotFound, Waiting: true,
+		Cure: fmt.Sprintf("Create Secret %s with the key %s", ref.Name, ref.Key), Problem: "this object waits for it",
+	}
+}
+
+// unusable refuses a value that cannot be a token.
+func unusable(s Subject) *verdict.Refusal {
+	ref := s.Token.Spec.ExistingSecret
+	_, err := translate.TokenText(s.Secret.Data[ref.Key])
+	if err == nil {
+		return nil
+	}
+	return &verdict.Refusal{
+		Reason: v1alpha1.ReasonSecretInvalid, Cure: fmt.Sprintf("Put another value into Secret %s, key %s", ref.Name, ref.Key),
+		Problem: err.Error(), Cause: err,
+	}
+}
+
+// Expired returns the *verdict.Refusal of a token whose value expires at a time; nil while that is still to come, and for the zero
+// time, which means never. cure is what to do.
+func Expired(at, now time.Time, cure string) error {
+	if at.IsZero() || at.After(now) {
+		return nil
+	}
+	return &verdict.Refusal{
+		Reason: v1alpha1.ReasonExpired, Cure: cure, Problem: "the value expired at " + at.UTC().Format(time.RFC3339),
+	}
+}

@@ -1,0 +1,135 @@
+package tokens
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Subject is an AccessToken with all that the policies look at.
+type Subject struct {
+	Token *v1alpha1.AccessToken
+	// Secret is what the API server has under SecretName; nil when it has none.
+	Secret *corev1.Secret
+	// Stored are the values that the library accepts for the token, the current one first.
+	Stored []library.TokenValue
+	// Store is the name of this operator's store.
+	Store string
+	Now   time.Time
+}
+
+// Value is a token's value and its issue. The zero value stands for none.
+type Value struct {
+	Text  string
+	Issue translate.Issue
+}
+
+// SecretName returns the name of the Secret that holds the value of a token: one that the operator writes, or spec.existingSecret.
+func SecretName(o *v1alpha1.AccessToken) string {
+	if o.Spec.ExistingSecret != nil {
+		return o.Spec.ExistingSecret.Name
+	}
+	return cmp.Or(o.Spec.SecretName, o.Name)
+}
+
+// SecretKey returns the key of that Secret which holds the value.
+func SecretKey(o *v1alpha1.AccessToken) string {
+	if o.Spec.ExistingSecret != nil {
+		return o.Spec.ExistingSecret.Key
+	}
+	return ValueKey
+}
+
+// Read returns the value in the Secret, none where a new one has to be drawn. The error is a *verdict.Refusal.
+func Read(s Subject) (Value, error) {
+	chain := own
+	if s.Token.Spec.ExistingSecret != nil {
+		chain = existing
+	}
+	for _, refuse := range chain() {
+		if r := refuse(s); r != nil {
+			return Value{}, r
+		}
+	}
+	if s.Secret == nil {
+		return Value{}, nil
+	}
+	text, err := translate.TokenText(s.Secret.Data[SecretKey(s.Token)])
+	if err != nil {
+		return Value{}, nil //nolint:nilerr // the value of a Secret of ours was damaged: another one is drawn
+	}
+	return Value{text, translate.NewIssue(text, s.issued(text))}, nil
+}
+
+// issued returns when the value in the Secret was issued: what the operator noted in a Secret that it writes, and when the library
+// first accepted the value of another one.
+func (s Subject) issued(text string) time.Time {
+	if s.Token.Spec.ExistingSecret == nil {
+		if t, err := time.Parse(time.RFC3339, s.Secret.Annotations[issuedAnnotation]); err == nil {
+			return t
+		}
+		return s.Secret.CreationTimestamp.UTC()
+	}
+	digest := translate.NewIssue(text, s.Now).Digest
+	for _, v := range s.Stored {
+		switch {
+		case v.Digest != digest:
+		case !v.Since.IsZero():
+			return v.Since.Truncate(time.Second)
+		case s.Token.Status.LastRotation != nil:
+			return s.Token.Status.LastRotation.UTC()
+		}
+	}
+	return s.Now.UTC().Truncate(time.Second)
+}
+
+// Next returns the value that the token has from now on: current, or a new one where there is none or its rotation is due. In the
+// latter case replaced is the issue of current.
+func Next(s Subject, current Value) (next Value, replaced *translate.Issue, err error) {
+	due := current.Issue.RotationDue(s.Token.Spec)
+	switch {
+	case s.Token.Spec.ExistingSecret != nil:
+		return current, nil, nil
+	case current.Text == "":
+		next, err = draw(s.Now)
+		return next, nil, err
+	case !due.IsZero() && !s.Now.Before(due):
+		next, err = draw(s.Now)
+		return next, &current.Issue, err
+	}
+	return current, nil, nil
+}
+
+// valueBytes of randomness make a value: 256 bits, 43 characters.
+const valueBytes = 32
+
+func draw(now time.Time) (Value, error) {
+	b := make([]byte, valueBytes)
+	if _, err := rand.Read(b); err != nil {
+		return Value{}, fmt.Errorf("draw a token: %w", err)
+	}
+	text := base64.RawURLEncoding.EncodeToString(b)
+	// The annotation of the Secret has a resolution of one second.
+	return Value{text, translate.NewIssue(text, now.UTC().Truncate(time.Second))}, nil
+}
+
+// Writer returns the name of the store whose operator writes the Secret, "" where no other operator does. It is unknown of a Secret
+// that does not belong to the token.
+func Writer(s Subject) (store string, known bool) {
+	switch {
+	case s.Token.Spec.ExistingSecret != nil || s.Secret == nil:
+		return "", true
+	case !metav1.IsControlledBy(s.Secret, s.Token):
+		return "", false
+	}
+	return s.Secret.Annotations[StoreAnnotation], true
+}
