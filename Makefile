@@ -60,7 +60,7 @@ verify: ## what must hold of the tree: generated files, formatting, vet, lint, i
 	$(MAKE) generate
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	@set -e; for module in $(MODULES); do (set -x; $(GO) -C $$module vet ./...); done
-	@set -e; for module in $(MODULES) hack/tools; do (set -x; $(GO) -C $$module mod tidy -diff); done
+	@set -e; for module in $(MODULES) hack/tools hack/controlplane/tools/kubernetes; do (set -x; $(GO) -C $$module mod tidy -diff); done
 	$(GO) test ./hack/house
 	$(MAKE) lint
 	@[ -z "$$(git status --porcelain)" ] || { echo "the tree is dirty: commit these, or what make generate made of them:"; git status --short; git diff; exit 1; }
@@ -118,4 +118,4 @@ bin/e2e:
 # With the flags of what it builds itself, so that the standard library is compiled once.
 $(LOCALRUN):
 	@[ -x '$@' ] || echo 'building $@, which says how long the rest takes…'
-	@CGO_ENABLED=0 $(GO) -C hack/controlplane build -buildvcs=false -trimpath -o '../../$@' ./localrun
+	@CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -o '$@' ./hack/controlplane/localrun

@@ -3,7 +3,7 @@
 //	go -C hack/controlplane run . assets      print a directory with etcd, kube-apiserver and kubectl (see KUBEBUILDER_ASSETS)
 //	go -C hack/controlplane run . up DIR      run etcd and kube-apiserver, with their state in DIR, until interrupted
 //
-// The versions are those of go.mod. The programs are built once and kept in the user's cache; VITRINE_CACHE chooses
+// The versions are those of tools/kubernetes/go.mod. The programs are built once and kept in the user's cache; VITRINE_CACHE chooses
 // another place, and a KUBEBUILDER_ASSETS that is set already is used as it is.
 package main
 

@@ -1,5 +1,5 @@
 // Package assets provides the programs of a local control plane, etcd, kube-apiserver and kubectl, built from Go
-// modules: the versions are those of the go.mod of this module, and nothing but Go and its module proxy is needed.
+// modules: the versions are those of the go.mod files in hack/controlplane/tools, and nothing but Go and its module proxy is needed.
 //
 // They are built once per version and machine, into the user's cache, where every clone finds them. A program in the
 // cache is complete: it is built beside its place and renamed into it, under a lock.
@@ -51,7 +51,7 @@ const (
 
 // Options say where things are.
 type Options struct {
-	// Root is the root of this repository; the versions come from the go.mod of its hack/controlplane.
+	// Root is the root of this repository; the versions come from the go.mod files below its hack/controlplane/tools.
 	Root string
 	// Progress receives a line for each thing that is done; nil for silence.
 	Progress func(format string, args ...any)
@@ -345,5 +345,8 @@ func FindRoot() (string, error) {
 	}
 }
 
-// Module returns the directory of this module within the repository.
-func Module(root string) string { return filepath.Join(root, "hack", "controlplane") }
+// Module returns the directory of the go.mod that pins the programs of the control plane.
+func Module(root string) string { return filepath.Join(modules(root), "kubernetes") }
+
+// modules returns the directory with a module for each set of programs.
+func modules(root string) string { return filepath.Join(root, "hack", "controlplane", "tools") }

@@ -14,7 +14,7 @@ import (
 )
 
 // Tool is a GitOps tool, built from its Go module. Its dependencies contradict those of the control plane, so each tool has a
-// go.mod of its own in tools/NAME of this module: the go.mod of the tool's release, with the tool itself as a requirement.
+// go.mod of its own in tools/NAME: the go.mod of the tool's release, with the tool itself as a requirement.
 type Tool struct {
 	// Name is the name of the program and of its folder in tools.
 	Name string
@@ -154,4 +154,4 @@ func toolSource(ctx context.Context, opts Options, tool Tool) (string, error) {
 }
 
 // module returns the directory of the tool's own go.mod.
-func (t Tool) module(root string) string { return filepath.Join(Module(root), "tools", t.Name) }
+func (t Tool) module(root string) string { return filepath.Join(modules(root), t.Name) }

@@ -1,4 +1,4 @@
-module github.com/vitrine-dev/vitrine/hack/controlplane
+module github.com/vitrine-dev/vitrine/hack/controlplane/tools/kubernetes
 
 go 1.26.0
 
