@@ -3,21 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
-	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/plane"
-	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/ports"
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/plane"
 )
 
 // Namespaces of the tools.
@@ -31,7 +27,6 @@ type gitopsWalk struct {
 	*stack
 	page    page
 	root    string
-	started []*process.Process
 	content repository // the team's repository: content/ for the namespace shop, bulk/ for the large roll-out
 	sources *sources
 	readers map[string]*caller // by namespace, with a READ-WRITE token
@@ -80,7 +75,10 @@ func gitops(ctx context.Context, root string, builtOnly bool, out io.Writer) (er
 	}
 	begin := time.Now()
 	defer func() {
-		w.stopAll()
+		if w.sources != nil {
+			w.sources.stop()
+		}
+		w.Stop(0)
 		if err != nil {
 			err = fmt.Errorf("gitops: %w\n\nall logs and data are kept in %s", err, w.state)
 			return
@@ -104,7 +102,7 @@ func gitops(ctx context.Context, root string, builtOnly bool, out io.Writer) (er
 	if err := w.walkArgo(ctx, tools[assets.ArgoCD.Name]); err != nil {
 		return fmt.Errorf("argo cd: %w", err)
 	}
-	return w.err()
+	return w.Err()
 }
 
 // startGitopsPlane starts a control plane with the two controllers that the tools count on: the garbage collector, for Argo
@@ -117,18 +115,16 @@ func (w *gitopsWalk) startGitopsPlane(ctx context.Context) error {
 	}
 	w.cluster = cluster{kubectl: filepath.Join(bin, assets.Kubectl), cache: filepath.Join(w.state, "kubectl")}
 	w.say("starting etcd, kube-apiserver and kube-controller-manager…")
-	if w.plane, err = plane.Start(ctx, plane.Options{Dir: filepath.Join(w.state, "controlplane"), Assets: bin}); err != nil {
-		return err
-	}
-	w.cluster.kubeconfig = w.plane.Kubeconfig
-	chosen, err := ports.Choose(ctx, filepath.Join(w.state, "controller-manager.json"), map[string]int{"https": 0})
+	p, err := plane.Start(filepath.Join(w.state, "controlplane"), bin)
 	if err != nil {
 		return err
 	}
+	w.Add(p)
+	w.cluster.kubeconfig = p.Kubeconfig
 	if err := w.start(assets.ControllerManager, filepath.Join(bin, assets.ControllerManager), nil,
 		"--kubeconfig="+w.cluster.kubeconfig,
 		"--controllers=garbage-collector-controller,clusterrole-aggregation-controller", "--leader-elect=false",
-		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(chosen["https"]),
+		"--secure-port=0",
 	); err != nil {
 		return err
 	}
@@ -149,41 +145,8 @@ func (w *gitopsWalk) start(name, path string, env []string, args ...string) erro
 	if err != nil {
 		return err
 	}
-	w.started = append(w.started, p)
+	w.Add(p)
 	return nil
-}
-
-// stopTools stops what start started since there were keep of them, the last first.
-func (w *gitopsWalk) stopTools(keep int) {
-	for _, p := range slices.Backward(w.started[keep:]) {
-		p.Stop(10 * time.Second)
-	}
-	w.started = w.started[:keep]
-}
-
-func (w *gitopsWalk) stopAll() {
-	if w.sources != nil {
-		w.sources.stop()
-	}
-	if w.server != nil {
-		w.server.stop()
-	}
-	w.stopTools(0)
-	if w.plane != nil {
-		w.plane.Stop()
-	}
-}
-
-// err says what has ended by itself.
-func (w *gitopsWalk) err() error {
-	ended := []error{w.plane.Err()}
-	if w.server != nil {
-		ended = append(ended, w.server.process.Ended())
-	}
-	for _, p := range w.started {
-		ended = append(ended, p.Ended())
-	}
-	return errors.Join(ended...)
 }
 
 // step is a part of the walk.
@@ -197,7 +160,7 @@ func (w *gitopsWalk) walk(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		begin := time.Now()
 		if err := s.run(ctx); err != nil {
-			if ended := w.err(); ended != nil {
+			if ended := w.Err(); ended != nil {
 				err = ended
 			}
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -210,7 +173,7 @@ func (w *gitopsWalk) walk(ctx context.Context, steps []step) error {
 // await is eventually that ends at once when a program of the walk has.
 func (w *gitopsWalk) await(ctx context.Context, timeout time.Duration, check func() error) error {
 	return eventually(ctx, timeout, func() error {
-		if err := w.err(); err != nil {
+		if err := w.Err(); err != nil {
 			return fatal{err}
 		}
 		return check()

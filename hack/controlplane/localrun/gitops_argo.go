@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
-	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/ports"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 )
 
 // Applications of the walk.
@@ -63,11 +63,11 @@ type argoWalk struct {
 func (w *gitopsWalk) walkArgo(ctx context.Context, tool assets.BuiltTool) error {
 	w.say("\nArgo CD: application-controller and repo-server %s", tool.Version)
 	a := &argoWalk{gitopsWalk: w, program: tool.Path, url: "file://" + w.content.dir}
-	keep := len(w.started)
+	keep := w.Len()
 	if err := a.start(ctx, tool); err != nil {
 		return err
 	}
-	defer w.stopTools(keep)
+	defer w.Stop(keep)
 	return w.walk(ctx, []step{
 		{"the first sync: Synced and Healthy, and served", a.first},
 		{"a broken query: Degraded with the object's message, the last version answers", a.broken},
@@ -109,20 +109,21 @@ spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}
 `, "apply", "-f", "-"); err != nil {
 		return err
 	}
-	chosen, err := ports.Choose(ctx, filepath.Join(a.state, "argo.json"), map[string]int{"redis": 0, "repo": 0, "repoMetrics": 0, "metrics": 0})
+	free, err := freeAddresses(4)
 	if err != nil {
 		return err
 	}
+	port := func(address string) string { return strings.TrimPrefix(address, "127.0.0.1:") }
 	dir := filepath.Join(a.state, "argo")
 	for _, name := range []string{"tls", "ssh", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			return fmt.Errorf("make a directory for Argo CD: %w", err)
 		}
 	}
-	redis, repo := ports.Address(chosen["redis"]), ports.Address(chosen["repo"])
+	redis, repo, repoMetrics, metrics := free[0], free[1], free[2], free[3]
 	const password = "walk"
 	if err := a.gitopsWalk.start("redis-server", "redis-server", nil,
-		"--bind", "127.0.0.1", "--port", strconv.Itoa(chosen["redis"]), "--requirepass", password, "--save", "", "--dir", dir); err != nil {
+		"--bind", "127.0.0.1", "--port", port(redis), "--requirepass", password, "--save", "", "--dir", dir); err != nil {
 		return err
 	}
 	env := func(program string) []string {
@@ -134,13 +135,13 @@ spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}
 	}
 	if err := a.gitopsWalk.start("argocd-repo-server", tool.Path, env("argocd-repo-server"),
 		"--redis="+redis, "--disable-tls",
-		"--address=127.0.0.1", "--port="+strconv.Itoa(chosen["repo"]),
-		"--metrics-address=127.0.0.1", "--metrics-port="+strconv.Itoa(chosen["repoMetrics"])); err != nil {
+		"--address=127.0.0.1", "--port="+port(repo),
+		"--metrics-address=127.0.0.1", "--metrics-port="+port(repoMetrics)); err != nil {
 		return err
 	}
 	return a.gitopsWalk.start("argocd-application-controller", tool.Path, env("argocd-application-controller"),
 		"--kubeconfig="+a.cluster.kubeconfig, "--namespace="+argoNamespace, "--redis="+redis, "--repo-server="+repo, "--repo-server-plaintext",
-		"--metrics-port="+strconv.Itoa(chosen["metrics"]),
+		"--metrics-port="+port(metrics),
 		"--persist-resource-health") // shows each object's health in the Application's status, where the walk reads it
 }
 
@@ -267,7 +268,7 @@ func (a *argoWalk) trigger(ctx context.Context, name, want string) error {
 		return err
 	}
 	said, err := a.shell(ctx, fmt.Sprintf("export KUBECONFIG=%s ARGOCD_BINARY_NAME=argocd\n%s admin notifications trigger run %s %s -n %s --config-map %s --secret :empty",
-		quote(a.cluster.kubeconfig), quote(a.program), name, argoContent, argoNamespace, quote(file)))
+		process.Quote(a.cluster.kubeconfig), process.Quote(a.program), name, argoContent, argoNamespace, process.Quote(file)))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 )
 
 // Files of the content.
@@ -160,7 +162,7 @@ func (w *gitopsWalk) whyCommand(ctx context.Context, name string) error {
 	if !ok {
 		return errors.New("docs/gitops.md has no command that shows why an object is not ready")
 	}
-	said, err := w.shell(ctx, fmt.Sprintf("export KUBECONFIG=%s PATH=%s:\"$PATH\"\n%s", quote(w.cluster.kubeconfig), quote(filepath.Dir(w.cluster.kubectl)), line))
+	said, err := w.shell(ctx, fmt.Sprintf("export KUBECONFIG=%s PATH=%s:\"$PATH\"\n%s", process.Quote(w.cluster.kubeconfig), process.Quote(filepath.Dir(w.cluster.kubectl)), line))
 	if err != nil {
 		return err
 	}

@@ -46,11 +46,11 @@ type fluxWalk struct {
 func (w *gitopsWalk) walkFlux(ctx context.Context, tool assets.BuiltTool) error {
 	w.say("\nFlux: kustomize-controller %s; a stand-in takes the place of source-controller", tool.Version)
 	f := &fluxWalk{gitopsWalk: w}
-	keep := len(w.started)
+	keep := w.Len()
 	if err := f.start(ctx, tool); err != nil {
 		return err
 	}
-	defer w.stopTools(keep)
+	defer w.Stop(keep)
 	return w.walk(ctx, []step{
 		{"dependsOn: the content waits for the CRDs, and is served once they are there", f.dependsOn},
 		{"health: the Kustomization is ready when every object is", f.healthy},

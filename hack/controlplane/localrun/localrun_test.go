@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,18 +55,6 @@ func TestUnready(t *testing.T) {
 				t.Errorf("unready() = %q, want %q", got, test.want)
 			}
 		})
-	}
-}
-
-func TestQuoteIsReadBackByAShell(t *testing.T) {
-	for _, word := range []string{"/plain/path-1.2", "with space", "it's", `$HOME "and" \back`, "*", ""} {
-		out, err := exec.Command("/bin/sh", "-c", "printf %s "+quote(word)).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(out) != word {
-			t.Errorf("quote(%q) = %s, which a shell reads as %q", word, quote(word), out)
-		}
 	}
 }
 

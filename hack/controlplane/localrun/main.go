@@ -88,13 +88,11 @@ func run(ctx context.Context, opts options) error {
 	if err := s.report(ctx); err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(opts.out, "\nstopping…")
-		return nil
-	case <-s.failed():
-		return s.err()
+	if err := s.Wait(ctx); err != nil {
+		return err
 	}
+	fmt.Fprintln(opts.out, "\nstopping…")
+	return nil
 }
 
 // interrupted reports whether the user, or the end of the parent, has ended the context.

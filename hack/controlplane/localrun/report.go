@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 )
 
 // line is a command that is printed for the user to paste. Smoke runs the very same text.
@@ -31,12 +33,12 @@ func (s *stack) lines(ctx context.Context) ([]line, error) {
 		return nil, errors.New("ContentFilter summer-wall is ready and has no status.url")
 	}
 	curl := func(name string) string {
-		return fmt.Sprintf("curl -sS --cacert %s -H @%s", quote(s.authority()), quote(s.tokens[name].header))
+		return fmt.Sprintf("curl -sS --cacert %s -H @%s", process.Quote(s.authority()), process.Quote(s.tokens[name].header))
 	}
 	return []line{
 		{
 			title:   "The objects:",
-			command: fmt.Sprintf("KUBECONFIG=%s %s get vitrine -n %s", quote(s.cluster.kubeconfig), quote(s.cluster.kubectl), namespace),
+			command: fmt.Sprintf("KUBECONFIG=%s %s get vitrine -n %s", process.Quote(s.cluster.kubeconfig), process.Quote(s.cluster.kubectl), namespace),
 			check:   checkTables,
 		},
 		{
@@ -69,9 +71,9 @@ func (s *stack) report(ctx context.Context) error {
 		}
 		s.say("\n%s", indent(tables))
 	}
-	s.say("\nkubectl, vcurl (curl with the READ-WRITE token) and VITRINE_SERVER for another terminal:\n\n  . %s", quote(s.environmentFile()))
-	s.say("\nThe server's log is %s.", s.server.process.Log)
-	after := "make run goes on with the same data; rm -r " + quote(s.state) + " forgets it."
+	s.say("\nkubectl, vcurl (curl with the READ-WRITE token) and VITRINE_SERVER for another terminal:\n\n  . %s", process.Quote(s.environmentFile()))
+	s.say("\nThe server's log is %s.", s.log())
+	after := "make run goes on with the same data; rm -r " + process.Quote(s.state) + " forgets it."
 	if s.given {
 		after = "The objects stay in your cluster; kubectl delete -k config/samples removes them."
 	}
@@ -91,8 +93,8 @@ export VITRINE_CA_FILE=%[5]s
 VITRINE_TOKEN=$(cat %[6]s)
 export VITRINE_TOKEN
 vcurl() { curl -sS --cacert "$VITRINE_CA_FILE" -H @%[7]s "$@" && echo; }
-`, s.environmentFile(), quote(s.cluster.kubeconfig), quote(filepath.Dir(s.cluster.kubectl)), s.server.url, quote(s.authority()),
-		quote(s.tokens[readWrite].file), quote(s.tokens[readWrite].header))
+`, s.environmentFile(), process.Quote(s.cluster.kubeconfig), process.Quote(filepath.Dir(s.cluster.kubectl)), s.server.url, process.Quote(s.authority()),
+		process.Quote(s.tokens[readWrite].file), process.Quote(s.tokens[readWrite].header))
 	return writePrivate(s.environmentFile(), text)
 }
 
@@ -169,16 +171,6 @@ func checkTagged(output string) error {
 		return fmt.Errorf("unexpected mapping %+v", mapping)
 	}
 	return nil
-}
-
-// quote quotes a word for a shell where it needs it.
-func quote(word string) string {
-	if !strings.ContainsFunc(word, func(r rune) bool {
-		return !strings.ContainsRune("/._-+:=@%", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 func indent(text string) string {

@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/ports"
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 )
 
@@ -27,33 +28,36 @@ type server struct {
 
 // startServer starts vitrine and waits until it is ready. With webhook it judges manifests while they are applied.
 func startServer(ctx context.Context, binary, state, kubeconfig string, webhook bool) (*server, error) {
-	wanted := map[string]int{"https": 8443, "health": 0, "metrics": 0}
-	if webhook {
-		wanted["webhook"] = 0
-	}
-	chosen, err := ports.Choose(ctx, filepath.Join(state, "ports.json"), wanted)
+	https, err := rememberedAddress(filepath.Join(state, "address"))
 	if err != nil {
 		return nil, err
 	}
-	s := &server{url: ports.URL(chosen["https"]), health: "http://" + ports.Address(chosen["health"])}
+	free, err := freeAddresses(3)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{url: "https://" + https, health: "http://" + free[0]}
 	args := []string{
 		"serve",
 		"--kubeconfig=" + kubeconfig,
 		"--data-dir=" + filepath.Join(state, "data"),
-		"--https-bind-address=" + ports.Address(chosen["https"]),
-		"--health-probe-bind-address=" + ports.Address(chosen["health"]),
-		"--metrics-bind-address=" + ports.Address(chosen["metrics"]),
+		"--https-bind-address=" + https,
+		"--health-probe-bind-address=" + free[0],
+		"--metrics-bind-address=" + free[1],
 		"--external-url=" + s.url,
 	}
 	if webhook {
-		args = append(args, "--webhook-bind-address="+ports.Address(chosen["webhook"]), "--webhook-url="+ports.URL(chosen["webhook"]))
+		args = append(args, "--webhook-bind-address="+free[2], "--webhook-url=https://"+free[2])
 	}
-	s.process, err = process.Start(process.Spec{Name: "vitrine", Path: binary, Log: filepath.Join(state, "logs", "vitrine.log"), Args: args})
+	s.process, err = process.Start(process.Spec{
+		Name: "vitrine", Path: binary, Log: filepath.Join(state, "logs", "vitrine.log"), Args: args,
+		Grace: 25 * time.Second, // serve lets requests end for 20 s, and then closes the store
+	})
 	if err != nil {
 		return nil, err
 	}
 	err = eventually(ctx, 2*time.Minute, func() error {
-		if err := s.process.Ended(); err != nil {
+		if err := s.process.Err(); err != nil {
 			return fatal{err}
 		}
 		status, body, err := fetch(ctx, http.DefaultClient, s.health+"/readyz", "")
@@ -70,17 +74,47 @@ func startServer(ctx context.Context, binary, state, kubeconfig string, webhook 
 		return nil
 	})
 	if err != nil {
-		if ended := s.process.Ended(); ended == nil {
-			err = fmt.Errorf("vitrine does not get ready: %w; the end of %s:\n%s", err, s.process.Log, s.process.Tail(15))
+		if ended := s.process.Err(); ended == nil {
+			err = fmt.Errorf("vitrine does not get ready: %w; the end of %s:\n%s", err, filepath.Join(state, "logs", "vitrine.log"), process.Tail(filepath.Join(state, "logs", "vitrine.log"), 15))
 		}
-		s.stop()
+		s.process.Stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-// stop lets the requests under way end, for which serve takes 20 s at most, and closes the store.
-func (s *server) stop() { s.process.Stop(25 * time.Second) }
+// rememberedAddress returns a free address on loopback, so that a line that is pasted from one run works in the next: the one
+// that file has, else port 8443, else any. It writes the address to file.
+func rememberedAddress(file string) (string, error) {
+	before, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read the address of the last run: %w", err)
+	}
+	for _, address := range []string{string(before), "127.0.0.1:8443", "127.0.0.1:0"} {
+		if address == "" {
+			continue
+		}
+		if l, err := net.Listen("tcp", address); err == nil { //nolint:noctx // an address, without names to resolve
+			l.Close()
+			return l.Addr().String(), writePrivate(file, l.Addr().String())
+		}
+	}
+	return "", errors.New("no port on loopback is free")
+}
+
+// freeAddresses returns n free addresses on loopback.
+func freeAddresses(n int) ([]string, error) {
+	out := make([]string, n)
+	for i := range out {
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // an address, without names to resolve
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		defer l.Close() // not before all are found, or one could be found twice
+		out[i] = l.Addr().String()
+	}
+	return out, nil
+}
 
 // caller makes requests to the content server with one token.
 type caller struct {

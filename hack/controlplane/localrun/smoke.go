@@ -86,10 +86,7 @@ func smokeFirst(ctx context.Context, opts options) error {
 	if err := s.walkReadme(ctx); err != nil {
 		return err
 	}
-	if err := s.err(); err != nil {
-		return err
-	}
-	return nil
+	return s.Err()
 }
 
 // smokeAgain is a second start on the same data; at its end everything is deleted.
@@ -126,7 +123,7 @@ func (s *stack) checkLines(ctx context.Context) error {
 		}
 		s.say("ok: %s", l.title)
 	}
-	output, err := s.shell(ctx, ". "+quote(s.environmentFile())+" && kubectl get contentfilters -n "+namespace+" && vcurl -f \"$VITRINE_SERVER/v2/content/filters\"")
+	output, err := s.shell(ctx, ". "+process.Quote(s.environmentFile())+" && kubectl get contentfilters -n "+namespace+" && vcurl -f \"$VITRINE_SERVER/v2/content/filters\"")
 	if err != nil {
 		return fmt.Errorf("the printed environment does not work: %w", err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,9 +10,11 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
-	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/plane"
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/plane"
 )
 
 // namespace is where config/samples lives.
@@ -42,13 +43,13 @@ func (o options) samples() string { return filepath.Join(o.root, "config", "samp
 // stack is everything that a local run has started.
 type stack struct {
 	options
-	cluster cluster
-	given   bool         // the cluster is the user's
-	plane   *plane.Plane // nil when the cluster is given
-	server  *server
-	binary  string // vitrine
-	tokens  map[string]token
-	unlock  func()
+	process.Group // what was started
+	cluster       cluster
+	given         bool // the cluster is the user's
+	server        *server
+	binary        string // vitrine
+	tokens        map[string]token
+	unlock        func()
 }
 
 // token is what an AccessToken's Secret holds.
@@ -64,11 +65,7 @@ type token struct {
 func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 	begin := time.Now()
 	s := &stack{options: opts, tokens: map[string]token{}, binary: filepath.Join(opts.root, "bin", "vitrine")}
-	s.unlock, err = process.TryLock(filepath.Join(opts.state, "lock"))
-	if errors.Is(err, process.ErrLocked) {
-		return nil, fmt.Errorf("another run uses %s: stop that one first, or choose another directory (make run STATE=DIR)", opts.state)
-	}
-	if err != nil {
+	if s.unlock, err = lock(opts.state); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -98,6 +95,25 @@ func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 	return s, nil
 }
 
+// lock keeps other runs away from a state directory, which it creates, until unlock is called or this process ends.
+func lock(state string) (unlock func(), err error) {
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state directory: %w", err)
+	}
+	file := flock.New(filepath.Join(state, "lock"))
+	taken, err := file.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock the state directory: %w", err)
+	}
+	if !taken {
+		return nil, fmt.Errorf("another run uses %s: stop that one first, or choose another directory (make run STATE=DIR)", state)
+	}
+	return func() { file.Close() }, nil
+}
+
+// log is the file with the server's log.
+func (s *stack) log() string { return filepath.Join(s.state, "logs", "vitrine.log") }
+
 // firstRun returns how many minutes a first run takes on so many processors: it compiles for about 12 minutes of one
 // processor, and more than 8 find too little to do side by side.
 func firstRun(processors int) int {
@@ -106,40 +122,8 @@ func firstRun(processors int) int {
 
 // stop ends what was started, the last first, and returns when it is gone.
 func (s *stack) stop() {
-	if s.server != nil {
-		s.server.stop()
-	}
-	if s.plane != nil {
-		s.plane.Stop()
-	}
+	s.Stop(0)
 	s.unlock()
-}
-
-// failed is closed when something that was started has ended by itself.
-func (s *stack) failed() <-chan struct{} {
-	failed := make(chan struct{})
-	go func() {
-		defer close(failed)
-		var plane <-chan struct{} // nil, so never ready, when the cluster is given
-		if s.plane != nil {
-			plane = s.plane.Failed()
-		}
-		select {
-		case <-plane:
-		case <-s.server.process.Done():
-		}
-	}()
-	return failed
-}
-
-// err says what has ended by itself.
-func (s *stack) err() error {
-	if s.plane != nil {
-		if err := s.plane.Err(); err != nil {
-			return err
-		}
-	}
-	return s.server.process.Ended()
 }
 
 func (s *stack) buildServer(ctx context.Context) error {
@@ -225,11 +209,12 @@ func (s *stack) startPlane(ctx context.Context) error {
 		return nil
 	}
 	s.say("starting etcd and kube-apiserver…")
-	s.plane, err = plane.Start(ctx, plane.Options{Dir: s.ownPlane(), Assets: bin})
+	p, err := plane.Start(s.ownPlane(), bin)
 	if err != nil {
 		return err
 	}
-	s.cluster.kubeconfig = s.plane.Kubeconfig
+	s.Add(p)
+	s.cluster.kubeconfig = p.Kubeconfig
 	return nil
 }
 
@@ -238,8 +223,11 @@ func (s *stack) applyCRDs(ctx context.Context) error { return s.cluster.applyCRD
 func (s *stack) startServer(ctx context.Context) error {
 	s.say("starting vitrine…")
 	var err error
-	s.server, err = startServer(ctx, s.binary, s.state, s.cluster.kubeconfig, s.webhook)
-	return err
+	if s.server, err = startServer(ctx, s.binary, s.state, s.cluster.kubeconfig, s.webhook); err != nil {
+		return err
+	}
+	s.Add(s.server.process)
+	return nil
 }
 
 // applySamples applies config/samples and waits until every object of it is ready.
@@ -249,7 +237,7 @@ func (s *stack) applySamples(ctx context.Context) error {
 		return err
 	}
 	if err := s.cluster.waitReady(ctx, 2*time.Minute, "-k", s.samples()); err != nil {
-		return fmt.Errorf("wait until the sample objects are ready: %w; the end of %s:\n%s", err, s.server.process.Log, s.server.process.Tail(15))
+		return fmt.Errorf("wait until the sample objects are ready: %w; the end of %s:\n%s", err, s.log(), process.Tail(s.log(), 15))
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 )
 
 // chapter is a part of README's tour: what is done, and the commands.
@@ -99,11 +101,11 @@ func (s *stack) walkReadme(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a directory for the tour: %w", err)
 	}
-	script := ". " + quote(s.environmentFile()) + "\n"
+	script := ". " + process.Quote(s.environmentFile()) + "\n"
 	file := func(i int) string { return filepath.Join(dir, fmt.Sprint(i)) }
 	for i, c := range tour {
 		// In braces and not in parentheses: a variable that one step sets is there in the next.
-		script += fmt.Sprintf("{\n%s} >%s\n", c.script, quote(file(i)))
+		script += fmt.Sprintf("{\n%s} >%s\n", c.script, process.Quote(file(i)))
 	}
 	if _, err := s.shell(ctx, "set -eu\n"+script); err != nil {
 		return fmt.Errorf("the tour of README: %w", err)

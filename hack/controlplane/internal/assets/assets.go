@@ -22,7 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+	"github.com/gofrs/flock"
 )
 
 // Names of the programs.
@@ -88,9 +88,7 @@ func Ensure(ctx context.Context, opts Options, names ...string) (string, error) 
 	if len(missing(dir, names)) == 0 {
 		return dir, nil
 	}
-	unlock, err := process.Lock(ctx, dir+".lock", func() {
-		opts.Progress("another process builds the control plane; waiting for it")
-	})
+	unlock, err := lock(ctx, opts, dir)
 	if err != nil {
 		return "", err
 	}
@@ -110,6 +108,23 @@ func Ensure(ctx context.Context, opts Options, names ...string) (string, error) 
 	}
 	opts.Progress("control plane built in %s", time.Since(begin).Round(time.Second))
 	return dir, nil
+}
+
+// lock waits until no other process fills a directory of the cache, and creates the directory above it.
+func lock(ctx context.Context, opts Options, dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return nil, fmt.Errorf("make the cache directory (set %s to choose another): %w", EnvCache, err)
+	}
+	file := flock.New(dir + ".lock")
+	taken, err := file.TryLock()
+	if err == nil && !taken {
+		opts.Progress("another process fills %s; waiting for it", dir)
+		_, err = file.TryLockContext(ctx, 200*time.Millisecond)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock a directory of the cache: %w", err)
+	}
+	return func() { file.Close() }, nil
 }
 
 // Built reports whether Ensure would find the named programs (none: Etcd, Kubectl and APIServer) without building any.

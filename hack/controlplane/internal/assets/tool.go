@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-
-	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 )
 
 // Tool is a GitOps tool, built from its Go module. Its dependencies contradict those of the control plane, so each tool has a
@@ -79,7 +77,7 @@ func EnsureTool(ctx context.Context, opts Options, tool Tool) (BuiltTool, error)
 		return built, err
 	}
 	dir := filepath.Dir(built.Path)
-	unlock, err := process.Lock(ctx, dir+".lock", func() { opts.Progress("another process builds %s; waiting for it", tool.Name) })
+	unlock, err := lock(ctx, opts, dir)
 	if err != nil {
 		return BuiltTool{}, err
 	}

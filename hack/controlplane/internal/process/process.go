@@ -1,10 +1,10 @@
-// Package process starts the programs of a local run and leaves none of them behind.
+//go:build unix
+
+// Package process starts the programs of a local run. None of them outlives this process, not even when it is killed with
+// SIGKILL: each program is the leader of a process group of its own, beside a shell that kills the group once this process is
+// gone. A Ctrl-C on the terminal therefore reaches this process alone, which stops its programs in order.
 //
-// Every child is the leader of a process group of its own, so that a Ctrl-C on the terminal reaches the program that
-// started it and not the child: the order of stopping is ours. A child does not outlive its parent, not even one that
-// was killed with -9: on Linux the kernel sees to it, elsewhere a watcher does.
-//
-// It imports the standard library alone and knows nothing about what it starts.
+// The package imports only the standard library and knows nothing about the programs.
 package process
 
 import (
@@ -14,89 +14,73 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
 )
 
+// leash is the beginning of a shell script that then executes a program. In the background it checks every second that the
+// parent of the script is alive, for as long as the program is.
+const leash = `(while kill -0 "$$"; do kill -0 "$PPID" || kill -s KILL -- "-$$"; sleep 1; done) >/dev/null 2>&1 &
+exec `
+
+// Leashed returns a shell script that executes the program at path with the script's arguments. Whatever starts the script has
+// to make it the leader of a process group. The program is killed within about a second after its parent has ended.
+func Leashed(path string) string { return "#!/bin/sh\n" + leash + Quote(path) + ` "$@"` + "\n" }
+
 // Spec describes a program to start.
 type Spec struct {
-	// Name stands in messages.
+	// Name names the program in messages.
 	Name string
 	// Path is the program, Args its arguments without the name.
 	Path string
 	Args []string
-	// Dir is its working directory; "" means the caller's.
-	Dir string
-	// Env is added to the environment of the caller.
+	// Env is added to the environment of this process.
 	Env []string
-	// Log is the file that receives its output; it is begun anew.
+	// Log is the file that receives the output; it is truncated first.
 	Log string
+	// Grace is how long Stop waits after SIGTERM before it sends SIGKILL; 0 means 10 s.
+	Grace time.Duration
 }
 
 // Process is a started program.
 type Process struct {
-	// Name is Spec.Name, Log is Spec.Log.
-	Name, Log string
-
-	pid     int
-	done    chan struct{}
-	err     error
-	release func()
+	spec Spec
+	pid  int
+	done chan struct{}
+	err  error // of the program's end, once done is closed
 }
 
-// Start starts a program. Its output goes to spec.Log.
+// Start starts a program.
 func Start(spec Spec) (*Process, error) {
-	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the log of %s: %w", spec.Name, err)
+	if spec.Grace == 0 {
+		spec.Grace = 10 * time.Second
 	}
-	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
+	log, err := CreateLog(spec.Log)
 	if err != nil {
-		return nil, fmt.Errorf("open the log of %s: %w", spec.Name, err)
+		return nil, err
 	}
-	cmd := exec.Command(spec.Path, spec.Args...) //nolint:noctx // its end is Stop, in an order; a cancelled context would kill all at once
-	cmd.Dir = spec.Dir
+	defer log.Close()
+	cmd := exec.Command("/bin/sh", append([]string{"-c", leash + `"$0" "$@"`, spec.Path}, spec.Args...)...) //nolint:noctx // Stop ends it, with SIGTERM first
 	cmd.Env = append(os.Environ(), spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = groupAttr()
-
-	p := &Process{Name: spec.Name, Log: spec.Log, done: make(chan struct{}), release: func() {}}
-	started := make(chan error)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
+	p := &Process{spec: spec, pid: cmd.Process.Pid, done: make(chan struct{})}
 	go func() {
-		// The parent-death signal of Linux is tied to the thread that forked, not to the process: the thread has to stay
-		// for as long as the child does.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer log.Close()
-		if err := cmd.Start(); err != nil {
-			started <- fmt.Errorf("start %s: %w", spec.Name, err)
-			return
-		}
-		started <- nil
 		p.err = cmd.Wait()
 		close(p.done)
 	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	p.pid = cmd.Process.Pid
-	if runtime.GOOS != "linux" {
-		release, err := watchGroup(p.pid)
-		if err != nil {
-			p.Stop(0)
-			return nil, fmt.Errorf("start the watcher of %s: %w", spec.Name, err)
-		}
-		p.release = release
-	}
 	return p, nil
 }
 
 // Done is closed when the program has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended returns nil while the program runs, and afterwards an error with its exit status and the end of its log.
-func (p *Process) Ended() error {
+// Err returns nil while the program runs, and then its exit status with the end of its log.
+func (p *Process) Err() error {
 	select {
 	case <-p.done:
 	default:
@@ -106,56 +90,60 @@ func (p *Process) Ended() error {
 	if p.err != nil {
 		status = p.err.Error()
 	}
-	return fmt.Errorf("%s ended: %s; the end of %s:\n%s", p.Name, status, p.Log, p.Tail(15))
+	return fmt.Errorf("%s ended: %s; the end of %s:\n%s", p.spec.Name, status, p.spec.Log, Tail(p.spec.Log, 15))
 }
 
-// Stop asks the program to end, and kills its process group when it has not after grace. It returns when it is gone.
-func (p *Process) Stop(grace time.Duration) {
-	defer p.release()
-	if grace > 0 {
-		_ = syscall.Kill(-p.pid, syscall.SIGTERM)
-		select {
-		case <-p.done:
-		case <-time.After(grace):
-		}
+// Stop sends SIGTERM to the program's process group, and SIGKILL when the program has not ended within its grace period. It
+// returns when the program has ended.
+func (p *Process) Stop() {
+	_ = syscall.Kill(-p.pid, syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(p.spec.Grace):
 	}
-	// Also after a clean end: what the program itself started goes with it. An empty group is no error here.
+	// Also after a clean end, for what the program has started. An empty group is no error here.
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	<-p.done
 }
 
-// Tail returns the last lines of the log, each indented.
-func (p *Process) Tail(lines int) string { return Tail(p.Log, lines) }
+// CreateLog creates or truncates a log file, and creates its directory.
+func CreateLog(file string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of a log: %w", err)
+	}
+	log, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open a log: %w", err)
+	}
+	return log, nil
+}
 
-// Tail returns the last lines of a file, each indented, or why they cannot be read.
+// Tail returns the last lines of a file, each indented, or why it cannot be read.
 func Tail(file string, lines int) string {
-	const most = 64 << 10 // enough for any tail worth showing; logs can be long
-	f, err := os.Open(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return "  (" + err.Error() + ")"
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "  (" + err.Error() + ")"
-	}
-	text := make([]byte, min(info.Size(), most))
-	if _, err := f.ReadAt(text, info.Size()-int64(len(text))); err != nil {
-		return "  (" + err.Error() + ")"
-	}
-	trimmed := strings.TrimRight(string(text), "\n")
-	if trimmed == "" {
-		return "  (empty)"
-	}
-	all := strings.Split(trimmed, "\n")
+	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	return "  " + strings.Join(all[max(0, len(all)-lines):], "\n  ")
+}
+
+// Quote quotes a word for a POSIX shell where it needs to be.
+func Quote(word string) string {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("/._-+:=@%", r) || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z'
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // ErrParentGone is the cause of a context of WithParent whose parent process has ended.
 var ErrParentGone = errors.New("the parent process has ended")
 
-// WithParent returns a context that ends, with ErrParentGone as its cause, when the parent of this process does: a make
-// that was killed takes down what it started.
+// WithParent returns a context that ends, with ErrParentGone as its cause, when the parent of this process ends: when make is
+// killed, so are the programs that it started.
 func WithParent(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	parent := os.Getppid()

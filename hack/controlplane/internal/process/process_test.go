@@ -2,6 +2,7 @@ package process
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	. "github.com/onsi/gomega"
 )
 
 // asParent makes the test binary the parent of a child that waits: it prints the child's id and waits for its own end.
@@ -28,22 +31,8 @@ func TestMain(m *testing.M) {
 		<-p.Done()
 		os.Exit(0)
 	}
+	SetDefaultEventuallyTimeout(20 * time.Second)
 	os.Exit(m.Run())
-}
-
-// eventually waits for done, for at most ten seconds.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	deadline := time.After(10 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-deadline:
-			t.Fatalf("waited in vain: %s", what)
-		case <-tick.C:
-		}
-	}
 }
 
 // gone reports whether no process has that id, or only the remains of one that nobody has waited for.
@@ -57,122 +46,91 @@ func gone(pid int) bool {
 
 func start(t *testing.T, script string) *Process {
 	t.Helper()
-	p, err := Start(Spec{Name: "script", Path: "/bin/sh", Args: []string{"-c", script}, Log: filepath.Join(t.TempDir(), "logs", "script.log")})
+	p, err := Start(Spec{
+		Name: "script", Path: "/bin/sh", Args: []string{"-c", script}, Log: filepath.Join(t.TempDir(), "logs", "script.log"), Grace: 50 * time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Stop(0) })
+	t.Cleanup(p.Stop)
 	return p
 }
 
-func TestEndedShowsTheLog(t *testing.T) {
+func TestErrShowsTheLog(t *testing.T) {
 	p := start(t, "echo first; echo broken >&2; exit 3")
 	<-p.Done()
-	err := p.Ended()
+	err := p.Err()
 	for _, want := range []string{"script ended", "exit status 3", "  first\n  broken"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Ended() = %v, want it to say %q", err, want)
+			t.Errorf("Err() = %v, want it to say %q", err, want)
 		}
 	}
 }
 
 func TestStopKillsWhatIgnoresTheSignal(t *testing.T) {
+	g := NewWithT(t)
 	p := start(t, `trap "" TERM; sleep 600 & echo $!; wait`)
 	var grandchild int
-	eventually(t, "the script's child", func() bool {
-		text, _ := os.ReadFile(p.Log)
+	g.Eventually(func() int {
+		text, _ := os.ReadFile(p.spec.Log)
 		grandchild, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-		return grandchild > 0
-	})
-	if err := p.Ended(); err != nil {
-		t.Fatalf("ended before it was stopped: %v", err)
-	}
-	p.Stop(50 * time.Millisecond)
-	if !gone(p.pid) {
-		t.Error("the script lives on")
-	}
-	eventually(t, "the end of the script's child", func() bool { return gone(grandchild) })
+		return grandchild
+	}).Should(BeNumerically(">", 0))
+	g.Expect(p.Err()).To(Succeed())
+	p.Stop()
+	g.Expect(gone(p.pid)).To(BeTrue(), "the script lives on")
+	g.Eventually(gone).WithArguments(grandchild).Should(BeTrue(), "the script's child lives on")
 }
 
 func TestChildrenDoNotOutliveAKilledParent(t *testing.T) {
+	g := NewWithT(t)
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), asParent+"="+filepath.Join(t.TempDir(), "child.log"))
 	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(parent.Start()).To(Succeed())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	g.Expect(err).NotTo(HaveOccurred())
 	child, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if gone(child) {
-		t.Fatal("the child is gone before its parent")
-	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(gone(child)).To(BeFalse(), "the child is gone before its parent")
+	g.Expect(parent.Process.Kill()).To(Succeed())
 	_ = parent.Wait()
-	eventually(t, "the end of the child", func() bool { return gone(child) })
+	g.Eventually(gone).WithArguments(child).Should(BeTrue())
 }
 
-func TestWatcherKillsTheGroupWhenItsPipeEnds(t *testing.T) {
-	// As on systems without a parent-death signal, with the release that a normal stop does, and with the end of the
-	// pipe that the end of the process is.
-	released := start(t, "exec sleep 600")
-	release, err := watchGroup(released.pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	release()
-	if gone(released.pid) {
-		t.Error("a released watcher killed the group")
-	}
-
-	watched := start(t, "exec sleep 600")
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	watcher := watcherCommand(watched.pid, reader)
-	if err := watcher.Start(); err != nil {
-		t.Fatal(err)
-	}
-	reader.Close()
-	writer.Close()
-	_ = watcher.Wait()
-	eventually(t, "the end of the watched", func() bool { return gone(watched.pid) })
-}
-
-func TestLock(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "state", "lock")
-	unlock, err := TryLock(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := TryLock(file); !errors.Is(err, ErrLocked) {
-		t.Errorf("a second lock: %v, want ErrLocked", err)
-	}
-	waiting := make(chan struct{})
-	taken := make(chan error)
-	go func() {
-		unlock, err := Lock(t.Context(), file, func() { close(waiting) })
-		if err == nil {
-			unlock()
+func TestLeashedPassesArgumentsAndStatus(t *testing.T) {
+	dir := t.TempDir()
+	program, script := filepath.Join(dir, "it's a program"), filepath.Join(dir, "script")
+	for file, text := range map[string]string{program: "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 3\n", script: Leashed(program)} {
+		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
 		}
-		taken <- err
-	}()
-	<-waiting
-	unlock()
-	if err := <-taken; err != nil {
-		t.Errorf("a lock that was waited for: %v", err)
 	}
+	cmd := exec.Command(script, "--a=b c", "$HOME")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	output, err := cmd.Output() // returns only when nothing in the background holds the output open
+	if string(output) != "<--a=b c><$HOME>" || cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("the program got %s and exited with %v, want status 3", output, err)
+	}
+}
+
+func TestGroup(t *testing.T) {
+	g := NewWithT(t)
+	var group Group
+	first := start(t, "exec sleep 600")
+	group.Add(first)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	g.Expect(group.Wait(ctx)).To(Succeed(), "while all run")
+	second := start(t, "exit 3")
+	group.Add(second)
+	g.Expect(group.Wait(t.Context())).To(MatchError(ContainSubstring("exit status 3")))
+	group.Stop(1)
+	g.Expect(group.Len()).To(Equal(1))
+	g.Expect(first.Err()).To(Succeed())
+	group.Stop(0)
+	g.Expect(first.Done()).To(BeClosed())
 }
 
 func TestTail(t *testing.T) {
@@ -185,5 +143,17 @@ func TestTail(t *testing.T) {
 	}
 	if got := Tail(file, 9); got != "  a\n  b\n  c" {
 		t.Errorf("Tail = %q, want all lines", got)
+	}
+}
+
+func TestQuoteIsReadBackByAShell(t *testing.T) {
+	for _, word := range []string{"/plain/path-1.2", "with space", "it's", `$HOME "and" \back`, "*", ""} {
+		out, err := exec.Command("/bin/sh", "-c", "printf %s "+Quote(word)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(out) != word {
+			t.Errorf("Quote(%q) = %s, which a shell reads as %q", word, Quote(word), out)
+		}
 	}
 }

@@ -1,0 +1,84 @@
+//go:build unix
+
+package plane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// silence is how long the API server may leave requests without an answer before the control plane counts as ended.
+const silence = 10 * time.Second
+
+// watch does the work of the namespace controller until ctx ends: it empties and removes namespaces that are being deleted.
+// Its requests also show whether the API server answers.
+func (p *Plane) watch(ctx context.Context) {
+	defer close(p.stopped)
+	answered := time.Now()
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		err := removeNamespaces(ctx, p.env.Config)
+		switch {
+		case err == nil:
+			answered = time.Now()
+		case ctx.Err() == nil && p.Err() == nil && time.Since(answered) > silence:
+			p.err = fmt.Errorf("the API server does not answer: %w%s", err, p.tails())
+			close(p.done)
+		}
+	}, 500*time.Millisecond)
+}
+
+// removeNamespaces deletes what the namespaces that are being deleted hold, and lets those go that are empty. It returns an
+// error when the API server cannot list the namespaces. Any other error is left to the next call: a namespace that cannot be
+// emptied stays Terminating, as in any cluster.
+func removeNamespaces(ctx context.Context, config *rest.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, silence/2)
+	defer cancel()
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	deleted, err := kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Terminating"})
+	if err != nil {
+		return err
+	}
+	for _, ns := range deleted.Items {
+		if empty(ctx, config, kube, ns.Name) {
+			ns.Spec.Finalizers = nil
+			_, _ = kube.CoreV1().Namespaces().Finalize(ctx, &ns, metav1.UpdateOptions{})
+		}
+	}
+	return nil
+}
+
+// empty deletes what a namespace holds and reports whether nothing is left. Objects with finalizers are left for a while. An
+// unknown content counts as left.
+func empty(ctx context.Context, config *rest.Config, kube kubernetes.Interface, namespace string) bool {
+	lists, err := discovery.ServerPreferredNamespacedResources(kube.Discovery())
+	if err != nil {
+		return false
+	}
+	resources, err := discovery.GroupVersionResources(discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "deletecollection"}}, lists))
+	if err != nil {
+		return false
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return false
+	}
+	left := false
+	for resource := range resources {
+		of := objects.Resource(resource).Namespace(namespace)
+		err := of.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		found, listErr := of.List(ctx, metav1.ListOptions{Limit: 1})
+		left = left || err != nil || listErr != nil || len(found.Items) > 0
+	}
+	return !left
+}
