@@ -108,7 +108,7 @@ chart: ## config/chart as a package in dist, of VERSION (such as 1.2.3)
 samples: ## the sample content, as NDJSON on the standard output
 	@$(GO) run ./hack/samplegen
 
-assets: ## build etcd, kube-apiserver and kubectl, and print where they are
+assets: ## print a directory with etcd, kube-apiserver and kubectl, after downloading or building them
 	@$(GO) -C hack/controlplane run . assets
 
 bin/e2e:

@@ -2,8 +2,9 @@
 //
 //	go -C hack/controlplane run . assets      print a directory with etcd, kube-apiserver and kubectl (see KUBEBUILDER_ASSETS)
 //
-// The versions are those of tools/kubernetes/go.mod. The programs are built once and kept in the user's cache; VITRINE_CACHE
-// chooses another place, and a KUBEBUILDER_ASSETS that is set already is used as it is.
+// The programs are the official builds for envtest, downloaded once, or a build of the versions in tools/kubernetes/go.mod
+// where they cannot be downloaded. They are kept in the user's cache; VITRINE_CACHE chooses another place. A KUBEBUILDER_ASSETS
+// that is set already is used as it is.
 package main
 
 import (
@@ -39,7 +40,7 @@ func run(ctx context.Context, args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return assets.Ensure(ctx, assets.Options{Root: root, Progress: func(format string, args ...any) {
+	return assets.Dir(ctx, assets.Options{Root: root, Progress: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, format+"\n", args...)
 	}})
 }

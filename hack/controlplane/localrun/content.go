@@ -10,12 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
 )
 
 // importContent makes the sample content and imports it, unless a run before has: it is the same every time.
 func (s *stack) importContent(ctx context.Context) error {
 	file := filepath.Join(s.state, "samples.ndjson")
-	if err := s.goCommand(ctx, "making sample content", "run", "./hack/samplegen", "-output", file); err != nil {
+	if err := assets.Go(ctx, s.assets(), s.root, "making sample content", "run", "./hack/samplegen", "-output", file); err != nil {
 		return err
 	}
 	content, err := os.ReadFile(file)

@@ -49,20 +49,20 @@ func gitops(ctx context.Context, root string, builtOnly bool, out io.Writer) (er
 		}
 	}
 	w := &gitopsWalk{stack: &stack{options: options{root: root, out: out}, unlock: func() {}}, root: root, readers: map[string]*caller{}}
-	tools := map[string]assets.BuiltTool{}
-	for _, tool := range []assets.Tool{assets.KustomizeController, assets.ArgoCD} {
-		built, err := assets.FindTool(root, tool)
+	tools := map[string]assets.Built{}
+	for _, tool := range []assets.Set{assets.KustomizeController, assets.ArgoCD} {
+		built, err := tool.Find(root)
 		if err != nil {
 			return err
 		}
-		if builtOnly && !built.Complete() {
+		if builtOnly && !built.Has(tool.Name) {
 			w.say("%v", notRun{tool.Name + " " + built.Version + " is not built yet; make gitops builds it, which takes minutes"})
 			return nil
 		}
 		tools[tool.Name] = built
 	}
-	for _, tool := range []assets.Tool{assets.KustomizeController, assets.ArgoCD} {
-		if _, err := assets.EnsureTool(ctx, assets.Options{Root: root, Progress: w.say}, tool); err != nil {
+	for _, tool := range []assets.Set{assets.KustomizeController, assets.ArgoCD} {
+		if _, err := tool.Ensure(ctx, w.assets(), tool.Name); err != nil {
 			return err
 		}
 	}
@@ -108,8 +108,11 @@ func gitops(ctx context.Context, root string, builtOnly bool, out io.Writer) (er
 // startGitopsPlane starts a control plane with the two controllers that the tools count on: the garbage collector, for Argo
 // CD deletes in the foreground, and the aggregation of roles, for Flux acts as an account with the role admin.
 func (w *gitopsWalk) startGitopsPlane(ctx context.Context) error {
-	bin, err := assets.Ensure(ctx, assets.Options{Root: w.root, Progress: w.say},
-		assets.Etcd, assets.Kubectl, assets.APIServer, assets.ControllerManager)
+	bin, err := assets.Dir(ctx, w.assets())
+	if err != nil {
+		return err
+	}
+	manager, err := assets.Kubernetes.Ensure(ctx, w.assets(), assets.ControllerManager)
 	if err != nil {
 		return err
 	}
@@ -121,7 +124,7 @@ func (w *gitopsWalk) startGitopsPlane(ctx context.Context) error {
 	}
 	w.Add(p)
 	w.cluster.kubeconfig = p.Kubeconfig
-	if err := w.start(assets.ControllerManager, filepath.Join(bin, assets.ControllerManager), nil,
+	if err := w.start(assets.ControllerManager, manager.Path(assets.ControllerManager), nil,
 		"--kubeconfig="+w.cluster.kubeconfig,
 		"--controllers=garbage-collector-controller,clusterrole-aggregation-controller", "--leader-elect=false",
 		"--secure-port=0",

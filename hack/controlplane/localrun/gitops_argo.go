@@ -60,9 +60,9 @@ type argoWalk struct {
 }
 
 // walkArgo walks through Argo CD's application-controller and repo-server, with the manifests of docs/gitops.md.
-func (w *gitopsWalk) walkArgo(ctx context.Context, tool assets.BuiltTool) error {
+func (w *gitopsWalk) walkArgo(ctx context.Context, tool assets.Built) error {
 	w.say("\nArgo CD: application-controller and repo-server %s", tool.Version)
-	a := &argoWalk{gitopsWalk: w, program: tool.Path, url: "file://" + w.content.dir}
+	a := &argoWalk{gitopsWalk: w, program: tool.Path(assets.ArgoCD.Name), url: "file://" + w.content.dir}
 	keep := w.Len()
 	if err := a.start(ctx, tool); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (w *gitopsWalk) walkArgo(ctx context.Context, tool assets.BuiltTool) error 
 }
 
 // start starts redis, repo-server and application-controller. There is no API server of Argo CD and no UI.
-func (a *argoWalk) start(ctx context.Context, tool assets.BuiltTool) error {
-	if err := a.kubectl(ctx, "apply", "--server-side", "-f", tool.CRDs); err != nil {
+func (a *argoWalk) start(ctx context.Context, tool assets.Built) error {
+	if err := a.kubectl(ctx, "apply", "--server-side", "-f", tool.CRDs()); err != nil {
 		return err
 	}
 	if err := a.cluster.established(ctx); err != nil {
@@ -133,13 +133,13 @@ spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}
 			"ARGOCD_ASK_PASS_SOCK=" + filepath.Join(dir, "askpass.sock"), "ARGOCD_PLUGINSOCKFILEPATH=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp"),
 		}
 	}
-	if err := a.gitopsWalk.start("argocd-repo-server", tool.Path, env("argocd-repo-server"),
+	if err := a.gitopsWalk.start("argocd-repo-server", tool.Path(assets.ArgoCD.Name), env("argocd-repo-server"),
 		"--redis="+redis, "--disable-tls",
 		"--address=127.0.0.1", "--port="+port(repo),
 		"--metrics-address=127.0.0.1", "--metrics-port="+port(repoMetrics)); err != nil {
 		return err
 	}
-	return a.gitopsWalk.start("argocd-application-controller", tool.Path, env("argocd-application-controller"),
+	return a.gitopsWalk.start("argocd-application-controller", tool.Path(assets.ArgoCD.Name), env("argocd-application-controller"),
 		"--kubeconfig="+a.cluster.kubeconfig, "--namespace="+argoNamespace, "--redis="+redis, "--repo-server="+repo, "--repo-server-plaintext",
 		"--metrics-port="+port(metrics),
 		"--persist-resource-health") // shows each object's health in the Application's status, where the walk reads it

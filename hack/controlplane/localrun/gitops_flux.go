@@ -43,7 +43,7 @@ type fluxWalk struct {
 
 // walkFlux walks through Flux's kustomize-controller, with the manifests of docs/gitops.md. At its end nothing of Flux runs and
 // nothing of the content is left.
-func (w *gitopsWalk) walkFlux(ctx context.Context, tool assets.BuiltTool) error {
+func (w *gitopsWalk) walkFlux(ctx context.Context, tool assets.Built) error {
 	w.say("\nFlux: kustomize-controller %s; a stand-in takes the place of source-controller", tool.Version)
 	f := &fluxWalk{gitopsWalk: w}
 	keep := w.Len()
@@ -68,8 +68,8 @@ func (w *gitopsWalk) walkFlux(ctx context.Context, tool assets.BuiltTool) error 
 }
 
 // start starts kustomize-controller and the stand-in for source-controller.
-func (f *fluxWalk) start(ctx context.Context, tool assets.BuiltTool) error {
-	if err := f.kubectl(ctx, "apply", "--server-side", "-f", tool.CRDs); err != nil {
+func (f *fluxWalk) start(ctx context.Context, tool assets.Built) error {
+	if err := f.kubectl(ctx, "apply", "--server-side", "-f", tool.CRDs()); err != nil {
 		return err
 	}
 	if _, err := f.cluster.run(ctx, sourceCRDs(), "apply", "-f", "-"); err != nil {
@@ -85,7 +85,7 @@ func (f *fluxWalk) start(ctx context.Context, tool assets.BuiltTool) error {
 	if f.sources, err = startSources(ctx, f.cluster, filepath.Join(f.state, "artifacts")); err != nil {
 		return err
 	}
-	return f.gitopsWalk.start("kustomize-controller", tool.Path, []string{"RUNTIME_NAMESPACE=" + fluxNamespace, "TMPDIR=" + f.state},
+	return f.gitopsWalk.start("kustomize-controller", tool.Path(assets.KustomizeController.Name), []string{"RUNTIME_NAMESPACE=" + fluxNamespace, "TMPDIR=" + f.state},
 		"--enable-leader-election=false", "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0",
 		"--requeue-dependency=2s") // so that the walk does not wait 30 s for a dependency that is ready
 }

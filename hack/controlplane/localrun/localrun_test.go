@@ -164,11 +164,3 @@ func TestEventually(t *testing.T) {
 		t.Errorf("eventually = %v, want the last error", err)
 	}
 }
-
-func TestFirstRun(t *testing.T) {
-	for processors, minutes := range map[int]int{1: 13, 2: 7, 8: 2, 64: 2} {
-		if got := firstRun(processors); got != minutes {
-			t.Errorf("%d processors: %d minutes, want %d", processors, got, minutes)
-		}
-	}
-}

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -37,6 +35,9 @@ type options struct {
 }
 
 func (o options) say(format string, args ...any) { fmt.Fprintf(o.out, format+"\n", args...) }
+
+// assets are the options for programs that are not in the repository.
+func (o options) assets() assets.Options { return assets.Options{Root: o.root, Progress: o.say} }
 
 func (o options) samples() string { return filepath.Join(o.root, "config", "samples") }
 
@@ -73,10 +74,6 @@ func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 			s.stop()
 		}
 	}()
-	if !assets.Built(opts.root, s.wanted()...) {
-		s.say("first run: everything is built from source, in about %d minutes if this machine does nothing else; later runs take seconds",
-			firstRun(runtime.NumCPU()))
-	}
 	steps := []func(context.Context) error{
 		s.buildServer, s.startPlane, s.applyCRDs, s.startServer, s.applySamples, s.readTokens, s.importContent, s.writeEnvironment,
 	}
@@ -114,12 +111,6 @@ func lock(state string) (unlock func(), err error) {
 // log is the file with the server's log.
 func (s *stack) log() string { return filepath.Join(s.state, "logs", "vitrine.log") }
 
-// firstRun returns how many minutes a first run takes on so many processors: it compiles for about 12 minutes of one
-// processor, and more than 8 find too little to do side by side.
-func firstRun(processors int) int {
-	return 1 + 12/min(processors, 8)
-}
-
 // stop ends what was started, the last first, and returns when it is gone.
 func (s *stack) stop() {
 	s.Stop(0)
@@ -129,38 +120,7 @@ func (s *stack) stop() {
 func (s *stack) buildServer(ctx context.Context) error {
 	// Without the version from git, which fails where the clone belongs to another user, as in some containers. -trimpath and no
 	// cgo, as for the control plane and this program: the standard library is then compiled once for all of them.
-	return s.goCommand(ctx, "building vitrine", "build", "-buildvcs=false", "-trimpath", "-o", s.binary, "./cmd/vitrine")
-}
-
-// goCommand runs the go command in the root and says so, again and again while it takes long.
-func (s *stack) goCommand(ctx context.Context, what string, args ...string) error {
-	s.say("%s…", what)
-	begin := time.Now()
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		tick := time.NewTicker(15 * time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-				s.say("  %s, %s so far (modules are downloaded and compiled once)", what, time.Since(begin).Round(time.Second))
-			}
-		}
-	}()
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = s.root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	output, err := cmd.CombinedOutput()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", what, err, output)
-	}
-	return nil
+	return assets.Go(ctx, s.assets(), s.root, "building vitrine", "build", "-v", "-buildvcs=false", "-trimpath", "-o", s.binary, "./cmd/vitrine")
 }
 
 // ownPlane is the directory of the control plane that a run starts itself.
@@ -175,14 +135,6 @@ func (s *stack) givenCluster() string {
 	return ""
 }
 
-// wanted lists the programs that the run needs.
-func (s *stack) wanted() []string {
-	if s.givenCluster() != "" {
-		return []string{assets.Kubectl}
-	}
-	return []string{assets.Etcd, assets.Kubectl, assets.APIServer}
-}
-
 // startPlane starts a control plane, or takes the cluster that KUBECONFIG names.
 func (s *stack) startPlane(ctx context.Context) error {
 	s.cluster.cache = filepath.Join(s.state, "kubectl")
@@ -192,7 +144,7 @@ func (s *stack) startPlane(ctx context.Context) error {
 			return fmt.Errorf("KUBECONFIG has to name one file that is there, or be unset for a control plane of our own: %w", err)
 		}
 	}
-	bin, err := assets.Ensure(ctx, assets.Options{Root: s.root, Progress: s.say}, s.wanted()...)
+	bin, err := assets.Dir(ctx, s.assets())
 	if err != nil {
 		return err
 	}

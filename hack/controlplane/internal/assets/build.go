@@ -1,0 +1,95 @@
+package assets
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Go runs the go command in a directory, without cgo, and reports the step what: at once, and again at every heartbeat while it
+// lasts. With -v among args the reports count the compiled packages.
+func Go(ctx context.Context, opts Options, dir, what string, args ...string) error {
+	opts = opts.withDefaults()
+	opts.Progress("%s…", what)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	// For this machine, with the versions of the module's go.mod.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=", "GOARCH=")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	var said messages
+	cmd.Stderr = &said
+	begin, ended := time.Now(), make(chan struct{})
+	var beat sync.WaitGroup
+	beat.Go(func() {
+		tick := time.NewTicker(opts.Heartbeat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				downloaded, compiled, _ := said.read()
+				opts.Progress("  still %s, %s (modules downloaded: %d, packages compiled: %d)", what, time.Since(begin).Round(time.Second), downloaded, compiled)
+			}
+		}
+	})
+	err := cmd.Run()
+	close(ended)
+	beat.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		_, _, rest := said.read()
+		return fmt.Errorf("%s: %w\n%s", what, err, rest)
+	}
+	return nil
+}
+
+// messages takes in what the go command writes to its standard error.
+type messages struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write takes in a part of the output.
+func (m *messages) Write(part []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.text.Write(part)
+}
+
+// read counts the lines about downloaded modules and compiled packages, and returns the others.
+func (m *messages) read() (downloaded, compiled int, rest string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for line := range strings.Lines(m.text.String()) {
+		switch {
+		case strings.HasPrefix(line, "go: downloading "):
+			downloaded++
+		case !strings.ContainsAny(line, " \t"): // an import path
+			compiled++
+		default:
+			rest += line
+		}
+	}
+	return downloaded, compiled, rest
+}
+
+// enough is the memory in bytes with which two linkers can run at the same time; that of kube-apiserver takes 2 GB.
+const enough = 4 << 30
+
+// available returns the available memory in bytes that the text of /proc/meminfo shows; enough where it does not.
+func available(meminfo string) int64 {
+	var kilobytes int64
+	_, rest, _ := strings.Cut(meminfo, "\nMemAvailable:")
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+		return enough
+	}
+	return kilobytes << 10
+}
