@@ -3,6 +3,7 @@ package engine
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -64,5 +65,30 @@ func TestDamagedItemsAreReadFromTheStore(t *testing.T) {
 	}
 	if got := read(); got != want {
 		t.Errorf("damaged:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestIndexesWithoutAStore holds that indexes whose store is missing are refused and left as they are.
+func TestIndexesWithoutAStore(t *testing.T) {
+	dir := t.TempDir()
+	l, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, l, definedProperty(trialShop))
+	mustWrite(t, l, trialShop, beach(1))
+	if err := l.Close(); err != nil { // seals it
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "pebble")); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := Open(Options{Dir: dir}); err == nil {
+		t.Error("opened", l.Close())
+	} else if !strings.Contains(err.Error(), dir) {
+		t.Errorf("the error does not name the directory: %v", err)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, directory, "*", "*.seg")); err != nil || len(files) != 1 {
+		t.Errorf("files %v, error %v; want one", files, err)
 	}
 }

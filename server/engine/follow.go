@@ -102,6 +102,22 @@ func (f *follower) disk() vfs.FS {
 	return vfs.Default
 }
 
+// requireStore refuses a directory whose indexes have lost their store: an empty store would be made, and the indexes removed.
+func (f *follower) requireStore() error {
+	disk, dir := f.disk(), f.options.Dir
+	if made, err := store.Made(disk, dir); err != nil || made {
+		return err
+	}
+	names, err := disk.List(disk.PathJoin(dir, directory))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0:
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("%s holds indexes, but the database of their items is missing: restore the newest backup, or move the directory away to begin anew", dir)
+}
+
 // dir is the directory of a property.
 func (f *follower) dir(id library.PropertyID) string {
 	return f.disk().PathJoin(f.options.Dir, directory, dirName(id))

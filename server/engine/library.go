@@ -26,12 +26,15 @@ type Library struct {
 
 var _ library.Library = (*Library)(nil)
 
-// Open opens the store in o.Dir, making it where there is none, and its segments, making those anew that are missing or
-// damaged. Errors are those of store.Open. The Library must be closed.
+// Open opens the store in o.Dir, making it where there is none, and its segments, and rebuilds those that are missing or
+// damaged. Errors are those of store.Open, and one for a directory that holds indexes and no store. The Library must be closed.
 func Open(o Options) (*Library, error) {
 	o = o.withDefaults()
 	l := &Library{options: o, closing: make(chan struct{}), tended: make(chan struct{})}
 	l.follower = &follower{options: o, cache: search.NewCache(o.CacheBytes)}
+	if err := l.follower.requireStore(); err != nil {
+		return nil, err
+	}
 	var err error
 	if l.Store, err = store.Open(o.store(), l.follower); err != nil {
 		return nil, err

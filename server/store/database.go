@@ -4,13 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"path"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -27,6 +33,8 @@ type database struct {
 	// using is held, for reading, by every call into Pebble; a closed one is never called.
 	using  sync.RWMutex
 	closed bool
+	// readOnly databases have no background work that a failure could stop: they can always be read and closed.
+	readOnly bool
 }
 
 // pebbleFormat is written out, so that a newer Pebble never upgrades a store unasked.
@@ -38,14 +46,27 @@ const filterBits = 10
 // openDatabase opens the database in dir, making it where there is none; with readOnly it must be there, and only its lock is
 // written.
 func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
-	d := &database{log: o.Logger, failed: make(chan struct{})}
+	d := &database{log: o.Logger, failed: make(chan struct{}), readOnly: readOnly}
+	if err := requireMarker(o.FS, dir); err != nil {
+		return nil, err
+	}
+	if !readOnly {
+		if err := requireRoom(o.FS, o.Dir, dir); err != nil {
+			return nil, err
+		}
+	}
 	d.fence = newFence(o.FS, dir, d.fail)
 	settings := d.settings(o)
 	settings.ReadOnly = readOnly
-	err := <-guard(func() (err error) {
+	opening := guard(func() (err error) {
 		d.pebble, err = pebble.Open(dir, settings)
 		return err
 	})
+	var err error
+	select {
+	case err = <-opening:
+	case <-d.failed: // Pebble retries a flush that failed endlessly, and the opening waits for it
+	}
 	if failure := d.failure(); failure != nil {
 		err = failure
 	}
@@ -55,6 +76,70 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	}
 	d.fence.opened.Store(true)
 	return d, nil
+}
+
+// errNoMarker says that a database cannot be opened because the file that names its newest state is missing.
+var errNoMarker = errors.New("the database has tables or logs, but no file marker.manifest.*, which names its newest state: " +
+	"restore the newest backup, or move the directory away to begin anew")
+
+// requireMarker refuses a directory that holds a part of a database: Pebble would begin a new one there, and remove the rest.
+func requireMarker(disk vfs.FS, dir string) error {
+	names, err := disk.List(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !slices.ContainsFunc(names, isMarker) && slices.ContainsFunc(names, isData):
+		return errNoMarker
+	}
+	return nil
+}
+
+func isMarker(name string) bool { return strings.HasPrefix(name, markerPrefix) }
+
+func isData(name string) bool {
+	return slices.Contains([]string{".sst", ".log", ".blob"}, path.Ext(name))
+}
+
+// Made reports whether a store was ever made in a directory.
+func Made(disk vfs.FS, dir string) (bool, error) {
+	names, err := disk.List(disk.PathJoin(dir, databaseName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return isMarker(name) || isData(name) }), err
+}
+
+// markerPrefix is how the name of the file begins that names the newest state of a database.
+const markerPrefix = "marker.manifest."
+
+// requireRoom refuses to open a database on a disk without room for it. An opening writes what the logs hold into tables
+// before the logs are removed. One that fails in the middle leaves its memory behind, so it is not tried in vain.
+func requireRoom(disk vfs.FS, storeDir, dir string) error {
+	usage, err := disk.GetDiskUsage(storeDir)
+	if errors.Is(err, vfs.ErrUnsupported) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("see how much room the disk has: %w", err)
+	}
+	names, err := disk.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	need := uint64(probeSize)
+	for _, name := range names {
+		if path.Ext(name) != ".log" {
+			continue
+		}
+		if info, err := disk.Stat(disk.PathJoin(dir, name)); err == nil {
+			need += uint64(info.Size())
+		}
+	}
+	if usage.AvailBytes < need {
+		return fmt.Errorf("opening the database takes %d bytes, and the disk has %d: %w", need, usage.AvailBytes, syscall.ENOSPC)
+	}
+	return nil
 }
 
 func (d *database) settings(o Options) *pebble.Options {
@@ -128,6 +213,9 @@ const readGrace = 2 * time.Second
 // writes to must not be used when read fails: do may still be running then.
 func (d *database) read(do func() error) error {
 	done := d.start(do)
+	if d.readOnly {
+		return <-done
+	}
 	select {
 	case err := <-done:
 		return err
@@ -160,7 +248,7 @@ func (d *database) fail(err error) {
 	d.once.Do(func() {
 		d.err = err
 		d.fence.raise()
-		d.log.Error("the store failed and is opened anew before the next write", slog.Any("error", err))
+		d.log.Error("the store takes no writes until it can be opened again", slog.Any("error", err))
 		close(d.failed)
 	})
 }
@@ -175,19 +263,23 @@ func (d *database) failure() error {
 	}
 }
 
-// close closes a database that has not failed, once nobody reads it. One that has is left behind: its background work may
-// be stuck for ever, and the fence keeps it from its files.
+// close closes a database once no call reads it. One that can be written to and has failed is left behind: its background work
+// may be stuck forever, and the fence keeps it from its files.
 func (d *database) close() error {
-	if d.failure() != nil {
+	if d.failure() != nil && !d.readOnly {
 		return nil
 	}
-	select {
-	case err := <-guard(func() error {
+	closed := guard(func() error {
 		d.using.Lock()
 		defer d.using.Unlock()
 		d.closed = true
 		return d.pebble.Close()
-	}):
+	})
+	if d.readOnly {
+		return <-closed
+	}
+	select {
+	case err := <-closed:
 		return err
 	case <-d.failed:
 		return d.err

@@ -25,7 +25,8 @@ type fence struct {
 	vfs.FS
 	dir    string
 	raised atomic.Bool
-	// opened is true once errors of writing may no longer be returned.
+	// opened is true once errors of writing may no longer be returned. Those that Pebble meets while it opens are, until the
+	// fence is raised: then they stop the goroutine as well, as Pebble would retry a flush endlessly.
 	opened  atomic.Bool
 	onError func(error)
 }
@@ -48,9 +49,9 @@ func (f *fence) check() error {
 	return nil
 }
 
-// stop returns no error of writing while the database is open: it stops the goroutine for good.
+// stop returns no error of writing once the database is open or the fence is raised: it stops the goroutine for good.
 func (f *fence) stop(err error) error {
-	if err == nil || !f.opened.Load() {
+	if err == nil || !f.opened.Load() && !f.raised.Load() {
 		return err
 	}
 	f.onError(err)

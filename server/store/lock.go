@@ -56,7 +56,14 @@ func lockDir(disk vfs.FS, dir string, now time.Time) (io.Closer, error) {
 	if err != nil {
 		host = "unknown host"
 	}
-	if err := writeHolder(disk, dir, holder{PID: os.Getpid(), Host: host, Since: now.UTC().Truncate(time.Second)}); err != nil {
+	err = writeHolder(disk, dir, holder{PID: os.Getpid(), Host: host, Since: now.UTC().Truncate(time.Second)})
+	if vfs.IsNoSpaceError(err) {
+		// The store can be read without it. What the process before left names the wrong one.
+		if err = disk.Remove(disk.PathJoin(dir, holderName)); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("say who holds the store at %s: %w", dir, err), lock.Close())
 	}
 	return lock, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -82,11 +83,19 @@ func Open(o Options, index Index) (*Store, error) {
 func (s *Store) open() error {
 	o := s.options
 	db, err := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), false)
+	if s.db == nil && vfs.IsNoSpaceError(err) {
+		// At a start nothing is served yet: what is there can be read, and the writer opens the database again for writing.
+		readable, failed := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), true)
+		if failed == nil {
+			readable.fail(err)
+			db, err = readable, nil
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
 	}
 	var found *served
-	err = db.call(func() error {
+	err = db.read(func() error {
 		if err := checkFormat(db.pebble, o.Dir, format{Version: formatVersion, Needs: formatNeeds}, upgrades()); err != nil {
 			return err
 		}
@@ -98,7 +107,7 @@ func (s *Store) open() error {
 		return nil
 	})
 	if err != nil {
-		return errors.Join(advise(err), db.close())
+		return errors.Join(advise(err), db.failure(), db.close())
 	}
 	if s.sealer == nil {
 		if s.sealer, err = library.NewSealer(found.authorKey); err != nil {

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -36,7 +38,7 @@ func shopProperty() library.Definition {
 }
 
 // mustOpen opens a store with the property shop in it, which the test closes.
-func mustOpen(t testing.TB, o Options) *opened {
+func mustStart(t testing.TB, o Options) *opened {
 	t.Helper()
 	l, err := open(o)
 	if err != nil {
@@ -47,6 +49,13 @@ func mustOpen(t testing.TB, o Options) *opened {
 			t.Errorf("close: %v", err)
 		}
 	})
+	return l
+}
+
+// mustOpen opens a store that has the property shop.
+func mustOpen(t testing.TB, o Options) *opened {
+	t.Helper()
+	l := mustStart(t, o)
 	results, err := l.Apply(t.Context(), []library.Definition{shopProperty()})
 	if err != nil || results[0].Err != nil {
 		t.Fatal(err, results)
@@ -342,6 +351,102 @@ func TestAFullDisk(t *testing.T) {
 		if total(t, l, word) != 1 {
 			t.Errorf("after a restart the item %q is not there", word)
 		}
+	}
+}
+
+// killed returns what is on disk when a store that has the items is killed: they are in its log.
+func killed(t *testing.T, texts ...string) *vfs.MemFS {
+	t.Helper()
+	mem := vfs.NewCrashableMem()
+	l := mustOpen(t, Options{Dir: "store", FS: mem})
+	for _, text := range texts {
+		write(t, l, post(text))
+	}
+	return mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+}
+
+// refusing is a disk that has no room for the writes that a function names while it is on.
+func refusing(disk vfs.FS, on *atomic.Bool, refuses func(errorfs.Op) bool) vfs.FS {
+	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if on.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpRemove && refuses(op) {
+			return &fs.PathError{Op: "write", Path: op.Path, Err: syscall.ENOSPC}
+		}
+		return nil
+	}))
+}
+
+// TestStartOnAFullDisk holds that a store that is started on a full disk serves reads, and takes writes once there is room.
+func TestStartOnAFullDisk(t *testing.T) {
+	everything := func(op errorfs.Op) bool { return path.Base(op.Path) != lockName && op.Kind != errorfs.OpMkdirAll }
+	for name, refuses := range map[string]func(errorfs.Op) bool{
+		"no file can be made": everything,
+		// The log is read into a table, which does not fit. Pebble retries that endlessly.
+		"no room for a table": func(op errorfs.Op) bool { return path.Ext(op.Path) == ".sst" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var full atomic.Bool
+			disk := refusing(killed(t, "before"), &full, refuses)
+			full.Store(true)
+			l := mustStart(t, Options{Dir: "store", FS: disk, RetryAfter: time.Nanosecond})
+			for range 3 {
+				if _, err := l.Write(t.Context(), shop, []library.Mutation{post("lost")}); !errors.Is(err, library.ErrUnavailable) || !errors.Is(err, syscall.ENOSPC) {
+					t.Fatalf("a write to a full disk: %v, want ErrUnavailable because of ENOSPC", err)
+				}
+			}
+			if it, err := l.Item(shop, 1); err != nil || it.Content.Text != "before" || total(t, l, "before") != 1 {
+				t.Errorf("an item is read as %+v, %v", it, err)
+			}
+			if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, "no space") {
+				t.Errorf("state %+v, want reads served and a problem with the disk", s)
+			}
+			full.Store(false)
+			write(t, l, post("after"))
+			if total(t, l, "before") != 1 || total(t, l, "after") != 1 {
+				t.Error("items are lost")
+			}
+			if s := l.State(t.Context()); s.Problem != "" {
+				t.Errorf("state %+v once there is room", s)
+			}
+		})
+	}
+}
+
+// TestLittleRoom holds that a store that failed is not opened again before the disk has room for what its logs hold.
+func TestLittleRoom(t *testing.T) {
+	mem := killed(t, strings.Repeat("long ", 1<<20))
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: probeSize + 1<<20})
+	l := mustStart(t, Options{Dir: "store", FS: mem, RetryAfter: time.Nanosecond})
+	if _, err := l.Write(t.Context(), shop, []library.Mutation{post("lost")}); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("a write: %v, want ENOSPC", err)
+	}
+	if _, err := l.Item(shop, 1); err != nil {
+		t.Errorf("read the item: %v", err)
+	}
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 100 << 20})
+	write(t, l, post("after"))
+}
+
+// TestAPartOfADatabase holds that a database without the file that names its state is refused and left as it is.
+func TestAPartOfADatabase(t *testing.T) {
+	mem := killed(t, "before")
+	dir := mem.PathJoin("store", databaseName)
+	names, err := mem.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, markerPrefix) {
+			if err := mem.Remove(mem.PathJoin(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if s, err := Open(Options{Dir: "store", FS: mem}, &items{}); !errors.Is(err, errNoMarker) {
+		t.Fatalf("%v, %v; want errNoMarker", s, err)
+	}
+	left, err := mem.List(dir)
+	if err != nil || len(left) != len(names)-1 {
+		t.Errorf("%d files of %d are left (%v)", len(left), len(names)-1, err)
 	}
 }
 
