@@ -43,7 +43,7 @@ func (w *walker) search(ctx context.Context, n query.Node, order query.Order) ([
 	if err != nil {
 		return nil, fmt.Errorf("prepare the order: %w", err)
 	}
-	m, err := w.corpus.Compile(ctx, p.Root, eval.Options{Unscored: !sorter.Scored()})
+	m, err := w.corpus.Compile(ctx, p.Root)
 	if err != nil {
 		return nil, err
 	}

@@ -409,7 +409,6 @@ func (r *trial) unitID() int64 {
 func (r *trial) write() {
 	r.Helper()
 	var muts []library.Mutation
-	untags := false
 	many := 1 + r.IntN(3)
 	if r.IntN(8) == 0 {
 		many = 20
@@ -440,17 +439,9 @@ func (r *trial) write() {
 				m.Tag = t
 			} else {
 				m.Untag = t
-				untags = true
 			}
 		}
 		muts = append(muts, m)
-	}
-	if untags {
-		// Who holds a tag by a rule that moves with the time is as of the last read at the reference.
-		r.agree("a look before", func(l library.Library) any {
-			_, err := l.Read(context.Background(), library.Read{Property: trialShop, Query: query.All{}})
-			return said(err)
-		})
 	}
 	r.agree("write", func(l library.Library) any {
 		outcomes, err := l.Write(context.Background(), trialShop, muts)

@@ -3,79 +3,30 @@ package eval
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/automaton"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// clause is a plan node bound to a corpus. Its score has all boosts around it multiplied in.
-type clause interface {
-	match(d *Doc) (float32, bool)
-	// cost estimates the work of match in units of one look at a field, so that cheap clauses decide first.
-	cost() int
-}
+// clause is a plan node bound to a corpus. It reports whether a document matches, and the score, into which all boosts around
+// the node are multiplied.
+type clause func(d *Doc) (score float32, ok bool)
 
-type compiler struct {
-	known    *known
-	unscored bool
-}
+// compiler binds the nodes of one plan.
+type compiler struct{ weigher *rank.Weigher }
 
-// gather makes the statistics of every ranked leaf known: those of a field with all its terms at once, because each
-// question may cost a walk, and those of fuzzy words first, because they may cost one that answers all others.
-func (c *compiler) gather(ctx context.Context, root plan.Node) error {
-	terms := map[string][]string{}
-	var err error
-	visit(root, func(n plan.Node) {
-		switch n := n.(type) {
-		case plan.Term:
-			if n.Field.Type != query.Keyword {
-				terms[n.Field.Name] = append(terms[n.Field.Name], n.Text)
-			}
-		case plan.Phrase:
-			for _, w := range n.Words {
-				terms[n.Field.Name] = append(terms[n.Field.Name], w.Text)
-			}
-		case plan.Fuzzy:
-			if err == nil {
-				_, err = c.known.expansions(ctx, n)
-			}
-		}
-	})
-	for name, list := range terms {
-		if err == nil {
-			_, err = c.known.field(ctx, name, list)
-		}
-	}
-	return err
-}
+func newCompiler(s rank.Statistics) compiler { return compiler{rank.NewWeigher(s)} }
 
-// visit calls f with the node and all nodes below that may contribute to the score.
-func visit(n plan.Node, f func(plan.Node)) {
-	f(n)
-	switch n := n.(type) {
-	case plan.Bool:
-		for _, m := range n.Must {
-			visit(m, f)
-		}
-		for _, m := range n.Should {
-			visit(m, f)
-		}
-	case plan.DisMax:
-		for _, m := range n.Nodes {
-			visit(m, f)
-		}
-	case plan.Boost:
-		visit(n.Node, f)
-	}
-}
-
-// compile binds a node. boost is the product of the boosts around it; scoring is off where only the match counts.
-func (c *compiler) compile(ctx context.Context, n plan.Node, boost float32) (clause, error) {
+// compile binds a node. boost is the product of the boosts around it.
+func (c compiler) compile(ctx context.Context, n plan.Node, boost float32) (clause, error) {
 	switch n := n.(type) {
 	case plan.All:
-		return constant{score: boost}, nil
+		return func(*Doc) (float32, bool) { return boost, true }, nil
 	case plan.None:
-		return none{}, nil
+		return nothing, nil
 	case plan.Bool:
 		return c.group(ctx, n, boost)
 	case plan.DisMax:
@@ -83,58 +34,217 @@ func (c *compiler) compile(ctx context.Context, n plan.Node, boost float32) (cla
 	case plan.Boost:
 		return c.compile(ctx, n.Node, n.Factor*boost)
 	case plan.Const:
-		inner, err := c.matching(ctx, n.Node)
-		return constant{inner: inner, score: n.Score * boost}, err
+		return c.constant(ctx, n, boost)
 	case plan.Term:
 		return c.term(ctx, n, boost)
 	case plan.Phrase:
 		return c.phrase(ctx, n, boost)
 	case plan.Fuzzy:
-		return c.fuzzy(ctx, n, boost)
+		terms, err := c.weigher.Expand(ctx, n)
+		return anyTerm(terms, boost), err
 	case plan.Pattern:
-		return constant{inner: &patternClause{field: nameOf(n.Field.Name), automaton: n.Automaton}, score: boost}, nil
+		return inField(n.Field, boost, func(f *field) bool {
+			for t := range f.terms {
+				if automaton.Match(n.Automaton, t) {
+					return true
+				}
+			}
+			return false
+		}), nil
 	case plan.TermRange:
-		return constant{inner: &termRange{field: nameOf(n.Field.Name), TermRange: n}, score: boost}, nil
+		return inField(n.Field, boost, func(f *field) bool {
+			for t := range f.terms {
+				if (n.LoOpen || t > n.Lo || n.LoIncl && t == n.Lo) && (n.HiOpen || t < n.Hi || n.HiIncl && t == n.Hi) {
+					return true
+				}
+			}
+			return false
+		}), nil
 	case plan.IntRange:
-		return constant{inner: &intRange{field: nameOf(n.Field.Name), lo: n.Lo, hi: n.Hi}, score: boost}, nil
+		return inField(n.Field, boost, func(f *field) bool {
+			return slices.ContainsFunc(f.numbers, func(v int64) bool { return n.Lo <= v && v <= n.Hi })
+		}), nil
 	case plan.FloatRange:
-		return constant{inner: &floatRange{field: nameOf(n.Field.Name), lo: n.Lo, hi: n.Hi}, score: boost}, nil
+		return inField(n.Field, boost, func(f *field) bool {
+			return slices.ContainsFunc(f.floats, func(v float64) bool { return n.Lo <= v && v <= n.Hi })
+		}), nil
 	case plan.Exists:
-		return constant{inner: &exists{field: nameOf(n.Field.Name)}, score: boost}, nil
+		return inField(n.Field, boost, func(*field) bool { return true }), nil
 	}
 	return nil, fmt.Errorf("unknown plan node %T", n)
 }
 
-// matching binds a node of which only the match counts, not the score.
-func (c *compiler) matching(ctx context.Context, n plan.Node) (clause, error) {
-	unscored := compiler{known: c.known, unscored: true}
-	return unscored.compile(ctx, n, 1)
+// nothing matches no document.
+func nothing(*Doc) (float32, bool) { return 0, false }
+
+// inField matches documents that have a field which passes a test, with one score for all of them.
+func inField(in query.Field, score float32, test func(*field) bool) clause {
+	return func(d *Doc) (float32, bool) {
+		if f := d.fields[in.Name]; f != nil && test(f) {
+			return score, true
+		}
+		return 0, false
+	}
 }
 
-// constant gives all matches of a clause one score; without a clause, everything matches.
-type constant struct {
-	inner clause
-	score float32
-}
-
-func (c constant) match(d *Doc) (float32, bool) {
-	if c.inner != nil {
-		if _, ok := c.inner.match(d); !ok {
+// constant binds a node that gives all its matches one score.
+func (c compiler) constant(ctx context.Context, n plan.Const, boost float32) (clause, error) {
+	inner, err := c.compile(ctx, n.Node, 1)
+	return func(d *Doc) (float32, bool) {
+		if _, ok := inner(d); !ok {
 			return 0, false
 		}
-	}
-	return c.score, true
+		return n.Score * boost, true
+	}, err
 }
 
-func (c constant) cost() int {
-	if c.inner == nil {
-		return 0
+// term binds a term: BM25 on text fields and truth values, a constant 1 on keywords.
+func (c compiler) term(ctx context.Context, n plan.Term, boost float32) (clause, error) {
+	if n.Field.Type != query.Text && n.Field.Type != query.Boolean {
+		return inField(n.Field, boost, func(f *field) bool { return f.holds(n.Text) }), nil
 	}
-	return c.inner.cost()
+	t, err := c.weigher.Weigh(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return anyTerm([]rank.WeightedTerm{t}, boost), nil
 }
 
-// none matches nothing.
-type none struct{}
+// anyTerm matches documents that hold any of some terms of one field. The scores of those that it holds are added up. boost is
+// the product of the boosts around the terms.
+func anyTerm(terms []rank.WeightedTerm, boost float32) clause {
+	if len(terms) == 0 {
+		return nothing
+	}
+	scorers := make([]rank.Scorer, len(terms))
+	for i, t := range terms {
+		scorers[i] = t.Scorer(boost)
+	}
+	return func(d *Doc) (float32, bool) {
+		f := d.fields[terms[0].Field.Name]
+		if f == nil {
+			return 0, false
+		}
+		var sum rank.Sum
+		matched := false
+		for i, t := range terms {
+			if f.holds(t.Text) {
+				matched = true
+				sum.Should(f.score(scorers[i], t.Text))
+			}
+		}
+		return sum.Score(), matched
+	}
+}
 
-func (none) match(*Doc) (float32, bool) { return 0, false }
-func (none) cost() int                  { return 0 }
+// phrase binds a phrase, of which one of a single word is a term.
+func (c compiler) phrase(ctx context.Context, n plan.Phrase, boost float32) (clause, error) {
+	switch len(n.Words) {
+	case 0:
+		return nothing, nil
+	case 1:
+		return c.term(ctx, plan.Term{Field: n.Field, Text: n.Words[0].Text}, boost)
+	}
+	words, offsets := make([]string, len(n.Words)), make([]int, len(n.Words))
+	for i, w := range n.Words {
+		words[i], offsets[i] = w.Text, w.Position
+	}
+	phrase := rank.NewPhrase(words, offsets, n.Slop)
+	scorer, err := c.weigher.Scorer(ctx, n.Field.Name, boost, words)
+	return func(d *Doc) (float32, bool) {
+		f := d.fields[n.Field.Name]
+		if f == nil {
+			return 0, false
+		}
+		positions := make([][]uint32, len(words))
+		for i, w := range words {
+			positions[i] = f.terms[w]
+		}
+		freq := phrase.Freq(positions)
+		if freq == 0 {
+			return 0, false
+		}
+		return scorer.Score(freq, f.norm()), true
+	}, err
+}
+
+// group binds a plan.Bool.
+func (c compiler) group(ctx context.Context, n plan.Bool, boost float32) (clause, error) {
+	must, err := c.merged(ctx, n.Must, boost, rank.Required)
+	if err != nil {
+		return nil, err
+	}
+	should, err := c.merged(ctx, n.Should, boost, rank.Optional)
+	if err != nil {
+		return nil, err
+	}
+	not, err := c.list(ctx, n.MustNot, 1)
+	return func(d *Doc) (float32, bool) {
+		var sum rank.Sum
+		for _, match := range must {
+			score, ok := match(d)
+			if !ok {
+				return 0, false
+			}
+			sum.Must(score)
+		}
+		for _, match := range not {
+			if _, ok := match(d); ok {
+				return 0, false
+			}
+		}
+		matched := len(must) > 0
+		for _, match := range should {
+			if score, ok := match(d); ok {
+				matched = true
+				sum.Should(score)
+			}
+		}
+		return sum.Score(), matched
+	}, err
+}
+
+// merged binds one list of a group as it is scored (rank.Merge).
+func (c compiler) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
+	list, err := rank.Merge(ctx, nodes, o, c.weigher)
+	if err != nil {
+		return nil, err
+	}
+	clauses := make([]clause, len(list))
+	for i, m := range list {
+		if len(m.Terms) > 0 {
+			clauses[i] = anyTerm(m.Terms, boost)
+		} else if clauses[i], err = c.compile(ctx, m.Node, m.Factor*boost); err != nil {
+			return nil, err
+		}
+	}
+	return clauses, nil
+}
+
+// list binds nodes one by one.
+func (c compiler) list(ctx context.Context, nodes []plan.Node, boost float32) ([]clause, error) {
+	clauses := make([]clause, len(nodes))
+	for i, n := range nodes {
+		var err error
+		if clauses[i], err = c.compile(ctx, n, boost); err != nil {
+			return nil, err
+		}
+	}
+	return clauses, nil
+}
+
+// best binds a plan.DisMax: the highest score of its clauses.
+func (c compiler) best(ctx context.Context, n plan.DisMax, boost float32) (clause, error) {
+	clauses, err := c.list(ctx, n.Nodes, boost)
+	return func(d *Doc) (float32, bool) {
+		var high float32
+		matched := false
+		for _, match := range clauses {
+			if score, ok := match(d); ok {
+				matched = true
+				high = max(high, score)
+			}
+		}
+		return high, matched
+	}, err
+}

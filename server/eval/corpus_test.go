@@ -3,7 +3,6 @@ package eval_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/query/automaton"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
@@ -46,7 +44,7 @@ func rankedPlans() []plan.Node {
 
 func scores(t *testing.T, c *eval.Corpus, n plan.Node) map[int64]float32 {
 	t.Helper()
-	m, err := c.Compile(t.Context(), n, eval.Options{})
+	m, err := c.Compile(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,49 +59,7 @@ func scores(t *testing.T, c *eval.Corpus, n plan.Node) map[int64]float32 {
 	return out
 }
 
-// TestCorpusUnderWrites: statistics that were kept up to date give the scores of a corpus made anew.
-func TestCorpusUnderWrites(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	kept := eval.NewCorpus()
-	docs := map[int64]*eval.Doc{}
-	for round := range 60 {
-		for range 5 {
-			id := int64(rng.IntN(40))
-			if rng.IntN(3) == 0 {
-				_, there := docs[id]
-				if got := kept.Remove(id); got != there {
-					t.Fatalf("Remove(%d) = %v, want %v", id, got, there)
-				}
-				delete(docs, id)
-				continue
-			}
-			docs[id] = randomDoc(rng, id)
-			kept.Put(docs[id])
-		}
-		fresh := eval.NewCorpus()
-		for _, d := range docs {
-			fresh.Put(d)
-		}
-		if kept.Len() != len(docs) {
-			t.Fatalf("%d documents, want %d", kept.Len(), len(docs))
-		}
-		for i, n := range rankedPlans() {
-			if diff := cmp.Diff(scores(t, fresh, n), scores(t, kept, n)); diff != "" {
-				t.Fatalf("round %d, plan %d (-anew, +kept):\n%s", round, i, diff)
-			}
-		}
-	}
-	for id, d := range docs {
-		if kept.Doc(id) != d {
-			t.Errorf("document %d is another", id)
-		}
-	}
-	if kept.Doc(1000) != nil {
-		t.Error("a document that was never put")
-	}
-}
-
-// TestConcurrentReaders: readers that make statistics known at the same time agree. It is the race detector's.
+// TestConcurrentReaders has several goroutines match and rank at the same time.
 func TestConcurrentReaders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	c := eval.NewCorpus()
@@ -114,8 +70,6 @@ func TestConcurrentReaders(t *testing.T) {
 	for i, n := range rankedPlans() {
 		want[i] = scores(t, c, n)
 	}
-	c.Put(randomDoc(rng, 1000)) // the statistics are brought up to date lazily from here
-	c.Remove(1000)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -148,7 +102,7 @@ func TestInterruption(t *testing.T) {
 	for id := range int64(2000) {
 		c.Put(randomDoc(rng, id))
 	}
-	m, err := c.Compile(t.Context(), plan.All{}, eval.Options{})
+	m, err := c.Compile(t.Context(), plan.All{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +112,7 @@ func TestInterruption(t *testing.T) {
 	if _, err := m.Search(ctx); !errors.Is(err, cause) {
 		t.Errorf("walk: error %v", err)
 	}
-	if _, err := c.Compile(ctx, plan.Term{Field: text, Text: "summer"}, eval.Options{}); !errors.Is(err, cause) {
+	if _, err := c.Compile(ctx, plan.Term{Field: text, Text: "summer"}); !errors.Is(err, cause) {
 		t.Errorf("statistics: error %v", err)
 	}
 	if _, err := eval.Explain(ctx, c, plan.Term{Field: text, Text: "summer"}, c.Doc(1)); !errors.Is(err, cause) {
@@ -186,7 +140,7 @@ func TestUnknownNode(t *testing.T) {
 		"best of":     plan.DisMax{Nodes: []plan.Node{nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := c.Compile(t.Context(), n, eval.Options{}); err == nil {
+			if _, err := c.Compile(t.Context(), n); err == nil {
 				t.Error("no error")
 			}
 		})
@@ -254,7 +208,7 @@ func randomPlan(rng *rand.Rand, depth int) plan.Node {
 	}
 }
 
-// FuzzGroups compares what groups match, scored and unscored, with a naive evaluation.
+// FuzzGroups compares what groups match with a naive evaluation.
 func FuzzGroups(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)
@@ -274,91 +228,13 @@ func FuzzGroups(f *testing.F) {
 			c.Put(eval.NewDoc(id, 0, pairs(str(text, strings.Join(list, " ")))))
 		}
 		n := randomPlan(rng, 4)
-		for _, unscored := range []bool{false, true} {
-			m, err := c.Compile(t.Context(), n, eval.Options{Unscored: unscored})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for id := range int64(8) {
-				if _, got := m.Match(c.Doc(id)); got != naive(n, words[id]) {
-					t.Errorf("unscored %v: %+v on %v: %v", unscored, n, words[id], got)
-				}
-			}
+		m, err := c.Compile(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-}
-
-// bigCorpus makes documents of about the size of real items.
-func bigCorpus(n int) *eval.Corpus {
-	rng := rand.New(rand.NewPCG(7, 8))
-	vocabulary := make([]string, 20_000)
-	for i := range vocabulary {
-		b := make([]byte, 3+rng.IntN(8))
-		for j := range b {
-			b[j] = "etaoinshrdlu"[rng.IntN(12)]
-		}
-		vocabulary[i] = string(b)
-	}
-	vocabulary[0], vocabulary[1], vocabulary[40] = "the", "summer", "beach"
-	word := func() string {
-		return vocabulary[int(float64(len(vocabulary))*rng.Float64()*rng.Float64()*rng.Float64())]
-	}
-	all := query.Field{Name: query.AllField, Type: query.Text}
-	c := eval.NewCorpus()
-	for id := range int64(n) {
-		var words []string
-		for range 18 {
-			words = append(words, word())
-		}
-		body := strings.Join(words, " ")
-		list := []pair{str(text, body), str(all, body), str(all, word()), str(all, word()), {truth, query.Value{Int: id % 2}}}
-		list = append(list, str(keyword, []string{"app", "rej", "pen"}[rng.IntN(3)]), pair{long, query.Value{Int: id % 50}})
-		for i := range 40 {
-			list = append(list, str(query.Field{Name: fmt.Sprintf("member%02d", i), Type: query.Keyword}, fmt.Sprintf("value%d", rng.IntN(1000))))
-		}
-		c.Put(eval.NewDoc(id, id*1000, pairs(list...)))
-	}
-	return c
-}
-
-func BenchmarkSearch(b *testing.B) {
-	const docs = 100_000
-	c := bigCorpus(docs)
-	all := query.Field{Name: query.AllField, Type: query.Text}
-	wild, err := automaton.Wildcard("sum*r")
-	if err != nil {
-		b.Fatal(err)
-	}
-	app := plan.Term{Field: keyword, Text: "app"}
-	words := plan.Phrase{Field: all, Words: []plan.Word{{Text: "summer"}, {Text: "beach", Position: 1}}, Slop: 5}
-	for name, bm := range map[string]struct {
-		node plan.Node
-		o    eval.Options
-	}{
-		"boolean": {plan.Bool{Must: []plan.Node{app, plan.Term{Field: truth, Text: "true"}}}, eval.Options{Unscored: true}},
-		"word":    {plan.Term{Field: all, Text: "summer"}, eval.Options{}},
-		"ranked":  {plan.Bool{Must: []plan.Node{app}, Should: []plan.Node{plan.Term{Field: all, Text: "summer"}, words}}, eval.Options{}},
-		"fuzzy":   {plan.Fuzzy{Field: all, Text: "summer", Edits: 2, MaxExpansions: 50}, eval.Options{}},
-		"pattern": {plan.Pattern{Field: all, Automaton: wild, Source: "sum*r"}, eval.Options{}},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				m, err := c.Compile(b.Context(), bm.node, bm.o)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := m.Search(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("first statistics", func(b *testing.B) {
-		n := 0
-		for b.Loop() {
-			n++
-			if _, err := c.Compile(b.Context(), plan.Term{Field: text, Text: fmt.Sprint("new", n)}, eval.Options{}); err != nil {
-				b.Fatal(err)
+		for id := range int64(8) {
+			if _, got := m.Match(c.Doc(id)); got != naive(n, words[id]) {
+				t.Errorf("%+v on %v: %v", n, words[id], got)
 			}
 		}
 	})

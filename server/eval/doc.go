@@ -1,14 +1,10 @@
 package eval
 
 import (
-	"bytes"
-	"cmp"
 	"iter"
-	"math"
+	"maps"
 	"slices"
-	"sort"
-	"strings"
-	"unique"
+	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -16,51 +12,72 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// name is the name of a field. Documents share its bytes, and compare it as fast as a pointer.
-type name = unique.Handle[string]
-
-func nameOf(s string) name { return unique.Make(s) }
-
-// Doc is an item as it is searched: terms with their positions, and numbers. It is immutable and safe for concurrent
-// use. It holds few pointers, so that the collector has little to do: an item of sixty values takes about 4 KiB.
+// Doc is an item as it is searched: the values of each of its fields. It is immutable and safe for concurrent use.
 type Doc struct {
 	id      int64
 	created int64
-	fields  []field // by name
-	// text is all terms of text and keyword fields in a row, within a field by bytes, each once; ends[i] is where term i
-	// ends.
-	text string
-	ends []uint32
-	// prints[i] is the fingerprint of term i: nearly all terms that are looked for in vain are told by it, in one line
-	// of the processor's cache.
-	prints []byte
-	// places[i] is where the positions of term i end; those of keywords are empty.
-	places    []uint32
-	positions []uint32
-	// numbers holds Long, Date and Boolean values as they are, and Double values by their bits; within a field in the
-	// order of the values, each once.
-	numbers []int64
+	fields  map[string]*field // those with at least one value
 }
 
-// field is one field of a Doc that has at least one value.
+// field holds the values of one field.
 type field struct {
-	name name
-	// from and to enclose the values among the terms or in Doc.numbers.
-	from, to uint32
-	typ      query.Type
-	norm     byte // rank.EncodeLength of the number of words
-	length   uint32
+	typ query.Type
+	// terms holds the positions of each word of a text, ascending, and the keywords, which have none.
+	terms map[string][]uint32
+	// numbers are the Long, Date and Boolean values, floats the Double values; ascending, each once.
+	numbers []int64
+	floats  []float64
+	// texts and words count the values of a text field and the words in them; next is the position after the last word.
+	texts, words, next int
 }
 
 // NewDoc makes the document of an item from all its values. created is the item's created_on in milliseconds, by which
 // ties are broken. Empty keywords and texts count as missing (query language, "Presence"); the words of query.AllField are
 // expected among the values under that name.
 func NewDoc(id, created int64, values iter.Seq2[query.Field, query.Value]) *Doc {
-	b := docBuilder{fields: map[string]*fieldBuilder{}}
+	d := &Doc{id: id, created: created, fields: map[string]*field{}}
 	for f, v := range values {
-		b.add(f, v)
+		if v.Str == "" && (f.Type == query.Text || f.Type == query.Keyword) {
+			continue
+		}
+		if d.fields[f.Name] == nil {
+			d.fields[f.Name] = &field{typ: f.Type, terms: map[string][]uint32{}}
+		}
+		d.fields[f.Name].add(v)
 	}
-	return b.doc(id, created)
+	for _, f := range d.fields {
+		slices.Sort(f.numbers)
+		slices.Sort(f.floats)
+		f.numbers, f.floats = slices.Compact(f.numbers), slices.Compact(f.floats)
+	}
+	return d
+}
+
+func (f *field) add(v query.Value) {
+	switch f.typ {
+	case query.Text:
+		if f.texts++; f.texts > 1 {
+			f.next += analysis.PositionGap
+		}
+		start := f.next
+		for _, t := range analysis.Analyze(v.Str) {
+			f.terms[t.Text] = append(f.terms[t.Text], uint32(start+t.Position))
+			f.next = start + t.Position + 1
+			f.words++
+		}
+	case query.Keyword:
+		f.terms[analysis.Keyword(v.Str)] = nil
+	case query.Double:
+		f.floats = append(f.floats, v.Float)
+	case query.Long, query.Date, query.Boolean:
+		f.numbers = append(f.numbers, v.Int)
+	}
+}
+
+// NewItemDoc makes the document of an item with the units and tags that it shows; byDefault is the default unit of its property,
+// nil for none.
+func NewItemDoc(it *item.Item, units []item.Unit, byDefault *item.Unit, tags []item.Tag) *Doc {
+	return NewDoc(it.ID, it.CreatedMillis(), it.Values(units, byDefault, tags))
 }
 
 // NewItemDoc makes the document of an item with the units and tags that it shows; byDefault is the default unit of its property,
@@ -76,221 +93,42 @@ func (d *Doc) ID() int64 { return d.id }
 func (d *Doc) Created() int64 { return d.created }
 
 // Has reports whether the document has a value in the named field.
-func (d *Doc) Has(name string) bool { return d.field(nameOf(name), new(int)) != nil }
+func (d *Doc) Has(name string) bool { return d.fields[name] != nil }
 
-// Names yields the names of the fields that the document has values in, in byte order.
-func (d *Doc) Names() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range d.fields {
-			if !yield(d.fields[i].name.Value()) {
-				return
-			}
-		}
-	}
-}
+// Names yields the names of the fields that the document has values in, in no particular order.
+func (d *Doc) Names() iter.Seq[string] { return maps.Keys(d.fields) }
 
-// field returns a field, nil where the document does not have it. hint is where it was found in the last document:
-// most have it in the same place.
-func (d *Doc) field(name name, hint *int) *field {
-	if h := *hint; h < len(d.fields) && d.fields[h].name == name {
-		return &d.fields[h]
-	}
-	for i := range d.fields {
-		if d.fields[i].name == name {
-			*hint = i
-			return &d.fields[i]
-		}
+// Numbers returns the Long, Date or Boolean values of the named field in ascending order, each once.
+func (d *Doc) Numbers(name string) []int64 {
+	if f := d.fields[name]; f != nil {
+		return f.numbers
 	}
 	return nil
 }
 
-// term returns term i.
-func (d *Doc) term(i int) string {
-	from := uint32(0)
-	if i > 0 {
-		from = d.ends[i-1]
+// holds reports whether a term is among the values.
+func (f *field) holds(term string) bool {
+	if f.typ == query.Boolean {
+		return slices.ContainsFunc(f.numbers, func(v int64) bool { return strconv.FormatBool(v != 0) == term })
 	}
-	return d.text[from:d.ends[i]]
+	_, ok := f.terms[term]
+	return ok
 }
 
-// find returns the index of a term of a field; print is its fingerprint.
-func (d *Doc) find(f *field, t string, print byte) (int, bool) {
-	if !f.hasTerms() {
-		return 0, false
+// size is what the field adds to rank.Field.Terms.
+func (f *field) size() int64 {
+	if f.typ == query.Text {
+		return int64(f.words)
 	}
-	for at, to := int(f.from), int(f.to); at < to; at++ {
-		next := bytes.IndexByte(d.prints[at:to], print)
-		if next < 0 {
-			break
-		}
-		if at += next; d.term(at) == t {
-			return at, true
-		}
-	}
-	return 0, false
+	return int64(len(f.terms) + len(f.numbers) + len(f.floats))
 }
 
-// fingerprint folds a term into one byte (FNV-1a).
-func fingerprint(t string) byte {
-	h := uint32(2166136261)
-	for i := range len(t) {
-		h = (h ^ uint32(t[i])) * 16777619
+// score scores a term that the field holds. A keyword counts once.
+func (f *field) score(s rank.Scorer, term string) float32 {
+	if f.typ == query.Text {
+		return s.Score(float32(len(f.terms[term])), f.norm())
 	}
-	return byte(h ^ h>>8 ^ h>>16 ^ h>>24)
+	return s.Score(1, rank.NoNorm)
 }
 
-// terms enclose the terms of a field in a loop, none for numbers.
-func (f *field) terms() (from, to int) {
-	if !f.hasTerms() {
-		return 0, 0
-	}
-	return int(f.from), int(f.to)
-}
-
-// at returns the positions of term i.
-func (d *Doc) at(i int) []uint32 {
-	from := uint32(0)
-	if i > 0 {
-		from = d.places[i-1]
-	}
-	return d.positions[from:d.places[i]]
-}
-
-// freq returns how often term i stands in its field f; keywords count once.
-func (d *Doc) freq(f *field, i int) float32 {
-	if f.typ != query.Text {
-		return 1
-	}
-	return float32(len(d.at(i)))
-}
-
-// docBuilder gathers the values of an item, which may come in any order.
-type docBuilder struct {
-	fields map[string]*fieldBuilder
-}
-
-type fieldBuilder struct {
-	typ     query.Type
-	terms   []occurrence
-	numbers []int64
-	last    int // the position of the last word
-	values  int // texts, with words or without
-	length  uint32
-}
-
-// occurrence is one word at one position, or one keyword.
-type occurrence struct {
-	text     string
-	position uint32
-}
-
-func (b *docBuilder) add(f query.Field, v query.Value) {
-	fb := b.fields[f.Name]
-	if fb == nil {
-		fb = &fieldBuilder{typ: f.Type, last: -1}
-		b.fields[f.Name] = fb
-	}
-	switch f.Type {
-	case query.Text:
-		if v.Str == "" {
-			return
-		}
-		if fb.values++; fb.values > 1 {
-			fb.last += analysis.PositionGap
-		}
-		base := fb.last + 1
-		for _, t := range analysis.Analyze(v.Str) {
-			fb.last = base + t.Position
-			fb.terms = append(fb.terms, occurrence{t.Text, uint32(fb.last)})
-			fb.length++
-		}
-	case query.Keyword:
-		if v.Str != "" {
-			fb.terms = append(fb.terms, occurrence{text: analysis.Keyword(v.Str)})
-		}
-	case query.Double:
-		fb.numbers = append(fb.numbers, int64(math.Float64bits(v.Float)))
-	default:
-		fb.numbers = append(fb.numbers, v.Int)
-	}
-}
-
-func (b *docBuilder) doc(id, created int64) *Doc {
-	d := &Doc{id: id, created: created}
-	names := make([]string, 0, len(b.fields))
-	terms, numbers, positions, size := 0, 0, 0, 0
-	for name, fb := range b.fields {
-		if fb.values+len(fb.terms)+len(fb.numbers) == 0 {
-			continue
-		}
-		names = append(names, name)
-		fb.sort()
-		terms += len(fb.terms)
-		numbers += len(fb.numbers)
-		positions += int(fb.length)
-		for _, o := range fb.terms {
-			size += len(o.text)
-		}
-	}
-	slices.Sort(names)
-	d.fields = make([]field, 0, len(names))
-	d.ends = make([]uint32, 0, terms)
-	d.prints = make([]byte, 0, terms)
-	d.places = make([]uint32, 0, terms)
-	d.numbers = make([]int64, 0, numbers)
-	d.positions = make([]uint32, 0, positions)
-	var text strings.Builder
-	text.Grow(size)
-	for _, name := range names {
-		d.append(&text, name, b.fields[name])
-	}
-	d.text = strings.Clone(text.String()) // without the room of repeated words
-	d.ends, d.prints, d.places = slices.Clone(d.ends), slices.Clone(d.prints), slices.Clone(d.places)
-	return d
-}
-
-// sort orders the values of a field and leaves every keyword and number once.
-func (fb *fieldBuilder) sort() {
-	slices.SortStableFunc(fb.terms, func(a, b occurrence) int { return cmp.Compare(a.text, b.text) })
-	if fb.typ == query.Keyword {
-		fb.terms = slices.Compact(fb.terms)
-	}
-	if fb.typ == query.Double {
-		sort.Slice(fb.numbers, func(i, j int) bool { return float(fb.numbers[i]) < float(fb.numbers[j]) })
-	} else {
-		slices.Sort(fb.numbers)
-	}
-	fb.numbers = slices.Compact(fb.numbers)
-}
-
-func (d *Doc) append(text *strings.Builder, name string, fb *fieldBuilder) {
-	f := field{name: nameOf(name), typ: fb.typ, length: fb.length}
-	switch fb.typ {
-	case query.Text, query.Keyword:
-		f.from = uint32(len(d.ends))
-		for i, o := range fb.terms {
-			if i == 0 || o.text != fb.terms[i-1].text {
-				text.WriteString(o.text)
-				d.ends = append(d.ends, uint32(text.Len()))
-				d.prints = append(d.prints, fingerprint(o.text))
-				d.places = append(d.places, uint32(len(d.positions)))
-			}
-			if fb.typ == query.Text {
-				d.positions = append(d.positions, o.position)
-			}
-			d.places[len(d.places)-1] = uint32(len(d.positions))
-		}
-		f.to = uint32(len(d.ends))
-	default:
-		f.from = uint32(len(d.numbers))
-		d.numbers = append(d.numbers, fb.numbers...)
-		f.to = uint32(len(d.numbers))
-	}
-	f.norm = rank.NoNorm
-	if fb.typ == query.Text {
-		f.norm = rank.EncodeLength(int(fb.length))
-	}
-	d.fields = append(d.fields, f)
-}
-
-func float(bits int64) float64 { return math.Float64frombits(uint64(bits)) }
+func (f *field) norm() byte { return rank.EncodeLength(f.words) }

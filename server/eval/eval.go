@@ -1,10 +1,11 @@
-// Package eval evaluates plans by walking documents in memory: matching, BM25 ranking, sort keys and explanations. It is
-// the plain statement of what a query means, against which fast libraries are compared; good for some 100,000 items.
+// Package eval evaluates plans by walking documents in memory: matching, BM25 ranking, sort keys and explanations. It states
+// plainly what a query means, and is the judge that fast libraries are compared with. It is not optimized.
 //
-//   - A Doc is one item as it is searched: immutable, compact, made once for each state of the item.
-//   - A Corpus is the documents that are ranked together, with the statistics that ranking needs.
-//   - A Matcher is one plan bound to one state of a Corpus.
-//   - Explain needs no Corpus: one Doc, and the Statistics of all others from whoever keeps them.
+//   - A Doc is one item as it is searched.
+//   - A Corpus is the documents that are ranked together.
+//   - A Matcher is one plan bound to a Corpus.
+//   - Explain needs no Corpus, only one Doc and the rank.Statistics of all documents. Every library explains with it.
+//   - A Place is the position of an item in a listing. The cursors of every library hold one.
 //
 // It may import query and its subpackages, item, and library for the shape of explanations.
 package eval

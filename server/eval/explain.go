@@ -3,7 +3,9 @@ package eval
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
 // The values of library.Explanation.Occur.
@@ -21,14 +24,10 @@ const (
 )
 
 // Explain says clause by clause whether a document matches a plan, with what score, and what was looked at. The scores
-// are those of Match among the documents that the statistics are of: the boosts around a clause are multiplied in. Errors
+// are those of Match among the documents that the statistics describe: the boosts around a clause are multiplied in. Errors
 // are those of Compile.
-func Explain(ctx context.Context, s Statistics, n plan.Node, d *Doc) (library.Explanation, error) {
-	e := explainer{compiler: compiler{known: newKnown(s)}, doc: d}
-	if err := e.gather(ctx, n); err != nil {
-		return library.Explanation{}, fmt.Errorf("gather statistics: %w", err)
-	}
-	x, err := e.explain(ctx, n, "", 1)
+func Explain(ctx context.Context, s rank.Statistics, n plan.Node, d *Doc) (library.Explanation, error) {
+	x, err := explainer{newCompiler(s), d}.explain(ctx, part{n, "", 1})
 	if err != nil {
 		return library.Explanation{}, fmt.Errorf("explain: %w", err)
 	}
@@ -40,48 +39,64 @@ type explainer struct {
 	doc *Doc
 }
 
-func (e *explainer) explain(ctx context.Context, n plan.Node, occur string, boost float32) (library.Explanation, error) {
-	bound, err := e.compile(ctx, n, boost)
+// part is a node, how it takes part in the node above, and the product of the boosts around it.
+type part struct {
+	node  plan.Node
+	occur string
+	boost float32
+}
+
+func (e explainer) explain(ctx context.Context, p part) (library.Explanation, error) {
+	match, err := e.compile(ctx, p.node, p.boost)
 	if err != nil {
 		return library.Explanation{}, err
 	}
-	x := library.Explanation{Clause: describe(n), Occur: occur, Detail: e.detail(n)}
-	score, ok := bound.match(e.doc)
-	if x.Matched = ok; ok && occur != occurMustNot {
+	x := library.Explanation{Clause: describe(p.node), Occur: p.occur, Detail: e.detail(p.node)}
+	score, ok := match(e.doc)
+	if x.Matched = ok; ok && p.occur != occurMustNot {
 		x.Score = float64(score)
 	}
-	below := func(nodes []plan.Node, occur string, boost float32) error {
+	for _, below := range p.below() {
+		child, err := e.explain(ctx, below)
+		if err != nil {
+			return library.Explanation{}, err
+		}
+		if _, constant := p.node.(plan.Const); constant {
+			child = unscored(child)
+		}
+		x.Children = append(x.Children, child)
+	}
+	return x, nil
+}
+
+// below lists the parts of a group, and what a boost or a constant is put on.
+func (p part) below() []part {
+	var parts []part
+	add := func(nodes []plan.Node, occur string, boost float32) {
 		for _, n := range nodes {
-			child, err := e.explain(ctx, n, occur, boost)
-			if err != nil {
-				return err
-			}
-			x.Children = append(x.Children, child)
+			parts = append(parts, part{n, occur, boost})
 		}
-		return nil
 	}
-	switch n := n.(type) {
+	switch n := p.node.(type) {
 	case plan.Bool:
-		if err = below(n.Must, occurMust, boost); err == nil {
-			err = below(n.Should, occurShould, boost)
-		}
-		if err == nil {
-			err = below(n.MustNot, occurMustNot, boost)
-		}
+		add(n.Must, occurMust, p.boost)
+		add(n.Should, occurShould, p.boost)
+		add(n.MustNot, occurMustNot, p.boost)
 	case plan.DisMax:
-		err = below(n.Nodes, occurShould, boost)
+		add(n.Nodes, occurShould, p.boost)
 	case plan.Boost:
-		err = below([]plan.Node{n.Node}, occurMust, n.Factor*boost)
+		add([]plan.Node{n.Node}, occurMust, n.Factor*p.boost)
 	case plan.Const:
-		if _, everything := n.Node.(plan.All); !everything {
-			unranked := explainer{compiler: compiler{known: e.known, unscored: true}, doc: e.doc}
-			var child library.Explanation
-			if child, err = unranked.explain(ctx, n.Node, occurMust, 1); err == nil {
-				x.Children = append(x.Children, unscored(child))
-			}
+		if !isAll(n.Node) {
+			add([]plan.Node{n.Node}, occurMust, 1)
 		}
 	}
-	return x, err
+	return parts
+}
+
+func isAll(n plan.Node) bool {
+	_, all := n.(plan.All)
+	return all
 }
 
 // unscored takes the scores out of an explanation of which only the match counts.
@@ -107,7 +122,7 @@ func describe(n plan.Node) string {
 	case plan.Boost:
 		return "boost " + number(float64(n.Factor))
 	case plan.Const:
-		if _, everything := n.Node.(plan.All); everything {
+		if isAll(n.Node) {
 			return "*:*"
 		}
 		return "constant " + number(float64(n.Score))
@@ -179,7 +194,7 @@ func quoted(s string) string {
 func value(f query.Field, v int64) string {
 	switch {
 	case f.Type == query.Boolean:
-		return booleanTerm(v)
+		return strconv.FormatBool(v != 0)
 	case v == math.MinInt64 || v == math.MaxInt64:
 		return "*"
 	case f.Type == query.Date:
@@ -199,56 +214,43 @@ func number(v float64) string {
 const maxDetail = 12
 
 // detail says what the document holds where a leaf looked.
-func (e *explainer) detail(n plan.Node) string {
+func (e explainer) detail(n plan.Node) string {
 	f, ok := fieldOf(n)
 	if !ok {
 		return ""
 	}
-	at := e.doc.field(nameOf(f.Name), new(int))
+	at := e.doc.fields[f.Name]
 	if at == nil {
 		return "the item has no " + f.Name
 	}
 	switch n := n.(type) {
 	case plan.Term:
 		if f.Type == query.Text {
-			return fmt.Sprintf("%d times among %d words", e.times(at, n.Text), at.length)
+			return fmt.Sprintf("%d times among %d words", len(at.terms[n.Text]), at.words)
 		}
 	case plan.Phrase:
 		parts := make([]string, len(n.Words))
 		for i, w := range n.Words {
-			parts[i] = fmt.Sprintf("%s %d", w.Text, e.times(at, w.Text))
+			parts[i] = fmt.Sprintf("%s %d", w.Text, len(at.terms[w.Text]))
 		}
-		return fmt.Sprintf("times among %d words: %s", at.length, strings.Join(parts, ", "))
+		return fmt.Sprintf("times among %d words: %s", at.words, strings.Join(parts, ", "))
 	}
-	return e.values(f, at)
+	return at.list(f)
 }
 
-// times counts a word in a field.
-func (e *explainer) times(at *field, text string) int {
-	if i, ok := e.doc.find(at, text, fingerprint(text)); ok {
-		return len(e.doc.at(i))
+// list writes the values of a field, as far as maxDetail.
+func (f *field) list(of query.Field) string {
+	values := slices.Sorted(maps.Keys(f.terms))
+	for _, v := range f.numbers {
+		values = append(values, value(of, v))
 	}
-	return 0
-}
-
-// values lists the values of a field, as far as maxDetail.
-func (e *explainer) values(f query.Field, at *field) string {
-	var list []string
-	for i := at.from; i < at.to && len(list) < maxDetail; i++ {
-		switch {
-		case at.hasTerms():
-			list = append(list, e.doc.term(int(i)))
-		case f.Type == query.Double:
-			list = append(list, number(float(e.doc.numbers[i])))
-		default:
-			list = append(list, value(f, e.doc.numbers[i]))
-		}
+	for _, v := range f.floats {
+		values = append(values, number(v))
 	}
-	s := strings.Join(list, ", ")
-	if rest := int(at.to-at.from) - len(list); rest > 0 {
-		s += fmt.Sprintf(" and %d more", rest)
+	if rest := len(values) - maxDetail; rest > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(values[:maxDetail], ", "), rest)
 	}
-	return s
+	return strings.Join(values, ", ")
 }
 
 // fieldOf returns the field that a leaf looks at.

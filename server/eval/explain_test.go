@@ -76,7 +76,7 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := c.Compile(t.Context(), n, eval.Options{})
+	m, err := c.Compile(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := corpus.Compile(t.Context(), n, eval.Options{})
+			m, err := corpus.Compile(t.Context(), n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,34 +139,7 @@ func TestGolden(t *testing.T) {
 			for id, score := range got {
 				t.Errorf("item %d must not match, score %v", id, score)
 			}
-			compareUnscored(t, corpus, q)
 		})
-	}
-}
-
-// compareUnscored checks that leaving scores out changes nothing in what matches.
-func compareUnscored(t *testing.T, corpus *eval.Corpus, q goldenQuery) {
-	t.Helper()
-	n, err := decodeDSL(q.Query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := corpus.Compile(t.Context(), n, eval.Options{Unscored: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	matched := 0
-	for d := range corpus.Docs() {
-		_, ok := m.Match(d)
-		if want := slices.ContainsFunc(q.Hits, func(h goldenHit) bool { return h.ID == d.ID() }); ok != want {
-			t.Errorf("unscored: item %d matches: %v, want %v", d.ID(), ok, want)
-		}
-		if ok {
-			matched++
-		}
-	}
-	if matched != len(q.Hits) {
-		t.Errorf("unscored: %d items match, want %d", matched, len(q.Hits))
 	}
 }
 

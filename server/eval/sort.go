@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -41,16 +42,16 @@ func (n *Number) UnmarshalText(text []byte) error {
 // SortValue returns the value of a sortable field: a keyword in lower case, which orders by its bytes. Of several values
 // it is the lowest.
 func (d *Doc) SortValue(f query.Field) SortValue {
-	at := d.field(nameOf(f.Name), new(int))
+	at := d.fields[f.Name]
 	switch {
-	case at == nil:
+	case at == nil || at.typ == query.Text:
 		return SortValue{Missing: true}
-	case at.hasTerms():
-		return SortValue{Str: d.term(int(at.from))}
+	case at.typ == query.Keyword:
+		return SortValue{Str: slices.Min(slices.Collect(maps.Keys(at.terms)))}
 	case at.typ == query.Double:
-		return SortValue{Float: Number(float(d.numbers[at.from]))}
+		return SortValue{Float: Number(at.floats[0])}
 	default:
-		return SortValue{Int: d.numbers[at.from]}
+		return SortValue{Int: at.numbers[0]}
 	}
 }
 
@@ -110,9 +111,6 @@ func NewSorter(order query.Order, random func(id int64) int64) (*Sorter, error) 
 	}
 	return s, nil
 }
-
-// Scored reports whether the order looks at scores; where it does not, Options.Unscored may be set.
-func (s *Sorter) Scored() bool { return s.order.Scored() }
 
 // Place works out where a hit stands.
 func (s *Sorter) Place(h Hit) Place {

@@ -154,24 +154,3 @@ func TestSorterErrors(t *testing.T) {
 		})
 	}
 }
-
-func TestScored(t *testing.T) {
-	for name, tc := range map[string]struct {
-		order query.Order
-		want  bool
-	}{
-		"not given": {nil, false},
-		"a field":   {query.Order{{Field: "campaign"}}, false},
-		"second":    {query.Order{{Field: "campaign"}, {Field: query.ScoreKey, Desc: true}}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, err := eval.NewSorter(tc.order, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := s.Scored(); got != tc.want {
-				t.Errorf("scored: %v", got)
-			}
-		})
-	}
-}

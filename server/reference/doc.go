@@ -1,12 +1,13 @@
-// Package reference is the small, obviously right content library: a store, and everything evaluated by walking documents
-// in memory. It is good for about 100,000 items, and it is the judge of faster libraries.
+// Package reference is the plain content library, the judge that tests compare the engine with. It keeps items in a store,
+// computes everything else from nothing, and evaluates queries by walking documents in memory. It is not made for users:
+// each read after a change costs as much as opening the library.
 //
 // # Invariants
 //
-//   - The store is the truth (see server/store). What is in memory is a function of it and of the clock, and is made anew
-//     on every start.
-//   - Readers hold the read lock for as long as they look, so that a page comes from one state.
-//   - Rules that depend on the time are brought up to it before a read, while the store is held.
+//   - The store is the truth (see server/store).
+//   - A view is one property at one instant, computed from the store alone while the writer waits. It is immutable, so that a
+//     page comes from one state.
+//   - A view is kept until the property changes. With rules that depend on the time, it serves no other instant.
 //
 // It may import store, eval, library, query and item.
 package reference

@@ -2,46 +2,118 @@ package reference
 
 import (
 	"context"
-	"slices"
+	"log/slog"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
+// Options are what a Library is opened with.
+type Options struct {
+	// Dir is the directory of the store; made (0700) where it is not there. Required.
+	Dir string
+	// Clock tells the time; nil means time.Now. It stands for `now` where a Read names none, and dates units. Nothing durable
+	// depends on it being monotonic.
+	Clock func() time.Time
+	// Logger receives the store's messages and the rules that can no longer be evaluated; nil means that nothing is logged.
+	// No item, token or other personal data is ever logged.
+	Logger *slog.Logger
+	// Pressure says how short of memory the process is; nil means never. See store.Options.
+	Pressure func() library.Pressure
+}
+
 // Library is a content library in one directory. Open makes one.
 type Library struct {
 	*store.Store
-	options Options
-	memory  *memory
-	results *results
+	views *views
 }
 
 var _ library.Library = (*Library)(nil)
 
-// Open opens the store in o.Dir, making it where there is none, and reads it into memory. Errors are those of store.Open.
-// The Library must be closed.
+// Open opens the store in o.Dir, making it where there is none. Errors are those of store.Open. The Library must be closed.
 func Open(o Options) (*Library, error) {
-	o = o.withDefaults()
-	l := &Library{options: o, results: newResults(o.CachedResults)}
-	l.memory = &memory{log: o.Logger, loaded: l.results.clear}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Library{views: &views{log: o.Logger}}
 	var err error
-	if l.Store, err = store.Open(o.store(), l.memory); err != nil {
+	l.Store, err = store.Open(store.Options{Dir: o.Dir, Clock: o.Clock, Logger: o.Logger, Pressure: o.Pressure}, l.views)
+	if err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// ItemTags lists the tags of one item, see library.Library.
-func (l *Library) ItemTags(_ context.Context, p library.PropertyID, id item.ID) ([]item.Tag, error) {
-	var tags []item.Tag
-	err := l.view(p, l.Now(), func(p *property) error {
-		rec := p.records[id]
-		if rec == nil {
-			return library.UnknownItem(id)
+// VerifyCopy opens the copy that Checkpoint made in dir and decodes every item of it. The error says what cannot be read.
+func (l *Library) VerifyCopy(ctx context.Context, dir string) error {
+	return l.Store.VerifyCopy(ctx, dir, func(library.PropertyID, []*item.Item) error { return nil })
+}
+
+// views is the store's Index: the views of properties that have not changed since they were computed. The store calls its
+// methods one at a time, and readers look while they hold the store.
+type views struct {
+	log   *slog.Logger
+	store *store.Store
+	known map[library.PropertyID]*view
+}
+
+var _ store.Index = (*views)(nil)
+
+// Load forgets all views.
+func (v *views) Load(s *store.Store) error {
+	v.store, v.known = s, map[library.PropertyID]*view{}
+	return nil
+}
+
+// Prepare computes nothing; the function that it returns forgets the views of the properties that change.
+func (v *views) Prepare(c *store.Change, _ *store.IndexBatch) (install func(), err error) {
+	return func() {
+		for _, p := range c.Properties {
+			delete(v.known, p.Property)
 		}
-		tags = slices.Clone(rec.tags)
-		return nil
-	})
-	return tags, err
+		for _, p := range c.Purged {
+			delete(v.known, p)
+		}
+	}, nil
+}
+
+// TagOwner implements store.Index with the rules as they are at the present time.
+func (v *views) TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool) {
+	now, err := v.at(p, v.store.Now())
+	if err != nil {
+		v.log.Warn("the owner of a tag is unknown", slog.Any("error", err))
+		return library.Owner{}, false
+	}
+	for _, r := range now.catalogue.TagRules {
+		if r.Tag == t && now.members[r][id] {
+			return r.Owner, true
+		}
+	}
+	return library.Owner{}, false
+}
+
+// Erase has nothing to do: there are no files.
+func (v *views) Erase(context.Context) error { return nil }
+
+// Close has nothing to do.
+func (v *views) Close() error { return nil }
+
+// at returns a property at an instant. ErrNotFound, ErrClosed.
+func (v *views) at(id library.PropertyID, now time.Time) (*view, error) {
+	if _, err := v.store.Property(id); err != nil {
+		return nil, err
+	}
+	if known := v.known[id]; known != nil && (!known.volatile || known.now.Equal(now)) {
+		at := *known
+		at.now = now
+		return &at, nil
+	}
+	fresh, err := newView(v.store, id, now, v.log)
+	if err != nil {
+		return nil, err
+	}
+	v.known[id] = fresh
+	return fresh, nil
 }

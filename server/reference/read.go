@@ -2,180 +2,259 @@ package reference
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"iter"
+	"slices"
 	"sort"
 	"strconv"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Read finds a page of items, see library.Library.
-func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
+// view returns a property at an instant. ErrNotFound, ErrClosed.
+func (l *Library) view(id library.PropertyID, now time.Time) (v *view, err error) {
+	err = l.Hold(func() error {
+		v, err = l.views.at(id, now)
+		return err
+	})
+	return v, err
+}
+
+// listed returns the property of a Read at its time, and what it lists.
+func (l *Library) listed(r library.Read) (*view, library.Listing, error) {
 	if r.Now.IsZero() {
 		r.Now = l.Now()
 	}
-	var page *library.Page
-	err := l.view(r.Property, r.Now, func(p *property) (err error) {
-		page, err = l.page(ctx, p, r)
-		return err
-	})
-	return page, err
-}
-
-// ReadItem returns one item, see library.Library.
-func (l *Library) ReadItem(_ context.Context, r library.ItemRead) ([]byte, error) {
-	var shown []byte
-	err := l.view(r.Property, l.Now(), func(p *property) error {
-		rec := p.records[r.ID]
-		if rec == nil {
-			return library.UnknownItem(r.ID)
-		}
-		shown = p.appendItem(nil, rec, r.Audience, r.BaseURL)
-		return nil
-	})
-	return shown, err
-}
-
-// view calls look with a property that is served, its rules settled at that time. Nothing changes while look runs.
-func (l *Library) view(id library.PropertyID, now time.Time, look func(*property) error) error {
-	m := l.memory
-	m.mu.RLock()
-	p, err := m.served(id)
-	if err != nil || p.isSettled(now) {
-		defer m.mu.RUnlock()
-		if err != nil {
-			return err
-		}
-		return look(p)
+	v, err := l.view(r.Property, r.Now)
+	if err != nil {
+		return nil, library.Listing{}, err
 	}
-	m.mu.RUnlock()
-	// Rules that depend on the time are brought up to it, and looked at before anyone brings them to another time. The
-	// writer is kept out as well: what it prepares must not be overtaken.
-	return l.Hold(func() error {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		p, err := m.served(id)
-		if err != nil {
-			return err
-		}
-		if !p.isSettled(now) {
-			if err := p.settle(now); err != nil {
-				return err
-			}
-		}
-		return look(p)
-	})
+	listing, err := v.catalogue.Listing(r)
+	return v, listing, err
 }
 
-// page makes the answer to a Read.
-func (l *Library) page(ctx context.Context, p *property, r library.Read) (*library.Page, error) {
-	listing, err := p.catalogue.Listing(r)
+// Read finds a page of items, see library.Library.
+func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
+	v, listing, err := l.listed(r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.find(ctx, p, listing, r)
+	places, err := v.find(ctx, listing)
 	if err != nil {
 		return nil, err
 	}
-	page := &library.Page{Version: l.versionOf(p, found), Expires: found.until}
-	if r.IfVersion != "" && r.IfVersion == page.Version {
+	until, err := v.boundary(listing.Parts...)
+	if err != nil {
+		return nil, err
+	}
+	// What rules bring can change with the time as well.
+	until = earlier(until, v.until)
+	page := &library.Page{Version: l.versionOf(v, until), Expires: until}
+	if r.IfVersion == page.Version {
 		return page, library.ErrNotModified
 	}
-	page.Total = int64(len(found.places))
-	shown, next, err := l.cut(listing, found, r)
-	if err != nil {
-		return nil, err
+	start := int(min(r.Offset, int64(len(places))))
+	if r.After != "" {
+		var after eval.Place
+		if err := l.OpenCursor(r.After, listing.Identity, &after); err != nil {
+			return nil, err
+		}
+		start = follows(places, after, listing.Order)
 	}
-	page.Count, page.Next, page.Items = len(shown), next, r.Into
+	shown := places[start:]
+	if len(shown) > r.Limit {
+		if shown = shown[:r.Limit]; r.Limit > 0 {
+			if page.Next, err = l.SealCursor(listing.Identity, shown[r.Limit-1]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	page.Total, page.Count, page.Items = int64(len(places)), len(shown), r.Into
 	for i, at := range shown {
 		if i > 0 {
 			page.Items = append(page.Items, ',')
 		}
-		page.Items = p.appendItem(page.Items, p.records[at.ID], r.Audience, r.BaseURL)
+		page.Items = v.appendItem(page.Items, v.records[at.ID], r.Audience, r.BaseURL)
 	}
 	return page, nil
 }
 
 // versionOf names what a listing looks like: the store, the batch that last changed the property, and until when the
 // clock alone changes nothing, which tells the stretches of time between two batches apart.
-func (l *Library) versionOf(p *property, found *result) string {
-	version := l.ID() + "-" + strconv.FormatUint(p.version, 36)
-	if !found.until.IsZero() {
-		version += "-" + strconv.FormatInt(found.until.UnixMilli(), 36)
+func (l *Library) versionOf(v *view, until time.Time) string {
+	version := l.ID() + "-" + strconv.FormatUint(v.version, 36)
+	if !until.IsZero() {
+		version += "-" + strconv.FormatInt(until.UnixMilli(), 36)
 	}
 	return version
 }
 
-// appendItem appends one item as the reader may see it.
-func (p *property) appendItem(dst []byte, rec *record, a query.Audience, baseURL string) []byte {
-	return rec.encoded.Append(dst, a, p.catalogue.Slots(rec.units, baseURL))
-}
-
-// cut takes the page that r asks for out of a listing, with the cursor of the one after it.
-func (l *Library) cut(listing library.Listing, found *result, r library.Read) ([]eval.Place, library.Cursor, error) {
-	start := int(min(r.Offset, int64(len(found.places))))
-	if r.After != "" {
-		var after eval.Place
-		if err := l.OpenCursor(r.After, listing.Identity, &after); err != nil {
-			return nil, "", err
-		}
-		start = found.follows(after, listing.Order)
-	}
-	end := start + min(r.Limit, len(found.places)-start)
-	shown := found.places[start:end]
-	if len(shown) == 0 || end == len(found.places) {
-		return shown, "", nil
-	}
-	next, err := l.SealCursor(listing.Identity, shown[len(shown)-1])
-	return shown, next, err
-}
-
-// result is a listing in order. It is never changed.
-type result struct {
-	places []eval.Place
-	// until is when the clock alone may change it; zero for never.
-	until time.Time
-}
-
 // follows returns the index of the first item after the place in a cursor. By relevance, a write may change the score of any item,
 // so the current place of the cursor's item counts, if the item is still listed.
-func (res *result) follows(after eval.Place, o query.Order) int {
+func follows(places []eval.Place, after eval.Place, o query.Order) int {
 	if o.Scored() {
-		for i, at := range res.places {
-			if at.ID == after.ID {
-				return i + 1
-			}
+		if i := slices.IndexFunc(places, func(p eval.Place) bool { return p.ID == after.ID }); i >= 0 {
+			return i + 1
 		}
 	}
-	return sort.Search(len(res.places), func(i int) bool { return res.places[i].Compare(after, o) > 0 })
+	return sort.Search(len(places), func(i int) bool { return places[i].Compare(after, o) > 0 })
 }
 
-// find returns a listing in order, from the cache when nothing has changed.
-func (l *Library) find(ctx context.Context, p *property, listing library.Listing, r library.Read) (*result, error) {
-	name := fmt.Sprintf("%s %d %d %d %s", p.id, p.version, p.settlement, r.Audience, listing.Identity)
-	if found := l.results.get(name, r.Now); found != nil {
-		return found, nil
-	}
-	if r.Budgeted {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, l.options.QueryBudget, library.ErrTooExpensive)
-		defer cancel()
-	}
-	s, err := p.search(listing, r.Now)
+// find returns the places of a listing in order.
+func (v *view) find(ctx context.Context, l library.Listing) ([]eval.Place, error) {
+	sorter, err := eval.NewSorter(l.Order, func(id int64) int64 { return library.RandomPlace(l.Seed, id) })
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.run(ctx)
+	hits, err := v.search(ctx, l.Parts...)
 	if err != nil {
-		if errors.Is(err, library.ErrTooExpensive) {
-			return nil, fmt.Errorf("%w: it took longer than %s", library.ErrTooExpensive, l.options.QueryBudget)
+		return nil, err
+	}
+	isRest := func(*eval.Doc) bool { return false }
+	if l.Favourite != nil {
+		favourites, err := v.search(ctx, library.Part{Query: library.FavouriteTerm(*l.Favourite), Audience: query.Private})
+		if err != nil {
+			return nil, err
 		}
+		isRest = func(d *eval.Doc) bool {
+			return !slices.ContainsFunc(favourites, func(f eval.Hit) bool { return f.Doc == d })
+		}
+	}
+	places := make([]eval.Place, len(hits))
+	for i, h := range hits {
+		places[i] = sorter.Place(h)
+		places[i].Rest = isRest(h.Doc)
+	}
+	slices.SortFunc(places, func(a, b eval.Place) int { return a.Compare(b, l.Order) })
+	return places, nil
+}
+
+// search returns the documents that match all trees.
+func (v *view) search(ctx context.Context, parts ...library.Part) ([]eval.Hit, error) {
+	root, err := v.root(parts)
+	if err != nil {
 		return nil, err
 	}
-	l.results.put(name, interval{from: r.Now, to: found.until}, found)
-	return found, nil
+	m, err := v.corpus.Compile(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	return m.Search(ctx)
+}
+
+// root gives the trees of a listing their meaning.
+func (v *view) root(parts []library.Part) (plan.Node, error) {
+	roots := make([]plan.Node, len(parts))
+	for i, part := range parts {
+		var err error
+		if roots[i], err = v.plan(part, v.now); err != nil {
+			return nil, err
+		}
+	}
+	if len(roots) == 1 {
+		return roots[0], nil
+	}
+	return plan.Bool{Must: roots}, nil
+}
+
+// appendItem appends one item as the reader may see it.
+func (v *view) appendItem(dst []byte, rec *record, a query.Audience, baseURL string) []byte {
+	return item.Encode(rec.item).Append(dst, a, v.catalogue.Slots(rec.units, baseURL))
+}
+
+// item returns a property at the present time, and one item of it. ErrNotFound, ErrClosed.
+func (l *Library) item(p library.PropertyID, id item.ID) (*view, *record, error) {
+	v, err := l.view(p, l.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	rec, err := v.record(id)
+	return v, rec, err
+}
+
+func (v *view) record(id item.ID) (*record, error) {
+	rec := v.records[id]
+	if rec == nil {
+		return nil, library.UnknownItem(id)
+	}
+	return rec, nil
+}
+
+// ReadItem returns one item, see library.Library.
+func (l *Library) ReadItem(_ context.Context, r library.ItemRead) ([]byte, error) {
+	v, rec, err := l.item(r.Property, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	return v.appendItem(nil, rec, r.Audience, r.BaseURL), nil
+}
+
+// ItemTags lists the tags of one item, see library.Library.
+func (l *Library) ItemTags(_ context.Context, p library.PropertyID, id item.ID) ([]item.Tag, error) {
+	_, rec, err := l.item(p, id)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(rec.tags), nil
+}
+
+// Explain says why an item is in an answer or is not, see library.Library.
+func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
+	v, listing, err := l.listed(r)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := v.record(id)
+	if err != nil {
+		return nil, err
+	}
+	root, err := v.root(listing.Parts)
+	if err != nil {
+		return nil, err
+	}
+	e, err := eval.Explain(ctx, v.corpus, root, rec.doc)
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// Export yields items as lines, see library.Library. All of them are of the same state.
+func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		lines, err := l.lines(ctx, p, q)
+		for _, line := range lines {
+			if err = context.Cause(ctx); err != nil || !yield(line, nil) {
+				break
+			}
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// lines encodes the items that match, by id, each with its own tags and units: those of manifests come from manifests.
+func (l *Library) lines(ctx context.Context, p library.PropertyID, q query.Node) ([][]byte, error) {
+	if q == nil {
+		q = query.All{}
+	}
+	v, listing, err := l.listed(library.Read{Property: p, Audience: query.Private, Query: q, Order: query.Order{{Field: "id"}}})
+	if err != nil {
+		return nil, err
+	}
+	places, err := v.find(ctx, listing)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([][]byte, len(places))
+	for i, at := range places {
+		it := v.records[at.ID].item
+		lines[i] = item.Marshal(it, v.units(it.Units))
+	}
+	return lines, nil
 }

@@ -1,7 +1,7 @@
 package reference
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -21,7 +21,7 @@ func shopProperty() library.Definition {
 	}
 }
 
-// mustOpen opens a library with the property shop in it, which the test closes.
+// mustOpen opens a library with the property shop in it. It is closed at the end of the test.
 func mustOpen(t testing.TB, o Options) *Library {
 	t.Helper()
 	l, err := Open(o)
@@ -70,54 +70,108 @@ func total(t testing.TB, l *Library, n query.Node) int64 {
 	return page.Total
 }
 
-func TestBudget(t *testing.T) {
-	l := mustOpen(t, Options{Dir: t.TempDir(), QueryBudget: time.Nanosecond})
-	muts := make([]library.Mutation, 600)
-	for i := range muts {
-		muts[i] = post("beach")
-	}
-	write(t, l, muts...)
-	r := library.Read{Property: shop, Query: query.FieldTerm("text", "beach"), Limit: 1, Budgeted: true}
-	if _, err := l.Read(t.Context(), r); !errors.Is(err, library.ErrTooExpensive) {
-		t.Errorf("a free query past its budget: %v", err)
-	}
-	r.Budgeted = false
-	if _, err := l.Read(t.Context(), r); err != nil {
-		t.Errorf("without budget: %v", err)
-	}
-	r.Budgeted = true
-	if _, err := l.Read(t.Context(), r); err != nil {
-		t.Errorf("from the cache, which costs nothing: %v", err)
-	}
-}
-
-func TestRepeatedReadsWalkOnce(t *testing.T) {
-	l := mustOpen(t, Options{Dir: t.TempDir()})
-	write(t, l, post("beach"), post("beach"), post("city"))
-	r := library.Read{Property: shop, Query: query.FieldTerm("text", "beach"), Limit: 1}
-	for range 3 {
-		if _, err := l.Read(t.Context(), r); err != nil {
+// TestBoundary says to the millisecond when an answer may change, and that it does not before.
+func TestBoundary(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	at := func(s string) time.Time {
+		at, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
 			t.Fatal(err)
 		}
-		r.Offset++
+		return at
 	}
-	if n := l.results.recent.Len(); n != 1 {
-		t.Errorf("%d listings are kept after three pages of one", n)
+	l := mustOpen(t, Options{Dir: t.TempDir(), Clock: func() time.Time { return now }})
+	for _, created := range []string{"2026-11-21T11:30:00Z", "2026-11-20T12:00:00Z", "2026-11-21T15:00:00Z", "2026-10-31T00:00:00Z"} {
+		write(t, l, library.Mutation{Put: &item.Item{CreatedOn: created, Content: item.Content{ContentType: item.Image}}})
 	}
-	write(t, l, post("beach"))
-	r.Offset = 0
-	page, err := l.Read(t.Context(), r)
-	if err != nil || page.Total != 3 {
-		t.Errorf("after a write: %+v, %v", page, err)
+	for q, want := range map[string]time.Time{
+		"beach":                                   {},
+		"created_on:[2026 TO *]":                  {},
+		"created_on:[now-1h TO *]":                at("2026-11-21T12:30:00.001Z"),
+		"created_on:{now-1h TO *]":                at("2026-11-21T12:30:00Z"),
+		"created_on:[now-1d TO *]":                at("2026-11-21T12:00:00.001Z"),
+		"created_on:[* TO now]":                   at("2026-11-21T15:00:00Z"),
+		"created_on:[* TO now}":                   at("2026-11-21T15:00:00.001Z"),
+		"created_on:[now/d TO *]":                 at("2026-11-22T00:00:00Z"),
+		"created_on:[now-1M/M TO now/M]":          at("2026-12-01T00:00:00Z"),
+		"created_on:[now-1h TO now]":              at("2026-11-21T12:30:00.001Z"),
+		"created_on:[now+1h TO now+2h]":           at("2026-11-21T13:00:00Z"),
+		"created_on:[now-1y TO *] AND beach":      at("2027-10-31T00:00:00.001Z"),
+		"NOT created_on:[now-1h TO *]":            at("2026-11-21T12:30:00.001Z"),
+		"created_on:[now+1y TO *]":                {},
+		"campaign:3 OR created_on:>now":           at("2026-11-21T15:00:00Z"),
+		"created_on:[now TO 2026-11-21T13:00:00]": at("2026-11-21T13:00:01Z"),
+	} {
+		t.Run(q, func(t *testing.T) {
+			parsed, err := query.Parse(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids := func(at time.Time) string {
+				page, err := l.Read(t.Context(), library.Read{Property: shop, Query: parsed.Root, Limit: 10, Now: at})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(page.Items)
+			}
+			page, err := l.Read(t.Context(), library.Read{Property: shop, Query: parsed.Root, Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !page.Expires.Equal(want) {
+				t.Errorf("expires at %v, want %v", page.Expires.UTC(), want)
+			}
+			if page.Expires.IsZero() {
+				return
+			}
+			if ids(now) != ids(page.Expires.Add(-time.Millisecond)) {
+				t.Error("the answer changed before it expired")
+			}
+		})
 	}
 }
 
-func TestCacheIsBounded(t *testing.T) {
-	l := mustOpen(t, Options{Dir: t.TempDir(), CachedResults: 4})
-	for i := range 20 {
-		total(t, l, query.FieldTerm("text", fmt.Sprint("w", i)))
+// TestARuleThatOutgrowsTheLimits has a selector with a pattern that stands for more and more fields.
+func TestARuleThatOutgrowsTheLimits(t *testing.T) {
+	l := mustOpen(t, Options{Dir: t.TempDir()})
+	var rules []library.Definition
+	for key, selector := range map[string]string{"plain": `submission.\*:yes`, "moving": `submission.\*:yes AND created_on:[* TO now]`} {
+		rules = append(rules, library.Definition{
+			Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindTag, Namespace: "shop", Name: key},
+			Tag: &library.TagRule{Tag: item.Tag{Namespace: "marketer_tags", Key: key}, Items: []item.ID{1}, Selector: selector},
+		})
 	}
-	if n, m := l.results.recent.Len(), len(l.results.byName); n != 4 || m != 4 {
-		t.Errorf("%d and %d listings are kept, want 4", n, m)
+	results, err := l.Apply(t.Context(), rules)
+	if err != nil || results[0].Err != nil || results[1].Err != nil {
+		t.Fatal(err, results)
+	}
+	submit := func(from int) {
+		t.Helper()
+		members := map[string]string{}
+		for i := range 100 {
+			members[fmt.Sprintf("k%d", from+i)] = "yes"
+		}
+		submission, err := json.Marshal(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := post("beach")
+		m.Put.Submission = submission
+		write(t, l, m)
+	}
+	tagged := func(key string) int64 { return total(t, l, query.FieldTerm("tags.marketer_tags.key", key)) }
+	submit(0)
+	submit(100)
+	if tagged("plain") != 2 || tagged("moving") != 2 {
+		t.Fatalf("%d and %d items are tagged, want both", tagged("plain"), tagged("moving"))
+	}
+	for from := 200; from < 1200; from += 100 {
+		submit(from)
+	}
+	if n := total(t, l, query.All{}); n != 12 {
+		t.Errorf("%d items, want 12", n)
+	}
+	if tagged("moving") != 1 {
+		t.Errorf("%d items are tagged by a rule past the limit, want the one named by id", tagged("moving"))
 	}
 }

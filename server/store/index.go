@@ -7,8 +7,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Index is what a library keeps of the items besides the store: records in memory, or files of its own. It follows the
-// store batch by batch.
+// Index is what a library keeps of the items besides the store, in memory or in files of its own. It follows the store batch by
+// batch.
 //
 // Load, Prepare, its install, TagOwner and Close are never called at the same time as one another, nor as a function that
 // Store.Hold or Store.CommitIndex runs. Erase may run beside all of them but Close. Readers are the index's own affair:

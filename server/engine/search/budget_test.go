@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/server/engine/search"
-	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
@@ -87,7 +86,7 @@ func TestManyClausesLookAtTheTime(t *testing.T) {
 		}
 		if test.bind {
 			judged := &looks{Context: t.Context()}
-			if _, err := w.judge.Compile(judged, test.root, eval.Options{}); err != nil || judged.n < clauses {
+			if _, err := w.judge.Compile(judged, test.root); err != nil || judged.n < clauses {
 				t.Errorf("%s: the judge looks at the time %d times for %d clauses, error %v", name, judged.n, clauses, err)
 			}
 		}

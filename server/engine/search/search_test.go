@@ -101,7 +101,7 @@ type found struct {
 // compare asks both sides.
 func (w *world) compare(t *testing.T, about string, n plan.Node) {
 	t.Helper()
-	m, err := w.judge.Compile(t.Context(), n, eval.Options{})
+	m, err := w.judge.Compile(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestOrder(t *testing.T) {
 func (w *world) compareOrder(t *testing.T, about string, order query.Order, random func(item.ID) int64) {
 	t.Helper()
 	n := w.node(1)
-	m, err := w.judge.Compile(t.Context(), n, eval.Options{})
+	m, err := w.judge.Compile(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestStatistics(t *testing.T) {
 				DocFreqs []int64
 				Similar  map[string]int64
 			}
-			gather := func(s eval.Statistics) stats {
+			gather := func(s rank.Statistics) stats {
 				total, docFreqs, err := s.Field(t.Context(), name, terms)
 				if err != nil {
 					t.Fatal(err)
@@ -383,7 +383,7 @@ func TestBoundary(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := w.judge.Compile(t.Context(), n, eval.Options{Unscored: true})
+				m, err := w.judge.Compile(t.Context(), n)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -7,17 +7,16 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
-	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-var _ eval.Statistics = (*Corpus)(nil)
+var _ rank.Statistics = (*Corpus)(nil)
 
 // Field returns the totals of a field over all live documents and, for each of terms, the number of them that hold it
-// (eval.Statistics). A field that no document has gives zeros.
+// (rank.Statistics). A field that no document has gives zeros.
 func (c *Corpus) Field(ctx context.Context, field string, terms []string) (rank.Field, []int64, error) {
 	s, err := newBinder(c, ofUnits).stats(ctx, field)
 	if err != nil {
@@ -33,7 +32,7 @@ func (c *Corpus) Field(ctx context.Context, field string, terms []string) (rank.
 }
 
 // Similar offers the terms within the fuzzy word's edits, each once and with the number of live documents that hold it
-// (eval.Statistics).
+// (rank.Statistics).
 func (c *Corpus) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
 	if err := newBinder(c, ofUnits).offer(ctx, n, offer); err != nil {
 		return fmt.Errorf("look for similar terms: %w", err)

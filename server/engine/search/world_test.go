@@ -320,19 +320,20 @@ func (w *world) judgeAll(t testing.TB) {
 
 func (w *world) members(t testing.TB, c *eval.Corpus, r *search.Rule) []item.ID {
 	t.Helper()
+	selected := func(item.ID) bool { return false }
+	if r.Selector != nil {
+		m, err := c.Compile(t.Context(), r.Selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		selected = func(id item.ID) bool {
+			_, ok := m.Match(c.Doc(id))
+			return ok
+		}
+	}
 	var ids []item.ID
 	for id := range w.items {
-		member := slices.Contains(r.IDs, id)
-		if r.Selector != nil {
-			m, err := c.Compile(t.Context(), r.Selector, eval.Options{Unscored: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, ok := m.Match(c.Doc(id)); ok {
-				member = true
-			}
-		}
-		if member {
+		if slices.Contains(r.IDs, id) || selected(id) {
 			ids = append(ids, id)
 		}
 	}

@@ -1,0 +1,120 @@
+package rank
+
+import (
+	"context"
+
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// Statistics describes all documents that are ranked together. Its methods return the cause of ctx when ctx ends.
+type Statistics interface {
+	// Field returns the totals of a field and, for each of terms, the number of documents that hold it there. A field
+	// that no document has gives zeros.
+	Field(ctx context.Context, field string, terms []string) (total Field, docFreqs []int64, err error)
+	// Similar offers terms of the fuzzy word's field with the number of documents that hold them, in any order and each
+	// once: at least every term within the word's edits.
+	Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error
+}
+
+// Weigher computes the weights of the terms of one query. It asks its Statistics for nothing twice. It is not safe for concurrent
+// use.
+type Weigher struct {
+	source     Statistics
+	fields     map[string]*weighedField
+	expansions map[plan.Fuzzy][]Expansion
+}
+
+var _ Weights = (*Weigher)(nil)
+
+// weighedField is what is known of one field.
+type weighedField struct {
+	total    Field
+	norms    *Norms
+	docFreqs map[string]int64
+}
+
+// NewWeigher returns a Weigher over s.
+func NewWeigher(s Statistics) *Weigher {
+	return &Weigher{source: s, fields: map[string]*weighedField{}, expansions: map[plan.Fuzzy][]Expansion{}}
+}
+
+// field returns what is known of a field, with the document frequencies of at least these terms.
+func (w *Weigher) field(ctx context.Context, name string, terms ...string) (*weighedField, error) {
+	f, known := w.fields[name]
+	if !known {
+		f = &weighedField{docFreqs: map[string]int64{}}
+	}
+	var missing []string
+	for _, t := range terms {
+		if _, ok := f.docFreqs[t]; !ok {
+			missing = append(missing, t)
+		}
+	}
+	if known && len(missing) == 0 {
+		return f, nil
+	}
+	total, docFreqs, err := w.source.Field(ctx, name, missing)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		f.total, f.norms = total, NewNorms(total)
+		w.fields[name] = f
+	}
+	for i, t := range missing {
+		f.docFreqs[t] = docFreqs[i]
+	}
+	return f, nil
+}
+
+// Scorer returns the scorer of a phrase of these words; boost is the product of the boosts around it.
+func (w *Weigher) Scorer(ctx context.Context, field string, boost float32, words []string) (Scorer, error) {
+	f, err := w.field(ctx, field, words...)
+	if err != nil {
+		return Scorer{}, err
+	}
+	docFreqs := make([]int64, len(words))
+	for i, t := range words {
+		docFreqs[i] = f.docFreqs[t]
+	}
+	return NewScorer(f.norms, boost, PhraseIDF(docFreqs, f.total.Docs)), nil
+}
+
+// Weigh implements Weights.
+func (w *Weigher) Weigh(ctx context.Context, t plan.Term) (WeightedTerm, error) {
+	f, err := w.field(ctx, t.Field.Name, t.Text)
+	if err != nil {
+		return WeightedTerm{}, err
+	}
+	return WeightedTerm{Field: t.Field, Text: t.Text, Boost: 1, IDF: IDF(f.docFreqs[t.Text], f.total.Docs), Norms: f.norms}, nil
+}
+
+// Expansions returns the terms that a fuzzy word stands for, in byte order.
+func (w *Weigher) Expansions(ctx context.Context, n plan.Fuzzy) ([]Expansion, error) {
+	if known, ok := w.expansions[n]; ok {
+		return known, nil
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	choice := NewExpansions(n.Text, n.Edits, n.MaxExpansions)
+	if err := w.source.Similar(ctx, n, choice.Offer); err != nil {
+		return nil, err
+	}
+	w.expansions[n] = choice.Terms()
+	return w.expansions[n], nil
+}
+
+// Expand implements Weights. All terms have the idf of the highest of their document frequencies, so that a rare misspelling
+// does not outweigh the word.
+func (w *Weigher) Expand(ctx context.Context, n plan.Fuzzy) ([]WeightedTerm, error) {
+	expansions, err := w.Expansions(ctx, n)
+	if err != nil || len(expansions) == 0 {
+		return nil, err
+	}
+	f, err := w.field(ctx, n.Field.Name)
+	if err != nil {
+		return nil, err
+	}
+	return WeighExpansions(n.Field, expansions, f.total, f.norms), nil
+}

@@ -1,0 +1,209 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/store"
+)
+
+// view is one property at one instant. It is immutable.
+type view struct {
+	// version is the batch that last changed anything of the property.
+	version   uint64
+	now       time.Time
+	catalogue *store.Catalogue
+	records   map[item.ID]*record
+	// members are the items of each rule.
+	members map[*store.Rule]map[item.ID]bool
+	corpus  *eval.Corpus
+	// fields are the dynamic fields in which an item has a value: what a field pattern can stand for.
+	fields []string
+	// volatile is true when a rule depends on more than the item.
+	volatile bool
+	// until is when the clock alone may change the members of a rule; zero for never.
+	until time.Time
+}
+
+// record is one item as it is served.
+type record struct {
+	item *item.Item
+	// tags are the item's own and those of manifests, sorted and unique.
+	tags []item.Tag
+	// units are the ids of the item's own units in order, then of those attached by manifests in the order of their ids;
+	// unique. An own unit that the property does not have is among them, and is not shown.
+	units []int64
+	doc   *eval.Doc
+}
+
+// newView computes a property that is served. The caller holds the store.
+func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Logger) (*view, error) {
+	v := &view{
+		version: s.PropertyVersion(id), now: now, catalogue: s.Catalogue(id),
+		records: map[item.ID]*record{}, members: map[*store.Rule]map[item.ID]bool{},
+	}
+	for it, err := range s.Items(context.Background(), id) {
+		if err != nil {
+			return nil, err
+		}
+		v.records[it.ID] = &record{item: it, tags: slices.Clone(it.Tags), units: slices.Clone(it.Units)}
+	}
+	// Tags come first, because the selector of a unit may name the tags that rules bring.
+	v.index()
+	for _, r := range v.catalogue.TagRules {
+		if err := v.apply(r, log, func(rec *record) { rec.tags = append(rec.tags, r.Tag) }); err != nil {
+			return nil, err
+		}
+	}
+	for _, rec := range v.records {
+		slices.SortFunc(rec.tags, item.CompareTags)
+		rec.tags = slices.Compact(rec.tags)
+	}
+	v.index()
+	for _, r := range v.catalogue.UnitRules {
+		attach := func(rec *record) {
+			if !slices.Contains(rec.units, r.Unit) {
+				rec.units = append(rec.units, r.Unit)
+			}
+		}
+		if err := v.apply(r, log, attach); err != nil {
+			return nil, err
+		}
+	}
+	v.index()
+	for r := range v.members {
+		if !r.Volatile {
+			continue
+		}
+		v.volatile = true
+		// A selector that cannot be evaluated matches nothing at any time.
+		if until, err := v.boundary(library.Part{Query: r.Selector, Audience: query.Private}); err == nil {
+			v.until = earlier(v.until, until)
+		}
+	}
+	return v, nil
+}
+
+// index makes the documents of all items as they are by now.
+func (v *view) index() {
+	v.corpus = eval.NewCorpus()
+	fields := map[string]bool{}
+	for _, rec := range v.records {
+		rec.doc = eval.NewItemDoc(rec.item, v.units(rec.units), v.defaultUnit(), rec.tags)
+		v.corpus.Put(rec.doc)
+		for name := range rec.doc.Names() {
+			if query.Dynamic(name) {
+				fields[name] = true
+			}
+		}
+	}
+	v.fields = slices.Sorted(maps.Keys(fields))
+}
+
+// units returns those units that the property has.
+func (v *view) units(ids []int64) []item.Unit {
+	var units []item.Unit
+	for _, id := range ids {
+		if u := v.catalogue.Unit(id); u != nil {
+			units = append(units, u.Unit)
+		}
+	}
+	return units
+}
+
+func (v *view) defaultUnit() *item.Unit {
+	if v.catalogue.Default == nil {
+		return nil
+	}
+	return &v.catalogue.Default.Unit
+}
+
+// apply finds the items of a rule, and calls give with each. A selector that was sound when it came can pass a limit of the
+// language later, because a field pattern in it stands for more fields by then. It matches nothing from then on.
+func (v *view) apply(r *store.Rule, log *slog.Logger, give func(*record)) error {
+	selected := func(*eval.Doc) bool { return false }
+	if r.Selector != nil {
+		root, err := v.plan(library.Part{Query: r.Selector, Audience: query.Private}, v.now)
+		if err != nil {
+			log.Warn("a selector matches nothing", slog.String("rule", r.Owner.String()), slog.Any("error", err))
+			root = plan.None{}
+		}
+		m, err := v.corpus.Compile(context.Background(), root)
+		if err != nil {
+			return fmt.Errorf("selector of %s: %w", r.Owner, err)
+		}
+		selected = func(d *eval.Doc) bool {
+			_, ok := m.Match(d)
+			return ok
+		}
+	}
+	v.members[r] = map[item.ID]bool{}
+	for id, rec := range v.records {
+		if r.Names(id) || selected(rec.doc) {
+			v.members[r][id] = true
+			give(rec)
+		}
+	}
+	return nil
+}
+
+// plan gives one tree its meaning at a time.
+func (v *view) plan(part library.Part, now time.Time) (plan.Node, error) {
+	pl, err := plan.Build(part.Query, plan.Options{Audience: part.Audience, Now: now, Fields: v.fields})
+	if err != nil {
+		return nil, err
+	}
+	return pl.Root, nil
+}
+
+// boundary returns the first instant after now at which one of the trees may match other items than at now, see
+// plan.Boundary; zero for never.
+func (v *view) boundary(parts ...library.Part) (time.Time, error) {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p library.Part) bool { return !query.UsesNow(p.Query) })
+	if len(parts) == 0 {
+		return time.Time{}, nil
+	}
+	roots := func(t time.Time) (roots []plan.Node, err error) {
+		roots = make([]plan.Node, len(parts))
+		for i, part := range parts {
+			if roots[i], err = v.plan(part, t); err != nil {
+				return nil, err
+			}
+		}
+		return roots, nil
+	}
+	return plan.Boundary(v.now, roots, v.endsAhead)
+}
+
+// endsAhead looks through the dates of all items.
+func (v *view) endsAhead(r plan.IntRange) (plan.Ends, error) {
+	var e plan.Ends
+	for _, rec := range v.records {
+		for _, date := range rec.doc.Numbers(r.Field.Name) {
+			if date >= r.Lo && (!e.Leave || date < e.Leaving) {
+				e.Leave, e.Leaving = true, date
+			}
+			if date > r.Hi && (!e.Enter || date < e.Entering) {
+				e.Enter, e.Entering = true, date
+			}
+		}
+	}
+	return e, nil
+}
+
+// earlier returns the earlier of two instants, of which a zero one never comes.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
