@@ -43,6 +43,9 @@ func TestDocumentation(t *testing.T) {
 			}
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden {
+				return
+			}
 			row, ok := rows[f.Name]
 			if !ok {
 				t.Errorf("the section of %s has no row for --%s", cmd.CommandPath(), f.Name)

@@ -63,7 +63,8 @@ func newServe() *cobra.Command {
 	fs.BoolVar(&o.withoutKubernetes, "without-kubernetes", false, "watch no cluster and serve what is stored")
 	fs.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "namespaces to watch (default all)")
 	bindDataDir(fs, &o.dataDir)
-	fs.StringVar(&o.library, "library", libraryEngine, "what stores and finds the items: engine, or reference, which is made for comparing and keeps them all in memory")
+	fs.StringVar(&o.library, "library", libraryEngine, "engine, or reference for tests that compare the two")
+	fs.Lookup("library").Hidden = true
 	fs.StringVar(&o.memoryLimit, "memory-limit", "", "what the process may take, such as 512Mi: caches shrink near it, and at it writes of items are refused (default GOMEMLIMIT, else 80 % of the container's limit)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the interface over HTTPS")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM, reloaded when it changes (default: one from an authority that is made in the data directory)")
