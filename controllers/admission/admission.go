@@ -165,6 +165,6 @@ func (j *judge) matchesNothing(ctx context.Context, d library.Definition) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, j.options.Budget)
 	defer cancel()
-	page, err := j.options.Library.Read(ctx, library.Read{Property: d.Property, Audience: query.Private, Query: parsed.Root, Budgeted: true})
+	page, err := j.options.Library.Read(ctx, library.Read{Property: d.Property, Audience: query.Private, Query: parsed.Root})
 	return err == nil && page.Total == 0
 }

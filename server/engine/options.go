@@ -20,8 +20,6 @@ type Options struct {
 	// Logger takes what an operator may want to know; nil means nothing is logged. No item, token or other personal data
 	// is ever logged.
 	Logger *slog.Logger
-	// QueryBudget is how long a Read with Budgeted may look; 0 means 2 seconds, the limit of the HTTP interface.
-	QueryBudget time.Duration
 	// EraseWithin is how long the bytes of a deleted item may stay in files; 0 means 10 minutes. A shorter time costs more
 	// rewriting of files.
 	EraseWithin time.Duration
@@ -51,9 +49,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.QueryBudget == 0 {
-		o.QueryBudget = 2 * time.Second
 	}
 	if o.CacheBytes == 0 {
 		if o.CacheBytes = o.MemoryLimit / 5; o.CacheBytes == 0 {

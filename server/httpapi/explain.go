@@ -67,17 +67,14 @@ func (s *Server) explainQuery(x *exchange) error {
 
 // explain answers why an item is in a listing or is not. It costs what a free query costs.
 func (x *exchange) explain(r library.Read, id item.ID) error {
-	r.Property, r.Audience, r.Budgeted = x.grant.property, x.audience(), true
-	done, err := x.grant.allowance.begin(x.server.options.QueriesPerToken)
-	if err != nil {
+	r.Property, r.Audience = x.grant.property, x.audience()
+	var e *library.Explanation
+	err := x.budgeted(func(ctx context.Context) (err error) {
+		e, err = x.server.lib.Explain(ctx, r, id)
 		return err
-	}
-	defer done()
-	ctx, cancel := context.WithTimeout(x.r.Context(), x.server.options.QueryBudget)
-	defer cancel()
-	e, err := x.server.lib.Explain(ctx, r, id)
+	})
 	if err != nil {
-		return orNoItem(overBudget(x.r.Context(), err), id)
+		return orNoItem(err, id)
 	}
 	return x.show(marshal(struct {
 		ID      item.ID     `json:"ugc_id"`

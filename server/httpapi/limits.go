@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -78,4 +80,26 @@ func (a *allowance) begin(most int) (done func(), err error) {
 		defer a.mu.Unlock()
 		a.queries--
 	}, nil
+}
+
+// errOverBudget is the cause with which the context of a free query ends.
+var errOverBudget = errors.New("the free query passed its time budget")
+
+// budgeted runs a free query: as one of those that the token may run at a time, and within their time budget.
+func (x *exchange) budgeted(run func(context.Context) error) error {
+	done, err := x.grant.allowance.begin(x.server.options.QueriesPerToken)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeoutCause(x.r.Context(), x.server.options.QueryBudget, errOverBudget)
+	defer cancel()
+	err = run(ctx)
+	if errors.Is(err, errOverBudget) || errors.Is(err, context.DeadlineExceeded) && x.r.Context().Err() == nil {
+		return &problem{
+			Type: queryTooExpensive, Parameter: "q",
+			Detail: "the query passed its time budget: narrow it, take leading wildcards out, or store it as a filter",
+		}
+	}
+	return err
 }

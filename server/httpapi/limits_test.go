@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/httpapi"
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -90,9 +91,19 @@ func TestMaintenance(t *testing.T) {
 // hooked is a library whose methods a test can get in between.
 type hooked struct {
 	library.Library
-	read   func(context.Context, library.Read) (*library.Page, error)
-	write  func(context.Context) error
-	export func() iter.Seq2[[]byte, error]
+	read    func(context.Context, library.Read) (*library.Page, error)
+	explain func(context.Context) error
+	write   func(context.Context) error
+	export  func() iter.Seq2[[]byte, error]
+}
+
+func (h *hooked) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
+	if h.explain != nil {
+		if err := h.explain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return h.Library.Explain(ctx, r, id)
 }
 
 func (h *hooked) Read(ctx context.Context, r library.Read) (*library.Page, error) {
@@ -139,8 +150,8 @@ func (a *app) notRunning() *app {
 func TestQueriesAtATime(t *testing.T) {
 	arrived, leave := make(chan struct{}), make(chan struct{})
 	a, h := newHookedApp(t, func(o *httpapi.Options) { o.QueriesPerToken = 2 })
-	slow := func(_ context.Context, r library.Read) (*library.Page, error) {
-		if r.Budgeted {
+	slow := func(ctx context.Context, _ library.Read) (*library.Page, error) {
+		if _, budgeted := ctx.Deadline(); budgeted {
 			arrived <- struct{}{}
 			<-leave
 		}
@@ -177,22 +188,24 @@ func TestQueriesAtATime(t *testing.T) {
 
 func TestQueryBudget(t *testing.T) {
 	a, h := newHookedApp(t, func(o *httpapi.Options) { o.QueryBudget = time.Millisecond })
-	h.read = func(ctx context.Context, r library.Read) (*library.Page, error) {
-		if !r.Budgeted {
-			return nil, nil
-		}
-		<-ctx.Done()
-		return nil, fmt.Errorf("walk: %w", ctx.Err())
+	explain := "/v2/content/items/explain?q=id:1001&ugc_id=1001"
+	for name, end := range map[string]func(context.Context) error{"error": context.Context.Err, "cause": context.Cause} {
+		t.Run(name, func(t *testing.T) {
+			h.explain = func(ctx context.Context) error {
+				if _, budgeted := ctx.Deadline(); !budgeted {
+					return nil
+				}
+				<-ctx.Done()
+				return fmt.Errorf("walk: %w", end(ctx))
+			}
+			h.read = func(ctx context.Context, _ library.Read) (*library.Page, error) { return nil, h.explain(ctx) }
+			on := *a
+			on.t = t
+			on.do(call{url: q("id:1001"), token: "ro", status: 400, contains: []string{"problems/query-too-expensive"}})
+			on.do(call{url: explain, token: "rw", status: 400, contains: []string{"problems/query-too-expensive"}})
+			on.do(call{url: "/v2/content/filters/" + filterUUID("summer-wall"), token: "ro"})
+		})
 	}
-	a.do(call{url: q("id:1001"), token: "ro", status: 400, contains: []string{"problems/query-too-expensive"}})
-	h.read = func(_ context.Context, r library.Read) (*library.Page, error) {
-		if r.Budgeted {
-			return nil, fmt.Errorf("%w: too long", library.ErrTooExpensive)
-		}
-		return nil, nil
-	}
-	a.do(call{url: q("id:1001"), token: "ro", status: 400, contains: []string{"problems/query-too-expensive"}})
-	a.do(call{url: "/v2/content/filters/" + filterUUID("summer-wall"), token: "ro"})
 }
 
 // TestStoredQueryStaysHidden: should a stored query fail when it is read, a READ-ONLY caller sees nothing of it.

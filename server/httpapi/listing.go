@@ -57,7 +57,7 @@ func (x *exchange) list(l listing) error {
 		return err
 	}
 	r := l.read
-	r.Property, r.Audience, r.BaseURL, r.Budgeted = x.grant.property, x.audience(), x.baseURL(), l.free
+	r.Property, r.Audience, r.BaseURL = x.grant.property, x.audience(), x.baseURL()
 	r.Offset, r.After, r.Limit = (at.page-1)*at.size, at.cursor, int(at.size)
 	var fresh freshness
 	if !l.random {
@@ -82,28 +82,15 @@ func hideStored(err error, r library.Read) error {
 }
 
 // find reads a page. A free query is read within its budget and the token's cap.
-func (x *exchange) find(r library.Read, free bool) (*library.Page, error) {
-	ctx := x.r.Context()
+func (x *exchange) find(r library.Read, free bool) (page *library.Page, err error) {
 	if !free {
-		return x.server.lib.Read(ctx, r)
+		return x.server.lib.Read(x.r.Context(), r)
 	}
-	done, err := x.grant.allowance.begin(x.server.options.QueriesPerToken)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	ctx, cancel := context.WithTimeout(ctx, x.server.options.QueryBudget)
-	defer cancel()
-	page, err := x.server.lib.Read(ctx, r)
-	return page, overBudget(x.r.Context(), err)
-}
-
-// overBudget tells the end of the budget from the end of the request.
-func overBudget(request context.Context, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) && request.Err() == nil {
-		return library.ErrTooExpensive
-	}
-	return err
+	err = x.budgeted(func(ctx context.Context) (err error) {
+		page, err = x.server.lib.Read(ctx, r)
+		return err
+	})
+	return page, err
 }
 
 // headRoom is how many bytes before its items a page leaves free for what stands before them, which tells their total.

@@ -186,11 +186,6 @@ func problemOf(err error) *problem {
 		return &problem{Type: notFound, Detail: "it is not in this property"}
 	case errors.Is(err, library.ErrExists):
 		return &problem{Type: exists, Detail: library.ErrExists.Error() + ": send on_conflict=replace to replace it"}
-	case errors.Is(err, library.ErrTooExpensive):
-		return &problem{
-			Type: queryTooExpensive, Parameter: "q",
-			Detail: "the query passed its time budget: narrow it, take leading wildcards out, or store it as a filter",
-		}
 	case errors.Is(err, library.ErrInvalid):
 		return &problem{Type: unacceptable, Detail: err.Error()}
 	case errors.Is(err, library.ErrUnreadable):

@@ -19,8 +19,6 @@ var (
 	ErrExists = errors.New("an item with this id exists")
 	// ErrInvalid: a definition that no library can take; wrapped with what and why.
 	ErrInvalid = errors.New("invalid definition")
-	// ErrTooExpensive: a free query passed its time budget.
-	ErrTooExpensive = errors.New("query too expensive")
 	// ErrUnreadable: a stored filter has a query that this version does not read, though the one that stored it did; wrapped
 	// with what is wrong with it, which is not for all who may read the filter's items.
 	ErrUnreadable = errors.New("stored query not readable")

@@ -62,11 +62,12 @@ type Library interface {
 	Write(ctx context.Context, p PropertyID, muts []Mutation) (outcomes []Outcome, err error)
 	// Read finds a page of items. ErrNotModified, with a Page of Version and Expires alone, when r.IfVersion is still
 	// current; ErrNotFound (property, filter);
-	// *query.SyntaxError and *query.ForbiddenFieldError for r's own trees; *CursorError; ErrTooExpensive past the budget.
+	// *query.SyntaxError and *query.ForbiddenFieldError for r's own trees; *CursorError; the cause of ctx when it ends first.
 	Read(ctx context.Context, r Read) (*Page, error)
 	// ReadItem returns one item as Read shows it, without the cost of a listing. ErrNotFound (property, item).
 	ReadItem(ctx context.Context, r ItemRead) ([]byte, error)
-	// Explain says, clause by clause, why an item is in the answer of r or is not. ErrNotFound also for an unknown item.
+	// Explain says, clause by clause, why an item is in the answer of r or is not. Errors are those of Read; ErrNotFound also for an
+	// unknown item.
 	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
 	// Export yields every item of a property that matches q (nil for all), by id, as one line of NDJSON each without the
 	// newline: item.Marshal with the item's own tags and units. Items changed meanwhile may show either state.
@@ -122,8 +123,6 @@ type Read struct {
 	Now time.Time
 	// IfVersion is a Version that the caller holds.
 	IfVersion string
-	// Budgeted reads have the time and clause limits of a free query.
-	Budgeted bool
 	// BaseURL is put before the server's own short links, without a trailing slash.
 	BaseURL string
 	// Into is what Page.Items are appended to: a buffer of the caller's, so that a page costs no memory of its own.
