@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -79,16 +77,7 @@ func (l *Library) snapshot(ctx context.Context, id library.PropertyID, now time.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
 	r.Now = l.instant(r)
 	l.relieve()
-	if r.Budgeted {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, l.options.QueryBudget, library.ErrTooExpensive)
-		defer cancel()
-	}
-	page, err := l.page(ctx, r)
-	if errors.Is(err, library.ErrTooExpensive) {
-		return nil, fmt.Errorf("%w: it took longer than %s", library.ErrTooExpensive, l.options.QueryBudget)
-	}
-	return page, err
+	return l.page(ctx, r)
 }
 
 // instant is the time of a request in milliseconds, the precision that queries see.

@@ -64,8 +64,7 @@ func (s *Stage) putItem(m library.Mutation) library.Outcome {
 	}
 	if it.ID == 0 {
 		if s.Sequence >= item.MaxID {
-			return library.Outcome{Err: fmt.Errorf("%w: the item ids of property %s are used up, because an item with id 2^53-1 was imported",
-				library.ErrUnavailable, s.Property)}
+			return library.Outcome{Err: noIDLeft()}
 		}
 		it.ID = s.Sequence + 1
 	}
@@ -89,6 +88,13 @@ func (s *Stage) putItem(m library.Mutation) library.Outcome {
 		s.MakeTag(t)
 	}
 	return library.Outcome{ID: it.ID, Created: before == nil}
+}
+
+// noIDLeft refuses an item without an id of its own. Ids are drawn above the highest one of the property's history, which an import
+// can raise to item.MaxID.
+func noIDLeft() error {
+	return &item.InvalidError{Member: "id", Reason: fmt.Sprintf(
+		"no id is left to draw: this property has had an item with id %d, the highest that there is, and ids are drawn above the highest one. Import the item with an id of its own", item.MaxID)}
 }
 
 // replaced returns the item that a put replaces, nil where it makes a new one; ErrExists where it may not. An id of 0 is

@@ -55,6 +55,16 @@ var writeTests = map[string]func(*world){
 		}
 		w.finds("*:*")
 	},
+	"no id is left to draw": func(w *world) {
+		w.serve()
+		w.put(newItem(item.MaxID))
+		w.erase(item.MaxID)
+		w.restart()
+		o := w.write(library.Mutation{Put: &item.Item{Content: item.Content{ContentType: item.Image}}})[0]
+		w.equal("the refused member", errorAs[*item.InvalidError](w, "without an id", o.Err).Member, "id")
+		w.put(newItem(7))
+		w.finds("*:*", 7)
+	},
 	"unknown units": func(w *world) {
 		w.serve()
 		o := w.write(library.Mutation{Put: newItem(1, attached(99))})[0]
