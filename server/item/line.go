@@ -126,49 +126,17 @@ func Marshal(it *Item, units []Unit) []byte {
 func (c *Content) marshal(w *objectWriter) {
 	if c.Geo != nil || c.Location != nil || c.OriginalURL != "" {
 		w.open("platform_data")
-		if g := c.Geo; g != nil {
-			w.open("geo_data")
-			w.text("type", g.Type)
-			w.open("coordinates")
-			w.key("latitude")
-			w.dst = appendFloat(w.dst, g.Latitude)
-			w.key("longitude")
-			w.dst = appendFloat(w.dst, g.Longitude)
-			w.close()
-			w.close()
+		if c.Geo != nil {
+			c.Geo.marshal(w)
 		}
-		if l := c.Location; l != nil {
-			w.open("location")
-			w.text("country_code", l.CountryCode)
-			w.text("url", l.URL)
-			w.text("country", l.Country)
-			w.text("place_type", l.PlaceType)
-			w.text("type", l.Type)
-			w.text("full_name", l.FullName)
-			w.text("name", l.Name)
-			w.text("bounding_box", l.BoundingBox)
-			w.text("coordinates", l.Coordinates)
-			w.close()
+		if c.Location != nil {
+			c.Location.marshal(w)
 		}
 		w.text("social_platform_original_url", c.OriginalURL)
 		w.close()
 	}
-	if a := c.Author; a != nil {
-		w.open("author")
-		if a.ProfileUser != "" || a.ProfileName != "" || a.ProfileLink != "" || a.Avatar != "" {
-			w.open("profile")
-			w.text("username", a.ProfileUser)
-			w.text("name", a.ProfileName)
-			w.text("profile_link", a.ProfileLink)
-			w.text("avatar", a.Avatar)
-			w.close()
-		}
-		w.text("platform_id", a.PlatformID)
-		w.text("social_platform", a.SocialPlatform)
-		w.text("created_on", a.CreatedOn)
-		w.text("username", a.Username)
-		w.pointer("id", a.ID)
-		w.close()
+	if c.Author != nil {
+		c.Author.marshal(w)
 	}
 	w.text("text", c.Text)
 	w.text("social_platform_created_on", c.SocialPlatformCreatedOn)
@@ -180,27 +148,75 @@ func (c *Content) marshal(w *objectWriter) {
 	w.text("social_platform", c.SocialPlatform)
 	w.text("created_on", c.CreatedOn)
 	w.text("content_type", c.ContentType)
-	if m := c.Media; m != nil {
-		w.open("media")
-		if m.PlatformURL != "" {
-			w.open("platform_data")
-			w.text("url", m.PlatformURL)
-			w.close()
-		}
-		w.text("original_url", m.OriginalURL)
-		w.text("base_url", m.BaseURL)
-		w.text("mediatype", m.MediaType)
-		w.text("social_platform", m.SocialPlatform)
-		if m.SmallImage != "" || m.MediumImage != "" || m.LargeImage != "" {
-			w.open("media_urls")
-			w.text("small_image", m.SmallImage)
-			w.text("medium_image", m.MediumImage)
-			w.text("large_image", m.LargeImage)
-			w.close()
-		}
-		w.pointer("id", m.ID)
+	if c.Media != nil {
+		c.Media.marshal(w)
+	}
+}
+
+func (g *Geo) marshal(w *objectWriter) {
+	w.open("geo_data")
+	w.text("type", g.Type)
+	w.open("coordinates")
+	w.key("latitude")
+	w.dst = appendFloat(w.dst, g.Latitude)
+	w.key("longitude")
+	w.dst = appendFloat(w.dst, g.Longitude)
+	w.close()
+	w.close()
+}
+
+func (l *Location) marshal(w *objectWriter) {
+	w.open("location")
+	w.text("country_code", l.CountryCode)
+	w.text("url", l.URL)
+	w.text("country", l.Country)
+	w.text("place_type", l.PlaceType)
+	w.text("type", l.Type)
+	w.text("full_name", l.FullName)
+	w.text("name", l.Name)
+	w.text("bounding_box", l.BoundingBox)
+	w.text("coordinates", l.Coordinates)
+	w.close()
+}
+
+func (a *Author) marshal(w *objectWriter) {
+	w.open("author")
+	if a.ProfileUser != "" || a.ProfileName != "" || a.ProfileLink != "" || a.Avatar != "" {
+		w.open("profile")
+		w.text("username", a.ProfileUser)
+		w.text("name", a.ProfileName)
+		w.text("profile_link", a.ProfileLink)
+		w.text("avatar", a.Avatar)
 		w.close()
 	}
+	w.text("platform_id", a.PlatformID)
+	w.text("social_platform", a.SocialPlatform)
+	w.text("created_on", a.CreatedOn)
+	w.text("username", a.Username)
+	w.pointer("id", a.ID)
+	w.close()
+}
+
+func (m *Media) marshal(w *objectWriter) {
+	w.open("media")
+	if m.PlatformURL != "" {
+		w.open("platform_data")
+		w.text("url", m.PlatformURL)
+		w.close()
+	}
+	w.text("original_url", m.OriginalURL)
+	w.text("base_url", m.BaseURL)
+	w.text("mediatype", m.MediaType)
+	w.text("social_platform", m.SocialPlatform)
+	if m.SmallImage != "" || m.MediumImage != "" || m.LargeImage != "" {
+		w.open("media_urls")
+		w.text("small_image", m.SmallImage)
+		w.text("medium_image", m.MediumImage)
+		w.text("large_image", m.LargeImage)
+		w.close()
+	}
+	w.pointer("id", m.ID)
+	w.close()
 }
 
 // tags writes {namespace: [{"key": key}, …], …}; the tags are sorted by namespace.
