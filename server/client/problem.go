@@ -29,7 +29,7 @@ type Problem struct {
 	Documented bool `json:"-"`
 }
 
-// Error says what is wrong and, for a query, where.
+// Error says what is wrong; the detail of a query's problem says where.
 func (p *Problem) Error() string {
 	s := p.Detail
 	if s == "" {
@@ -37,9 +37,6 @@ func (p *Problem) Error() string {
 	}
 	if s == "" {
 		s = http.StatusText(p.Status)
-	}
-	if p.Position != nil && !strings.Contains(s, "position") {
-		s += fmt.Sprintf(" (at position %d)", *p.Position)
 	}
 	return fmt.Sprintf("%s (HTTP %d)", s, p.Status)
 }
