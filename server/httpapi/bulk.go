@@ -248,18 +248,8 @@ func (s *Server) exportItems(x *exchange) error {
 	defer done()
 	conn := http.NewResponseController(x.ResponseWriter)
 	var out io.Writer = x
-	begin := func() {
-		x.warn()
-		h := x.Header()
-		h.Set("Content-Type", "application/x-ndjson")
-		h.Set("Cache-Control", "private, no-store")
-		if acceptsGzip(x.r.Header) {
-			h.Set("Content-Encoding", "gzip")
-		}
-		x.WriteHeader(http.StatusOK)
-	}
 	if x.r.Method == http.MethodHead {
-		begin()
+		x.beginExport()
 		return nil
 	}
 	var zip io.Closer
@@ -276,7 +266,7 @@ func (s *Server) exportItems(x *exchange) error {
 			return err
 		}
 		if !begun {
-			begin()
+			x.beginExport()
 			begun = true
 		}
 		if buffered.Available() <= len(line) {
@@ -292,7 +282,7 @@ func (s *Server) exportItems(x *exchange) error {
 		}
 	}
 	if !begun {
-		begin()
+		x.beginExport()
 	}
 	err = buffered.Flush()
 	if zip != nil {
@@ -302,4 +292,16 @@ func (s *Server) exportItems(x *exchange) error {
 		return fmt.Errorf("send the export: %w", err)
 	}
 	return nil
+}
+
+// beginExport sends the head of the answer of an export.
+func (x *exchange) beginExport() {
+	x.warn()
+	h := x.Header()
+	h.Set("Content-Type", "application/x-ndjson")
+	h.Set("Cache-Control", "private, no-store")
+	if acceptsGzip(x.r.Header) {
+		h.Set("Content-Encoding", "gzip")
+	}
+	x.WriteHeader(http.StatusOK)
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -79,77 +80,61 @@ func (x *exchange) collectionOrder() (query.Order, error) {
 // value in them and never syntax.
 func (x *exchange) collectionParams() ([]query.Node, error) {
 	var parts []query.Node
-	add := func(values []string, node func(value string) query.Node) {
-		if len(values) > 0 {
-			parts = append(parts, anyOf(values, node))
-		}
-	}
-	term := func(field string) func(string) query.Node {
-		return func(value string) query.Node { return query.FieldTerm(field, value) }
-	}
-
 	for _, p := range []struct {
-		name, field string
-		allowed     []string
+		name    string
+		allowed []string // nil for any value
+		node    func(value string) query.Node
 	}{
-		{"approval_status", "approval_status", []string{item.Approved, item.Rejected, item.Pending}},
-		{"social_platform", "content.social_platform", []string{"twitter", "vinetweet", "instagram", "facebook", "tumblr", item.Direct}},
-		{"media_type", "content.content_type", []string{item.Video, item.Image, item.Text}},
+		{"approval_status", []string{item.Approved, item.Rejected, item.Pending}, term("approval_status")},
+		{"social_platform", []string{"twitter", "vinetweet", "instagram", "facebook", "tumblr", item.Direct}, term("content.social_platform")},
+		{"media_type", []string{item.Video, item.Image, item.Text}, term("content.content_type")},
+		{"claimed", []string{"yes", "no"}, func(v string) query.Node { return query.FieldTerm("claimed", strconv.FormatBool(v == "yes")) }},
+		{"has_activate_units", []string{"yes", "no"}, hasUnits},
+		{"external_id", nil, term("activate_units.external_id")},
+		{"activate_unit_id", nil, term("activate_units.id")},
 	} {
 		values, err := x.choices(p.name, p.allowed...)
 		if err != nil {
 			return nil, err
 		}
-		add(values, term(p.field))
-	}
-
-	claimed, err := x.choices("claimed", "yes", "no")
-	if err != nil {
-		return nil, err
-	}
-	add(claimed, func(v string) query.Node { return query.FieldTerm("claimed", strconv.FormatBool(v == "yes")) })
-
-	attached, err := x.choices("has_activate_units", "yes", "no")
-	if err != nil {
-		return nil, err
-	}
-	add(attached, func(v string) query.Node {
-		units := query.FieldName{Name: "activate_units.id"}
-		if v == "yes" {
-			return query.Exists{Field: units}
+		if p.name == "activate_unit_id" && slices.ContainsFunc(values, isNoID) {
+			return nil, invalid(p.name, "must list the ids of units, which are whole numbers")
 		}
-		return query.Missing{Field: units}
-	})
-
-	external, err := x.commaList("external_id")
-	if err != nil {
-		return nil, err
-	}
-	add(external, term("activate_units.external_id"))
-
-	units, err := x.commaList("activate_unit_id")
-	if err != nil {
-		return nil, err
-	}
-	for _, u := range units {
-		if n, ok := digits(u); !ok || n > item.MaxID {
-			return nil, invalid("activate_unit_id", "must list the ids of units, which are whole numbers")
+		if len(values) > 0 {
+			parts = append(parts, anyOf(values, p.node))
 		}
 	}
-	add(units, term("activate_units.id"))
-
 	tagged, err := x.collectionTags()
 	if err != nil {
 		return nil, err
 	}
-	parts = append(parts, tagged...)
-
 	authors, err := x.commaList("author_id")
 	if err != nil {
 		return nil, err
 	}
-	add(authors, author)
+	if parts = append(parts, tagged...); len(authors) > 0 {
+		parts = append(parts, anyOf(authors, author))
+	}
 	return parts, nil
+}
+
+func isNoID(value string) bool {
+	n, ok := digits(value)
+	return !ok || n > item.MaxID
+}
+
+// term makes trees that match one field.
+func term(field string) func(value string) query.Node {
+	return func(value string) query.Node { return query.FieldTerm(field, value) }
+}
+
+// hasUnits matches items with conversion units ("yes") or without.
+func hasUnits(value string) query.Node {
+	units := query.FieldName{Name: "activate_units.id"}
+	if value == "yes" {
+		return query.Exists{Field: units}
+	}
+	return query.Missing{Field: units}
 }
 
 // anyOf matches where any of the values does.
@@ -167,7 +152,7 @@ func anyOf(values []string, node func(value string) query.Node) query.Node {
 // author matches items by one author: by username, by the platform's id, or by the author's number.
 func author(name string) query.Node {
 	fields := []string{"content.author.username", "content.author.platform_id"}
-	if n, ok := digits(name); ok && n <= item.MaxID {
+	if !isNoID(name) {
 		fields = append(fields, "content.author.id")
 	}
 	return anyOf(fields, func(field string) query.Node { return query.FieldTerm(field, name) })

@@ -66,7 +66,10 @@ func (c *pageCache) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "vitrine_page_cache_bytes", Help: "Size of the pages that are kept ready to be sent.",
-		}, func() float64 { return float64(c.pages.WeightedSize()) }),
+		}, func() float64 {
+			c.pages.CleanUp() // the cache counts what was kept last in the background
+			return float64(c.pages.WeightedSize())
+		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "vitrine_page_cache_hits_total", Help: "Looks into the cache of pages that found one.",
 		}, func() float64 { return float64(c.hits.Load()) }),

@@ -224,14 +224,15 @@ func (x *exchange) favouriteParam() (*item.Tag, error) {
 	return &t, nil
 }
 
-// choices reads a comma-separated list of values, each of which must be allowed; nil when the parameter was not sent.
+// choices reads a comma-separated list of values, each of which must be allowed (by nil: any is); nil when the parameter was not
+// sent.
 func (x *exchange) choices(name string, allowed ...string) ([]string, error) {
 	values, err := x.commaList(name)
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range values {
-		if !slices.Contains(allowed, v) {
+		if allowed != nil && !slices.Contains(allowed, v) {
 			return nil, invalid(name, "takes these values, with commas between them: %s", strings.Join(allowed, ", "))
 		}
 	}
