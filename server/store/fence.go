@@ -58,26 +58,30 @@ func (f *fence) stop(err error) error {
 	select {}
 }
 
-// Create does not pass a raised fence.
-func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+// change runs an operation on a file, unless that is one of the database's and the fence is raised.
+func (f *fence) change(name string, operation func() error) error {
+	if !f.outside(name) {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	return operation()
+}
+
+// open opens a file for writing. One of the database's does not pass a raised fence, and is wrapped.
+func (f *fence) open(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	if f.outside(name) {
-		return f.FS.Create(name, category)
+		return open()
 	}
 	if err := f.check(); err != nil {
 		return nil, f.stop(err)
 	}
-	return f.wrap(f.FS.Create(name, category))
+	return f.wrap(open())
 }
 
-// Link does not pass a raised fence.
-func (f *fence) Link(oldname, newname string) error {
-	if f.outside(newname) {
-		return f.FS.Link(oldname, newname)
-	}
-	if err := f.check(); err != nil {
-		return err
-	}
-	return f.FS.Link(oldname, newname)
+// Create does not pass a raised fence.
+func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return f.open(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
 }
 
 // OpenDir wraps directories as well: they are written to by Sync alone.
@@ -90,65 +94,37 @@ func (f *fence) OpenDir(name string) (vfs.File, error) {
 
 // OpenReadWrite does not pass a raised fence.
 func (f *fence) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	if f.outside(name) {
-		return f.FS.OpenReadWrite(name, category, opts...)
-	}
-	if err := f.check(); err != nil {
-		return nil, f.stop(err)
-	}
-	return f.wrap(f.FS.OpenReadWrite(name, category, opts...))
-}
-
-// Remove does not pass a raised fence.
-func (f *fence) Remove(name string) error {
-	if f.outside(name) {
-		return f.FS.Remove(name)
-	}
-	if err := f.check(); err != nil {
-		return err
-	}
-	return f.FS.Remove(name)
-}
-
-// RemoveAll does not pass a raised fence.
-func (f *fence) RemoveAll(name string) error {
-	if f.outside(name) {
-		return f.FS.RemoveAll(name)
-	}
-	if err := f.check(); err != nil {
-		return err
-	}
-	return f.FS.RemoveAll(name)
-}
-
-// Rename does not pass a raised fence.
-func (f *fence) Rename(oldname, newname string) error {
-	if f.outside(newname) {
-		return f.FS.Rename(oldname, newname)
-	}
-	if err := f.check(); err != nil {
-		return err
-	}
-	return f.FS.Rename(oldname, newname)
+	return f.open(name, func() (vfs.File, error) { return f.FS.OpenReadWrite(name, category, opts...) })
 }
 
 // ReuseForWrite does not pass a raised fence.
 func (f *fence) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if err := f.check(); err != nil {
-		return nil, f.stop(err)
-	}
-	return f.wrap(f.FS.ReuseForWrite(oldname, newname, category))
+	return f.open(newname, func() (vfs.File, error) { return f.FS.ReuseForWrite(oldname, newname, category) })
+}
+
+// Link does not pass a raised fence.
+func (f *fence) Link(oldname, newname string) error {
+	return f.change(newname, func() error { return f.FS.Link(oldname, newname) })
+}
+
+// Remove does not pass a raised fence.
+func (f *fence) Remove(name string) error {
+	return f.change(name, func() error { return f.FS.Remove(name) })
+}
+
+// RemoveAll does not pass a raised fence.
+func (f *fence) RemoveAll(name string) error {
+	return f.change(name, func() error { return f.FS.RemoveAll(name) })
+}
+
+// Rename does not pass a raised fence.
+func (f *fence) Rename(oldname, newname string) error {
+	return f.change(newname, func() error { return f.FS.Rename(oldname, newname) })
 }
 
 // MkdirAll does not pass a raised fence.
 func (f *fence) MkdirAll(dir string, perm os.FileMode) error {
-	if f.outside(dir) {
-		return f.FS.MkdirAll(dir, perm)
-	}
-	if err := f.check(); err != nil {
-		return err
-	}
-	return f.FS.MkdirAll(dir, perm)
+	return f.change(dir, func() error { return f.FS.MkdirAll(dir, perm) })
 }
 
 // Lock locks nothing: the directory of the store is locked as a whole, and an instance that was given up could never let
