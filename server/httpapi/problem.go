@@ -229,21 +229,21 @@ func named(ids []item.ID) string {
 
 // inParameter says which parameter a query or an order that cannot be used came in.
 func inParameter(err error, name string) error {
-	p := *problemOf(err)
-	if p.Type == internal {
-		return err
-	}
-	p.Parameter = cmp.Or(p.Parameter, name)
-	return &p
+	return located(err, func(p *problem) { p.Parameter = cmp.Or(p.Parameter, name) })
 }
 
 // inMember says which member of the body it came in.
 func inMember(err error, name string) error {
+	return located(err, func(p *problem) { p.Member = cmp.Or(p.Member, name) })
+}
+
+// located adds to the problem of an error where it came in; internal errors stay as they are.
+func located(err error, in func(*problem)) error {
 	p := *problemOf(err)
 	if p.Type == internal {
 		return err
 	}
-	p.Member = cmp.Or(p.Member, name)
+	in(&p)
 	return &p
 }
 
