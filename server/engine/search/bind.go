@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -109,7 +110,7 @@ func (b *binder) match(ctx context.Context, n plan.Node) (node, error) {
 		if err != nil || len(expansions) == 0 {
 			return none{}, err
 		}
-		t := &words{terms: make([]string, len(expansions)), fuzzy: true}
+		t := &words{terms: make([]string, len(expansions))}
 		for i, e := range expansions {
 			t.terms[i] = e.Term
 		}
@@ -210,4 +211,27 @@ func (b *binder) kindOf(field string) kind {
 		return ofItem
 	}
 	return k
+}
+
+// kind says where a field's values come from.
+type kind uint8
+
+const (
+	ofItem  kind = iota // from the item alone
+	ofTags              // from the item and from rules
+	ofUnits             // from the units that the item shows
+)
+
+const tagPrefix = "tags."
+
+func tagFieldName(namespace string) string { return tagPrefix + namespace + ".key" }
+
+func kindOf(field string) kind {
+	switch {
+	case strings.HasPrefix(field, tagPrefix):
+		return ofTags
+	case strings.HasPrefix(field, attachedPrefix), strings.HasPrefix(field, defaultPrefix):
+		return ofUnits
+	}
+	return ofItem
 }

@@ -17,8 +17,6 @@ type node interface {
 	find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error)
 	// appendKey writes what the node asks: equal texts, equal documents in every segment.
 	appendKey(key []byte) []byte
-	// cost is what package eval takes its counterpart to cost: it decides in which order scores are added.
-	cost() int
 	// price is what find costs here: cheap nodes decide first.
 	price() int
 }
@@ -42,14 +40,12 @@ func (all) find(_ context.Context, e *evaluation, _ *roaring.Bitmap) (set, error
 }
 
 func (all) appendKey(key []byte) []byte { return append(key, "all"...) }
-func (all) cost() int                   { return 0 }
 func (all) price() int                  { return 0 }
 
 type none struct{}
 
 func (none) find(context.Context, *evaluation, *roaring.Bitmap) (set, error) { return set{}, nil }
 func (none) appendKey(key []byte) []byte                                     { return append(key, "none"...) }
-func (none) cost() int                                                       { return 0 }
 func (none) price() int                                                      { return 0 }
 
 // conjunction is documents that match all of must and none of not. There is at least one must.
@@ -163,8 +159,6 @@ func (c *conjunction) appendKey(key []byte) []byte {
 	}
 	return append(key, ')')
 }
-
-func (c *conjunction) cost() int  { return costs(c.must) + costs(c.not) }
 func (c *conjunction) price() int { return prices(c.must) + prices(c.not) }
 
 // disjunction is documents that match any of several nodes.
@@ -203,17 +197,7 @@ func (d *disjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 func (d *disjunction) appendKey(key []byte) []byte {
 	return append(appendKeys(append(key, '('), d.nodes, '|'), ')')
 }
-
-func (d *disjunction) cost() int  { return costs(d.nodes) }
 func (d *disjunction) price() int { return prices(d.nodes) }
-
-func costs(nodes []node) int {
-	sum := 0
-	for _, n := range nodes {
-		sum += n.cost()
-	}
-	return sum
-}
 
 func prices(nodes []node) int {
 	sum := 0

@@ -110,3 +110,24 @@ func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error
 	c.tags.byField[field] = members
 	return members, nil
 }
+
+// Carries reports whether the rule of Overlay.Tags[rule] puts its tag on a document, whether or not the item also has it of
+// its own.
+func (c *Corpus) Carries(ctx context.Context, rule int, p segment.Part, doc uint32) (bool, error) {
+	r := &c.Overlay.Tags[rule]
+	members, err := c.tagMembers(ctx, tagFieldName(r.Tag.Namespace))
+	if err != nil {
+		return false, fmt.Errorf("list the tags of an item: %w", err)
+	}
+	for _, m := range members {
+		if m.rule != &r.Rule {
+			continue
+		}
+		docs, err := m.docs(ctx, c, p)
+		if err != nil {
+			return false, fmt.Errorf("list the tags of an item: %w", err)
+		}
+		return docs.Contains(doc), nil
+	}
+	return false, nil
+}

@@ -2,11 +2,9 @@ package search
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -95,16 +93,6 @@ func (q *Query) runs(ctx context.Context) ([][]Hit, error) {
 		}
 	}
 	return runs, nil
-}
-
-// each yields the live documents of a block with their scores; the part is for the caller to say.
-func (b *block) each(scores *sums, yield func(Hit)) {
-	for w, word := range b.live {
-		for ; word != 0; word &= word - 1 {
-			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
-			yield(Hit{Doc: b.from + uint32(at), Score: b.score(scores[at])})
-		}
-	}
 }
 
 // score works out the scores of a part, and returns the number of live documents that match. The block and the scores
@@ -234,95 +222,6 @@ func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
 	}
 	s, t := c.Parts[aPart].Segment, c.Parts[bPart].Segment
 	return cmp.Or(cmp.Compare(t.Created(b), s.Created(a)), cmp.Compare(t.ID(b), s.ID(a)))
-}
-
-// weakestFirst is a heap of hits with the weakest on top.
-type weakestFirst struct {
-	corpus *Corpus
-	most   int
-	hits   []Hit
-	after  *ceiling // nil where every hit counts
-	// refused are the parts of which a hit stands behind the weakest with the same score, and so do all that follow there.
-	refused []int
-}
-
-// ceiling is a place in the order by relevance.
-type ceiling struct {
-	score float32
-	// docs are, for each part, the first document that follows the place among those of the score.
-	docs []uint32
-}
-
-// ceiling returns the ceiling of a place, nil for none.
-func (c *Corpus) ceiling(at *eval.Place) *ceiling {
-	if at == nil {
-		return nil
-	}
-	limit := &ceiling{score: float32(at.Values[0].Float), docs: make([]uint32, len(c.Parts))}
-	for i, p := range c.Parts {
-		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // documents before that of the next lower id are at the place or before it
-	}
-	return limit
-}
-
-// above reports whether a hit follows the place, and so counts.
-func (c *ceiling) above(part int, doc uint32, score float32) bool {
-	switch cmp.Compare(score, c.score) {
-	case -1:
-		return true
-	case 0:
-		return doc >= c.docs[part]
-	}
-	return false
-}
-
-// offerBlock takes the best of a block in, and lets the weakest go where there are too many.
-func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
-	bar := h.bar(part)
-	cut := bar.cut(b)
-	for w, word := range b.live {
-		if word == 0 {
-			continue
-		}
-		if bar.up {
-			// Nearly all hits are weaker than what is there, and that is soon seen.
-			word = atLeast(scores, w, word, cut)
-		}
-		for ; word != 0; word &= word - 1 {
-			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
-			score := b.score(scores[at])
-			if bar.up && !bar.reached(score) || h.after != nil && !h.after.above(part, b.from+uint32(at), score) {
-				continue
-			}
-			h.offer(Hit{Part: part, Doc: b.from + uint32(at), Score: score})
-			bar = h.bar(part)
-			cut = bar.cut(b)
-		}
-	}
-}
-
-// offer takes a hit in, unless there are enough that are better.
-func (h *weakestFirst) offer(hit Hit) {
-	switch {
-	case h.most <= 0:
-	case len(h.hits) < h.most:
-		heap.Push(h, hit)
-	case h.corpus.compareHits(hit, h.hits[0]) < 0:
-		h.hits[0], h.refused = hit, h.refused[:0]
-		heap.Fix(h, 0)
-	case hit.Score == h.hits[0].Score:
-		h.refused = append(h.refused, hit.Part)
-	}
-}
-
-func (h *weakestFirst) Len() int           { return len(h.hits) }
-func (h *weakestFirst) Less(i, j int) bool { return h.corpus.compareHits(h.hits[i], h.hits[j]) > 0 }
-func (h *weakestFirst) Swap(i, j int)      { h.hits[i], h.hits[j] = h.hits[j], h.hits[i] }
-func (h *weakestFirst) Push(x any)         { h.hits = append(h.hits, x.(Hit)) }
-func (h *weakestFirst) Pop() any {
-	last := h.hits[len(h.hits)-1]
-	h.hits = h.hits[:len(h.hits)-1]
-	return last
 }
 
 // byScore sorts hits that are in the default order by score, the highest first, and leaves those of one score as they

@@ -1,0 +1,154 @@
+package search
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/eval"
+)
+
+// weakestFirst is a heap of hits with the weakest on top.
+type weakestFirst struct {
+	corpus *Corpus
+	most   int
+	hits   []Hit
+	after  *ceiling // nil where every hit counts
+	// refused are the parts of which a hit stands behind the weakest with the same score, and so do all that follow there.
+	refused []int
+}
+
+// offerBlock takes the best of a block in, and lets the weakest go where there are too many.
+func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
+	bar := h.bar(part)
+	cut := bar.cut(b)
+	for w, word := range b.live {
+		if word == 0 {
+			continue
+		}
+		if bar.up {
+			// Nearly all hits are weaker than what is there, and that is soon seen.
+			word = atLeast(scores, w, word, cut)
+		}
+		for ; word != 0; word &= word - 1 {
+			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
+			score := b.score(scores[at])
+			if bar.up && !bar.reached(score) || h.after != nil && !h.after.above(part, b.from+uint32(at), score) {
+				continue
+			}
+			h.offer(Hit{Part: part, Doc: b.from + uint32(at), Score: score})
+			bar = h.bar(part)
+			cut = bar.cut(b)
+		}
+	}
+}
+
+// offer takes a hit in, unless there are enough that are better.
+func (h *weakestFirst) offer(hit Hit) {
+	switch {
+	case h.most <= 0:
+	case len(h.hits) < h.most:
+		heap.Push(h, hit)
+	case h.corpus.compareHits(hit, h.hits[0]) < 0:
+		h.hits[0], h.refused = hit, h.refused[:0]
+		heap.Fix(h, 0)
+	case hit.Score == h.hits[0].Score:
+		h.refused = append(h.refused, hit.Part)
+	}
+}
+
+func (h *weakestFirst) Len() int           { return len(h.hits) }
+func (h *weakestFirst) Less(i, j int) bool { return h.corpus.compareHits(h.hits[i], h.hits[j]) > 0 }
+func (h *weakestFirst) Swap(i, j int)      { h.hits[i], h.hits[j] = h.hits[j], h.hits[i] }
+func (h *weakestFirst) Push(x any)         { h.hits = append(h.hits, x.(Hit)) }
+func (h *weakestFirst) Pop() any {
+	last := h.hits[len(h.hits)-1]
+	h.hits = h.hits[:len(h.hits)-1]
+	return last
+}
+
+// ceiling is a place in the order by relevance.
+type ceiling struct {
+	score float32
+	// docs are, for each part, the first document that follows the place among those of the score.
+	docs []uint32
+}
+
+// ceiling returns the ceiling of a place, nil for none.
+func (c *Corpus) ceiling(at *eval.Place) *ceiling {
+	if at == nil {
+		return nil
+	}
+	limit := &ceiling{score: float32(at.Values[0].Float), docs: make([]uint32, len(c.Parts))}
+	for i, p := range c.Parts {
+		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // documents before that of the next lower id are at the place or before it
+	}
+	return limit
+}
+
+// above reports whether a hit follows the place, and so counts.
+func (c *ceiling) above(part int, doc uint32, score float32) bool {
+	switch cmp.Compare(score, c.score) {
+	case -1:
+		return true
+	case 0:
+		return doc >= c.docs[part]
+	}
+	return false
+}
+
+// bar is what a hit has to pass to be among the best.
+type bar struct {
+	up    bool // false where any does
+	score float32
+	// passed is true where that score is enough, false where it takes more.
+	passed bool
+}
+
+// reached reports whether a score is enough; what is no number may be.
+func (b bar) reached(score float32) bool {
+	return !(score < b.score) && (b.passed || score != b.score)
+}
+
+// cut returns a number that no sum of a score that is enough is less than.
+func (b bar) cut(of *block) float64 {
+	cut := float64(b.score)
+	if of.base != nil {
+		cut -= float64(*of.base)
+	}
+	// Sums are rounded twice on their way to a score: by less than this.
+	return cut - math.Abs(float64(b.score))/(1<<20)
+}
+
+// atLeast returns which of the documents of a word have a sum that is not less than cut.
+func atLeast(scores *sums, w int, word uint64, cut float64) uint64 {
+	of := scores[w*64 : w*64+64]
+	var found uint64
+	if bits.OnesCount64(word) < 16 {
+		for rest := word; rest != 0; rest &= rest - 1 {
+			if !(of[bits.TrailingZeros64(rest)] < cut) {
+				found |= rest & -rest
+			}
+		}
+		return found
+	}
+	for i, sum := range of {
+		if !(sum < cut) {
+			found |= 1 << i
+		}
+	}
+	return found & word
+}
+
+// bar returns what a hit of a part has to pass. Later documents of a part stand behind those of the same score.
+func (h *weakestFirst) bar(part int) bar {
+	switch {
+	case h.most <= 0:
+		return bar{up: true, score: float32(math.Inf(1))}
+	case len(h.hits) < h.most:
+		return bar{}
+	}
+	return bar{up: true, score: h.hits[0].Score, passed: h.hits[0].Part != part && !slices.Contains(h.refused, part)}
+}

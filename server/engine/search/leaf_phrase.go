@@ -1,0 +1,153 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
+)
+
+// phrase is words in a row.
+type phrase struct {
+	words   []string
+	offsets []int
+	slop    int
+	matcher *rank.Phrase
+}
+
+func newPhrase(n plan.Phrase) *phrase {
+	t := &phrase{slop: n.Slop}
+	for _, w := range n.Words {
+		t.words = append(t.words, w.Text)
+		t.offsets = append(t.offsets, w.Position)
+	}
+	t.matcher = rank.NewPhrase(t.words, t.offsets, t.slop)
+	return t
+}
+
+func (t *phrase) find(ctx context.Context, _ *segment.Segment, f *segment.Field, within *roaring.Bitmap) (set, error) {
+	hits := &phraseHits{}
+	err := t.walk(ctx, f, within, hits.add)
+	return hits.set(), err
+}
+
+// walk yields the documents that hold the phrase, in order, and how often they do. Documents outside within are left out,
+// unless it is nil.
+func (t *phrase) walk(ctx context.Context, f *segment.Field, within *roaring.Bitmap, yield func(doc uint32, freq float32)) error {
+	lists := make([]segment.Postings, len(t.words))
+	order := make([]int, len(t.words))
+	for i, w := range t.words {
+		p, ok := f.Term(w)
+		if !ok {
+			return nil
+		}
+		lists[i], order[i] = p, i
+	}
+	// The rarest words first: what has all of them is soon found.
+	slices.SortStableFunc(order, func(i, j int) int { return lists[i].Len() - lists[j].Len() })
+	var all set
+	if within != nil {
+		all = and(borrowed(within), borrowed(lists[order[0]].Bitmap()))
+	} else {
+		all = borrowed(lists[order[0]].Bitmap())
+	}
+	for _, i := range order[1:] {
+		if all = and(all, borrowed(lists[i].Bitmap())); all.isEmpty() {
+			return nil
+		}
+	}
+	if all.isEmpty() {
+		return nil
+	}
+	// A word that stands twice in the phrase is read once.
+	cursors := make([]segment.Iterator, len(t.words))
+	positions := make([][]uint32, len(t.words))
+	buffers := make([][]uint32, len(t.words))
+	for i := range cursors {
+		if slices.Index(t.words, t.words[i]) == i {
+			cursors[i] = lists[i].Iterator()
+		}
+	}
+	looked := 0
+	docs := all.bitmap.Iterator()
+next:
+	for docs.HasNext() {
+		if looked++; looked%checkTerms == 0 {
+			if err := interrupted(ctx); err != nil {
+				return err
+			}
+		}
+		doc := docs.Next()
+		for i := range positions {
+			first := slices.Index(t.words, t.words[i])
+			if first < i {
+				positions[i] = positions[first]
+				continue
+			}
+			if at, ok := cursors[i].Seek(doc); !ok || at != doc {
+				continue next
+			}
+			buffers[i] = cursors[i].Positions(buffers[i][:0])
+			positions[i] = buffers[i]
+		}
+		if freq := t.matcher.Freq(positions); freq > 0 {
+			yield(doc, freq)
+		}
+	}
+	return nil
+}
+
+func (t *phrase) holds(string) bool { return false }
+
+func (t *phrase) appendKey(key []byte) []byte {
+	key = append(key, '"')
+	for i, w := range t.words {
+		key = strconv.AppendInt(key, int64(t.offsets[i]), 10)
+		key = strconv.AppendQuote(key, w)
+	}
+	return strconv.AppendInt(append(key, '~'), int64(t.slop), 10)
+}
+func (t *phrase) price() int { return 50 }
+
+// phraseHits are the documents that hold a phrase, in order, and how often they do.
+type phraseHits struct {
+	docs  []uint32
+	freqs []float32
+}
+
+func (h *phraseHits) add(doc uint32, freq float32) {
+	h.docs = append(h.docs, doc)
+	h.freqs = append(h.freqs, freq)
+}
+
+func (h *phraseHits) set() set {
+	if h == nil || len(h.docs) == 0 {
+		return set{}
+	}
+	return owned(roaring.BitmapOf(h.docs...))
+}
+
+// phrase looks for a phrase, or knows it already. Documents outside within may be left out, unless it is nil.
+func (e *evaluation) phrase(ctx context.Context, f query.Field, p *phrase, within *roaring.Bitmap) (*phraseHits, error) {
+	key := string(p.appendKey([]byte(f.Name)))
+	if hits := e.phrases[key]; hits != nil {
+		return hits, nil
+	}
+	hits := &phraseHits{}
+	if field := e.part.Segment.Field(f.Name); field != nil {
+		if err := p.walk(ctx, field, within, hits.add); err != nil {
+			return nil, fmt.Errorf("look for %s: %w", f.Name, err)
+		}
+	}
+	if within == nil && e.phrases != nil {
+		e.phrases[key] = hits
+	}
+	return hits, nil
+}

@@ -1,0 +1,187 @@
+package search
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
+)
+
+// termClause is a term of a text field, or one of the keywords that a fuzzy word stands for.
+type termClause struct {
+	field  query.Field
+	kind   kind
+	term   string
+	scorer rank.Scorer
+	// members are the rules that put the tag on items.
+	members []*member
+	units   *unitOverlay
+	// table holds scores of a text's term, see scoreTable; nil before it is needed.
+	table atomic.Pointer[scoreTable]
+}
+
+// scoredTerm makes the clause of a term.
+func (b *binder) scoredTerm(ctx context.Context, f query.Field, term string, scorer rank.Scorer) (*termClause, error) {
+	t := &termClause{field: f, kind: b.kindOf(f.Name), term: term, scorer: scorer}
+	var err error
+	switch t.kind {
+	case ofTags:
+		var members []*member
+		members, err = b.corpus.tagMembers(ctx, f.Name)
+		for _, m := range members {
+			if m.keyword == term {
+				t.members = append(t.members, m)
+			}
+		}
+	case ofUnits:
+		t.units, err = b.corpus.unitOverlay(ctx)
+	}
+	return t, err
+}
+
+func (t *termClause) open(ctx context.Context, s *scoring, _ bool) (runner, error) {
+	if err := interrupted(ctx); err != nil {
+		return nil, err
+	}
+	if t.kind == ofUnits && !s.shown {
+		return s.openShown(ctx, t.units, t)
+	}
+	var postings segment.Postings
+	f := s.part.Segment.Field(t.field.Name)
+	there := false
+	if f != nil {
+		postings, there = f.Term(t.term)
+	}
+	if t.field.Type != query.Text {
+		return t.openKeyword(ctx, s, postings, there)
+	}
+	if !there {
+		return nil, nil
+	}
+	frequent, err := t.openFrequent(ctx, s, f, postings)
+	if err != nil {
+		return nil, err
+	}
+	if frequent != nil {
+		return frequent, nil
+	}
+	r := &termRunner{postings: postings.Iterator(), norms: s.lengthNorms(f), scorer: t.scorer}
+	if postings.Len() >= tableFrom {
+		r.table = t.scores()
+	}
+	return r, nil
+}
+
+// openKeyword opens a term that scores alike in all documents, some of which may have it by a rule.
+func (t *termClause) openKeyword(ctx context.Context, s *scoring, own segment.Postings, there bool) (runner, error) {
+	var sets []set
+	if there {
+		sets = append(sets, borrowed(own.Bitmap()))
+	}
+	for _, m := range t.members {
+		docs, err := m.docs(ctx, s.corpus, s.part)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, borrowed(docs))
+	}
+	docs := or(sets)
+	if docs.isEmpty() {
+		return nil, nil
+	}
+	return &bitRunner{words: dense(docs.bitmap, s.part.Segment.Len()), score: float64(t.scorer.Score(1, rank.NoNorm))}, nil
+}
+
+// scores returns the table, made at its first use.
+func (t *termClause) scores() *scoreTable {
+	if made := t.table.Load(); made != nil {
+		return made
+	}
+	made := &scoreTable{}
+	for i := range made {
+		made[i] = t.scorer.Score(float32(i>>8), byte(i))
+	}
+	t.table.Store(made)
+	return made
+}
+
+// scoreTable holds the scores of a term for the frequencies from 0 on below tableFreqs and all norms. It pays from
+// tableFrom documents on.
+type scoreTable [tableFreqs << 8]float32
+
+const (
+	tableFreqs = 8
+	tableFrom  = 4096
+)
+
+// score returns what the scorer of the table gives.
+func (t *scoreTable) score(s rank.Scorer, freq uint32, norm byte) float64 {
+	if freq < tableFreqs {
+		return float64(t[freq<<8|uint32(norm)])
+	}
+	return float64(s.Score(float32(freq), norm))
+}
+
+// termRunner gives the scores of a term of a text field.
+type termRunner struct {
+	postings segment.Iterator
+	// docs[at:n] and their freqs are read and not yet scored.
+	batch
+	at, n  int
+	norms  norms
+	scorer rank.Scorer
+	table  *scoreTable // nil where it does not pay
+}
+
+// batch is what is read from postings at a time.
+type batch struct{ docs, freqs [256]uint32 }
+
+func (r *termRunner) add(b *block, to *sums) {
+	for {
+		for r.at < r.n && r.docs[r.at] < b.from {
+			r.at++
+		}
+		end := r.at
+		for end < r.n && r.docs[end] < b.to {
+			end++
+		}
+		r.score(r.docs[r.at:end], r.freqs[r.at:end], b, to)
+		if r.at = end; end < r.n {
+			return
+		}
+		if r.at, r.n = 0, r.postings.NextMany(r.docs[:], r.freqs[:]); r.n == 0 {
+			return
+		}
+	}
+}
+
+func (r *termRunner) most(b *block) float64 {
+	for r.at < r.n && r.docs[r.at] < b.from {
+		r.at++
+	}
+	if r.at < r.n && r.docs[r.at] >= b.to {
+		return 0
+	}
+	return float64(r.scorer.Most())
+}
+
+func (r *termRunner) least() float64 { return float64(r.scorer.Score(1, r.norms.longest)) }
+
+// score adds the scores of documents of one block.
+func (r *termRunner) score(docs, freqs []uint32, b *block, to *sums) {
+	freqs = freqs[:len(docs)]
+	if r.table == nil {
+		for i, doc := range docs {
+			b.touch(doc)
+			to[doc&(blockDocs-1)] += float64(r.scorer.Score(float32(freqs[i]), r.norms.byDoc[doc]))
+		}
+		return
+	}
+	for i, doc := range docs {
+		b.touch(doc)
+		freq, norm := freqs[i], r.norms.byDoc[doc]
+		to[doc&(blockDocs-1)] += r.table.score(r.scorer, freq, norm)
+	}
+}

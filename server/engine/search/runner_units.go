@@ -1,0 +1,56 @@
+package search
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+)
+
+// openShown scores the lists of units by a clause, and documents by their lists.
+func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runner, error) {
+	lists, err := o.lists(ctx, s.corpus, s.part)
+	if err != nil {
+		return nil, err
+	}
+	n := lists.segment.Len()
+	within := &scoring{evaluation: evaluation{corpus: s.corpus, part: segment.Part{Segment: lists.segment}, shown: true}}
+	defer within.close()
+	inner, err := c.open(ctx, within, false)
+	if inner == nil {
+		return nil, err
+	}
+	r := &shownRunner{lists: lists, scores: make([]float64, 0, n)}
+	all := newBlocks(everything(n).bitmap, nil, n, s.corpus.Cache)
+	defer all.close(s.corpus.Cache)
+	for all.next() {
+		scores := within.take()
+		inner.add(&all.block, scores)
+		r.scores = append(r.scores, scores[:all.to-all.from]...)
+		within.give(scores)
+	}
+	r.high = slices.Max(r.scores) // there is one at least: inner is there
+	return r, nil
+}
+
+// shownRunner gives documents the score of the list of units that they show.
+type shownRunner struct {
+	lists  *unitLists
+	scores []float64 // by list
+	high   float64
+}
+
+func (r *shownRunner) most(*block) float64 { return r.high }
+
+func (r *shownRunner) add(b *block, to *sums) {
+	b.touchAll()
+	if r.lists.of == nil {
+		for i := range to {
+			to[i] += r.scores[0]
+		}
+		return
+	}
+	for i, list := range r.lists.of[b.from:b.to] {
+		to[i&(blockDocs-1)] += r.scores[list]
+	}
+}

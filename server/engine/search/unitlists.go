@@ -1,0 +1,267 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// unitLists says which units the documents of one segment show. There are few different lists, so that each is looked at
+// once: as a document of a small segment, in which document i is list i.
+type unitLists struct {
+	// of is the list of each document; nil where all show list 0.
+	of []uint32
+	// units are the ids of the units of each list, in the order shown. List 0 is the empty one.
+	units [][]int64
+	// docs are the documents that show each list; read only.
+	docs    []*roaring.Bitmap
+	segment *segment.Segment
+	// numbers are all whole numbers and dates of the lists by field: a list has one for each unit, and a document of a
+	// segment has one at most.
+	numbers map[string][]listNumber
+}
+
+type listNumber struct {
+	list  uint32
+	value int64
+}
+
+// list returns the list of a document.
+func (l *unitLists) list(doc uint32) uint32 {
+	if l.of == nil {
+		return 0
+	}
+	return l.of[doc]
+}
+
+// find returns the lists that pass a test of a field.
+func (l *unitLists) find(ctx context.Context, f query.Field, t test) (set, error) {
+	between, ok := t.(*intRange)
+	if !ok || f.Type == query.Boolean {
+		return findIn(ctx, l.segment, f, t, nil)
+	}
+	var lists []uint32
+	for _, n := range l.numbers[f.Name] {
+		if between.lo <= n.value && n.value <= between.hi {
+			lists = append(lists, n.list)
+		}
+	}
+	if len(lists) == 0 {
+		return set{}, nil
+	}
+	return owned(roaring.BitmapOf(lists...)), nil
+}
+
+// documents returns the documents that show any of some lists.
+func (l *unitLists) documents(lists set) set {
+	if lists.isEmpty() {
+		return set{}
+	}
+	if lists.bitmap.GetCardinality() > fewLists {
+		return l.scan(lists.bitmap)
+	}
+	var sets []set
+	for it := lists.bitmap.Iterator(); it.HasNext(); {
+		sets = append(sets, borrowed(l.docs[it.Next()]))
+	}
+	return or(sets)
+}
+
+// fewLists is the number of lists up to which their bitmaps are joined; beyond, a look at every document is cheaper.
+const fewLists = 16
+
+func (l *unitLists) scan(lists *roaring.Bitmap) set {
+	passing := make([]bool, len(l.units))
+	for it := lists.Iterator(); it.HasNext(); {
+		passing[it.Next()] = true
+	}
+	words := make([]uint64, (len(l.of)+63)/64)
+	for doc, list := range l.of {
+		if passing[list] {
+			words[doc/64] |= 1 << (doc % 64)
+		}
+	}
+	return owned(roaring.FromDense(words, false))
+}
+
+// group fills in docs, and leaves out lists that no document ended with.
+func (l *unitLists) group(docs int) {
+	if l.of == nil {
+		l.docs = []*roaring.Bitmap{everything(docs).published()}
+		return
+	}
+	members := make([][]uint32, len(l.units))
+	for doc, list := range l.of {
+		members[list] = append(members[list], uint32(doc))
+	}
+	renumbered := make([]uint32, len(l.units))
+	kept := l.units[:0]
+	for list, docs := range members {
+		if list > 0 && len(docs) == 0 {
+			continue
+		}
+		renumbered[list] = uint32(len(kept))
+		kept = append(kept, l.units[list])
+		b := roaring.New()
+		b.AddMany(docs)
+		b.RunOptimize()
+		l.docs = append(l.docs, b)
+	}
+	l.units = kept
+	for doc, list := range l.of {
+		l.of[doc] = renumbered[list]
+	}
+}
+
+// index makes the segment of the lists.
+func (l *unitLists) index(o *unitOverlay) error {
+	docs := make([]segment.Doc, len(l.units))
+	l.numbers = map[string][]listNumber{}
+	for i, ids := range l.units {
+		units := make([]item.Unit, len(ids))
+		for j, id := range ids {
+			units[j] = *o.byID[id]
+		}
+		// Documents are numbered by falling id.
+		docs[i] = segment.Doc{ID: item.ID(len(l.units) - i), Created: math.MinInt64}
+		for f, v := range (&item.Item{}).Values(units, o.byDefault, nil) {
+			if kindOf(f.Name) != ofUnits {
+				continue
+			}
+			if f.Type == query.Long || f.Type == query.Date {
+				of := l.numbers[f.Name]
+				l.numbers[f.Name] = append(of, listNumber{uint32(i), v.Int})
+				if len(of) > 0 && of[len(of)-1].list == uint32(i) {
+					continue
+				}
+			}
+			docs[i].Values = append(docs[i].Values, segment.Value{Field: f, Value: v})
+		}
+	}
+	var err error
+	if l.segment, err = segment.Build(docs); err != nil {
+		return fmt.Errorf("index the lists of units: %w", err)
+	}
+	return nil
+}
+
+// liveDocs counts the live documents of each list.
+func (l *unitLists) liveDocs(p segment.Part) []int64 {
+	n := make([]int64, len(l.docs))
+	for i, docs := range l.docs {
+		n[i] = p.LiveIn(docs)
+	}
+	return n
+}
+
+// lists returns the lists of a part, through the cache.
+func (o *unitOverlay) lists(ctx context.Context, c *Corpus, p segment.Part) (*unitLists, error) {
+	return c.of(p).unitLists(o.key, func() (*unitLists, error) { return o.gather(ctx, c, p) })
+}
+
+// gather works out the lists of a part: an item's own units in their order, then those that rules attach by id. Own
+// units that the property does not have are not shown.
+func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*unitLists, error) {
+	l := &unitLists{units: [][]int64{nil}}
+	type step struct {
+		list uint32
+		unit int64
+	}
+	known := map[step]uint32{}
+	// with returns the list that comes out when a unit is put behind a list.
+	with := func(list uint32, unit int64) uint32 {
+		s := step{list, unit}
+		next, ok := known[s]
+		if !ok {
+			next = uint32(len(l.units))
+			l.units = append(l.units, append(slices.Clip(l.units[list]), unit))
+			known[s] = next
+		}
+		return next
+	}
+	attach := func(doc uint32, unit int64) {
+		if l.of == nil {
+			l.of = make([]uint32, p.Segment.Len())
+		}
+		l.of[doc] = with(l.of[doc], unit)
+	}
+	if own := p.Segment.WithUnits(); own != nil {
+		for docs := own.Iterator(); docs.HasNext(); {
+			doc := docs.Next()
+			for _, unit := range p.Segment.Units(doc) {
+				if o.byID[unit] != nil {
+					attach(doc, unit)
+				}
+			}
+		}
+	}
+	for _, m := range o.members {
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
+		docs, err := m.docs(ctx, c, p)
+		if err != nil {
+			return nil, err
+		}
+		for it := docs.Iterator(); it.HasNext(); {
+			doc := it.Next()
+			if !slices.Contains(l.units[l.list(doc)], m.unit) {
+				attach(doc, m.unit)
+			}
+		}
+	}
+	l.group(p.Segment.Len())
+	return l, l.index(o)
+}
+
+// UnitLists are the lists of units that the documents of one part show. There are few different ones, numbered from 0 on;
+// list 0 is the empty one.
+type UnitLists struct{ lists *unitLists }
+
+// UnitLists returns those of a part, as Units shows them one by one; without an overlay of units there is the empty one
+// alone.
+func (c *Corpus) UnitLists(ctx context.Context, p segment.Part) (UnitLists, error) {
+	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
+		return UnitLists{}, nil
+	}
+	o, err := c.unitOverlay(ctx)
+	if err != nil {
+		return UnitLists{}, fmt.Errorf("list the units of items: %w", err)
+	}
+	l, err := o.lists(ctx, c, p)
+	if err != nil {
+		return UnitLists{}, fmt.Errorf("list the units of items: %w", err)
+	}
+	return UnitLists{l}, nil
+}
+
+// Len is the number of lists, at least 1.
+func (l UnitLists) Len() int {
+	if l.lists == nil {
+		return 1
+	}
+	return len(l.lists.units)
+}
+
+// List returns which list a document shows.
+func (l UnitLists) List(doc uint32) int {
+	if l.lists == nil {
+		return 0
+	}
+	return int(l.lists.list(doc))
+}
+
+// Units returns the ids of a list in the order shown, read only.
+func (l UnitLists) Units(list int) []int64 {
+	if l.lists == nil {
+		return nil
+	}
+	return l.lists.units[list]
+}
