@@ -146,6 +146,7 @@ func indexed(f query.Field, v query.Value) any {
 		return v.Int != 0
 	case query.Date:
 		return date{v.Int}
+	case query.Keyword, query.Text:
 	}
 	return v.Str
 }

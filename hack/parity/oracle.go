@@ -162,6 +162,7 @@ func mappingOf(t query.Type) map[string]any {
 		return map[string]any{"type": "boolean"}
 	case query.Date:
 		return map[string]any{"type": "date", "format": "strict_date_optional_time||epoch_millis"}
+	case query.Keyword:
 	}
 	return map[string]any{"type": "keyword", "normalizer": "lower"}
 }

@@ -80,12 +80,6 @@ func NewItemDoc(it *item.Item, units []item.Unit, byDefault *item.Unit, tags []i
 	return NewDoc(it.ID, it.CreatedMillis(), it.Values(units, byDefault, tags))
 }
 
-// NewItemDoc makes the document of an item with the units and tags that it shows; byDefault is the default unit of its property,
-// nil for none.
-func NewItemDoc(it *item.Item, units []item.Unit, byDefault *item.Unit, tags []item.Tag) *Doc {
-	return NewDoc(it.ID, it.CreatedMillis(), it.Values(units, byDefault, tags))
-}
-
 // ID returns the item's identifier.
 func (d *Doc) ID() int64 { return d.id }
 

@@ -90,6 +90,7 @@ func (p part) below() []part {
 		if !isAll(n.Node) {
 			add([]plan.Node{n.Node}, occurMust, 1)
 		}
+	default: // nothing lies below the others
 	}
 	return parts
 }
@@ -215,10 +216,11 @@ const maxDetail = 12
 
 // detail says what the document holds where a leaf looked.
 func (e explainer) detail(n plan.Node) string {
-	f, ok := fieldOf(n)
+	leaf, ok := n.(plan.Leaf)
 	if !ok {
 		return ""
 	}
+	f := leaf.LooksAt()
 	at := e.doc.fields[f.Name]
 	if at == nil {
 		return "the item has no " + f.Name
@@ -234,6 +236,7 @@ func (e explainer) detail(n plan.Node) string {
 			parts[i] = fmt.Sprintf("%s %d", w.Text, len(at.terms[w.Text]))
 		}
 		return fmt.Sprintf("times among %d words: %s", at.words, strings.Join(parts, ", "))
+	default: // its values say it
 	}
 	return at.list(f)
 }
@@ -251,27 +254,4 @@ func (f *field) list(of query.Field) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(values[:maxDetail], ", "), rest)
 	}
 	return strings.Join(values, ", ")
-}
-
-// fieldOf returns the field that a leaf looks at.
-func fieldOf(n plan.Node) (query.Field, bool) {
-	switch n := n.(type) {
-	case plan.Term:
-		return n.Field, true
-	case plan.Phrase:
-		return n.Field, true
-	case plan.Pattern:
-		return n.Field, true
-	case plan.Fuzzy:
-		return n.Field, true
-	case plan.IntRange:
-		return n.Field, true
-	case plan.FloatRange:
-		return n.Field, true
-	case plan.TermRange:
-		return n.Field, true
-	case plan.Exists:
-		return n.Field, true
-	}
-	return query.Field{}, false
 }

@@ -237,6 +237,7 @@ func checkFit(n Node, f Field, patterns *Patterns) error {
 			return err
 		}
 		return nil
+	case Long, Double, Boolean, Date:
 	}
 	switch n := n.(type) {
 	case Term, Phrase, Range:

@@ -245,6 +245,7 @@ func (n Bool) String() string {
 			b.WriteByte('+')
 		case MustNot:
 			b.WriteByte('-')
+		case Should: // has no sign
 		}
 		b.WriteString(nested(c.Node))
 	}

@@ -84,7 +84,7 @@ func lowest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) {
 		v, err = boundDate(b.Text, now, !b.Inclusive)
 	case Boolean:
 		v, err = parseBoolean(b.Text)
-	default:
+	case Long, Double, Keyword, Text:
 		w, err := parseWhole(b.Text)
 		// 5.5 begins at 6, -5.5 at -5, whichever the bracket.
 		if err != nil || w.cut && w.negative {
@@ -109,7 +109,7 @@ func highest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) 
 		v, err = boundDate(b.Text, now, b.Inclusive)
 	case Boolean:
 		v, err = parseBoolean(b.Text)
-	default:
+	case Long, Double, Keyword, Text:
 		w, err := parseWhole(b.Text)
 		if err != nil || w.cut && !w.negative {
 			return w.n, false, err
@@ -139,6 +139,7 @@ func misfit(b Bound, f Field, err error) *SyntaxError {
 		expected = "true or false"
 	case Date:
 		expected = `a date such as 2026-11-20, 2026-11 or "2026-11-20T10:00:00Z", or date math such as now-30d`
+	case Keyword, Text: // hold every value
 	}
 	switch {
 	case errors.Is(err, errRange):
@@ -160,6 +161,7 @@ func typeNoun(t Type) string {
 		return "boolean"
 	case Date:
 		return "date"
+	case Keyword, Text:
 	}
 	return t.String()
 }

@@ -200,6 +200,7 @@ func (b *binder) leaf(ctx context.Context, f query.Field, t test) (*leaf, error)
 		if l.units, err = b.corpus.unitOverlay(ctx); err != nil {
 			return nil, err
 		}
+	case ofItem:
 	}
 	return l, nil
 }

@@ -143,6 +143,7 @@ func (l *leaf) appendKey(key []byte) []byte {
 		}
 	case ofUnits:
 		key = append(append(key, " of "...), l.units.key...)
+	case ofItem:
 	}
 	return key
 }

@@ -143,7 +143,7 @@ func (c *column) value(doc uint32) keyValue {
 		if bits, ok := c.field.Number(doc); ok {
 			return keyValue{float: math.Float64frombits(uint64(bits))}
 		}
-	default:
+	case query.Long, query.Date:
 		if n, ok := c.field.Number(doc); ok {
 			return keyValue{number: n}
 		}
@@ -258,6 +258,7 @@ func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64
 				v := c.value(doc)
 				return risingFloat(v.float), !v.missing
 			}
+		case query.Long, query.Date: // as their values are
 		}
 	}
 	if !o.order[key].Desc {

@@ -37,6 +37,7 @@ func (b *binder) scoredTerm(ctx context.Context, f query.Field, term string, sco
 		}
 	case ofUnits:
 		t.units, err = b.corpus.unitOverlay(ctx)
+	case ofItem:
 	}
 	return t, err
 }

@@ -63,7 +63,7 @@ func (b *binder) stats(ctx context.Context, field string) (*fieldStats, error) {
 		s, err = b.tagStats(ctx, field)
 	case ofUnits:
 		s, err = b.unitStats(ctx, field)
-	default:
+	case ofItem:
 		s = b.itemStats(field)
 	}
 	if err != nil {
@@ -239,69 +239,95 @@ func (b *binder) offer(ctx context.Context, n plan.Fuzzy, offer func(term string
 	if err := interrupted(ctx); err != nil { // checked for each word, because one automaton can take long
 		return err
 	}
-	c := b.corpus
-	near := nearTo(n)
-	docFreqs := map[string]*int64{}
-	count := func(term []byte, n int64) {
-		if sum := docFreqs[string(term)]; sum != nil {
-			*sum += n
-		} else {
-			docFreqs[string(term)] = &n
-		}
-	}
+	near, counts := nearTo(n), termCounts{}
+	var err error
 	switch b.kindOf(n.Field.Name) {
 	case ofUnits:
-		o, err := c.unitOverlay(ctx)
-		if err != nil {
-			return err
+		err = b.countShown(ctx, near, counts)
+	case ofTags:
+		if err = b.countOwn(ctx, near, counts); err == nil {
+			err = b.countTagged(ctx, near, counts)
 		}
-		for _, p := range c.Parts {
-			l, err := o.lists(ctx, c, p)
-			if err != nil {
-				return err
-			}
-			live := l.liveDocs(p)
-			err = near.walk(ctx, l.segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
-				count(term, weigh(postings.Bitmap(), live))
-			})
-			if err != nil {
-				return err
-			}
-		}
-	default:
-		var read batch
-		for _, p := range c.Parts {
-			dead := c.of(p).deadWords(p)
-			err := near.walk(ctx, p.Segment.Field(n.Field.Name), func(term []byte, postings segment.Postings) {
-				count(term, liveIn(p, dead, postings, &read))
-			})
-			if err != nil {
-				return err
-			}
-		}
+	case ofItem:
+		err = b.countOwn(ctx, near, counts)
 	}
-	if b.kindOf(n.Field.Name) == ofTags {
-		stats, err := b.stats(ctx, n.Field.Name)
-		if err != nil {
-			return err
-		}
-		members, err := c.tagMembers(ctx, n.Field.Name)
-		if err != nil {
-			return err
-		}
-		for _, m := range members {
-			if near.holds(m.keyword) {
-				n, err := stats.docFreq(ctx, m.keyword)
-				if err != nil {
-					return err
-				}
-				docFreqs[m.keyword] = &n
-			}
-		}
+	if err != nil {
+		return err
 	}
-	for term, docFreq := range docFreqs {
+	for term, docFreq := range counts {
 		if *docFreq > 0 {
 			offer(term, *docFreq)
+		}
+	}
+	return nil
+}
+
+// termCounts counts live documents by term.
+type termCounts map[string]*int64
+
+func (t termCounts) add(term []byte, n int64) {
+	if sum := t[string(term)]; sum != nil {
+		*sum += n
+	} else {
+		t[string(term)] = &n
+	}
+}
+
+// countOwn counts the terms that items have of their own.
+func (b *binder) countOwn(ctx context.Context, near nearness, counts termCounts) error {
+	var read batch
+	for _, p := range b.corpus.Parts {
+		dead := b.corpus.of(p).deadWords(p)
+		err := near.walk(ctx, p.Segment.Field(near.word.Field.Name), func(term []byte, postings segment.Postings) {
+			counts.add(term, liveIn(p, dead, postings, &read))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countTagged counts the keywords that rules add, and items have.
+func (b *binder) countTagged(ctx context.Context, near nearness, counts termCounts) error {
+	field := near.word.Field.Name
+	stats, err := b.stats(ctx, field)
+	if err != nil {
+		return err
+	}
+	members, err := b.corpus.tagMembers(ctx, field)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if near.holds(m.keyword) {
+			n, err := stats.docFreq(ctx, m.keyword)
+			if err != nil {
+				return err
+			}
+			counts[m.keyword] = &n
+		}
+	}
+	return nil
+}
+
+// countShown counts the terms of the units that items show.
+func (b *binder) countShown(ctx context.Context, near nearness, counts termCounts) error {
+	o, err := b.corpus.unitOverlay(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range b.corpus.Parts {
+		l, err := o.lists(ctx, b.corpus, p)
+		if err != nil {
+			return err
+		}
+		live := l.liveDocs(p)
+		err = near.walk(ctx, l.segment.Field(near.word.Field.Name), func(term []byte, postings segment.Postings) {
+			counts.add(term, weigh(postings.Bitmap(), live))
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -176,7 +176,7 @@ func (b *Builder) add(doc uint32, d *Doc, before *buildField) error {
 			f.begin(doc)
 			b.keyword = append(b.keyword[:0], booleanTerm(v.Int)...)
 			b.term(f, b.keyword, b.hash(b.keyword), doc, 0)
-		default:
+		case query.Long, query.Date, query.Double:
 			n := v.Int
 			if f.typ == query.Double {
 				n = int64(math.Float64bits(v.Float))

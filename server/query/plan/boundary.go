@@ -85,33 +85,17 @@ func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(I
 	return time.UnixMilli(now.Add(high).UnixMilli()), nil
 }
 
-// leavesOf lists the leaves of plans from left to right.
+// leavesOf lists the nodes of plans that have none below them, from left to right.
 func leavesOf(roots []Node) []Node {
 	var leaves []Node
 	for _, n := range roots {
-		leaves = appendLeaves(leaves, n)
+		Walk(n, func(n Node) {
+			switch n.(type) {
+			case Bool, DisMax, Const, Boost:
+			default:
+				leaves = append(leaves, n)
+			}
+		})
 	}
 	return leaves
-}
-
-func appendLeaves(leaves []Node, n Node) []Node {
-	switch n := n.(type) {
-	case Bool:
-		for _, group := range [][]Node{n.Must, n.Should, n.MustNot} {
-			for _, c := range group {
-				leaves = appendLeaves(leaves, c)
-			}
-		}
-		return leaves
-	case DisMax:
-		for _, c := range n.Nodes {
-			leaves = appendLeaves(leaves, c)
-		}
-		return leaves
-	case Const:
-		return appendLeaves(leaves, n.Node)
-	case Boost:
-		return appendLeaves(leaves, n.Node)
-	}
-	return append(leaves, n)
 }

@@ -119,9 +119,10 @@ func (b *builder) on(n query.Node, f query.Field) (Node, error) {
 		return b.onKeyword(n, f)
 	case query.Double:
 		return b.onDouble(n, f)
-	default:
+	case query.Long, query.Boolean, query.Date:
 		return b.onInteger(n, f)
 	}
+	return nil, fmt.Errorf("plan: unknown type %d of field %s", f.Type, f.Name)
 }
 
 // onText builds a leaf on a text field.

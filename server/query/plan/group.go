@@ -19,7 +19,7 @@ func (b *builder) group(n query.Bool) (Node, error) {
 			out.Must = append(out.Must, node)
 		case query.MustNot:
 			out.MustNot = append(out.MustNot, node)
-		default:
+		case query.Should:
 			out.Should = append(out.Should, node)
 		}
 	}

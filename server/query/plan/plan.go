@@ -30,6 +30,8 @@ type Plan struct {
 }
 
 // Node is a node of a plan. All leaves are typed; Field is always a canonical catalogue name, or query.AllField.
+//
+//sumtype:decl
 type Node interface{ plan() }
 
 type (
@@ -118,6 +120,35 @@ type (
 	DisMax struct{ Nodes []Node }
 )
 
+// Leaf is a node that looks at one field.
+type Leaf interface {
+	Node
+	// LooksAt returns the field.
+	LooksAt() query.Field
+}
+
+// Walk calls visit with n and then with all nodes below it, from left to right.
+func Walk(n Node, visit func(Node)) {
+	visit(n)
+	switch n := n.(type) {
+	case Bool:
+		for _, list := range [][]Node{n.Must, n.Should, n.MustNot} {
+			for _, below := range list {
+				Walk(below, visit)
+			}
+		}
+	case DisMax:
+		for _, below := range n.Nodes {
+			Walk(below, visit)
+		}
+	case Const:
+		Walk(n.Node, visit)
+	case Boost:
+		Walk(n.Node, visit)
+	case All, None, Term, Phrase, Pattern, Fuzzy, IntRange, FloatRange, TermRange, Exists:
+	}
+}
+
 // Word is one word of a Phrase and its position relative to the first.
 type Word struct {
 	Text     string
@@ -138,3 +169,20 @@ func (Exists) plan()     {}
 func (Const) plan()      {}
 func (Boost) plan()      {}
 func (DisMax) plan()     {}
+
+// LooksAt implements Leaf.
+func (n Term) LooksAt() query.Field { return n.Field }
+// LooksAt implements Leaf.
+func (n Phrase) LooksAt() query.Field { return n.Field }
+// LooksAt implements Leaf.
+func (n Pattern) LooksAt() query.Field { return n.Field }
+// LooksAt implements Leaf.
+func (n Fuzzy) LooksAt() query.Field { return n.Field }
+// LooksAt implements Leaf.
+func (n IntRange) LooksAt() query.Field { return n.Field }
+// LooksAt implements Leaf.
+func (n FloatRange) LooksAt() query.Field { return n.Field }
+// LooksAt implements Leaf.
+func (n TermRange) LooksAt() query.Field { return n.Field }
+// LooksAt implements Leaf.
+func (n Exists) LooksAt() query.Field { return n.Field }

@@ -119,6 +119,7 @@ func (m *merger) take(ctx context.Context, n plan.Node, factor float64) error {
 			}
 			return nil
 		}
+	default: // a clause of its own
 	}
 	m.clauses = append(m.clauses, Merged{Node: n, Factor: float32(factor)})
 	return nil
