@@ -116,6 +116,112 @@ func awaitBeaches(t *testing.T, l *Library, p library.PropertyID) int64 {
 	}
 }
 
+// stalledDisk is a disk on which no file of one property's index is made before the gate opens.
+type stalledDisk struct {
+	vfs.FS
+	property library.PropertyID
+	gate     chan struct{}
+}
+
+func (d stalledDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.Contains(name, dirName(d.property)) {
+		<-d.gate
+	}
+	return d.FS.Create(name, category)
+}
+
+// rewriteFormat gives the segment files of a property another format, as an older or newer Vitrine wrote them, and returns how
+// many they are.
+func rewriteFormat(t *testing.T, disk vfs.FS, p library.PropertyID, format byte) int {
+	t.Helper()
+	dir := disk.PathJoin("/store", directory, dirName(p))
+	names, err := disk.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".seg") {
+			continue
+		}
+		n++
+		f, err := disk.Open(disk.PathJoin(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := io.ReadAll(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		whole[7], whole[len(whole)-1] = format, format // the last bytes of both magics
+		if f, err = disk.Create(disk.PathJoin(dir, name), vfs.WriteCategoryUnspecified); err == nil {
+			_, err = f.Write(whole)
+			err = errors.Join(err, f.Sync(), f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed stops the rebuild of one property. Meanwhile the other one, which comes
+// after it by id, is read and written.
+func TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed(t *testing.T) {
+	disk := madeDisk(t)
+	o := Options{Dir: "/store", fs: disk, sealDocs: 2}
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, l, definedProperty(trialShop), definedProperty(wallProperty))
+	for id := item.ID(1); id <= 6; id++ {
+		mustWrite(t, l, trialShop, beach(id))
+		mustWrite(t, l, wallProperty, beach(id))
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := rewriteFormat(t, disk, trialShop, '2'); n == 0 {
+		t.Fatal("the property has no segment file")
+	}
+
+	gate := make(chan struct{})
+	o.fs, o.patience = stalledDisk{disk, trialShop, gate}, time.Nanosecond
+	if l, err = Open(o); err != nil {
+		t.Fatal(err)
+	}
+	if n := awaitBeaches(t, l, wallProperty); n != 6 {
+		t.Errorf("the other property has %d items, want 6", n)
+	}
+	mustWrite(t, l, wallProperty, beach(7))
+	mustApply(t, l, definedFilter(trialShop, "wall"), definedFilter(wallProperty, "wall"))
+	if _, err := beaches(t, l, trialShop); !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), "the index is being") {
+		t.Errorf("a read during the rebuild: %v", err)
+	}
+	if _, err := l.Write(t.Context(), trialShop, []library.Mutation{beach(7)}); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("a write during the rebuild: %v", err)
+	}
+	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, "the index is being") {
+		t.Errorf("state %+v", s)
+	}
+	close(gate)
+	if n := awaitBeaches(t, l, trialShop); n != 6 {
+		t.Errorf("the rebuilt property has %d items, want 6", n)
+	}
+	mustWrite(t, l, trialShop, beach(7))
+	ref := library.FilterRef{UUID: definedFilter(trialShop, "wall").Filter.UUID}
+	if page, err := l.Read(t.Context(), library.Read{Property: trialShop, Filter: &ref, Limit: 10}); err != nil || page.Total != 7 {
+		t.Errorf("by the filter that came meanwhile: %+v, %v", page, err)
+	}
+	if s := l.State(t.Context()); !s.Ready || s.Problem != "" {
+		t.Errorf("state %+v", s)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAPropertyThatCannotBeIndexed holds that a property whose index cannot be opened is the only one that is not served, and that
 // it comes back by itself, without a rebuild.
 func TestAPropertyThatCannotBeIndexed(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -32,12 +31,11 @@ type follower struct {
 	fresh []*property
 
 	mu sync.RWMutex
-	// loading is what opens the indexes, and loaded is true once it has opened them all, but for those that failed.
+	// loading opens the indexes.
 	loading    *loading
-	loaded     bool
 	properties map[library.PropertyID]*property
-	// failed are the stored properties whose index cannot be opened, and why. attempt is the current attempt to open one of them
-	// again, nil for none.
+	// failed are the stored properties whose index is not open, and why (opening before the first attempt). attempt is the current
+	// attempt to open one of them, nil for none.
 	failed  map[library.PropertyID]error
 	attempt *attempt
 	closed  bool
@@ -48,12 +46,10 @@ var _ store.Index = (*follower)(nil)
 // directory is where the indexes lie in the directory of a store.
 const directory = "index"
 
-// Load opens the indexes of all stored properties. When the store was opened anew, the indexes of before are given up
-// first; what they showed can be read until then. A property whose index cannot be opened takes no changes of items, and answers
-// ErrUnavailable unless it was read before; its index is opened again until that succeeds. It keeps no other property from being
-// served. A rebuild of an index takes long: after a while
-// Load returns and leaves it to the background. Until it is done nothing is read, or what was there before, and nothing is
-// written.
+// Load opens the indexes of all stored properties. When the store was opened again, the indexes of before are abandoned
+// first; what they showed can be read until theirs are open again. A property whose index is not open yet takes no changes of items,
+// and answers ErrUnavailable unless it was read before; when its index cannot be opened, that is retried until it succeeds. It keeps
+// no other property from being served. Load returns when all is open or has failed, or after Options.patience.
 func (f *follower) Load(s *store.Store) error {
 	f.store = s
 	f.stopLoading()
@@ -66,31 +62,39 @@ func (f *follower) Load(s *store.Store) error {
 	f.fresh = nil
 	l := newLoading()
 	f.mu.Lock()
-	f.loading, f.loaded = l, false
-	f.mu.Unlock()
-	go f.load(l)
-	patience := time.NewTimer(f.options.patience)
-	defer patience.Stop()
-	select {
-	case <-l.done:
-		return l.err
-	case <-patience.C:
+	gone := f.properties
+	f.loading, f.properties, f.failed = l, map[library.PropertyID]*property{}, map[library.PropertyID]error{}
+	for _, id := range s.Stored() {
+		f.failed[id] = opening{l}
+		if p := gone[id]; p != nil {
+			f.properties[id] = p // what it showed before can still be read
+			delete(gone, id)
+		}
 	}
-	f.options.Logger.Warn("an index is being rebuilt: nothing is served until that is done")
+	f.mu.Unlock()
+	for _, p := range gone {
+		p.end()
+	}
+	go f.load(l)
+	if !l.wait(f.options.patience) {
+		f.options.Logger.Warn("an index is being rebuilt: its property is not served until that is done")
+	}
 	return nil
 }
 
 // open opens the index of one property.
-func (f *follower) open(ctx context.Context, id library.PropertyID, replayed func(done, of int)) (*property, error) {
+func (f *follower) open(ctx context.Context, id library.PropertyID, adjust func(*index.Options)) (*property, error) {
 	o := f.options
 	log := o.Logger.With(slog.String("property", string(id)))
 	p := &property{id: id, reads: read.NewProperty(read.Options{ID: id, Store: f.store, Cache: f.cache, Logger: log, RankedHits: o.rankedHits})}
-	var err error
-	p.index, err = index.Open(ctx, index.Options{
+	options := index.Options{
 		Store: f.store, Property: id, Dir: f.dir(id), FS: o.fs, Logger: log,
 		SealDocs: o.sealDocs, SealBytes: o.sealBytes(), MemoryParts: o.memoryParts, FanIn: o.fanIn, MaxDocs: o.maxDocs,
-		OnMerge: p.reads.Merged, OnReplay: replayed,
-	})
+		OnMerge: p.reads.Merged,
+	}
+	adjust(&options)
+	var err error
+	p.index, err = index.Open(ctx, options)
 	return p, err
 }
 
@@ -127,111 +131,131 @@ func (f *follower) dir(id library.PropertyID) string {
 func dirName(id library.PropertyID) string { return hex.EncodeToString([]byte(id)) }
 
 // removeGone removes the directories of properties that are not stored: what a purge left when its process ended or a disk failed.
-// The caller holds the store, or there are no writes yet. fresh are properties of a batch that is not installed.
-func (f *follower) removeGone(fresh ...*property) error {
-	kept := map[string]bool{}
-	for _, id := range f.store.Stored() {
-		kept[dirName(id)] = true
-	}
-	for _, p := range fresh {
-		kept[dirName(p.id)] = true
-	}
+func (f *follower) removeGone(l *loading) error {
 	root := f.disk().PathJoin(f.options.Dir, directory)
 	names, err := f.disk().List(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	for _, name := range names {
-		if _, notOurs := hex.DecodeString(name); notOurs == nil && !kept[name] {
-			err = errors.Join(err, f.disk().RemoveAll(f.disk().PathJoin(root, name)))
+	return errors.Join(err, l.hold(f.store, func() error {
+		kept := map[string]bool{}
+		for _, id := range f.store.Stored() {
+			kept[dirName(id)] = true
 		}
-	}
-	return err
+		for _, p := range f.fresh { // of a batch that is not installed
+			kept[dirName(p.id)] = true
+		}
+		var err error
+		for _, name := range names {
+			if _, notOurs := hex.DecodeString(name); notOurs == nil && !kept[name] {
+				err = errors.Join(err, f.disk().RemoveAll(f.disk().PathJoin(root, name)))
+			}
+		}
+		return err
+	}))
 }
 
-// Prepare has the indexes prepare what a batch changes. A batch that changes items of a property whose index cannot be opened is
+// Prepare has the indexes prepare what a batch changes. A batch that changes items of a property whose index is not open is
 // refused with ErrUnavailable; one that changes its definitions alone is not.
 func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install func(), err error) {
-	type step struct {
-		p        *property
-		prepared *index.Prepared
-		change   store.PropertyChange
-	}
-	if err := f.notLoaded(); err != nil && len(c.Properties)+len(c.Purged) > 0 {
-		return nil, err
-	}
-	var steps []step
-	var fresh []*property
-	failed := map[library.PropertyID]error{} // fresh ones whose index cannot be opened
+	b := &batch{f: f, version: c.Version, failed: map[library.PropertyID]error{}}
 	defer func() {
 		if err == nil {
-			f.fresh = fresh
+			f.fresh = b.fresh
 			return
 		}
-		for _, p := range fresh {
+		for _, p := range b.fresh {
 			p.end().Abandon()
 		}
 	}()
 	for _, pc := range c.Properties {
-		p, cause := f.property(pc.Property), f.failure(pc.Property)
-		if p == nil && cause == nil {
-			if p, cause = f.open(context.Background(), pc.Property, nil); cause == nil {
-				fresh = append(fresh, p)
-			} else {
-				f.logFailure(pc.Property, cause)
-				failed[pc.Property] = cause
-			}
+		if err := b.prepare(pc, keys); err != nil {
+			return nil, err
 		}
-		if cause != nil {
-			if len(pc.Items) > 0 {
-				return nil, unindexed(pc.Property, cause)
-			}
-			if err := index.Pass(f.store, pc.Property, c.Version, keys); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		prepared, err := p.index.Prepare(c.Version, pc.Items, keys)
-		if err != nil {
-			return nil, fmt.Errorf("property %s: %w", pc.Property, err)
-		}
-		steps = append(steps, step{p, prepared, pc})
 	}
-	var purged []*property
 	for _, id := range c.Purged {
 		if err := index.DropKeys(id, keys); err != nil {
 			return nil, err
 		}
 		if p := f.property(id); p != nil {
-			purged = append(purged, p)
+			b.purged = append(b.purged, p)
 		}
 	}
 	if len(c.Purged) > 0 {
 		f.forgetFailed(c.Purged)
 	}
-	return func() {
-		f.fresh = nil
-		for _, s := range steps {
-			s.p.publish(s.prepared, s.change.After, c.Version)
+	return b.install, nil
+}
+
+// batch is what one batch of the store changes.
+type batch struct {
+	f       *follower
+	version uint64
+	steps   []step
+	// fresh are properties that come with the batch, failed those of them whose index cannot be opened, and why.
+	fresh  []*property
+	failed map[library.PropertyID]error
+	purged []*property
+}
+
+// step is what a batch changes in one property.
+type step struct {
+	property *property
+	prepared *index.Prepared
+	after    *store.Catalogue
+}
+
+// prepare has the index of one property prepare its change.
+func (b *batch) prepare(pc store.PropertyChange, keys *store.IndexBatch) error {
+	f := b.f
+	p, cause := f.property(pc.Property), f.failure(pc.Property)
+	if p == nil && cause == nil {
+		var err error
+		if p, err = f.open(context.Background(), pc.Property, func(*index.Options) {}); err == nil {
+			b.fresh = append(b.fresh, p)
+		} else {
+			f.logFailure(pc.Property, err)
+			b.failed[pc.Property], cause = err, unindexed(pc.Property, err)
 		}
-		f.mu.Lock()
-		for _, p := range fresh {
-			f.properties[p.id] = p
+	}
+	if cause != nil {
+		if len(pc.Items) > 0 {
+			return cause
 		}
-		for _, p := range purged {
-			delete(f.properties, p.id)
+		return index.Pass(f.store, pc.Property, b.version, keys)
+	}
+	prepared, err := p.index.Prepare(b.version, pc.Items, keys)
+	if err != nil {
+		return fmt.Errorf("property %s: %w", pc.Property, err)
+	}
+	b.steps = append(b.steps, step{p, prepared, pc.After})
+	return nil
+}
+
+// install makes the batch visible.
+func (b *batch) install() {
+	f := b.f
+	f.fresh = nil
+	for _, s := range b.steps {
+		s.property.publish(s.prepared, s.after, b.version)
+	}
+	f.mu.Lock()
+	for _, p := range b.fresh {
+		f.properties[p.id] = p
+	}
+	for _, p := range b.purged {
+		delete(f.properties, p.id)
+	}
+	maps.Copy(f.failed, b.failed)
+	f.mu.Unlock()
+	if len(b.failed) > 0 {
+		f.loading.retry()
+	}
+	for _, p := range b.purged {
+		if x := p.end(); x != nil {
+			x.Drop()
 		}
-		maps.Copy(f.failed, failed)
-		f.mu.Unlock()
-		if len(failed) > 0 {
-			f.loading.retry()
-		}
-		for _, p := range purged {
-			if x := p.end(); x != nil {
-				x.Drop()
-			}
-		}
-	}, nil
+	}
 }
 
 // property returns a property that has anything stored, nil for others.
@@ -250,22 +274,10 @@ func (f *follower) served(id library.PropertyID) (*property, error) {
 		return nil, library.ErrClosed
 	case p != nil:
 		return p, nil
-	case !f.loaded:
-		return nil, f.loading.unavailable()
 	case f.failed[id] != nil:
 		return nil, unindexed(id, f.failed[id])
 	}
 	return nil, library.UnknownProperty(id)
-}
-
-// notLoaded is why nothing can be written yet; nil once every index is open or has failed.
-func (f *follower) notLoaded() error {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if f.loaded {
-		return nil
-	}
-	return f.loading.unavailable()
 }
 
 // TagOwner returns the manifest by which an item carries a tag.
@@ -285,14 +297,17 @@ func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (libr
 // Erase removes the bytes of deleted items from the segments, and what is left of the indexes of purged properties. It fails while
 // any index cannot be opened, because such an index may hold bytes of deleted items.
 func (f *follower) Erase(ctx context.Context) error {
-	err := f.notLoaded()
-	if err == nil {
-		if err = f.store.Hold(func() error { return f.removeGone(f.fresh...) }); err != nil {
+	var err error
+	pending := f.failures(true)
+	if len(pending) == 0 {
+		if err = f.removeGone(f.loading); err != nil {
 			err = fmt.Errorf("remove indexes of purged properties: %w", err)
 		}
 	}
-	for id, cause := range f.failures() {
-		err = errors.Join(err, unindexed(id, cause))
+	for _, failed := range []map[library.PropertyID]error{pending, f.failures(false)} {
+		for id, cause := range failed {
+			err = errors.Join(err, unindexed(id, cause))
+		}
 	}
 	for _, p := range f.all() {
 		if x := p.segments(); x != nil {

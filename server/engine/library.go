@@ -50,7 +50,7 @@ func (l *Library) Close() error {
 
 // Write changes items, see library.Library.
 func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []library.Mutation) ([]library.Outcome, error) {
-	if err := l.follower.refused(p); err != nil {
+	if err := l.follower.failure(p); err != nil {
 		return nil, err
 	}
 	// Writers who come faster than segments can be sealed wait here, where they keep nobody else waiting.

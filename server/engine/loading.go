@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -9,17 +10,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/engine/index"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// loading opens the indexes of all properties, and later retries those that failed.
+// loading opens the indexes of all properties, and retries those that failed.
 type loading struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	// done is closed when every index is open or has failed; err is the context's error when that was canceled. ended is closed
-	// when failed indexes are no longer retried.
+	// done is closed when every index was opened or has failed once, ended when failed indexes are no longer retried.
 	done, ended chan struct{}
-	err         error
+	// holding takes what has to run while the store is held. Load runs it, whose caller holds the store, until returned is closed.
+	holding  chan func()
+	returned chan struct{}
 	// failed holds at most one signal: the index of a property could not be opened.
 	failed chan struct{}
 
@@ -28,7 +32,10 @@ type loading struct {
 }
 
 func newLoading() *loading {
-	l := &loading{done: make(chan struct{}), ended: make(chan struct{}), failed: make(chan struct{}, 1)}
+	l := &loading{
+		done: make(chan struct{}), ended: make(chan struct{}), holding: make(chan func()), returned: make(chan struct{}),
+		failed: make(chan struct{}, 1),
+	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
@@ -48,14 +55,46 @@ func (l *loading) retry() {
 	}
 }
 
-// unavailable is the ErrUnavailable that reports the progress.
-func (l *loading) unavailable() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.of == 0 {
-		return fmt.Errorf("%w: the index is being opened", library.ErrUnavailable)
+// hold calls do while no batch is prepared, committed or installed.
+func (l *loading) hold(s *store.Store, do func() error) (err error) {
+	held := make(chan struct{})
+	select {
+	case l.holding <- func() { err = do(); close(held) }:
+		<-held
+		return err
+	case <-l.returned:
+		return s.Hold(do)
 	}
-	return fmt.Errorf("%w: the index is being rebuilt: %d of %d items", library.ErrUnavailable, l.items, l.of)
+}
+
+// wait runs what has to run while the store is held, until all is loaded or patience has passed. The caller holds the store.
+func (l *loading) wait(patience time.Duration) (loaded bool) {
+	defer close(l.returned)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case do := <-l.holding:
+			do()
+		case <-l.done:
+			return true
+		case <-timer.C:
+			return false
+		}
+	}
+}
+
+// opening is why a property is not served before its index was opened for the first time.
+type opening struct{ *loading }
+
+// Error reports the progress.
+func (o opening) Error() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of == 0 {
+		return "the index is being opened"
+	}
+	return fmt.Sprintf("the index is being rebuilt: %d of %d items", o.items, o.of)
 }
 
 // attempt is one attempt to open a failed index while everything else is served.
@@ -67,18 +106,28 @@ type attempt struct {
 	opened *property
 }
 
-// load opens all indexes and publishes them, and then retries those that failed, until l is canceled.
+// load opens all indexes, and then retries those that failed, until l is canceled. First come the indexes that need no rebuild, so
+// that a rebuild keeps no other property from being served.
 func (f *follower) load(l *loading) {
 	defer close(l.ended)
-	l.err = f.openAll(l)
+	if err := f.removeGone(l); err != nil {
+		f.options.Logger.Warn("remove indexes of purged properties", slog.Any("error", err))
+	}
+	sound := true
+	for pending := f.failures(true); len(pending) > 0 && l.ctx.Err() == nil; pending = f.failures(true) {
+		for _, id := range slices.Sorted(maps.Keys(pending)) {
+			f.openOne(l, id, sound)
+		}
+		sound = false
+	}
 	close(l.done)
-	for l.err == nil {
+	for {
 		select {
 		case <-l.ctx.Done():
 			return
 		case <-l.failed:
 		}
-		for failed := f.failures(); len(failed) > 0; failed = f.failures() {
+		for failed := f.failures(false); len(failed) > 0; failed = f.failures(false) {
 			timer := time.NewTimer(f.options.retryAfter)
 			select {
 			case <-l.ctx.Done():
@@ -87,53 +136,10 @@ func (f *follower) load(l *loading) {
 			case <-timer.C:
 			}
 			for _, id := range slices.Sorted(maps.Keys(failed)) {
-				f.openAgain(l, id)
+				f.openOne(l, id, false)
 			}
 		}
 	}
-}
-
-// openAll opens the index of every stored property. One that fails does not affect the others. The error is that of a
-// canceled context.
-func (f *follower) openAll(l *loading) error {
-	if err := f.removeGone(); err != nil {
-		f.options.Logger.Warn("remove indexes of purged properties", slog.Any("error", err))
-	}
-	properties, failed := map[library.PropertyID]*property{}, map[library.PropertyID]error{}
-	for _, id := range f.store.Stored() {
-		p, err := f.open(l.ctx, id, l.replayed)
-		if l.ctx.Err() != nil {
-			if err == nil {
-				p.end().Abandon()
-			}
-			for _, opened := range properties {
-				opened.end().Abandon()
-			}
-			return l.ctx.Err()
-		}
-		if err != nil {
-			f.logFailure(id, err)
-			failed[id] = err
-			l.retry()
-			continue
-		}
-		p.catalogue, p.version = f.store.Catalogue(id), f.store.PropertyVersion(id)
-		properties[id] = p
-	}
-	f.mu.Lock()
-	before := f.properties
-	for id := range failed {
-		if p := before[id]; p != nil {
-			properties[id] = p // what it showed before can still be read
-			delete(before, id)
-		}
-	}
-	f.properties, f.failed, f.loaded = properties, failed, true
-	f.mu.Unlock()
-	for _, p := range before {
-		p.end()
-	}
-	return nil
 }
 
 func (f *follower) logFailure(id library.PropertyID, err error) {
@@ -141,9 +147,9 @@ func (f *follower) logFailure(id library.PropertyID, err error) {
 		slog.String("property", string(id)), slog.Any("error", err), slog.Duration("after", f.options.retryAfter))
 }
 
-// openAgain opens a failed index. The store goes on committing meanwhile, but nothing that changes an item of the property; it is
-// held only while the property is published.
-func (f *follower) openAgain(l *loading, id library.PropertyID) {
+// openOne opens the index of a property that is not served; with sound, only one that needs no rebuild. The store goes on committing
+// meanwhile, but nothing that changes an item of the property; it is held only while the property is published.
+func (f *follower) openOne(l *loading, id library.PropertyID, sound bool) {
 	a := &attempt{ended: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(l.ctx)
 	defer a.cancel()
@@ -154,36 +160,41 @@ func (f *follower) openAgain(l *loading, id library.PropertyID) {
 	}
 	f.attempt = a
 	f.mu.Unlock()
-	p, err := f.open(a.ctx, id, nil)
+	p, err := f.open(a.ctx, id, func(o *index.Options) { o.Sound, o.OnReplay = sound, l.replayed })
 	if err == nil {
 		a.opened = p
 	}
 	close(a.ended)
-	if err != nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.attempt == a {
-			f.attempt, f.failed[id] = nil, err
-			f.logFailure(id, err)
-		}
-		return
-	}
-	_ = f.store.Hold(func() error {
+	_ = l.hold(f.store, func() error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.attempt != a {
 			return nil // it was given up
 		}
 		f.attempt = nil
-		p.catalogue, p.version = f.store.Catalogue(id), f.store.PropertyVersion(id)
-		if before := f.properties[id]; before != nil {
-			before.end()
+		switch {
+		case err == nil:
+			f.serve(p)
+		case !errors.Is(err, index.ErrRebuild):
+			f.failed[id] = err
+			f.logFailure(id, err)
+			l.retry()
 		}
-		f.properties[id] = p
-		delete(f.failed, id)
-		f.options.Logger.Info("the index of a property is open: the property is served again", slog.String("property", string(id)))
 		return nil
 	})
+}
+
+// serve publishes a property whose index has been opened. The caller holds mu and the store.
+func (f *follower) serve(p *property) {
+	p.catalogue, p.version = f.store.Catalogue(p.id), f.store.PropertyVersion(p.id)
+	if before := f.properties[p.id]; before != nil {
+		before.end()
+	}
+	if !errors.As(f.failed[p.id], &opening{}) {
+		f.options.Logger.Info("the index of a property is open: the property is served again", slog.String("property", string(p.id)))
+	}
+	f.properties[p.id] = p
+	delete(f.failed, p.id)
 }
 
 // giveUp ends the attempt to open a failed index, if there is one, and abandons what it opened. The caller holds the store, or
@@ -205,26 +216,27 @@ func (f *follower) giveUp() {
 
 // stopLoading ends the opening of indexes. It does not wait for load to return, which may be waiting for the store.
 func (f *follower) stopLoading() {
-	if f.loading == nil {
-		return
+	if f.loading != nil {
+		f.loading.cancel()
+		f.giveUp()
 	}
-	f.loading.cancel()
-	<-f.loading.done
-	f.giveUp()
 }
 
-// failures returns the properties whose index cannot be opened, and why.
-func (f *follower) failures() map[library.PropertyID]error {
+// failures returns the properties whose index could not be opened, and why; or those whose index was not opened yet.
+func (f *follower) failures(pending bool) map[library.PropertyID]error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return maps.Clone(f.failed)
+	failed := maps.Clone(f.failed)
+	maps.DeleteFunc(failed, func(_ library.PropertyID, err error) bool { return errors.As(err, &opening{}) != pending })
+	return failed
 }
 
-// failure returns why the index of a property cannot be opened; nil when it is open, or the property is not there.
+// failure returns why a property can neither be written nor, unless it was read before, read; nil when its index is open, or the
+// property is not there.
 func (f *follower) failure(id library.PropertyID) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.failed[id]
+	return unindexed(id, f.failed[id])
 }
 
 // forgetFailed stops opening the indexes of purged properties: an attempt in progress would bring their keys back. The caller holds
@@ -238,20 +250,13 @@ func (f *follower) forgetFailed(purged []library.PropertyID) {
 	f.giveUp()
 }
 
-// refused returns why a property can neither be read nor written now; nil when it can, or is not there.
-func (f *follower) refused(id library.PropertyID) error {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if !f.loaded {
-		return f.loading.unavailable()
-	}
-	if err := f.failed[id]; err != nil {
-		return unindexed(id, err)
-	}
-	return nil
-}
-
-// unindexed is the ErrUnavailable of a property whose index cannot be opened.
+// unindexed is the ErrUnavailable of a property whose index is not open because of an error; nil for none.
 func unindexed(id library.PropertyID, cause error) error {
+	switch {
+	case cause == nil:
+		return nil
+	case errors.As(cause, &opening{}):
+		return fmt.Errorf("%w: %w", library.ErrUnavailable, cause)
+	}
 	return fmt.Errorf("%w: the index of property %s cannot be opened: %w", library.ErrUnavailable, id, cause)
 }

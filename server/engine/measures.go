@@ -29,7 +29,7 @@ func (f *follower) measures() []library.Measure {
 		}
 	}
 	return []library.Measure{
-		{Name: "unindexed_properties", Help: "Properties that answer 503 because their index cannot be opened.", Value: float64(len(f.failures()))},
+		{Name: "unindexed_properties", Help: "Properties that answer 503 because their index cannot be opened.", Value: float64(len(f.failures(false)))},
 		{Name: "segment_files", Help: "Segments of the index that are files.", Value: files},
 		{Name: "segment_memory_parts", Help: "Segments of the index that are in memory until they become a file.", Value: parts},
 		{Name: "segment_merges_total", Help: "Files of the index that were made from several.", Counter: true, Value: merges},

@@ -12,13 +12,14 @@ import (
 // State describes the library, see library.Library.
 func (l *Library) State(ctx context.Context) library.State {
 	s := l.Store.State(ctx)
-	if err := l.follower.notLoaded(); err != nil && s.Ready {
-		s.Ready, s.Problem = len(l.follower.all()) > 0, err.Error()
-	}
-	if failed := l.follower.failures(); len(failed) > 0 && s.Problem == "" {
+	for _, pending := range []bool{true, false} {
+		failed := l.follower.failures(pending)
+		if len(failed) == 0 || s.Problem != "" {
+			continue
+		}
 		id := slices.Min(slices.Collect(maps.Keys(failed)))
 		s.Ready, s.Problem = s.Ready && len(l.follower.all()) > 0, unindexed(id, failed[id]).Error()
-		if len(failed) > 1 {
+		if len(failed) > 1 && !pending {
 			s.Problem += fmt.Sprintf("; %d more cannot be opened, see the log", len(failed)-1)
 		}
 	}

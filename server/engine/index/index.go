@@ -48,6 +48,9 @@ type Options struct {
 	// OnMerge is called before segments are replaced by one that was merged of them, so that what is kept of them can be
 	// carried over: maps[i] tells of each document of inputs[i] which one it has become, see segment.Merge. nil for nothing.
 	OnMerge func(inputs []segment.Part, merged *segment.Segment, maps [][]uint32)
+	// Sound has Open fail with ErrRebuild, and change nothing, when a file is lost or damaged or has another format, or when the
+	// store was written without its index.
+	Sound bool
 	// OnReplay is called while items are taken in again when the index is opened: how many are done, and of how many. nil for
 	// nothing.
 	OnReplay func(done, of int)
@@ -125,6 +128,9 @@ type counters struct {
 	docsIn, docsWritten                  atomic.Int64
 	rebuildLeft                          atomic.Int64
 }
+
+// ErrRebuild is returned by Open with Options.Sound when the index, or a part of it, has to be rebuilt from the store.
+var ErrRebuild = errors.New("the index has to be rebuilt")
 
 // Open opens the index of a property: it maps its files, rebuilds those that are damaged or lost, and takes in what has
 // changed since they were written. Meanwhile the store must not commit any change of an item of the property.

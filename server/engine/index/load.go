@@ -27,7 +27,7 @@ func (x *Index) load(ctx context.Context) error {
 	lost := m.Version == 0
 	// A backup has no index.
 	restored := len(m.Files) > 0 && !x.hasFiles()
-	if restored {
+	if restored && !x.o.Sound {
 		x.o.Logger.Info("no segment is there, as after a restore: all are made anew from the store")
 	}
 	for _, f := range m.Files {
@@ -48,14 +48,17 @@ func (x *Index) load(ctx context.Context) error {
 			return fmt.Errorf("open segment %s: %w", f.Name, err)
 		}
 		if err != nil {
-			lost = true
-			if !restored {
+			if lost = true; !restored && !x.o.Sound {
 				x.o.Logger.Error("a segment cannot be used and is made anew from the store", slog.String("file", f.Name), slog.Any("error", err))
 			}
 			continue
 		}
 		// It is not known whether the dead were deleted or replaced.
 		s.add(newPart(x, opened, f.Name, 0), dead, dead != nil)
+	}
+	if lost && x.o.Sound {
+		s.Release()
+		return ErrRebuild
 	}
 	x.unsaved.Store(lost)
 	x.removeOrphans(s)

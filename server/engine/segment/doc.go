@@ -8,8 +8,7 @@
 // # File
 //
 // Numbers are little-endian, varint is an unsigned varint, and offsets count from the end of the first magic, whose last byte
-// is the format. Vitrine reads no other format than its own: it rebuilds a file of another format from the store, as it rebuilds
-// a damaged one.
+// is the format. Vitrine reads no other format than its own.
 //
 //	magic       8 bytes
 //	items       the items' encoded bytes, one behind the other
@@ -28,14 +27,18 @@
 //
 // # Formats
 //
+// Each change of what a segment holds is another format (TestFormat). A file of another format is rebuilt from the store, property
+// by property, while the other properties are served.
+//
 // Format 1 was the first one. Its directory was JSON.
 //
 // Format 2 made the directory binary, so that a segment of one item is a third as large. It kept the number of a field in two
 // bytes at the beginning of each dictionary key. In a merge of segments with more than 65,535 fields in total, the numbers
 // overflowed: terms were lost without an error, and the index of such a property could not be rebuilt.
 //
-// Format 3 keeps the number of a field in four bytes. Every other section is as in format 2. A build and a merge fail when a
-// segment would have more of anything than the format can count.
+// Format 3 keeps the number of a field in four bytes, and a build and a merge fail when a segment would have more of anything than
+// the format can count. A text without a word counts as present, so that _exists_ finds it; the directory counts the documents in
+// which a text has at least one word, because ranking looks at those alone.
 //
 // # Invariants
 //
