@@ -2,6 +2,8 @@ package analysis
 
 import "slices"
 
+//go:generate sh -c "npm pack --silent @unicode/unicode-12.1.0@2.0.7 && go run generate.go unicode-unicode-12.1.0-2.0.7.tgz && rm unicode-unicode-12.1.0-2.0.7.tgz"
+
 // class is what the grammar knows of a code point. There are fewer than 32, so that a set of them is a bit mask.
 type class uint8
 

@@ -1,0 +1,215 @@
+//go:build ignore
+
+// Command generate writes classtable.go from the Unicode data of the npm package that is named below, of which it takes the path of
+// the tarball that `npm pack` makes. The data and the version are fixed, so that it writes the committed file again.
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"go/format"
+	"io"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// digest is the SHA-512 of the tarball of @unicode/unicode-12.1.0, version 2.0.7.
+const digest = "7137b0fa250ee461307ac8cbb981ef80256adcbeea83b0089e62050a0715b95f2fb0ea34dd0bc06eab0bd868efb6718a155956dbd9dd0f2a005d331403d44568"
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run generate.go TARBALL")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "generate the table of classes:", err)
+		os.Exit(1)
+	}
+}
+
+func run(tarball string) error {
+	properties, err := read(tarball)
+	if err != nil {
+		return err
+	}
+	table, err := format.Source(write(properties))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("classtable.go", table, 0o644)
+}
+
+// set holds code points.
+type set map[rune]bool
+
+// ranges finds the encoded ranges in a module of the package.
+var ranges = regexp.MustCompile(`decodeRanges\('([^']*)'\)`)
+
+// read returns the code points of each property, by its path in the package.
+func read(tarball string) (map[string]set, error) {
+	whole, err := os.ReadFile(tarball)
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha512.Sum512(whole); hex.EncodeToString(sum[:]) != digest {
+		return nil, fmt.Errorf("%s is not the package that is expected: its SHA-512 is %x", tarball, sum)
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(whole))
+	if err != nil {
+		return nil, err
+	}
+	properties := map[string]set{}
+	for files := tar.NewReader(unzipped); ; {
+		file, err := files.Next()
+		if err == io.EOF {
+			return properties, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		dir, name := path.Split(strings.TrimPrefix(file.Name, "package/"))
+		if name != "ranges.mjs" {
+			continue
+		}
+		text, err := io.ReadAll(files)
+		if err != nil {
+			return nil, err
+		}
+		if found := ranges.FindSubmatch(text); found != nil {
+			properties[path.Clean(dir)] = decode(string(found[1]))
+		}
+	}
+}
+
+// decode reads ranges as decode-ranges.mjs of the package does: the distance of each range from the one before, and its length less
+// one. A number has 1 to 4 digits of 6 bits; the highest bits of the first one say how many.
+func decode(text string) set {
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	next := func() rune {
+		n := rune(strings.IndexByte(digits, text[0]))
+		more := 0
+		switch {
+		case n >= 56:
+			n, more = n&7, 3
+		case n >= 48:
+			n, more = n&7, 2
+		case n >= 32:
+			n, more = n&15, 1
+		}
+		for _, digit := range []byte(text[1 : 1+more]) {
+			n = n<<6 | rune(strings.IndexByte(digits, digit))
+		}
+		text = text[1+more:]
+		return n
+	}
+	found := set{}
+	for end := rune(-1); text != ""; {
+		begin := end + 1 + next()
+		for end = begin + next() + 1; begin < end; begin++ {
+			found[begin] = true
+		}
+	}
+	return found
+}
+
+// classOf returns the class of a code point, "" for none.
+func classOf(r rune, has map[string]set) string {
+	is := func(property string) bool { return has[property][r] }
+	letter := is("Word_Break/ALetter")
+	switch {
+	case r >= '0' && r <= '9':
+		return "digit"
+	case r == '#' || r == '*':
+		return "keycapSign"
+	case r == 0x200D:
+		return "joiner"
+	case r == 0xFE0E:
+		return "textStyle"
+	case r == 0xFE0F:
+		return "emojiStyle"
+	case r == 0x20E3:
+		return "keycap"
+	case r >= 0xE0020 && r <= 0xE007E:
+		return "tagSpec"
+	case r == 0xE007F:
+		return "tagEnd"
+	case is("Binary_Property/Emoji_Modifier"):
+		return "modifier"
+	case is("Binary_Property/Regional_Indicator"):
+		return "regional"
+	case is("Line_Break/Complex_Context") && is("Word_Break/Extend"):
+		return "complexMark"
+	case is("Line_Break/Complex_Context"):
+		return "complexLetter"
+	case is("Script/Han") && !letter:
+		return "han"
+	case is("Script/Hiragana"):
+		return "hiragana"
+	case is("Binary_Property/Emoji") && letter:
+		return "letterPictograph"
+	case is("Binary_Property/Emoji") || is("Binary_Property/Extended_Pictographic"):
+		return "pictograph"
+	case letter:
+		return "letter"
+	case is("Word_Break/Extend"), is("Word_Break/Format"):
+		return "extend"
+	}
+	for property, class := range map[string]string{
+		"Hebrew_Letter": "hebrew", "Numeric": "numeric", "Katakana": "katakana", "ExtendNumLet": "connector", "MidLetter": "midLetter",
+		"MidNum": "midNum", "MidNumLet": "midNumLet", "Single_Quote": "singleQuote", "Double_Quote": "doubleQuote",
+	} {
+		if is("Word_Break/" + property) {
+			return class
+		}
+	}
+	return ""
+}
+
+const header = `// Code generated by generate.go; DO NOT EDIT.
+
+package analysis
+
+// classRanges gives the class of every code point that has one, in ascending order: the properties Word_Break, Script
+// (Han, Hiragana), Line_Break (Complex_Context) and the emoji properties of Unicode 12.1, folded into the classes
+// that the grammar tells apart. It is the version that the StandardTokenizer of Lucene 10 is generated from, and has to
+// stay it: a letter that was added to Unicode later is no word there either.
+var classRanges = [...]classRange{
+`
+
+// width is the length of a line.
+const width = 117
+
+// write returns the source of the table.
+func write(properties map[string]set) []byte {
+	var b bytes.Buffer
+	b.WriteString(header)
+	line := "\t"
+	begin, class := rune(0), ""
+	for r := rune(0); r <= utf8.MaxRune+1; r++ {
+		next := classOf(r, properties)
+		if next == class {
+			continue
+		}
+		if class != "" {
+			entry := fmt.Sprintf("{0x%04X, 0x%04X, %s},", begin, r-1, class)
+			if len(line)+1+len(entry) > width {
+				b.WriteString(line + "\n")
+				line = "\t"
+			}
+			if line != "\t" {
+				line += " "
+			}
+			line += entry
+		}
+		begin, class = r, next
+	}
+	b.WriteString(line + "\n}\n")
+	return b.Bytes()
+}
