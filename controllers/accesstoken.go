@@ -26,8 +26,7 @@ const secretInterval = time.Minute
 
 func tokenKind() kind {
 	return kind{
-		Kind:      v1alpha1.KindNamed(v1alpha1.AccessTokenKind),
-		library:   library.KindToken,
+		Kind: v1alpha1.KindNamed(v1alpha1.AccessTokenKind), library: library.KindToken,
 		translate: translateToken, report: reportToken, load: loadToken, frozen: reportExpiry,
 	}
 }

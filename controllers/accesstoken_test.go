@@ -218,6 +218,7 @@ var _ = Describe("AccessToken", func() {
 		w.clock.advance(168 * time.Hour)
 		w.start()
 		Eventually(func() any { return w.accepted()["storefront"].Values }).Should(HaveLen(2), "a rotation that fell due while the operator was down")
+		Eventually(func() string { return string(w.own(ctx, "storefront").Data["token"]) }).ShouldNot(Equal(first))
 		w.stop()
 		w.start()
 		second := string(w.own(ctx, "storefront").Data["token"])

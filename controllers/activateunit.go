@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/counts"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -14,11 +15,8 @@ import (
 
 func unitKind() kind {
 	return kind{
-		Kind:      v1alpha1.KindNamed(v1alpha1.ActivateUnitKind),
-		library:   library.KindUnit,
-		translate: translateUnit,
-		report:    reportUnit,
-		count:     countUnit,
+		Kind: v1alpha1.KindNamed(v1alpha1.ActivateUnitKind), library: library.KindUnit,
+		translate: translateUnit, report: reportUnit, count: countUnit,
 	}
 }
 
@@ -36,21 +34,20 @@ func translateUnit(ctx context.Context, p *pass) error {
 	return nil
 }
 
-func reportUnit(ctx context.Context, p *pass) error {
+func reportUnit(_ context.Context, p *pass) error {
 	o := p.object.(*v1alpha1.ActivateUnit)
 	o.Status.ID = p.def.Unit.Unit.ID
 	o.Status.URL = p.base(p.def.Property) + "/v1/activate_units/" + strconv.FormatInt(o.Status.ID, 10)
 	o.Status.Missing = missing(p.result)
-	_, err := countUnit(ctx, p.environment, o, &tally{})
-	return err
+	return nil
 }
 
-func countUnit(ctx context.Context, e *environment, o v1alpha1.Object, moves *tally) (bool, error) {
+func countUnit(ctx context.Context, l *counts.Look, o v1alpha1.Object) (bool, error) {
 	u := o.(*v1alpha1.ActivateUnit)
-	n, lost, err := e.countRule(ctx, translate.PropertyID(o), u.Spec.Items, library.KindUnit, u.Spec.Selector, moves)
+	n, lost, err := l.Rule(ctx, translate.PropertyID(o), u.Spec.Items, library.KindUnit, u.Spec.Selector)
 	if err != nil {
 		return false, err
 	}
-	changed := setMissing(&u.Status.Missing, lost)
-	return setCount(&u.Status.Attached, n) || changed, nil
+	changed := counts.SetMissing(&u.Status.Missing, lost)
+	return counts.Set(&u.Status.Attached, n) || changed, nil
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/counts"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters,verbs=get;list;watch
@@ -18,14 +18,12 @@ const readAccessReason = "ReadAccessWidened"
 
 func filterKind() kind {
 	return kind{
-		Kind:    v1alpha1.KindNamed(v1alpha1.ContentFilterKind),
-		library: library.KindFilter,
-		report:  reportFilter,
-		count:   countFilter,
+		Kind: v1alpha1.KindNamed(v1alpha1.ContentFilterKind), library: library.KindFilter,
+		report: reportFilter, count: countFilter,
 	}
 }
 
-func reportFilter(ctx context.Context, p *pass) error {
+func reportFilter(_ context.Context, p *pass) error {
 	o := p.object.(*v1alpha1.ContentFilter)
 	record, err := p.Library.Filter(p.def.Property, library.FilterRef{ID: p.def.Filter.ID})
 	if err != nil {
@@ -41,21 +39,17 @@ func reportFilter(ctx context.Context, p *pass) error {
 	if before == v1alpha1.ReadAccessReadWrite && record.Public {
 		p.announcement = announcement{readAccessReason, "READ-ONLY tokens can list the items from now on: spec.readAccess became ReadOnly"}
 	}
-	_, err = countFilter(ctx, p.environment, o, &tally{})
-	return err
+	return nil
 }
 
-func countFilter(ctx context.Context, e *environment, o v1alpha1.Object, moves *tally) (bool, error) {
+func countFilter(ctx context.Context, l *counts.Look, o v1alpha1.Object) (bool, error) {
 	f := o.(*v1alpha1.ContentFilter)
 	if f.Status.ID == 0 {
 		return false, nil
 	}
-	page, err := e.Library.Read(ctx, library.Read{
-		Property: translate.PropertyID(o), Audience: query.Private, Filter: &library.FilterRef{ID: f.Status.ID}, Now: e.Clock(),
-	})
+	n, err := l.Filter(ctx, translate.PropertyID(o), f.Status.ID)
 	if err != nil {
-		return false, fmt.Errorf("count the items of the filter: %w", err)
+		return false, err
 	}
-	moves.note(page)
-	return setCount(&f.Status.MatchedItems, page.Total), nil
+	return counts.Set(&f.Status.MatchedItems, n), nil
 }

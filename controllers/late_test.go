@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/counts"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -64,9 +65,10 @@ func TestCountOfARoundThatIsLate(t *testing.T) {
 			return c.SubResource(name).Patch(ctx, into, patch, options...)
 		},
 	}, o)
-	r.CountInterval = time.Millisecond
 	ended := make(chan error, 1)
-	go func() { ended <- r.keepCounts(ctx) }()
+	keeper := counts.Keeper{Library: r.Library, Objects: r, Clock: r.Clock, Interval: time.Millisecond}
+	keeper.Stopwatch = func() time.Time { return start } // no look takes time, so that the keeper never rests
+	go func() { ended <- keeper.Run(ctx) }()
 	eventually("nobody looks at the counts", func() bool { return looks.Load() > 0 })
 
 	if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {

@@ -195,7 +195,7 @@ func newManager(cfg *rest.Config, o Options, m *metrics, h *holds, install strin
 	e := &environment{
 		Options: o, metrics: m, client: mgr.GetClient(), direct: mgr.GetAPIReader(),
 		install: install, gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(), versions: seen,
-		guards: map[library.Kind]*guard{}, holds: h, now: time.Now,
+		guards: map[library.Kind]*guard{}, holds: h,
 	}
 	index := mgr.GetFieldIndexer()
 	if err := index.IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -165,4 +166,9 @@ func (s *Supervisor) register(r prometheus.Registerer) error {
 // counted counts the outcome of a round.
 func (e *environment) counted(k kind, outcome string) {
 	e.metrics.rounds.WithLabelValues(k.library.String(), outcome).Inc()
+}
+
+// statusWritten counts the write of a status.
+func (e *environment) statusWritten(o v1alpha1.Object) {
+	e.metrics.writes.WithLabelValues(reflect.TypeOf(o).Elem().Name()).Inc()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/counts"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -13,19 +14,11 @@ import (
 
 func propertyKind() kind {
 	return kind{
-		Kind:    v1alpha1.KindNamed(v1alpha1.PropertyKind),
-		library: library.KindProperty,
-		report:  reportProperty,
-		count:   countProperty,
+		Kind: v1alpha1.KindNamed(v1alpha1.PropertyKind), library: library.KindProperty,
+		count: countProperty,
 	}
 }
 
-func reportProperty(ctx context.Context, p *pass) error {
-	_, err := countProperty(ctx, p.environment, p.object, &tally{})
-	return err
-}
-
-func countProperty(ctx context.Context, e *environment, o v1alpha1.Object, _ *tally) (bool, error) {
-	items := e.Library.State(ctx).PropertyItems[translate.PropertyID(o)]
-	return setCount(&o.(*v1alpha1.Property).Status.Items, items), nil
+func countProperty(ctx context.Context, l *counts.Look, o v1alpha1.Object) (bool, error) {
+	return counts.Set(&o.(*v1alpha1.Property).Status.Items, l.Property(ctx, translate.PropertyID(o))), nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/counts"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/internal/text"
@@ -29,15 +30,15 @@ type kind struct {
 	library library.Kind
 	// translate sets def, and warnings where the object has a query; nil: translate.Object does.
 	translate func(ctx context.Context, p *pass) error
-	// report fills in the status of an object whose definition is applied.
+	// report fills in the status of an object whose definition is applied, but for its counts; nil where there is nothing else.
 	report func(ctx context.Context, p *pass) error
 	// load translates an object for the bulk load at start; false where there is nothing to load yet. nil: translate does. now is the
 	// same for all objects of a load, so that the order of the list gives none of them precedence.
 	load func(ctx context.Context, e *environment, o v1alpha1.Object, now time.Time) (library.Definition, bool)
 	// frozen checks a suspended object for what ends by time alone; nil where nothing of the kind does.
 	frozen func(ctx context.Context, p *pass) error
-	// count updates the counts in status, and notes when they may change by time alone; nil where the kind has none.
-	count func(ctx context.Context, e *environment, o v1alpha1.Object, moves *tally) (changed bool, err error)
+	// count updates the counts in status; nil where the kind has none.
+	count counts.Func
 }
 
 // environment is what the reconcilers of one manager share.
@@ -59,9 +60,7 @@ type environment struct {
 	// versions is how far the caches have come.
 	versions *versions
 	guards   map[library.Kind]*guard
-	// now measures how long work takes; the times of objects and content come from Clock.
-	now   func() time.Time
-	holds *holds
+	holds    *holds
 	// reported is how many statuses the reconcilers have written: what a round counts may be old when it is written.
 	reported atomic.Uint64
 }
@@ -116,7 +115,16 @@ func (p *pass) serve(ctx context.Context) error {
 	if err := p.apply(ctx); err != nil {
 		return err
 	}
-	return p.kind.report(ctx, p)
+	if p.kind.report != nil {
+		if err := p.kind.report(ctx, p); err != nil {
+			return err
+		}
+	}
+	if p.kind.count == nil {
+		return nil
+	}
+	_, err := p.kind.count(ctx, &counts.Look{Library: p.Library, Clock: p.Clock}, p.object)
+	return err
 }
 
 // Reconcile brings the library, and then the status, to what one object says.
@@ -227,7 +235,7 @@ func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current
 	} else if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("patch the status: %w", err))
 	}
-	r.metrics.writes.WithLabelValues(r.kind.library.String()).Inc()
+	r.statusWritten(o)
 	r.written.note(o)
 	r.reported.Add(1)
 	if was, c := verdict.Ready(before), verdict.Ready(o); was.Status != c.Status || was.Reason != c.Reason {

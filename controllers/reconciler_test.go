@@ -64,7 +64,7 @@ func newReconciler(t *testing.T, k kind, funcs interceptor.Funcs, objects ...cli
 		Options: Options{Library: lib, Clock: func() time.Time { return start }},
 		client:  interceptor.NewClient(server, funcs), direct: server, events: events.NewFakeRecorder(100),
 		install: "c", gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(), metrics: newMetrics(),
-		holds: newHolds(newMetrics().held), now: time.Now,
+		holds:  newHolds(newMetrics().held),
 		guards: map[library.Kind]*guard{k.library: newGuard(func(context.Context) (crd, error) { return crd{since: time.Unix(1, 0)}, nil })},
 	}}, server
 }

@@ -27,63 +27,6 @@ func filter() *v1alpha1.ContentFilter {
 	return &v1alpha1.ContentFilter{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "summer-wall", Generation: 3}}
 }
 
-func TestSetCount(t *testing.T) {
-	tests := map[string]struct {
-		shown, now int64
-		want       bool
-	}{
-		"the same":               {100, 100, false},
-		"less than a tenth more": {100, 109, false},
-		"a tenth more":           {100, 110, true},
-		"less than a tenth less": {100, 91, false},
-		"a tenth less":           {100, 90, true},
-		"from none to one":       {0, 1, true},
-		"from one to none":       {1, 0, true},
-		"from many to none":      {1000, 0, true},
-		"one of few":             {5, 6, true},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			count := &tc.shown
-			if got := setCount(&count, tc.now); got != tc.want || got && *count != tc.now || !got && *count != tc.shown {
-				t.Errorf("setCount(%d, %d) = %t, and shows %d", tc.shown, tc.now, got, *count)
-			}
-		})
-	}
-	var none *int64
-	if !setCount(&none, 0) || none == nil {
-		t.Error("a count that was never shown is shown, 0 as well")
-	}
-}
-
-func TestSetMissing(t *testing.T) {
-	some := func(n int64) *v1alpha1.MissingItems { return &v1alpha1.MissingItems{Count: n, First: []int64{n}} }
-	tests := map[string]struct {
-		shown, now *v1alpha1.MissingItems
-		want       bool
-	}{
-		"none and none":  {nil, nil, false},
-		"none to some":   {nil, some(1), true},
-		"some to none":   {some(1), nil, true},
-		"a few more":     {some(100), some(101), false},
-		"a tenth more":   {some(100), some(110), true},
-		"the same again": {some(3), some(3), false},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			shown, before := tc.shown, tc.shown.DeepCopy()
-			got := setMissing(&shown, tc.now)
-			want := before
-			if tc.want {
-				want = tc.now
-			}
-			if diff := cmp.Diff(want, shown); got != tc.want || diff != "" {
-				t.Errorf("setMissing = %t, want %t; shown (-want +got):\n%s", got, tc.want, diff)
-			}
-		})
-	}
-}
-
 func TestWritten(t *testing.T) {
 	at := func(version string) *v1alpha1.ContentFilter {
 		o := filter()

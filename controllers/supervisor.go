@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/vitrine-dev/vitrine/controllers/counts"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -150,7 +151,8 @@ func (s *Supervisor) once(ctx context.Context) error {
 			return err
 		}
 		close(gate)
-		return e.keepCounts(ctx)
+		keeper := counts.Keeper{Library: e.Library, Objects: e, Clock: e.Clock, Interval: e.CountInterval, Logger: e.Logger}
+		return keeper.Run(ctx)
 	})
 	watching := manager.RunnableFunc(func(ctx context.Context) error { return s.watch(ctx, e) })
 	if err := errors.Join(mgr.Add(loading), mgr.Add(watching)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/counts"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -13,26 +14,22 @@ import (
 
 func tagKind() kind {
 	return kind{
-		Kind:    v1alpha1.KindNamed(v1alpha1.TagKind),
-		library: library.KindTag,
-		report:  reportTag,
-		count:   countTag,
+		Kind: v1alpha1.KindNamed(v1alpha1.TagKind), library: library.KindTag,
+		report: reportTag, count: countTag,
 	}
 }
 
-func reportTag(ctx context.Context, p *pass) error {
-	o := p.object.(*v1alpha1.Tag)
-	o.Status.Missing = missing(p.result)
-	_, err := countTag(ctx, p.environment, o, &tally{})
-	return err
+func reportTag(_ context.Context, p *pass) error {
+	p.object.(*v1alpha1.Tag).Status.Missing = missing(p.result)
+	return nil
 }
 
-func countTag(ctx context.Context, e *environment, o v1alpha1.Object, moves *tally) (bool, error) {
+func countTag(ctx context.Context, l *counts.Look, o v1alpha1.Object) (bool, error) {
 	t := o.(*v1alpha1.Tag)
-	n, lost, err := e.countRule(ctx, translate.PropertyID(o), t.Spec.Items, library.KindTag, t.Spec.Selector, moves)
+	n, lost, err := l.Rule(ctx, translate.PropertyID(o), t.Spec.Items, library.KindTag, t.Spec.Selector)
 	if err != nil {
 		return false, err
 	}
-	changed := setMissing(&t.Status.Missing, lost)
-	return setCount(&t.Status.Applied, n) || changed, nil
+	changed := counts.SetMissing(&t.Status.Missing, lost)
+	return counts.Set(&t.Status.Applied, n) || changed, nil
 }

@@ -42,6 +42,7 @@ var rooms = map[string]room{
 	},
 	"controllers/translate": {own: append([]string{"api"}, domain...), others: []string{"k8s.io/apimachinery/"}},
 	"controllers/verdict":   {own: append([]string{"api", "controllers/translate"}, domain...), others: []string{"k8s.io/apimachinery/"}},
+	"controllers/counts":    {own: append([]string{"api"}, domain...), others: []string{"github.com/go-logr/logr", "golang.org/x/time/"}},
 	"controllers/tokens":    {own: append([]string{"api", "controllers/translate", "controllers/verdict"}, domain...), others: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	"server/query":          {others: []string{}},
 	"server/item":           {own: []string{"server/query"}, others: []string{}},
