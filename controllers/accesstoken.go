@@ -26,8 +26,8 @@ const secretInterval = time.Minute
 
 func tokenKind() kind {
 	return kind{
-		Kind: v1alpha1.KindNamed(v1alpha1.AccessTokenKind), library: library.KindToken,
-		translate: translateToken, report: reportToken, load: loadToken, frozen: reportExpiry,
+		Kind:      Kind{v1alpha1.KindNamed(v1alpha1.AccessTokenKind), library.KindToken},
+		translate: translateToken, report: reportToken, load: loadToken, frozen: reportExpiry, watch: watchSecrets,
 	}
 }
 
@@ -58,7 +58,7 @@ func translateToken(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.credential = credential{s, next}
-	p.def = translate.AccessToken(p.install, o, translate.TokenValues(o.Spec, next.Issue, replaced, s.Stored, s.Now), filters)
+	p.def = translate.AccessToken(p.Install, o, translate.TokenValues(o.Spec, next.Issue, replaced, s.Stored, s.Now), filters)
 	return nil
 }
 
@@ -118,50 +118,50 @@ func reportExpiry(ctx context.Context, p *pass) error {
 }
 
 // loadToken translates a token with the value in its Secret. One without is left to its reconciler, which draws a value.
-func loadToken(ctx context.Context, e *environment, o v1alpha1.Object, now time.Time) (library.Definition, bool) {
+func loadToken(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (library.Definition, bool) {
 	t := o.(*v1alpha1.AccessToken)
-	s, current, err := e.readToken(ctx, t)
+	subject, current, err := s.readToken(ctx, t)
 	if err != nil || current.Text == "" {
 		return library.Definition{}, false
 	}
-	filters, err := e.filterUUIDs(ctx, t)
+	filters, err := s.filterUUIDs(ctx, t)
 	if err != nil {
 		return library.Definition{}, false
 	}
-	return translate.AccessToken(e.install, t, translate.TokenValues(t.Spec, current.Issue, nil, s.Stored, now), filters), true
+	return translate.AccessToken(s.Install, t, translate.TokenValues(t.Spec, current.Issue, nil, subject.Stored, now), filters), true
 }
 
 // readToken returns a token with all that its policies look at, and the value in its Secret, see tokens.Read.
-func (e *environment) readToken(ctx context.Context, o *v1alpha1.AccessToken) (s tokens.Subject, current tokens.Value, err error) {
-	s = tokens.Subject{Token: o, Store: e.store, Now: e.Clock()}
-	if s.Stored, err = e.storedValues(ctx, o); err != nil {
-		return s, current, err
+func (s *Set) readToken(ctx context.Context, o *v1alpha1.AccessToken) (subject tokens.Subject, current tokens.Value, err error) {
+	subject = tokens.Subject{Token: o, Store: s.Store, Now: s.Clock()}
+	if subject.Stored, err = s.storedValues(ctx, o); err != nil {
+		return subject, current, err
 	}
-	if s.Secret, err = e.secretOf(ctx, o); err != nil {
-		return s, current, err
+	if subject.Secret, err = s.secretOf(ctx, o); err != nil {
+		return subject, current, err
 	}
-	if writer, known := tokens.Writer(s); known {
-		if err := e.noteRival(ctx, o, writer); err != nil {
-			return s, current, err
+	if writer, known := tokens.Writer(subject); known {
+		if err := s.noteRival(ctx, o, writer); err != nil {
+			return subject, current, err
 		}
 	}
-	current, err = tokens.Read(s)
-	return s, current, err
+	current, err = tokens.Read(subject)
+	return subject, current, err
 }
 
 // secretOf reads the Secret of a token, nil when there is none. The cache holds labelled Secrets alone: the API server is asked for
 // every other one.
-func (e *environment) secretOf(ctx context.Context, o *v1alpha1.AccessToken) (*corev1.Secret, error) {
+func (s *Set) secretOf(ctx context.Context, o *v1alpha1.AccessToken) (*corev1.Secret, error) {
 	key := types.NamespacedName{Namespace: o.Namespace, Name: tokens.SecretName(o)}
 	secret := &corev1.Secret{}
 	ask := o.Spec.ExistingSecret != nil
 	var err error
 	if !ask {
-		err = e.get(ctx, key, secret)
+		err = s.get(ctx, key, secret)
 		ask = apierrors.IsNotFound(err)
 	}
 	if ask {
-		err = e.direct.Get(ctx, key, secret)
+		err = s.direct.Get(ctx, key, secret)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -173,8 +173,8 @@ func (e *environment) secretOf(ctx context.Context, o *v1alpha1.AccessToken) (*c
 }
 
 // storedValues returns the values that the library accepts for a token, the current one first.
-func (e *environment) storedValues(ctx context.Context, o *v1alpha1.AccessToken) ([]library.TokenValue, error) {
-	stored, err := e.stored(ctx, translate.Owner(e.install, library.KindToken, o))
+func (s *Set) storedValues(ctx context.Context, o *v1alpha1.AccessToken) ([]library.TokenValue, error) {
+	stored, err := s.Stored(ctx, translate.Owner(s.Install, library.KindToken, o))
 	if err != nil || stored == nil || stored.Token == nil {
 		return nil, err
 	}
@@ -183,11 +183,11 @@ func (e *environment) storedValues(ctx context.Context, o *v1alpha1.AccessToken)
 
 // filterUUIDs resolves spec.filters. A filter that does not exist yet has the UUID that it will have, and grants nothing until
 // then; one that adopts has the UUID of the filter that it took over.
-func (e *environment) filterUUIDs(ctx context.Context, o *v1alpha1.AccessToken) ([]string, error) {
+func (s *Set) filterUUIDs(ctx context.Context, o *v1alpha1.AccessToken) ([]string, error) {
 	var uuids []string
 	for _, name := range o.Spec.Filters {
 		f := &v1alpha1.ContentFilter{}
-		err := e.client.Get(ctx, types.NamespacedName{Namespace: o.Namespace, Name: name}, f)
+		err := s.client.Get(ctx, types.NamespacedName{Namespace: o.Namespace, Name: name}, f)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("look up ContentFilter %s: %w", name, err)
 		}
@@ -196,7 +196,7 @@ func (e *environment) filterUUIDs(ctx context.Context, o *v1alpha1.AccessToken) 
 			continue
 		}
 		if err == nil && f.Spec.Adopt != nil {
-			record, err := e.Library.Filter(translate.PropertyID(o), library.FilterRef{ID: f.Spec.Adopt.FilterID})
+			record, err := s.Library.Filter(translate.PropertyID(o), library.FilterRef{ID: f.Spec.Adopt.FilterID})
 			if errors.Is(err, library.ErrNotFound) {
 				continue
 			}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -90,7 +90,7 @@ var _ = Describe("AccessToken", func() {
 		w.apply(ctx, t)
 		value := string(w.own(ctx, "elsewhere").Data["token"])
 		w.stop()
-		w.start(func(o *controllers.Options) { o.CABundle, o.ExternalURL = nil, "https://moved.example" })
+		w.start(func(o *cluster.Options) { o.CABundle, o.ExternalURL = nil, "https://moved.example" })
 		Eventually(func() map[string][]byte { return w.own(ctx, "elsewhere").Data }).Should(Equal(map[string][]byte{
 			"token": []byte(value), "url": []byte("https://moved.example"),
 		}))
@@ -154,7 +154,7 @@ var _ = Describe("AccessToken", func() {
 
 		second := newWorld(ctx)
 		second.namespace = w.namespace
-		second.start(func(o *controllers.Options) { o.CABundle, o.ExternalURL = nil, "https://second.example" })
+		second.start(func(o *cluster.Options) { o.CABundle, o.ExternalURL = nil, "https://second.example" })
 		ready := w.settle(ctx, t, kstatus.FailedStatus)
 		Expect(ready.Reason).To(Equal(v1alpha1.ReasonSecretConflict))
 		Expect(ready.Message).To(HavePrefix("Stop one of the two operators, or hand the Secret over with kubectl annotate secret"))

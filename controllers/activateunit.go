@@ -15,7 +15,7 @@ import (
 
 func unitKind() kind {
 	return kind{
-		Kind: v1alpha1.KindNamed(v1alpha1.ActivateUnitKind), library: library.KindUnit,
+		Kind:      Kind{v1alpha1.KindNamed(v1alpha1.ActivateUnitKind), library.KindUnit},
 		translate: translateUnit, report: reportUnit, count: countUnit,
 	}
 }
@@ -23,10 +23,10 @@ func unitKind() kind {
 func translateUnit(ctx context.Context, p *pass) error {
 	o := p.object.(*v1alpha1.ActivateUnit)
 	var err error
-	if p.def, p.warnings, err = translate.ActivateUnit(p.install, o); err != nil {
+	if p.def, p.warnings, err = translate.ActivateUnit(p.Install, o); err != nil {
 		return err
 	}
-	stored, err := p.stored(ctx, p.def.Owner)
+	stored, err := p.Stored(ctx, p.def.Owner)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -132,7 +132,7 @@ var _ = Describe("Two claims on one thing", func() {
 
 		It("does so across namespaces, over a restart, and names nothing of the other namespace", func(ctx context.Context) {
 			b := newWorld(ctx)
-			both := func(o *controllers.Options) { o.Namespaces = []string{w.namespace, b.namespace} }
+			both := func(o *cluster.Options) { o.Namespaces = []string{w.namespace, b.namespace} }
 			w.start(both)
 			w.apply(ctx, b.property("default"))
 			// The manifest of the token that comes to the value later is the older one.

@@ -18,7 +18,7 @@ const readAccessReason = "ReadAccessWidened"
 
 func filterKind() kind {
 	return kind{
-		Kind: v1alpha1.KindNamed(v1alpha1.ContentFilterKind), library: library.KindFilter,
+		Kind:   Kind{v1alpha1.KindNamed(v1alpha1.ContentFilterKind), library.KindFilter},
 		report: reportFilter, count: countFilter,
 	}
 }

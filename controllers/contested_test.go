@@ -32,7 +32,7 @@ func (q *laterQueue) AddAfter(r reconcile.Request, d time.Duration) { q.after[r]
 func TestContested(t *testing.T) {
 	ctx := context.Background()
 	r, server := newReconciler(t, tokenKind(), interceptor.Funcs{}, token(nil))
-	r.store = "ours"
+	r.Store = "ours"
 	now := func() *v1alpha1.AccessToken {
 		t.Helper()
 		o := &v1alpha1.AccessToken{}
@@ -43,7 +43,7 @@ func TestContested(t *testing.T) {
 	}
 	reconcileAs := func(store string) *v1alpha1.AccessToken {
 		t.Helper()
-		r.store = store
+		r.Store = store
 		if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: storefront}); err != nil {
 			t.Fatal(err)
 		}

@@ -10,22 +10,22 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 )
 
-var _ counts.Objects = (*environment)(nil)
+var _ counts.Objects = (*Set)(nil)
 
 // Counted implements counts.Objects.
-func (e *environment) Counted(ctx context.Context, visit func(v1alpha1.Object, counts.Func)) (complete bool, err error) {
+func (s *Set) Counted(ctx context.Context, visit func(v1alpha1.Object, counts.Func)) (complete bool, err error) {
 	complete = true
 	for _, k := range kinds() {
 		if k.count == nil {
 			continue
 		}
-		err := e.each(ctx, k, nil, func(o v1alpha1.Object) {
+		err := s.each(ctx, k, nil, func(o v1alpha1.Object) {
 			switch {
-			case e.written.stale(o):
+			case s.written.stale(o):
 				complete = false // it may be served by now, and its pass may have counted before the last change of content
 			case verdict.Ready(o).Status != "True" || o.Suspended() || *o.StatusObservedGeneration() != o.GetGeneration():
 				// What is not served has nothing to count; what has a newer spec is counted by the pass over that.
-			case e.rivals.of(o.GetNamespace()) != "":
+			case s.rivals.of(o.GetNamespace()) != "":
 				// The other operator counts here.
 			default:
 				visit(o, k.count)
@@ -40,13 +40,13 @@ func (e *environment) Counted(ctx context.Context, visit func(v1alpha1.Object, c
 
 // WriteCounts implements counts.Objects. It notes no version as our own write: a pass that does not see this one would at most write
 // the same counts again.
-func (e *environment) WriteCounts(ctx context.Context, before, o v1alpha1.Object) error {
-	if err := e.client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
+func (s *Set) WriteCounts(ctx context.Context, before, o v1alpha1.Object) error {
+	if err := s.client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	e.statusWritten(o)
+	s.Metrics.written(o)
 	return nil
 }
 
 // Reported implements counts.Objects.
-func (e *environment) Reported() uint64 { return e.reported.Load() }
+func (s *Set) Reported() uint64 { return s.reported.Load() }

@@ -341,7 +341,7 @@ var _ = Describe("Manifests from Git", func() {
 
 	It("show no change that nobody made, to server-side and to client-side apply", func(ctx context.Context) {
 		w := newServedWorld(ctx)
-		user, err := cluster.AddUser(envtest.User{Name: "gitops", Groups: []string{"system:masters"}}, nil)
+		user, err := plane.AddUser(envtest.User{Name: "gitops", Groups: []string{"system:masters"}}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		kubectl, err := user.Kubectl()
 		Expect(err).NotTo(HaveOccurred())

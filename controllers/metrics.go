@@ -1,40 +1,33 @@
 package controllers
 
 import (
-	"context"
-	"fmt"
 	"reflect"
-	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// metrics count what reconcilers do. Labels are kinds and words of ours: a bounded number.
-type metrics struct {
+// Metrics count what the reconcilers do. Labels are kinds and words of ours: a bounded number.
+type Metrics struct {
 	rounds *prometheus.CounterVec
 	writes *prometheus.CounterVec
-	held   prometheus.Gauge
 }
 
-// The outcomes of a round.
+// The outcomes of a pass.
 const (
 	outcomeServed    = "served"
 	outcomeRemoved   = "removed"
 	outcomeHeld      = "held" // the object was deleted with its CRD
 	outcomeSuspended = "suspended"
 	outcomeWaiting   = "waiting" // for something that is expected to come
-	outcomeStalled   = "stalled" // until somebody changes something
-	outcomeFailed    = "failed"  // and tried again
+	outcomeStalled   = "stalled" // until a user changes something
+	outcomeFailed    = "failed"  // and is retried
 )
 
-func newMetrics() *metrics {
-	return &metrics{
+// NewMetrics returns metrics that several managers, one after the other, may use.
+func NewMetrics() *Metrics {
+	return &Metrics{
 		rounds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vitrine_reconcile_total",
 			Help: "Rounds over single objects, by kind and outcome: served, removed, held, suspended, waiting, stalled, or failed and tried again.",
@@ -42,133 +35,18 @@ func newMetrics() *metrics {
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vitrine_status_writes_total", Help: "Statuses that were written, counts included, by kind.",
 		}, []string{"kind"}),
-		held: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "vitrine_sweep_held_definitions", Help: "Definitions whose removal waits for vitrine sweep --confirm; 0 when no sweep is held.",
-		}),
 	}
 }
 
-// longestSuspended is how many suspended objects are told one by one, the longest suspended first.
-const longestSuspended = 100
-
-// objectCollector shows the states of the objects in the cache whenever it is asked. While no cluster is followed there are
-// none to show.
-type objectCollector struct {
-	supervisor                               *Supervisor
-	objects, rejected, suspended, synced, up *prometheus.Desc
+// Collectors returns what has to be registered.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.rounds, m.writes}
 }
 
-func newObjectCollector(s *Supervisor) *objectCollector {
-	return &objectCollector{
-		supervisor: s,
-		objects: prometheus.NewDesc("vitrine_objects",
-			"Objects in the cluster, by kind and state: ready, waiting, stalled, suspended, or unknown while nobody has looked at them.", []string{"kind", "state"}, nil),
-		rejected: prometheus.NewDesc("vitrine_rejected_objects",
-			"Objects whose newest spec is not served until somebody changes something, by kind and reason of the condition.", []string{"kind", "reason"}, nil),
-		suspended: prometheus.NewDesc("vitrine_suspended_seconds",
-			"For how long an object has been suspended; of the hundred that have been for longest.", []string{"kind", "namespace", "name"}, nil),
-		synced: prometheus.NewDesc("vitrine_cluster_synced", "1 when the manifests were loaded by this process and are followed.", nil, nil),
-		up:     prometheus.NewDesc("vitrine_cluster_reachable", "1 when the API server answered when it was last asked.", nil, nil),
-	}
-}
+// counted counts the outcome of a pass.
+func (m *Metrics) counted(k kind, outcome string) { m.rounds.WithLabelValues(k.Name, outcome).Inc() }
 
-// Describe implements prometheus.Collector.
-func (c *objectCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.objects, c.rejected, c.suspended, c.synced, c.up} {
-		ch <- d
-	}
-}
-
-// suspension is an object that is suspended.
-type suspension struct {
-	kind, namespace, name string
-	since                 time.Time
-}
-
-// Collect implements prometheus.Collector.
-func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	s := c.supervisor
-	s.mu.Lock()
-	e, synced, reachable := s.current, s.status.Synced, s.status.LastError == nil && s.unreachable == nil
-	s.mu.Unlock()
-	gauge(c.synced, truth(synced))
-	gauge(c.up, truth(reachable && e != nil))
-	if e == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	var suspensions []suspension
-	for _, k := range kinds() {
-		name := k.library.String()
-		states := map[v1alpha1.Phase]int{}
-		reasons := map[string]int{}
-		list := k.NewList()
-		// Ten thousand objects are looked at and none is kept: copies would be the dearest part of a scrape.
-		if err := e.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			ch <- prometheus.NewInvalidMetric(c.objects, fmt.Errorf("list the cached %s objects: %w", name, err))
-			return
-		}
-		_ = meta.EachListItem(list, func(item runtime.Object) error { // the visit never fails
-			o := item.(v1alpha1.Object)
-			state := v1alpha1.StateOf(o)
-			states[state.Phase]++
-			switch state.Phase {
-			case v1alpha1.PhaseStalled:
-				reasons[state.Tells.Reason]++
-			case v1alpha1.PhaseSuspended:
-				suspensions = append(suspensions, suspension{name, o.GetNamespace(), o.GetName(), suspendedSince(o)})
-			}
-			return nil
-		})
-		for _, phase := range v1alpha1.Phases() {
-			gauge(c.objects, float64(states[phase]), name, string(phase))
-		}
-		for reason, n := range reasons {
-			gauge(c.rejected, float64(n), name, reason)
-		}
-	}
-	slices.SortFunc(suspensions, func(a, b suspension) int { return a.since.Compare(b.since) })
-	now := e.Clock()
-	for _, o := range suspensions[:min(len(suspensions), longestSuspended)] {
-		gauge(c.suspended, max(now.Sub(o.since).Seconds(), 0), o.kind, o.namespace, o.name)
-	}
-}
-
-// suspendedSince is when the suspension of an object was seen; its creation where it was not seen yet.
-func suspendedSince(o v1alpha1.Object) time.Time {
-	if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.SuspendedCondition); c != nil {
-		return c.LastTransitionTime.Time
-	}
-	return o.GetCreationTimestamp().Time
-}
-
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// register registers everything with r.
-func (s *Supervisor) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{s.metrics.rounds, s.metrics.writes, s.metrics.held, newObjectCollector(s)} {
-		if err := r.Register(c); err != nil {
-			return fmt.Errorf("register the metrics of the controllers: %w", err)
-		}
-	}
-	return nil
-}
-
-// counted counts the outcome of a round.
-func (e *environment) counted(k kind, outcome string) {
-	e.metrics.rounds.WithLabelValues(k.library.String(), outcome).Inc()
-}
-
-// statusWritten counts the write of a status.
-func (e *environment) statusWritten(o v1alpha1.Object) {
-	e.metrics.writes.WithLabelValues(reflect.TypeOf(o).Elem().Name()).Inc()
+// written counts the write of a status.
+func (m *Metrics) written(o v1alpha1.Object) {
+	m.writes.WithLabelValues(reflect.TypeOf(o).Elem().Name()).Inc()
 }

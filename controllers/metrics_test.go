@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 )
 
 // gathered returns the metrics of a registry as "name label label", the labels in the order of their names.
@@ -36,7 +36,7 @@ var _ = Describe("Metrics", func() {
 	It("tell the states of objects, what is rejected, and for how long things have been suspended", func(ctx context.Context) {
 		w := newWorld(ctx)
 		registry := prometheus.NewRegistry()
-		w.start(func(o *controllers.Options) { o.Metrics = registry })
+		w.start(func(o *cluster.Options) { o.Metrics = registry })
 		w.apply(ctx, w.property("default"))
 		w.apply(ctx, w.filter("good", "love"))
 		Expect(kube.Create(ctx, w.filter("broken", "a AND"))).To(Succeed())

@@ -14,7 +14,7 @@ import (
 
 func propertyKind() kind {
 	return kind{
-		Kind: v1alpha1.KindNamed(v1alpha1.PropertyKind), library: library.KindProperty,
+		Kind:  Kind{v1alpha1.KindNamed(v1alpha1.PropertyKind), library.KindProperty},
 		count: countProperty,
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -48,7 +48,7 @@ var _ = Describe("A Property and what belongs to it", func() {
 		const n = 20
 		var filters []client.Object
 		BeforeEach(func(ctx context.Context) {
-			w.start(func(o *controllers.Options) { o.PropertyGrace = time.Second })
+			w.start(func(o *cluster.Options) { o.PropertyGrace = time.Second })
 			filters = nil
 			for i := range n {
 				filters = append(filters, w.filter(fmt.Sprintf("f%d", i), "approval_status:app"))

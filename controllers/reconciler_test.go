@@ -9,12 +9,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
@@ -53,21 +56,26 @@ func newReconciler(t *testing.T, k kind, funcs interceptor.Funcs, objects ...cli
 		}
 	})
 	applyProperty(t, lib)
-	scheme, err := newScheme()
-	if err != nil {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(objects...).Build()
-	gate := make(chan struct{})
-	close(gate)
-	return &reconciler{kind: k, environment: &environment{
-		Options: Options{Library: lib, Clock: func() time.Time { return start }},
-		client:  interceptor.NewClient(server, funcs), direct: server, events: events.NewFakeRecorder(100),
-		install: "c", gate: gate, waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(), metrics: newMetrics(),
-		holds:  newHolds(newMetrics().held),
-		guards: map[library.Kind]*guard{k.library: newGuard(func(context.Context) (crd, error) { return crd{since: time.Unix(1, 0)}, nil })},
-	}}, server
+	set := newSet(interceptor.NewClient(server, funcs), server, Config{
+		Library: lib, Install: "c", Removals: permitted{}, Events: events.NewFakeRecorder(100), Metrics: NewMetrics(),
+		Clock: func() time.Time { return start },
+	})
+	set.Begin()
+	return &reconciler{kind: k, Set: set}, server
 }
+
+// permitted permits every removal.
+type permitted struct{}
+
+func (permitted) Watch(library.Kind) predicate.Predicate                 { return predicate.Funcs{} }
+func (permitted) Exists(library.Owner)                                   {}
+func (permitted) Permit(context.Context, library.Owner, time.Time) error { return nil }
+func (permitted) Removed(library.Owner)                                  {}
 
 func token(change func(*v1alpha1.AccessTokenSpec)) *v1alpha1.AccessToken {
 	o := &v1alpha1.AccessToken{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "storefront", Generation: 1, UID: "u"}}

@@ -10,8 +10,8 @@ func TestEveryKindHasItsReconciler(t *testing.T) {
 	there := map[string]bool{}
 	for _, k := range kinds() {
 		there[k.Name] = true
-		if k.library.String() != k.Name {
-			t.Errorf("%s: its definitions are of kind %s", k.Name, k.library)
+		if k.Definition.String() != k.Name {
+			t.Errorf("%s: its definitions are of kind %s", k.Name, k.Definition)
 		}
 	}
 	for _, k := range v1alpha1.Kinds() {

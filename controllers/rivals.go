@@ -69,19 +69,19 @@ func (r *rivals) find(namespace string) string {
 
 // noteRival notes which store's operator writes the Secret of a token. It requeues all objects of a namespace that the other operator
 // has left: their statuses are still those of that operator.
-func (e *environment) noteRival(ctx context.Context, token client.Object, store string) error {
-	if store == e.store {
+func (s *Set) noteRival(ctx context.Context, token client.Object, store string) error {
+	if store == s.Store {
 		store = ""
 	}
-	if !e.rivals.note(client.ObjectKeyFromObject(token), store) {
+	if !s.rivals.note(client.ObjectKeyFromObject(token), store) {
 		return nil
 	}
 	for _, k := range kinds() {
-		if k.library == library.KindToken {
+		if k.Definition == library.KindToken {
 			continue // these look for themselves
 		}
-		err := e.each(ctx, k, client.InNamespace(token.GetNamespace()), func(o v1alpha1.Object) {
-			e.queues.add(translate.Owner(e.install, k.library, o))
+		err := s.each(ctx, k, client.InNamespace(token.GetNamespace()), func(o v1alpha1.Object) {
+			s.queues.add(translate.Owner(s.Install, k.Definition, o))
 		})
 		if err != nil {
 			return err

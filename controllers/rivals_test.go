@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -32,7 +32,7 @@ var _ = Describe("Two operators with a store each", func() {
 		By("starting the second one, which has other items and another address")
 		second := newWorld(ctx)
 		second.namespace = w.namespace
-		second.start(func(o *controllers.Options) { o.ExternalURL = "https://second.example" })
+		second.start(func(o *cluster.Options) { o.ExternalURL = "https://second.example" })
 		Expect(w.settle(ctx, t, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonSecretConflict))
 		second.post(ctx, 7)
 		w.change(ctx, f, func() { f.Spec.Query = "id:(1 2 7)" })

@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 )
 
 // ownControlPlane gives the spec an etcd and an API server of its own, which it may stop, and returns the directory of etcd.
 func ownControlPlane(ctx context.Context) (own *envtest.Environment, data string) {
 	GinkgoHelper()
-	sharedCluster, sharedConf, sharedKube := cluster, clusterConf, kube
+	sharedCluster, sharedConf, sharedKube := plane, clusterConf, kube
 	own = &envtest.Environment{CRDDirectoryPaths: []string{crdDirectory}, ErrorIfCRDPathMissing: true, ControlPlaneStopTimeout: time.Minute}
 	dir := GinkgoT().TempDir()
 	data = filepath.Join(dir, "etcd")
@@ -30,10 +30,10 @@ func ownControlPlane(ctx context.Context) (own *envtest.Environment, data string
 	conf, err := own.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
-		cluster, clusterConf, kube = sharedCluster, sharedConf, sharedKube
+		plane, clusterConf, kube = sharedCluster, sharedConf, sharedKube
 		Expect(own.Stop()).To(Succeed())
 	})
-	cluster, clusterConf = own, conf
+	plane, clusterConf = own, conf
 	kube, err = client.New(conf, client.Options{Scheme: sharedKube.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func() error {
@@ -80,7 +80,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 			// A client of before may hold a connection that it has not seen end.
 			Eventually(func() error { return kube.Get(ctx, client.ObjectKeyFromObject(edited), edited.DeepCopy()) }).Should(Succeed())
 		}
-		w.start(func(o *controllers.Options) { o.WatchInterval = 100 * time.Millisecond })
+		w.start(func(o *cluster.Options) { o.WatchInterval = 100 * time.Millisecond })
 
 		By("keeping a copy of etcd")
 		stop()

@@ -29,7 +29,7 @@ const crdDirectory = "../config/crd/bases"
 
 // The one API server of the suite. Every spec works in a namespace of its own and removes what it made.
 var (
-	cluster     *envtest.Environment
+	plane       *envtest.Environment
 	clusterConf *rest.Config
 	kube        client.Client
 )
@@ -49,11 +49,11 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	ctrllog.SetLogger(GinkgoLogr)
 
-	cluster = &envtest.Environment{CRDDirectoryPaths: []string{crdDirectory}, ErrorIfCRDPathMissing: true, DownloadBinaryAssets: false}
+	plane = &envtest.Environment{CRDDirectoryPaths: []string{crdDirectory}, ErrorIfCRDPathMissing: true, DownloadBinaryAssets: false}
 	var err error
-	clusterConf, err = cluster.Start()
+	clusterConf, err = plane.Start()
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
 
 	s := runtime.NewScheme()
 	Expect(scheme.AddToScheme(s)).To(Succeed())

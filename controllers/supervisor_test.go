@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -114,7 +114,7 @@ var _ = Describe("The sweep at start", func() {
 
 	It("keeps to the namespaces that are watched now", func(ctx context.Context) {
 		other := newWorld(ctx)
-		both := func(o *controllers.Options) { o.Namespaces = []string{w.namespace, other.namespace} }
+		both := func(o *cluster.Options) { o.Namespaces = []string{w.namespace, other.namespace} }
 		w.start(both)
 		w.apply(ctx, other.property("default"))
 		w.apply(ctx, w.filter("f", "approval_status:app"))
@@ -168,7 +168,7 @@ var _ = Describe("The sweep at start", func() {
 		Expect(w.supervisor.Status().HeldSweep).To(BeNil())
 		w.settle(ctx, fresh, kstatus.CurrentStatus)
 
-		Expect(w.supervisor.ConfirmSweep(ctx)).Error().To(MatchError(controllers.ErrNothingHeld))
+		Expect(w.supervisor.ConfirmSweep(ctx)).Error().To(MatchError(cluster.ErrNothingHeld))
 	})
 })
 
@@ -192,7 +192,7 @@ var _ = Describe("The supervisor", func() {
 
 	It("says that the API server has gone while a manager runs", func(ctx context.Context) {
 		w := newWorld(ctx)
-		w.launch(func(o *controllers.Options) { o.WatchInterval = 50 * time.Millisecond })
+		w.launch(func(o *cluster.Options) { o.WatchInterval = 50 * time.Millisecond })
 		message := func() string { return w.supervisor.Status().Message }
 		Eventually(message).Should(Equal("following the cluster"))
 		w.network.cut()
@@ -204,15 +204,15 @@ var _ = Describe("The supervisor", func() {
 
 	It("ends with its context also while a cache cannot be filled", func(ctx context.Context) {
 		w := newWorld(ctx)
-		w.launch(func(o *controllers.Options) { o.Namespaces = []string{"NONE/x"} })
+		w.launch(func(o *cluster.Options) { o.Namespaces = []string{"NONE/x"} })
 		Eventually(w.network.used).Should(BeTrue(), "the manager is made once the cluster has said who it is")
-		Consistently(func() controllers.Status { return w.supervisor.Status() }, time.Second).Should(
+		Consistently(func() cluster.Status { return w.supervisor.Status() }, time.Second).Should(
 			And(HaveField("LastError", BeNil()), HaveField("Synced", false)), "the manager has to be running, without its caches")
 		w.stop()
 	})
 
 	It("takes no empty namespace for all", func() {
-		_, err := controllers.NewSupervisor(controllers.Options{
+		_, err := cluster.NewSupervisor(cluster.Options{
 			RESTConfig: func() (*rest.Config, error) { return nil, errors.New("not asked") },
 			Library:    newWorld(context.Background()).lib, Namespaces: []string{"shop", ""},
 		})
@@ -229,7 +229,7 @@ var _ = Describe("The supervisor", func() {
 		Expect(w.matching(ctx, "tags.marketer_tags.key:summer")).To(BeEquivalentTo(1))
 
 		By("stopping what follows the wrong one")
-		w.launch(func(o *controllers.Options) { o.WatchInterval = 50 * time.Millisecond })
+		w.launch(func(o *cluster.Options) { o.WatchInterval = 50 * time.Millisecond })
 		Eventually(func() error { return w.supervisor.Status().LastError }).Should(MatchError(ContainSubstring("check the kubeconfig")))
 		w.network.swap(false)
 		Eventually(func() int64 { return w.matching(ctx, "tags.marketer_tags.key:summer") }).Should(BeZero())
@@ -286,7 +286,7 @@ var _ = Describe("The supervisor", func() {
 	It("asks for its configuration again before every try", func(ctx context.Context) {
 		w := newWorld(ctx)
 		asked := 0
-		w.launch(func(o *controllers.Options) {
+		w.launch(func(o *cluster.Options) {
 			good := o.RESTConfig
 			o.RESTConfig = func() (*rest.Config, error) {
 				if asked++; asked == 1 {
@@ -303,7 +303,7 @@ var _ = Describe("The supervisor", func() {
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(silent.Close)
 		w := newWorld(ctx)
-		w.launch(func(o *controllers.Options) {
+		w.launch(func(o *cluster.Options) {
 			o.RESTConfig = func() (*rest.Config, error) { return &rest.Config{Host: "http://" + silent.Addr().String()}, nil }
 		})
 		conn, err := silent.Accept()
@@ -338,11 +338,11 @@ var _ = Describe("The supervisor", func() {
 		}
 		Expect(kube.Create(ctx, binding)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(kube.Delete(ctx, binding)).To(Succeed()) })
-		user, err := cluster.AddUser(envtest.User{Name: "operator"}, nil)
+		user, err := plane.AddUser(envtest.User{Name: "operator"}, nil)
 		Expect(err).NotTo(HaveOccurred())
 
 		w := newWorld(ctx)
-		w.start(func(o *controllers.Options) {
+		w.start(func(o *cluster.Options) {
 			o.RESTConfig = func() (*rest.Config, error) { return w.network.config(user.Config()), nil }
 			o.Namespaces = nil
 		})
@@ -364,7 +364,7 @@ var _ = Describe("The supervisor", func() {
 	})
 
 	It("refuses options that lack something", func() {
-		Expect(controllers.NewSupervisor(controllers.Options{})).Error().To(MatchError(ContainSubstring("required")))
+		Expect(cluster.NewSupervisor(cluster.Options{})).Error().To(MatchError(ContainSubstring("required")))
 	})
 })
 

@@ -14,7 +14,7 @@ import (
 
 func tagKind() kind {
 	return kind{
-		Kind: v1alpha1.KindNamed(v1alpha1.TagKind), library: library.KindTag,
+		Kind:   Kind{v1alpha1.KindNamed(v1alpha1.TagKind), library.KindTag},
 		report: reportTag, count: countTag,
 	}
 }

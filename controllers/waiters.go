@@ -1,11 +1,20 @@
 package controllers
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -83,4 +92,73 @@ func (w *waiters) others(p library.PropertyID, o library.Owner) []library.Owner 
 		}
 	}
 	return list
+}
+
+// queues lets a reconciler have objects of any kind looked at again.
+type queues struct {
+	mu sync.Mutex
+	of map[library.Kind]workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func newQueues() *queues {
+	return &queues{of: map[library.Kind]workqueue.TypedRateLimitingInterface[reconcile.Request]{}}
+}
+
+// source is the event source of one kind's controller through which add reaches its queue.
+func (q *queues) source(k library.Kind) source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.of[k] = queue
+		return nil
+	})
+}
+
+// add enqueues the objects of these owners. A kind whose controller has not started yet looks at all its objects anyway.
+func (q *queues) add(owners ...library.Owner) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, o := range owners {
+		if queue := q.of[o.Kind]; queue != nil {
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}})
+		}
+	}
+}
+
+// wakeRivals requeues the objects that may gain from a definition that was refused: the tag that its object claimed before is
+// free, even if the one that the object claims now is not.
+func (p *pass) wakeRivals(property library.PropertyID, owner library.Owner) {
+	p.queues.add(p.result.Displaced...)
+	// Tokens and units are left out. Their definitions carry times and new values, so that refused ones may differ in every
+	// pass, and two of them would wake each other endlessly.
+	if p.result.Changed && owner.Kind != library.KindToken && owner.Kind != library.KindUnit {
+		p.queues.add(p.waiters.others(property, owner)...)
+	}
+}
+
+// wakeOthers requeues the objects that lost a claim, those that may gain, and, when a Property changed, all that belongs to
+// it.
+func (s *Set) wakeOthers(ctx context.Context, p library.PropertyID, owner library.Owner, displaced []library.Owner) error {
+	s.queues.add(displaced...)
+	s.queues.add(s.waiters.others(p, owner)...)
+	if owner.Kind == library.KindToken || owner.Kind == library.KindProperty {
+		s.queues.add(s.waiters.others(anyProperty, owner)...)
+	}
+	if owner.Kind != library.KindProperty {
+		return nil
+	}
+	for _, k := range kinds() {
+		if k.Definition == library.KindProperty {
+			continue
+		}
+		err := s.each(ctx, k, client.InNamespace(owner.Namespace), func(o v1alpha1.Object) {
+			if o.PropertyName() == owner.Name {
+				s.queues.add(translate.Owner(s.Install, k.Definition, o))
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

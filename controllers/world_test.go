@@ -23,7 +23,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -44,7 +44,7 @@ type world struct {
 	logs      *logs
 	network   *network
 
-	supervisor *controllers.Supervisor
+	supervisor *cluster.Supervisor
 	stop       func()
 }
 
@@ -78,7 +78,7 @@ func newServedWorld(ctx context.Context) *world {
 }
 
 // start runs an operator over the world's namespace and store, until stop.
-func (w *world) start(changes ...func(*controllers.Options)) {
+func (w *world) start(changes ...func(*cluster.Options)) {
 	w.launch(changes...)
 	Eventually(func() string {
 		if s := w.supervisor.Status(); !s.Synced {
@@ -89,9 +89,9 @@ func (w *world) start(changes ...func(*controllers.Options)) {
 }
 
 // launch is start without the wait for the load.
-func (w *world) launch(changes ...func(*controllers.Options)) {
+func (w *world) launch(changes ...func(*cluster.Options)) {
 	w.stop()
-	o := controllers.Options{
+	o := cluster.Options{
 		RESTConfig:    func() (*rest.Config, error) { return w.network.config(clusterConf), nil },
 		Library:       w.lib,
 		Namespaces:    []string{w.namespace},
@@ -106,7 +106,7 @@ func (w *world) launch(changes ...func(*controllers.Options)) {
 	for _, change := range changes {
 		change(&o)
 	}
-	s, err := controllers.NewSupervisor(o)
+	s, err := cluster.NewSupervisor(o)
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

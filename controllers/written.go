@@ -63,14 +63,14 @@ func (w *written) stale(o client.Object) bool {
 }
 
 // get reads an object from the cache, or from the API server while the cache is behind our own last write.
-func (e *environment) get(ctx context.Context, name types.NamespacedName, o client.Object) error {
-	if err := e.client.Get(ctx, name, o); err != nil {
+func (s *Set) get(ctx context.Context, name types.NamespacedName, o client.Object) error {
+	if err := s.client.Get(ctx, name, o); err != nil {
 		return err
 	}
-	if !e.written.stale(o) {
+	if !s.written.stale(o) {
 		return nil
 	}
-	if err := e.direct.Get(ctx, name, o); err != nil {
+	if err := s.direct.Get(ctx, name, o); err != nil {
 		return fmt.Errorf("read past the cache: %w", err)
 	}
 	return nil

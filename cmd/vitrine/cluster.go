@@ -16,27 +16,27 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// cluster says which cluster and namespace the commands for people look at: as kubectl does, with the user's own
+// clusterFlags say which cluster and namespace the commands for people look at: as kubectl does, with the user's own
 // kubeconfig and rights.
-type cluster struct {
+type clusterFlags struct {
 	kubeconfig, context, namespace string
 	allNamespaces                  bool
 }
 
-func (c *cluster) bind(fs *pflag.FlagSet) {
+func (c *clusterFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig to use (default: the files that KUBECONFIG names, else ~/.kube/config)")
 	fs.StringVar(&c.context, "context", "", "context of the kubeconfig (default its current one)")
 	fs.StringVarP(&c.namespace, "namespace", "n", "", "namespace to look at (default that of the context)")
 }
 
 // bindAll adds the choice of all namespaces.
-func (c *cluster) bindAll(fs *pflag.FlagSet) {
+func (c *clusterFlags) bindAll(fs *pflag.FlagSet) {
 	c.bind(fs)
 	fs.BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "look at all namespaces")
 }
 
 // open returns a client of the cluster, and the namespace to look at: "" for all.
-func (c *cluster) open() (kube.Client, string, error) {
+func (c *clusterFlags) open() (kube.Client, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.context}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/memory"
-	"github.com/vitrine-dev/vitrine/controllers"
 	"github.com/vitrine-dev/vitrine/controllers/admission"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 )
@@ -68,7 +68,7 @@ func ownMetrics(t *testing.T) described {
 		t.Fatal(err)
 	}
 	noCluster := func() (*rest.Config, error) { return nil, os.ErrNotExist }
-	if _, err := controllers.NewSupervisor(controllers.Options{Library: lib, RESTConfig: noCluster, Metrics: names}); err != nil {
+	if _, err := cluster.NewSupervisor(cluster.Options{Library: lib, RESTConfig: noCluster, Metrics: names}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := admission.New(admission.Options{Library: lib, Metrics: names}); err != nil {

@@ -50,7 +50,7 @@ func newCluster(t *testing.T) (kube.Client, string) {
 		t.Fatal(err)
 	}
 	file := write(t, "kubeconfig", string(content))
-	k, _, err := (&cluster{kubeconfig: file}).open()
+	k, _, err := (&clusterFlags{kubeconfig: file}).open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -18,7 +18,7 @@ type health struct {
 	tokens func() bool
 	// operator returns the state of what watches the cluster, and loaded whether the definitions are in: a complete load of
 	// the cluster, or an earlier one that the store remembers. Both are nil without a cluster.
-	operator func() controllers.Status
+	operator func() cluster.Status
 	loaded   func() bool
 	draining atomic.Bool
 }

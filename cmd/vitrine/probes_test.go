@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -26,27 +26,27 @@ func TestProbes(t *testing.T) {
 	cases := map[string]struct {
 		state    library.State
 		tokens   bool
-		operator *controllers.Status // nil: without Kubernetes
+		operator *cluster.Status // nil: without Kubernetes
 		draining bool
 		code     int
 		says     []string
 		gate     int // what callers of the interface get
 	}{
 		"following": {
-			state: ready, tokens: true, operator: &controllers.Status{Synced: true, Remembered: true, Message: "following the cluster"},
+			state: ready, tokens: true, operator: &cluster.Status{Synced: true, Remembered: true, Message: "following the cluster"},
 			code: 200, gate: 200, says: []string{"ready\n", "[+] store: 1,200 items, 7 definitions", "[+] definitions: following the cluster"},
 		},
 		"API server gone, earlier load remembered": {
 			state: ready, tokens: true,
-			operator: &controllers.Status{Remembered: true, LastError: errors.New("refused"), Message: "serving last known state: refused"},
+			operator: &cluster.Status{Remembered: true, LastError: errors.New("refused"), Message: "serving last known state: refused"},
 			code:     200, gate: 200, says: []string{"[+] definitions: serving last known state: refused"},
 		},
 		"never loaded": {
-			state: ready, tokens: true, operator: &controllers.Status{LastError: errors.New("refused"), Message: "nothing loaded yet: refused"},
+			state: ready, tokens: true, operator: &cluster.Status{LastError: errors.New("refused"), Message: "nothing loaded yet: refused"},
 			code: 503, gate: 503, says: []string{"not ready\n", "[-] definitions: nothing loaded yet: refused"},
 		},
 		"sweep held": {
-			state: ready, tokens: true, operator: &controllers.Status{Synced: true, Remembered: true, HeldSweep: held, Message: held.Error()},
+			state: ready, tokens: true, operator: &cluster.Status{Synced: true, Remembered: true, HeldSweep: held, Message: held.Error()},
 			code: 200, gate: 200, says: []string{"[+] sweep: ", "30 of 60", "vitrine sweep --confirm"},
 		},
 		"tokens unknown": {state: ready, code: 503, gate: 200, says: []string{"[-] tokens: being read"}},
@@ -60,7 +60,7 @@ func TestProbes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := &health{lib: stateOnly{state: tc.state}, tokens: func() bool { return tc.tokens }}
 			if tc.operator != nil {
-				h.operator = func() controllers.Status { return *tc.operator }
+				h.operator = func() cluster.Status { return *tc.operator }
 				h.loaded = func() bool { return tc.operator.Remembered }
 			}
 			h.draining.Store(tc.draining)

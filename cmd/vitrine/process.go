@@ -20,7 +20,7 @@ import (
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
-	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -35,7 +35,7 @@ type process struct {
 	memory   *memory.Gauge
 	lib      library.Library
 	api      *httpapi.Server
-	operator *controllers.Supervisor // nil without Kubernetes
+	operator *cluster.Supervisor // nil without Kubernetes
 	health   *health
 	metrics  prometheus.Registerer
 	page     http.Handler // of the metrics
@@ -63,7 +63,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	p := &process{o: o, log: log, memory: memory.NewGauge(limit, log)}
 	p.background = append(p.background, p.memory.Run)
 	// The cluster first: a wrong kubeconfig should not leave a data directory behind.
-	options := controllers.Options{Namespaces: o.watchNamespaces, ExternalURL: o.externalURL, Logger: logr}
+	options := cluster.Options{Namespaces: o.watchNamespaces, ExternalURL: o.externalURL, Logger: logr}
 	if !o.withoutKubernetes {
 		if options.RESTConfig, err = restConfig(o.kubeconfig); err != nil {
 			return err
@@ -84,7 +84,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	}
 	if !o.withoutKubernetes {
 		options.Library, options.CABundle, options.Metrics = p.lib, p.caBundle, p.metrics
-		if p.operator, err = controllers.NewSupervisor(options); err != nil {
+		if p.operator, err = cluster.NewSupervisor(options); err != nil {
 			return fmt.Errorf("make the operator: %w", err)
 		}
 		p.background = append(p.background, p.operator.Run)

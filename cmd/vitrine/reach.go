@@ -26,7 +26,7 @@ import (
 // reach finds a ContentFilter in the cluster and a server that lists it: with the token that is given, as the other client
 // commands take it, else with one from the Secret of an AccessToken that the user may read.
 type reach struct {
-	cluster    cluster
+	cluster    clusterFlags
 	connection connection
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 type statusOptions struct {
-	cluster cluster
+	cluster clusterFlags
 	output  output
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 type tokensOptions struct {
-	cluster cluster
+	cluster clusterFlags
 	output  output
 }
 

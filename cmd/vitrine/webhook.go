@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
-	"github.com/vitrine-dev/vitrine/controllers"
 	"github.com/vitrine-dev/vitrine/controllers/admission"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 )
 
 // webhookOptions are the flags of the admission webhook.
@@ -57,7 +57,7 @@ func (o *webhookOptions) certificateHosts() []string {
 
 // openWebhook makes the handler of the webhook and its certificate, and has the cluster trust that. It has an authority of
 // its own, so that a certificate that is given for the interface does not matter to the API server.
-func (p *process) openWebhook(o controllers.Options, log logr.Logger) (http.Handler, *tls.Config, error) {
+func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler, *tls.Config, error) {
 	if p.o.webhook.address == "" {
 		return nil, nil, nil
 	}

@@ -1,4 +1,4 @@
-package controllers
+package cluster
 
 import (
 	"context"
@@ -13,7 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers"
 )
+
+// start is the time of these tests.
+var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
 // TestGuardAsksOnceForMany holds that one question answers for every deletion that was seen before it, and for none that is
 // seen after it.
@@ -51,7 +55,7 @@ func TestGuardAsksOnceForMany(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := g.permit(ctx, name("older than the CRD"), start); !errors.Is(err, errHeld) {
+	if err := g.permit(ctx, name("older than the CRD"), start); !errors.Is(err, controllers.ErrHeld) {
 		t.Errorf("an object that is older than its CRD: %v", err)
 	}
 	if n := asked.Load(); n != 1 {
@@ -78,7 +82,7 @@ func TestGuardAsksOnceForMany(t *testing.T) {
 	}
 	young = crd{}
 	vanish("h", start)
-	if err := g.permit(ctx, name("h"), start); !errors.Is(err, errHeld) {
+	if err := g.permit(ctx, name("h"), start); !errors.Is(err, controllers.ErrHeld) {
 		t.Errorf("while the CRD is missing: %v", err)
 	}
 }

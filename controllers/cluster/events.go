@@ -1,4 +1,4 @@
-package controllers
+package cluster
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 )
+
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // eventRate and eventBurst bound how many Events are written a second, as a kubelet does: when ten thousand objects become
 // Ready at once, their Events follow later and do not compete with what makes them Ready.

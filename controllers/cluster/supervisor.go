@@ -1,4 +1,4 @@
-package controllers
+package cluster
 
 import (
 	"context"
@@ -11,18 +11,13 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/vitrine-dev/vitrine/controllers"
 	"github.com/vitrine-dev/vitrine/controllers/counts"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// sweepHeldReason is the reason of the event about a namespace in which removals are held.
-const sweepHeldReason = "SweepHeld"
-
 // stopGrace is how long a manager may take to end once it is told to.
 const stopGrace = 5 * time.Second
-
-// lookTimeout is how long the API server may take to answer one look before it counts as unreachable.
-const lookTimeout = 5 * time.Second
 
 // Supervisor runs the controllers for as long as the process lives. A manager needs the API server to be made and ends
 // when its caches cannot be filled; the supervisor makes the next one, with backoff, and whatever is stored is served
@@ -41,7 +36,7 @@ type Supervisor struct {
 	// foreign is the identity of a cluster that the store does not belong to, "" when there is none.
 	foreign string
 	// current belongs to the manager that is loaded; nil when none is.
-	current *environment
+	current *follower
 	// unreachable is why the API server did not answer when it was last asked, nil when it did.
 	unreachable error
 	// wake ends a backoff early.
@@ -113,7 +108,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 }
 
-// once makes a manager and runs it until it ends.
+// once finds the cluster, and follows it until its manager ends.
 func (s *Supervisor) once(ctx context.Context) error {
 	cfg, err := s.options.RESTConfig()
 	if err != nil {
@@ -131,8 +126,16 @@ func (s *Supervisor) once(ctx context.Context) error {
 	if err := s.admit(install); err != nil {
 		return err
 	}
-	gate := make(chan struct{})
-	mgr, e, err := newManager(cfg, s.options, s.metrics, s.holds, install, gate)
+	return s.follow(ctx, cfg, install)
+}
+
+// follow makes a manager for a cluster and runs it until it ends.
+func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install string) error {
+	store, err := nameStore(ctx, s.options.Library)
+	if err != nil {
+		return fmt.Errorf("name the store: %w", err)
+	}
+	mgr, seen, err := newManager(cfg, s.options)
 	if err != nil {
 		return err
 	}
@@ -144,22 +147,36 @@ func (s *Supervisor) once(ctx context.Context) error {
 		return err
 	}
 	defer recording.Shutdown()
-	e.events = recording.NewRecorder(mgr.GetScheme(), reportingController)
+	f := &follower{Options: s.options, client: mgr.GetClient(), direct: mgr.GetAPIReader(), versions: seen}
+	recorder := recording.NewRecorder(mgr.GetScheme(), reportingController)
+	f.removals = newRemovals(s.holds, recorder, s.options.Logger, f.mayRemove)
+	f.set, err = controllers.New(mgr, controllers.Config{
+		Library: f.Library, Install: install, Store: store, Removals: f.removals, Events: recorder, Metrics: s.metrics.passes,
+		ExternalURL: f.ExternalURL, CABundle: f.CABundle, Clock: f.Clock, PropertyGrace: f.PropertyGrace, Logger: f.Logger,
+	})
+	if err != nil {
+		return err
+	}
 	// Runnables start when the caches are filled.
 	loading := manager.RunnableFunc(func(ctx context.Context) error {
-		if err := s.load(ctx, e); err != nil {
+		if err := s.load(ctx, f); err != nil {
 			return err
 		}
-		close(gate)
-		keeper := counts.Keeper{Library: e.Library, Objects: e, Clock: e.Clock, Interval: e.CountInterval, Logger: e.Logger}
+		keeper := counts.Keeper{Library: f.Library, Objects: f.set, Clock: f.Clock, Interval: f.CountInterval, Logger: f.Logger}
 		return keeper.Run(ctx)
 	})
-	watching := manager.RunnableFunc(func(ctx context.Context) error { return s.watch(ctx, e) })
+	watching := manager.RunnableFunc(func(ctx context.Context) error { return s.watch(ctx, f) })
 	if err := errors.Join(mgr.Add(loading), mgr.Add(watching)); err != nil {
 		return fmt.Errorf("add the bulk load: %w", err)
 	}
+	return run(ctx, mgr)
+}
+
+// run runs a manager until it or ctx ends.
+func run(ctx context.Context, mgr manager.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
+	var err error
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
@@ -177,16 +194,17 @@ func (s *Supervisor) once(ctx context.Context) error {
 
 // watch checks the API server periodically: informers alone notice neither that it is gone, nor that another cluster answers in
 // its place, nor that its data went back in time. In the last two cases it fails, and the manager with it.
-func (s *Supervisor) watch(ctx context.Context, e *environment) error {
+func (s *Supervisor) watch(ctx context.Context, f *follower) error {
 	ticker := time.NewTicker(s.options.WatchInterval)
 	defer ticker.Stop()
+	all := kinds()
 	for looks := 0; ; looks++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		err := e.look(ctx, kinds()[looks%len(kinds())])
+		err := f.look(ctx, all[looks%len(all)])
 		if errors.Is(err, errOtherCluster) || errors.Is(err, errWentBack) {
 			return err
 		}
@@ -206,24 +224,6 @@ func (s *Supervisor) watch(ctx context.Context, e *environment) error {
 	}
 }
 
-// look checks which cluster the API server belongs to, whether its data went back in time, and whether the CRD of one kind is
-// there.
-func (e *environment) look(ctx context.Context, k kind) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	if err := e.sameCluster(ctx); err != nil {
-		return err
-	}
-	if err := e.sameHistory(ctx); err != nil {
-		return err
-	}
-	c, err := readCRD(ctx, e.direct, k)
-	if err == nil {
-		e.noteCRD(k, c)
-	}
-	return err
-}
-
 // admit lets a cluster in whose manifests the store holds, or any when it holds none yet. With another one nothing is
 // read and nothing is removed: a kubeconfig may simply be wrong.
 func (s *Supervisor) admit(install string) error {
@@ -241,23 +241,19 @@ func (s *Supervisor) admit(install string) error {
 	return fmt.Errorf("check the kubeconfig, or run vitrine sweep --confirm to hand the store over: it holds the manifests of cluster %s, and this is cluster %s", recorded, install)
 }
 
-// load runs the bulk load and the sweep after it.
-func (s *Supervisor) load(ctx context.Context, e *environment) error {
-	if err := s.options.Library.SetMark(ctx, markInstall, e.install); err != nil {
+// load runs the bulk load and the sweep after it, and then lets the reconcilers begin.
+func (s *Supervisor) load(ctx context.Context, f *follower) error {
+	if err := s.options.Library.SetMark(ctx, markInstall, f.set.Install); err != nil {
 		return fmt.Errorf("record the cluster identity: %w", err)
 	}
-	var err error
-	if e.store, err = nameStore(ctx, s.options.Library); err != nil {
-		return fmt.Errorf("name the store: %w", err)
-	}
-	if err := e.load(ctx); err != nil {
+	if err := f.set.Load(ctx); err != nil {
 		return err
 	}
-	keep, err := e.owners(ctx)
+	keep, err := f.set.Owners(ctx)
 	if err != nil {
 		return err
 	}
-	removed, err := e.sweep(ctx, keep)
+	removed, err := f.sweep(ctx, keep)
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
@@ -267,9 +263,10 @@ func (s *Supervisor) load(ctx context.Context, e *environment) error {
 	s.loaded.Store(true)
 	s.options.Logger.Info("loaded", "objects", len(keep), "swept", removed, "held", s.holds.len())
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.current = e
+	s.current = f
 	s.status.Synced, s.status.LastError = true, nil
+	s.mu.Unlock()
+	f.set.Begin()
 	return nil
 }
 
@@ -339,11 +336,7 @@ func (s *Supervisor) handOver(ctx context.Context, to string) (int, error) {
 		return 0, fmt.Errorf("record that nothing is loaded: %w", err)
 	}
 	s.loaded.Store(false)
-	everything := library.Scope{
-		Install: recorded, Confirmed: true,
-		Kinds: []library.Kind{library.KindProperty, library.KindToken, library.KindFilter, library.KindTag, library.KindUnit},
-	}
-	removed, err := lib.Sweep(ctx, everything, nil)
+	removed, err := lib.Sweep(ctx, library.Scope{Install: recorded, Confirmed: true, Kinds: kinds()}, nil)
 	if err != nil {
 		return 0, fmt.Errorf("remove what the other cluster brought: %w", err)
 	}

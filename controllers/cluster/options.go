@@ -1,4 +1,4 @@
-package controllers
+package cluster
 
 import (
 	"errors"
@@ -47,10 +47,10 @@ type Options struct {
 
 func (o Options) withDefaults() (Options, error) {
 	if o.RESTConfig == nil || o.Library == nil {
-		return o, errors.New("controllers: RESTConfig and Library are required")
+		return o, errors.New("cluster: RESTConfig and Library are required")
 	}
 	if slices.Contains(o.Namespaces, "") {
-		return o, errors.New("controllers: an empty namespace would stand for all: leave Namespaces out for that")
+		return o, errors.New("cluster: an empty namespace would stand for all: leave Namespaces out for that")
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

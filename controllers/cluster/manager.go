@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/tokens"
+)
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("build the scheme: %w", err)
+	}
+	return scheme, nil
+}
+
+// newMapper knows the resources of every kind that is read or written here. Asking the API server for them instead would
+// be a call without a context: one that is never answered could not be ended.
+func newMapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	m.Add(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), meta.RESTScopeRoot)
+	for _, k := range v1alpha1.Kinds() {
+		single := v1alpha1.GroupVersion.WithKind(k.Name)
+		plural, singular := meta.UnsafeGuessKindToResource(single)
+		// The cache asks by the kind of the list.
+		for _, kind := range []string{single.Kind, single.Kind + "List"} {
+			m.AddSpecific(v1alpha1.GroupVersion.WithKind(kind), plural, singular, meta.RESTScopeNamespace)
+		}
+	}
+	return m
+}
+
+// newManager makes a manager without controllers, and what tells how far its caches have come.
+func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, nil, err
+	}
+	labelled, err := labels.NewRequirement(tokens.Label, selection.Exists, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := &versions{}
+	caches := cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		NewInformer:      seen.newInformer,
+		ByObject:         map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: labels.NewSelector().Add(*labelled)}},
+	}
+	if len(o.Namespaces) > 0 {
+		caches.DefaultNamespaces = map[string]cache.Config{}
+		for _, ns := range o.Namespaces {
+			caches.DefaultNamespaces[ns] = cache.Config{}
+		}
+	}
+	skipNames := true // a manager is made again after every failure, with the same controllers
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                 scheme,
+		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return newMapper(), nil },
+		Cache:                  caches,
+		Logger:                 o.Logger,
+		Metrics:                metricsserver.Options{BindAddress: "0"}, // metrics and probes are the process's own
+		HealthProbeBindAddress: "0",
+		Controller:             config.Controller{SkipNameValidation: &skipNames, MaxConcurrentReconciles: o.Concurrency},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a manager: %w", err)
+	}
+	return mgr, seen, nil
+}

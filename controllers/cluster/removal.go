@@ -1,0 +1,235 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// installCRDs is what to do while a CRD is missing.
+const installCRDs = "kubectl apply --server-side -k config/crd"
+
+// sweepHeldReason is the reason of the event about a namespace in which removals are held.
+const sweepHeldReason = "SweepHeld"
+
+// removalInterval is the shortest time between two questions to the API server about removals of one kind: deleting a
+// namespace with thousands of objects asks a few times a second, not once for each object.
+const removalInterval = 100 * time.Millisecond
+
+// kinds lists the kinds of definitions that manifests bring.
+func kinds() []library.Kind {
+	var all []library.Kind
+	for _, k := range controllers.Kinds() {
+		all = append(all, k.Definition)
+	}
+	return all
+}
+
+// crdName returns the name of the CRD of a kind.
+func crdName(k library.Kind) string {
+	return v1alpha1.KindNamed(k.String()).Resource().GroupResource().String()
+}
+
+// crd is what is known of the CRD of a kind.
+type crd struct {
+	// since is when the CRD was created. It is zero while the CRD is missing or being deleted.
+	since time.Time
+}
+
+// tookAway reports whether an object that was created at a time, and is gone, was deleted with its CRD. The API server deletes
+// the objects of a CRD after it has marked the CRD as being deleted, so an object that is older than the present CRD was deleted
+// with an earlier one.
+func (c crd) tookAway(created time.Time) bool { return c.since.IsZero() || created.Before(c.since) }
+
+// readCRD reads the CRD of a kind past any cache.
+func readCRD(ctx context.Context, r client.Reader, k library.Kind) (crd, error) {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	err := r.Get(ctx, types.NamespacedName{Name: crdName(k)}, o)
+	switch {
+	case apierrors.IsNotFound(err):
+		return crd{}, nil
+	case err != nil:
+		return crd{}, fmt.Errorf("read the CRD %s: %w", crdName(k), err)
+	case !o.DeletionTimestamp.IsZero():
+		return crd{}, nil
+	}
+	return crd{since: o.CreationTimestamp.Time}, nil
+}
+
+// deletion is what an informer reported of an object that is gone.
+type deletion struct {
+	seen, created time.Time
+}
+
+// guard decides whether the objects of one kind that have vanished from the cache were deleted one by one. They also vanish
+// when another cluster answers at the address of the API server, and when their CRD is deleted.
+//
+// An answer of the API server is valid for every object whose deletion was seen before the question was asked, because an
+// object that vanished for one of those two reasons did so after the reason existed. An older answer says nothing.
+type guard struct {
+	ask func(context.Context) (crd, error)
+
+	mu        sync.Mutex
+	deletions map[types.NamespacedName]deletion
+
+	asking sync.Mutex // held during a question; those that wait for it may use the answer
+	asked  time.Time
+	answer crd
+	err    error
+}
+
+func newGuard(ask func(context.Context) (crd, error)) *guard {
+	return &guard{ask: ask, deletions: map[types.NamespacedName]deletion{}}
+}
+
+// sight is a predicate that passes all events and notes when a deletion was seen.
+func (g *guard) sight() predicate.Predicate {
+	return predicate.Funcs{DeleteFunc: func(ev event.DeleteEvent) bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.deletions[client.ObjectKeyFromObject(ev.Object)] = deletion{seen: time.Now(), created: ev.Object.GetCreationTimestamp().Time}
+		return true
+	}}
+}
+
+// forget drops what was noted of an object.
+func (g *guard) forget(name types.NamespacedName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.deletions, name)
+}
+
+// permit fails unless the object itself was deleted: with controllers.ErrHeld when it was deleted with its CRD. created is when the object
+// was created, according to the store.
+func (g *guard) permit(ctx context.Context, name types.NamespacedName, created time.Time) error {
+	called := time.Now()
+	g.mu.Lock()
+	gone, ok := g.deletions[name]
+	g.mu.Unlock()
+	if !ok {
+		gone = deletion{seen: called, created: created}
+	}
+	answer, err := g.since(ctx, gone.seen, called)
+	switch {
+	case err != nil:
+		return err
+	case answer.tookAway(gone.created):
+		return controllers.ErrHeld
+	}
+	return nil
+}
+
+// since returns an answer to a question that was asked after a deletion was seen. Failures are shared by those who wait
+// for one question, and are not kept for later calls.
+func (g *guard) since(ctx context.Context, seen, called time.Time) (crd, error) {
+	g.asking.Lock()
+	defer g.asking.Unlock()
+	if g.err == nil && g.asked.After(seen) || g.asked.After(called) {
+		return g.answer, g.err
+	}
+	if wait := time.Until(g.asked.Add(removalInterval)); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return crd{}, ctx.Err()
+		}
+	}
+	g.asked = time.Now()
+	g.answer, g.err = g.ask(ctx)
+	return g.answer, g.err
+}
+
+// removals implements controllers.Removals for one manager.
+type removals struct {
+	guards map[library.Kind]*guard
+	holds  *holds
+	events events.EventRecorder
+	log    logr.Logger
+}
+
+var _ controllers.Removals = (*removals)(nil)
+
+// newRemovals returns the removals of a manager, which ask the API server by ask.
+func newRemovals(h *holds, recorder events.EventRecorder, log logr.Logger, ask func(context.Context, library.Kind) (crd, error)) *removals {
+	r := &removals{guards: map[library.Kind]*guard{}, holds: h, events: recorder, log: log}
+	for _, k := range kinds() {
+		r.guards[k] = newGuard(func(ctx context.Context) (crd, error) {
+			c, err := ask(ctx, k)
+			if err == nil {
+				r.noteCRD(k, c)
+			}
+			return c, err
+		})
+	}
+	return r
+}
+
+func nameOf(owner library.Owner) types.NamespacedName {
+	return types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}
+}
+
+// Watch implements controllers.Removals.
+func (r *removals) Watch(k library.Kind) predicate.Predicate { return r.guards[k].sight() }
+
+// Exists implements controllers.Removals.
+func (r *removals) Exists(owner library.Owner) {
+	r.guards[owner.Kind].forget(nameOf(owner))
+	r.holds.drop(owner)
+}
+
+// Permit implements controllers.Removals.
+func (r *removals) Permit(ctx context.Context, owner library.Owner, created time.Time) error {
+	if r.holds.has(owner) {
+		return controllers.ErrHeld
+	}
+	err := r.guards[owner.Kind].permit(ctx, nameOf(owner), created)
+	if errors.Is(err, controllers.ErrHeld) {
+		r.hold(owner)
+	}
+	return err
+}
+
+// Removed implements controllers.Removals.
+func (r *removals) Removed(owner library.Owner) { r.guards[owner.Kind].forget(nameOf(owner)) }
+
+// noteCRD logs when the CRD of a kind disappears, and when it is back.
+func (r *removals) noteCRD(k library.Kind, c crd) {
+	switch r.holds.note(k, c.since.IsZero()) {
+	case crdGone:
+		r.log.Info("CRD is missing or being deleted; still serving what its objects declared", "crd", crdName(k), "do", installCRDs)
+	case crdBack:
+		r.log.Info("CRD is back", "crd", crdName(k))
+	}
+}
+
+// hold keeps what manifests declared that are no longer in the cluster, until they are back or the sweep is confirmed. An event
+// reports it in each namespace where nothing was held before.
+func (r *removals) hold(owners ...library.Owner) {
+	for _, ns := range r.holds.add(owners...) {
+		// client-go writes an Event into the namespace of the object that it regards: the operator may write there, and the users
+		// whose manifests are missing see it.
+		regarded := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns}}
+		r.events.Eventf(regarded, nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
+			"Apply the manifests of this namespace that are missing in the cluster, or run vitrine sweep --confirm to remove what they declared")
+	}
+}

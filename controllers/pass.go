@@ -1,0 +1,114 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/counts"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// pass is one pass over one object.
+type pass struct {
+	*Set
+	kind       kind
+	object     v1alpha1.Object
+	def        library.Definition
+	warnings   []query.Warning
+	result     library.Result
+	credential credential // of an AccessToken
+	// after, when not zero, is when the object has to be reconciled again by time alone.
+	after time.Time
+	// announcement becomes an event once the status is written.
+	announcement announcement
+	// quiet is true while nothing is reported: what the object waits for is expected soon.
+	quiet bool
+}
+
+// announcement is a change that an event reports in addition to those of Ready.
+type announcement struct{ reason, message string }
+
+// wake makes sure that the object is reconciled again at t at the latest. The zero time means never.
+func (p *pass) wake(t time.Time) {
+	if !t.IsZero() && (p.after.IsZero() || t.Before(p.after)) {
+		p.after = t
+	}
+}
+
+// translate sets the definition that the object stands for.
+func (p *pass) translate(ctx context.Context) (err error) {
+	if p.kind.translate != nil {
+		return p.kind.translate(ctx, p)
+	}
+	p.def, p.warnings, err = translate.Object(p.Install, p.object)
+	return err
+}
+
+// serve brings the library, and then the object's status in memory, to what the object says.
+func (p *pass) serve(ctx context.Context) error {
+	if err := p.translate(ctx); err != nil {
+		return err
+	}
+	if err := p.apply(ctx); err != nil {
+		return err
+	}
+	if p.kind.report != nil {
+		if err := p.kind.report(ctx, p); err != nil {
+			return err
+		}
+	}
+	if p.kind.count == nil {
+		return nil
+	}
+	_, err := p.kind.count(ctx, &counts.Look{Library: p.Library, Clock: p.Clock}, p.object)
+	return err
+}
+
+// apply stores the definition.
+func (p *pass) apply(ctx context.Context) error {
+	property, owner := p.def.Property, p.def.Owner
+	p.waiters.add(property, owner)
+	if owner.Kind == library.KindToken {
+		p.waiters.add(anyProperty, owner)
+	}
+	results, err := p.Library.Apply(ctx, []library.Definition{p.def})
+	if err != nil {
+		return fmt.Errorf("store the definition: %w", err)
+	}
+	p.result = results[0]
+	if errors.Is(p.result.Err, library.ErrNoProperty) {
+		if end := p.waiters.misses(owner, p.Clock()).Add(p.PropertyGrace); p.Clock().Before(end) {
+			p.quiet = true
+			p.wake(end)
+		}
+	} else {
+		p.waiters.found(owner)
+	}
+	if conflict := (*library.ConflictError)(nil); !errors.As(p.result.Err, &conflict) {
+		p.waiters.remove(anyProperty, owner)
+	} else if owner.Kind == library.KindToken {
+		p.wake(p.Clock().Add(secretInterval)) // the other token may release the value without being served itself
+	}
+	if p.result.Err != nil {
+		p.wakeRivals(property, owner)
+		return p.result.Err
+	}
+	p.waiters.remove(property, owner)
+	if !p.result.Changed {
+		return nil
+	}
+	return p.wakeOthers(ctx, property, owner, p.result.Displaced)
+}
+
+// base is the base of the URLs of an object's property.
+func (s *Set) base(p library.PropertyID) string {
+	if settings, err := s.Library.Property(p); err == nil && settings.ExternalURL != "" {
+		return settings.ExternalURL
+	}
+	return s.ExternalURL
+}

@@ -1,0 +1,80 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/tokens"
+)
+
+// filtersIndex finds AccessTokens by the ContentFilters that they name.
+const filtersIndex = "spec.filters"
+
+// watchSecrets adds what reconciles AccessTokens besides their own changes: their Secrets, the filters that they name, and a status
+// that another operator writes.
+func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {
+		return o.(*v1alpha1.AccessToken).Spec.Filters
+	})
+	if err != nil {
+		return fmt.Errorf("index AccessTokens by their filters: %w", err)
+	}
+	b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(tokenOfSecret)).
+		Watches(&v1alpha1.ContentFilter{}, handler.EnqueueRequestsFromMapFunc(s.tokensOfFilter), builder.WithPredicates(adoption())).
+		Watches(&v1alpha1.AccessToken{}, contested())
+	return nil
+}
+
+// tokenOfSecret finds the AccessToken that a labelled Secret belongs to: its controller, or the one that the label names.
+func tokenOfSecret(_ context.Context, s client.Object) []reconcile.Request {
+	name := s.GetLabels()[tokens.Label]
+	if c := metav1.GetControllerOf(s); c != nil && c.Kind == v1alpha1.AccessTokenKind {
+		name = c.Name
+	}
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: s.GetNamespace(), Name: name}}}
+}
+
+// tokensOfFilter finds the AccessTokens that name a ContentFilter.
+func (s *Set) tokensOfFilter(ctx context.Context, f client.Object) []reconcile.Request {
+	list := &v1alpha1.AccessTokenList{}
+	err := s.client.List(ctx, list, client.InNamespace(f.GetNamespace()), client.MatchingFieldsSelector{
+		Selector: fields.OneTermEqualSelector(filtersIndex, f.GetName()),
+	})
+	if err != nil {
+		s.Logger.Error(err, "could not find the tokens of a filter", "filter", client.ObjectKeyFromObject(f))
+		return nil
+	}
+	requests := make([]reconcile.Request, len(list.Items))
+	for i := range list.Items {
+		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
+	}
+	return requests
+}
+
+// adoption passes the events by which a ContentFilter can come to another UUID: those of filters that adopt.
+func adoption() predicate.Predicate {
+	adopts := func(o client.Object) bool { return o.(*v1alpha1.ContentFilter).Spec.Adopt != nil }
+	uuid := func(o client.Object) string { return o.(*v1alpha1.ContentFilter).Status.UUID }
+	return predicate.Funcs{
+		CreateFunc:  func(ev event.CreateEvent) bool { return adopts(ev.Object) },
+		DeleteFunc:  func(ev event.DeleteEvent) bool { return adopts(ev.Object) },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc:  func(ev event.UpdateEvent) bool { return uuid(ev.ObjectOld) != uuid(ev.ObjectNew) },
+	}
+}
