@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
-	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -110,55 +106,6 @@ func (r *reconciler) later(current *pass) ctrl.Result {
 		return ctrl.Result{}
 	}
 	return ctrl.Result{RequeueAfter: max(current.after.Sub(r.Clock()), time.Second)}
-}
-
-// report patches the status when its meaning changed, and tells of a transition in an event.
-func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current *pass) error {
-	o := current.object
-	if equality.Semantic.DeepEqual(before, o) {
-		return nil
-	}
-	if other := r.rivals.of(o.GetNamespace()); other != "" && r.kind.Definition != library.KindToken {
-		// The status of a token says so: somebody has to decide.
-		if r.kind.Definition == library.KindProperty {
-			r.Events.Eventf(o, nil, corev1.EventTypeWarning, secondOperatorReason, "Reconcile",
-				"Stop one of the two operators: that of store %s writes the statuses in this namespace, and this one has store %s", other, r.Store)
-		}
-		return nil
-	}
-	// A merge patch replaces the list of conditions as a whole, so it must fail if another writer has changed the object.
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, o, patch); apierrors.IsConflict(err) {
-		return client.IgnoreNotFound(r.reread(ctx, current))
-	} else if err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("patch the status: %w", err))
-	}
-	r.Metrics.written(o)
-	r.written.note(o)
-	r.reported.Add(1)
-	if was, c := verdict.Ready(before), verdict.Ready(o); was.Status != c.Status || was.Reason != c.Reason {
-		level := corev1.EventTypeNormal
-		if c.Status == "False" {
-			level = corev1.EventTypeWarning
-		}
-		r.Events.Eventf(o, nil, level, c.Reason, "Reconcile", "%s", text.Cut(c.Message, 1000))
-	}
-	if a := current.announcement; a.reason != "" {
-		r.Events.Eventf(o, nil, corev1.EventTypeNormal, a.reason, "Reconcile", "%s", a.message)
-	}
-	return nil
-}
-
-// reread requeues an object that another writer has changed since it was read. The next round reads past the cache until the
-// cache has that change.
-func (r *reconciler) reread(ctx context.Context, current *pass) error {
-	latest := r.kind.New()
-	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(current.object), latest); err != nil {
-		return fmt.Errorf("read past the cache: %w", err)
-	}
-	r.written.note(latest)
-	current.wake(r.Clock())
-	return nil
 }
 
 // gone takes away what an object brought that is not there any more.

@@ -1,0 +1,129 @@
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
+	"github.com/vitrine-dev/vitrine/internal/text"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// report writes the status when its meaning changed, and reports a transition in an event.
+func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current *pass) error {
+	o := current.object
+	if equality.Semantic.DeepEqual(before, o) {
+		return nil
+	}
+	if other := r.rivals.of(o.GetNamespace()); other != "" && r.kind.Definition != library.KindToken {
+		// The status of a token says so: a user has to decide.
+		if r.kind.Definition == library.KindProperty {
+			r.Events.Eventf(o, nil, corev1.EventTypeWarning, secondOperatorReason, "Reconcile",
+				"Stop one of the two operators: that of store %s writes the statuses in this namespace, and this one has store %s", other, r.Store)
+		}
+		return nil
+	}
+	patch, err := statusPatch(before, o)
+	if err != nil {
+		return err
+	}
+	if err := r.client.Status().Patch(ctx, o, patch); err != nil {
+		return client.IgnoreNotFound(r.refused(ctx, before, current, err))
+	}
+	r.Metrics.written(o)
+	r.written.note(o)
+	r.reported.Add(1)
+	if was, c := verdict.Ready(before), verdict.Ready(o); was.Status != c.Status || was.Reason != c.Reason {
+		level := corev1.EventTypeNormal
+		if c.Status == "False" {
+			level = corev1.EventTypeWarning
+		}
+		r.Events.Eventf(o, nil, level, c.Reason, "Reconcile", "%s", text.Cut(c.Message, 1000))
+	}
+	if a := current.announcement; a.reason != "" {
+		r.Events.Eventf(o, nil, corev1.EventTypeNormal, a.reason, "Reconcile", "%s", a.message)
+	}
+	return nil
+}
+
+// refused handles a patch that the API server did not take. It requeues the object when another writer has changed the conditions: the
+// next pass reads past the cache until the cache has that change. It returns every other error.
+func (r *reconciler) refused(ctx context.Context, before v1alpha1.Object, current *pass, err error) error {
+	if apierrors.IsNotFound(err) {
+		return err
+	}
+	err = fmt.Errorf("patch the status: %w", err)
+	latest := r.kind.New()
+	if failed := r.direct.Get(ctx, client.ObjectKeyFromObject(before), latest); failed != nil {
+		return err
+	}
+	if equality.Semantic.DeepEqual(*before.StatusConditions(), *latest.StatusConditions()) {
+		return err
+	}
+	r.written.note(latest)
+	current.wake(r.Clock())
+	return nil
+}
+
+// operation is one operation of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// statusPatch returns the patch that brings a status from before to after. It requires that the conditions are still those of before,
+// so that it never removes a condition which another writer has added; any other change by another writer stands beside it. (With
+// server-side apply, a condition or a member that any other field manager owns too, as after a restore, could not be removed.)
+func statusPatch(before, after v1alpha1.Object) (client.Patch, error) {
+	was, err := statusOf(before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := statusOf(after)
+	if err != nil {
+		return nil, err
+	}
+	var operations []operation
+	if uid := before.GetUID(); uid != "" {
+		operations = append(operations, operation{"test", "/metadata/uid", uid}) // not one that was created anew
+	}
+	const conditions = "conditions"
+	operations = append(operations, operation{"test", "/status/" + conditions, was[conditions]})
+	for _, member := range slices.Sorted(maps.Keys(is)) {
+		if !equality.Semantic.DeepEqual(was[member], is[member]) {
+			operations = append(operations, operation{"add", "/status/" + member, is[member]})
+		}
+	}
+	for _, member := range slices.Sorted(maps.Keys(was)) {
+		if _, kept := is[member]; !kept {
+			operations = append(operations, operation{Op: "remove", Path: "/status/" + member})
+		}
+	}
+	content, err := json.Marshal(operations)
+	if err != nil {
+		return nil, fmt.Errorf("encode the status: %w", err)
+	}
+	return client.RawPatch(types.JSONPatchType, content), nil
+}
+
+// statusOf returns the status of an object as JSON has it.
+func statusOf(o v1alpha1.Object) (map[string]any, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, fmt.Errorf("encode the status: %w", err)
+	}
+	status, _ := content["status"].(map[string]any)
+	return status, nil
+}
