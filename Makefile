@@ -14,7 +14,7 @@ TOOL := $(GO) tool -modfile='$(CURDIR)/hack/tools/go.mod'
 MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard hack/*/go.mod))))
 # Packages with goroutines: make test runs these under the race detector, and only there. Not cmd/vitrine: its tests hold the
 # process to limits of memory, and the detector alone takes more.
-RACE := ./server/client/... ./server/engine/... ./server/httpapi/... ./server/library/... ./server/reference/... ./server/store/... ./controllers/... ./cmd/vitrine/internal/...
+RACE := ./server/client/... ./server/engine/... ./server/httpapi/... ./server/library/... ./server/reference/... ./server/store/... ./controllers/... ./internal/...
 # No shell and no go command stand between make and this program: when make is killed, it notices and stops everything.
 LOCALRUN := bin/localrun
 

@@ -5,62 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/backup"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
-
-// checkpointer is a library whose store can be copied while it is in use. VerifyCopy fails when the copy in a directory could not
-// be opened and indexed.
-type checkpointer interface {
-	Checkpoint(ctx context.Context, dir string) (version uint64, err error)
-	VerifyCopy(ctx context.Context, dir string) error
-}
-
-// checkpointPrefix begins the name of the directory, within the data directory, in which a backup is made.
-const checkpointPrefix = ".backup-"
-
-// Backup implements admin.Operations. The copy consists of hard links. It takes the time to index all of it, in memory and on one
-// processor, and then to read it. A copy that cannot be indexed is not sent.
-func (o operations) Backup(ctx context.Context, w io.Writer) (err error) {
-	lib, ok := o.p.lib.(checkpointer)
-	if !ok {
-		return errors.New("this library cannot be backed up: its items are not in the data directory")
-	}
-	o.p.backups.Add(1)
-	defer o.p.backups.Done()
-	dir, err := os.MkdirTemp(o.p.o.dataDir, checkpointPrefix)
-	if err != nil {
-		return fmt.Errorf("make room for the copy: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	began := time.Now()
-	if _, err := lib.Checkpoint(ctx, dir); err != nil {
-		return err
-	}
-	if err := lib.VerifyCopy(ctx, dir); err != nil {
-		return err
-	}
-	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: buildVersion().version, Created: began.UTC()})
-	o.p.log.Info("backup", "took", time.Since(began).Round(time.Millisecond), "failed", err != nil)
-	return err
-}
-
-// removeCheckpoints removes what a process left that ended in the middle of a backup.
-func removeCheckpoints(dataDir string) error {
-	left, err := filepath.Glob(filepath.Join(dataDir, checkpointPrefix+"*"))
-	for _, dir := range left {
-		err = errors.Join(err, os.RemoveAll(dir))
-	}
-	return err
-}
 
 func newBackup() *cobra.Command {
 	var dataDir string

@@ -16,8 +16,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/backup"
 )
 
 // TestBackupAndRestore copies the store of a running server in every way there is, restores each copy, and holds what a

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/importstate"
+	"github.com/vitrine-dev/vitrine/internal/cli/importstate"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/filterdiff"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
+	"github.com/vitrine-dev/vitrine/internal/cli/filterdiff"
+	"github.com/vitrine-dev/vitrine/internal/cli/validate"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/filterdiff"
+	"github.com/vitrine-dev/vitrine/internal/cli/filterdiff"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"

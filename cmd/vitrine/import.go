@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/importstate"
+	"github.com/vitrine-dev/vitrine/internal/cli/importstate"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 )

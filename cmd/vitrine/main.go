@@ -1,9 +1,9 @@
 // Command vitrine is the content library: the server and operator, and the commands that speak to it.
 //
 // It is the only place where the parts are put together. Each subcommand is a file named after it; serve is spread over
-// process.go (what runs, in which order it starts and stops), listen.go, probes.go, kubernetes.go and memory.go; status,
-// items, explain and tokens share cluster.go, reach.go and output.go. Packages under internal each do one thing for one
-// subcommand. Called kubectl-vitrine, the same binary is a plugin of kubectl.
+// process.go (what runs, in which order it starts and stops), admin.go (the operations on a running server), listen.go,
+// probes.go, metrics.go, logging.go, webhook.go and kubernetes.go; status, items, explain and tokens share cluster.go, reach.go and
+// output.go. What is more than a command is in internal. Called kubectl-vitrine, the same binary is a plugin of kubectl.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/memory"
+	"github.com/vitrine-dev/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/controllers/admission"
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
+	"github.com/vitrine-dev/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 )

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
+	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
+	"github.com/vitrine-dev/vitrine/internal/cli/validate"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 

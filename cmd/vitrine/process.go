@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/memory"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
+	"github.com/vitrine-dev/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/memory"
+	"github.com/vitrine-dev/vitrine/internal/servingcert"
 	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -272,47 +272,4 @@ func (p *process) drain(ctx context.Context, listeners []*listener) {
 		})
 	}
 	all.Wait()
-}
-
-// operations are what the admin socket offers of a process.
-type operations struct{ p *process }
-
-var _ admin.Operations = operations{}
-
-// Sweep implements admin.Operations.
-func (o operations) Sweep(context.Context) (admin.Sweep, error) {
-	if o.p.operator == nil {
-		return admin.Sweep{}, nil
-	}
-	status := o.p.operator.Status()
-	s := admin.Sweep{Kubernetes: true, Message: status.Message}
-	if held := status.HeldSweep; held != nil {
-		s.Held, s.Remove, s.Total = true, held.Remove, held.Total
-	}
-	return s, nil
-}
-
-// ConfirmSweep implements admin.Operations.
-func (o operations) ConfirmSweep(ctx context.Context) (int, error) {
-	if o.p.operator == nil {
-		return 0, errors.New("no sweep is held: the server watches no cluster")
-	}
-	n, err := o.p.operator.ConfirmSweep(ctx)
-	o.p.log.Info("sweep confirmed", "removed", n, "failed", err != nil)
-	return n, err
-}
-
-// Stored implements admin.Operations.
-func (o operations) Stored(ctx context.Context) (map[library.PropertyID]int64, error) {
-	return o.p.lib.State(ctx).PropertyItems, nil
-}
-
-// Purge implements admin.Operations.
-func (o operations) Purge(ctx context.Context, p library.PropertyID) error {
-	err := o.p.lib.Purge(ctx, p)
-	if managed, ok := errors.AsType[*library.ManagedError](err); ok {
-		return fmt.Errorf("%s is brought by %s: delete that manifest first", p, managed.Owner)
-	}
-	o.p.log.Info("property purged", "property", p, "failed", err != nil)
-	return err
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 )

@@ -20,7 +20,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
+	"github.com/vitrine-dev/vitrine/internal/servingcert"
 )
 
 func TestServeAnswersAndStops(t *testing.T) {

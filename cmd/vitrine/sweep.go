@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
+	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
+	"github.com/vitrine-dev/vitrine/internal/cli/validate"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/validate"
+	"github.com/vitrine-dev/vitrine/internal/cli/validate"
 )
 
 const brokenFilter = `apiVersion: vitrine.dev/v1alpha1

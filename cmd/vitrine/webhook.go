@@ -12,9 +12,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/servingcert"
 	"github.com/vitrine-dev/vitrine/controllers/admission"
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
+	"github.com/vitrine-dev/vitrine/internal/servingcert"
 )
 
 // webhookOptions are the flags of the admission webhook.

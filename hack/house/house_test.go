@@ -89,11 +89,19 @@ var rooms = map[string]room{
 		own: domain, ownInTests: []string{"server/reference"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
-	"server/client": {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
-	"config":        {others: []string{}},
-	"internal/text": {others: []string{}},
-	"cmd/vitrine":   {own: []string{"api", "config", "controllers", "internal", "server"}},
-	"hack":          {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},
+	"server/client":   {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
+	"config":          {others: []string{}},
+	"internal/admin":  {own: domain, others: []string{}},
+	"internal/backup": {others: []string{}},
+	"internal/cli": {
+		own:    append([]string{"api", "config", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/text", "server/client"}, domain...),
+		others: []string{"k8s.io/", "sigs.k8s.io/", "go.yaml.in/yaml/v3", "golang.org/x/text/"},
+	},
+	"internal/memory":      {own: domain, others: []string{"github.com/KimMachineGun/automemlimit/", "k8s.io/apimachinery/"}},
+	"internal/servingcert": {others: []string{}},
+	"internal/text":        {others: []string{}},
+	"cmd/vitrine":          {own: []string{"api", "config", "controllers", "internal", "server"}},
+	"hack":                 {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},
 }
 
 // TestImports walks every package of the main module and holds it against its room.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/backup"
 )
 
 func ignore(int64, int64) {}

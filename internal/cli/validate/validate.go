@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
+	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/text/width"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
+	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
 )
 
 // Severity says how bad a finding is.

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
+	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
 )
 
 // TestAgainstTheAPIServer holds that what is said of a manifest is what a real API server says of it, in its words.
@@ -23,7 +23,7 @@ func TestAgainstTheAPIServer(t *testing.T) {
 	if os.Getenv(variable) == "" {
 		t.Fatalf("%s is not set: run `make test`, or set it to what `make -s assets` prints", variable)
 	}
-	cluster := &envtest.Environment{CRDDirectoryPaths: []string{"../../../../config/crd/bases"}, ErrorIfCRDPathMissing: true}
+	cluster := &envtest.Environment{CRDDirectoryPaths: []string{"../../../config/crd/bases"}, ErrorIfCRDPathMissing: true}
 	config, err := cluster.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestAgainstTheAPIServer(t *testing.T) {
 	if err := kube.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"testdata/taken.yaml", "testdata/refused.yaml", "../../../../config/samples"} {
+	for _, file := range []string{"testdata/taken.yaml", "testdata/refused.yaml", "../../../config/samples"} {
 		files, err := manifest.Files([]string{file})
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/cmd/vitrine/internal/manifest"
+	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
 )
 
 func judged(t *testing.T, text string) Report {
