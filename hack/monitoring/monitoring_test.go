@@ -86,8 +86,9 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 // fires are series for each alert: what it is to tell of, and what it is to keep quiet about. A line is one series, a value
 // a minute, an hour long; the expression is looked at in the last minute.
 var fires = map[string]struct{ loud, quiet string }{
-	"VitrineAbsent":        {`other 1x60`, `vitrine_store_ready 1x60`},
-	"VitrineStoreNotReady": {`vitrine_store_ready{pod="a"} 0x60`, `vitrine_store_ready{pod="a"} 1x60`},
+	"VitrineAbsent":            {`other 1x60`, `vitrine_store_ready 1x60`},
+	"VitrineStoreNotReady":     {`vitrine_store_ready{pod="a"} 0x60`, `vitrine_store_ready{pod="a"} 1x60`},
+	"VitrinePropertyUnindexed": {`vitrine_unindexed_properties{pod="a"} 1x60`, `vitrine_unindexed_properties{pod="a"} 0x60`},
 	"VitrineErrors": {
 		"vitrine_http_requests_total{route=\"/a\",status=\"200\"} 0+600x60\nvitrine_http_requests_total{route=\"/a\",status=\"500\"} 0+60x60",
 		"vitrine_http_requests_total{route=\"/a\",status=\"200\"} 0+600x60\nvitrine_http_requests_total{route=\"/a\",status=\"500\"} 0+3x60",
