@@ -45,12 +45,19 @@ func newImport() *cobra.Command {
 	return cmd
 }
 
-func (o *importOptions) run(cmd *cobra.Command, name string) error {
+func (o *importOptions) validate() error {
 	if !slices.Contains([]client.OnConflict{client.Fail, client.Replace, client.Skip}, client.OnConflict(o.onConflict)) {
 		return usagef("--on-conflict %q: want fail, replace or skip", o.onConflict)
 	}
 	if !slices.Contains([]client.Unanswered{client.Stop, client.Resend, client.PassOver}, client.Unanswered(o.unanswered)) {
 		return usagef("--unanswered %q: want stop, resend or skip", o.unanswered)
+	}
+	return nil
+}
+
+func (o *importOptions) run(cmd *cobra.Command, name string) error {
+	if err := o.validate(); err != nil {
+		return err
 	}
 	c, err := o.connection.open()
 	if err != nil {

@@ -205,67 +205,91 @@ func Check(ctx context.Context, r io.Reader, progress Progress) (Header, error) 
 
 // extract reads a stream and writes its files into dir, "" for nowhere.
 func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
-	in := tar.NewReader(r)
-	var h Header
-	sums := map[string]string{}
-	var done int64
+	x := &extraction{in: tar.NewReader(r), dir: dir, progress: progress, sums: map[string]string{}}
 	for {
 		if err := ctx.Err(); err != nil {
-			return h, err
+			return x.header, err
 		}
-		entry, err := in.Next()
+		entry, err := x.in.Next()
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return h, &DamagedError{Reason: "it ends before its list of checksums"}
+			return x.header, &DamagedError{Reason: "it ends before its list of checksums"}
 		}
 		if errors.Is(err, tar.ErrHeader) {
-			return h, &DamagedError{Reason: err.Error()}
+			return x.header, &DamagedError{Reason: err.Error()}
 		}
 		if err != nil {
-			return h, err
+			return x.header, err
 		}
-		name := entry.Name
 		switch {
-		case h.Format == 0:
-			var text []byte
-			if h, text, err = readHeader(in, name); err != nil {
-				return h, err
-			}
-			if err := keep(dir, headerName, text); err != nil {
-				return h, err
-			}
-			sums[headerName] = fmt.Sprintf("%x", sha256.Sum256(text))
-		case name == checksumName:
-			text, err := io.ReadAll(io.LimitReader(in, maxChecksums))
-			if err != nil {
-				return h, &DamagedError{File: name, Reason: err.Error()}
-			}
-			if err := checkSums(text, sums); err != nil {
-				return h, err
-			}
-			// What is left is the padding of the archive, and the word of its sender that all went well.
-			if _, err := io.Copy(io.Discard, r); err != nil {
-				return h, err
-			}
-			return h, keep(dir, checksumName, text)
+		case x.header.Format == 0:
+			err = x.first(entry.Name)
+		case entry.Name == checksumName:
+			return x.header, x.last(r)
 		default:
-			if entry.Typeflag != tar.TypeReg || !ours(name) || sums[name] != "" {
-				return h, &DamagedError{File: name, Reason: "no backup holds such an entry"}
-			}
-			sum := sha256.New()
-			to := ""
-			if dir != "" {
-				to = filepath.Join(dir, filepath.FromSlash(name))
-			}
-			err := writeFile(to, in, sum, func(n int64) {
-				done += n
-				progress(done, h.Bytes)
-			})
-			if err != nil {
-				return h, fmt.Errorf("write %s: %w", name, err)
-			}
-			sums[name] = hex.EncodeToString(sum.Sum(nil))
+			err = x.file(entry)
+		}
+		if err != nil {
+			return x.header, err
 		}
 	}
+}
+
+// extraction is a stream on its way into a directory.
+type extraction struct {
+	in       *tar.Reader
+	dir      string // "" for nowhere
+	progress Progress
+	header   Header
+	sums     map[string]string // by the name of the entry
+	done     int64             // bytes
+}
+
+// first reads the entry with the header.
+func (x *extraction) first(name string) error {
+	h, text, err := readHeader(x.in, name)
+	if err != nil {
+		return err
+	}
+	x.header, x.sums[headerName] = h, fmt.Sprintf("%x", sha256.Sum256(text))
+	return keep(x.dir, headerName, text)
+}
+
+// file reads an entry with a file of the database.
+func (x *extraction) file(entry *tar.Header) error {
+	name := entry.Name
+	if entry.Typeflag != tar.TypeReg || !ours(name) || x.sums[name] != "" {
+		return &DamagedError{File: name, Reason: "no backup holds such an entry"}
+	}
+	sum := sha256.New()
+	to := ""
+	if x.dir != "" {
+		to = filepath.Join(x.dir, filepath.FromSlash(name))
+	}
+	err := writeFile(to, x.in, sum, func(n int64) {
+		x.done += n
+		x.progress(x.done, x.header.Bytes)
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	x.sums[name] = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// last reads the entry with the checksums, and stream to its end.
+func (x *extraction) last(stream io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(x.in, maxChecksums))
+	if err != nil {
+		return &DamagedError{File: checksumName, Reason: err.Error()}
+	}
+	if err := checkSums(text, x.sums); err != nil {
+		return err
+	}
+	// What is left is the padding of the archive, and the sender's word that all went well.
+	if _, err := io.Copy(io.Discard, stream); err != nil {
+		return err
+	}
+	return keep(x.dir, checksumName, text)
 }
 
 // keep writes a small file of a backup, nowhere when dir is "".
