@@ -41,11 +41,7 @@ func (s *Set) Counted(ctx context.Context, visit func(v1alpha1.Object, counts.Fu
 // WriteCounts implements counts.Objects. It notes no version as our own write: a pass that does not see this one would at most write
 // the same counts again.
 func (s *Set) WriteCounts(ctx context.Context, before, o v1alpha1.Object) error {
-	if err := s.client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	s.Metrics.written(o)
-	return nil
+	return client.IgnoreNotFound(s.writeStatus(ctx, before, o))
 }
 
 // Reported implements counts.Objects.

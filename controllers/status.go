@@ -34,14 +34,9 @@ func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current
 		}
 		return nil
 	}
-	patch, err := statusPatch(before, o)
-	if err != nil {
-		return err
-	}
-	if err := r.client.Status().Patch(ctx, o, patch); err != nil {
+	if err := r.writeStatus(ctx, before, o); err != nil {
 		return client.IgnoreNotFound(r.refused(ctx, before, current, err))
 	}
-	r.Metrics.written(o)
 	r.written.note(o)
 	r.reported.Add(1)
 	if was, c := verdict.Ready(before), verdict.Ready(o); was.Status != c.Status || was.Reason != c.Reason {
@@ -63,7 +58,6 @@ func (r *reconciler) refused(ctx context.Context, before v1alpha1.Object, curren
 	if apierrors.IsNotFound(err) {
 		return err
 	}
-	err = fmt.Errorf("patch the status: %w", err)
 	latest := r.kind.New()
 	if failed := r.direct.Get(ctx, client.ObjectKeyFromObject(before), latest); failed != nil {
 		return err
@@ -83,28 +77,31 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// statusPatch returns the patch that brings a status from before to after. It requires that the conditions are still those of before,
+// writeStatus brings a status from before to after. Where it changes the conditions, it requires that they are still those of before,
 // so that it never removes a condition which another writer has added; any other change by another writer stands beside it. (With
 // server-side apply, a condition or a member that any other field manager owns too, as after a restore, could not be removed.)
-func statusPatch(before, after v1alpha1.Object) (client.Patch, error) {
+func (s *Set) writeStatus(ctx context.Context, before, after v1alpha1.Object) error {
 	was, err := statusOf(before)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	is, err := statusOf(after)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var operations []operation
 	if uid := before.GetUID(); uid != "" {
-		operations = append(operations, operation{"test", "/metadata/uid", uid}) // not one that was created anew
+		operations = append(operations, operation{"test", "/metadata/uid", uid}) // not an object that was created anew
 	}
-	const conditions = "conditions"
-	operations = append(operations, operation{"test", "/status/" + conditions, was[conditions]})
 	for _, member := range slices.Sorted(maps.Keys(is)) {
-		if !equality.Semantic.DeepEqual(was[member], is[member]) {
-			operations = append(operations, operation{"add", "/status/" + member, is[member]})
+		if equality.Semantic.DeepEqual(was[member], is[member]) {
+			continue
 		}
+		path := "/status/" + member
+		if member == "conditions" {
+			operations = append(operations, operation{"test", path, was[member]})
+		}
+		operations = append(operations, operation{"add", path, is[member]})
 	}
 	for _, member := range slices.Sorted(maps.Keys(was)) {
 		if _, kept := is[member]; !kept {
@@ -113,9 +110,13 @@ func statusPatch(before, after v1alpha1.Object) (client.Patch, error) {
 	}
 	content, err := json.Marshal(operations)
 	if err != nil {
-		return nil, fmt.Errorf("encode the status: %w", err)
+		return fmt.Errorf("encode the status: %w", err)
 	}
-	return client.RawPatch(types.JSONPatchType, content), nil
+	if err := s.client.Status().Patch(ctx, after, client.RawPatch(types.JSONPatchType, content)); err != nil {
+		return fmt.Errorf("patch the status: %w", err)
+	}
+	s.Metrics.written(after)
+	return nil
 }
 
 // statusOf returns the status of an object as JSON has it.

@@ -63,11 +63,10 @@ func Read(s Subject) (Value, error) {
 	if s.Secret == nil {
 		return Value{}, nil
 	}
-	text, err := translate.TokenText(s.Secret.Data[SecretKey(s.Token)])
-	if err != nil {
-		return Value{}, nil //nolint:nilerr // the value of a Secret of ours was damaged: another one is drawn
+	if text, err := translate.TokenText(s.Secret.Data[SecretKey(s.Token)]); err == nil {
+		return Value{text, translate.NewIssue(text, s.issued(text))}, nil
 	}
-	return Value{text, translate.NewIssue(text, s.issued(text))}, nil
+	return Value{}, nil // the value in a Secret of ours was damaged
 }
 
 // issued returns when the value in the Secret was issued: what the operator noted in a Secret that it writes, and when the library
