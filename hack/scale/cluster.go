@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +22,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/plane"
 )
 
 // cluster is a kube-apiserver with its etcd.
@@ -78,74 +77,13 @@ func startCluster(ctx context.Context, crds, work string) (*cluster, error) {
 
 func (c *cluster) stop() { _ = c.env.Stop() }
 
-// writes are the API server's own counts of requests that change something of our kinds, or Events, by resource and whether
-// they are to the status.
-type writes map[string]int64
-
-const statusOf = "/status"
-
-func (c *cluster) writes(ctx context.Context) (writes, error) {
+// writes reads the API server's own counts of requests that change something of our kinds, or Events.
+func (c *cluster) writes(ctx context.Context) (plane.Writes, error) {
 	text, err := c.raw.Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's counters: %w", err)
 	}
-	return countWrites(string(text))
-}
-
-// countWrites reads them from a page of metrics.
-func countWrites(page string) (writes, error) {
-	out := writes{}
-	for line := range strings.Lines(page) {
-		if !strings.HasPrefix(line, "apiserver_request_total{") {
-			continue
-		}
-		if group := label(line, "group"); group != v1alpha1.GroupVersion.Group && group != eventsv1.GroupName {
-			continue
-		}
-		switch label(line, "verb") {
-		case "POST", "PUT", "PATCH", "DELETE", "APPLY":
-		default:
-			continue
-		}
-		value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, '}')+1:]), 64)
-		if err != nil {
-			return nil, fmt.Errorf("read the API server's counters: %q: %w", line, err)
-		}
-		name := label(line, "resource")
-		if label(line, "subresource") == "status" {
-			name += statusOf
-		}
-		out[name] += int64(value)
-	}
-	return out, nil
-}
-
-// since returns what was written after before.
-func (w writes) since(before writes) writes {
-	out := writes{}
-	for name, n := range w {
-		if d := n - before[name]; d != 0 {
-			out[name] = d
-		}
-	}
-	return out
-}
-
-func (w writes) total() int64 {
-	var n int64
-	for _, v := range w {
-		n += v
-	}
-	return n
-}
-
-func label(line, name string) string {
-	_, rest, ok := strings.Cut(line, name+`="`)
-	if !ok {
-		return ""
-	}
-	value, _, _ := strings.Cut(rest, `"`)
-	return value
+	return plane.CountWrites(string(text), v1alpha1.GroupVersion.Group, eventsv1.GroupName)
 }
 
 // each calls do for 0 to n-1, some at a time, and returns the first error.

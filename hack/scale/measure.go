@@ -156,7 +156,7 @@ func (m *measurement) create(ctx context.Context, r *report) error {
 		}
 		r.Create = append(r.Create, took.Seconds())
 		r.Bare = append(r.Bare, bare.Seconds())
-		r.StatusWrites = append(r.StatusWrites, after.since(before)["contentfilters"+statusOf])
+		r.StatusWrites = append(r.StatusWrites, after.Since(before)["contentfilters/status"])
 		if round < m.rounds-1 {
 			if err := m.remove(ctx, watched, prefix); err != nil {
 				return err
@@ -399,7 +399,7 @@ func (m *measurement) many(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
-	r.TagStatusWrites = after.since(before)["tags"+statusOf]
+	r.TagStatusWrites = after.Since(before)["tags/status"]
 	return nil
 }
 
@@ -440,7 +440,7 @@ func (m *measurement) rest(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
-	r.RestWrites = written.since(before).total()
+	r.RestWrites = written.Since(before).Total()
 	r.HeapFull, err = m.heap(ctx)
 	return err
 }
@@ -460,7 +460,7 @@ func (m *measurement) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if now.total() != last.total() {
+		if now.Total() != last.Total() {
 			since, last = time.Now(), now
 		}
 	}
@@ -495,7 +495,7 @@ func (m *measurement) restart(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
-	r.ResyncWrites = after.since(before).total()
+	r.ResyncWrites = after.Since(before).Total()
 	return nil
 }
 
