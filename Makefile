@@ -15,20 +15,22 @@ MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard h
 # Packages with goroutines: make test runs these under the race detector, and only there. Not cmd/vitrine: its tests hold the
 # process to limits of memory, and the detector alone takes more.
 RACE := ./server/client/... ./server/engine/... ./server/httpapi/... ./server/library/... ./server/reference/... ./server/store/... ./controllers/... ./internal/...
-# No shell and no go command stand between make and this program: when make is killed, it notices and stops everything.
+# make is the parent of these programs, without a shell or the go command in between: when make is killed, they stop everything.
 LOCALRUN := bin/localrun
+WALKS := bin/walks
+walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test e2e bin/e2e parity clients scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN)
+.PHONY: help run smoke gitops test e2e bin/e2e parity clients scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(LOCALRUN) ## the whole product on this machine, until Ctrl-C; WEBHOOK=on has manifests judged while they are applied
-	@exec $(LOCALRUN) run -state '$(STATE)' $(if $(WEBHOOK),-webhook)
+	@exec $(LOCALRUN) -state '$(STATE)' $(if $(WEBHOOK),-webhook)
 
-smoke: $(LOCALRUN) ## the same without a terminal: checks every printed line and the tour of README, then stops
-	@exec $(LOCALRUN) smoke
+smoke: $(WALKS) ## the same without a terminal: checks every printed line and the tour of README, then stops
+	@$(walk) smoke
 
 test: ## every test, with a real API server; those of packages with goroutines under the race detector
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
@@ -38,8 +40,8 @@ e2e: bin/e2e ## installs IMAGE, which the nodes have or can pull, into the clust
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
 	@exec bin/e2e -image '$(IMAGE)' -items bin/e2e-items.ndjson $(if $(PART),-part '$(PART)')
 
-gitops: $(LOCALRUN) ## the manifests of docs/gitops.md through real Flux and Argo CD, built once in about 20 minutes of CPU (BUILT=1: only where they are built); needs redis-server
-	@exec $(LOCALRUN) gitops $(if $(BUILT),-built-only)
+gitops: $(WALKS) ## the manifests of docs/gitops.md through real Flux and Argo CD, built once in about 20 minutes of CPU (BUILT=1: only where they are built); needs redis-server
+	@$(if $(BUILT),VITRINE_BUILT_ONLY=1 )$(walk) gitops
 
 parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
@@ -117,5 +119,9 @@ bin/e2e:
 
 # With the flags of what it builds itself, so that the standard library is compiled once.
 $(LOCALRUN):
-	@[ -x '$@' ] || echo 'building $@, which says how long the rest takes…'
+	@[ -x '$@' ] || echo 'building $@…'
 	@CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -o '$@' ./hack/controlplane/localrun
+
+$(WALKS):
+	@[ -x '$@' ] || echo 'building $@…'
+	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -trimpath -o '$@' ./hack/controlplane/localrun

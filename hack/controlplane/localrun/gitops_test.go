@@ -1,24 +1,294 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"errors"
-	"io"
+	"context"
+	"fmt"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
+	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+	"github.com/vitrine-dev/vitrine/hack/docblocks"
 )
 
-// TestPage holds that docs/gitops.md shows everything that the walk applies, and nothing twice.
-func TestPage(t *testing.T) {
-	p, err := readPage(filepath.Join("..", "..", "..", "docs", "gitops.md"))
+// gitopsPage is the page whose manifests the walks apply.
+const gitopsPage = "docs/gitops.md"
+
+// whyPrefix begins the command of the page that shows why objects are not ready.
+const whyPrefix = "kubectl get vitrine -n shop -o custom-columns="
+
+// gitops is a walk of content through GitOps tools, with the manifests of the page, to a control plane and a server.
+type gitops struct {
+	*stack
+	page    string
+	content repository        // the team's repository: content/ for the namespace shop, bulk/ for the large roll-out
+	readers map[string]caller // by namespace, with a READ-WRITE token
+}
+
+var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
+	w := &gitops{readers: map[string]caller{}}
+
+	BeforeAll(func(ctx SpecContext) {
+		for program, reason := range map[string]string{
+			"git":          "git is not installed",
+			"redis-server": "redis-server is not installed, which Argo CD needs (on Debian: apt-get install redis-server)",
+		} {
+			if _, err := exec.LookPath(program); err != nil {
+				fmt.Printf("\nGITOPS DID NOT RUN: %s\n", reason)
+				Fail(reason)
+			}
+		}
+		w.stack = newStack()
+		for _, tool := range []assets.Set{assets.KustomizeController, assets.ArgoCD} {
+			built, err := tool.Find(w.root)
+			Expect(err).NotTo(HaveOccurred())
+			if os.Getenv("VITRINE_BUILT_ONLY") != "" && !built.Has(tool.Name) {
+				reason := tool.Name + " " + built.Version + " is not built yet; make gitops builds it, which takes minutes"
+				fmt.Printf("\nGITOPS DID NOT RUN: %s\n", reason)
+				Skip(reason)
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(w.root, gitopsPage))
+		Expect(err).NotTo(HaveOccurred())
+		w.page = string(text)
+		w.content = newRepository(ctx, filepath.Join(w.state, "content"))
+		Expect(w.buildServer(ctx)).To(Succeed())
+		DeferCleanup(func() { w.Stop(0) })
+		GinkgoT().Setenv("KUBECONFIG", "") // a control plane of our own
+		Expect(w.startPlane(ctx)).To(Succeed())
+		w.startControllers(ctx)
+		for _, role := range []string{"view", "edit", "admin"} {
+			w.do(ctx, "apply", "-f", filepath.Join(w.root, "config", "rbac", role+".yaml"))
+		}
+		w.do(ctx, "create", "namespace", bulkNamespace)
+	})
+
+	Describe("Flux", func() { fluxSpecs(&fluxWalk{gitops: w}) })
+	Describe("Argo CD", func() { argoSpecs(&argoWalk{gitops: w}) })
+})
+
+// startControllers starts the two controllers that the tools need: the garbage collector, because Argo CD deletes in the
+// foreground, and the aggregation of roles, because Flux acts as an account with the role admin.
+func (w *gitops) startControllers(ctx context.Context) {
+	GinkgoHelper()
+	built, err := assets.Kubernetes.Ensure(ctx, w.assets(), assets.ControllerManager)
+	Expect(err).NotTo(HaveOccurred())
+	w.start(assets.ControllerManager, built.Path(assets.ControllerManager), nil, "--kubeconfig="+w.cluster.kubeconfig, "--leader-elect=false",
+		"--controllers=garbage-collector-controller,clusterrole-aggregation-controller", "--secure-port=0")
+}
+
+// start starts a program, which ends with the walk.
+func (w *gitops) start(name, path string, env []string, args ...string) {
+	GinkgoHelper()
+	p, err := process.Start(process.Spec{
+		Name: name, Path: path, Args: args, Env: append(env, w.cluster.environment()...), Log: filepath.Join(w.state, "logs", name+".log"),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	w.Add(p)
+}
+
+// startTool applies the CRDs of a tool, which it builds where necessary, and creates its namespace. What the specs of the tool
+// start ends with them.
+func (w *gitops) startTool(ctx context.Context, tool assets.Set, crds, namespace string) (program string) {
+	GinkgoHelper()
+	built, err := tool.Ensure(ctx, w.assets(), tool.Name)
+	Expect(err).NotTo(HaveOccurred())
+	By(tool.Name + " " + built.Version)
+	DeferCleanup(w.Stop, w.Len())
+	w.do(ctx, "apply", "--server-side", "-f", built.CRDs())
+	if crds != "" {
+		w.apply(ctx, crds)
+	}
+	w.await(ctx, func(g Gomega) { g.Expect(w.cluster.established(ctx)).To(Succeed()) })
+	w.do(ctx, "create", "namespace", namespace)
+	return built.Path(tool.Name)
+}
+
+// manifest returns the first manifest of a kind and a name on a page, in which each old text is replaced by the new one that
+// follows it.
+func manifest(page, kind, name string, replacements ...string) (string, error) {
+	for _, text := range docblocks.YAML(page) {
+		var object metav1.PartialObjectMetadata
+		if err := yaml.Unmarshal([]byte(text), &object); err != nil || object.Kind != kind || object.Name != name {
+			continue
+		}
+		for i := 0; i < len(replacements); i += 2 {
+			if !strings.Contains(text, replacements[i]) {
+				return "", fmt.Errorf("%s: %s %s has no %q", gitopsPage, kind, name, replacements[i])
+			}
+			text = strings.ReplaceAll(text, replacements[i], replacements[i+1])
+		}
+		return text, nil
+	}
+	return "", fmt.Errorf("%s shows no %s %s", gitopsPage, kind, name)
+}
+
+// show applies a manifest of the page.
+func (w *gitops) show(ctx context.Context, kind, name string, replacements ...string) {
+	GinkgoHelper()
+	text, err := manifest(w.page, kind, name, replacements...)
+	Expect(err).NotTo(HaveOccurred())
+	w.apply(ctx, text)
+}
+
+// Files of the content.
+const (
+	wallFile  = "content/wall.yaml"
+	extraFile = "content/extra.yaml"
+)
+
+const (
+	wallQuery  = "approval_status:app AND love"
+	property   = "apiVersion: vitrine.dev/v1alpha1\nkind: Property\nmetadata: {name: default}\nspec: {displayName: Shop}\n"
+	readWriter = "apiVersion: vitrine.dev/v1alpha1\nkind: AccessToken\nmetadata: {name: backoffice}\nspec: {class: ReadWrite}\n"
+)
+
+// explicit are the members that a manifest should have for the tools to revert them.
+const explicit = "  readAccess: ReadWrite\n  suspend: false\n"
+
+// filter is the manifest of a ContentFilter.
+func filter(name, query, rest string) string {
+	return fmt.Sprintf("apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: %s}\nspec:\n  query: '%s'\n%s", name, query, rest)
+}
+
+// shopContent is the first commit of the content: the filter wall has the explicit members, plain leaves them out.
+func shopContent() map[string]string {
+	return map[string]string{
+		"content/property.yaml": property,
+		"content/token.yaml":    readWriter,
+		wallFile:                filter("wall", wallQuery, explicit),
+		"content/plain.yaml":    filter("plain", "approval_status:app", ""),
+		extraFile:               filter("extra", "approval_status:app AND extra", ""),
+	}
+}
+
+// spec returns the spec of a filter of the namespace shop.
+func (w *gitops) spec(ctx context.Context, g Gomega, name string) map[string]any {
+	GinkgoHelper()
+	var object struct{ Spec map[string]any }
+	g.Expect(w.cluster.get(ctx, &object, "-n", namespace, "contentfilter", name)).To(Succeed())
+	return object.Spec
+}
+
+// wallRight expects the explicit members of the filter wall as in the first commit.
+func (w *gitops) wallRight(ctx context.Context, g Gomega) {
+	GinkgoHelper()
+	g.Expect(w.spec(ctx, g, "wall")).To(And(
+		HaveKeyWithValue("query", wallQuery), HaveKeyWithValue("readAccess", "ReadWrite"), HaveKeyWithValue("suspend", false)))
+}
+
+// drift changes every member that the manifest of the filter wall has, and two that the one of plain leaves out.
+func (w *gitops) drift(ctx context.Context) {
+	GinkgoHelper()
+	w.do(ctx, "patch", "-n", namespace, "contentfilter", "wall", "--type=merge",
+		`--patch={"spec": {"query": "drifted", "readAccess": "ReadOnly", "suspend": true}}`)
+	w.leftOut(ctx)
+}
+
+// leftOut sets two members that the manifest of the filter plain leaves out, as the field manager that args name.
+func (w *gitops) leftOut(ctx context.Context, args ...string) {
+	GinkgoHelper()
+	w.do(ctx, append([]string{"patch", "-n", namespace, "contentfilter", "plain", "--type=merge",
+		`--patch={"spec": {"readAccess": "ReadOnly", "sortBy": "id:asc"}}`}, args...)...)
+}
+
+// readToken takes up the token of a namespace.
+func (w *gitops) readToken(ctx context.Context, from string) {
+	w.readers[from] = w.caller(ctx, from, "backoffice")
+}
+
+// address returns where a filter of the namespace shop is served.
+func (w *gitops) address(ctx context.Context, name string) string {
+	GinkgoHelper()
+	url := w.do(ctx, "get", "-n", namespace, "contentfilter", name, "-o", "jsonpath={.status.url}")
+	Expect(url).NotTo(BeEmpty())
+	return url
+}
+
+// answers waits until an address answers the reader of a namespace with a status.
+func (w *gitops) answers(ctx context.Context, from, address string, status int) {
+	GinkgoHelper()
+	w.await(ctx, func(g Gomega) { w.readers[from].get(ctx, g, address, status) })
+}
+
+// served expects a filter of the namespace shop to answer.
+func (w *gitops) served(ctx context.Context, name string) {
+	GinkgoHelper()
+	w.answers(ctx, namespace, w.address(ctx, name), http.StatusOK)
+}
+
+// objects lists what kubectl finds.
+func (w *gitops) objects(ctx context.Context, g Gomega, args ...string) []unstructured.Unstructured {
+	GinkgoHelper()
+	var list unstructured.UnstructuredList
+	g.Expect(w.cluster.get(ctx, &list, args...)).To(Succeed())
+	return list.Items
+}
+
+// ready expects objects to be ready by the rules of kstatus.
+func ready(objects []unstructured.Unstructured) {
+	GinkgoHelper()
+	for _, o := range objects {
+		result, err := status.Compute(&o)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(result.Status).To(Equal(status.CurrentStatus), "%s %s: %s", o.GetKind(), o.GetName(), result.Message)
+	}
+}
+
+// nothingLeft waits until a namespace has no objects of ours and its token is refused.
+func (w *gitops) nothingLeft(ctx context.Context, from string) {
+	GinkgoHelper()
+	w.answers(ctx, from, "/v2/content/items?q=*:*", http.StatusForbidden)
+	// The garbage collector takes the token's Secret.
+	w.await(ctx, func(g Gomega) { g.Expect(w.objects(ctx, g, "-n", from, "vitrine,secret")).To(BeEmpty()) })
+}
+
+// stalled returns why a filter of the namespace shop is stalled.
+func (w *gitops) stalled(ctx context.Context, name string) string {
+	GinkgoHelper()
+	message := w.do(ctx, "get", "-n", namespace, "contentfilter", name, "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
+	Expect(message).NotTo(BeEmpty())
+	return message
+}
+
+// command returns the command of a page that begins with prefix, "" when there is none.
+func command(page, prefix string) string {
+	lines := strings.Split(page, "\n")
+	i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), prefix) })
+	if i < 0 {
+		return ""
+	}
+	return strings.TrimSpace(lines[i])
+}
+
+// why runs the command of the page that shows why objects are not ready, and expects it to show why a filter is stalled.
+func (w *gitops) why(ctx context.Context, name string) {
+	GinkgoHelper()
+	output, err := w.shell(ctx, fmt.Sprintf("export KUBECONFIG=%s PATH=%s:\"$PATH\"\n%s", process.Quote(w.cluster.kubeconfig),
+		process.Quote(filepath.Dir(w.cluster.kubectl)), command(w.page, whyPrefix)))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(output).To(ContainSubstring(w.stalled(ctx, name)))
+}
+
+// TestGitopsPage checks that the page shows everything that the walks apply, and nothing twice.
+func TestGitopsPage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", gitopsPage))
 	if err != nil {
 		t.Fatal(err)
 	}
+	page := string(text)
 	const url = "https://git.example/shop/content.git"
 	for _, m := range [][]string{
 		{"Namespace", "shop"},
@@ -29,10 +299,11 @@ func TestPage(t *testing.T) {
 		{"Kustomization", "vitrine", "path: ./config/default", "path: ./config/crd"},
 		{"Kustomization", "shop-content"},
 		{"ConfigMap", "argocd-cm"},
+		{"ConfigMap", "argocd-notifications-cm"},
 		{"AppProject", "shop", url, "file:///content"},
 		{"Application", "shop-content", url, "file:///content"},
 	} {
-		text, err := p.manifest(m[0], m[1], m[2:]...)
+		text, err := manifest(page, m[0], m[1], m[2:]...)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -41,81 +312,13 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s %s:\n%s", m[0], m[1], text)
 		}
 	}
-	if _, err := p.manifest("Kustomization", "shop-content", "path: ./nowhere", ""); err == nil {
+	if _, err := manifest(page, "Kustomization", "shop-content", "path: ./nowhere", ""); err == nil {
 		t.Error("a text that is not there is replaced")
 	}
-	if _, err := p.manifest("Kustomization", "shop"); err == nil {
+	if _, err := manifest(page, "Kustomization", "shop"); err == nil {
 		t.Error("a manifest that is not there is found")
 	}
-	if _, ok := p.line(whyPrefix); !ok {
+	if command(page, whyPrefix) == "" {
 		t.Errorf("no command begins with %q", whyPrefix)
-	}
-}
-
-func TestStatusWrites(t *testing.T) {
-	const metrics = `# TYPE apiserver_request_total counter
-apiserver_request_total{code="200",component="apiserver",group="vitrine.dev",resource="contentfilters",scope="resource",subresource="",verb="PATCH"} 500
-apiserver_request_total{code="200",component="apiserver",group="vitrine.dev",resource="contentfilters",scope="resource",subresource="status",verb="PATCH"} 930
-apiserver_request_total{code="409",component="apiserver",group="vitrine.dev",resource="contentfilters",scope="resource",subresource="status",verb="PUT"} 2
-apiserver_request_total{code="200",component="apiserver",group="vitrine.dev",resource="contentfilters",scope="resource",subresource="status",verb="GET"} 7
-apiserver_request_total{code="200",component="apiserver",group="vitrine.dev",resource="properties",scope="resource",subresource="status",verb="PATCH"} 1
-`
-	if got, err := statusWrites(metrics); err != nil || got != 932 {
-		t.Errorf("statusWrites = %d, %v, want 932", got, err)
-	}
-}
-
-func TestLoadSince(t *testing.T) {
-	before := load{writes: 3, warnings: map[string]int{"A": 2, "B": 1}}
-	after := load{writes: 10, warnings: map[string]int{"A": 5, "B": 1, "C": 4}}
-	got := after.since(before)
-	if got.writes != 7 || got.count() != 7 || got.warnings["A"] != 3 || got.warnings["C"] != 4 || len(got.warnings) != 2 {
-		t.Errorf("since = %+v", got)
-	}
-}
-
-func TestRepositoryArchive(t *testing.T) {
-	r, err := newRepository(t.Context(), filepath.Join(t.TempDir(), "content"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.commit(t.Context(), "two", map[string]string{"content/a.yaml": "a\n", "content/b.yaml": "b\n"}); err != nil {
-		t.Fatal(err)
-	}
-	first, err := r.head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.commit(t.Context(), "one", map[string]string{"content/a.yaml": "", "content/b.yaml": "changed\n"}); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "archive.tar.gz")
-	if err := r.archive(t.Context(), file); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unzipped, err := gzip.NewReader(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for entries := tar.NewReader(unzipped); ; {
-		entry, err := entries.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, entry.Name)
-	}
-	if !slices.Equal(names, []string{"content/", "content/b.yaml"}) {
-		t.Errorf("the archive holds %v", names)
-	}
-	if second, err := r.head(t.Context()); err != nil || second == first {
-		t.Errorf("the second commit is %s, %v", second, err)
 	}
 }

@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,68 +15,65 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 )
 
-// server is the vitrine process.
-type server struct {
-	process *process.Process
-	url     string // where the content is served
-	health  string // where /readyz is
-}
-
-// startServer starts vitrine and waits until it is ready. With webhook it judges manifests while they are applied.
-func startServer(ctx context.Context, binary, state, kubeconfig string, webhook bool) (*server, error) {
-	https, err := rememberedAddress(filepath.Join(state, "address"))
+// startServer starts vitrine and waits until it serves what the cluster has.
+func (s *stack) startServer(ctx context.Context) error {
+	s.say("starting vitrine…")
+	https, err := rememberedAddress(filepath.Join(s.state, "address"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	free, err := freeAddresses(3)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &server{url: "https://" + https, health: "http://" + free[0]}
+	s.url = "https://" + https
 	args := []string{
 		"serve",
-		"--kubeconfig=" + kubeconfig,
-		"--data-dir=" + filepath.Join(state, "data"),
+		"--kubeconfig=" + s.cluster.kubeconfig,
+		"--data-dir=" + s.data(),
 		"--https-bind-address=" + https,
+		"--external-url=" + s.url,
 		"--health-probe-bind-address=" + free[0],
 		"--metrics-bind-address=" + free[1],
-		"--external-url=" + s.url,
 	}
-	if webhook {
+	if s.webhook {
 		args = append(args, "--webhook-bind-address="+free[2], "--webhook-url=https://"+free[2])
 	}
-	s.process, err = process.Start(process.Spec{
-		Name: "vitrine", Path: binary, Log: filepath.Join(state, "logs", "vitrine.log"), Args: args,
+	vitrine, err := process.Start(process.Spec{
+		Name: "vitrine", Path: s.binary(), Args: args, Log: s.log(),
 		Grace: 25 * time.Second, // serve lets requests end for 20 s, and then closes the store
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = eventually(ctx, 2*time.Minute, func() error {
-		if err := s.process.Err(); err != nil {
-			return fatal{err}
-		}
-		status, body, err := fetch(ctx, http.DefaultClient, s.health+"/readyz", "")
-		if err != nil {
-			return err
-		}
-		if status != http.StatusOK {
-			return fmt.Errorf("/readyz answers %d: %s", status, body)
-		}
-		// A second start is ready at once, with what it remembers. What is printed should be what it sees now.
-		if strings.Contains(body, "serving last known state") {
-			return fmt.Errorf("it has not loaded the cluster: %s", body)
-		}
-		return nil
-	})
+	s.Add(vitrine)
+	err = s.poll(ctx, 2*time.Minute, func(ctx context.Context) error { return loaded(ctx, "http://"+free[0]+"/readyz") })
 	if err != nil {
-		if ended := s.process.Err(); ended == nil {
-			err = fmt.Errorf("vitrine does not get ready: %w; the end of %s:\n%s", err, filepath.Join(state, "logs", "vitrine.log"), process.Tail(filepath.Join(state, "logs", "vitrine.log"), 15))
-		}
-		s.process.Stop()
-		return nil, err
+		return fmt.Errorf("vitrine is not ready: %w; the end of %s:\n%s", err, s.log(), process.Tail(s.log(), 15))
 	}
-	return s, nil
+	return nil
+}
+
+// loaded returns nil when vitrine is ready and has loaded the cluster. After a restart it is ready at once, with the stored
+// state.
+func loaded(ctx context.Context, readyz string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, readyz, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK || strings.Contains(string(text), "serving last known state") {
+		return fmt.Errorf("%s answers %d: %s", readyz, resp.StatusCode, text)
+	}
+	return nil
 }
 
 // rememberedAddress returns a free address on loopback, so that a line that is pasted from one run works in the next: the one
@@ -114,91 +107,4 @@ func freeAddresses(n int) ([]string, error) {
 		out[i] = l.Addr().String()
 	}
 	return out, nil
-}
-
-// caller makes requests to the content server with one token.
-type caller struct {
-	server string
-	token  string
-	client *http.Client
-}
-
-func newCaller(server, token, ca string) (*caller, error) {
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM([]byte(ca)) {
-		return nil, errors.New("the Secret's ca.crt holds no certificate")
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	return &caller{server: server, token: token, client: &http.Client{Transport: transport, Timeout: 30 * time.Second}}, nil
-}
-
-// answer is what the checks look at of an answer of the content server.
-type answer struct {
-	Total    int64 `json:"total_results"`
-	Embedded struct {
-		Items []contentItem `json:"ugc:item"`
-		Tags  []struct {
-			Namespace string `json:"namespace"`
-			Key       string `json:"key"`
-		} `json:"tags"`
-		Units []unit `json:"activate_unit:item"`
-	} `json:"_embedded"`
-}
-
-type contentItem struct {
-	ID    int64  `json:"id"`
-	Units []unit `json:"activate_units"`
-}
-
-type unit struct {
-	Name string `json:"name"`
-}
-
-// get reads path, or an absolute address, and wants status 200.
-func (c *caller) get(ctx context.Context, path string) (*answer, error) {
-	status, body, err := c.fetch(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	if status != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: status %d: %s", path, status, body)
-	}
-	var a answer
-	if err := json.Unmarshal([]byte(body), &a); err != nil {
-		return nil, fmt.Errorf("GET %s: read the answer: %w", path, err)
-	}
-	return &a, nil
-}
-
-// items lists the items that a query finds.
-func (c *caller) items(ctx context.Context, query string) (*answer, error) {
-	return c.get(ctx, "/v2/content/items?page_size=5&q="+url.QueryEscape(query))
-}
-
-// fetch reads path, or an absolute address, whatever its status.
-func (c *caller) fetch(ctx context.Context, path string) (status int, body string, err error) {
-	if path[0] == '/' {
-		path = c.server + path
-	}
-	return fetch(ctx, c.client, path, c.token)
-}
-
-func fetch(ctx context.Context, client *http.Client, address, token string) (status int, body string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return 0, "", err
-	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-	if err != nil {
-		return 0, "", fmt.Errorf("GET %s: read the answer: %w", address, err)
-	}
-	return resp.StatusCode, string(text), nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,16 +10,17 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 	"github.com/vitrine-dev/vitrine/hack/controlplane/plane"
 )
 
-// namespace is where config/samples lives.
+// namespace is that of config/samples.
 const namespace = "shop"
 
-// Names of the AccessTokens of config/samples.
+// Names of AccessTokens of config/samples.
 const (
 	readOnly  = "storefront"
 	readWrite = "backoffice"
@@ -39,33 +41,39 @@ func (o options) say(format string, args ...any) { fmt.Fprintf(o.out, format+"\n
 // assets are the options for programs that are not in the repository.
 func (o options) assets() assets.Options { return assets.Options{Root: o.root, Progress: o.say} }
 
-func (o options) samples() string { return filepath.Join(o.root, "config", "samples") }
+// Files and directories of a local run.
+func (o options) samples() string   { return filepath.Join(o.root, "config", "samples") }
+func (o options) binary() string    { return filepath.Join(o.root, "bin", "vitrine") }
+func (o options) data() string      { return filepath.Join(o.state, "data") }
+func (o options) log() string       { return filepath.Join(o.state, "logs", "vitrine.log") }
+func (o options) authority() string { return filepath.Join(o.state, "ca.crt") }
+func (o options) ownPlane() string  { return filepath.Join(o.state, "controlplane") }
 
 // stack is everything that a local run has started.
 type stack struct {
 	options
-	process.Group // what was started
-	cluster       cluster
-	given         bool // the cluster is the user's
-	server        *server
-	binary        string // vitrine
-	tokens        map[string]token
-	unlock        func()
+	process.Group
+	cluster cluster
+	given   bool   // the cluster is the user's
+	fresh   bool   // vitrine began without data
+	url     string // of the content server
+	tokens  map[string]token
+	unlock  func()
 }
 
 // token is what an AccessToken's Secret holds.
 type token struct {
 	value string
-	// file holds the value, header the value as the header line that curl takes with -H @FILE: what stands in a command
-	// line is seen by every user of the machine.
+	// file holds the value. header holds it as a header line, for curl -H @FILE: every user of the machine can see the
+	// arguments of a command.
 	file, header string
 }
 
-// bringUp starts everything and waits until all sample objects are ready and all sample content is in. What it started
-// is stopped again when that fails.
+// bringUp starts everything and waits until all sample objects are ready and all sample content is imported. What it started
+// is stopped when that fails.
 func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 	begin := time.Now()
-	s := &stack{options: opts, tokens: map[string]token{}, binary: filepath.Join(opts.root, "bin", "vitrine")}
+	s := &stack{options: opts, tokens: map[string]token{}}
 	if s.unlock, err = lock(opts.state); err != nil {
 		return nil, err
 	}
@@ -74,6 +82,8 @@ func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 			s.stop()
 		}
 	}()
+	_, missing := os.Stat(s.data())
+	s.fresh = errors.Is(missing, os.ErrNotExist)
 	steps := []func(context.Context) error{
 		s.buildServer, s.startPlane, s.applyCRDs, s.startServer, s.applySamples, s.readTokens, s.importContent, s.writeEnvironment,
 	}
@@ -82,7 +92,7 @@ func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 			return nil, err
 		}
 	}
-	if err := s.awaitCounts(ctx, 15*time.Second); err != nil {
+	if err := s.poll(ctx, 15*time.Second, s.counted); err != nil {
 		if ctx.Err() != nil {
 			return nil, err
 		}
@@ -108,50 +118,47 @@ func lock(state string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// log is the file with the server's log.
-func (s *stack) log() string { return filepath.Join(s.state, "logs", "vitrine.log") }
-
-// stop ends what was started, the last first, and returns when it is gone.
+// stop stops what was started, the last first, and returns when it has ended.
 func (s *stack) stop() {
 	s.Stop(0)
 	s.unlock()
 }
 
+// poll calls check until it returns nil, and fails with its last error after a timeout. It fails at once when something that was
+// started has ended.
+func (s *stack) poll(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, s.Err()
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("after %s: %w", timeout, last)
+	}
+	return err
+}
+
 func (s *stack) buildServer(ctx context.Context) error {
 	// Without the version from git, which fails where the clone belongs to another user, as in some containers. -trimpath and no
 	// cgo, as for the control plane and this program: the standard library is then compiled once for all of them.
-	return assets.Go(ctx, s.assets(), s.root, "building vitrine", "build", "-v", "-buildvcs=false", "-trimpath", "-o", s.binary, "./cmd/vitrine")
+	return assets.Go(ctx, s.assets(), s.root, "building vitrine", "build", "-v", "-buildvcs=false", "-trimpath", "-o", s.binary(), "./cmd/vitrine")
 }
 
-// ownPlane is the directory of the control plane that a run starts itself.
-func (s *stack) ownPlane() string { return filepath.Join(s.state, "controlplane") }
-
-// givenCluster returns the KUBECONFIG of the user's cluster, "" for a control plane of our own, to which .vitrine/env sets
-// KUBECONFIG as well.
-func (s *stack) givenCluster() string {
-	if given := os.Getenv("KUBECONFIG"); given != filepath.Join(s.ownPlane(), "admin.kubeconfig") {
-		return given
-	}
-	return ""
-}
-
-// startPlane starts a control plane, or takes the cluster that KUBECONFIG names.
+// startPlane starts a control plane, or takes the cluster that KUBECONFIG names. .vitrine/env sets KUBECONFIG to the control
+// plane of our own, which is no cluster of the user's.
 func (s *stack) startPlane(ctx context.Context) error {
-	s.cluster.cache = filepath.Join(s.state, "kubectl")
-	given := s.givenCluster()
-	if s.given = given != ""; s.given {
-		if _, err := os.Stat(given); err != nil {
-			return fmt.Errorf("KUBECONFIG has to name one file that is there, or be unset for a control plane of our own: %w", err)
-		}
-	}
 	bin, err := assets.Dir(ctx, s.assets())
 	if err != nil {
 		return err
 	}
-	s.cluster.kubectl = filepath.Join(bin, assets.Kubectl)
-	if s.given {
-		if s.cluster.kubeconfig, err = filepath.Abs(given); err != nil {
-			return fmt.Errorf("resolve KUBECONFIG: %w", err)
+	s.cluster = cluster{kubectl: filepath.Join(bin, assets.Kubectl), cache: filepath.Join(s.state, "kubectl"), kubeconfig: plane.Kubeconfig(s.ownPlane())}
+	given := os.Getenv("KUBECONFIG")
+	if s.given = given != "" && given != s.cluster.kubeconfig; s.given {
+		if s.cluster.kubeconfig, err = filepath.Abs(given); err == nil {
+			_, err = os.Stat(s.cluster.kubeconfig)
+		}
+		if err != nil {
+			return fmt.Errorf("KUBECONFIG has to name one file that exists, or be unset for a control plane of our own: %w", err)
 		}
 		address, err := s.cluster.run(ctx, "", "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
 		if err != nil {
@@ -166,20 +173,14 @@ func (s *stack) startPlane(ctx context.Context) error {
 		return err
 	}
 	s.Add(p)
-	s.cluster.kubeconfig = p.Kubeconfig
 	return nil
 }
 
-func (s *stack) applyCRDs(ctx context.Context) error { return s.cluster.applyCRDs(ctx, s.root) }
-
-func (s *stack) startServer(ctx context.Context) error {
-	s.say("starting vitrine…")
-	var err error
-	if s.server, err = startServer(ctx, s.binary, s.state, s.cluster.kubeconfig, s.webhook); err != nil {
+func (s *stack) applyCRDs(ctx context.Context) error {
+	if err := s.cluster.applyCRDs(ctx, s.root); err != nil {
 		return err
 	}
-	s.Add(s.server.process)
-	return nil
+	return s.poll(ctx, time.Minute, s.cluster.established)
 }
 
 // applySamples applies config/samples and waits until every object of it is ready.
@@ -188,7 +189,7 @@ func (s *stack) applySamples(ctx context.Context) error {
 	if _, err := s.cluster.run(ctx, "", "apply", "-k", s.samples()); err != nil {
 		return err
 	}
-	if err := s.cluster.waitReady(ctx, 2*time.Minute, "-k", s.samples()); err != nil {
+	if err := s.cluster.waitReady(ctx, "-k", s.samples()); err != nil {
 		return fmt.Errorf("wait until the sample objects are ready: %w; the end of %s:\n%s", err, s.log(), process.Tail(s.log(), 15))
 	}
 	return nil
@@ -197,59 +198,48 @@ func (s *stack) applySamples(ctx context.Context) error {
 // readTokens writes the tokens of the samples, and the authority to trust, into files of their own.
 func (s *stack) readTokens(ctx context.Context) error {
 	for _, name := range []string{readOnly, readWrite} {
-		secret, err := s.cluster.secret(ctx, name)
-		if err != nil {
+		var secret struct{ Data map[string][]byte }
+		if err := s.cluster.get(ctx, &secret, "-n", namespace, "secret", name); err != nil {
 			return err
 		}
-		file := filepath.Join(s.state, "tokens", name)
-		t := token{value: secret["token"], file: file, header: file + ".header"}
-		if t.value == "" || secret["ca.crt"] == "" {
+		value, authority := string(secret.Data["token"]), string(secret.Data["ca.crt"])
+		if value == "" || authority == "" {
 			return fmt.Errorf("the Secret %s/%s lacks token or ca.crt", namespace, name)
 		}
-		s.tokens[name] = t
-		if err := writePrivate(t.file, t.value); err != nil {
-			return err
-		}
-		if err := writePrivate(t.header, "Authorization: Bearer "+t.value+"\n"); err != nil {
-			return err
-		}
-		if err := writePrivate(s.authority(), secret["ca.crt"]); err != nil {
-			return err
+		file := filepath.Join(s.state, "tokens", name)
+		s.tokens[name] = token{value: value, file: file, header: file + ".header"}
+		for file, text := range map[string]string{
+			s.tokens[name].file: value, s.tokens[name].header: "Authorization: Bearer " + value + "\n", s.authority(): authority,
+		} {
+			if err := writePrivate(file, text); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// authority is the file with the certificate to trust.
-func (s *stack) authority() string { return filepath.Join(s.state, "ca.crt") }
-
-// caller makes requests with the token of an AccessToken of the samples.
-func (s *stack) caller(name string) (*caller, error) {
-	ca, err := os.ReadFile(s.authority())
-	if err != nil {
-		return nil, fmt.Errorf("read the authority: %w", err)
+// counted returns nil when the counts in the objects have caught up with the content, so that the tables show them. The server
+// writes them with a delay, and nothing else depends on them.
+func (s *stack) counted(ctx context.Context) error {
+	var list struct {
+		Items []struct {
+			Kind   string
+			Status struct{ Items, MatchedItems, Applied, Attached int64 }
+		}
 	}
-	return newCaller(s.server.url, s.tokens[name].value, string(ca))
+	if err := s.cluster.get(ctx, &list, "-n", namespace, "property/default", "contentfilter/latest", "tag/seaside", "activateunit/sandals"); err != nil {
+		return err
+	}
+	for _, o := range list.Items {
+		if o.Status.Items+o.Status.MatchedItems+o.Status.Applied+o.Status.Attached == 0 {
+			return fmt.Errorf("%s counts no items yet", o.Kind)
+		}
+	}
+	return nil
 }
 
-// awaitCounts waits until the counts in the objects have caught up with the content, so that the tables show them. They
-// are written at leisure, and nothing else depends on them.
-func (s *stack) awaitCounts(ctx context.Context, timeout time.Duration) error {
-	return eventually(ctx, timeout, func() error {
-		objects, err := s.cluster.get(ctx, "-n", namespace, "property/default", "contentfilter/latest", "tag/seaside", "activateunit/sandals")
-		if err != nil {
-			return err
-		}
-		for _, o := range objects {
-			if o.Status.Items+o.Status.MatchedItems+o.Status.Applied+o.Status.Attached == 0 {
-				return fmt.Errorf("%s counts no items yet", o)
-			}
-		}
-		return nil
-	})
-}
-
-// writePrivate writes a file that only this user reads.
+// writePrivate writes a file that only this user can read.
 func writePrivate(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("make a directory of the state: %w", err)

@@ -28,9 +28,6 @@ import (
 
 // Plane is a running control plane.
 type Plane struct {
-	// Kubeconfig is the path of an administrator's kubeconfig.
-	Kubeconfig string
-
 	env     *envtest.Environment
 	logs    map[string]string // file by program
 	socket  string            // directory of etcd's sockets
@@ -40,12 +37,14 @@ type Plane struct {
 	err     error // once done is closed
 }
 
+// Kubeconfig returns the path of the administrator's kubeconfig of a control plane that has its state in a directory.
+func Kubeconfig(dir string) string { return filepath.Join(dir, "admin.kubeconfig") }
+
 // Start starts the programs in the directory assets, with their state in the directory dir, which it creates. The caller
 // makes sure that dir has one control plane at a time, and stops it.
 func Start(dir, assets string) (_ *Plane, err error) {
 	ctrllog.SetLogger(logr.Discard())
 	p := &Plane{
-		Kubeconfig: filepath.Join(dir, "admin.kubeconfig"),
 		env: &envtest.Environment{
 			UseExistingCluster: new(bool), ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: 10 * time.Second,
 		},
@@ -53,9 +52,14 @@ func Start(dir, assets string) (_ *Plane, err error) {
 		stopped: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
+	defer func() {
+		if err != nil {
+			_ = p.env.Stop() // envtest leaves running what it has started
+			os.RemoveAll(p.socket)
+		}
+	}()
 	etcd, api := &envtest.Etcd{DataDir: filepath.Join(dir, "etcd")}, p.env.ControlPlane.GetAPIServer()
-	p.env.ControlPlane.Etcd = etcd
-	api.CertDir = filepath.Join(dir, "pki")
+	p.env.ControlPlane.Etcd, api.CertDir = etcd, filepath.Join(dir, "pki")
 	// envtest makes the certificates of a run, and reads none of an earlier one.
 	if err := os.RemoveAll(api.CertDir); err != nil {
 		return nil, fmt.Errorf("remove old certificates: %w", err)
@@ -65,48 +69,21 @@ func Start(dir, assets string) (_ *Plane, err error) {
 			return nil, fmt.Errorf("make a directory of the control plane: %w", err)
 		}
 	}
-	// Other users of the machine can reach loopback, and etcd holds Secrets. A socket's path has about 100 bytes at most.
-	if p.socket, err = os.MkdirTemp("", "vitrine-etcd-"); err != nil {
-		return nil, fmt.Errorf("make the directory of etcd's sockets: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			_ = p.env.Stop() // envtest leaves running what it has started
-			os.RemoveAll(p.socket)
-		}
-	}()
-	clients := "unix://" + filepath.Join(p.socket, "clients")
-	if etcd.URL, err = freeURL(); err != nil {
+	if err := p.hide(etcd, api); err != nil {
 		return nil, err
 	}
-	etcd.Configure().Set("listen-client-urls", clients).Set("advertise-client-urls", clients).
-		Set("listen-peer-urls", "unix://"+filepath.Join(p.socket, "peers")).
-		Set("listen-metrics-urls", etcd.URL.String()). // has the health check of envtest, and no data
-		Set("log-level", "warn")
-	api.Configure().Set("etcd-servers", clients).Set("endpoint-reconciler-type", "none")
-
-	for _, program := range []struct {
-		name     string
-		path     *string
-		out, err *io.Writer
-	}{{"etcd", &etcd.Path, &etcd.Out, &etcd.Err}, {"kube-apiserver", &api.Path, &api.Out, &api.Err}} {
-		*program.path = filepath.Join(dir, "bin", program.name)
-		p.logs[program.name] = filepath.Join(dir, "logs", program.name+".log")
-		log, err := process.CreateLog(p.logs[program.name])
-		if err != nil {
-			return nil, err
-		}
-		defer log.Close() // the programs have copies
-		*program.out, *program.err = log, log
-		if err := writeProgram(*program.path, process.Leashed(filepath.Join(assets, program.name))); err != nil {
-			return nil, err
-		}
+	if etcd.Path, etcd.Out, err = p.program(dir, assets, "etcd"); err != nil {
+		return nil, err
 	}
+	if api.Path, api.Out, err = p.program(dir, assets, "kube-apiserver"); err != nil {
+		return nil, err
+	}
+	etcd.Err, api.Err = etcd.Out, api.Out
 	if _, err := p.env.Start(); err != nil {
 		return nil, fmt.Errorf("%w%s", err, p.tails())
 	}
 	p.env.Config.WarningHandler = rest.NoWarnings{} // watch asks for every resource, deprecated or not
-	if err := os.WriteFile(p.Kubeconfig, p.env.KubeConfig, 0o600); err != nil {
+	if err := os.WriteFile(Kubeconfig(dir), p.env.KubeConfig, 0o600); err != nil {
 		return nil, fmt.Errorf("write the kubeconfig: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -115,15 +92,35 @@ func Start(dir, assets string) (_ *Plane, err error) {
 	return p, nil
 }
 
-// writeProgram writes an executable script, and creates its directory.
-func writeProgram(file, text string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("make the directory of a script: %w", err)
+// hide has etcd listen on sockets that only this user can reach, because other users of the machine can reach loopback, and
+// etcd has Secrets. The sockets are in a directory of their own: the path of a socket has about 100 bytes at most.
+func (p *Plane) hide(etcd *envtest.Etcd, api *envtest.APIServer) (err error) {
+	if p.socket, err = os.MkdirTemp("", "vitrine-etcd-"); err != nil {
+		return fmt.Errorf("make the directory of etcd's sockets: %w", err)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
-		return fmt.Errorf("write a script: %w", err)
+	if etcd.URL, err = freeURL(); err != nil {
+		return err
 	}
+	clients := "unix://" + filepath.Join(p.socket, "clients")
+	etcd.Configure().Set("listen-client-urls", clients).Set("advertise-client-urls", clients).
+		Set("listen-peer-urls", "unix://"+filepath.Join(p.socket, "peers")).
+		Set("listen-metrics-urls", etcd.URL.String()). // for envtest's health check; it serves no data
+		Set("log-level", "warn")
+	api.Configure().Set("etcd-servers", clients).Set("endpoint-reconciler-type", "none")
 	return nil
+}
+
+// program returns a script that executes a program of the directory assets and ends it with this process, and a log for it.
+func (p *Plane) program(dir, assets, name string) (script string, log io.Writer, err error) {
+	script, p.logs[name] = filepath.Join(dir, "bin", name), filepath.Join(dir, "logs", name+".log")
+	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {
+		return "", nil, fmt.Errorf("make the directory of a script: %w", err)
+	}
+	if err := os.WriteFile(script, []byte(process.Leashed(filepath.Join(assets, name))), 0o700); err != nil {
+		return "", nil, fmt.Errorf("write a script: %w", err)
+	}
+	log, err = process.CreateLog(p.logs[name])
+	return script, log, err
 }
 
 // freeURL returns an address on loopback that nothing listens on.

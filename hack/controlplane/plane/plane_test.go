@@ -19,10 +19,10 @@ func TestPlaneKeepsItsState(t *testing.T) {
 	}
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "state")
-	kubectl := func(p *Plane, args ...string) string {
+	kubectl := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command(filepath.Join(assets, "kubectl"), args...)
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+p.Kubeconfig, "KUBECACHEDIR="+t.TempDir())
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+Kubeconfig(dir), "KUBECACHEDIR="+t.TempDir())
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("kubectl %v: %v\n%s", args, err, out)
@@ -32,13 +32,13 @@ func TestPlaneKeepsItsState(t *testing.T) {
 
 	first, err := Start(dir, assets)
 	g.Expect(err).NotTo(HaveOccurred())
-	kubectl(first, "create", "configmap", "kept", "-n", "default")
+	kubectl("create", "configmap", "kept", "-n", "default")
 
-	kubectl(first, "create", "namespace", "passing")
-	kubectl(first, "create", "configmap", "lost", "-n", "passing")
-	kubectl(first, "delete", "namespace", "passing", "--timeout=30s") // waits until it is gone
-	kubectl(first, "create", "namespace", "passing")
-	g.Expect(kubectl(first, "get", "configmap", "-n", "passing", "-o", "name")).To(BeEmpty(), "a deleted namespace left something behind")
+	kubectl("create", "namespace", "passing")
+	kubectl("create", "configmap", "lost", "-n", "passing")
+	kubectl("delete", "namespace", "passing", "--timeout=30s") // waits until it is gone
+	kubectl("create", "namespace", "passing")
+	g.Expect(kubectl("get", "configmap", "-n", "passing", "-o", "name")).To(BeEmpty(), "a deleted namespace left something behind")
 
 	info, err := os.Stat(first.socket)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -51,12 +51,12 @@ func TestPlaneKeepsItsState(t *testing.T) {
 	second, err := Start(dir, assets)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer second.Stop()
-	g.Expect(second.Kubeconfig).To(Equal(first.Kubeconfig))
-	g.Expect(kubectl(second, "get", "configmap", "kept", "-n", "default", "-o", "name")).To(Equal("configmap/kept"))
+	g.Expect(kubectl("get", "configmap", "kept", "-n", "default", "-o", "name")).To(Equal("configmap/kept"))
 
 	// etcd serves its data through the socket alone.
-	_, err = net.Dial("unix", filepath.Join(second.socket, "clients"))
+	connection, err := net.Dial("unix", filepath.Join(second.socket, "clients"))
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(connection.Close()).To(Succeed()) // etcd waits for open connections when it stops
 	answer, err := http.Post(second.env.ControlPlane.Etcd.URL.String()+"/v3/kv/range", "application/json", strings.NewReader("{}"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer.Body.Close()).To(Succeed())

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// cluster is an API server, used by way of kubectl.
+type cluster struct {
+	kubectl    string // path of the program
+	kubeconfig string
+	cache      string // for kubectl, apart from the user's own
+}
+
+// environment is what every kubectl gets: our kubeconfig and none of the user's settings.
+func (c cluster) environment() []string {
+	return []string{"KUBECONFIG=" + c.kubeconfig, "KUBECACHEDIR=" + c.cache, "KUBERC=off"}
+}
+
+// run runs kubectl and returns its standard output.
+func (c cluster) run(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, c.kubectl, args...)
+	cmd.Env = append(os.Environ(), c.environment()...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// get decodes what `kubectl get -o json` finds for args.
+func (c cluster) get(ctx context.Context, into any, args ...string) error {
+	text, err := c.run(ctx, "", append([]string{"get", "-o", "json"}, args...)...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("read the output of kubectl get %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+// applyCRDs applies the definitions of the five kinds.
+func (c cluster) applyCRDs(ctx context.Context, root string) error {
+	// Server-side, because the annotation of a client-side apply would hold a second copy of each schema. With conflicts
+	// forced, because what an older version or another tool has set is ours.
+	_, err := c.run(ctx, "", "apply", "--server-side", "--force-conflicts", "--field-manager=vitrine-localrun", "-f", filepath.Join(root, "config", "crd", "bases"))
+	return err
+}
+
+// established returns nil when the API server serves every kind. kubectl waits for them, but fails at once where a CRD has no
+// conditions yet: call this again then.
+func (c cluster) established(ctx context.Context) error {
+	_, err := c.run(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+	return err
+}
+
+// waitReady waits until the named objects of a manifest are ready, leaving out those of other kinds than ours.
+func (c cluster) waitReady(ctx context.Context, args ...string) error {
+	names, err := c.run(ctx, "", append([]string{"get", "-o", "name"}, args...)...)
+	if err != nil {
+		return err
+	}
+	wait := []string{"wait", "-n", namespace, "--for=condition=Ready", "--timeout=2m"}
+	for _, name := range strings.Fields(names) {
+		if strings.Contains(name, ".vitrine.dev/") {
+			wait = append(wait, name)
+		}
+	}
+	_, err = c.run(ctx, "", wait...)
+	return err
+}
