@@ -34,7 +34,7 @@ smoke: $(WALKS) ## the same without a terminal: checks every printed line and th
 
 test: ## every test, with a real API server; those of packages with goroutines under the race detector
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
-	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/testrun -race '$(RACE)' $(MODULES)
+	KUBEBUILDER_ASSETS="$$assets" RACE='$(RACE)' exec hack/test.sh $(MODULES)
 
 e2e: bin/e2e ## installs IMAGE, which the nodes have or can pull, into the cluster of KUBECONFIG, walks the product there and removes it
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
