@@ -1,15 +1,21 @@
-# An image with one static binary and what it needs: no shell, no package, nothing to update but the binary, and nothing to
-# pull. `make image` puts the files into dist/image and carries this file out, with or without an engine.
-FROM scratch
+# Vitrine's image with a container engine, on a clean clone: docker build . (or podman build, buildah build).
+# `make image` makes the same files into the same image without an engine; hack/image/image.go has the same configuration.
+#
+# BUILDER needs Go and git. BASE needs nothing: the binary is static and brings certificates and an account with it.
+ARG BUILDER=docker.io/library/golang:1.26
+ARG BASE=scratch
+
+FROM --platform=${BUILDPLATFORM} ${BUILDER} AS build
 ARG TARGETARCH
+WORKDIR /src
+COPY . .
+RUN go -C hack/image run . -architectures "${TARGETARCH}" -root /image && mkdir -m 700 /data
+
+FROM ${BASE}
 ARG VERSION
 ARG REVISION
-# The account, and the public authorities, for commands that call a server whose certificate comes from one of them.
-COPY dist/image/common/files/ /
-COPY --chown=65532:65532 dist/image/common/data/ /var/lib/vitrine
-# The licence, those of what is linked in, and the bill of materials.
-COPY dist/image/${TARGETARCH}/doc/ /usr/share/doc/vitrine/
-COPY dist/image/${TARGETARCH}/vitrine /vitrine
+COPY --from=build --chown=65532:65532 /data/ /var/lib/vitrine
+COPY --from=build /image/ /
 # A number, so that Kubernetes can see that it is not root.
 USER 65532:65532
 ENV PATH=/

@@ -2,7 +2,6 @@
 SHELL := /bin/sh
 GO ?= go
 IMAGE ?= vitrine:$(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-CONTAINER_TOOL ?=
 ARCHITECTURES ?= amd64,arm64
 STATE ?= $(CURDIR)/.vitrine
 
@@ -86,17 +85,8 @@ lint: ## golangci-lint, with .golangci.yml
 build: ## bin/vitrine
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/vitrine ./cmd/vitrine
 
-image: ## dist/image.tar with IMAGE, for `docker load` and the like; needs no engine, unless CONTAINER_TOOL=docker|podman|buildah names one to build with
-ifeq ($(CONTAINER_TOOL),)
+image: ## dist/image.tar with IMAGE for ARCHITECTURES, for `docker load` and the like; needs no container engine (with one: docker build .)
 	$(GO) -C hack/image run . -ref '$(IMAGE)' -architectures '$(ARCHITECTURES)' -to '$(CURDIR)/dist/image.tar'
-else
-	$(GO) -C hack/image run . -stage-only -architectures '$(ARCHITECTURES)'
-	@for arch in $$(echo '$(ARCHITECTURES)' | tr , ' '); do \
-	  set -- $(CONTAINER_TOOL) build --platform "linux/$$arch" --build-arg "TARGETARCH=$$arch" --build-arg 'VERSION=$(lastword $(subst :, ,$(IMAGE)))' \
-	    --build-arg "REVISION=$$(git rev-parse HEAD 2>/dev/null)" -t '$(IMAGE)'"$$([ "$$arch" = '$(ARCHITECTURES)' ] || echo "-$$arch")" . && \
-	  echo "$$@" && "$$@" || exit 1; \
-	done
-endif
 
 manifest: ## dist/install.yaml: all that a cluster needs in one file, with IMAGE
 	@mkdir -p dist

@@ -1,9 +1,11 @@
-// Command image makes Vitrine's container image from the Dockerfile, without an engine and without pulling anything:
+// Command image makes Vitrine's container image without a container engine, a registry or a base image:
 //
-//	go -C hack/image run . -ref vitrine:v1 -to dist/vitrine.tar [-architectures amd64,arm64]
+//	go -C hack/image run . -ref vitrine:v1 -to dist/image.tar [-architectures amd64,arm64]
+//	go -C hack/image run . -root DIR [-architectures amd64]
 //
-// It leaves the files of the image in dist/image, from where `docker build` or `buildah build` take them with the same
-// Dockerfile; -stage-only ends there. The same commit gives the same image, wherever it is built with the same Go.
+// The first form writes a tar file that is both an OCI image layout with one manifest for each architecture and what `docker
+// load` reads. The second form writes the root filesystem of one image into DIR, where the Dockerfile copies it from. The same
+// commit gives the same image with the same version of Go, wherever it is built.
 package main
 
 import (
@@ -16,15 +18,14 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/vitrine-dev/vitrine/hack/image/archive"
-	"github.com/vitrine-dev/vitrine/hack/image/recipe"
-	"github.com/vitrine-dev/vitrine/hack/image/stage"
+	"github.com/distribution/reference"
 )
 
 func main() {
@@ -36,150 +37,80 @@ func main() {
 	}
 }
 
-// limit is how many bytes the image may take on a node: what a platform team wants to hear of before it is more.
-const limit = 60_000_000
-
-// options are the flags.
-type options struct {
-	source        string
-	name, tag, to string
-	architectures []string
-	stageOnly     bool
-}
-
 func run(ctx context.Context, args []string, out io.Writer) error {
-	var o options
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
-	flags.StringVar(&o.source, "source", filepath.Join("..", ".."), "the root of the repository")
-	ref := flags.String("ref", "", "the image's name and tag")
-	flags.StringVar(&o.to, "to", "", "the archive to write")
-	architectures := flags.String("architectures", strings.Join(stage.Architectures(), ","), "for which to build, with commas between them")
-	flags.BoolVar(&o.stageOnly, "stage-only", false, "only make the files of the image")
+	source := flags.String("source", filepath.Join("..", ".."), "the root of the repository")
+	ref := flags.String("ref", "", "name and tag of the image")
+	to := flags.String("to", "", "the archive to write")
+	root := flags.String("root", "", "write the root filesystem for one architecture into this directory instead")
+	list := flags.String("architectures", "", "the architectures to build for, separated by commas (default: amd64,arm64; with -root that of this machine)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	o.architectures = strings.Split(*architectures, ",")
-	for _, a := range o.architectures {
-		if !slices.Contains(stage.Architectures(), a) {
-			return fmt.Errorf("-architectures: %q is none of %s", a, strings.Join(stage.Architectures(), ", "))
+	supported := []string{"amd64", "arm64"}
+	architectures := strings.Split(*list, ",")
+	switch {
+	case *list == "" && *root != "":
+		architectures = []string{runtime.GOARCH}
+	case *list == "":
+		architectures = supported
+	}
+	for _, a := range architectures {
+		if !slices.Contains(supported, a) {
+			return fmt.Errorf("-architectures %q: want some of %s", a, strings.Join(supported, ", "))
 		}
 	}
-	if at := strings.LastIndexByte(*ref, ':'); at > 0 && !strings.Contains((*ref)[at:], "/") {
-		o.name, o.tag = (*ref)[:at], (*ref)[at+1:]
+	if *root != "" {
+		if len(architectures) != 1 {
+			return errors.New("-root: want one architecture")
+		}
+		files, err := build(ctx, *source, architectures[0])
+		if err != nil {
+			return err
+		}
+		// The Dockerfile makes the directory of the store, whose owner is not root.
+		return writeFiles(*root, slices.DeleteFunc(files, func(f file) bool { return f.uid != 0 }))
 	}
-	if !o.stageOnly && (o.tag == "" || o.to == "") {
+	name, err := reference.ParseNormalizedNamed(*ref)
+	if err != nil {
+		return fmt.Errorf("-ref %q: %w", *ref, err)
+	}
+	tagged, ok := name.(reference.NamedTagged)
+	if !ok || *to == "" {
 		return errors.New("want -ref name:tag and -to FILE")
 	}
-	var err error
-	if o.source, err = filepath.Abs(o.source); err != nil {
-		return fmt.Errorf("find the repository: %w", err)
-	}
-	return build(ctx, o, out)
-}
-
-// build makes the files, and from them the archive.
-func build(ctx context.Context, o options, out io.Writer) error {
-	dir := filepath.Join(o.source, "dist", "image")
-	if err := stage.Common(filepath.Join(dir, "common")); err != nil {
+	s := stamp{version: tagged.Tag()}
+	if s.revision, s.created, err = commit(ctx, *source); err != nil {
 		return err
 	}
-	for _, a := range o.architectures {
-		begin := time.Now()
-		const pkg = "./cmd/vitrine"
-		binary := filepath.Join(dir, a, "vitrine")
-		if err := stage.Binary(ctx, o.source, pkg, a, binary); err != nil {
-			return err
-		}
-		if err := stage.Documents(ctx, o.source, pkg, a, binary, filepath.Join(dir, a, "doc")); err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "built for %s in %s\n", a, time.Since(begin).Round(time.Second))
-	}
-	if o.stageOnly {
-		return nil
-	}
-	revision, created, err := commit(ctx, o.source)
-	if err != nil {
-		return err
-	}
-	a := archive.Archive{Name: o.name, Tag: o.tag, Created: created}
-	for _, arch := range o.architectures {
-		image, err := imageFor(o, arch, map[string]string{"TARGETARCH": arch, "VERSION": a.Tag, "REVISION": revision})
+	images := make([]platformImage, len(architectures))
+	for i, arch := range architectures {
+		files, err := build(ctx, *source, arch)
 		if err != nil {
 			return err
 		}
-		a.Images = append(a.Images, image)
-	}
-	return write(a, o.to, out)
-}
-
-// imageFor carries the Dockerfile out.
-func imageFor(o options, arch string, args map[string]string) (archive.Image, error) {
-	file, err := os.Open(filepath.Join(o.source, "Dockerfile"))
-	if err != nil {
-		return archive.Image{}, fmt.Errorf("read the recipe: %w", err)
-	}
-	defer file.Close()
-	r, err := recipe.Read(file, args)
-	if err != nil {
-		return archive.Image{}, fmt.Errorf("read the Dockerfile: %w", err)
-	}
-	image := archive.Image{Architecture: arch, Config: r.Config}
-	for _, c := range r.Copies {
-		layer, err := archive.Collect(os.DirFS(o.source), c)
-		if err != nil {
-			return archive.Image{}, err
+		if images[i], err = newImage(arch, files, s); err != nil {
+			return err
 		}
-		image.Layers = append(image.Layers, layer)
+		fmt.Fprintf(out, "linux/%s: %.1f MB, %.1f MB unpacked\n", arch, float64(images[i].packed)/1e6, float64(images[i].unpacked)/1e6)
 	}
-	return image, nil
-}
-
-// write puts the archive at its place when it is complete, and says what it is.
-func write(a archive.Archive, to string, out io.Writer) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return fmt.Errorf("make the folder of the archive: %w", err)
-	}
-	file, err := os.CreateTemp(filepath.Dir(to), ".image-*")
-	if err != nil {
-		return fmt.Errorf("write the archive: %w", err)
-	}
-	defer os.Remove(file.Name())
-	defer file.Close()
-	summary, err := a.Write(file)
+	digest, err := writeArchive(*to, tagged, s.created, images)
 	if err != nil {
 		return err
 	}
-	for arch, size := range summary.Unpacked {
-		if size >= limit {
-			return fmt.Errorf("the image for %s has %d bytes unpacked, and %d are too many: look what came in (go version -m, go tool nm -size)", arch, size, limit)
-		}
-	}
-	if err := errors.Join(file.Chmod(0o644), file.Close(), os.Rename(file.Name(), to)); err != nil {
-		return fmt.Errorf("write the archive: %w", err)
-	}
-	for _, image := range a.Images {
-		const mb = 1e6
-		fmt.Fprintf(out, "linux/%s: %.1f MB, %.1f MB unpacked\n", image.Architecture,
-			float64(summary.Sizes[image.Architecture])/mb, float64(summary.Unpacked[image.Architecture])/mb)
-	}
-	fmt.Fprintf(out, "%s:%s@%s\n%s\n", a.Name, a.Tag, summary.Digest, to)
+	fmt.Fprintf(out, "%s@%s\n%s\n", reference.FamiliarString(tagged), digest, *to)
 	return nil
 }
 
-// commit returns what the sources are, and since when. Without a repository that is nothing, and SOURCE_DATE_EPOCH or 1970.
+// commit returns the commit of the sources and its time. Without a repository the commit is empty and the time is 1970.
+// SOURCE_DATE_EPOCH takes precedence over the time of the commit.
 func commit(ctx context.Context, source string) (revision string, at time.Time, err error) {
-	seconds := os.Getenv("SOURCE_DATE_EPOCH")
-	text, err := exec.CommandContext(ctx, "git", "-C", source, "log", "-1", "--format=%H %ct").Output()
-	if err == nil {
-		var since string
-		revision, since, _ = strings.Cut(strings.TrimSpace(string(text)), " ")
-		if seconds == "" {
-			seconds = since
-		}
+	seconds := "0"
+	if text, err := exec.CommandContext(ctx, "git", "-C", source, "log", "-1", "--format=%H %ct").Output(); err == nil {
+		revision, seconds, _ = strings.Cut(strings.TrimSpace(string(text)), " ")
 	}
-	if seconds == "" {
-		seconds = "0"
+	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
+		seconds = epoch
 	}
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {

@@ -1,58 +1,62 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
+	"time"
 
+	"github.com/distribution/reference"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/vitrine-dev/vitrine/hack/image/archive"
-	"github.com/vitrine-dev/vitrine/hack/image/recipe"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// TestDockerfile holds the real recipe: what it copies is what is staged, and what config/manager expects of the image.
-func TestDockerfile(t *testing.T) {
-	file, err := os.Open("../../Dockerfile")
+// TestConfig checks that the Dockerfile gives the same configuration, and that config/manager expects it.
+func TestConfig(t *testing.T) {
+	dockerfile, err := os.ReadFile("../../Dockerfile")
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer file.Close()
-	r, err := recipe.Read(file, map[string]string{"TARGETARCH": "arm64", "VERSION": "v1", "REVISION": "abc"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var copied []string
-	for _, c := range r.Copies {
-		copied = append(copied, c.From)
-	}
-	want := []string{"dist/image/common/files/", "dist/image/common/data/", "dist/image/arm64/doc/", "dist/image/arm64/vitrine"}
-	if diff := cmp.Diff(want, copied); diff != "" {
-		t.Errorf("copied (-want +got):\n%s", diff)
 	}
 	deployment, err := os.ReadFile("../../config/manager/deployment.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	user, _, _ := strings.Cut(r.Config.User, ":")
-	expected := []string{"runAsUser: " + user, "mountPath: " + slices.Collect(maps.Keys(r.Config.Volumes))[0]}
-	for port := range r.Config.ExposedPorts {
+	c := config(stamp{version: "${VERSION}", revision: "${REVISION}"})
+	user, _, _ := strings.Cut(c.User, ":")
+	volume := slices.Collect(maps.Keys(c.Volumes))[0]
+	lines := []string{
+		"USER " + c.User, "ENV " + c.Env[0], "VOLUME " + volume, fmt.Sprintf("ENTRYPOINT [%q]", c.Entrypoint[0]), fmt.Sprintf("CMD [%q]", c.Cmd[0]), "EXPOSE 8443 8081 9090",
+	}
+	for label, value := range c.Labels {
+		lines = append(lines, "LABEL "+label+"="+value)
+	}
+	for _, line := range lines {
+		if !strings.Contains(string(dockerfile), "\n"+line+"\n") {
+			t.Errorf("Dockerfile lacks the line %q", line)
+		}
+	}
+	expected := []string{"runAsUser: " + user, "mountPath: " + volume}
+	for port := range c.ExposedPorts {
 		expected = append(expected, "containerPort: "+strings.TrimSuffix(port, "/tcp"))
 	}
 	for _, text := range expected {
 		if !strings.Contains(string(deployment), text) {
 			t.Errorf("config/manager/deployment.yaml lacks %q, which the image has", text)
 		}
-	}
-	if r.Config.Labels["org.opencontainers.image.version"] != "v1" || r.Config.Labels["org.opencontainers.image.revision"] != "abc" {
-		t.Errorf("the labels are %v", r.Config.Labels)
 	}
 }
 
@@ -63,7 +67,9 @@ func TestRefuses(t *testing.T) {
 	}{
 		"an unknown architecture": {[]string{"-architectures", "riscv64", "-ref", "a:b", "-to", "x"}, "riscv64"},
 		"no tag":                  {[]string{"-ref", "registry:5000/vitrine", "-to", "x"}, "name:tag"},
+		"no name":                 {[]string{"-ref", "Vitrine:v1", "-to", "x"}, "Vitrine"},
 		"nowhere to write":        {[]string{"-ref", "vitrine:v1"}, "-to"},
+		"two root filesystems":    {[]string{"-root", "x", "-architectures", "amd64,arm64"}, "one architecture"},
 	} {
 		if err := run(context.Background(), c.args, io.Discard); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: want an error that says %s, got %v", name, c.says, err)
@@ -71,24 +77,15 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestLimit holds that an image which has grown too large is not written.
+// TestLimit checks that an image that has grown too large is refused.
 func TestLimit(t *testing.T) {
-	file := fstest.MapFS{"vitrine": {Data: make([]byte, limit), Mode: 0o755}}
-	layer, err := archive.Collect(file, recipe.Copy{From: "vitrine", To: "/vitrine"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	to := filepath.Join(t.TempDir(), "image.tar")
-	a := archive.Archive{Name: "vitrine", Tag: "v1", Images: []archive.Image{{Architecture: "amd64", Layers: []archive.Layer{layer}}}}
-	if err := write(a, to, io.Discard); err == nil || !strings.Contains(err.Error(), "too many") {
+	large := []file{{name: "vitrine", mode: 0o755, content: make([]byte, limit)}}
+	if _, err := newImage("amd64", large, stamp{}); err == nil || !strings.Contains(err.Error(), "the limit is") {
 		t.Errorf("want an error about the size, got %v", err)
-	}
-	if _, err := os.Stat(to); err == nil {
-		t.Error("it was written all the same")
 	}
 }
 
-// TestCommit holds that SOURCE_DATE_EPOCH decides the time of everything in the image, and has to be a time.
+// TestCommit checks that SOURCE_DATE_EPOCH decides the time of everything in the image, and has to be a time.
 func TestCommit(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	_, at, err := commit(context.Background(), t.TempDir())
@@ -96,7 +93,142 @@ func TestCommit(t *testing.T) {
 		t.Errorf("%v, %v", at, err)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
-	if _, _, err := commit(context.Background(), t.TempDir()); err == nil || !bytes.Contains([]byte(err.Error()), []byte("yesterday")) {
-		t.Errorf("a time that is none was taken: %v", err)
+	if _, _, err := commit(context.Background(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "yesterday") {
+		t.Errorf("no error about a time that is none: %v", err)
+	}
+}
+
+// archive writes a small image for both architectures and returns its path and what its files are.
+func archive(t *testing.T) string {
+	t.Helper()
+	s := stamp{version: "v1", revision: "abc", created: time.Unix(1_700_000_000, 0)}
+	var images []platformImage
+	for _, arch := range []string{"amd64", "arm64"} {
+		files := []file{
+			{name: "var", mode: fs.ModeDir | 0o755}, {name: "var/data", mode: fs.ModeDir | 0o700, uid: uid},
+			{name: "vitrine", mode: 0o755, content: []byte(arch)},
+		}
+		image, err := newImage(arch, files, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		images = append(images, image)
+	}
+	ref, err := reference.ParseNormalizedNamed("content/vitrine:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "dist", "image.tar")
+	if _, err := writeArchive(to, ref.(reference.NamedTagged), s.created, images); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestArchive reads an archive as a registry client and as docker, checks every digest in it, and that the same input gives
+// the same bytes.
+func TestArchive(t *testing.T) {
+	to := archive(t)
+	first, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := os.ReadFile(archive(t)); err != nil || !bytes.Equal(first, second) {
+		t.Errorf("two archives of the same image differ: %v", err)
+	}
+	dir := t.TempDir()
+	for in := tar.NewReader(bytes.NewReader(first)); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		content, readErr := io.ReadAll(in)
+		if err := errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		if !h.ModTime.Equal(time.Unix(1_700_000_000, 0)) {
+			t.Errorf("%s has the time %s", h.Name, h.ModTime)
+		}
+		if err := writeFiles(dir, []file{{name: strings.TrimSuffix(h.Name, "/"), mode: h.FileInfo().Mode(), content: content}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	top, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(top); err != nil {
+		t.Error(err)
+	}
+	m, err := top.IndexManifest()
+	if err != nil || len(m.Manifests) != 1 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if got := m.Manifests[0].Annotations["io.containerd.image.name"]; got != "docker.io/content/vitrine:v1" {
+		t.Errorf("containerd would call it %q", got)
+	}
+	platforms, err := top.ImageIndex(m.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = platforms.IndexManifest(); err != nil || len(m.Manifests) != 2 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	for i, arch := range []string{"amd64", "arm64"} {
+		image, err := platforms.Image(m.Manifests[i].Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := image.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := m.Manifests[i].Platform; p.Architecture != arch || p.OS != "linux" || c.Architecture != arch || c.Created.Unix() != 1_700_000_000 {
+			t.Errorf("%s: platform %+v, created %s", arch, p, c.Created)
+		}
+		if diff := cmp.Diff(config(stamp{version: "v1", revision: "abc"}), c.Config); diff != "" {
+			t.Errorf("%s: configuration (-want +got):\n%s", arch, diff)
+		}
+	}
+	tag, err := name.NewTag("content/vitrine:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docker, err := tarball.ImageFromPath(to, &tag)
+	if err != nil {
+		t.Fatalf("docker load: %v", err)
+	}
+	if err := validate.Image(docker); err != nil {
+		t.Errorf("docker load: %v", err)
+	}
+	checkLayer(t, docker)
+}
+
+// checkLayer checks what the one layer of an image holds, with which owner and mode.
+func checkLayer(t *testing.T, image v1.Image) {
+	t.Helper()
+	layers, err := image.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("%d layers, %v", len(layers), err)
+	}
+	content, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	var got []string
+	for in := tar.NewReader(content); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %s %d:%d", h.Name, h.FileInfo().Mode(), h.Uid, h.Gid))
+	}
+	want := []string{"var/ drwxr-xr-x 0:0", "var/data/ drwx------ 65532:65532", "vitrine -rwxr-xr-x 0:0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("layer (-want +got):\n%s", diff)
 	}
 }

@@ -1,35 +1,19 @@
-package stage
+package main
 
 import (
 	"bytes"
 	"debug/buildinfo"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/CycloneDX/cyclonedx-go"
 )
-
-// documents makes the documents of a binary and returns their bytes by name.
-func documents(t *testing.T, source, binary string) map[string][]byte {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "doc")
-	if err := Documents(t.Context(), source, "./cmd/vitrine", runtime.GOARCH, binary, dir); err != nil {
-		t.Fatal(err)
-	}
-	out := map[string][]byte{}
-	for _, name := range []string{License, Notices, SBOM} {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[name] = content
-	}
-	return out
-}
 
 // TestDocuments builds the server and holds that every module which its binary names has its licence in the notices and its
 // row in the bill of materials, and that the same binary gives the same bytes.
@@ -39,30 +23,32 @@ func TestDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "vitrine")
-	if err := Binary(t.Context(), source, "./cmd/vitrine", runtime.GOARCH, binary); err != nil {
+	if err := compile(t.Context(), source, command, runtime.GOARCH, binary); err != nil {
 		t.Fatal(err)
 	}
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := documents(t, source, binary)
-	for name, content := range documents(t, source, binary) {
-		if !bytes.Equal(files[name], content) {
-			t.Errorf("%s differs when it is made again", name)
-		}
+	docs, err := documents(t.Context(), source, command, runtime.GOARCH, binary)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !bytes.Contains(files[License], []byte("Apache License")) {
-		t.Errorf("%s is not that of this repository:\n%.200s", License, files[License])
+	again, err := documents(t.Context(), source, command, runtime.GOARCH, binary)
+	if err != nil || !reflect.DeepEqual(docs, again) {
+		t.Errorf("the documents differ when they are made again: %v", err)
+	}
+	if !bytes.Contains(docs.license, []byte("Apache License")) {
+		t.Errorf("the licence is not that of this repository:\n%.200s", docs.license)
 	}
 
 	parts := map[string]string{} // of the notices, by their heading
-	for _, p := range strings.Split(string(files[Notices]), heading)[1:] {
+	for _, p := range strings.Split(string(docs.notices), heading)[1:] {
 		name, texts, _ := strings.Cut(p, "\n")
 		parts[name] = texts
 	}
 	var bom cyclonedx.BOM
-	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(files[SBOM]), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(docs.sbom), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]cyclonedx.Component{}
@@ -139,6 +125,7 @@ func directories(t *testing.T, source string) map[string]string {
 // TestDocumentsRefuse holds that a module without a licence is an error that names it.
 func TestDocumentsRefuse(t *testing.T) {
 	source := t.TempDir()
+	var files []file
 	for name, text := range map[string]string{
 		"LICENSE":              "mine",
 		"go.mod":               "module example.com/small\n\ngo 1.26\n\nrequire example.com/bare v1.0.0\n\nreplace example.com/bare => ./bare\n",
@@ -148,15 +135,16 @@ func TestDocumentsRefuse(t *testing.T) {
 		"other/LICENSE":        "of something else",
 		"bare/testdata/NOTICE": "of test data",
 	} {
-		if err := write(source, name, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		files = append(files, file{name: filepath.Dir(name), mode: fs.ModeDir | 0o755}, file{name: name, mode: 0o644, content: []byte(text)})
 	}
-	binary := filepath.Join(t.TempDir(), "vitrine")
-	if err := Binary(t.Context(), source, "./cmd/vitrine", runtime.GOARCH, binary); err != nil {
+	if err := writeFiles(source, files); err != nil {
 		t.Fatal(err)
 	}
-	err := Documents(t.Context(), source, "./cmd/vitrine", runtime.GOARCH, binary, t.TempDir())
+	binary := filepath.Join(t.TempDir(), "vitrine")
+	if err := compile(t.Context(), source, command, runtime.GOARCH, binary); err != nil {
+		t.Fatal(err)
+	}
+	_, err := documents(t.Context(), source, command, runtime.GOARCH, binary)
 	if err == nil || !strings.Contains(err.Error(), "bare") || !strings.Contains(err.Error(), "no licence") {
 		t.Errorf("a module without a licence: %v", err)
 	}

@@ -1,13 +1,10 @@
-package stage
+package main
 
 import (
 	"bytes"
 	"context"
 	"debug/buildinfo"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,12 +14,15 @@ import (
 	"strings"
 )
 
-// Names of the files that Documents writes.
+// Names of the documents in the image.
 const (
-	License = "LICENSE"
-	Notices = "THIRD-PARTY-NOTICES"
-	SBOM    = "vitrine.cdx.json" // scanners of images look for *.cdx.json
+	licenseFile = "LICENSE"
+	noticesFile = "THIRD-PARTY-NOTICES"
+	sbomFile    = "vitrine.cdx.json" // scanners of images look for *.cdx.json
 )
+
+// papers are the documents that go with a binary.
+type papers struct{ license, notices, sbom []byte }
 
 // part is a module that is linked into the binary, or the Go standard library.
 type part struct {
@@ -37,38 +37,30 @@ type text struct {
 	content []byte
 }
 
-// Documents writes into dir what has to go with the binary, which Binary has built from the same sources: the licence of this
-// repository, the licences and notices of every module that is linked into it, and a software bill of materials in the format
-// of CycloneDX. A module without a licence is an error.
-func Documents(ctx context.Context, source, pkg, arch, binary, dir string) error {
-	license, err := os.ReadFile(filepath.Join(source, License))
+// documents returns the licence of this repository, the licences and notices of every module that is linked into the binary,
+// and its bill of materials in the format of CycloneDX. compile has built the binary from the same sources. A module without a
+// licence is an error.
+func documents(ctx context.Context, source, pkg, arch, binary string) (papers, error) {
+	license, err := os.ReadFile(filepath.Join(source, licenseFile))
 	if err != nil {
-		return fmt.Errorf("read the licence: %w", err)
+		return papers{}, fmt.Errorf("read the licence: %w", err)
 	}
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
-		return fmt.Errorf("read the modules of %s: %w", binary, err)
+		return papers{}, fmt.Errorf("read the modules of %s: %w", binary, err)
 	}
 	parts, err := linked(ctx, source, pkg, arch, info)
 	if err != nil {
-		return err
+		return papers{}, err
 	}
-	materials, err := bill(info, parts)
-	if err != nil {
-		return err
-	}
-	for name, content := range map[string][]byte{License: license, Notices: notices(parts), SBOM: materials} {
-		if err := write(dir, name, content); err != nil {
-			return err
-		}
-	}
-	return nil
+	sbom, err := bill(info, parts)
+	return papers{license, notices(parts), sbom}, err
 }
 
 // linked returns the parts of the binary, the standard library first and the modules in the order of their paths, with the
 // texts beside the linked packages and above them.
 func linked(ctx context.Context, source, pkg, arch string, info *debug.BuildInfo) ([]part, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-deps", "-json=Dir,Module,Standard", pkg)
+	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}\t{{$.Dir}}{{end}}", pkg)
 	cmd.Dir, cmd.Env, cmd.Stderr = source, environment(arch), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -76,20 +68,10 @@ func linked(ctx context.Context, source, pkg, arch string, info *debug.BuildInfo
 	}
 	dirs := map[string][]string{} // of packages, by module
 	roots := map[string]string{}
-	for packages := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p struct {
-			Dir      string
-			Standard bool
-			Module   *struct{ Path, Dir string }
-		}
-		if err := packages.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("read the packages of %s: %w", pkg, err)
-		}
-		if p.Module != nil {
-			dirs[p.Module.Path] = append(dirs[p.Module.Path], p.Dir)
-			roots[p.Module.Path] = p.Module.Dir
+	for line := range strings.Lines(string(out)) {
+		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
+			dirs[f[0]] = append(dirs[f[0]], f[2])
+			roots[f[0]] = f[1]
 		}
 	}
 	goroot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()

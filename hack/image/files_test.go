@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"crypto/x509"
+	"debug/elf"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBuild checks the files of the image, their modes and owners in a directory and in a layer, and that the certificates can
+// be used.
+func TestBuild(t *testing.T) {
+	source, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := build(t.Context(), source, "arm64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]fs.FileMode{
+		"etc": fs.ModeDir | 0o755, "etc/passwd": 0o644, "etc/group": 0o644, "etc/ssl": fs.ModeDir | 0o755, "etc/ssl/certs": fs.ModeDir | 0o755,
+		"etc/ssl/certs/ca-certificates.crt": 0o644, "var": fs.ModeDir | 0o755, "var/lib": fs.ModeDir | 0o755, "var/lib/vitrine": fs.ModeDir | 0o700,
+		"usr": fs.ModeDir | 0o755, "usr/share": fs.ModeDir | 0o755, "usr/share/doc": fs.ModeDir | 0o755, "usr/share/doc/vitrine": fs.ModeDir | 0o755,
+		"usr/share/doc/vitrine/LICENSE": 0o644, "usr/share/doc/vitrine/THIRD-PARTY-NOTICES": 0o644, "usr/share/doc/vitrine/vitrine.cdx.json": 0o644,
+		"vitrine": 0o755,
+	}
+	root := t.TempDir()
+	for range 2 { // the second time over the files of the first
+		if err := writeFiles(root, files); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]fs.FileMode{}
+	for _, f := range files {
+		info, err := os.Stat(filepath.Join(root, f.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[f.name] = info.Mode(); (f.uid != 0) != (f.name == dataDir) {
+			t.Errorf("%s belongs to %d", f.name, f.uid)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("BEGIN CERTIFICATE")); n < 100 || !x509.NewCertPool().AppendCertsFromPEM(text) {
+		t.Errorf("%d certificates: want 100 or more that can be used", n)
+	}
+	if binary, err := elf.Open(filepath.Join(root, "vitrine")); err != nil || binary.Machine != elf.EM_AARCH64 {
+		t.Errorf("the binary: %v", err)
+	}
+}
+
+// TestCompile builds a small program from two places, once with flags of the caller's in the environment: the bytes are the
+// same, static, and for the architecture that was asked for.
+func TestCompile(t *testing.T) {
+	build := func(arch string) []byte {
+		t.Helper()
+		source := t.TempDir()
+		for name, text := range map[string]string{
+			"go.mod":      "module example.com/small\n\ngo 1.26\n",
+			"cmd/main.go": "package main\n\nimport \"net/http\"\n\nfunc main() { println(http.StatusText(200)) }\n",
+		} {
+			path := filepath.Join(source, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		to := filepath.Join(t.TempDir(), "small")
+		if err := compile(t.Context(), source, "./cmd", arch, to); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	one := build("amd64")
+	t.Setenv("GOFLAGS", "-race")
+	t.Setenv("CGO_ENABLED", "1")
+	t.Setenv("GOAMD64", "v3")
+	if two := build("amd64"); !bytes.Equal(one, two) {
+		t.Error("two builds of the same source differ")
+	}
+	file, err := elf.NewFile(bytes.NewReader(one))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if libraries, err := file.ImportedLibraries(); err != nil || len(libraries) > 0 {
+		t.Errorf("not static: it wants %v (%v)", libraries, err)
+	}
+	for _, p := range file.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Error("not static: it wants a loader")
+		}
+	}
+	if file.Machine != elf.EM_X86_64 {
+		t.Errorf("built for %s", file.Machine)
+	}
+}
