@@ -35,9 +35,9 @@ test: ## every test, with a real API server; those of packages with goroutines u
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
 	KUBEBUILDER_ASSETS="$$assets" RACE='$(RACE)' exec hack/test.sh $(MODULES)
 
-e2e: bin/e2e ## installs IMAGE, which the nodes have or can pull, into the cluster of KUBECONFIG, walks the product there and removes it
+e2e: bin/e2e ## installs IMAGE, which the nodes have or can pull, into the cluster of KUBECONFIG, tests the product there and removes it (PART=install, after or helm: only that)
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
-	@exec bin/e2e -image '$(IMAGE)' -items bin/e2e-items.ndjson $(if $(PART),-part '$(PART)')
+	@exec bin/e2e -image '$(IMAGE)' -items bin/e2e-items.ndjson -ginkgo.fail-on-empty $(if $(PART),-ginkgo.label-filter '$(PART)')
 
 gitops: $(WALKS) ## the manifests of docs/gitops.md through real Flux and Argo CD, built once in about 20 minutes of CPU (BUILT=1: only where they are built); needs redis-server
 	@$(if $(BUILT),VITRINE_BUILT_ONLY=1 )$(walk) gitops
@@ -104,7 +104,7 @@ assets: ## print a directory with etcd, kube-apiserver and kubectl, after downlo
 	@$(GO) -C hack/controlplane run . assets
 
 bin/e2e:
-	@$(GO) -C hack/install build -buildvcs=false -o ../../bin/e2e ./e2e
+	@$(GO) -C hack/install test -c -o ../../bin/e2e ./e2e
 	@$(GO) run ./hack/samplegen >bin/e2e-items.ndjson
 
 # With the flags of what it builds itself, so that the standard library is compiled once.

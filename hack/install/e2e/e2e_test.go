@@ -1,0 +1,249 @@
+// Package e2e installs Vitrine into the cluster of KUBECONFIG and checks the product there: `make e2e`. Its specs have three
+// labels, so that the node can be killed between the first two: install, after and helm.
+//
+// The specs work in the namespaces vitrine-system, shop and elsewhere, which must not exist before. They remove them at the
+// end, with everything else. The first spec that fails ends the run, with the pods, logs and warnings of the cluster.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/hack/install/image"
+	"github.com/vitrine-dev/vitrine/hack/install/render"
+)
+
+const (
+	system = "vitrine-system" // where the server is
+	shop   = "shop"           // where config/samples are, and the clients
+	other  = "elsewhere"      // a namespace that a namespaced install must leave alone
+	server = "https://vitrine.vitrine-system.svc"
+	group  = "vitrine.dev/v1alpha1"
+	owner  = client.FieldOwner("vitrine-e2e")
+
+	// patience is how long anything that a cluster does by itself may take, and prompt a deletion that nothing may hold up.
+	patience = 2 * time.Minute
+	prompt   = time.Minute
+	// sampleItems are imported.
+	sampleItems = 200
+)
+
+var (
+	imageFlag  = flag.String("image", "", "the image to install, which the cluster's nodes have or can pull")
+	configFlag = flag.String("config", "config", "the folder of the sources")
+	itemsFlag  = flag.String("items", "", "NDJSON with items to import")
+)
+
+// The cluster, and what is installed into it.
+var (
+	at     image.Reference
+	items  string
+	access *rest.Config
+	kube   client.Client
+	typed  kubernetes.Interface
+)
+
+func TestE2E(t *testing.T) {
+	if *imageFlag == "" {
+		t.Skip("needs a cluster: make e2e")
+	}
+	RegisterFailHandler(Fail)
+	suite, reporter := GinkgoConfiguration()
+	suite.Timeout, suite.FailFast, reporter.Verbose, reporter.NoColor = 15*time.Minute, true, true, true
+	RunSpecs(t, "Vitrine in a cluster", suite, reporter)
+}
+
+var _ = BeforeSuite(func() {
+	// client-go logs that a forwarded connection has ended as an error, when the request that it was for is long answered.
+	klog.SetLogger(logr.Discard())
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	var err error
+	at, err = image.Parse(*imageFlag)
+	Expect(err).NotTo(HaveOccurred())
+	text, err := os.ReadFile(*itemsFlag)
+	Expect(err).NotTo(HaveOccurred())
+	lines := bytes.SplitAfterN(text, []byte("\n"), sampleItems+1)
+	Expect(len(lines)).To(BeNumerically(">", sampleItems), "items of %s", *itemsFlag)
+	items = string(bytes.Join(lines[:sampleItems], nil))
+	// KUBECONFIG and nothing else: the cluster that was used last must not come to harm.
+	path := os.Getenv("KUBECONFIG")
+	Expect(path).NotTo(BeEmpty(), "KUBECONFIG names the cluster to install into")
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(path)}
+	access, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	Expect(err).NotTo(HaveOccurred())
+	access.QPS, access.Burst = 100, 200
+	kube, err = client.New(access, client.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	typed, err = kubernetes.NewForConfig(access)
+	Expect(err).NotTo(HaveOccurred())
+})
+
+// The parts run in this order, on one cluster.
+var _ = Describe("Vitrine", Ordered, func() {
+	AfterEach(func(ctx context.Context) {
+		if CurrentSpecReport().Failed() {
+			describe(ctx)
+		}
+	})
+	Context("installed from config/default", Label("install"), installSpecs)
+	Context("installed earlier, whatever happened to its node", Label("after"), afterSpecs)
+	Context("installed with the chart", Label("helm"), helmSpecs)
+})
+
+// kustomization renders one of config's.
+func kustomization(name string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	text, err := render.Kustomize(filepath.Join(*configFlag, name), at)
+	Expect(err).NotTo(HaveOccurred())
+	objects, err := render.Objects(text)
+	Expect(err).NotTo(HaveOccurred())
+	return objects
+}
+
+// object is an object with nothing but its name.
+func object(version, kind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(version, kind))
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+// get reads the object that another one names.
+func get(ctx context.Context, named *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	o := object(named.GetAPIVersion(), named.GetKind(), "", "")
+	return o, kube.Get(ctx, client.ObjectKeyFromObject(named), o)
+}
+
+// apply applies objects on the server's side. One whose kind has just been defined is tried again.
+func apply(ctx context.Context, objects ...*unstructured.Unstructured) {
+	GinkgoHelper()
+	for _, o := range objects {
+		Eventually(ctx, func() error {
+			err := kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), owner, client.ForceOwnership)
+			if err != nil && !gone(err) {
+				return StopTrying("refused").Wrap(err)
+			}
+			return err
+		}).WithTimeout(20*time.Second).Should(Succeed(), "apply %s %s", o.GetKind(), o.GetName())
+	}
+}
+
+// gone reports whether an object or its kind is not there.
+func gone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+
+// remove deletes objects and waits until they are gone. One that is not there is gone.
+func remove(ctx context.Context, objects ...*unstructured.Unstructured) {
+	GinkgoHelper()
+	for _, o := range objects {
+		if err := kube.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground)); !gone(err) {
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Eventually(ctx, func() (bool, error) {
+			is, err := get(ctx, o)
+			if gone(err) {
+				return true, nil
+			}
+			return false, fmt.Errorf("it has the finalizers %v: %v", is.GetFinalizers(), err)
+		}).WithTimeout(prompt).Should(BeTrue(), "%s %s goes", o.GetKind(), o.GetName())
+	}
+}
+
+// namespace is a namespace that admits restricted pods alone.
+func namespace(name string) *unstructured.Unstructured {
+	o := object("v1", "Namespace", "", name)
+	o.SetLabels(map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"})
+	return o
+}
+
+// crds are the CustomResourceDefinitions.
+func crds() (all []*unstructured.Unstructured) {
+	for _, kind := range []string{"accesstokens", "activateunits", "contentfilters", "properties", "tags"} {
+		all = append(all, object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", kind+".vitrine.dev"))
+	}
+	return all
+}
+
+// rolledOut waits until the Deployment runs as its manifest says, on another pod than before if one is given, and returns its pod.
+func rolledOut(ctx context.Context, before *corev1.Pod) (pod *corev1.Pod) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		d, err := typed.AppsV1().Deployments(system).Get(ctx, "vitrine", metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(d.Status.ObservedGeneration).To(Equal(d.Generation))
+		g.Expect([]int32{d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas}).To(Equal([]int32{1, 1, 1}), "pods, updated and available ones")
+		pod, err = readyPod(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		if before != nil {
+			g.Expect(pod.UID).NotTo(Equal(before.UID), "the pod %s is still there", before.Name)
+		}
+	}).Should(Succeed())
+	return pod
+}
+
+// readyPod returns the one pod of the server that is ready and stays.
+func readyPod(ctx context.Context) (*corev1.Pod, error) {
+	list, err := typed.CoreV1().Pods(system).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=vitrine"})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
+				return p, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("none of %d pods is ready", len(list.Items))
+}
+
+// describe adds what helps to find out why a spec failed: pods, warnings, and what the server logged.
+func describe(ctx context.Context) {
+	tail := int64(20)
+	for _, ns := range []string{system, shop} {
+		pods, err := typed.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			GinkgoWriter.Printf("list the pods of %s: %v\n", ns, err)
+			return
+		}
+		for _, p := range pods.Items {
+			GinkgoWriter.Printf("--- pod %s/%s: %s\n", ns, p.Name, p.Status.Phase)
+			for _, s := range p.Status.ContainerStatuses {
+				GinkgoWriter.Printf("%s: %d restarts, %+v, before that %+v\n", s.Name, s.RestartCount, s.State, s.LastTerminationState)
+			}
+			text, err := typed.CoreV1().Pods(ns).GetLogs(p.Name, &corev1.PodLogOptions{TailLines: &tail}).DoRaw(ctx)
+			GinkgoWriter.Printf("%s%v\n", text, err)
+		}
+		events, err := typed.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "type=Warning"})
+		if err != nil {
+			continue
+		}
+		for _, e := range events.Items {
+			GinkgoWriter.Printf("event on %s %s: %s: %s\n", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+		}
+	}
+}

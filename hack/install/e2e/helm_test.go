@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/cli"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// nodePort is one that clusters seldom give away.
+const nodePort = 32443
+
+func helmSpecs() {
+	It("starts where nothing of an earlier run is left", expectVacant)
+	It("installs the chart", func(ctx context.Context) { helmInstall(ctx) })
+	It("makes the samples Ready", applySamples)
+	It("takes items from a client pod", func(ctx context.Context) { importItems(ctx) })
+	It("opens a NodePort by an upgrade, and keeps what was posted", func(ctx context.Context) {
+		expectReplaced(ctx, func(*corev1.Pod) { helmUpgrade(ctx, exposed(ctx)) })
+	})
+	It("gives the items to a client pod over the NodePort", func(ctx context.Context) {
+		exportItems(ctx, "export-node-port", fmt.Sprintf("https://%s:%d", nodeAddress(ctx), nodePort))
+	})
+	It("refuses by the webhook, which that turned on, what cannot be served, with the place of the mistake", func(ctx context.Context) {
+		try := func(query string) error {
+			o := object(group, "ContentFilter", shop, "judged")
+			o.Object["spec"] = map[string]any{"query": query}
+			return kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), owner, client.DryRunAll)
+		}
+		// The API server goes on without an answer, so that the first tries may go through.
+		Eventually(ctx, func() error { return try("approval_status:app AND (beach OR") }).WithTimeout(prompt).
+			Should(MatchError(And(ContainSubstring("validate.vitrine.dev"), ContainSubstring("position"))))
+		Expect(try("approval_status:app AND (beach OR sunset)")).To(Succeed())
+	})
+	It("is confined to one namespace by an upgrade", func(ctx context.Context) {
+		apply(ctx, namespace(other))
+		values := exposed(ctx)
+		values["watchNamespaces"] = []any{shop}
+		helmUpgrade(ctx, values)
+		readFilter(ctx)
+	})
+	It("leaves what is declared elsewhere alone, and cannot read its Secrets", confined)
+	It("leaves the CRDs, what is declared, and the volume when it is uninstalled", func(ctx context.Context) {
+		helmUninstall()
+		for _, o := range append(crds(), filter, object("v1", "PersistentVolumeClaim", system, "vitrine")) {
+			_, err := get(ctx, o)
+			Expect(err).NotTo(HaveOccurred(), "%s %s went with the release", o.GetKind(), o.GetName())
+		}
+		_, err := get(ctx, object("apps/v1", "Deployment", system, "vitrine"))
+		Expect(err).To(MatchError(gone, "is absent"))
+	})
+	It("serves what it served, under the same addresses, when it is installed again", func(ctx context.Context) {
+		before, err := filterPath(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		helmInstall(ctx)
+		readFilter(ctx)
+		Expect(filterPath(ctx)).To(Equal(before))
+	})
+	It("lets a namespace with declared objects go at once while the operator runs", func(ctx context.Context) { remove(ctx, namespace(shop)) })
+	It("lets the CRDs, the volume and the namespace go at once without the operator", func(ctx context.Context) {
+		helmUninstall()
+		remove(ctx, append(crds(), namespace(system))...)
+	})
+}
+
+// helm connects Helm to the cluster and loads the chart, with the values that every release of the specs has.
+func helm(more map[string]any) (*action.Configuration, *chart.Chart, map[string]any) {
+	GinkgoHelper()
+	settings := cli.New()
+	settings.SetNamespace(system)
+	c := &action.Configuration{}
+	Expect(c.Init(settings.RESTClientGetter(), system, "secret", func(string, ...any) {})).To(Succeed())
+	loaded, err := loader.Load(filepath.Join(*configFlag, "chart"))
+	Expect(err).NotTo(HaveOccurred())
+	values := map[string]any{"image": map[string]any{"repository": at.Repository, "tag": at.Tag, "digest": at.Digest}}
+	for key, v := range more {
+		values[key] = v
+	}
+	return c, loaded, values
+}
+
+func helmInstall(ctx context.Context) {
+	GinkgoHelper()
+	apply(ctx, namespace(system))
+	c, chart, values := helm(nil)
+	install := action.NewInstall(c)
+	install.ReleaseName, install.Namespace, install.Wait, install.Timeout = "vitrine", system, true, patience
+	_, err := install.RunWithContext(ctx, chart, values)
+	Expect(err).NotTo(HaveOccurred())
+	rolledOut(ctx, nil)
+}
+
+func helmUpgrade(ctx context.Context, more map[string]any) {
+	GinkgoHelper()
+	c, chart, values := helm(more)
+	upgrade := action.NewUpgrade(c)
+	upgrade.Namespace, upgrade.Wait, upgrade.Timeout = system, true, patience
+	_, err := upgrade.RunWithContext(ctx, "vitrine", chart, values)
+	Expect(err).NotTo(HaveOccurred())
+	rolledOut(ctx, nil)
+}
+
+func helmUninstall() {
+	GinkgoHelper()
+	c, _, _ := helm(nil)
+	uninstall := action.NewUninstall(c)
+	uninstall.Wait, uninstall.Timeout = true, patience
+	_, err := uninstall.Run("vitrine")
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// exposed are the values of the upgrades: a NodePort, a certificate for the node's address, and the webhook.
+func exposed(ctx context.Context) map[string]any {
+	GinkgoHelper()
+	return map[string]any{
+		"service": map[string]any{"type": "NodePort", "nodePort": nodePort},
+		// The address in status and Secrets stays that of the Service.
+		"server":  map[string]any{"tlsHosts": []any{nodeAddress(ctx)}, "logLevel": "debug"},
+		"webhook": map[string]any{"enabled": true},
+	}
+}
+
+func nodeAddress(ctx context.Context) string {
+	GinkgoHelper()
+	nodes, err := typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	for _, n := range nodes.Items {
+		for _, a := range n.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				return a.Address
+			}
+		}
+	}
+	Fail("no node has an internal address")
+	return ""
+}
+
+func confined(ctx context.Context) {
+	declared := func(namespace string) *unstructured.Unstructured {
+		o := object(group, "Property", namespace, "confined")
+		o.Object["spec"] = map[string]any{"displayName": "Confined"}
+		return o
+	}
+	apply(ctx, declared(other), declared(shop))
+	// When the one that was declared later is Ready, the first has been seen, or never will be.
+	expectReady(ctx, declared(shop))
+	o, err := get(ctx, declared(other))
+	Expect(err).NotTo(HaveOccurred())
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(conditions).To(BeEmpty(), "the Property elsewhere was judged")
+	expectGrants(ctx, Default, account, accountGroups, `
+		yes list /secrets in shop
+		yes list vitrine.dev/contentfilters in shop
+		yes get /namespaces in kube-system named kube-system
+		yes get apiextensions.k8s.io/customresourcedefinitions named tags.vitrine.dev
+		no list /secrets in elsewhere
+		no list /secrets
+		no get /secrets in kube-system
+		no list vitrine.dev/contentfilters`)
+	remove(ctx, namespace(other))
+}

@@ -1,0 +1,313 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gstruct"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// filter is one of config/samples that a READ-ONLY token may list.
+var filter = object(group, "ContentFilter", shop, "latest")
+
+func installSpecs() {
+	It("starts where nothing of an earlier run is left", expectVacant)
+	It("applies config/default, and its pod becomes ready where only restricted pods are admitted", func(ctx context.Context) {
+		apply(ctx, kustomization("default")...)
+		rolledOut(ctx, nil)
+	})
+	It("changes nothing when config/default is applied again", func(ctx context.Context) {
+		for _, o := range kustomization("default") {
+			before, err := get(ctx, o)
+			Expect(err).NotTo(HaveOccurred())
+			apply(ctx, o)
+			after, err := get(ctx, o)
+			Expect(err).NotTo(HaveOccurred())
+			// A status may change meanwhile. Kinds without a generation have only a version.
+			Expect(after.GetGeneration()).To(Equal(before.GetGeneration()), "%s %s", o.GetKind(), o.GetName())
+			if before.GetGeneration() == 0 {
+				Expect(after.GetResourceVersion()).To(Equal(before.GetResourceVersion()), "%s %s", o.GetKind(), o.GetName())
+			}
+		}
+	})
+	It("runs the pod without root, on a read-only root, with its default seccomp profile", restricted)
+	It("answers probes and metrics", func(ctx context.Context) {
+		for path, want := range map[string]struct {
+			port int
+			text string
+		}{"/readyz": {8081, "[+] definitions"}, "/healthz": {8081, "alive"}, "/metrics": {9090, "vitrine_store_ready 1"}} {
+			status, answer, err := page(ctx, want.port, path)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(status).To(Equal(http.StatusOK), path)
+			Expect(string(answer)).To(ContainSubstring(want.text), path)
+		}
+	})
+	It("makes the samples Ready", applySamples)
+	It("takes items from a client pod over the Service, with the token and the authority from its Secret", func(ctx context.Context) { importItems(ctx) })
+	It("gives them back to a client pod", func(ctx context.Context) { exportItems(ctx, "export", server) })
+	It("lists a filter for callers from outside over a forwarded port", readFilter)
+	It("refuses callers without a token, or with one of the wrong class", func(ctx context.Context) {
+		for _, c := range []struct {
+			method, path, token, body string
+			status                    int
+		}{
+			{http.MethodGet, "/v2/content/items?q=*:*&page_size=1", "", "", http.StatusForbidden},
+			{http.MethodPost, "/v2/content/", "storefront", `{"content_type":"text","caption":"no"}`, http.StatusForbidden},
+			{http.MethodPost, "/v2/content/", "backoffice", `{"content_type":"text"}`, http.StatusUnprocessableEntity},
+		} {
+			status, answer, err := call(ctx, c.method, c.path, c.token, c.body)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(status).To(Equal(c.status), "%s %s as %q: %s", c.method, c.path, c.token, answer)
+		}
+	})
+	It("lets the server's account do what it needs and nothing else", func(ctx context.Context) {
+		expectGrants(ctx, Default, account, accountGroups, `
+			yes list vitrine.dev/contentfilters
+			yes patch vitrine.dev/contentfilters/status in shop
+			yes create /secrets in shop
+			yes create events.k8s.io/events in shop
+			yes get /namespaces in kube-system named kube-system
+			yes get apiextensions.k8s.io/customresourcedefinitions named tags.vitrine.dev
+			no update vitrine.dev/contentfilters in shop
+			no delete vitrine.dev/contentfilters in shop
+			no delete /secrets in shop
+			no list /namespaces
+			no list /configmaps in shop
+			no create /pods in vitrine-system
+			no get /nodes
+			no patch apiextensions.k8s.io/customresourcedefinitions
+			no bind rbac.authorization.k8s.io/clusterroles`)
+	})
+	It("adds to view, edit and admin of a namespace who may declare what", people)
+	It("keeps what was posted through a roll-out, on the same volume", func(ctx context.Context) {
+		expectReplaced(ctx, func(before *corev1.Pod) {
+			patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.vitrine.dev/restarted-after":%q}}}}}`, before.Name)
+			_, err := typed.AppsV1().Deployments(system).Patch(ctx, "vitrine", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			Expect(err).NotTo(HaveOccurred())
+		})
+	})
+	It("keeps what was posted when its pod is killed", func(ctx context.Context) {
+		expectReplaced(ctx, func(before *corev1.Pod) {
+			// With no time to drain, the kubelet kills it.
+			Expect(typed.CoreV1().Pods(system).Delete(ctx, before.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
+		})
+	})
+}
+
+// afterSpecs look at the install again, whether or not its node was killed, and remove it.
+func afterSpecs() {
+	It("becomes ready", func(ctx context.Context) { rolledOut(ctx, nil) })
+	It("has the items and the filters as they were", readFilter)
+	It("gives all of them to a client pod with its old token", func(ctx context.Context) { exportItems(ctx, "export-after", server) })
+	It("lets the CRDs go at once while the operator runs", func(ctx context.Context) { remove(ctx, crds()...) })
+	It("outlives its CRDs, and serves the same items under the same filters when they are back", func(ctx context.Context) {
+		before, err := readyPod(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		status, answer, err := page(ctx, 8081, "/healthz")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(status).To(Equal(http.StatusOK), "%s", answer)
+		apply(ctx, kustomization("default")...)
+		applySamples(ctx)
+		readFilter(ctx)
+		after, err := readyPod(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(after.UID).To(Equal(before.UID))
+		Expect(after.Status.ContainerStatuses[0].RestartCount).To(Equal(before.Status.ContainerStatuses[0].RestartCount))
+		remove(ctx, crds()...)
+	})
+	It("lets its namespace and that of the samples go at once", func(ctx context.Context) {
+		remove(ctx, namespace(shop), namespace(system))
+		for _, name := range []string{"vitrine", "vitrine-view", "vitrine-edit", "vitrine-admin"} {
+			remove(ctx, object(rbacv1.SchemeGroupVersion.String(), "ClusterRole", "", name))
+		}
+		remove(ctx, object(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding", "", "vitrine"))
+	})
+}
+
+func expectVacant(ctx context.Context) {
+	for _, name := range []string{system, shop, other} {
+		_, err := get(ctx, namespace(name))
+		Expect(err).To(MatchError(gone, "is absent"), "the specs make and remove the namespace %s: take a cluster without it", name)
+	}
+}
+
+func restricted(ctx context.Context) {
+	pod, err := readyPod(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	ns, err := typed.CoreV1().Namespaces().Get(ctx, system, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(ns.Labels).To(HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted"))
+	Expect(pod.Spec.SecurityContext.RunAsNonRoot).To(HaveValue(BeTrue()))
+	Expect(pod.Spec.SecurityContext.SeccompProfile).To(HaveValue(HaveField("Type", corev1.SeccompProfileTypeRuntimeDefault)))
+	Expect(*pod.Spec.Containers[0].SecurityContext).To(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
+		"ReadOnlyRootFilesystem": HaveValue(BeTrue()), "AllowPrivilegeEscalation": HaveValue(BeFalse()), "Capabilities": HaveField("Drop", Not(BeEmpty())),
+	}))
+	// Commands can be run in it, without a shell, and none of them can write to its root.
+	out, err := inPod(ctx, "vitrine", "version")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(out).To(ContainSubstring("vitrine "))
+	out, err = inPod(ctx, "vitrine", "serve", "--without-kubernetes", "--data-dir=/store")
+	Expect(err).To(HaveOccurred(), "a store on the image's root")
+	Expect(out).To(ContainSubstring("read-only"))
+}
+
+// applySamples applies config/samples and waits until every object is Ready as it is declared.
+func applySamples(ctx context.Context) {
+	apply(ctx, namespace(shop))
+	var declared []*unstructured.Unstructured
+	for _, o := range kustomization("samples") {
+		if o.GetKind() != "Namespace" { // it is there, with more labels
+			declared = append(declared, o)
+		}
+	}
+	apply(ctx, declared...)
+	expectReady(ctx, declared...)
+	_, err := typed.CoreV1().ConfigMaps(shop).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "items", Namespace: shop}, Data: map[string]string{"items.ndjson": items},
+	}, metav1.CreateOptions{})
+	Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
+}
+
+// expectReady waits until objects are Ready as they are declared.
+func expectReady(ctx context.Context, objects ...*unstructured.Unstructured) {
+	GinkgoHelper()
+	for _, o := range objects {
+		Eventually(ctx, func(g Gomega) {
+			is, err := get(ctx, o)
+			g.Expect(err).NotTo(HaveOccurred())
+			seen, _, err := unstructured.NestedInt64(is.Object, "status", "observedGeneration")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(seen).To(Equal(is.GetGeneration()))
+			conditions, _, err := unstructured.NestedSlice(is.Object, "status", "conditions")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(conditions).To(ContainElement(And(HaveKeyWithValue("type", "Ready"), HaveKeyWithValue("status", "True"))))
+		}).Should(Succeed(), "%s %s becomes Ready", o.GetKind(), o.GetName())
+	}
+}
+
+func importItems(ctx context.Context) {
+	GinkgoHelper()
+	job(ctx, "import", "import", "/items/items.ndjson", "--on-conflict=skip", "--server="+server)
+}
+
+func exportItems(ctx context.Context, name, from string) {
+	GinkgoHelper()
+	out := job(ctx, name, "export", "--server="+from)
+	Expect(strings.Count(out, `"approval_status"`)).To(Equal(sampleItems), "items read")
+}
+
+// readFilter lists a filter with a READ-ONLY token: the same items as the query itself gives the READ-WRITE one.
+func readFilter(ctx context.Context) {
+	Eventually(ctx, func(g Gomega) {
+		path, err := filterPath(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		got, err := total(ctx, path+"?page_size=1", "storefront")
+		g.Expect(err).NotTo(HaveOccurred())
+		want, err := total(ctx, "/v2/content/items?q=approval_status:app&page_size=1", "backoffice")
+		g.Expect(err).NotTo(HaveOccurred())
+		all, err := total(ctx, "/v2/content/items?q=*:*&page_size=1", "backoffice")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got).To(And(Equal(want), BeNumerically(">", 0)), "items of the filter, against those of its query")
+		g.Expect(all).To(Equal(sampleItems))
+	}).WithTimeout(prompt).Should(Succeed())
+}
+
+// filterPath is where the filter's status says that it is, without the server's address.
+func filterPath(ctx context.Context) (string, error) {
+	o, err := get(ctx, filter)
+	if err != nil {
+		return "", err
+	}
+	url, _, err := unstructured.NestedString(o.Object, "status", "url")
+	path, found := strings.CutPrefix(url, server)
+	if err != nil || !found {
+		return "", fmt.Errorf("the filter's address is %q, not of %s: %w", url, server, err)
+	}
+	return path, nil
+}
+
+// account is the server's, as the API server knows it.
+const account = "system:serviceaccount:" + system + ":vitrine"
+
+var accountGroups = []string{"system:serviceaccounts", "system:serviceaccounts:" + system, "system:authenticated"}
+
+// expectGrants asks the API server what a user may do. A line of grants is such as "yes patch GROUP/RESOURCE/status in NAMESPACE
+// named NAME".
+func expectGrants(ctx context.Context, g Gomega, user string, groups []string, grants string) {
+	GinkgoHelper()
+	for line := range strings.Lines(strings.TrimSpace(grants)) {
+		words := strings.Fields(line)
+		resource := append(strings.Split(words[2], "/"), "")
+		about := &authorizationv1.ResourceAttributes{Verb: words[1], Group: resource[0], Resource: resource[1], Subresource: resource[2]}
+		for i := 3; i < len(words); i += 2 {
+			if words[i] == "in" {
+				about.Namespace = words[i+1]
+			} else {
+				about.Name = words[i+1]
+			}
+		}
+		review, err := typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: about},
+		}, metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(review.Status.Allowed).To(Equal(words[0] == "yes"), "%s: %s", user, line)
+	}
+}
+
+// people checks the roles that are added to the cluster's own.
+func people(ctx context.Context) {
+	for role, grants := range map[string]string{
+		"view": `
+			yes list vitrine.dev/contentfilters in shop
+			yes list vitrine.dev/accesstokens in shop
+			no create vitrine.dev/contentfilters in shop`,
+		"edit": `
+			yes list vitrine.dev/properties in shop
+			yes create vitrine.dev/contentfilters in shop
+			yes delete vitrine.dev/tags in shop
+			no create vitrine.dev/accesstokens in shop
+			no update vitrine.dev/properties in shop`,
+		"admin": `
+			yes create vitrine.dev/activateunits in shop
+			yes create vitrine.dev/accesstokens in shop
+			yes update vitrine.dev/properties in shop
+			no create vitrine.dev/contentfilters in vitrine-system`,
+	} {
+		user := role + "@shop.example"
+		_, err := typed.RbacV1().RoleBindings(shop).Create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "e2e-" + role, Namespace: shop},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		}, metav1.CreateOptions{})
+		Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
+		Eventually(ctx, func(g Gomega) { expectGrants(ctx, g, user, nil, grants) }).WithTimeout(prompt).Should(Succeed())
+	}
+}
+
+// expectReplaced replaces the pod and checks that the next one serves the same from the same volume.
+func expectReplaced(ctx context.Context, replace func(before *corev1.Pod)) {
+	GinkgoHelper()
+	claim := object("v1", "PersistentVolumeClaim", system, "vitrine")
+	volume, err := get(ctx, claim)
+	Expect(err).NotTo(HaveOccurred())
+	before, err := readyPod(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	replace(before)
+	rolledOut(ctx, before)
+	is, err := get(ctx, claim)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(is.GetUID()).To(Equal(volume.GetUID()), "the claim")
+	readFilter(ctx)
+}
