@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
+	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
 func TestScales(t *testing.T) {
@@ -52,7 +52,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestPagesArePlannedWithinFilters(t *testing.T) {
-	b := &suite{settings: settings{scale: scaleOf(false, minItems)}, filters: corpus.New().Filters(100)}
+	b := &suite{settings: settings{scale: scaleOf(false, minItems)}, filters: sample.NewLibrary().Filters(100)}
 	totals := make([]int64, 100)
 	for f := range totals {
 		totals[f] = int64(f * 37)

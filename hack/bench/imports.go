@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
-	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
 // bulkLines is how many lines one request of an import has.
@@ -112,9 +112,9 @@ func (b *suite) bodies(first, count int, line func(out []byte, id int64) []byte)
 		var body []byte
 		for i := from; i < min(from+bulkLines, first+count); i++ {
 			if line != nil {
-				body = line(body, int64(corpus.FirstID+i))
+				body = line(body, int64(sample.FirstID+i))
 			}
-			body = append(b.corpus.AppendItem(body, i), '\n')
+			body = append(append(body, b.corpus.Item(i)...), '\n')
 		}
 		list = append(list, body)
 	}

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
 // pagesSeed makes every run ask for the same pages.
@@ -51,7 +51,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	if p.hot.filter < 0 {
 		return p, fmt.Errorf("no filter finds %d items", subject.PageSize)
 	}
-	popularity := corpus.NewZipf(len(totals))
+	popularity := sample.NewZipf(len(totals))
 	for range s.rounds {
 		var zipf, uniform []filterPage
 		// A server that was just started touches all of its memory for the first time. These rounds, the first ones with

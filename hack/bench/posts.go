@@ -12,7 +12,7 @@ import (
 
 // posts measures single items added by many clients at once, each on disk when it is answered.
 func (b *suite) posts(ctx context.Context) error {
-	example, err := b.vitrine.Post(b.corpus.AppendPost(nil, 0))
+	example, err := b.vitrine.Post(b.corpus.Post(0))
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (b *suite) posts(ctx context.Context) error {
 	bodies := func(n int) [][]byte {
 		list := make([][]byte, n)
 		for i := range list {
-			list[i] = b.corpus.AppendPost(nil, next)
+			list[i] = b.corpus.Post(next)
 			next++
 		}
 		return list

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
 // search measures free queries, one at a time: what a person waits for.
@@ -29,7 +29,7 @@ func (b *suite) search(ctx context.Context) error {
 	}
 	log := b.corpus.Ranked()
 	whole := func(int) []string { return log }
-	w = b.workload(report.Ranked, fmt.Sprintf("Ranked full text with exact totals, log of %d queries, after a write", corpus.RankedQueries), "queries", 1, s.items)
+	w = b.workload(report.Ranked, fmt.Sprintf("Ranked full text with exact totals, log of %d queries, after a write", sample.RankedQueries), "queries", 1, s.items)
 	if err := b.ask(ctx, w, s.rounds, asking{queries: whole, before: b.writeOne}); err != nil {
 		return err
 	}

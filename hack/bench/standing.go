@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
 // standing measures what standing filters cost a write, what is then left to do at their first read, and how that compares
 // with a percolator, which looks for the queries that match an item when it comes in.
 func (b *suite) standing(ctx context.Context) error {
 	filters := b.corpus.Filters(b.scale.standingFilters)
-	serve := func(name string, filters []corpus.Filter) (*subject.Vitrine, error) {
+	serve := func(name string, filters []sample.Filter) (*subject.Vitrine, error) {
 		store, err := subject.NewStore(ctx, filepath.Join(b.dir, name), filters)
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (b *suite) standing(ctx context.Context) error {
 
 // firstReads reads every filter for the first time, one after the other. All of them together are the work that a
 // percolator does: every item has been held against every filter.
-func (b *suite) firstReads(ctx context.Context, v *subject.Vitrine, filters []corpus.Filter) (report.Round, error) {
+func (b *suite) firstReads(ctx context.Context, v *subject.Vitrine, filters []sample.Filter) (report.Round, error) {
 	list := make([]load.Request, len(filters))
 	for f := range list {
 		var err error
@@ -94,7 +94,7 @@ const percolateBatch = 20
 
 // percolate registers the same queries with OpenSearch's percolator and sends items through it, on as many connections as
 // there are cores.
-func (b *suite) percolate(ctx context.Context, w *report.Workload, filters []corpus.Filter) error {
+func (b *suite) percolate(ctx context.Context, w *report.Workload, filters []sample.Filter) error {
 	queries := make([]string, len(filters))
 	for i, f := range filters {
 		var err error
@@ -115,7 +115,7 @@ func (b *suite) percolate(ctx context.Context, w *report.Workload, filters []cor
 		for from := 0; from < b.scale.percolated; from += percolateBatch {
 			var documents []json.RawMessage
 			for i := from; i < min(from+percolateBatch, b.scale.percolated); i++ {
-				documents = append(documents, b.corpus.AppendItem(nil, round*b.scale.percolated+i))
+				documents = append(documents, b.corpus.Item(round*b.scale.percolated+i))
 			}
 			r, err := b.opensearch.Percolate(index, documents)
 			if err != nil {

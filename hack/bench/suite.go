@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
-	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
 // suite is a run under way: the subjects and what was measured.
@@ -25,12 +25,12 @@ type suite struct {
 	out    io.Writer
 	began  time.Time
 	client *load.Client
-	corpus *corpus.Corpus
+	corpus *sample.Library
 	result *report.Run
 
 	serve      subject.ServeOptions
 	store      *subject.Store
-	filters    []corpus.Filter
+	filters    []sample.Filter
 	vitrine    *subject.Vitrine
 	opensearch *subject.OpenSearch // nil where it is absent
 	bleve      *subject.Bleve
@@ -46,7 +46,7 @@ const (
 )
 
 func newSuite(ctx context.Context, s settings, out io.Writer) (*suite, error) {
-	b := &suite{settings: s, out: out, began: time.Now(), corpus: corpus.New(), client: load.NewClient(postClients)}
+	b := &suite{settings: s, out: out, began: time.Now(), corpus: sample.NewLibrary(), client: load.NewClient(postClients)}
 	var err error
 	if b.parts, err = chosen(s.only); err != nil {
 		return nil, err

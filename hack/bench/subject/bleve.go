@@ -21,8 +21,8 @@ import (
 	"github.com/blevesearch/bleve/v2/search/query"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
-	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 	"github.com/vitrine-dev/vitrine/server/item"
 	ours "github.com/vitrine-dev/vitrine/server/query"
 )
@@ -140,7 +140,7 @@ func RunBleve(args []string, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("make the index: %w", err)
 	}
-	c := corpus.New()
+	c := sample.NewLibrary()
 	from, to := json.NewDecoder(stdin), json.NewEncoder(stdout)
 	for {
 		var command bleveCommand
@@ -220,11 +220,11 @@ func bleveMapping() (mapping.IndexMapping, error) {
 const allField = "all"
 
 // bleveImport indexes items in batches of 1,000, each durable before the next.
-func bleveImport(index bleve.Index, c *corpus.Corpus, command bleveCommand) (bleveAnswer, error) {
+func bleveImport(index bleve.Index, c *sample.Library, command bleveCommand) (bleveAnswer, error) {
 	const batch = 1000
 	lines := make([][]byte, command.Count)
 	for i := range lines {
-		lines[i] = c.AppendItem(nil, command.First+i)
+		lines[i] = c.Item(command.First + i)
 	}
 	began := time.Now()
 	for from := 0; from < len(lines); from += batch {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestStoreIsSeeded(t *testing.T) {
-	filters := corpus.New().Filters(20)
+	filters := sample.NewLibrary().Filters(20)
 	s, err := NewStore(t.Context(), filepath.Join(t.TempDir(), "data"), filters)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
 		t.Error(err)
 	}
 
-	c := corpus.New()
+	c := sample.NewLibrary()
 	_, err = client.Run(t.Context(), load.Plan{Clients: 8, Requests: 40, Want: http.StatusCreated, CPU: bare.CPU, Request: func(i int) load.Request {
 		r := bare.At(page(0))
 		r.Method, r.Body = http.MethodPost, []byte(fmt.Sprintf(`{"content_type":"text","caption":"%d"}`, i))
@@ -121,7 +121,7 @@ func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
 		t.Error(err)
 	}
 	var p posted
-	if err := json.Unmarshal(c.AppendPost(nil, 1), &p); err != nil || p.Caption == "" || p.Author.AuthorRef == "" || p.ContentURL == "" || p.ApprovalStatus == "" {
+	if err := json.Unmarshal(c.Post(1), &p); err != nil || p.Caption == "" || p.Author.AuthorRef == "" || p.ContentURL == "" || p.ApprovalStatus == "" {
 		t.Errorf("the bare server leaves members out: %+v, %v", p, err)
 	}
 }
@@ -143,7 +143,7 @@ func TestBleveAnswersLikeVitrine(t *testing.T) {
 	if err != nil || r.Elapsed <= 0 || r.CPU <= 0 {
 		t.Fatalf("%+v %v", r, err)
 	}
-	c := corpus.New()
+	c := sample.NewLibrary()
 	dir := filepath.Join(t.TempDir(), "data")
 	s, err := NewStore(t.Context(), dir, nil)
 	if err != nil {
@@ -156,7 +156,7 @@ func TestBleveAnswersLikeVitrine(t *testing.T) {
 	defer lib.Close()
 	var muts []library.Mutation
 	for i := range items {
-		line, err := item.ParseLine(c.AppendItem(nil, i), item.ParseOptions{AuthorKey: lib.AuthorKey()})
+		line, err := item.ParseLine(c.Item(i), item.ParseOptions{AuthorKey: lib.AuthorKey()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestBleveAnswersLikeVitrine(t *testing.T) {
 }
 
 func TestFoundFieldsAreThoseOfItems(t *testing.T) {
-	line, err := item.ParseLine(corpus.New().AppendItem(nil, 0), item.ParseOptions{AuthorKey: []byte("key")})
+	line, err := item.ParseLine(sample.NewLibrary().Item(0), item.ParseOptions{AuthorKey: []byte("key")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,10 +221,10 @@ func TestParseMetrics(t *testing.T) {
 
 func TestIndexSizeIsOfSegmentsAlone(t *testing.T) {
 	var docs []segment.Doc
-	c := corpus.New()
+	c := sample.NewLibrary()
 	size := 0
 	for i := range 100 {
-		line, err := item.ParseLine(c.AppendItem(nil, i), item.ParseOptions{AuthorKey: []byte("key")})
+		line, err := item.ParseLine(c.Item(i), item.ParseOptions{AuthorKey: []byte("key")})
 		if err != nil {
 			t.Fatal(err)
 		}

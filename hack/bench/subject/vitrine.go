@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
-	"github.com/vitrine-dev/vitrine/hack/bench/corpus"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
@@ -39,7 +39,7 @@ const (
 
 // NewStore makes a store without items in a directory that does not exist yet. Definitions come through the library, as
 // no cluster takes part. READ-ONLY tokens may list every filter.
-func NewStore(ctx context.Context, dir string, filters []corpus.Filter) (*Store, error) {
+func NewStore(ctx context.Context, dir string, filters []sample.Filter) (*Store, error) {
 	s := &Store{Dir: dir, readOnly: rand.Text() + rand.Text(), readWrite: rand.Text() + rand.Text()}
 	owner := func(k library.Kind, name string) library.Owner {
 		return library.Owner{Install: "bench", Kind: k, Namespace: namespace, Name: name}

@@ -1,20 +1,52 @@
 package sample
 
-// dice are the random choices of one item. They are a generator of our own (SplitMix64, after Steele, Lea and Flood,
-// "Fast splittable pseudorandom number generators", 2014), so that the sample is the same bytes with every Go release.
-type dice struct{ state uint64 }
+import (
+	"math/rand/v2"
+	"sort"
+)
 
-// roll returns a number in [0, n); n is small, so the bias of the remainder does not matter.
-func (d *dice) roll(n int) int {
-	d.state += 0x9e3779b97f4a7c15
-	z := d.state
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return int((z ^ z>>31) % uint64(n))
-}
+// dice are the random choices of one thing.
+type dice struct{ *rand.Rand }
+
+// The kinds of things, so that equal indices of different kinds do not make equal choices.
+const (
+	kindSample uint64 = iota
+	kindItem
+	kindWord
+	kindFilter
+	kindBoolean
+	kindRanked
+	kindPost
+)
+
+// throw returns the dice of one thing of a kind. Things are independent of each other, so that any of them can be made without
+// the others. PCG gives the same numbers with every Go release.
+func throw(kind uint64, index int) dice { return dice{rand.New(rand.NewPCG(kind, uint64(index)))} }
 
 // chance is true percent times in a hundred.
-func (d *dice) chance(percent int) bool { return d.roll(100) < percent }
+func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 
 // pick returns one of the choices.
-func pick[T any](d *dice, from []T) T { return from[d.roll(len(from))] }
+func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
+
+// Zipf draws ranks: rank k, from 0, is 1/(k+1) times as likely as rank 0.
+type Zipf struct{ upTo []float64 }
+
+// NewZipf returns the distribution over n ranks; n is at least 1.
+func NewZipf(n int) Zipf {
+	z := Zipf{make([]float64, n)}
+	sum := 0.0
+	for k := range z.upTo {
+		sum += 1 / float64(k+1)
+		z.upTo[k] = sum
+	}
+	for k := range z.upTo {
+		z.upTo[k] /= sum
+	}
+	return z
+}
+
+// Rank returns the rank for u in [0, 1).
+func (z Zipf) Rank(u float64) int { return min(sort.SearchFloat64s(z.upTo, u), len(z.upTo)-1) }
+
+func (z Zipf) draw(d dice) int { return z.Rank(d.Float64()) }

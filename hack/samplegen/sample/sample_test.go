@@ -68,7 +68,7 @@ func lines(t *testing.T, n int) []line {
 // TestSame holds the bytes: ids, texts and times stand in manifests and documentation. A change on purpose changes
 // this digest too.
 func TestSame(t *testing.T) {
-	const want = "f386358c65fbb9a718a22f7c5e435aa8b44cc028cadafd7497da454c3db31165"
+	const want = "6a7ebc1b0f48c3bf0ca4123931297dcf7fadb3d4d3e5d9795c234123c74824ff"
 	sum := sha256.Sum256(write(t, Default))
 	if got := hex.EncodeToString(sum[:]); got != want {
 		t.Errorf("the sample has changed: SHA-256 %s, want %s", got, want)
@@ -126,11 +126,11 @@ func TestItems(t *testing.T) {
 		"instagram": 300, "twitter": 200, "facebook": 100, "tumblr": 100, "vinetweet": 100, "direct": 200,
 		"marketer_tags:summer": 150, "hashtags:sunset": 50,
 	}
-	for i := range languages {
-		atLeast["lang:"+languages[i].code] = 70
+	for _, lang := range captions.Languages {
+		atLeast["lang:"+lang.Code] = 70
 	}
-	for _, name := range themeKeys {
-		atLeast["theme:"+name] = 180
+	for _, theme := range captions.Themes {
+		atLeast["theme:"+theme.Key] = 180
 	}
 	for what, want := range atLeast {
 		if counts[what] < want {
@@ -141,14 +141,14 @@ func TestItems(t *testing.T) {
 
 func TestLanguagesAreComplete(t *testing.T) {
 	shares := 0
-	for _, lang := range languages {
-		shares += lang.share
-		for about := range themes {
-			if len(lang.captions[about]) < 3 {
-				t.Errorf("%s has %d captions for %s, want at least 3", lang.code, len(lang.captions[about]), themeKeys[about])
+	for _, lang := range captions.Languages {
+		shares += lang.Share
+		for _, theme := range captions.Themes {
+			if len(lang.Captions[theme.Key]) < 3 {
+				t.Errorf("%s has %d captions for %s, want at least 3", lang.Code, len(lang.Captions[theme.Key]), theme.Key)
 			}
-			if lang.hashtags[about] == "" {
-				t.Errorf("%s has no hashtag for %s", lang.code, themeKeys[about])
+			if lang.Hashtags[theme.Key] == "" {
+				t.Errorf("%s has no hashtag for %s", lang.Code, theme.Key)
 			}
 		}
 	}

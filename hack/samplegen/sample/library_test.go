@@ -1,7 +1,6 @@
-package corpus
+package sample
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
@@ -12,27 +11,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-func lines(t *testing.T, first, count int) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := New().Write(&b, first, count); err != nil {
-		t.Fatal(err)
+// TestLibraryIsTheSame checks the bytes, so that measurements of different days are about the same items.
+func TestLibraryIsTheSame(t *testing.T) {
+	const want = "7a85b06ef3e5fe73"
+	l, sum := NewLibrary(), sha256.New()
+	for i := range Default {
+		sum.Write(l.Item(i))
 	}
-	return b.Bytes()
-}
-
-// TestSameBytes holds that results of different days are about the same items.
-func TestSameBytes(t *testing.T) {
-	const want = "d65c81584db8f40c"
-	sum := sha256.Sum256(lines(t, 0, 2000))
-	if got := hex.EncodeToString(sum[:8]); got != want {
+	if got := hex.EncodeToString(sum.Sum(nil)[:8]); got != want {
 		t.Errorf("the items are other ones: %s; want %s. Earlier results can no longer be compared", got, want)
-	}
-}
-
-func TestPartsMakeTheWhole(t *testing.T) {
-	if !bytes.Equal(lines(t, 0, 300), append(lines(t, 0, 100), lines(t, 100, 200)...)) {
-		t.Error("items 0 to 99 and 100 to 299 are not items 0 to 299")
 	}
 }
 
@@ -40,7 +27,9 @@ func TestPartsMakeTheWhole(t *testing.T) {
 func TestItemsAreAccepted(t *testing.T) {
 	size, years := 0, map[string]int{}
 	const count = 3000
-	for i, text := range bytes.Split(bytes.TrimSpace(lines(t, 0, count)), []byte("\n")) {
+	l := NewLibrary()
+	for i := range count {
+		text := l.Item(i)
 		line, err := item.ParseLine(text, item.ParseOptions{AuthorKey: []byte("key")})
 		if err != nil {
 			t.Fatalf("item %d: %v\n%s", i, err, text)
@@ -60,7 +49,7 @@ func TestItemsAreAccepted(t *testing.T) {
 }
 
 func TestQueriesAreAccepted(t *testing.T) {
-	c := New()
+	c := NewLibrary()
 	queries := append(c.Booleans(400), c.Ranked()...)
 	filters := c.Filters(10000)
 	for _, f := range filters {
@@ -82,9 +71,9 @@ func TestQueriesAreAccepted(t *testing.T) {
 }
 
 func TestPostsAreAccepted(t *testing.T) {
-	c := New()
+	c := NewLibrary()
 	for i := range 200 {
-		body := c.AppendPost(nil, i)
+		body := c.Post(i)
 		if _, err := item.ParseAdd(body, item.ParseOptions{Now: time.Unix(0, 0)}); err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
@@ -94,7 +83,7 @@ func TestPostsAreAccepted(t *testing.T) {
 func TestZipf(t *testing.T) {
 	z := NewZipf(1000)
 	counts := make([]int, 1000)
-	d := throw(0, 1)
+	d := throw(kindSample, 1)
 	for range 100000 {
 		counts[z.draw(d)]++
 	}
