@@ -1,6 +1,8 @@
 # Everything needs Go alone. `make help` lists what there is; README says what for.
 SHELL := /bin/sh
 GO ?= go
+comma := ,
+space := $() $()
 IMAGE ?= vitrine:$(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 ARCHITECTURES ?= amd64,arm64
 STATE ?= $(CURDIR)/.vitrine
@@ -42,9 +44,10 @@ e2e: bin/e2e ## installs IMAGE, which the nodes have or can pull, into the clust
 gitops: $(WALKS) ## the manifests of docs/gitops.md through real Flux and Argo CD, built once in about 20 minutes of CPU (BUILT=1: only where they are built); needs redis-server
 	@$(if $(BUILT),VITRINE_BUILT_ONLY=1 )$(walk) gitops
 
-parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content
+parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content; QUERIES=file asks those queries, QUERY=text shows one
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
-	$(GO) run ./hack/parity -seed 1,2,3 $(foreach file,$(CORPUS),-corpus '$(file)')
+	$(GO) test ./hack/parity -count=1 -timeout 60m -run '^TestParity$$' -v -url "$$OPENSEARCH_URL" -seeds 3 \
+	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)'
 
 scale: ## the operator at 10,000 objects against a real API server; writes docs/scale.md (CHECK=1 fails where a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \

@@ -1,9 +1,104 @@
-package main
+package parity
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// nearlyEqual is the relative difference below which two of OpenSearch's scores count as one: it sums float32 in an
+// order that depends on its segments.
+const nearlyEqual = 1e-5
+
+// hit is one item of an answer.
+type hit struct {
+	id    int64
+	score float64
+}
+
+// compare holds our answer against the oracle's and returns the first difference as one sentence, "" when there is
+// none. Where all scores are equal the tie rule binds and the order must be the same to the last item; else items whose
+// scores the oracle can hardly tell apart may stand in either order.
+func compare(ours, theirs []hit) string {
+	if len(ours) != len(theirs) {
+		return fmt.Sprintf("%d items here, %d in OpenSearch%s", len(ours), len(theirs), alone(ours, theirs))
+	}
+	if len(theirs) == 0 {
+		return ""
+	}
+	flat := !slices.ContainsFunc(theirs, func(h hit) bool { return h.score != theirs[0].score })
+	for start := 0; start < len(theirs); {
+		end := start + 1
+		for end < len(theirs) && !flat && near(theirs[end-1].score, theirs[end].score) {
+			end++
+		}
+		run := map[int64]bool{}
+		for _, h := range theirs[start:end] {
+			run[h.id] = true
+		}
+		for i := start; i < end; i++ {
+			if !run[ours[i].id] {
+				return fmt.Sprintf("place %d has item %d (%g) here and %d (%g) in OpenSearch%s",
+					i, ours[i].id, ours[i].score, theirs[i].id, theirs[i].score, alone(ours, theirs))
+			}
+		}
+		start = end
+	}
+	return ""
+}
+
+func near(a, b float64) bool {
+	return max(a, b)-min(a, b) <= nearlyEqual*max(a, b)
+}
+
+// alone names an item that only one of the two answers has.
+func alone(ours, theirs []hit) string {
+	if h, ok := lacks(theirs, ours); ok {
+		return fmt.Sprintf("; only here: %d", h.id)
+	}
+	if h, ok := lacks(ours, theirs); ok {
+		return fmt.Sprintf("; only there: %d", h.id)
+	}
+	return ""
+}
+
+// lacks returns the first of the others that the answer does not have.
+func lacks(answer, others []hit) (hit, bool) {
+	in := map[int64]bool{}
+	for _, h := range answer {
+		in[h.id] = true
+	}
+	for _, h := range others {
+		if !in[h.id] {
+			return h, true
+		}
+	}
+	return hit{}, false
+}
+
+// sameItems reports whether two answers differ in their order at most.
+func sameItems(ours, theirs []hit) bool { return len(ours) == len(theirs) && alone(ours, theirs) == "" }
+
+// firstOdd returns the item to look at first: one that only one side has, else the one at the first place that differs,
+// else the first. It is false where both answers are empty.
+func firstOdd(ours, theirs []hit) (int64, bool) {
+	if h, ok := lacks(theirs, ours); ok {
+		return h.id, true
+	}
+	if h, ok := lacks(ours, theirs); ok {
+		return h.id, true
+	}
+	for i, h := range ours {
+		if h.id != theirs[i].id {
+			return h.id, true
+		}
+	}
+	if len(ours) > 0 {
+		return ours[0].id, true
+	}
+	return 0, false
+}
 
 func TestCompare(t *testing.T) {
 	tests := map[string]struct {

@@ -1,6 +1,7 @@
-package main
+package parity
 
 import (
+	_ "embed"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +9,51 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/query"
 )
+
+// curated holds the queries that were written by hand.
+//
+//go:embed testdata/curated.txt
+var curated string
+
+// refused is the family of queries that both sides must refuse.
+const refused = "refused"
+
+// question is one query to compare, and the family that it counts under.
+type question struct {
+	family, text string
+	order        string // a sort string; "" is by relevance
+}
+
+// questions reads queries, one a line. "## name" begins a family; blank lines and lines that begin with "# " are left
+// out.
+func questions(text string) []question {
+	var list []question
+	family := ""
+	for _, line := range strings.Split(text, "\n") {
+		switch name, isFamily := strings.CutPrefix(line, "## "); {
+		case isFamily:
+			family = name
+		case line == "" || strings.HasPrefix(line, "# "):
+		default:
+			list = append(list, question{family: family, text: line})
+		}
+	}
+	return list
+}
+
+// orders returns a question for every order by one field.
+func orders() []question {
+	var list []question
+	for _, field := range query.SortableFields() {
+		if field == query.ScoreKey || field == query.RandomKey {
+			continue
+		}
+		for _, direction := range []string{":asc", ":desc"} {
+			list = append(list, question{family: "orders", text: "*:*", order: field + direction})
+		}
+	}
+	return list
+}
 
 // TestCurated holds that the list is as large as was promised, and that this side refuses the refused ones alone.
 func TestCurated(t *testing.T) {
@@ -93,33 +139,5 @@ func TestEmptiesStayHome(t *testing.T) {
 	}
 	if empty["texts without a word"] == 0 {
 		t.Error("the corpus has no text without a word")
-	}
-}
-
-func TestParseFlags(t *testing.T) {
-	t.Setenv("OPENSEARCH_URL", "")
-	tests := map[string]struct {
-		args []string
-		want string // part of the error
-	}{
-		"fine":         {args: []string{"-url", "http://127.0.0.1:9200/", "-seed", "1, 2,3", "-n", "0"}},
-		"no node":      {want: "set OPENSEARCH_URL"},
-		"bad seed":     {args: []string{"-seed", "x"}, want: "invalid value"},
-		"bad count":    {args: []string{"-url", "x", "-n", "-1"}, want: "give 0 or more"},
-		"bad now":      {args: []string{"-url", "x", "-now", "today"}, want: "read -now"},
-		"stray values": {args: []string{"-url", "x", "love"}, want: "-query"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			s, err := parseFlags(tt.args, &strings.Builder{})
-			switch {
-			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
-				t.Errorf("error %v, want %q", err, tt.want)
-			case tt.want == "" && err != nil:
-				t.Errorf("error %v", err)
-			case tt.want == "" && (s.url != "http://127.0.0.1:9200" || s.seeds.String() != "1,2,3"):
-				t.Errorf("settings %+v", s)
-			}
-		})
 	}
 }

@@ -1,9 +1,130 @@
-package main
+package parity
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vitrine-dev/vitrine/server/query"
 )
+
+// maxAttempts bounds the work on one failing query.
+const maxAttempts = 400
+
+// minimise cuts a query down to a shorter one that still fails: the tree as far as its canonical form fails, else the
+// text, word by word. fails is asked about each candidate; the last one that it said yes to is the answer.
+func minimise(text string, fails func(string) bool) string {
+	attempts := 0
+	try := func(candidate string) bool {
+		attempts++
+		return attempts <= maxAttempts && fails(candidate)
+	}
+	if parsed, err := query.Parse(text); err == nil && try(parsed.Root.String()) {
+		return smallestTree(parsed.Root, try).String()
+	}
+	return smallestText(text, try)
+}
+
+// smallestTree takes the first smaller tree that fails as long as there is one.
+func smallestTree(n query.Node, try func(string) bool) query.Node {
+	for {
+		i := -1
+		candidates := smaller(n)
+		for at, c := range candidates {
+			if weight(c) < weight(n) && try(c.String()) {
+				i = at
+				break
+			}
+		}
+		if i < 0 {
+			return n
+		}
+		n = candidates[i]
+	}
+}
+
+// weight is what shrinks with every step: the length of the query, in which an open end of a range counts for nothing.
+func weight(n query.Node) int {
+	return len(strings.ReplaceAll(n.String(), "* TO", "")) + len(strings.ReplaceAll(n.String(), "TO *", ""))
+}
+
+// smaller returns the trees that are one step smaller than n, the smallest ones first.
+func smaller(n query.Node) []query.Node {
+	var out []query.Node
+	switch n := n.(type) {
+	case query.Bool:
+		for _, c := range n.Clauses {
+			out = append(out, c.Node)
+		}
+		for i, c := range n.Clauses {
+			if len(n.Clauses) > 1 {
+				out = append(out, query.Bool{Clauses: slices.Delete(slices.Clone(n.Clauses), i, i+1)})
+			}
+			if c.Occur != query.Should {
+				out = append(out, with(n, i, query.Clause{Node: c.Node}))
+			}
+			for _, s := range smaller(c.Node) {
+				out = append(out, with(n, i, query.Clause{Occur: c.Occur, Node: s}))
+			}
+		}
+	case query.Any:
+		out = append(out, n.Values...)
+		for i := range n.Values {
+			if len(n.Values) > 2 {
+				out = append(out, query.Any{Values: slices.Delete(slices.Clone(n.Values), i, i+1)})
+			}
+		}
+	case query.Boost:
+		out = append(out, n.Node)
+		for _, s := range smaller(n.Node) {
+			out = append(out, query.Boost{Node: s, Factor: n.Factor})
+		}
+	case query.Phrase:
+		words := strings.Fields(n.Text)
+		for i := range words {
+			if len(words) > 1 {
+				m := n
+				m.Text = strings.Join(slices.Delete(slices.Clone(words), i, i+1), " ")
+				out = append(out, m)
+			}
+		}
+	case query.Range:
+		if !n.From.Open && !n.To.Open {
+			from, to := n, n
+			from.From, to.To = query.Bound{Open: true, Inclusive: true}, query.Bound{Open: true, Inclusive: true}
+			out = append(out, from, to)
+		}
+	}
+	return out
+}
+
+// with returns the group with another clause in place of the one at i.
+func with(n query.Bool, i int, c query.Clause) query.Bool {
+	clauses := slices.Clone(n.Clauses)
+	clauses[i] = c
+	return query.Bool{Clauses: clauses}
+}
+
+// smallestText leaves out words, two neighbours or one, as long as the rest fails.
+func smallestText(text string, try func(string) bool) string {
+	words := strings.Fields(text)
+	for shorter := true; shorter; {
+		shorter = false
+		for width := 2; width > 0 && !shorter; width-- {
+			for i := 0; i+width <= len(words) && len(words) > width; i++ {
+				rest := slices.Delete(slices.Clone(words), i, i+width)
+				if try(strings.Join(rest, " ")) {
+					words, shorter = rest, true
+					break
+				}
+			}
+		}
+	}
+	if short := strings.Join(words, " "); len(short) < len(text) {
+		return short
+	}
+	return text
+}
 
 func TestMinimise(t *testing.T) {
 	contains := func(parts ...string) func(string) bool {

@@ -1,7 +1,6 @@
-package main
+package parity
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -108,7 +107,7 @@ func (n *node) start(t *testing.T) settings {
 	n.t, n.ours, n.indices = t, newWalker(corpus(t), now), map[string]bool{}
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
-	return settings{url: server.URL, seeds: seeds{1}, family: "words", library: engineLibrary, now: now}
+	return settings{url: server.URL, family: "words", library: "engine", now: now}
 }
 
 func TestRun(t *testing.T) {
@@ -126,24 +125,39 @@ func TestRun(t *testing.T) {
 				}
 				return hits
 			}},
-			want: `FAIL words: "friends"`,
+			want: `words: "friends"`,
 		},
 		"an outage is no difference": {node: &node{fail: http.StatusServiceUnavailable}, wantErr: "the shards are gone"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var out strings.Builder
 			s := tt.node.start(t)
-			equal, err := run(context.Background(), s, &out)
-			switch {
-			case tt.wantErr == "" && err != nil:
-				t.Fatal(err)
-			case tt.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tt.wantErr)):
-				t.Errorf("error %v, want %q", err, tt.wantErr)
-			}
-			if equal != tt.wantEqual || !strings.Contains(out.String(), tt.want) {
-				t.Errorf("equal %v, want %v; output, which should hold %q:\n%s", equal, tt.wantEqual, tt.want, out.String())
-			}
+			t.Run("compare", func(t *testing.T) {
+				b, err := newBench(t.Context(), t, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				questions, err := gather(s, b.docs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := b.judgeAll(t.Context(), questions)
+				if tt.wantErr != "" {
+					if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+						t.Errorf("error %v, want %q", err, tt.wantErr)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				var out strings.Builder
+				r.print(&out)
+				said := strings.Join(r.failures, "\n") + out.String()
+				if (len(r.failures) == 0) != tt.wantEqual || !strings.Contains(said, tt.want) {
+					t.Errorf("failures %q, want none: %t; the output should contain %q:\n%s", r.failures, tt.wantEqual, tt.want, said)
+				}
+			})
 			if len(tt.node.indices) > 0 {
 				t.Errorf("the index was not deleted: %v", tt.node.indices)
 			}

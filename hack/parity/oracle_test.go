@@ -1,4 +1,4 @@
-package main
+package parity
 
 import (
 	"bytes"
@@ -152,19 +152,12 @@ func mapping() map[string]any {
 
 func mappingOf(t query.Type) map[string]any {
 	switch t {
-	case query.Text:
-		return map[string]any{"type": "text"}
-	case query.Long:
-		return map[string]any{"type": "long"}
-	case query.Double:
-		return map[string]any{"type": "double"}
-	case query.Boolean:
-		return map[string]any{"type": "boolean"}
+	case query.Keyword:
+		return map[string]any{"type": "keyword", "normalizer": "lower"}
 	case query.Date:
 		return map[string]any{"type": "date", "format": "strict_date_optional_time||epoch_millis"}
-	case query.Keyword:
 	}
-	return map[string]any{"type": "keyword", "normalizer": "lower"}
+	return map[string]any{"type": t.String()}
 }
 
 // fill indexes the documents and merges them into one segment, so that no deleted document counts.

@@ -1,4 +1,4 @@
-package main
+package parity
 
 import (
 	"cmp"
@@ -6,14 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"text/tabwriter"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
-// bench holds both sides.
+// subject finds items: it is what is compared with OpenSearch.
+type subject interface {
+	// search returns every match, in an order with the tie rule behind it.
+	search(ctx context.Context, n query.Node, order query.Order) ([]hit, error)
+	// explain says why an item matches a tree or does not.
+	explain(ctx context.Context, n query.Node, id int64) (library.Explanation, error)
+}
+
+// bench has both sides.
 type bench struct {
 	ours   subject
 	theirs *oracle
@@ -104,82 +115,100 @@ func (q question) judge(v verdict) string {
 // asked is how many questions are under way at once.
 const asked = 4
 
-// judgeAll compares the questions and prints what fails, each in one line and in their order, and the counts. It reports
-// whether every one is equal or a named exception.
-func (b *bench) judgeAll(ctx context.Context, questions []question, out io.Writer) (bool, error) {
-	ctx, stop := context.WithCancel(ctx)
-	var asking sync.WaitGroup
-	defer func() { // nothing is asked any more when the index goes
-		stop()
-		asking.Wait()
-	}()
-	r := newReport()
-	for answer := range b.askAll(ctx, &asking, questions) {
-		a := <-answer
-		if a.err != nil {
-			return false, a.err
-		}
-		if err := b.enter(ctx, r, a, out); err != nil {
-			return false, err
-		}
+// judgeAll compares the questions and counts what came of them, in their order. The error is that of a node that cannot be asked.
+func (b *bench) judgeAll(ctx context.Context, questions []question) (*report, error) {
+	type result struct {
+		outcome   outcome
+		exception string
+		verdict   verdict // of a question that failed; the others may hold thousands of hits each
 	}
-	if err := context.Cause(ctx); err != nil {
-		return false, err
-	}
-	r.print(out)
-	return r.failures() == 0, nil
-}
-
-// answer is what came of one question.
-type answer struct {
-	question
-	verdict
-	err error
-}
-
-// askAll asks a few questions at once and yields their answers to come, in the order of the questions. It ends early
-// with the context; asking is done once no question is under way any more.
-func (b *bench) askAll(ctx context.Context, asking *sync.WaitGroup, questions []question) <-chan chan answer {
-	// An answer holds a place in the line until it is read, so that few are in memory.
-	line := make(chan chan answer, asked-1)
-	asking.Go(func() {
-		defer close(line)
-		for _, q := range questions {
-			one := make(chan answer, 1)
-			select {
-			case line <- one:
-			case <-ctx.Done():
-				return
+	results := make([]result, len(questions))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(asked)
+	for i, q := range questions {
+		group.Go(func() error {
+			v, err := b.compare(groupCtx, q.text, q.order)
+			switch complaint, exception := q.judge(v), excepted(q.text, v); {
+			case complaint == "" && v.kind == bothRefuse:
+				results[i].outcome = agreed
+			case complaint == "":
+				results[i].outcome = equal
+			case exception != "":
+				results[i].outcome, results[i].exception = exceptional, exception
+			default:
+				results[i] = result{outcome: failed, verdict: v}
 			}
-			asking.Go(func() {
-				v, err := b.compare(ctx, q.text, q.order)
-				one <- answer{q, v, err}
-			})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	r := &report{counts: map[string]*[outcomes]int{}, exceptions: map[string]int{}}
+	for i, q := range questions {
+		r.count(q.family, results[i].outcome)
+		switch results[i].outcome {
+		case exceptional:
+			r.exceptions[results[i].exception]++
+		case failed:
+			line, err := b.shortest(ctx, q, results[i].verdict)
+			if err != nil {
+				return nil, err
+			}
+			r.failures = append(r.failures, q.family+": "+line)
 		}
-	})
-	return line
+	}
+	return r, nil
 }
 
-// enter counts an answer, and prints it where it fails.
-func (b *bench) enter(ctx context.Context, r *report, a answer, out io.Writer) error {
-	complaint := a.judge(a.verdict)
-	exception := excepted(a.text, a.verdict)
-	switch {
-	case complaint == "" && a.kind == bothRefuse:
-		r.count(a.family, agreed)
-	case complaint == "":
-		r.count(a.family, equal)
-	case exception != "":
-		r.except(a.family, exception)
-	default:
-		r.count(a.family, failed)
-		line, err := b.shortest(ctx, a.question, a.verdict)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "FAIL %s: %s\n", a.family, line)
+// outcome is how a query counts.
+type outcome uint8
+
+const (
+	equal       outcome = iota // the same answer
+	agreed                     // refused by both
+	exceptional                // different for a known reason
+	failed
+	outcomes
+)
+
+// report counts by family, in the order of their first query.
+type report struct {
+	families   []string
+	counts     map[string]*[outcomes]int
+	exceptions map[string]int
+	failures   []string
+}
+
+func (r *report) count(family string, o outcome) {
+	if r.counts[family] == nil {
+		r.families = append(r.families, family)
+		r.counts[family] = new([outcomes]int)
 	}
-	return nil
+	r.counts[family][o]++
+}
+
+// print writes the table of families and the exceptions that occurred.
+func (r *report) print(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row := func(name string, c [outcomes]int) {
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t %s\n", c[equal], c[agreed], c[exceptional], c[failed], name)
+	}
+	fmt.Fprintln(w, "equal\tboth refuse\texception\tfailed\t family")
+	var total [outcomes]int
+	for _, family := range r.families {
+		row(family, *r.counts[family])
+		for i, n := range r.counts[family] {
+			total[i] += n
+		}
+	}
+	row("all", total)
+	_ = w.Flush() // a writer to a terminal: there is no one left to tell
+	for _, e := range exceptions() {
+		if n := r.exceptions[e.name]; n > 0 {
+			fmt.Fprintf(out, "exception %q, %d queries: %s\n", e.name, n, e.reason)
+		}
+	}
 }
 
 // shortest cuts a failing question down and describes it in one line.

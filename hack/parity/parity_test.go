@@ -1,0 +1,137 @@
+package parity
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// settings are the flags of TestParity.
+type settings struct {
+	url, corpora, family, query, queries, library string
+	seed                                          uint64
+	seeds, count                                  int
+	canonical                                     bool
+	now                                           time.Time
+}
+
+var flags settings
+
+func init() {
+	flag.StringVar(&flags.url, "url", "", "an OpenSearch node without security; TestParity is skipped without one")
+	flag.StringVar(&flags.corpora, "corpus", "", "files of items, one bulk import line each, separated by commas")
+	flag.Uint64Var(&flags.seed, "seed", 1, "the first seed of the generator")
+	flag.IntVar(&flags.seeds, "seeds", 1, "how many seeds to generate queries with")
+	flag.IntVar(&flags.count, "n", 2000, "how many queries to generate for each seed")
+	flag.StringVar(&flags.family, "family", "", "compare only the families whose name contains this")
+	flag.StringVar(&flags.query, "query", "", "compare this query alone and show what both sides make of it")
+	flag.StringVar(&flags.queries, "queries", "", "compare the queries of this file, in the format of testdata/curated.txt, and no others")
+	flag.StringVar(&flags.library, "library", "engine", "the library to compare: engine, with many small segments, or reference")
+	flag.BoolVar(&flags.canonical, "canonical", false, "send every query in its canonical form, as a library sends composed ones")
+	flag.TextVar(&flags.now, "now", time.Date(2026, time.November, 21, 9, 30, 15, 250e6, time.UTC), "what now stands for, RFC 3339")
+}
+
+// TestParity compares a library with the OpenSearch node at -url.
+func TestParity(t *testing.T) {
+	if flags.url == "" {
+		t.Skip("needs an OpenSearch node: make parity")
+	}
+	// An interrupted run deletes its index too.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	b, err := newBench(ctx, t, flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if flags.query != "" {
+		equal, err := b.show(ctx, flags.query, os.Stdout)
+		if err != nil || !equal {
+			t.Fatalf("the answers differ, or there is none: %v", err)
+		}
+		return
+	}
+	questions, err := gather(flags, b.docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.judgeAll(ctx, questions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range r.failures {
+		t.Error(line)
+	}
+	fmt.Printf("%d items, %d queries\n", len(b.docs), len(questions))
+	r.print(os.Stdout)
+}
+
+// newBench fills both sides. The index goes when the test ends.
+func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
+	var paths []string
+	if s.corpora != "" {
+		paths = strings.Split(s.corpora, ",")
+	}
+	docs, err := loadCorpus(paths)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{docs: docs, now: s.now, canonical: s.canonical, theirs: newOracle(strings.TrimSuffix(s.url, "/"))}
+	switch s.library {
+	case "engine":
+		b.ours, err = newSegments(docs, s.now)
+	case "reference":
+		b.ours = newWalker(docs, s.now)
+	default:
+		err = fmt.Errorf("-library %q: want engine or reference", s.library)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := b.theirs.drop(ctx); err != nil {
+			t.Errorf("delete the index: %v", err)
+		}
+	})
+	if err := b.theirs.create(ctx); err != nil {
+		return nil, fmt.Errorf("create the index: %w", err)
+	}
+	if err := b.theirs.fill(ctx, docs); err != nil {
+		return nil, fmt.Errorf("fill the index: %w", err)
+	}
+	return b, nil
+}
+
+// gather returns the questions that the settings ask for, curated ones first.
+func gather(s settings, docs []document) ([]question, error) {
+	var all []question
+	if s.queries != "" {
+		text, err := os.ReadFile(s.queries)
+		if err != nil {
+			return nil, fmt.Errorf("read the queries: %w", err)
+		}
+		all = questions(string(text))
+	} else {
+		all = append(questions(curated), orders()...)
+		for i := range s.seeds {
+			g := newGenerator(s.seed+uint64(i), docs)
+			for range s.count {
+				all = append(all, g.next())
+			}
+		}
+	}
+	var wanted []question
+	for _, q := range all {
+		if strings.Contains(q.family, s.family) {
+			wanted = append(wanted, q)
+		}
+	}
+	return wanted, nil
+}
