@@ -51,7 +51,7 @@ parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, 
 
 scale: ## the operator at 10,000 objects against a real API server; writes docs/scale.md (CHECK=1 fails where a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
-	KUBEBUILDER_ASSETS="$$assets" exec $(GO) run ./hack/scale -docs docs $(if $(CHECK),-check)
+	KUBEBUILDER_ASSETS="$$assets" exec $(GO) -C hack/bench run ./scale -docs ../../docs $(if $(CHECK),-check)
 
 clients: ## clients generated from openapi.json by tools of four languages, linters and a fuzzer; skips the tools that are absent (VITRINE_REQUIRE_TOOLS=1 fails)
 	@cd hack/clients && VITRINE_CLIENTS=1 exec $(GO) test -count=1 -v -timeout 30m ./...

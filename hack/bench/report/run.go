@@ -188,7 +188,7 @@ func (s *Series) Median(of Metric) Measure {
 	for i, r := range s.Rounds {
 		values[i] = of(r)
 	}
-	return summary(quantile(values, 0.5), values)
+	return summary(Quantile(values, 0.5), values)
 }
 
 // Ratio is the ratio of two series' medians. Its quartiles are those of the ratios of single rounds, which were run one
@@ -219,11 +219,11 @@ func (w *Workload) Ratio(a, b string, of Metric) Measure { return Ratio(w.Find(a
 func Exactly(v float64) Measure { return Measure{Value: v, Low: v, High: v, Known: true} }
 
 func summary(value float64, rounds []float64) Measure {
-	return Measure{Value: value, Low: quantile(rounds, 0.25), High: quantile(rounds, 0.75), Known: true}
+	return Measure{Value: value, Low: Quantile(rounds, 0.25), High: Quantile(rounds, 0.75), Known: true}
 }
 
-// quantile interpolates between the values, which stay as they are.
-func quantile(values []float64, q float64) float64 {
+// Quantile interpolates between the values, which stay as they are. It is 0 of none.
+func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}

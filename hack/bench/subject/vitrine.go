@@ -101,6 +101,8 @@ type ServeOptions struct {
 	Binary string
 	// Library is what --library gets.
 	Library string
+	// Kubeconfig has it run with the cluster that it names; "" runs it without one.
+	Kubeconfig string
 	// Flags are added to the command line.
 	Flags []string
 	// Output is the file of its log.
@@ -130,8 +132,12 @@ func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOption
 		return nil, err
 	}
 	v.http, v.probes, v.metrics = ports[0], ports[1], ports[2]
+	cluster := "--without-kubernetes"
+	if o.Kubeconfig != "" {
+		cluster = "--kubeconfig=" + o.Kubeconfig
+	}
 	args := append([]string{
-		"serve", "--data-dir", store.Dir, "--without-kubernetes", "--library", o.Library, "--log-format", "json",
+		"serve", "--data-dir", store.Dir, cluster, "--library", o.Library, "--log-format", "json",
 		"--https-bind-address", "", "--http-bind-address", v.http, "--health-probe-bind-address", v.probes, "--metrics-bind-address", v.metrics,
 	}, o.Flags...)
 	if o.Debug {
@@ -245,6 +251,24 @@ func parseMetrics(text string) map[string]float64 {
 		}
 	}
 	return sums
+}
+
+// Filter is the first item of a filter by its UUID, asked for with a token.
+func (v *Vitrine) Filter(uuid, token string) load.Request {
+	u := &url.URL{Scheme: "http", Host: v.http, Path: "/v2/content/filters/" + uuid, RawQuery: "page_size=1"}
+	return load.Request{Method: http.MethodGet, URL: u, Header: http.Header{"Authorization": {"Bearer " + token}}}
+}
+
+// Collect has the server collect its garbage. The server must have been started with Debug.
+func (v *Vitrine) Collect(ctx context.Context) error {
+	r, err := load.Get("http://" + v.debug + "/debug/pprof/heap?gc=1")
+	if err == nil {
+		_, _, err = v.client.Do(ctx, r, http.StatusOK)
+	}
+	if err != nil {
+		return fmt.Errorf("have the server collect its garbage: %w", err)
+	}
+	return nil
 }
 
 // Profile fetches a processor profile of so many seconds into a file. The server must have been started with Debug.

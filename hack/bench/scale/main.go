@@ -1,7 +1,7 @@
 // Command scale measures the operator at a thousand and at ten thousand objects, against a real API server, and writes
 // docs/scale.md.
 //
-//	go run ./hack/scale [-objects 10000] [-check] [-docs DIR]
+//	go -C hack/bench run ./scale [-objects 10000] [-check] [-docs DIR]
 //
 // It starts kube-apiserver and etcd (KUBEBUILDER_ASSETS names their directory), and the operator as a process of its own,
 // built from this tree. What it says of the operator's speed is a ratio to a bare client's in the same run, because the
@@ -18,6 +18,9 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/bench/subject"
 )
 
 // settings are the flags.
@@ -27,7 +30,6 @@ type settings struct {
 	workers int
 	check   bool
 	docs    string
-	root    string
 }
 
 func main() {
@@ -37,7 +39,6 @@ func main() {
 	flag.IntVar(&s.workers, "workers", 8, "requests at a time, of the bare client and of the one that creates objects for the operator")
 	flag.BoolVar(&s.check, "check", false, "fail where a figure is out of its range")
 	flag.StringVar(&s.docs, "docs", "", "write scale.md and scale.json into this directory")
-	flag.StringVar(&s.root, "root", ".", "the top of the repository")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -56,16 +57,16 @@ func run(ctx context.Context, s settings) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	c, err := startCluster(ctx, filepath.Join(s.root, "config", "crd", "bases"), work)
+	c, err := startCluster(ctx, filepath.Join("..", "..", "config", "crd", "bases"), work)
 	if err != nil {
 		return err
 	}
 	defer c.stop()
-	binary := filepath.Join(work, "vitrine")
-	if err := build(ctx, s.root, binary); err != nil {
+	binary, err := subject.BuildVitrine(ctx, work)
+	if err != nil {
 		return err
 	}
-	m := &measurement{settings: s, log: log, cluster: c, binary: binary, work: work}
+	m := &measurement{settings: s, log: log, cluster: c, binary: binary, work: work, client: load.NewClient(s.workers)}
 	defer m.close()
 	r, err := m.run(ctx)
 	if err != nil {

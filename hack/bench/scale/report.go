@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// report is what a run measured. Times are in seconds unless the name says otherwise.
-type report struct {
+// figures are what a run measured. Times are in seconds unless the name says otherwise.
+type figures struct {
 	Date       string `json:"date"`
 	Go         string `json:"go"`
 	Processors int    `json:"processors"`
@@ -47,16 +48,10 @@ func filterUUID(f *v1alpha1.ContentFilter) string {
 	return uuid
 }
 
-func median(of []float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	if len(sorted) == 0 {
-		return 0
-	}
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-}
+func median(of []float64) float64 { return report.Quantile(of, 0.5) }
 
 // ratios divides the operator's times by the bare client's of the same round.
-func (r *report) ratios() []float64 {
+func (r *figures) ratios() []float64 {
 	out := make([]float64, len(r.Create))
 	for i := range out {
 		out[i] = r.Create[i] / r.Bare[i]
@@ -64,7 +59,7 @@ func (r *report) ratios() []float64 {
 	return out
 }
 
-func (r *report) percentile(share float64) float64 {
+func (r *figures) percentile(share float64) float64 {
 	return r.Served[min(len(r.Served)-1, int(share*float64(len(r.Served))))]
 }
 
@@ -76,7 +71,7 @@ type row struct {
 
 const mebi = 1 << 20
 
-func (r *report) rows() []row {
+func (r *figures) rows() []row {
 	ratios := r.ratios()
 	exact := !slices.ContainsFunc(r.StatusWrites, func(n int64) bool { return n != int64(r.Small) })
 	return []row{
@@ -100,7 +95,7 @@ func (r *report) rows() []row {
 	}
 }
 
-func (r *report) table() string {
+func (r *figures) table() string {
 	var b strings.Builder
 	b.WriteString("| what | range | measured |\n| --- | --- | --- |\n")
 	for _, row := range r.rows() {
@@ -114,7 +109,7 @@ func (r *report) table() string {
 }
 
 // write writes the documentation.
-func (r *report) write(dir string) error {
+func (r *figures) write(dir string) error {
 	text := fmt.Sprintf(`# The operator at scale
 
 Measured by `+"`make scale`"+` on %s: %d processors, %s, a kube-apiserver with etcd and the operator on one machine that does
@@ -125,18 +120,18 @@ API server's own counters and are exact. The figures are in [scale.json](scale.j
 The bare client creates the same objects and writes one status each, as many at a time as create objects for the operator. The
 heap is what a collection leaves; both heaps hold an empty library.
 `, r.Date, r.Processors, r.Go, len(r.Create), r.table())
-	figures, err := json.MarshalIndent(r, "", "  ")
+	kept, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "scale.md"), []byte(text), 0o644),
-		os.WriteFile(filepath.Join(dir, "scale.json"), append(figures, '\n'), 0o644),
+		os.WriteFile(filepath.Join(dir, "scale.json"), append(kept, '\n'), 0o644),
 	)
 }
 
 // check fails where a figure is out of its range.
-func (r *report) check() error {
+func (r *figures) check() error {
 	var out []string
 	for _, row := range r.rows() {
 		if !row.ok {

@@ -2,25 +2,28 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/bench/subject"
 )
 
 // The namespaces: one that the operator watches, one for the bare client, which it does not.
@@ -37,24 +40,25 @@ type measurement struct {
 	settings
 	log     *slog.Logger
 	cluster *cluster
+	client  *load.Client
 	binary  string
 	work    string
-	server  *server
+	server  *subject.Vitrine
 	token   string
 }
 
 func (m *measurement) close() {
 	if m.server != nil {
-		_ = m.server.cmd.Process.Kill()
-		_ = m.server.cmd.Wait()
+		_ = m.server.Stop(syscall.SIGKILL)
 	}
+	m.client.Close()
 }
 
-func (m *measurement) run(ctx context.Context) (*report, error) {
-	r := &report{Date: time.Now().UTC().Format(time.DateOnly), Go: runtime.Version(), Processors: runtime.NumCPU(), Objects: m.objects, Small: min(1000, m.objects)}
+func (m *measurement) run(ctx context.Context) (*figures, error) {
+	r := &figures{Date: time.Now().UTC().Format(time.DateOnly), Go: runtime.Version(), Processors: runtime.NumCPU(), Objects: m.objects, Small: min(1000, m.objects)}
 	for _, step := range []struct {
 		name string
-		do   func(context.Context, *report) error
+		do   func(context.Context, *figures) error
 	}{
 		{"set up", m.setUp},
 		{"create beside a bare client", m.create},
@@ -73,7 +77,7 @@ func (m *measurement) run(ctx context.Context) (*report, error) {
 }
 
 // setUp starts the operator with a property and a token.
-func (m *measurement) setUp(ctx context.Context, r *report) error {
+func (m *measurement) setUp(ctx context.Context, r *figures) error {
 	for _, ns := range []string{watched, unwatched} {
 		if err := m.cluster.kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 			return err
@@ -91,37 +95,51 @@ func (m *measurement) setUp(ctx context.Context, r *report) error {
 			return err
 		}
 	}
-	for m.token == "" {
+	err := poll(ctx, 20*time.Millisecond, "the token", func(ctx context.Context) (bool, error) {
 		var secret corev1.Secret
-		if err := m.cluster.kube.Get(ctx, types.NamespacedName{Namespace: watched, Name: "reader"}, &secret); err == nil {
-			m.token = string(secret.Data["token"])
-		}
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
+		err := m.cluster.kube.Get(ctx, types.NamespacedName{Namespace: watched, Name: "reader"}, &secret)
+		m.token = string(secret.Data["token"])
+		return m.token != "", client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		return err
 	}
-	var err error
 	r.HeapEmpty, err = m.heap(ctx)
 	return err
 }
 
-func (m *measurement) start(ctx context.Context) error {
-	var err error
-	if m.server, err = startServer(ctx, m.binary, m.cluster.kubeconfig, filepath.Join(m.work, "data"), []string{watched}); err != nil {
-		return err
+// patience is how long anything may take to become Ready.
+const patience = 5 * time.Minute
+
+// poll asks again and again, for as long as patience.
+func poll(ctx context.Context, every time.Duration, what string, done wait.ConditionWithContextFunc) error {
+	if err := wait.PollUntilContextTimeout(ctx, every, patience, true, done); err != nil {
+		return fmt.Errorf("wait for %s: %w", what, err)
 	}
-	_, err = m.server.ready(ctx)
+	return nil
+}
+
+// start starts the operator and waits until it is ready.
+func (m *measurement) start(ctx context.Context) (err error) {
+	m.server, err = subject.Serve(ctx, &subject.Store{Dir: filepath.Join(m.work, "data")}, m.client, subject.ServeOptions{
+		Binary: m.binary, Library: "engine", Kubeconfig: m.cluster.kubeconfig, Output: filepath.Join(m.work, "vitrine.log"), Debug: true,
+		Flags: []string{"--watch-namespaces", watched, "--https-bind-address", "127.0.0.1:0", "--log-level", "warn"},
+	})
 	return err
 }
 
 // heap is what a collection leaves, in bytes: the second one, since what a sync.Pool holds outlives the first.
 func (m *measurement) heap(ctx context.Context) (float64, error) {
 	for range 2 {
-		if err := m.server.collect(ctx); err != nil {
+		if err := m.server.Collect(ctx); err != nil {
 			return 0, err
 		}
 	}
-	return m.server.metric(ctx, "go_gc_heap_live_bytes")
+	metrics, err := m.server.Metrics(ctx)
+	if err == nil && metrics["go_gc_heap_live_bytes"] == 0 {
+		err = errors.New("the operator has no metric go_gc_heap_live_bytes")
+	}
+	return metrics["go_gc_heap_live_bytes"], err
 }
 
 func filter(namespace, name, query string) *v1alpha1.ContentFilter {
@@ -133,7 +151,7 @@ func query(i int) string {
 }
 
 // create compares the operator with a bare client that makes the same objects and writes one status each.
-func (m *measurement) create(ctx context.Context, r *report) error {
+func (m *measurement) create(ctx context.Context, r *figures) error {
 	for round := range m.rounds {
 		bare, err := m.bare(ctx, r.Small, round)
 		if err != nil {
@@ -206,9 +224,6 @@ func namesOf(n int, name func(i int) string) map[string]bool {
 	return names
 }
 
-// patience is how long anything may take to become Ready.
-const patience = 5 * time.Minute
-
 // lasted returns how long after began everything was Ready.
 func lasted(ctx context.Context, began time.Time, ready <-chan time.Time) (time.Duration, error) {
 	select {
@@ -276,7 +291,7 @@ func (m *measurement) remove(ctx context.Context, namespace, prefix string) erro
 }
 
 // broken creates as many filters, one of which does not parse, and compares the time of the others.
-func (m *measurement) broken(ctx context.Context, r *report) error {
+func (m *measurement) broken(ctx context.Context, r *figures) error {
 	const bad = "broken-00500"
 	names := map[string]bool{}
 	of := func(i int) *v1alpha1.ContentFilter {
@@ -312,31 +327,26 @@ func (m *measurement) broken(ctx context.Context, r *report) error {
 const samples = 200
 
 // served measures the time from the API server's answer to the first correct page.
-func (m *measurement) served(ctx context.Context, r *report) error {
+func (m *measurement) served(ctx context.Context, r *figures) error {
 	for i := range samples {
 		f := filter(watched, fmt.Sprintf("served-%05d", i), "*:*")
 		began := time.Now()
 		if err := m.cluster.kube.Create(ctx, f); err != nil {
 			return err
 		}
-		uuid := filterUUID(f)
-		for {
-			code, body, err := m.server.get(ctx, "http://"+m.server.http+"/v2/content/filters/"+uuid+"?page_size=1", m.token)
+		err := poll(ctx, time.Millisecond, "the filter "+f.Name, func(ctx context.Context) (bool, error) {
+			_, body, err := m.client.Do(ctx, m.server.Filter(filterUUID(f), m.token), http.StatusOK)
+			if status, ok := errors.AsType[*load.StatusError](err); ok && status.Status < http.StatusInternalServerError {
+				return false, nil
+			}
 			if err != nil {
-				return err
+				return false, err
 			}
-			var page struct {
-				Total *int64 `json:"total_results"`
-			}
-			if code == 200 && json.Unmarshal(body, &page) == nil && page.Total != nil {
-				break
-			}
-			if time.Since(began) > 30*time.Second {
-				return fmt.Errorf("filter %s is not served after 30 s: status %d: %s", f.Name, code, body)
-			}
-			if err := sleep(ctx, time.Millisecond); err != nil {
-				return err
-			}
+			_, err = subject.Total(body)
+			return err == nil, nil
+		})
+		if err != nil {
+			return err
 		}
 		r.Served = append(r.Served, float64(time.Since(began).Microseconds())/1000)
 	}
@@ -345,7 +355,7 @@ func (m *measurement) served(ctx context.Context, r *report) error {
 }
 
 // many brings the number of filters up to all of them, and tags by rule with them.
-func (m *measurement) many(ctx context.Context, r *report) error {
+func (m *measurement) many(ctx context.Context, r *figures) error {
 	tags := max(1, m.objects/10)
 	rest := m.objects - r.Small - tags
 	before, err := m.cluster.writes(ctx)
@@ -373,26 +383,14 @@ func (m *measurement) many(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
-	for {
+	err = poll(ctx, 100*time.Millisecond, "the tags", func(ctx context.Context) (bool, error) {
 		var list v1alpha1.TagList
-		if err := m.cluster.kube.List(ctx, &list, client.InNamespace(watched)); err != nil {
-			return err
-		}
-		left := 0
-		for i := range list.Items {
-			if !meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, "Ready") {
-				left++
-			}
-		}
-		if left == 0 {
-			break
-		}
-		if time.Since(began) > patience {
-			return fmt.Errorf("%d of %d tags are not Ready after %s", left, tags, patience)
-		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
+		err := m.cluster.kube.List(ctx, &list, client.InNamespace(watched))
+		waits := func(t v1alpha1.Tag) bool { return !meta.IsStatusConditionTrue(t.Status.Conditions, "Ready") }
+		return !slices.ContainsFunc(list.Items, waits), err
+	})
+	if err != nil {
+		return err
 	}
 	r.Tags, r.TagsReady = tags, time.Since(began).Seconds()
 	after, err := m.cluster.writes(ctx)
@@ -416,7 +414,7 @@ func tagKey(i int) string {
 const restTime = 30 * time.Second
 
 // rest measures what the operator does when nobody wants anything.
-func (m *measurement) rest(ctx context.Context, r *report) error {
+func (m *measurement) rest(ctx context.Context, r *figures) error {
 	if err := m.settle(ctx); err != nil {
 		return err
 	}
@@ -424,14 +422,16 @@ func (m *measurement) rest(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
-	used, err := m.server.cpu()
+	used, err := m.server.CPU()
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, restTime); err != nil {
-		return err
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(restTime):
 	}
-	after, err := m.server.cpu()
+	after, err := m.server.CPU()
 	if err != nil {
 		return err
 	}
@@ -452,42 +452,33 @@ func (m *measurement) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for since := time.Now(); time.Since(since) < quiet; {
-		if err := sleep(ctx, 500*time.Millisecond); err != nil {
-			return err
-		}
+	since := time.Now()
+	return poll(ctx, 500*time.Millisecond, "the last write", func(ctx context.Context) (bool, error) {
 		now, err := m.cluster.writes(ctx)
-		if err != nil {
-			return err
-		}
 		if now.Total() != last.Total() {
 			since, last = time.Now(), now
 		}
-	}
-	return nil
+		return time.Since(since) >= quiet, err
+	})
 }
 
 // restart stops the operator and starts it again over all objects, which is a full resync as well.
-func (m *measurement) restart(ctx context.Context, r *report) error {
+func (m *measurement) restart(ctx context.Context, r *figures) error {
 	before, err := m.cluster.writes(ctx)
 	if err != nil {
 		return err
 	}
-	if err := m.server.stop(); err != nil {
+	if err := m.server.Stop(syscall.SIGTERM); err != nil {
 		return err
 	}
 	list, err := m.list(ctx)
 	if err != nil {
 		return err
 	}
-	if m.server, err = startServer(ctx, m.binary, m.cluster.kubeconfig, filepath.Join(m.work, "data"), []string{watched}); err != nil {
+	if err := m.start(ctx); err != nil {
 		return err
 	}
-	took, err := m.server.ready(ctx)
-	if err != nil {
-		return err
-	}
-	r.Restart, r.List = took.Seconds(), list.Seconds()
+	r.Restart, r.List = m.server.Ready.Seconds(), list.Seconds()
 	if err := m.settle(ctx); err != nil {
 		return err
 	}
@@ -503,11 +494,8 @@ func (m *measurement) restart(ctx context.Context, r *report) error {
 func (m *measurement) list(ctx context.Context) (time.Duration, error) {
 	kinds := v1alpha1.Kinds()
 	began := time.Now()
-	var all sync.WaitGroup
-	errs := make([]error, len(kinds))
-	for i, k := range kinds {
-		all.Go(func() { errs[i] = m.cluster.kube.List(ctx, k.NewList(), client.InNamespace(watched)) })
-	}
-	all.Wait()
-	return time.Since(began), errors.Join(errs...)
+	err := each(ctx, len(kinds), len(kinds), func(ctx context.Context, i int) error {
+		return m.cluster.kube.List(ctx, kinds[i].NewList(), client.InNamespace(watched))
+	})
+	return time.Since(began), err
 }

@@ -8,12 +8,12 @@ import (
 )
 
 // sound is a report with every figure in its range.
-func sound() *report {
+func sound() *figures {
 	served := make([]float64, samples)
 	for i := range served {
 		served[i] = 20
 	}
-	return &report{
+	return &figures{
 		Objects: 10_000, Small: 1000, Create: []float64{10, 11, 12}, Bare: []float64{10, 10, 10}, StatusWrites: []int64{1000, 1000, 1000},
 		Broken: 11, Served: served, Many: 80, Tags: 1000, TagsReady: 9, TagStatusWrites: 1000, RestCPU: 0.004,
 		HeapEmpty: 10 * mebi, HeapFull: 100 * mebi, Restart: 4, List: 2,
@@ -26,22 +26,22 @@ func TestCheck(t *testing.T) {
 		t.Errorf("all is within: %v", err)
 	}
 	for name, tc := range map[string]struct {
-		leave func(r *report)
+		leave func(r *figures)
 		says  string
 	}{
-		"a write too many":    {func(r *report) { r.StatusWrites[1]++ }, "status writes, by round: 1000 1001 1000"},
-		"slow":                {func(r *report) { r.Create = []float64{16, 16, 1} }, "against a bare client"},
-		"held up by a broken": {func(r *report) { r.Broken = 17 }, "one broken object"},
-		"late": {func(r *report) {
+		"a write too many":    {func(r *figures) { r.StatusWrites[1]++ }, "status writes, by round: 1000 1001 1000"},
+		"slow":                {func(r *figures) { r.Create = []float64{16, 16, 1} }, "against a bare client"},
+		"held up by a broken": {func(r *figures) { r.Broken = 17 }, "one broken object"},
+		"late": {func(r *figures) {
 			for i := range 3 {
 				r.Served[len(r.Served)-1-i] = 300
 			}
 		}, "first correct page"},
-		"busy at rest":        {func(r *report) { r.RestCPU = 0.011 }, "processor"},
-		"writing at rest":     {func(r *report) { r.RestWrites = 1 }, "at rest: API writes"},
-		"large":               {func(r *report) { r.HeapFull = 161 * mebi }, "heap"},
-		"a slow start":        {func(r *report) { r.Restart = 5.1 }, "restart"},
-		"a resync that tells": {func(r *report) { r.ResyncWrites = 1 }, "full resync"},
+		"busy at rest":        {func(r *figures) { r.RestCPU = 0.011 }, "processor"},
+		"writing at rest":     {func(r *figures) { r.RestWrites = 1 }, "at rest: API writes"},
+		"large":               {func(r *figures) { r.HeapFull = 161 * mebi }, "heap"},
+		"a slow start":        {func(r *figures) { r.Restart = 5.1 }, "restart"},
+		"a resync that tells": {func(r *figures) { r.ResyncWrites = 1 }, "full resync"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := sound()
