@@ -126,10 +126,7 @@ func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, first, co
 	bodies := b.bodies(first, count, nil)
 	requests := make([]load.Request, len(bodies))
 	for i, body := range bodies {
-		var err error
-		if requests[i], err = v.Bulk(body); err != nil {
-			return load.Result{}, err
-		}
+		requests[i] = v.Bulk(body)
 	}
 	r, err := b.client.Run(ctx, load.Plan{
 		Clients: importers, Requests: len(requests), Request: func(i int) load.Request { return requests[i] }, Want: http.StatusOK, CPU: v.CPU,
@@ -146,10 +143,7 @@ func (b *suite) importOpenSearch(ctx context.Context, first, count int) (load.Re
 	bodies := b.bodies(first, count, subject.BulkLine)
 	requests := make([]load.Request, len(bodies))
 	for i, body := range bodies {
-		var err error
-		if requests[i], err = b.opensearch.Bulk(mainIndex, body); err != nil {
-			return load.Result{}, err
-		}
+		requests[i] = b.opensearch.Bulk(mainIndex, body)
 	}
 	before, err := b.opensearch.CPU()
 	if err != nil {

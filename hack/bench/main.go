@@ -89,7 +89,7 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	set.StringVar(&s.library, "library", "engine", "what vitrine serve --library gets")
 	set.StringVar(&s.flags, "flags", "", "further flags for vitrine serve, with spaces between them")
 	set.StringVar(&s.opensearch.URL, "url", os.Getenv("OPENSEARCH_URL"), "an OpenSearch node without security; default $OPENSEARCH_URL")
-	set.StringVar(&s.opensearch.Script, "opensearch", "../../../shared/tools/opensearch/run.sh", "a program that starts a node: PROGRAM DIR PORT; used without -url")
+	set.StringVar(&s.opensearch.Script, "opensearch", "", "a program that starts a node: PROGRAM DIR PORT; used without -url")
 	set.StringVar(&s.only, "only", "", "run only these parts, with commas between them: "+partNames())
 	set.StringVar(&s.profiles, "profiles", "", "write processor profiles of Vitrine into this directory")
 	set.BoolVar(&s.check, "check", false, "fail where a number has left its range")

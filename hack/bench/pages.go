@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
@@ -91,10 +93,7 @@ func (b *suite) totals(ctx context.Context) ([]int64, error) {
 	totals := make([]int64, len(b.filters))
 	requests := make([]load.Request, len(b.filters))
 	for f := range requests {
-		var err error
-		if requests[f], err = b.vitrine.Page(f, 1); err != nil {
-			return nil, err
-		}
+		requests[f] = b.vitrine.Page(f, 1)
 	}
 	_, err := b.client.Run(ctx, load.Plan{
 		Clients: 2, Requests: len(requests), Request: func(i int) load.Request { return requests[i] }, Want: http.StatusOK,
@@ -109,10 +108,7 @@ func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ..
 	if err != nil {
 		return nil, err
 	}
-	hotPage, err := b.vitrine.Page(hot.filter, hot.page)
-	if err != nil {
-		return nil, err
-	}
+	hotPage := b.vitrine.Page(hot.filter, hot.page)
 	list := []load.Request{hotPage, zipped(hotPage)}
 	seen := map[filterPage]bool{hot: true}
 	for _, l := range logs {
@@ -120,43 +116,27 @@ func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ..
 			for _, v := range round {
 				if !seen[v] {
 					seen[v] = true
-					r, err := b.vitrine.Page(v.filter, v.page)
-					if err != nil {
-						return nil, err
-					}
-					list = append(list, r)
+					list = append(list, b.vitrine.Page(v.filter, v.page))
 				}
 			}
 		}
 	}
 	// Two at once, as many as there are cores; the book takes one at a time.
 	var mu sync.Mutex
-	var workers sync.WaitGroup
-	next := 0
-	var failed error
-	for range 2 {
-		workers.Go(func() {
-			for {
-				mu.Lock()
-				at := next
-				next++
-				done := failed != nil || at >= len(list)
-				mu.Unlock()
-				if done {
-					return
-				}
-				header, body, err := b.client.Do(ctx, list[at], http.StatusOK)
-				mu.Lock()
-				if err == nil {
-					err = book.Add(list[at], header, body)
-				}
-				failed = errors.Join(failed, err)
-				mu.Unlock()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(2)
+	for _, r := range list {
+		group.Go(func() error {
+			header, body, err := b.client.Do(ctx, r, http.StatusOK)
+			if err != nil {
+				return err
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			return book.Add(r, header, body)
 		})
 	}
-	workers.Wait()
-	if err := errors.Join(failed, book.Close()); err != nil {
+	if err := errors.Join(group.Wait(), book.Close()); err != nil {
 		return nil, fmt.Errorf("record pages: %w", err)
 	}
 	b.say("recorded %d pages, %d MiB", len(list), book.Bytes()>>20)
@@ -216,18 +196,14 @@ func repeat(r load.Request, rounds, requests int) [][]load.Request {
 }
 
 // requests makes requests of a log.
-func (b *suite) requests(l pageLog) ([][]load.Request, error) {
+func (b *suite) requests(l pageLog) [][]load.Request {
 	list := make([][]load.Request, len(l.rounds))
 	for i, round := range l.rounds {
 		for _, v := range round {
-			r, err := b.vitrine.Page(v.filter, v.page)
-			if err != nil {
-				return nil, err
-			}
-			list[i] = append(list[i], r)
+			list[i] = append(list[i], b.vitrine.Page(v.filter, v.page))
 		}
 	}
-	return list, nil
+	return list
 }
 
 // earlyStage measures what grows while the library is still small.
@@ -279,20 +255,12 @@ func (b *suite) openPages(ctx context.Context, name string, early bool) (*subjec
 }
 
 func (b *suite) hotPages(ctx context.Context, bare *subject.Bare, plan pagePlan, id, title string) error {
-	r, err := b.vitrine.Page(plan.hot.filter, plan.hot.page)
-	if err != nil {
-		return err
-	}
 	w := b.workload(id, title, "requests", clients, b.present())
-	return b.pageRounds(ctx, w, bare, repeat(r, b.scale.rounds, 8*b.scale.requests), http.StatusOK)
+	return b.pageRounds(ctx, w, bare, repeat(b.vitrine.Page(plan.hot.filter, plan.hot.page), b.scale.rounds, 8*b.scale.requests), http.StatusOK)
 }
 
 func (b *suite) randomPages(ctx context.Context, bare *subject.Bare, l pageLog, id, title string) error {
-	list, err := b.requests(l)
-	if err != nil {
-		return err
-	}
-	return b.pageRounds(ctx, b.workload(id, title, "requests", clients, b.present()), bare, list, http.StatusOK)
+	return b.pageRounds(ctx, b.workload(id, title, "requests", clients, b.present()), bare, b.requests(l), http.StatusOK)
 }
 
 // present is how many items the store has at the moment.
@@ -312,10 +280,7 @@ func (b *suite) pages(ctx context.Context) error {
 	if err := b.hotPages(ctx, bare, plan, report.HotPages, "Hot page of 50 items"); err != nil {
 		return err
 	}
-	hot, err := b.vitrine.Page(plan.hot.filter, plan.hot.page)
-	if err != nil {
-		return err
-	}
+	hot := b.vitrine.Page(plan.hot.filter, plan.hot.page)
 	w := b.workload(report.ZippedPages, "Hot page, gzip", "requests", clients, b.scale.items)
 	if err := b.pageRounds(ctx, w, bare, repeat(zipped(hot), b.scale.rounds, b.scale.requests), http.StatusOK); err != nil {
 		return err
@@ -345,11 +310,7 @@ func (b *suite) pages(ctx context.Context) error {
 	if err := b.profile(ctx, "hot", repeat(hot, 1, b.scale.requests)[0]); err != nil {
 		return err
 	}
-	uniform, err := b.requests(plan.uniform)
-	if err != nil {
-		return err
-	}
-	if err := b.profile(ctx, "uniform", slices.Concat(uniform...)); err != nil {
+	if err := b.profile(ctx, "uniform", slices.Concat(b.requests(plan.uniform)...)); err != nil {
 		return err
 	}
 	if err := b.quietPages(ctx, bare, plan); err != nil {
@@ -360,14 +321,7 @@ func (b *suite) pages(ctx context.Context) error {
 
 // depths compares the first pages of long filters with their last ones.
 func (b *suite) depths(ctx context.Context, plan pagePlan) error {
-	first, err := b.requests(plan.first)
-	if err != nil {
-		return err
-	}
-	last, err := b.requests(plan.last)
-	if err != nil {
-		return err
-	}
+	first, last := b.requests(plan.first), b.requests(plan.last)
 	if len(first[0]) == 0 {
 		b.say("no filter is long enough to compare its last pages with its first")
 		return nil

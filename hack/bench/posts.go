@@ -12,11 +12,7 @@ import (
 
 // posts measures single items added by many clients at once, each on disk when it is answered.
 func (b *suite) posts(ctx context.Context) error {
-	example, err := b.vitrine.Post(b.corpus.Post(0))
-	if err != nil {
-		return err
-	}
-	header, answer, err := b.client.Do(ctx, example, http.StatusCreated)
+	header, answer, err := b.client.Do(ctx, b.vitrine.Post(b.corpus.Post(0)), http.StatusCreated)
 	if err != nil {
 		return err
 	}
@@ -34,14 +30,11 @@ func (b *suite) posts(ctx context.Context) error {
 		}
 		return list
 	}
-	of := func(name string, n int, plan load.Plan, request func(body []byte) (load.Request, error)) contender {
+	of := func(name string, n int, plan load.Plan, request func(body []byte) load.Request) contender {
 		return contender{name, func(int) (load.Result, error) {
 			list := make([]load.Request, n)
 			for i, body := range bodies(n) {
-				var err error
-				if list[i], err = request(body); err != nil {
-					return load.Result{}, err
-				}
+				list[i] = request(body)
 			}
 			plan := plan
 			plan.Clients, plan.Requests, plan.Want = postClients, n, http.StatusCreated
@@ -51,16 +44,15 @@ func (b *suite) posts(ctx context.Context) error {
 	}
 	contenders := []contender{
 		of(report.Vitrine, b.scale.posts, load.Plan{CPU: b.vitrine.CPU}, b.vitrine.Post),
-		of(report.Bare, b.scale.posts, load.Plan{CPU: bare.CPU}, func(body []byte) (load.Request, error) {
-			r, err := b.vitrine.Post(body)
-			return bare.At(r), err
+		of(report.Bare, b.scale.posts, load.Plan{CPU: bare.CPU}, func(body []byte) load.Request {
+			return bare.At(b.vitrine.Post(body))
 		}),
 	}
 	if b.opensearch != nil {
 		if err := b.opensearch.Create(ctx, "posts", subject.PlainIndex); err != nil {
 			return err
 		}
-		contenders = append(contenders, of(report.OpenSearch, b.scale.postsOpenSearch, load.Plan{CPU: b.opensearch.CPU}, func(body []byte) (load.Request, error) {
+		contenders = append(contenders, of(report.OpenSearch, b.scale.postsOpenSearch, load.Plan{CPU: b.opensearch.CPU}, func(body []byte) load.Request {
 			return b.opensearch.Put("posts", body)
 		}))
 	}

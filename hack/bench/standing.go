@@ -72,10 +72,7 @@ func (b *suite) standing(ctx context.Context) error {
 func (b *suite) firstReads(ctx context.Context, v *subject.Vitrine, filters []sample.Filter) (report.Round, error) {
 	list := make([]load.Request, len(filters))
 	for f := range list {
-		var err error
-		if list[f], err = v.Page(f, 1); err != nil {
-			return report.Round{}, err
-		}
+		list[f] = v.Page(f, 1)
 	}
 	r, err := b.client.Run(ctx, load.Plan{
 		Clients: 1, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK, CPU: v.CPU,
@@ -117,11 +114,7 @@ func (b *suite) percolate(ctx context.Context, w *report.Workload, filters []sam
 			for i := from; i < min(from+percolateBatch, b.scale.percolated); i++ {
 				documents = append(documents, b.corpus.Item(round*b.scale.percolated+i))
 			}
-			r, err := b.opensearch.Percolate(index, documents)
-			if err != nil {
-				return err
-			}
-			list = append(list, r)
+			list = append(list, b.opensearch.Percolate(index, documents))
 		}
 		r, err := b.client.Run(ctx, load.Plan{
 			Clients: 2, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK, CPU: b.opensearch.CPU,

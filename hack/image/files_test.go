@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +20,7 @@ func TestBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := build(t.Context(), source, "arm64")
+	files, err := build(t.Context(), source, runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestBuild(t *testing.T) {
 	if n := bytes.Count(text, []byte("BEGIN CERTIFICATE")); n < 100 || !x509.NewCertPool().AppendCertsFromPEM(text) {
 		t.Errorf("%d certificates: want 100 or more that can be used", n)
 	}
-	if binary, err := elf.Open(filepath.Join(root, "vitrine")); err != nil || binary.Machine != elf.EM_AARCH64 {
+	if _, err := elf.Open(filepath.Join(root, "vitrine")); err != nil {
 		t.Errorf("the binary: %v", err)
 	}
 }

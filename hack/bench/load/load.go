@@ -5,8 +5,8 @@
 package load
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,15 +23,6 @@ type Request struct {
 	URL    *url.URL
 	Header http.Header
 	Body   []byte
-}
-
-// Get returns a GET of an address, which has to be valid.
-func Get(address string) (Request, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return Request{}, fmt.Errorf("read the address: %w", err)
-	}
-	return Request{Method: http.MethodGet, URL: u, Header: http.Header{}}, nil
 }
 
 // Client keeps its connections to all servers. It asks for no compression of its own accord.
@@ -101,25 +92,12 @@ func request(ctx context.Context, r Request) *http.Request {
 		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	if r.Body != nil {
-		body := &bytesBody{rest: r.Body}
-		req.Body, req.ContentLength = body, int64(len(r.Body))
-		req.GetBody = func() (io.ReadCloser, error) { return &bytesBody{rest: r.Body}, nil }
+		req.ContentLength = int64(len(r.Body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
+		req.Body, _ = req.GetBody()
 	}
 	return req
 }
-
-type bytesBody struct{ rest []byte }
-
-func (b *bytesBody) Read(p []byte) (int, error) {
-	if len(b.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, b.rest)
-	b.rest = b.rest[n:]
-	return n, nil
-}
-
-func (*bytesBody) Close() error { return nil }
 
 // Plan is one round of load.
 type Plan struct {
@@ -156,7 +134,7 @@ func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	res := Result{Requests: p.Requests, Latencies: make([]time.Duration, p.Requests)}
-	var next, bytes atomic.Int64
+	var next, received atomic.Int64
 	cpu := p.CPU
 	if cpu == nil {
 		cpu = func() (time.Duration, error) { return 0, nil }
@@ -169,7 +147,7 @@ func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 	var workers sync.WaitGroup
 	for range p.Clients {
 		workers.Go(func() {
-			buffer := make([]byte, 256<<10)
+			buffer := bytes.NewBuffer(make([]byte, 0, 512<<10))
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= p.Requests || ctx.Err() != nil {
@@ -183,7 +161,7 @@ func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 					return
 				}
 				res.Latencies[i] = time.Since(sent)
-				bytes.Add(n)
+				received.Add(n)
 			}
 		})
 	}
@@ -193,43 +171,27 @@ func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 		return res, err
 	}
 	after, err := cpu()
-	res.CPU, res.Bytes = after-before, bytes.Load()
+	res.CPU, res.Bytes = after-before, received.Load()
 	return res, err
 }
 
-func (c *Client) once(ctx context.Context, p Plan, i int, r Request, buffer []byte) (int64, error) {
+// once sends the i-th request of a plan and returns the length of the answer, which it reads into a buffer.
+func (c *Client) once(ctx context.Context, p Plan, i int, r Request, buffer *bytes.Buffer) (int64, error) {
 	resp, err := c.send(ctx, r)
 	if err != nil {
 		return 0, err
 	}
 	defer resp.Body.Close()
-	n := int64(0)
-	body := buffer[:0]
-	for {
-		if p.Check != nil && len(body) == cap(body) {
-			body = append(body, 0)[:len(body)]
-		}
-		into := buffer
-		if p.Check != nil {
-			into = body[len(body):cap(body)]
-		}
-		read, err := resp.Body.Read(into)
-		n += int64(read)
-		if p.Check != nil {
-			body = body[:len(body)+read]
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return n, fmt.Errorf("read the answer of %s: %w", r.URL.Path, err)
-		}
+	buffer.Reset()
+	n, err := buffer.ReadFrom(resp.Body)
+	if err != nil {
+		return n, fmt.Errorf("read the answer of %s: %w", r.URL.Path, err)
 	}
 	if p.Want == 0 && resp.StatusCode >= 300 || p.Want != 0 && resp.StatusCode != p.Want {
-		return n, refused(r, resp.StatusCode, buffer[:min(n, int64(len(buffer)))])
+		return n, refused(r, resp.StatusCode, buffer.Bytes())
 	}
 	if p.Check != nil {
-		if err := p.Check(i, body); err != nil {
+		if err := p.Check(i, buffer.Bytes()); err != nil {
 			return n, fmt.Errorf("%s: %w", r.URL.Path, err)
 		}
 	}

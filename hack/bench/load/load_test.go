@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,15 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
+func get(t *testing.T, address string) Request {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Request{Method: http.MethodGet, URL: u, Header: http.Header{}}
+}
+
 func TestRunCountsWhatIsAnswered(t *testing.T) {
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -26,10 +36,7 @@ func TestRunCountsWhatIsAnswered(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, strings.Repeat("x", 300<<10))
 	})
-	r, err := Get(address + "/page")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := get(t, address+"/page")
 	r.Method, r.Body = http.MethodPost, []byte("hello")
 	r.Header.Set("X-Kind", "post")
 	spent := time.Duration(0)
@@ -62,13 +69,10 @@ func TestRunEndsAtTheFirstRefusal(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, "no")
 	})
-	r, err := Get(address + "/page?access_token=secret")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := get(t, address+"/page?access_token=secret")
 	c := NewClient(1)
 	defer c.Close()
-	_, err = c.Run(t.Context(), Plan{Clients: 2, Requests: 10, Request: func(int) Request { return r }, Want: http.StatusOK})
+	_, err := c.Run(t.Context(), Plan{Clients: 2, Requests: 10, Request: func(int) Request { return r }, Want: http.StatusOK})
 	var status *StatusError
 	if !errors.As(err, &status) || status.Status != http.StatusForbidden || status.Body != "no" {
 		t.Fatalf("%v", err)

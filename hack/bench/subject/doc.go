@@ -9,23 +9,27 @@ package subject
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
 
-// request joins a base address, a path and parameters.
-func request(method, base, path string, params url.Values, body []byte) (load.Request, error) {
-	address := base + path
+// request is a request to a path below base. The path may have a query of its own, params are added otherwise.
+func request(method string, base *url.URL, path string, params url.Values, body []byte) load.Request {
+	u := *base
+	path, u.RawQuery, _ = strings.Cut(path, "?")
+	u.Path += path
 	if len(params) > 0 {
-		address += "?" + params.Encode()
+		u.RawQuery = params.Encode()
 	}
-	r, err := load.Get(address)
-	if err != nil {
-		return r, err
-	}
-	r.Method, r.Body = method, body
+	r := load.Request{Method: method, URL: &u, Body: body, Header: http.Header{}}
 	if body != nil {
-		r.Header = http.Header{"Content-Type": {"application/json"}}
+		r.Header.Set("Content-Type", "application/json")
 	}
-	return r, nil
+	return r
+}
+
+// get is a GET of a path on a host.
+func get(host, path string) load.Request {
+	return request(http.MethodGet, &url.URL{Scheme: "http", Host: host}, path, nil, nil)
 }

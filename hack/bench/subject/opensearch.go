@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -25,7 +26,7 @@ type OpenSearch struct {
 	// Version is what the node says it is.
 	Version string
 
-	url    string
+	base   *url.URL
 	client *load.Client
 	node   *child.Child // nil for a node of someone else's
 	dir    string
@@ -50,10 +51,14 @@ type OpenSearchOptions struct {
 
 // OpenOpenSearch finds or starts a node. Where there is none, the error is an *AbsentError.
 func OpenOpenSearch(ctx context.Context, client *load.Client, o OpenSearchOptions) (*OpenSearch, error) {
-	s := &OpenSearch{url: strings.TrimSuffix(o.URL, "/"), client: client, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
-	if s.url == "" {
-		if _, err := os.Stat(o.Script); err != nil {
-			return nil, &AbsentError{fmt.Sprintf("OPENSEARCH_URL is not set, and the program to start a node with, %q, is absent", o.Script)}
+	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
+	if err != nil {
+		return nil, fmt.Errorf("read the address of OpenSearch: %w", err)
+	}
+	s := &OpenSearch{base: base, client: client, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
+	if o.URL == "" {
+		if o.Script == "" {
+			return nil, &AbsentError{"neither OPENSEARCH_URL nor a program that starts a node (-opensearch) is given"}
 		}
 		if err := s.start(ctx, o); err != nil {
 			return nil, err
@@ -84,7 +89,7 @@ func (s *OpenSearch) start(ctx context.Context, o OpenSearchOptions) error {
 	if err != nil {
 		return err
 	}
-	s.url = fmt.Sprintf("http://127.0.0.1:%d", port)
+	s.base = &url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", port)}
 	err = s.node.Await(ctx, 5*time.Minute, "ready", func() bool {
 		text, err := os.ReadFile(output)
 		return err == nil && (bytes.HasPrefix(text, []byte("ready")) || bytes.Contains(text, []byte("\nready")))
@@ -107,16 +112,9 @@ func (s *OpenSearch) Close(ctx context.Context) error {
 func (s *OpenSearch) do(ctx context.Context, method, path string, body, out any) error {
 	var encoded []byte
 	if body != nil {
-		var err error
-		if encoded, err = json.Marshal(body); err != nil {
-			return fmt.Errorf("encode a request for OpenSearch: %w", err)
-		}
+		encoded = encode(body)
 	}
-	r, err := request(method, s.url, path, nil, encoded)
-	if err != nil {
-		return err
-	}
-	_, answer, err := s.client.Do(ctx, r, 0)
+	_, answer, err := s.client.Do(ctx, request(method, s.base, path, nil, encoded), 0)
 	if err != nil {
 		return fmt.Errorf("ask OpenSearch: %w", err)
 	}
@@ -127,6 +125,15 @@ func (s *OpenSearch) do(ctx context.Context, method, path string, body, out any)
 		return fmt.Errorf("read OpenSearch's answer: %w", err)
 	}
 	return nil
+}
+
+// encode returns a body as JSON: maps, lists and texts, which have no error.
+func encode(body any) []byte {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	return encoded
 }
 
 // index is the name of one of our indices.
@@ -210,8 +217,8 @@ func mappingOf(t query.Type) map[string]any {
 }
 
 // Bulk imports documents, which bulk lines precede.
-func (s *OpenSearch) Bulk(name string, lines []byte) (load.Request, error) {
-	return request(http.MethodPost, s.url, s.index(name)+"/_bulk", nil, lines)
+func (s *OpenSearch) Bulk(name string, lines []byte) load.Request {
+	return request(http.MethodPost, s.base, s.index(name)+"/_bulk", nil, lines)
 }
 
 // BulkLine appends the line that comes before a document.
@@ -233,8 +240,8 @@ func (s *OpenSearch) Refresh(ctx context.Context, name string) error {
 }
 
 // Put adds one document, durable when answered.
-func (s *OpenSearch) Put(name string, body []byte) (load.Request, error) {
-	return request(http.MethodPost, s.url, s.index(name)+"/_doc", nil, body)
+func (s *OpenSearch) Put(name string, body []byte) load.Request {
+	return request(http.MethodPost, s.base, s.index(name)+"/_doc", nil, body)
 }
 
 // Rewrite returns a query of ours as OpenSearch has to be asked to mean the same.
@@ -256,16 +263,12 @@ func queryString(q string) map[string]any {
 
 // Search is the first page of a query with its exact total and whole documents; newest first, else by relevance alone,
 // which spares OpenSearch the order among equals that Vitrine gives.
-func (s *OpenSearch) Search(name, q string, newestFirst bool) (load.Request, error) {
+func (s *OpenSearch) Search(name, q string, newestFirst bool) load.Request {
 	body := map[string]any{"query": queryString(q), "size": PageSize, "track_total_hits": true}
 	if newestFirst {
 		body["sort"] = []any{map[string]any{"created_on": "desc"}, map[string]any{"id": "desc"}}
 	}
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return load.Request{}, fmt.Errorf("encode a search: %w", err)
-	}
-	return request(http.MethodPost, s.url, s.index(name)+"/_search", nil, encoded)
+	return request(http.MethodPost, s.base, s.index(name)+"/_search", nil, encode(body))
 }
 
 // SearchTotal reads the exact total of an answer.
@@ -293,17 +296,10 @@ func (s *OpenSearch) Register(ctx context.Context, name string, queries []string
 	for from := 0; from < len(queries); from += batch {
 		var lines bytes.Buffer
 		for i, q := range queries[from:min(from+batch, len(queries))] {
-			doc, err := json.Marshal(map[string]any{percolatorField: queryString(q)})
-			if err != nil {
-				return fmt.Errorf("encode a query: %w", err)
-			}
+			doc := encode(map[string]any{percolatorField: queryString(q)})
 			lines.Write(append(append(BulkLine(nil, int64(from+i)), doc...), '\n'))
 		}
-		r, err := s.Bulk(name, lines.Bytes())
-		if err != nil {
-			return err
-		}
-		_, answer, err := s.client.Do(ctx, r, http.StatusOK)
+		_, answer, err := s.client.Do(ctx, s.Bulk(name, lines.Bytes()), http.StatusOK)
 		if err == nil {
 			err = CheckSearchBulk(answer)
 		}
@@ -315,17 +311,14 @@ func (s *OpenSearch) Register(ctx context.Context, name string, queries []string
 }
 
 // Percolate asks which of the registered queries match each of the documents (lines of JSON).
-func (s *OpenSearch) Percolate(name string, documents []json.RawMessage) (load.Request, error) {
-	encoded, err := json.Marshal(map[string]any{
+func (s *OpenSearch) Percolate(name string, documents []json.RawMessage) load.Request {
+	encoded := encode(map[string]any{
 		"query": map[string]any{"constant_score": map[string]any{"filter": map[string]any{
 			"percolate": map[string]any{"field": percolatorField, "documents": documents},
 		}}},
 		"size": 10000, "track_total_hits": true, "_source": false,
 	})
-	if err != nil {
-		return load.Request{}, fmt.Errorf("encode documents: %w", err)
-	}
-	return request(http.MethodPost, s.url, s.index(name)+"/_search?filter_path=hits.total,hits.hits._id,hits.hits.fields", nil, encoded)
+	return request(http.MethodPost, s.base, s.index(name)+"/_search?filter_path=hits.total,hits.hits._id,hits.hits.fields", nil, encoded)
 }
 
 // stats are what a node tells of itself.

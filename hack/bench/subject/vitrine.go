@@ -144,16 +144,12 @@ func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOption
 		v.debug = ports[3]
 		args = append(args, debugFlag, v.debug)
 	}
-	ready, err := load.Get("http://" + v.probes + "/readyz")
-	if err != nil {
-		return nil, err
-	}
 	began := time.Now()
 	if v.Child, err = child.Start(child.Spec{Name: "vitrine", Path: o.Binary, Args: args, Output: o.Output}); err != nil {
 		return nil, err
 	}
 	err = v.Await(ctx, serveFor, "ready", func() bool {
-		_, _, err := client.Do(ctx, ready, http.StatusOK)
+		_, _, err := client.Do(ctx, get(v.probes, "/readyz"), http.StatusOK)
 		return err == nil
 	})
 	if err != nil {
@@ -164,21 +160,20 @@ func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOption
 }
 
 // base is the address of the interface.
-func (v *Vitrine) base() string { return "http://" + v.http }
-
-// Page is a page of a filter, as a display asks for it: by rank of the filter, from page 1, 50 items.
-func (v *Vitrine) Page(filter, page int) (load.Request, error) {
-	path := "/v2/content/filters/" + strconv.FormatInt(v.Store.filters[filter], 10)
-	return request(http.MethodGet, v.base(), path, url.Values{
-		"access_token": {v.Store.readOnly}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(PageSize)},
-	}, nil)
-}
+func (v *Vitrine) base() *url.URL { return &url.URL{Scheme: "http", Host: v.http} }
 
 // PageSize is how many items a page has, everywhere.
 const PageSize = 50
 
+// Page is a page of a filter, as a display asks for it: by rank of the filter, from page 1, 50 items.
+func (v *Vitrine) Page(filter, page int) load.Request {
+	return request(http.MethodGet, v.base(), "/v2/content/filters/"+strconv.FormatInt(v.Store.filters[filter], 10), url.Values{
+		"access_token": {v.Store.readOnly}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(PageSize)},
+	}, nil)
+}
+
 // Items is a free query, first page.
-func (v *Vitrine) Items(q, order string) (load.Request, error) {
+func (v *Vitrine) Items(q, order string) load.Request {
 	params := url.Values{"access_token": {v.Store.readOnly}, "q": {q}, "page_size": {strconv.Itoa(PageSize)}}
 	if order != "" {
 		params.Set("sort_by", order)
@@ -187,12 +182,12 @@ func (v *Vitrine) Items(q, order string) (load.Request, error) {
 }
 
 // Post adds one item.
-func (v *Vitrine) Post(body []byte) (load.Request, error) {
+func (v *Vitrine) Post(body []byte) load.Request {
 	return request(http.MethodPost, v.base(), "/v2/content/", url.Values{"access_token": {v.Store.readWrite}}, body)
 }
 
 // Bulk imports lines. Each is durable and found by every later read once it is answered.
-func (v *Vitrine) Bulk(lines []byte) (load.Request, error) {
+func (v *Vitrine) Bulk(lines []byte) load.Request {
 	return request(http.MethodPost, v.base(), "/v2/content/bulk", url.Values{"access_token": {v.Store.readWrite}}, lines)
 }
 
@@ -220,11 +215,7 @@ func Total(list []byte) (int64, error) {
 
 // Metrics reads /metrics: the sum of each metric over its labels.
 func (v *Vitrine) Metrics(ctx context.Context) (map[string]float64, error) {
-	r, err := load.Get("http://" + v.metrics + "/metrics")
-	if err != nil {
-		return nil, err
-	}
-	_, text, err := v.client.Do(ctx, r, http.StatusOK)
+	_, text, err := v.client.Do(ctx, get(v.metrics, "/metrics"), http.StatusOK)
 	if err != nil {
 		return nil, fmt.Errorf("read the metrics: %w", err)
 	}
@@ -255,17 +246,14 @@ func parseMetrics(text string) map[string]float64 {
 
 // Filter is the first item of a filter by its UUID, asked for with a token.
 func (v *Vitrine) Filter(uuid, token string) load.Request {
-	u := &url.URL{Scheme: "http", Host: v.http, Path: "/v2/content/filters/" + uuid, RawQuery: "page_size=1"}
-	return load.Request{Method: http.MethodGet, URL: u, Header: http.Header{"Authorization": {"Bearer " + token}}}
+	r := request(http.MethodGet, v.base(), "/v2/content/filters/"+uuid, url.Values{"page_size": {"1"}}, nil)
+	r.Header.Set("Authorization", "Bearer "+token)
+	return r
 }
 
 // Collect has the server collect its garbage. The server must have been started with Debug.
 func (v *Vitrine) Collect(ctx context.Context) error {
-	r, err := load.Get("http://" + v.debug + "/debug/pprof/heap?gc=1")
-	if err == nil {
-		_, _, err = v.client.Do(ctx, r, http.StatusOK)
-	}
-	if err != nil {
+	if _, _, err := v.client.Do(ctx, get(v.debug, "/debug/pprof/heap?gc=1"), http.StatusOK); err != nil {
 		return fmt.Errorf("have the server collect its garbage: %w", err)
 	}
 	return nil
@@ -273,11 +261,7 @@ func (v *Vitrine) Collect(ctx context.Context) error {
 
 // Profile fetches a processor profile of so many seconds into a file. The server must have been started with Debug.
 func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) error {
-	r, err := load.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", v.debug, seconds))
-	if err != nil {
-		return err
-	}
-	_, profile, err := v.client.Do(ctx, r, http.StatusOK)
+	_, profile, err := v.client.Do(ctx, get(v.debug, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds)), http.StatusOK)
 	if err != nil {
 		return fmt.Errorf("fetch a profile: %w", err)
 	}
