@@ -44,7 +44,7 @@ func (b *suite) importItems(ctx context.Context) error {
 		first := chunk * b.scale.chunk
 		take := func() error { return b.importChunk(ctx, w, first) }
 		if b.serve.Debug && chunk == chunks/2&^1 { // an even turn: Vitrine's is the first
-			err = b.profileOnce(ctx, "import", take)
+			err = b.profileLoad(ctx, "import", importProfileSeconds, take)
 		} else {
 			err = take()
 		}
@@ -129,7 +129,7 @@ func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, first, co
 		requests[i] = v.Bulk(body)
 	}
 	r, err := b.client.Run(ctx, load.Plan{
-		Clients: importers, Requests: len(requests), Request: func(i int) load.Request { return requests[i] }, Want: http.StatusOK, CPU: v.CPU,
+		Clients: importers, Requests: requests, Want: http.StatusOK, CPU: v.CPU,
 		Check: func(i int, body []byte) error {
 			return subject.CheckBulk(body, min(bulkLines, count-i*bulkLines))
 		},
@@ -151,7 +151,7 @@ func (b *suite) importOpenSearch(ctx context.Context, first, count int) (load.Re
 	}
 	began := time.Now()
 	r, err := b.client.Run(ctx, load.Plan{
-		Clients: importers, Requests: len(requests), Request: func(i int) load.Request { return requests[i] }, Want: http.StatusOK,
+		Clients: importers, Requests: requests, Want: http.StatusOK,
 		Check: func(_ int, body []byte) error { return subject.CheckSearchBulk(body) },
 	})
 	if err != nil {

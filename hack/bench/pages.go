@@ -96,7 +96,7 @@ func (b *suite) totals(ctx context.Context) ([]int64, error) {
 		requests[f] = b.vitrine.Page(f, 1)
 	}
 	_, err := b.client.Run(ctx, load.Plan{
-		Clients: 2, Requests: len(requests), Request: func(i int) load.Request { return requests[i] }, Want: http.StatusOK,
+		Clients: 2, Requests: requests, Want: http.StatusOK,
 		Check: func(i int, body []byte) (err error) { totals[i], err = subject.Total(body); return err },
 	})
 	return totals, err
@@ -149,9 +149,9 @@ func zipped(r load.Request) load.Request {
 	return r
 }
 
-// startBare starts the bare server on a book, with the answer to a post as an example.
-func (b *suite) startBare(ctx context.Context, book *subject.Book, header http.Header, answer []byte) (*subject.Bare, error) {
-	bare, err := subject.StartBare(ctx, b.dir, book, header, answer)
+// startBare starts the bare server on a book.
+func (b *suite) startBare(ctx context.Context, book *subject.Book) (*subject.Bare, error) {
+	bare, err := subject.StartBare(ctx, b.dir, book)
 	if err == nil {
 		b.stopping = append(b.stopping, bare.Child)
 	}
@@ -160,21 +160,15 @@ func (b *suite) startBare(ctx context.Context, book *subject.Book, header http.H
 
 // pageRounds measures a log of pages on both servers.
 func (b *suite) pageRounds(ctx context.Context, w *report.Workload, bare *subject.Bare, rounds [][]load.Request, want int) error {
-	against := func(name string, at func(load.Request) load.Request, plan load.Plan) contender {
-		return contender{name, func(round int) (load.Result, error) {
+	err := b.alternate(w, len(rounds),
+		b.sender(ctx, report.Vitrine, clients, want, b.vitrine.CPU, func(round int) []load.Request { return rounds[round] }),
+		b.sender(ctx, report.Bare, clients, want, bare.CPU, func(round int) []load.Request {
 			list := make([]load.Request, len(rounds[round]))
 			for i, r := range rounds[round] {
-				list[i] = at(r)
+				list[i] = bare.At(r)
 			}
-			plan := plan
-			plan.Clients, plan.Requests, plan.Want = clients, len(list), want
-			plan.Request = func(i int) load.Request { return list[i] }
-			return b.client.Run(ctx, plan)
-		}}
-	}
-	err := b.alternate(w, len(rounds),
-		against(report.Vitrine, func(r load.Request) load.Request { return r }, load.Plan{CPU: b.vitrine.CPU}),
-		against(report.Bare, bare.At, load.Plan{CPU: bare.CPU}))
+			return list
+		}))
 	if err != nil {
 		return err
 	}
@@ -246,7 +240,7 @@ func (b *suite) openPages(ctx context.Context, name string, early bool) (*subjec
 	if err := errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx)); err != nil {
 		return nil, plan, err
 	}
-	bare, err := b.startBare(ctx, book, nil, nil)
+	bare, err := b.startBare(ctx, book)
 	if err != nil {
 		return nil, plan, err
 	}
@@ -327,12 +321,7 @@ func (b *suite) depths(ctx context.Context, plan pagePlan) error {
 		return nil
 	}
 	of := func(name string, rounds [][]load.Request) contender {
-		return contender{name, func(round int) (load.Result, error) {
-			list := rounds[round]
-			return b.client.Run(ctx, load.Plan{
-				Clients: clients, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK, CPU: b.vitrine.CPU,
-			})
-		}}
+		return b.sender(ctx, name, clients, http.StatusOK, b.vitrine.CPU, func(round int) []load.Request { return rounds[round] })
 	}
 	w := b.workload(report.Depths, "Last pages against first pages, in the default order", "requests", clients, b.scale.items)
 	return b.alternate(w, len(first), of(report.FirstPage, first), of(report.LastPage, last))

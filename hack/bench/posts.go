@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
@@ -12,47 +15,43 @@ import (
 
 // posts measures single items added by many clients at once, each on disk when it is answered.
 func (b *suite) posts(ctx context.Context) error {
-	header, answer, err := b.client.Do(ctx, b.vitrine.Post(b.corpus.Post(0)), http.StatusCreated)
+	example := b.vitrine.Post(b.corpus.Post(0))
+	header, answer, err := b.client.Do(ctx, example, http.StatusCreated)
 	if err != nil {
 		return err
 	}
-	bare, err := b.startBare(ctx, nil, header, answer)
+	book, err := subject.NewBook(filepath.Join(b.dir, "book-posts"))
+	if err == nil {
+		err = errors.Join(book.Add(example, header, answer), book.Close())
+	}
 	if err != nil {
 		return err
 	}
-	// Bodies are made ahead; every round has its own.
+	bare, err := b.startBare(ctx, book)
+	if err != nil {
+		return err
+	}
+	// Every round has bodies of its own.
 	next := 1
-	bodies := func(n int) [][]byte {
-		list := make([][]byte, n)
-		for i := range list {
-			list[i] = b.corpus.Post(next)
-			next++
-		}
-		return list
-	}
-	of := func(name string, n int, plan load.Plan, request func(body []byte) load.Request) contender {
-		return contender{name, func(int) (load.Result, error) {
+	of := func(name string, n int, cpu func() (time.Duration, error), request func(body []byte) load.Request) contender {
+		return b.sender(ctx, name, postClients, http.StatusCreated, cpu, func(int) []load.Request {
 			list := make([]load.Request, n)
-			for i, body := range bodies(n) {
-				list[i] = request(body)
+			for i := range list {
+				list[i] = request(b.corpus.Post(next))
+				next++
 			}
-			plan := plan
-			plan.Clients, plan.Requests, plan.Want = postClients, n, http.StatusCreated
-			plan.Request = func(i int) load.Request { return list[i] }
-			return b.client.Run(ctx, plan)
-		}}
+			return list
+		})
 	}
 	contenders := []contender{
-		of(report.Vitrine, b.scale.posts, load.Plan{CPU: b.vitrine.CPU}, b.vitrine.Post),
-		of(report.Bare, b.scale.posts, load.Plan{CPU: bare.CPU}, func(body []byte) load.Request {
-			return bare.At(b.vitrine.Post(body))
-		}),
+		of(report.Vitrine, b.scale.posts, b.vitrine.CPU, b.vitrine.Post),
+		of(report.Bare, b.scale.posts, bare.CPU, func(body []byte) load.Request { return bare.At(b.vitrine.Post(body)) }),
 	}
 	if b.opensearch != nil {
 		if err := b.opensearch.Create(ctx, "posts", subject.PlainIndex); err != nil {
 			return err
 		}
-		contenders = append(contenders, of(report.OpenSearch, b.scale.postsOpenSearch, load.Plan{CPU: b.opensearch.CPU}, func(body []byte) load.Request {
+		contenders = append(contenders, of(report.OpenSearch, b.scale.postsOpenSearch, b.opensearch.CPU, func(body []byte) load.Request {
 			return b.opensearch.Put("posts", body)
 		}))
 	}
@@ -61,7 +60,7 @@ func (b *suite) posts(ctx context.Context) error {
 		return err
 	}
 	if b.serve.Debug {
-		err := b.profileLoad(ctx, "posts", func() error {
+		err := b.profileLoad(ctx, "posts", profileSeconds, func() error {
 			_, err := contenders[0].round(0)
 			return err
 		})

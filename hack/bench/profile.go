@@ -22,20 +22,18 @@ func (b *suite) profile(ctx context.Context, name string, list []load.Request) e
 	if !b.serve.Debug {
 		return nil
 	}
-	return b.profileLoad(ctx, name, func() error {
-		_, err := b.client.Run(ctx, load.Plan{
-			Clients: 2, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK,
-		})
+	return b.profileLoad(ctx, name, profileSeconds, func() error {
+		_, err := b.client.Run(ctx, load.Plan{Clients: 2, Requests: list, Want: http.StatusOK})
 		return err
 	})
 }
 
-// profileLoad does something over and over while a profile is taken.
-func (b *suite) profileLoad(ctx context.Context, name string, do func() error) error {
+// profileLoad does something over and over while a profile of so many seconds is taken, or once for a shorter profile.
+func (b *suite) profileLoad(ctx context.Context, name string, seconds int, do func() error) error {
 	taken := make(chan error, 1)
-	go func() { taken <- b.keepProfile(ctx, name, profileSeconds) }()
+	go func() { taken <- b.keepProfile(ctx, name, seconds) }()
 	for {
-		if err := do(); err != nil {
+		if err := do(); err != nil || seconds < profileSeconds {
 			return errors.Join(err, <-taken)
 		}
 		select {
@@ -44,14 +42,6 @@ func (b *suite) profileLoad(ctx context.Context, name string, do func() error) e
 		default:
 		}
 	}
-}
-
-// profileOnce does something once while a profile is taken; it is slower for that.
-func (b *suite) profileOnce(ctx context.Context, name string, do func() error) error {
-	taken := make(chan error, 1)
-	go func() { taken <- b.keepProfile(ctx, name, importProfileSeconds) }()
-	err := do()
-	return errors.Join(err, <-taken)
 }
 
 func (b *suite) keepProfile(ctx context.Context, name string, seconds int) error {

@@ -103,7 +103,7 @@ func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a askin
 	over := func(name string, queries []string, list []load.Request, cpu func() (time.Duration, error), total func([]byte) (int64, error)) (load.Result, error) {
 		totals := make([]int64, len(list))
 		r, err := b.client.Run(ctx, load.Plan{
-			Clients: 1, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK, CPU: cpu,
+			Clients: 1, Requests: list, Want: http.StatusOK, CPU: cpu,
 			Check: func(i int, body []byte) (err error) { totals[i], err = total(body); return err },
 		})
 		if err == nil {

@@ -75,7 +75,7 @@ func (b *suite) firstReads(ctx context.Context, v *subject.Vitrine, filters []sa
 		list[f] = v.Page(f, 1)
 	}
 	r, err := b.client.Run(ctx, load.Plan{
-		Clients: 1, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK, CPU: v.CPU,
+		Clients: 1, Requests: list, Want: http.StatusOK, CPU: v.CPU,
 	})
 	if err != nil {
 		return report.Round{}, err
@@ -117,7 +117,7 @@ func (b *suite) percolate(ctx context.Context, w *report.Workload, filters []sam
 			list = append(list, b.opensearch.Percolate(index, documents))
 		}
 		r, err := b.client.Run(ctx, load.Plan{
-			Clients: 2, Requests: len(list), Request: func(i int) load.Request { return list[i] }, Want: http.StatusOK, CPU: b.opensearch.CPU,
+			Clients: 2, Requests: list, Want: http.StatusOK, CPU: b.opensearch.CPU,
 		})
 		if err != nil {
 			return err

@@ -65,12 +65,7 @@ func newSuite(ctx context.Context, s settings, out io.Writer) (*suite, error) {
 			return nil, err
 		}
 	}
-	b.serve = subject.ServeOptions{Binary: b.binary, Library: s.library, Flags: strings.Fields(s.flags), Output: filepath.Join(b.dir, "vitrine.log")}
-	if b.profiles != "" {
-		if b.serve.Debug = subject.CanDebug(ctx, b.binary); !b.serve.Debug {
-			b.say("no profiles: this vitrine serves none")
-		}
-	}
+	b.serve = subject.ServeOptions{Binary: b.binary, Library: s.library, Flags: strings.Fields(s.flags), Output: filepath.Join(b.dir, "vitrine.log"), Debug: b.profiles != ""}
 	b.result = &report.Run{
 		Scale: s.scale.name, Began: b.began.UTC().Truncate(time.Second), Items: s.scale.items, Filters: filters,
 		Library: s.library, Absent: map[string]string{},
@@ -177,6 +172,13 @@ func (b *suite) workload(id, title, unit string, clients, items int) *report.Wor
 type contender struct {
 	name  string
 	round func(round int) (load.Result, error)
+}
+
+// sender is a contender that sends the requests of each round, so many at once.
+func (b *suite) sender(ctx context.Context, name string, clients, want int, cpu func() (time.Duration, error), list func(round int) []load.Request) contender {
+	return contender{name, func(round int) (load.Result, error) {
+		return b.client.Run(ctx, load.Plan{Clients: clients, Requests: list(round), Want: want, CPU: cpu})
+	}}
 }
 
 // alternate has the contenders take turns, every other time in the opposite order, so that neither what one leaves behind

@@ -103,10 +103,8 @@ func request(ctx context.Context, r Request) *http.Request {
 type Plan struct {
 	// Clients is how many requests are under way at any time.
 	Clients int
-	// Requests is how many are sent in all.
-	Requests int
-	// Request returns the i-th; it is called concurrently.
-	Request func(i int) Request
+	// Requests are sent in their order.
+	Requests []Request
 	// Want is the status of every answer; 0 wants any that is below 300. Another one ends the round.
 	Want int
 	// CPU reads the processor time that the server has spent so far. nil measures none.
@@ -133,7 +131,7 @@ type Result struct {
 func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	res := Result{Requests: p.Requests, Latencies: make([]time.Duration, p.Requests)}
+	res := Result{Requests: len(p.Requests), Latencies: make([]time.Duration, len(p.Requests))}
 	var next, received atomic.Int64
 	cpu := p.CPU
 	if cpu == nil {
@@ -150,12 +148,11 @@ func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 			buffer := bytes.NewBuffer(make([]byte, 0, 512<<10))
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= p.Requests || ctx.Err() != nil {
+				if i >= len(p.Requests) || ctx.Err() != nil {
 					return
 				}
-				r := p.Request(i)
 				sent := time.Now()
-				n, err := c.once(ctx, p, i, r, buffer)
+				n, err := c.once(ctx, p, i, buffer)
 				if err != nil {
 					stop(err)
 					return
@@ -176,7 +173,8 @@ func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 }
 
 // once sends the i-th request of a plan and returns the length of the answer, which it reads into a buffer.
-func (c *Client) once(ctx context.Context, p Plan, i int, r Request, buffer *bytes.Buffer) (int64, error) {
+func (c *Client) once(ctx context.Context, p Plan, i int, buffer *bytes.Buffer) (int64, error) {
+	r := p.Requests[i]
 	resp, err := c.send(ctx, r)
 	if err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,7 +45,7 @@ func TestRunCountsWhatIsAnswered(t *testing.T) {
 	defer c.Close()
 	checked := atomic.Int64{}
 	got, err := c.Run(t.Context(), Plan{
-		Clients: 4, Requests: 50, Request: func(int) Request { return r }, Want: http.StatusOK,
+		Clients: 4, Requests: slices.Repeat([]Request{r}, 50), Want: http.StatusOK,
 		CPU:   func() (time.Duration, error) { spent += time.Second; return spent, nil },
 		Check: func(_ int, body []byte) error { checked.Add(int64(len(body))); return nil },
 	})
@@ -72,7 +73,7 @@ func TestRunEndsAtTheFirstRefusal(t *testing.T) {
 	r := get(t, address+"/page?access_token=secret")
 	c := NewClient(1)
 	defer c.Close()
-	_, err := c.Run(t.Context(), Plan{Clients: 2, Requests: 10, Request: func(int) Request { return r }, Want: http.StatusOK})
+	_, err := c.Run(t.Context(), Plan{Clients: 2, Requests: slices.Repeat([]Request{r}, 10), Want: http.StatusOK})
 	var status *StatusError
 	if !errors.As(err, &status) || status.Status != http.StatusForbidden || status.Body != "no" {
 		t.Fatalf("%v", err)

@@ -52,21 +52,27 @@ func NewBook(path string) (*Book, error) {
 	return &Book{path: path, file: file, contents: contents, encoder: json.NewEncoder(contents), seen: map[string]bool{}}, nil
 }
 
-// leafKey tells answers apart: by path and parameters, and by encoding.
-func leafKey(uri, encoding string) string { return uri + " " + encoding }
+// leafKey tells answers apart: by path and parameters, and by encoding. Every post has the same answer.
+func leafKey(method, uri, encoding string) string {
+	if method == http.MethodPost {
+		return method
+	}
+	return uri + " " + encoding
+}
+
+func keyOf(r load.Request) string {
+	return leafKey(r.Method, r.URL.RequestURI(), r.Header.Get("Accept-Encoding"))
+}
 
 // Has reports whether the answer to a request is in the book.
-func (b *Book) Has(r load.Request) bool {
-	return b.seen[leafKey(r.URL.RequestURI(), r.Header.Get("Accept-Encoding"))]
-}
+func (b *Book) Has(r load.Request) bool { return b.seen[keyOf(r)] }
 
 // Add writes the answer to a request into the book, with every header that Vitrine sent.
 func (b *Book) Add(r load.Request, header http.Header, body []byte) error {
-	key := leafKey(r.URL.RequestURI(), r.Header.Get("Accept-Encoding"))
-	b.seen[key] = true
+	b.seen[keyOf(r)] = true
 	header = header.Clone()
 	header.Del("Date") // every net/http server sends its own
-	if err := b.encoder.Encode(leaf{key, header, b.length, len(body)}); err != nil {
+	if err := b.encoder.Encode(leaf{keyOf(r), header, b.length, len(body)}); err != nil {
 		return fmt.Errorf("write the table of contents: %w", err)
 	}
 	b.length += int64(len(body))
@@ -91,25 +97,14 @@ type Bare struct {
 // bareMode is the first argument that makes this program the bare server.
 const bareMode = "serve-bare"
 
-// StartBare starts the bare server: it answers GET with what is in the book, if there is one, and appends the bodies of
-// POST to a file in dir, answering each with the given example of an answer once it is on disk.
-func StartBare(ctx context.Context, dir string, book *Book, header http.Header, answer []byte) (*Bare, error) {
+// StartBare starts the bare server: it answers with what is in the book, after it has appended the body of a POST to a file
+// in dir and that is on disk.
+func StartBare(ctx context.Context, dir string, book *Book) (*Bare, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	example, err := json.Marshal(leaf{Header: header, Key: string(answer)})
-	if err != nil {
-		return nil, fmt.Errorf("encode the example: %w", err)
-	}
-	examplePath := filepath.Join(dir, "bare-example.json")
-	if err := os.WriteFile(examplePath, example, 0o600); err != nil {
-		return nil, fmt.Errorf("write the example: %w", err)
-	}
-	args := []string{bareMode, "-append", filepath.Join(dir, "bare-posts"), "-example", examplePath}
-	if book != nil {
-		args = append(args, "-book", book.path)
-	}
+	args := []string{bareMode, "-append", filepath.Join(dir, "bare-posts"), "-book", book.path}
 	reader, writer := io.Pipe()
 	c, err := child.Start(child.Spec{Name: "the bare server", Path: self, Args: args, Output: filepath.Join(dir, "bare.log"), Stdout: writer})
 	if err != nil {
@@ -133,9 +128,8 @@ func (b *Bare) At(r load.Request) load.Request {
 
 // bareServer answers from memory.
 type bareServer struct {
-	book    map[string]bareLeaf
-	example bareLeaf
-	posts   chan *barePost
+	book  map[string]bareLeaf
+	posts chan *barePost
 }
 
 type bareLeaf struct {
@@ -154,26 +148,13 @@ func RunBare(args []string, stdout io.Writer) error {
 	set := flag.NewFlagSet(bareMode, flag.ContinueOnError)
 	book := set.String("book", "", "the book to answer from")
 	appendTo := set.String("append", "", "the file to append posts to")
-	example := set.String("example", "", "the answer to a post")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
 	s := &bareServer{book: map[string]bareLeaf{}, posts: make(chan *barePost, 1024)}
-	if *book != "" {
-		if err := s.open(*book); err != nil {
-			return err
-		}
+	if err := s.open(*book); err != nil {
+		return err
 	}
-	text, err := os.ReadFile(*example)
-	if err != nil {
-		return fmt.Errorf("read the example: %w", err)
-	}
-	var l leaf
-	if err := json.Unmarshal(text, &l); err != nil {
-		return fmt.Errorf("read the example: %w", err)
-	}
-	l.Header.Del("Date")
-	s.example = bareLeaf{l.Header, []byte(l.Key)}
 	file, err := os.OpenFile(*appendTo, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the file of posts: %w", err)
@@ -225,7 +206,7 @@ func (s *bareServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.post(w, r)
 		return
 	}
-	l, ok := s.book[leafKey(r.RequestURI, r.Header.Get("Accept-Encoding"))]
+	l, ok := s.book[leafKey(r.Method, r.RequestURI, r.Header.Get("Accept-Encoding"))]
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -280,7 +261,7 @@ func (s *bareServer) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	send(w, http.StatusCreated, s.example)
+	send(w, http.StatusCreated, s.book[http.MethodPost])
 }
 
 // write appends what has come in, all of it with one fdatasync, over and over.

@@ -76,10 +76,11 @@ func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
 	if !book.Has(page(2)) || book.Has(page(3)) || book.Bytes() != 3000 {
 		t.Error("the book does not know what it holds")
 	}
-	if err := book.Close(); err != nil {
+	posting := request(http.MethodPost, &url.URL{Scheme: "http", Host: "elsewhere.example"}, "/posts", nil, nil)
+	if err := errors.Join(book.Add(posting, http.Header{"Location": {"/made"}}, []byte("made")), book.Close()); err != nil {
 		t.Fatal(err)
 	}
-	bare, err := StartBare(t.Context(), dir, book, http.Header{"Location": {"/made"}}, []byte("made"))
+	bare, err := StartBare(t.Context(), dir, book)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,20 +100,21 @@ func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
 	}
 
 	c := sample.NewLibrary()
-	_, err = client.Run(t.Context(), load.Plan{Clients: 8, Requests: 40, Want: http.StatusCreated, CPU: bare.CPU, Request: func(i int) load.Request {
-		r := bare.At(page(0))
-		r.Method, r.Body = http.MethodPost, []byte(fmt.Sprintf(`{"content_type":"text","caption":"%d"}`, i))
-		return r
-	}})
-	if err != nil {
+	var posts []load.Request
+	for i := range 40 {
+		r := bare.At(posting)
+		r.Body = fmt.Appendf(nil, `{"content_type":"text","caption":"%d"}`, i)
+		posts = append(posts, r)
+	}
+	if _, err := client.Run(t.Context(), load.Plan{Clients: 8, Requests: posts, Want: http.StatusCreated, CPU: bare.CPU}); err != nil {
 		t.Fatal(err)
 	}
 	kept, err := os.ReadFile(filepath.Join(dir, "bare-posts"))
 	if err != nil || strings.Count(string(kept), "\n") != 40 {
 		t.Errorf("%d of 40 posts were kept, %v", strings.Count(string(kept), "\n"), err)
 	}
-	broken := bare.At(page(0))
-	broken.Method, broken.Body = http.MethodPost, []byte("{")
+	broken := bare.At(posting)
+	broken.Body = []byte("{")
 	if _, _, err := client.Do(t.Context(), broken, http.StatusBadRequest); err != nil {
 		t.Error(err)
 	}

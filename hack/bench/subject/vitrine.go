@@ -107,17 +107,8 @@ type ServeOptions struct {
 	Flags []string
 	// Output is the file of its log.
 	Output string
-	// Debug has it serve profiles, where the binary can.
+	// Debug has it serve profiles.
 	Debug bool
-}
-
-// debugFlag is what the address for debugging is given with.
-const debugFlag = "--debug-bind-address"
-
-// CanDebug reports whether a binary can serve profiles.
-func CanDebug(ctx context.Context, binary string) bool {
-	help, err := exec.CommandContext(ctx, binary, "serve", "--help").CombinedOutput()
-	return err == nil && bytes.Contains(help, []byte(debugFlag))
 }
 
 // serveFor is how long a start may take, with everything rebuilt.
@@ -142,7 +133,7 @@ func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOption
 	}, o.Flags...)
 	if o.Debug {
 		v.debug = ports[3]
-		args = append(args, debugFlag, v.debug)
+		args = append(args, "--debug-bind-address", v.debug)
 	}
 	began := time.Now()
 	if v.Child, err = child.Start(child.Spec{Name: "vitrine", Path: o.Binary, Args: args, Output: o.Output}); err != nil {
