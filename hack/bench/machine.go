@@ -1,35 +1,33 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"syscall"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 )
 
 // surroundings describes the machine and what is compared.
 func surroundings(ctx context.Context, binary string) (report.Machine, map[string]string, error) {
-	m := report.Machine{Cores: runtime.NumCPU(), Processor: "unknown"}
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range bytes.Lines(text) {
-			if name, value, ok := strings.Cut(string(line), ":"); ok && strings.TrimSpace(name) == "model name" {
-				m.Processor = strings.TrimSpace(value)
-				break
-			}
-		}
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return report.Machine{}, nil, fmt.Errorf("describe the machine: %w", err)
 	}
-	var info syscall.Sysinfo_t
-	if err := syscall.Sysinfo(&info); err != nil {
-		return m, nil, fmt.Errorf("ask for the memory: %w", err)
+	processors, cpuErr := proc.CPUInfo()
+	memory, err := proc.Meminfo()
+	if err := errors.Join(cpuErr, err); err != nil || len(processors) == 0 || memory.MemTotalBytes == nil {
+		return report.Machine{}, nil, fmt.Errorf("describe the machine: %d processors: %w", len(processors), err)
 	}
-	m.MemoryGiB = float64(info.Totalram) * float64(info.Unit) / (1 << 30)
+	m := report.Machine{Cores: runtime.NumCPU(), Processor: cmp.Or(processors[0].ModelName, "unknown"), MemoryGiB: float64(*memory.MemTotalBytes) / (1 << 30)}
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.Kernel, _, _ = strings.Cut(strings.TrimSpace(string(text)), "-")
 	}

@@ -1,11 +1,10 @@
 // Package child starts the programs that are measured and reads what they cost from the kernel: processor time, memory
 // by kind, files. It needs Linux.
 //
-// A child does not outlive its parent. It may import the standard library and golang.org/x/sys.
+// A child does not outlive its parent. It may import the standard library, golang.org/x/sys and procfs.
 package child
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +15,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -161,64 +160,35 @@ type Memory struct {
 
 // Memory reads what the program holds; Mapped counts files below dir.
 func (c *Child) Memory(dir string) (Memory, error) {
-	var m Memory
-	fields := map[string]*int64{"VmRSS": &m.Resident, "RssAnon": &m.Anonymous, "RssFile": &m.File, "VmHWM": &m.PeakResident}
-	err := eachLine(fmt.Sprintf("/proc/%d/status", c.PID), func(line string) {
-		name, rest, _ := strings.Cut(line, ":")
-		if into := fields[name]; into != nil {
-			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			*into = kib << 10
-		}
-	})
+	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return m, fmt.Errorf("read the memory of %s: %w", c.Name, err)
+		return Memory{}, fmt.Errorf("resolve the directory of %s: %w", c.Name, err)
 	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return m, fmt.Errorf("resolve the directory of %s: %w", c.Name, err)
-	}
-	err = eachLine(fmt.Sprintf("/proc/%d/maps", c.PID), func(line string) {
-		file, length := mapped(line, dir)
-		m.Mapped += length
-		if file != "" && !slices.Contains(m.Files, file) {
-			m.Files = append(m.Files, file)
-		}
-	})
+	proc, err := procfs.NewProc(c.PID)
 	if err != nil {
-		return m, fmt.Errorf("read the maps of %s: %w", c.Name, err)
+		return Memory{}, fmt.Errorf("read the memory of %s: %w", c.Name, err)
 	}
+	status, statusErr := proc.NewStatus()
+	maps, err := proc.ProcMaps()
+	if err := errors.Join(statusErr, err); err != nil {
+		return Memory{}, fmt.Errorf("read the memory of %s: %w", c.Name, err)
+	}
+	m := Memory{Resident: int64(status.VmRSS), Anonymous: int64(status.RssAnon), File: int64(status.RssFile), PeakResident: int64(status.VmHWM)}
+	m.count(maps, dir)
 	return m, nil
 }
 
-// mapped reads a line of /proc/PID/maps: address range, permissions, offset, device, inode, path, and "(deleted)" behind
-// the path of a file that is gone.
-func mapped(line, dir string) (file string, length int64) {
-	parts := strings.Fields(line)
-	if len(parts) < 6 || !strings.HasPrefix(parts[5], dir+"/") {
-		return "", 0
+// count counts the maps of files below dir. The path of a file that is gone ends with "(deleted)".
+func (m *Memory) count(maps []*procfs.ProcMap, dir string) {
+	for _, at := range maps {
+		if !strings.HasPrefix(at.Pathname, dir+"/") {
+			continue
+		}
+		m.Mapped += int64(at.EndAddr - at.StartAddr)
+		if !strings.HasSuffix(at.Pathname, " (deleted)") && !slices.Contains(m.Files, at.Pathname) {
+			m.Files = append(m.Files, at.Pathname)
+		}
 	}
-	lo, hi, _ := strings.Cut(parts[0], "-")
-	from, errFrom := strconv.ParseInt(lo, 16, 64)
-	to, errTo := strconv.ParseInt(hi, 16, 64)
-	if errFrom != nil || errTo != nil {
-		return "", 0
-	}
-	if len(parts) > 6 {
-		return "", to - from
-	}
-	return parts[5], to - from
-}
-
-func eachLine(path string, visit func(string)) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		visit(lines.Text())
-	}
-	return lines.Err()
 }
 
 // DiskUsage returns what the files below a directory take on disk, in bytes. Files that go meanwhile are left out.

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 func start(t *testing.T, script string) *Child {
@@ -50,17 +53,16 @@ func TestAwaitShowsTheOutputOfWhatEnded(t *testing.T) {
 }
 
 func TestMappedCountsFilesBelowTheDirectory(t *testing.T) {
-	for line, want := range map[string]struct {
-		file   string
-		length int64
-	}{
-		"7f0000000000-7f0000003000 r--s 00000000 fe:00 12 /data/x/seg-1":           {"/data/x/seg-1", 0x3000},
-		"7f0000000000-7f0000003000 r--s 00000000 fe:00 12 /data/x/seg-1 (deleted)": {"", 0x3000},
-		"7f0000000000-7f0000003000 r--s 00000000 fe:00 12 /data/xy/seg":            {"", 0},
-		"7f0000000000-7f0000003000 rw-p 00000000 00:00 0":                          {"", 0},
+	for path, want := range map[string]Memory{
+		"/data/x/seg-1":           {Mapped: 0x3000, Files: []string{"/data/x/seg-1"}},
+		"/data/x/seg-1 (deleted)": {Mapped: 0x3000},
+		"/data/xy/seg":            {},
+		"":                        {},
 	} {
-		if file, length := mapped(line, "/data/x"); file != want.file || length != want.length {
-			t.Errorf("%s: %q, %d bytes; want %+v", line, file, length, want)
+		var got Memory
+		got.count([]*procfs.ProcMap{{StartAddr: 0x7f0000000000, EndAddr: 0x7f0000003000, Pathname: path}}, "/data/x")
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v; want %+v", path, got, want)
 		}
 	}
 }

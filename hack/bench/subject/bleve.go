@@ -2,13 +2,15 @@ package subject
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net/rpc"
+	"net/rpc/jsonrpc"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -27,32 +29,39 @@ import (
 	ours "github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Bleve is the library in a process of its own, which is told what to do in lines of JSON. No HTTP lies in between: it is
+// Bleve is the library in a process of its own, which is called over its standard input and output. No HTTP lies in between: it is
 // measured from call to return.
 type Bleve struct {
 	*child.Child
-	dir     string
-	to      *json.Encoder
-	from    *json.Decoder
-	release func()
+	dir    string
+	client *rpc.Client
 }
 
 const bleveMode = "run-bleve"
 
-// bleveCommand is one thing to do: import items, or run queries.
-type bleveCommand struct {
-	First, Count int      // items to import
-	Queries      []string // queries to run
+// BleveCommand is one thing to do: import so many items, or run queries.
+type BleveCommand struct {
+	First, Count int
+	Queries      []string
 	NewestFirst  bool
 }
 
-// bleveAnswer is what came of it.
-type bleveAnswer struct {
+// BleveAnswer is what came of it.
+type BleveAnswer struct {
 	Elapsed   time.Duration
 	Latencies []time.Duration
 	Totals    []int64
-	Error     string
 }
+
+// pipe joins the two directions of a connection.
+type pipe struct {
+	io.Reader
+	io.Writer
+	close func() error
+}
+
+// Close ends the connection.
+func (p pipe) Close() error { return p.close() }
 
 // StartBleve makes an empty index.
 func StartBleve(dir string) (*Bleve, error) {
@@ -73,14 +82,11 @@ func StartBleve(dir string) (*Bleve, error) {
 		<-c.Exited()
 		answers.Close()
 	}()
-	return &Bleve{Child: c, dir: path, to: json.NewEncoder(to), from: json.NewDecoder(from), release: func() { to.Close() }}, nil
+	return &Bleve{Child: c, dir: path, client: jsonrpc.NewClient(pipe{from, to, to.Close})}, nil
 }
 
 // Close ends it.
-func (b *Bleve) Close() error {
-	b.release()
-	return b.Stop(syscall.SIGTERM)
-}
+func (b *Bleve) Close() error { return errors.Join(b.client.Close(), b.Stop(syscall.SIGTERM)) }
 
 // Size is what the index takes on disk, in bytes.
 func (b *Bleve) Size() (int64, error) { return child.DiskUsage(b.dir) }
@@ -88,27 +94,20 @@ func (b *Bleve) Size() (int64, error) { return child.DiskUsage(b.dir) }
 // Memory is what the process holds.
 func (b *Bleve) Memory() (child.Memory, error) { return b.Child.Memory(b.dir) }
 
-func (b *Bleve) ask(ctx context.Context, c bleveCommand) (load.Result, []int64, error) {
+func (b *Bleve) call(ctx context.Context, method string, c BleveCommand) (load.Result, []int64, error) {
 	before, err := b.CPU()
 	if err != nil {
 		return load.Result{}, nil, err
 	}
-	if err := b.to.Encode(c); err != nil {
-		return load.Result{}, nil, fmt.Errorf("ask Bleve: %w", err)
-	}
-	var a bleveAnswer
-	answered := make(chan error, 1)
-	go func() { answered <- b.from.Decode(&a) }()
+	var a BleveAnswer
 	select {
-	case err = <-answered:
+	case called := <-b.client.Go("BleveServer."+method, c, &a, nil).Done:
+		err = called.Error
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if err == nil && a.Error != "" {
-		err = errors.New(a.Error)
-	}
 	if err != nil {
-		return load.Result{}, nil, fmt.Errorf("ask Bleve: %w", err)
+		return load.Result{}, nil, fmt.Errorf("call Bleve: %w", err)
 	}
 	after, err := b.CPU()
 	return load.Result{Requests: max(c.Count, len(c.Queries)), Elapsed: a.Elapsed, CPU: after - before, Latencies: a.Latencies}, a.Totals, err
@@ -116,16 +115,22 @@ func (b *Bleve) ask(ctx context.Context, c bleveCommand) (load.Result, []int64, 
 
 // Import indexes items in batches, each on disk before the next begins. Making the items is not part of the time.
 func (b *Bleve) Import(ctx context.Context, first, count int) (load.Result, error) {
-	r, _, err := b.ask(ctx, bleveCommand{First: first, Count: count})
+	r, _, err := b.call(ctx, "Import", BleveCommand{First: first, Count: count})
 	return r, err
 }
 
 // Search runs queries one by one, newest first or by relevance, and returns the totals.
 func (b *Bleve) Search(ctx context.Context, queries []string, newestFirst bool) (load.Result, []int64, error) {
-	return b.ask(ctx, bleveCommand{Queries: queries, NewestFirst: newestFirst})
+	return b.call(ctx, "Search", BleveCommand{Queries: queries, NewestFirst: newestFirst})
 }
 
-// RunBleve is the program that holds the index.
+// BleveServer holds the index in the process of its own.
+type BleveServer struct {
+	index bleve.Index
+	items *sample.Library
+}
+
+// RunBleve is the program that holds the index: it serves until its input ends.
 func RunBleve(args []string, stdin io.Reader, stdout io.Writer) error {
 	set := flag.NewFlagSet(bleveMode, flag.ContinueOnError)
 	dir := set.String("dir", "", "where the index goes")
@@ -140,28 +145,12 @@ func RunBleve(args []string, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("make the index: %w", err)
 	}
-	c := sample.NewLibrary()
-	from, to := json.NewDecoder(stdin), json.NewEncoder(stdout)
-	for {
-		var command bleveCommand
-		if err := from.Decode(&command); errors.Is(err, io.EOF) {
-			return index.Close()
-		} else if err != nil {
-			return fmt.Errorf("read a command: %w", err)
-		}
-		var a bleveAnswer
-		if command.Count > 0 {
-			a, err = bleveImport(index, c, command)
-		} else {
-			a, err = bleveSearch(index, command)
-		}
-		if err != nil {
-			a.Error = err.Error()
-		}
-		if err := to.Encode(a); err != nil {
-			return fmt.Errorf("answer: %w", err)
-		}
+	server := rpc.NewServer()
+	if err := server.Register(&BleveServer{index, sample.NewLibrary()}); err != nil {
+		return fmt.Errorf("offer the index: %w", err)
 	}
+	server.ServeCodec(jsonrpc.NewServerCodec(pipe{stdin, stdout, func() error { return nil }}))
+	return index.Close()
 }
 
 const (
@@ -219,30 +208,31 @@ func bleveMapping() (mapping.IndexMapping, error) {
 // allField holds the texts that bare words are looked up in.
 const allField = "all"
 
-// bleveImport indexes items in batches of 1,000, each durable before the next.
-func bleveImport(index bleve.Index, c *sample.Library, command bleveCommand) (bleveAnswer, error) {
+// Import indexes items in batches of 1,000, each durable before the next.
+func (s *BleveServer) Import(c BleveCommand, a *BleveAnswer) error {
 	const batch = 1000
-	lines := make([][]byte, command.Count)
+	lines := make([][]byte, c.Count)
 	for i := range lines {
-		lines[i] = c.Item(command.First + i)
+		lines[i] = s.items.Item(c.First + i)
 	}
 	began := time.Now()
-	for from := 0; from < len(lines); from += batch {
-		b := index.NewBatch()
-		for _, text := range lines[from:min(from+batch, len(lines))] {
+	for chunk := range slices.Chunk(lines, batch) {
+		b := s.index.NewBatch()
+		for _, text := range chunk {
 			id, doc, err := bleveDocument(text)
 			if err == nil {
 				err = b.Index(id, doc)
 			}
 			if err != nil {
-				return bleveAnswer{}, fmt.Errorf("index an item: %w", err)
+				return fmt.Errorf("index an item: %w", err)
 			}
 		}
-		if err := index.Batch(b); err != nil {
-			return bleveAnswer{}, fmt.Errorf("index a batch: %w", err)
+		if err := s.index.Batch(b); err != nil {
+			return fmt.Errorf("index a batch: %w", err)
 		}
 	}
-	return bleveAnswer{Elapsed: time.Since(began)}, nil
+	a.Elapsed = time.Since(began)
+	return nil
 }
 
 // bleveDocument takes the values of an item, as Vitrine indexes them.
@@ -274,34 +264,33 @@ func bleveDocument(text []byte) (id string, doc map[string]any, err error) {
 	return fmt.Sprint(line.Item.ID), doc, nil
 }
 
-// bleveSearch runs queries one by one.
-func bleveSearch(index bleve.Index, command bleveCommand) (bleveAnswer, error) {
-	var a bleveAnswer
+// Search runs queries one by one.
+func (s *BleveServer) Search(c BleveCommand, a *BleveAnswer) error {
 	began := time.Now()
-	for _, text := range command.Queries {
+	for _, text := range c.Queries {
 		parsed, err := ours.Parse(text)
 		if err != nil {
-			return a, fmt.Errorf("parse %s: %w", text, err)
+			return fmt.Errorf("parse %s: %w", text, err)
 		}
 		q, err := bleveQuery(parsed.Root)
 		if err != nil {
-			return a, fmt.Errorf("translate %s: %w", text, err)
+			return fmt.Errorf("translate %s: %w", text, err)
 		}
 		r := bleve.NewSearchRequestOptions(q, PageSize, 0, false)
 		r.Fields = []string{sourceField}
-		if command.NewestFirst {
+		if c.NewestFirst {
 			r.SortBy([]string{"-created_on", "-id"})
 		}
 		asked := time.Now()
-		result, err := index.Search(r)
+		result, err := s.index.Search(r)
 		if err != nil {
-			return a, fmt.Errorf("search %s: %w", text, err)
+			return fmt.Errorf("search %s: %w", text, err)
 		}
 		a.Latencies = append(a.Latencies, time.Since(asked))
 		a.Totals = append(a.Totals, int64(result.Total))
 	}
 	a.Elapsed = time.Since(began)
-	return a, nil
+	return nil
 }
 
 // bleveQuery says in Bleve's words what the benchmarks ask.
