@@ -9,13 +9,14 @@ FROM --platform=${BUILDPLATFORM} ${BUILDER} AS build
 ARG TARGETARCH
 WORKDIR /src
 COPY . .
-RUN go -C hack/image run . -architectures "${TARGETARCH}" -root /image && mkdir -m 700 /data
+RUN go -C hack/image run . -architectures "${TARGETARCH}" -root /image && mkdir -m 700 -p /data/vitrine
 
 FROM ${BASE}
 ARG VERSION
 ARG REVISION
-COPY --from=build --chown=65532:65532 /data/ /var/lib/vitrine
 COPY --from=build /image/ /
+# The directory comes within another one: COPY sets owner and mode of what it copies, and not of the target.
+COPY --from=build --chown=65532:65532 /data/ /var/lib/
 # A number, so that Kubernetes can see that it is not root.
 USER 65532:65532
 ENV PATH=/
