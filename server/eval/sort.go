@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -141,7 +142,7 @@ func (p Place) Compare(other Place, o query.Order) int {
 			return c
 		}
 	}
-	return cmp.Or(cmp.Compare(other.Created, p.Created), cmp.Compare(other.ID, p.ID))
+	return item.CompareNewest(p.Created, p.ID, other.Created, other.ID)
 }
 
 // Sort puts hits in order.

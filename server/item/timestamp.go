@@ -1,6 +1,7 @@
 package item
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"time"
@@ -50,4 +51,13 @@ func (it *Item) CreatedMillis() int64 {
 		return ms
 	}
 	return math.MinInt64
+}
+
+// CompareNewest is the tie rule, by which items that an order does not tell apart are listed: the newest created_on (see
+// CreatedMillis), then the highest id, first. It is negative where a comes first, and 0 for the same item only.
+func CompareNewest(aCreated int64, a ID, bCreated int64, b ID) int {
+	if aCreated != bCreated {
+		return cmp.Compare(bCreated, aCreated)
+	}
+	return cmp.Compare(b, a)
 }

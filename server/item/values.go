@@ -28,7 +28,7 @@ func (it *Item) Values(units []Unit, def *Unit, tags []Tag) iter.Seq2[query.Fiel
 			e.unit(&defaultFields, u)
 		}
 		for _, t := range tags {
-			e.word(resolve("tags."+t.Namespace+".key"), t.Key)
+			e.word(resolve(query.TagFieldName(t.Namespace)), t.Key)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func (it *Item) FieldNames() iter.Seq[string] {
 		}
 		for i, t := range it.Tags {
 			if i == 0 || t.Namespace != it.Tags[i-1].Namespace {
-				e.word(resolve("tags."+t.Namespace+".key"), t.Key)
+				e.word(resolve(query.TagFieldName(t.Namespace)), t.Key)
 			}
 		}
 	}
@@ -234,7 +234,7 @@ var (
 		approvalStatus:   resolve("approval_status"),
 		campaign:         resolve("campaign"),
 		permalink:        resolve("shortened_permalink"),
-		createdOn:        resolve("created_on"),
+		createdOn:        resolve(query.CreatedOn),
 		featured:         resolve("featured"),
 		claimed:          resolve("claimed"),
 		configuration:    resolve("configuration"),

@@ -88,5 +88,5 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 // FavouriteTerm is the tree that an item matches when it carries the tag. A listing with a favourite is two disjoint
 // listings, one ANDed with this tree and, after it, one ANDed with its negation; the tree adds nothing to relevance.
 func FavouriteTerm(t item.Tag) query.Node {
-	return query.FieldTerm("tags."+t.Namespace+".key", t.Key)
+	return query.FieldTerm(query.TagFieldName(t.Namespace), t.Key)
 }

@@ -226,7 +226,7 @@ func Lookup(name string) (Field, bool) {
 		if namespace == "" || strings.Contains(namespace, ".") {
 			return Field{}, false
 		}
-		return Field{Name: tagPrefix + namespace + tagSuffix}, true
+		return Field{Name: TagFieldName(namespace)}, true
 	}
 	if key, ok := strings.CutPrefix(name, submissionPrefix); ok && key != "" {
 		return Field{Name: name, Private: true, Sortable: true}, true
@@ -237,9 +237,15 @@ func Lookup(name string) (Field, bool) {
 	return Field{}, false
 }
 
+// TagFieldName is the canonical name of the field that holds the keys of the tags of a namespace.
+func TagFieldName(namespace string) string { return tagPrefix + namespace + tagSuffix }
+
+// IsTagField reports whether a canonical field name is one that TagFieldName returns.
+func IsTagField(name string) bool { return strings.HasPrefix(name, tagPrefix) }
+
 // Dynamic reports whether a canonical field name is that of a dynamic field.
 func Dynamic(name string) bool {
-	return strings.HasPrefix(name, referencePrefix) || strings.HasPrefix(name, tagPrefix) || strings.HasPrefix(name, submissionPrefix)
+	return strings.HasPrefix(name, referencePrefix) || IsTagField(name) || strings.HasPrefix(name, submissionPrefix)
 }
 
 // Object reports whether name is an object that holds fields, such as content.media, tags or author: _exists_ and

@@ -223,13 +223,9 @@ const (
 	ofUnits             // from the units that the item shows
 )
 
-const tagPrefix = "tags."
-
-func tagFieldName(namespace string) string { return tagPrefix + namespace + ".key" }
-
 func kindOf(field string) kind {
 	switch {
-	case strings.HasPrefix(field, tagPrefix):
+	case query.IsTagField(field):
 		return ofTags
 	case strings.HasPrefix(field, attachedPrefix), strings.HasPrefix(field, defaultPrefix):
 		return ofUnits

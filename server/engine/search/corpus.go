@@ -10,6 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
@@ -95,7 +96,7 @@ func (c *Corpus) DynamicFields(ctx context.Context) ([]string, error) {
 	}
 	if c.Overlay != nil {
 		for i := range c.Overlay.Tags {
-			name := tagFieldName(c.Overlay.Tags[i].Tag.Namespace)
+			name := query.TagFieldName(c.Overlay.Tags[i].Tag.Namespace)
 			if names[name] {
 				continue
 			}

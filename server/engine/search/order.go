@@ -200,7 +200,7 @@ func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 		}
 	}
 	s := o.corpus.Parts[h.Part].Segment
-	return cmp.Or(cmp.Compare(p.Created, s.Created(h.Doc)), cmp.Compare(p.ID, s.ID(h.Doc)))
+	return item.CompareNewest(s.Created(h.Doc), s.ID(h.Doc), p.Created, p.ID)
 }
 
 // ComparePlaces orders two places, of which Rest counts first.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
@@ -93,7 +94,7 @@ func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error
 	var members []*member
 	for i := range c.Overlay.Tags {
 		r := &c.Overlay.Tags[i]
-		if r.Tag.Key == "" || tagFieldName(r.Tag.Namespace) != field {
+		if r.Tag.Key == "" || query.TagFieldName(r.Tag.Namespace) != field {
 			continue
 		}
 		m, err := c.bindRule(ctx, &r.Rule, ofItem)
@@ -115,7 +116,7 @@ func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error
 // its own.
 func (c *Corpus) Carries(ctx context.Context, rule int, p segment.Part, doc uint32) (bool, error) {
 	r := &c.Overlay.Tags[rule]
-	members, err := c.tagMembers(ctx, tagFieldName(r.Tag.Namespace))
+	members, err := c.tagMembers(ctx, query.TagFieldName(r.Tag.Namespace))
 	if err != nil {
 		return false, fmt.Errorf("list the tags of an item: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
 )
 
 // Hit is a live document that was found.
@@ -221,7 +222,7 @@ func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
 		return cmp.Compare(a, b)
 	}
 	s, t := c.Parts[aPart].Segment, c.Parts[bPart].Segment
-	return cmp.Or(cmp.Compare(t.Created(b), s.Created(a)), cmp.Compare(t.ID(b), s.ID(a)))
+	return item.CompareNewest(s.Created(a), s.ID(a), t.Created(b), t.ID(b))
 }
 
 // byScore sorts hits that are in the default order by score, the highest first, and leaves those of one score as they

@@ -12,6 +12,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
@@ -97,7 +98,7 @@ func (b *Builder) Build(docs []Doc) (*Segment, error) {
 	for i := range docs {
 		b.docs = append(b.docs, &docs[i])
 	}
-	slices.SortFunc(b.docs, func(x, y *Doc) int { return compareOrder(x.Created, x.ID, y.Created, y.ID) })
+	slices.SortFunc(b.docs, func(x, y *Doc) int { return item.CompareNewest(x.Created, x.ID, y.Created, y.ID) })
 	before := &buildField{}
 	for i, d := range b.docs {
 		if err := b.add(uint32(i), d, before); err != nil {

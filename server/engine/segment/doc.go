@@ -1,7 +1,7 @@
 // Package segment is one immutable part of an index: some items with everything by which they are found, in one run of
 // bytes that is the same in memory and in a file, and is read where it lies.
 //
-// Documents are numbered in the default order, the newest first (see Less), so that the first page is the lowest numbers
+// Documents are numbered in the default order, the newest first (item.CompareNewest), so that the first page is the lowest numbers
 // and a range of created_on is a range of documents. A segment holds what an item has by itself; what manifests add to it
 // lies elsewhere.
 //

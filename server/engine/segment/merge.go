@@ -149,7 +149,7 @@ func (m *merger) number() {
 	for len(heads) > 0 {
 		best := 0
 		for i := range heads[1:] {
-			if h, b := &heads[i+1], &heads[best]; Less(h.created, h.id, b.created, b.id) {
+			if h, b := &heads[i+1], &heads[best]; item.CompareNewest(h.created, h.id, b.created, b.id) < 0 {
 				best = i + 1
 			}
 		}

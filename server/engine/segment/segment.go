@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -69,15 +68,6 @@ const (
 func (s *Scratch) Reset() {
 	clear(s.values)
 	s.bytes, s.values = s.bytes[:0], s.values[:0]
-}
-
-// Less is the default order: the newest first, then the highest id; without a date last.
-func Less(created int64, id item.ID, otherCreated int64, otherID item.ID) bool {
-	return compareOrder(created, id, otherCreated, otherID) < 0
-}
-
-func compareOrder(created int64, id item.ID, otherCreated int64, otherID item.ID) int {
-	return cmp.Or(cmp.Compare(otherCreated, created), cmp.Compare(otherID, id))
 }
 
 // CorruptError says that a file is not what was written.
