@@ -78,26 +78,13 @@ func (h *holds) len() int {
 	return len(h.owners)
 }
 
-// What note returns.
-const (
-	crdSame = iota
-	crdGone
-	crdBack
-)
-
-// note remembers whether the CRD of a kind is absent, and returns what changed.
-func (h *holds) note(k library.Kind, absent bool) int {
+// note remembers whether the CRD of a kind is absent, and reports whether that changed.
+func (h *holds) note(k library.Kind, absent bool) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	was := h.absent[k]
+	changed = h.absent[k] != absent
 	h.absent[k] = absent
-	switch {
-	case absent && !was:
-		return crdGone
-	case was && !absent:
-		return crdBack
-	}
-	return crdSame
+	return changed
 }
 
 // missing names the CRDs that are absent, "" when none is.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -58,20 +59,10 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
-	if o.Concurrency == 0 {
-		o.Concurrency = 8
-	}
-	if o.CountInterval == 0 {
-		o.CountInterval = 2 * time.Second
-	}
-	if o.WatchInterval == 0 {
-		o.WatchInterval = time.Second
-	}
-	if o.PropertyGrace == 0 {
-		o.PropertyGrace = 30 * time.Second
-	}
-	if o.MaxBackoff == 0 {
-		o.MaxBackoff = 30 * time.Second
-	}
+	o.Concurrency = cmp.Or(o.Concurrency, 8)
+	o.CountInterval = cmp.Or(o.CountInterval, 2*time.Second)
+	o.WatchInterval = cmp.Or(o.WatchInterval, time.Second)
+	o.PropertyGrace = cmp.Or(o.PropertyGrace, 30*time.Second)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, 30*time.Second)
 	return o, nil
 }

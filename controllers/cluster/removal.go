@@ -214,10 +214,11 @@ func (r *removals) Removed(owner library.Owner) { r.guards[owner.Kind].forget(na
 
 // noteCRD logs when the CRD of a kind disappears, and when it is back.
 func (r *removals) noteCRD(k library.Kind, c crd) {
-	switch r.holds.note(k, c.since.IsZero()) {
-	case crdGone:
+	switch absent := c.since.IsZero(); {
+	case !r.holds.note(k, absent):
+	case absent:
 		r.log.Info("CRD is missing or being deleted; still serving what its objects declared", "crd", crdName(k), "do", installCRDs)
-	case crdBack:
+	default:
 		r.log.Info("CRD is back", "crd", crdName(k))
 	}
 }
