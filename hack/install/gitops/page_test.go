@@ -2,10 +2,11 @@ package gitops_test
 
 import (
 	"os"
-	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/vitrine-dev/vitrine/hack/docblocks"
 )
 
 const (
@@ -20,23 +21,8 @@ func documents(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []string
-	var block []string
-	indent, within := "", false
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSuffix(line, "\n")
-		trimmed := strings.TrimLeft(line, " ")
-		switch {
-		case !within && trimmed == "```yaml":
-			within, indent, block = true, line[:len(line)-len(trimmed)], nil
-		case within && trimmed == "```":
-			within = false
-			all = append(all, strings.Split(strings.Join(block, "\n")+"\n", "\n---\n")...)
-		case within:
-			block = append(block, strings.TrimPrefix(line, indent))
-		}
-	}
-	if within || len(all) < 10 {
+	all := docblocks.YAML(string(text))
+	if len(all) < 10 {
 		t.Fatalf("%d documents in %s", len(all), page)
 	}
 	return all
