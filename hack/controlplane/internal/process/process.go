@@ -19,14 +19,17 @@ import (
 	"time"
 )
 
-// leash is the beginning of a shell script that then executes a program. In the background it checks every second that the
-// parent of the script is alive, for as long as the program is.
-const leash = `(while kill -0 "$$"; do kill -0 "$PPID" || kill -s KILL -- "-$$"; sleep 1; done) >/dev/null 2>&1 &
-exec `
+// leash returns the beginning of a shell script that then executes a program. In the background the script checks every second
+// that this process is alive, for as long as the program is. It has the id of this process and not $PPID, which is that of
+// another process when this one has ended before the shell starts.
+func leash() string {
+	return fmt.Sprintf(`(while kill -0 "$$"; do kill -0 %d || kill -s KILL -- "-$$"; sleep 1; done) >/dev/null 2>&1 &
+exec `, os.Getpid())
+}
 
 // Leashed returns a shell script that executes the program at path with the script's arguments. Whatever starts the script has
-// to make it the leader of a process group. The program is killed within about a second after its parent has ended.
-func Leashed(path string) string { return "#!/bin/sh\n" + leash + Quote(path) + ` "$@"` + "\n" }
+// to make it the leader of a process group. The program is killed within about a second after this process has ended.
+func Leashed(path string) string { return "#!/bin/sh\n" + leash() + Quote(path) + ` "$@"` + "\n" }
 
 // Spec describes a program to start.
 type Spec struct {
@@ -61,7 +64,7 @@ func Start(spec Spec) (*Process, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", leash + `"$0" "$@"`, spec.Path}, spec.Args...)...) //nolint:noctx // Stop ends it, with SIGTERM first
+	cmd := exec.Command("/bin/sh", append([]string{"-c", leash() + `"$0" "$@"`, spec.Path}, spec.Args...)...) //nolint:noctx // Stop ends it, with SIGTERM first
 	cmd.Env = append(os.Environ(), spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
