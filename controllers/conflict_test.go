@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -166,6 +167,61 @@ var _ = Describe("Two claims on one thing", func() {
 			w.remove(ctx, holder)
 			w.settle(ctx, thief, kstatus.CurrentStatus)
 			Expect(holds("thief", value)).To(BeTrue())
+		})
+
+		It("leaves a value that was replaced to the one that had it, over a restart", func(ctx context.Context) {
+			b := newWorld(ctx)
+			both := func(o *controllers.Options) { o.Namespaces = []string{w.namespace, b.namespace} }
+			w.start(both)
+			w.apply(ctx, b.property("default"))
+			holder := w.token("holder")
+			holder.Spec.Rotation = &v1alpha1.Rotation{Every: hours(1), Overlap: metav1.Duration{Duration: time.Minute}}
+			w.apply(ctx, holder)
+			rotated := string(w.own(ctx, "holder").Data["token"])
+			thief, stolen := sealed(ctx, b, "thief", rotated)
+			Expect(w.settle(ctx, thief, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonClaimHeld))
+
+			replaced := func(value string) string {
+				GinkgoHelper()
+				var next string
+				Eventually(func() (string, error) {
+					s := &corev1.Secret{}
+					err := kube.Get(ctx, client.ObjectKeyFromObject(holder), s)
+					next = string(s.Data["token"])
+					return next, client.IgnoreNotFound(err)
+				}).ShouldNot(Or(BeEmpty(), Equal(value)))
+				return next
+			}
+			// keepsOut expects that the other token cannot have the value, which nobody accepts any more.
+			keepsOut := func(value string) {
+				GinkgoHelper()
+				Eventually(func() bool { return w.accepts(value) }).Should(BeFalse())
+				before := rounds(v1alpha1.AccessTokenKind)
+				stolen.Data["token"] = []byte(value + "\n")
+				Expect(kube.Update(ctx, stolen)).To(Succeed())
+				stolen.Data["token"] = []byte(value)
+				Expect(kube.Update(ctx, stolen)).To(Succeed())
+				Eventually(func() float64 { return rounds(v1alpha1.AccessTokenKind) }).Should(BeNumerically(">", before))
+				Expect(w.settle(ctx, thief, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonClaimHeld))
+				Expect(w.accepts(value)).To(BeFalse())
+			}
+			w.clock.advance(time.Hour)
+			w.nudge(ctx, "holder")
+			leaked := replaced(rotated)
+			w.clock.advance(time.Minute)
+			w.nudge(ctx, "holder")
+			Eventually(func() any { return w.accepted()["holder"].Values }).Should(HaveLen(1))
+			keepsOut(rotated)
+
+			Expect(kube.Delete(ctx, w.own(ctx, "holder"))).To(Succeed())
+			replaced(leaked)
+			keepsOut(leaked)
+			w.start(both)
+			keepsOut(rotated)
+
+			w.remove(ctx, holder)
+			w.settle(ctx, thief, kstatus.CurrentStatus)
+			Expect(holds("thief", rotated)).To(BeTrue())
 		})
 
 		It("does not depend on the order in which a new store learns of them", func(ctx context.Context) {

@@ -72,6 +72,7 @@ func (c *Change) nextEntry(d library.Definition, now time.Time) (*Entry, error) 
 	present := c.entries.get(SourceOf(d))
 	var good *library.Definition
 	if present.Entry != nil {
+		d = keepReplaced(d, present)
 		good = present.Good
 		if v := present.verdict; v.Serve != nil && !v.Fallback {
 			good = &present.Latest
@@ -82,6 +83,36 @@ func (c *Change) nextEntry(d library.Definition, now time.Time) (*Entry, error) 
 		return nil, err
 	}
 	return e, nil
+}
+
+// keepReplaced returns a definition that follows present, with what a token keeps of it: the values that it replaces stay
+// claimed, and one that it brings again keeps its first Since. A value that present was refused for is not kept: it was never its own.
+func keepReplaced(d library.Definition, present held) library.Definition {
+	if d.Token == nil || present.Latest.Token == nil {
+		return d
+	}
+	var before []library.TokenValue // the newest first
+	var conflict *library.ConflictError
+	if !errors.As(present.verdict.Err, &conflict) {
+		before = present.Latest.Token.Values
+	} else if served := present.served(); served != nil {
+		before = served.Token.Values
+	}
+	before = slices.Concat(before, present.Latest.Token.Replaced)
+	next := *d.Token
+	next.Values, next.Replaced = slices.Clone(next.Values), nil
+	for _, v := range before {
+		same := func(other library.TokenValue) bool { return other.Digest == v.Digest }
+		if i := slices.IndexFunc(next.Values, same); i >= 0 {
+			if v.Since.Before(next.Values[i].Since) {
+				next.Values[i].Since = v.Since
+			}
+		} else if len(next.Replaced) < library.MaxReplacedValues && !slices.ContainsFunc(next.Replaced, same) {
+			next.Replaced = append(next.Replaced, library.TokenValue{Digest: v.Digest, Since: v.Since})
+		}
+	}
+	d.Token = &next
+	return d
 }
 
 // checkHTTP refuses what is made over HTTP where a manifest or another filter has the name. Unlike a manifest's, such a

@@ -40,7 +40,8 @@ type Verdict struct {
 //   - Of two manifests that claim one thing the older Created wins, then the lower namespace/name. A definition that
 //     loses one claim takes none.
 //   - A token's value belongs to the manifest that had it first (TokenValue.Since), in whatever property; the rule above decides
-//     between equal times. A token with a value that belongs to another manifest is refused.
+//     between equal times. That manifest keeps the value after it has replaced it (Token.Replaced). A token with a value that
+//     belongs to another manifest is refused.
 //   - A loser's last good version is served where everything that it claims is still free.
 func Arbitrate(candidates []Candidate) []Verdict {
 	return arbitrate(candidates, func(PropertyID) bool { return false })
@@ -140,13 +141,13 @@ type bearer struct {
 	since time.Time
 }
 
-// noteToken records to whom the values of a token belong, before any token is judged. It is called in the order of
-// seniority, which decides between equal times.
+// noteToken records to whom the values of a token belong, replaced ones too, before any token is judged. It is called in the
+// order of seniority, which decides between equal times.
 func (a *arbiter) noteToken(d Definition) {
 	if d.Token == nil || !a.isServed(d.Property) {
 		return
 	}
-	for _, v := range d.Token.Values {
+	for _, v := range slices.Concat(d.Token.Values, d.Token.Replaced) {
 		if b, ok := a.values[v.Digest]; !ok || v.Since.Before(b.since) {
 			a.values[v.Digest] = bearer{d.Owner, v.Since}
 		}

@@ -57,6 +57,14 @@ func since(t time.Time, d Definition) Definition {
 	return d
 }
 
+// replacing has a token keep replaced values, which it brought when it brought its first value.
+func replacing(d Definition, values ...byte) Definition {
+	for _, v := range values {
+		d.Token.Replaced = append(d.Token.Replaced, TokenValue{Digest: Digest{v}, Since: d.Token.Values[0].Since})
+	}
+	return d
+}
+
 // far moves a definition to another namespace, and to the property there.
 func far(d Definition) Definition {
 	d.Owner.Namespace, d.Property = "wall", "wall/default"
@@ -181,6 +189,14 @@ func TestArbitrate(t *testing.T) {
 		"the old value of a rotation counts": {
 			candidates: latest(since(early, tokenDef("a", early, 1, 2)), since(late, tokenDef("b", early, 2))),
 			want:       []string{"newest", "nothing: the token's value held by a"},
+		},
+		"a replaced value stays with its token": {
+			candidates: latest(replacing(since(early, tokenDef("a", late, 1)), 2), since(late, tokenDef("b", early, 2))),
+			want:       []string{"newest", "nothing: the token's value held by a"},
+		},
+		"a token whose replaced value belongs to another one is served": {
+			candidates: latest(since(early, tokenDef("a", late, 2)), replacing(since(late, tokenDef("b", early, 1)), 2)),
+			want:       []string{"newest", "newest"},
 		},
 		"a new value of the holder does not cost it the old one": {
 			candidates: latest(Definition{

@@ -123,10 +123,16 @@ type Digest [32]byte
 // String returns the first eight hexadecimal digits: enough to tell two tokens apart in a log, too few to look one up.
 func (d Digest) String() string { return hex.EncodeToString(d[:4]) }
 
+// MaxReplacedValues limits the replaced values that a library keeps for a token. The oldest are dropped first.
+const MaxReplacedValues = 100
+
 // Token is an access token: one value, or two while a rotation overlaps.
 type Token struct {
 	ReadWrite bool
 	Values    []TokenValue
+	// Replaced are values that the token accepted once, the newest first and MaxReplacedValues at most. They are refused, and no
+	// other token can have them. Apply sets them, whatever the caller sets.
+	Replaced []TokenValue `json:",omitempty"`
 	// Filters, when not nil, are the only filters (by UUID) that the token may list, and nothing else. A filter that is
 	// not there, or whose ReadAccess is not public, grants nothing.
 	Filters []string

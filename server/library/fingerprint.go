@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Fingerprint returns a digest of everything that a definition says. Two definitions with equal fingerprints mean the
@@ -46,13 +47,7 @@ func normalized(d Definition) Definition {
 	}
 	if d.Token != nil {
 		s := *d.Token
-		s.Values = absent(s.Values)
-		for i, v := range s.Values {
-			if expires, since := v.Expires.UTC().Round(0), v.Since.UTC().Round(0); expires != v.Expires || since != v.Since {
-				s.Values = append([]TokenValue(nil), s.Values...)
-				s.Values[i].Expires, s.Values[i].Since = expires, since
-			}
-		}
+		s.Values, s.Replaced = inUTC(s.Values), inUTC(s.Replaced)
 		d.Token = &s
 	}
 	if d.Tag != nil {
@@ -68,6 +63,15 @@ func normalized(d Definition) Definition {
 		d.Unit = &s
 	}
 	return d
+}
+
+// inUTC returns the values with their times in UTC; nil for none.
+func inUTC(values []TokenValue) []TokenValue {
+	values = slices.Clone(absent(values))
+	for i, v := range values {
+		values[i].Expires, values[i].Since = v.Expires.UTC().Round(0), v.Since.UTC().Round(0)
+	}
+	return values
 }
 
 func absent[S ~[]E, E any](s S) S {

@@ -18,7 +18,10 @@ func full() map[string]Definition {
 		},
 		"token": {
 			Property: shop, Owner: ownerOf(KindToken, "t"), Created: early,
-			Token: &Token{ReadWrite: true, Values: []TokenValue{{Digest: Digest{1, 2}, Expires: late, Since: late}}, Filters: []string{"u"}},
+			Token: &Token{
+				ReadWrite: true, Values: []TokenValue{{Digest: Digest{1, 2}, Expires: late, Since: late}},
+				Replaced: []TokenValue{{Digest: Digest{3}, Since: early}}, Filters: []string{"u"},
+			},
 		},
 		"filter": filterDef("f", 7, early),
 		"tag":    tagDef("t", "summer", early),
@@ -71,6 +74,7 @@ func TestFingerprintTellsMeaningsApart(t *testing.T) {
 		"another property":           {of: "filter", change: func(d *Definition) { d.Property = "shop/other" }},
 		"fewer items":                {of: "tag", change: func(d *Definition) { d.Tag.Items = nil }},
 		"a value less":               {of: "token", change: func(d *Definition) { d.Token.Values = nil }},
+		"a replaced value less":      {of: "token", change: func(d *Definition) { d.Token.Replaced = nil }},
 		"an expiry in another zone":  {of: "token", same: true, change: func(d *Definition) { d.Token.Values[0].Expires = late.In(time.FixedZone("x", 3600)) }},
 		"a value brought earlier":    {of: "token", change: func(d *Definition) { d.Token.Values[0].Since = early }},
 		"a time in another zone":     {of: "token", same: true, change: func(d *Definition) { d.Token.Values[0].Since = late.In(time.FixedZone("x", 3600)) }},

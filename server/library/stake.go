@@ -31,7 +31,7 @@ func (c Candidate) Stakes() (stakes []Stake, all bool) {
 			add(idClaim(d.Property, KindFilter, d.Filter.ID).stake())
 		}
 		if d.Token != nil {
-			for _, v := range d.Token.Values {
+			for _, v := range slices.Concat(d.Token.Values, d.Token.Replaced) {
 				// Tokens of all properties contend for a value.
 				add(Stake("value\x00" + string(v.Digest[:])))
 			}

@@ -157,6 +157,51 @@ var tokenTests = map[string]func(*world){
 		w.equal("displaced", w.accept(property(shop))[0].Displaced, []library.Owner{second.Owner})
 		l.expect("b gone", "a of shop/default: 1")
 	},
+	"a replaced value stays with the token that had it": func(w *world) {
+		w.accept(property(shop), property(wall))
+		thief := token("b", []byte{1}, age(9), since(5), ofWall)
+		l := w.listen()
+		l.expect("synced")
+		w.accept(token("a", []byte{1}, since(1)))
+		l.expect("a of shop/default: 1")
+		refused := func(when string) {
+			conflict := errorAs[*library.ConflictError](w, when, w.apply(thief)[0].Err)
+			if conflict != nil {
+				w.equal(when+": the holder", conflict.Holder, token("a", nil).Owner)
+			}
+		}
+		refused("while the value is accepted")
+		w.accept(token("a", []byte{2}, since(2)))
+		l.expect("a of shop/default: 2")
+		refused("after the value was replaced")
+		w.equal("applied again", w.accept(token("a", []byte{2}, since(2)))[0].Changed, false)
+		w.restart()
+		refused("after a restart")
+		w.accept(token("a", nil))
+		refused("after every value was replaced")
+		w.accept(token("a", []byte{1}, since(6)))
+		refused("after the holder went back to the value")
+		w.remove(token("a", nil).Owner)
+		w.accept(thief)
+	},
+	"a value that a token was refused does not stay with it": func(w *world) {
+		w.accept(property(shop), property(wall))
+		first := token("a", []byte{1}, since(1))
+		w.accept(first, token("b", []byte{2}, since(2), ofWall))
+		wantError[*library.ConflictError](w, "the second", w.apply(token("b", []byte{1}, since(3), ofWall))[0].Err)
+		w.accept(token("b", []byte{3}, since(4), ofWall))
+		w.remove(first.Owner)
+		w.accept(token("c", []byte{1}, since(5)))
+		wantError[*library.ConflictError](w, "the value that it had", w.apply(token("d", []byte{2}, since(5)))[0].Err)
+	},
+	"the newest replaced values are kept": func(w *world) {
+		w.serve()
+		for i := range library.MaxReplacedValues + 2 {
+			w.accept(token("a", []byte{byte(i + 1)}, since(i)))
+		}
+		w.accept(token("b", []byte{1}, since(500)))
+		wantError[*library.ConflictError](w, "the oldest that is kept", w.apply(token("c", []byte{2}, since(500)))[0].Err)
+	},
 	"a late listener hears of the present": func(w *world) {
 		w.serve()
 		w.accept(token("a", []byte{1}))
