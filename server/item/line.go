@@ -22,7 +22,7 @@ type Line struct {
 }
 
 // ParseLine reads one line of a bulk import: a whole item as Marshal writes it when it has an object content, else the
-// body of ParseAdd. It is the inverse of Marshal.
+// body of ParseAdd, which may have an id as well. It is the inverse of Marshal.
 //
 // In a whole item content.content_type is required and everything else optional; null and "" count as absent, unknown
 // members are ignored, as is default_activate_unit, which follows from the others. Without created_on the item is created
@@ -36,10 +36,12 @@ func ParseLine(line []byte, o ParseOptions) (Line, error) {
 		return Line{}, err
 	}
 	if !body.has("content") {
+		id := body.id()
 		it, err := body.added(o)
 		if err != nil {
 			return Line{}, err
 		}
+		it.ID = id
 		return Line{Item: it}, nil
 	}
 	it, units := body.item()

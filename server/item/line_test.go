@@ -83,6 +83,17 @@ func TestAddedItemsCanBeExportedAndImported(t *testing.T) {
 	}
 }
 
+func TestFlatLinesBringTheirID(t *testing.T) {
+	if it := mustLine(t, `{"id":777,"content_type":"text","caption":"x"}`).Item; it.ID != 777 || it.Content.Text != "x" {
+		t.Errorf("item %d with the text %q, want 777 with x", it.ID, it.Content.Text)
+	}
+	_, err := ParseLine([]byte(`{"id":0,"content_type":"text","caption":"x"}`), testOptions())
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) || invalid.Member != "id" || invalid.Malformed {
+		t.Errorf("id 0: %v, want a refusal of the member id", err)
+	}
+}
+
 // minimal is the content of the smallest whole item.
 const minimal = `"content":{"content_type":"text"}`
 
