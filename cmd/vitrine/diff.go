@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/cli/filterdiff"
 	"github.com/vitrine-dev/vitrine/internal/cli/validate"
 	"github.com/vitrine-dev/vitrine/internal/text"
+	"github.com/vitrine-dev/vitrine/server/client"
 )
 
 type diffOptions struct {
@@ -61,6 +63,9 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := checkProperty(cmd.Context(), c, filters); err != nil {
+		return err
+	}
 	changes, failed := []filterdiff.Change{}, 0
 	for _, j := range filters {
 		d := j.Judgement.Definition
@@ -89,6 +94,22 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	}
 	if failed > 0 {
 		return fmt.Errorf("%s could not be compared", text.Plural(failed, "filter"))
+	}
+	return nil
+}
+
+// checkProperty refuses a token that does not belong to the property of the filters, or that is not READ-WRITE.
+func checkProperty(ctx context.Context, c *client.Client, filters []validate.Judged) error {
+	if len(filters) == 0 {
+		return nil
+	}
+	served, err := c.Property(ctx)
+	if err != nil {
+		return advise(err)
+	}
+	if want := string(filters[0].Judgement.Definition.Property); served != want {
+		return fmt.Errorf("the access token belongs to property %s, and the ContentFilters to %s: use a READ-WRITE token of %s, "+
+			"or name another property with --property", served, want, want)
 	}
 	return nil
 }

@@ -113,8 +113,12 @@ func TestDiff(t *testing.T) {
 	vitrine(t.Context(), manifests+other, "diff", "-f", "-").want(t, exitUsage, "filters of shop/default, shop/other", "--property")
 	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/default").want(t, 0, "3 changed, 1 new, 1 suspended, 2 unchanged")
 	vitrine(t.Context(), manifests, "diff", "-f", "-", "--property", "shop/none").want(t, exitFailed, "no ContentFilter of property shop/none")
+	vitrine(t.Context(), other, "diff", "-f", "-").want(t, exitFailed, "belongs to property shop/default, and the ContentFilters to shop/other")
+	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/other").want(t, exitFailed, "a READ-WRITE token of shop/other")
 	long := filterManifest("query", "query: '"+strings.Repeat("x", 16380)+"'")
 	vitrine(t.Context(), long, "diff", "-f", "-").want(t, exitFailed, "It cannot be compared", "1 filter could not be compared")
+	t.Setenv("VITRINE_TOKEN", readOnly)
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "a READ-WRITE token of the property is needed")
 	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")
 	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "a READ-WRITE token of the property is needed")
 }

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 // secret is the READ-WRITE token of every property in these tests.
 const secret = "test-token-that-must-never-be-logged"
 
+// readOnly is the READ-ONLY token of the property.
+const readOnly = "test-token-that-may-read-and-no-more"
+
 const property = library.PropertyID("shop/default")
 
 // newStore makes a data directory with a property and a token, as an operator would have.
@@ -46,13 +49,17 @@ func newStore(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := func(k library.Kind) library.Owner {
-		return library.Owner{Install: "test", Kind: k, Namespace: "shop", Name: "default"}
+	named := func(k library.Kind, name string) library.Owner {
+		return library.Owner{Install: "test", Kind: k, Namespace: "shop", Name: name}
 	}
+	owner := func(k library.Kind) library.Owner { return named(k, "default") }
 	results, err := lib.Apply(t.Context(), []library.Definition{
 		{Property: property, Owner: owner(library.KindProperty), PropertySpec: &library.Property{PlatformPageID: 1}},
 		{Property: property, Owner: owner(library.KindToken), Token: &library.Token{
 			ReadWrite: true, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(secret))}},
+		}},
+		{Property: property, Owner: named(library.KindToken, "display"), Token: &library.Token{
+			Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(readOnly))}},
 		}},
 	})
 	for _, r := range results {

@@ -352,6 +352,25 @@ func TestExportIsWhatImportTakes(t *testing.T) {
 	}
 }
 
+func TestPropertyOfTheToken(t *testing.T) {
+	s := newRealServer(t)
+	if name, err := s.client(t, writer).Property(t.Context()); name != "shop/default" || err != nil {
+		t.Errorf("the property of the READ-WRITE token is %q (%v), want shop/default", name, err)
+	}
+	if _, err := s.client(t, reader).Property(t.Context()); status(err) != http.StatusForbidden {
+		t.Errorf("the READ-ONLY token: %v, want status 403", err)
+	}
+	older := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer older.Close()
+	c, err := New(Options{Server: older.URL, Token: writer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Property(t.Context()); !errors.Is(err, ErrNoPropertyNamed) {
+		t.Errorf("a server without the header: %v", err)
+	}
+}
+
 func TestBadLinesAndConflicts(t *testing.T) {
 	c := newRealServer(t).client(t, writer)
 	input := lines(3) + "\nnonsense\n" + `{"content_type":"image"}` + "\n" + lines(1)

@@ -13,6 +13,25 @@ import (
 // ErrTruncated says that an export ended in the middle: what was written is not the whole.
 var ErrTruncated = errors.New("the export ended early")
 
+// ErrNoPropertyNamed says that a server does not name the property of a token, as servers before this version do not.
+var ErrNoPropertyNamed = errors.New("the server does not say which property the access token belongs to: is it older than this client?")
+
+// Property returns the property that the token belongs to, as the namespace/name of its manifest. It needs a READ-WRITE token:
+// another one is a *Problem with the status 403.
+func (c *Client) Property(ctx context.Context) (string, error) {
+	nothing := url.Values{"q": {"id:0"}}
+	resp, err := c.send(ctx, call{method: http.MethodGet, path: "/v2/content/bulk", query: nothing}, nil)
+	if err != nil {
+		return "", err
+	}
+	defer drain(resp.Body)
+	name := resp.Header.Get("X-Vitrine-Property")
+	if name == "" {
+		return "", ErrNoPropertyNamed
+	}
+	return name, nil
+}
+
 // Export writes every item that matches a query ("" for all), by id, as one line of NDJSON each: what Import takes. It
 // needs a READ-WRITE token, as submissions and tags are part of a line. progress, unless nil, is called now and then with
 // the lines and bytes written so far. It returns the number of lines; an error after the first byte leaves part of the

@@ -234,6 +234,9 @@ func (b *bulkImport) send(answers []lineAnswer) error {
 // flush sends what was written. A connection that cannot flush sends when it likes.
 func (b *bulkImport) flush() { _ = b.conn.Flush() }
 
+// propertyHeader names the property of the token in the answer to an export, which a READ-WRITE token alone gets.
+const propertyHeader = "X-Vitrine-Property"
+
 // exportItems answers GET /v2/content/bulk (extension): every item that matches q, all without one, by id, a line each as
 // importItems takes it. An export that fails in the middle ends the connection, so that it cannot be taken for a whole.
 func (s *Server) exportItems(x *exchange) error {
@@ -300,6 +303,7 @@ func (x *exchange) beginExport() {
 	h := x.Header()
 	h.Set("Content-Type", "application/x-ndjson")
 	h.Set("Cache-Control", "private, no-store")
+	h.Set(propertyHeader, string(x.grant.property))
 	if acceptsGzip(x.r.Header) {
 		h.Set("Content-Encoding", "gzip")
 	}

@@ -125,7 +125,7 @@ func TestExportImport(t *testing.T) {
 	a.table(t, map[string]call{
 		"query":     {url: "/v2/content/bulk?q=id:1001", token: "rw", contains: []string{`{"id":1001,`, `"tags":{`, `"submission":{`}, lacks: []string{`"id":1002`}},
 		"blank":     {url: "/v2/content/bulk?q=+", token: "rw", contains: []string{`"id":1001`}},
-		"none":      {url: "/v2/content/bulk?q=text:nowheretobefound", token: "rw", lacks: []string{"{"}},
+		"none":      {url: "/v2/content/bulk?q=text:nowheretobefound", token: "rw", lacks: []string{"{"}, want: map[string]string{"X-Vitrine-Property": "shop/default"}},
 		"bad query": {url: "/v2/content/bulk?q=(", token: "rw", status: 400, contains: []string{"problems/syntax-error"}},
 		"head":      {method: "HEAD", url: "/v2/content/bulk", token: "rw", want: map[string]string{"Content-Type": "application/x-ndjson"}},
 		"warns":     {url: "/v2/content/bulk?q=nofield:1", token: "rw", want: map[string]string{"Warning": "~unknown-field"}},
