@@ -31,7 +31,7 @@ const maxBytes = 32 << 20
 type Object struct {
 	*unstructured.Unstructured
 	file *file
-	node *yaml.Node // the mapping of the object; nil when it could be read as JSON only
+	node *yaml.Node // the mapping of the object
 }
 
 // Problem is a file, or a part of one, that is no manifest.
@@ -159,6 +159,9 @@ const noObject = "a manifest is a mapping with apiVersion, kind and metadata"
 
 // document reads the objects of one document.
 func (f *file) document(d document) ([]Object, []Problem) {
+	if objects, problems, ok := f.json(d); ok {
+		return objects, problems
+	}
 	asJSON, err := sigsyaml.YAMLToJSONStrict(d.text)
 	if err != nil {
 		return nil, []Problem{f.problem(d, err)}

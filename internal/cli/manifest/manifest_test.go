@@ -63,6 +63,51 @@ func TestCharacter(t *testing.T) {
 	}
 }
 
+// TestCharacterInJSON holds that JSON is read as JSON, wherever it stands, and that places in it are found.
+func TestCharacterInJSON(t *testing.T) {
+	const object = `{"apiVersion": "vitrine.dev/v1alpha1", "kind": "ContentFilter", "metadata": {"name": "a"},
+	"spec": {"x": "東京", "y": [1, {"z": null}], "query": "\ud83d\ude0d a\u00e9\/\ud83d\ude0d (b"}}`
+	for name, text := range map[string]string{
+		"alone":                object,
+		"a document of YAML":   "# a comment\n---\n" + object + "\n---\na: 1\n",
+		"after another object": `{"a": 1}` + object,
+		"in a List":            "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n" + object + "]}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, problems := read(t, text)
+			if len(objects) != 1 || len(problems) != 0 {
+				t.Fatalf("%d objects, problems %v", len(objects), problems)
+			}
+			value := objects[0].Object["spec"].(map[string]any)["query"].(string)
+			if value != "😍 aé/😍 (b" {
+				t.Fatalf("the query is %q", value)
+			}
+			for i, want := range map[int]string{0: `\ud83d\ude0d a`, 3: `\u00e9\/`, 4: `\/\ud83d`, 7: "(b"} {
+				place, ok := objects[0].Character("spec.query", i)
+				if at := string([]rune(place.Text)[place.Column-1:]); !ok || !strings.HasPrefix(at, want) {
+					t.Errorf("character %d at %q (%t), want %q", i, at, ok, want)
+				}
+			}
+			for path, want := range map[string]string{"spec.y[1].z": "null", "spec.y[0]": "1,", "metadata": "{", "spec.x": `"東`} {
+				place := objects[0].Value(path)
+				if at := string([]rune(place.Text)[place.Column-1:]); !strings.HasPrefix(at, want) {
+					t.Errorf("%s at %q, want %q", path, at, want)
+				}
+			}
+		})
+	}
+}
+
+// TestCharacterIsLinear holds that the place of a character in a long line is found at a cost by its length: where that was
+// its square, this took minutes.
+func TestCharacterIsLinear(t *testing.T) {
+	const n = 200_000
+	objects, _ := read(t, "apiVersion: vitrine.dev/v1alpha1\nspec: {query: \""+strings.Repeat(`\u00e9`, n)+" (\"}\n")
+	if place, ok := objects[0].Character("spec.query", n+1); !ok || place.Column != len("spec: {query: \"")+6*n+2 {
+		t.Errorf("found at column %d, %t", place.Column, ok)
+	}
+}
+
 func TestPlaces(t *testing.T) {
 	objects, _ := read(t, `apiVersion: v1
 kind: List
@@ -108,6 +153,9 @@ func TestProblems(t *testing.T) {
 		"a key given twice": {"a: 1\nb: 2\na: 3\n", 3, "already set"},
 		"no item of a List": {"apiVersion: v1\nkind: List\nitems:\n- 5\n", 4, "a manifest is a mapping"},
 		"a List of no list": {"apiVersion: v1\nkind: List\nitems: none\n", 3, "are a list"},
+		"JSON, a key twice": {"{\"a\": 1,\n \"b\": \"\\ud83d\\ude0d\",\n \"a\": 3}\n", 3, "already set"},
+		"JSON after JSON":   {"{}\n5\n", 2, "a manifest is a mapping"},
+		"broken JSON":       {"{\"a\": 1,\n \"b\": [}\n", 1, "did not find expected node content"},
 		"a list":            {"- a\n", 1, "a manifest is a mapping"},
 	}
 	for name, tc := range tests {

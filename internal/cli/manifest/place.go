@@ -156,6 +156,9 @@ type source struct {
 	lines        []string
 	line, column int
 	quote        rune // 0 for none
+	// runes are the characters of the line with the number decoded, 0 for none.
+	runes   []rune
+	decoded int
 }
 
 // at returns the character at the place; a line ends with \n.
@@ -163,11 +166,13 @@ func (s *source) at() rune {
 	if s.line > len(s.lines) {
 		return 0
 	}
-	runes := []rune(s.lines[s.line-1])
-	if s.column > len(runes) {
+	if s.decoded != s.line {
+		s.runes, s.decoded = []rune(s.lines[s.line-1]), s.line
+	}
+	if s.column > len(s.runes) {
 		return '\n'
 	}
-	return runes[s.column-1]
+	return s.runes[s.column-1]
 }
 
 func (s *source) advance() {
@@ -197,6 +202,9 @@ func (s *source) next(r rune) (line, column int, ok bool) {
 			continue
 		}
 		digits := escapes[s.at()]
+		if digits == 4 && r > 0xffff {
+			digits += len(`\uXXXX`) // JSON writes such a character as two escapes
+		}
 		s.advance()
 		for range digits {
 			s.advance()
