@@ -241,7 +241,9 @@ func checkFilterForm(r *http.Request, body map[string]any) error {
 	info := r.URL.Query().Get("info") == "1"
 	var err error
 	for _, name := range filterForms[info] {
-		if _, ok := body[name]; !ok {
+		// A READ-ONLY caller is not shown a private order.
+		hidden := name == "sort_by" && body["query"] == nil
+		if _, ok := body[name]; !ok && !hidden {
 			err = errors.Join(err, fmt.Errorf("member %s is missing", name))
 		}
 	}

@@ -32,8 +32,9 @@ type filterRecord struct {
 	Name           string `json:"name"`
 	PlatformPageID int64  `json:"platform_page_id"`
 	// Query is left out for READ-ONLY callers.
-	Query      string `json:"query,omitempty"`
-	SortBy     string `json:"sort_by"`
+	Query string `json:"query,omitempty"`
+	// SortBy is left out for READ-ONLY callers where it names a private field.
+	SortBy     string `json:"sort_by,omitempty"`
 	IsEditable bool   `json:"is_editable"`
 }
 
@@ -44,6 +45,9 @@ func (x *exchange) filterRecord(f library.FilterRecord) filterRecord {
 	}
 	if x.audience() == query.Public {
 		r.Query = ""
+		if order, err := query.ParseOrder(r.SortBy); err != nil || query.CheckOrder(order, query.Public) != nil {
+			r.SortBy = ""
+		}
 	}
 	return r
 }

@@ -13,7 +13,7 @@ import (
 
 // Sealer makes cursors opaque. A cursor is encrypted, because a sort value can be a member of a submission and links end up
 // in logs, and authenticated together with the identity of its listing: a library accepts its own cursors alone, each for
-// its own listing. Equal cursors have equal texts, and every library with the same author key reads them.
+// its own listing. Its length shows that of its values in steps alone: 128 bytes doubled up to 4 KiB, then steps of 4 KiB. Equal cursors have equal texts, and every library with the same author key reads them.
 type Sealer struct {
 	aead cipher.AEAD
 	mac  []byte
@@ -49,8 +49,24 @@ func (s *Sealer) Seal(identity string, place any) (Cursor, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode a cursor: %w", err)
 	}
+	text = pad(text)
 	nonce := derive(s.mac, identity, string(text))[:s.aead.NonceSize()]
 	return Cursor(base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, text, []byte(identity)))), nil
+}
+
+// minPlace and maxStep are the least length of an encoded place, in bytes, and the greatest step between two lengths.
+const (
+	minPlace = 128
+	maxStep  = 4 << 10
+)
+
+// pad appends blanks, which JSON ignores, up to the next length that a cursor may have.
+func pad(text []byte) []byte {
+	size := minPlace
+	for size < len(text) {
+		size += min(size, maxStep)
+	}
+	return append(text, bytes.Repeat([]byte{' '}, size-len(text))...)
 }
 
 // Open reads into place what Seal was given. A cursor that is not one of the listing, or that holds a place of another

@@ -47,6 +47,20 @@ func TestCursors(t *testing.T) {
 	if strings.Contains(string(c), "ann") || c != seal(l, "listing", "ann@mail.example") || c == seal(l, "another", "ann@mail.example") {
 		t.Errorf("cursor %s: it is readable, or not the same twice, or the same for two listings", c)
 	}
+	lengths := map[int]bool{}
+	for n := range 20_000 {
+		long := seal(l, "listing", strings.Repeat("x", n))
+		lengths[len(long)] = true
+		if n%1000 == 0 {
+			var p place
+			if err := l.OpenCursor(long, "listing", &p); err != nil || len(p.At) != n {
+				t.Fatalf("a place of %d bytes: %d bytes, %v", n, len(p.At), err)
+			}
+		}
+	}
+	if len(lengths) > 10 {
+		t.Errorf("cursors of %d lengths tell how long the values are", len(lengths))
+	}
 	for name, foreign := range map[string]library.Cursor{
 		"nothing": "", "nonsense": "nonsense", "not base64": "!", "cut off": c[:len(c)-2], "another listing's": seal(l, "another", "x"),
 		"another store's": seal(other, "listing", "x"),
