@@ -12,8 +12,8 @@ const (
 	// MaxStates is the number of states that the automata of all patterns of a query may have together; each alone is
 	// bounded by automaton.MaxStates. Without it a thousand patterns, each within its limit, take ten seconds to compile.
 	MaxStates = 100_000
-	// MaxEffort is the number of steps, as automaton.Effort counts them, that making these automata may take together: a
-	// quarter of a second, and some 30 MiB.
+	// MaxEffort is the number of steps, as automaton.Effort counts them, that making these automata may take together. It is
+	// a count, so that the same query is refused at any speed: on usual machines it stands for half a second, and some 30 MiB.
 	MaxEffort = 15_000_000
 
 	// maxWarnings is how many warnings Parse and Check give each: they go into headers and conditions.

@@ -310,6 +310,16 @@ func TestTooComplex(t *testing.T) {
 	}
 }
 
+// TestEffortIsACount checks the two patterns that docs/query-language.md names for the limit, which must not depend on time.
+func TestEffortIsACount(t *testing.T) {
+	if _, err := automaton.Regexp("(.?){700}"); err != nil {
+		t.Errorf("700 optional parts: %v", err)
+	}
+	if _, err := automaton.Regexp("(.?){800}"); !errors.Is(err, automaton.ErrTooComplex) {
+		t.Errorf("800 optional parts: %v, want ErrTooComplex", err)
+	}
+}
+
 // A pattern that is refused, at the latest, must not have taken much memory until then: anybody who may ask may send many.
 func TestComplexPatternsTakeLittleMemory(t *testing.T) {
 	tests := map[string]func() (automaton.Automaton, error){

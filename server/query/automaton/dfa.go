@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxEffort bounds the steps of the subset construction of a pattern, so that it is refused within a tenth of a
-	// second even when it stays under MaxStates: the sets that its states stand for can be as large as the pattern.
+	// maxEffort bounds the steps of the subset construction of a pattern, so that it is refused within about a quarter of
+	// a second even when it stays under MaxStates: the sets that its states stand for can be as large as the pattern.
 	maxEffort = 8_000_000
 	// maxFuzzyEffort is the same for Levenshtein, whose patterns are ours, and large only with the word.
 	maxFuzzyEffort = 30_000_000
