@@ -31,7 +31,8 @@ func leftBehind(s Subject) *verdict.Refusal {
 		return nil
 	}
 	return &verdict.Refusal{
-		Reason: v1alpha1.ReasonSecretConflict, Waiting: true, Cure: "Nothing to do but wait",
+		Reason: v1alpha1.ReasonSecretConflict, Waiting: true,
+		Cure:    "Wait, or delete Secret " + s.Secret.Name + " where the cluster has no garbage collector",
 		Problem: fmt.Sprintf("Secret %s belongs to an AccessToken of this name that was deleted, and goes with it", s.Secret.Name),
 	}
 }

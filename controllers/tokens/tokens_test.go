@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,15 +58,19 @@ func TestRead(t *testing.T) {
 		want   Value
 		// reason, waiting and conflict are those of the refusal.
 		reason            string
+		cure              string // how it begins
 		waiting, conflict bool
 	}{
-		"no Secret yet":         {token: own},
-		"ours":                  {token: own, secret: written(own, "ours", since), want: Value{text, translate.NewIssue(text, since)}},
-		"ours, damaged":         {token: own, secret: damaged},
-		"of another store":      {token: own, secret: written(own, "theirs", now), reason: v1alpha1.ReasonSecretConflict, conflict: true},
-		"of no owner":           {token: own, secret: holding("token", text), reason: v1alpha1.ReasonSecretConflict, conflict: true},
-		"of another token":      {token: own, secret: written(other, "ours", now), reason: v1alpha1.ReasonSecretConflict, conflict: true},
-		"of a deleted token":    {token: recreated, secret: written(own, "ours", now), reason: v1alpha1.ReasonSecretConflict, waiting: true},
+		"no Secret yet":    {token: own},
+		"ours":             {token: own, secret: written(own, "ours", since), want: Value{text, translate.NewIssue(text, since)}},
+		"ours, damaged":    {token: own, secret: damaged},
+		"of another store": {token: own, secret: written(own, "theirs", now), reason: v1alpha1.ReasonSecretConflict, conflict: true},
+		"of no owner":      {token: own, secret: holding("token", text), reason: v1alpha1.ReasonSecretConflict, conflict: true},
+		"of another token": {token: own, secret: written(other, "ours", now), reason: v1alpha1.ReasonSecretConflict, conflict: true},
+		"of a deleted token": {
+			token: recreated, secret: written(own, "ours", now), reason: v1alpha1.ReasonSecretConflict, waiting: true,
+			cure: "Wait, or delete Secret storefront",
+		},
 		"existing, absent":      {token: existing, reason: v1alpha1.ReasonSecretNotFound, waiting: true},
 		"existing, without key": {token: existing, secret: holding("other", text), reason: v1alpha1.ReasonSecretNotFound, waiting: true},
 		"existing, unusable":    {token: existing, secret: holding("value", "short"), reason: v1alpha1.ReasonSecretInvalid},
@@ -87,6 +92,8 @@ func TestRead(t *testing.T) {
 				if tc.reason != "" || err != nil {
 					t.Errorf("Read: %v, want a refusal for %q", err, tc.reason)
 				}
+			case !strings.HasPrefix(r.Cure, tc.cure):
+				t.Errorf("Read: the cure is %q, want %q", r.Cure, tc.cure)
 			case r.Reason != tc.reason || r.Waiting != tc.waiting || (r.Condition == v1alpha1.ConflictCondition) != tc.conflict:
 				t.Errorf("Read: %+v", r)
 			}
