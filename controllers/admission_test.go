@@ -30,11 +30,11 @@ const (
 	maxAgeRule      = "maxAge must be a duration between 0s and 24h"
 	staleRule       = "staleWhileRevalidate must be a duration between 0s and 168h"
 	retryRule       = "retryAfter must be a duration between 1s and 24h"
-	externalRule    = "externalURL must be http or https, a host, and at most a port and a path"
+	externalRule    = "externalURL must be http or https, a host, and at most a port (1 to 65535) and a path"
 	secretRule      = "give secretName (a Secret that the operator writes) or existingSecret (one that it reads), not both"
 	rotatedRule     = "the value in existingSecret is yours and is not rotated"
 	filtersRule     = "filters restricts ReadOnly tokens only"
-	expiresRule     = "expiresAfter must be a duration of at least 1m"
+	expiresRule     = "expiresAfter must be a duration from 1m to 999999h"
 	longerRule      = "expiresAfter must be longer than rotation.every"
 	everyRule       = "every must be a duration of at least 1m"
 	overlapRule     = "overlap must be a duration, such as 1h"
@@ -75,6 +75,8 @@ var admissions = []admission{
 	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://www.shop.example', 'https://*.shop.example', 'http://localhost:3000']`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://a.example', 'https://a.example']`, "Duplicate value"},
 	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['www.shop.example']`, originRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://www.shop.example:65535']`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://www.shop.example:99999']`, originRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://www.shop.example/']`, originRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://WWW.shop.example']`, originRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://a.*.shop.example']`, originRule},
@@ -93,6 +95,9 @@ var admissions = []admission{
 	{v1alpha1.PropertyKind, `displayName: Shop, rateLimit: {requestsPerSecond: 0, burst: 100}`, "spec.rateLimit.requestsPerSecond"},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example/base'`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'http://localhost:8080'`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example:65535'`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example:0'`, externalRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example:65536'`, externalRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: content.shop.example`, externalRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: /base`, externalRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'ftp://content.shop.example'`, externalRule},
@@ -118,6 +123,9 @@ var admissions = []admission{
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 1m`, ""},
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 59s`, expiresRule},
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 30d`, expiresRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 999999h`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 999999h1m`, expiresRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 2540400h`, expiresRule},
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, rotation: {every: 168h, overlap: 1h}`, ""},
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, rotation: {every: 168h, overlap: 0s}`, ""},
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, rotation: {every: 30s, overlap: 1s}`, everyRule},

@@ -37,16 +37,16 @@ type AccessTokenSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="secretName must be the name of a Secret: lowercase letters, digits, dashes and dots"
 	SecretName string `json:"secretName,omitempty"`
 
-	// existingSecret names a Secret that holds the value, instead: at least 32 printable characters, a trailing newline cut.
+	// existingSecret names a Secret that holds the value, instead: 32 to 4,096 printable characters, a trailing newline cut.
 	// It is read and never written.
 	// +optional
 	ExistingSecret *SecretKeyReference `json:"existingSecret,omitempty"`
 
-	// expiresAfter is how long a value works, from its issue on. Left out: for ever.
+	// expiresAfter is how long a value works, from its issue on: 1m to 999999h. Left out: it does not expire.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('1m')",message="expiresAfter must be a duration of at least 1m, such as 720h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('1m') && duration(self) <= duration('999999h')",message="expiresAfter must be a duration from 1m to 999999h, such as 720h"
 	ExpiresAfter *metav1.Duration `json:"expiresAfter,omitempty"`
 
 	// rotation replaces the value regularly. Left out: never.

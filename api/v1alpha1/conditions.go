@@ -42,7 +42,7 @@ const (
 	ReasonAdoptedFilterNotFound = "AdoptedFilterNotFound"
 	// ReasonSecretNotFound: the Secret in spec.existingSecret, or its key, is not there yet.
 	ReasonSecretNotFound = "SecretNotFound"
-	// ReasonSecretInvalid: the value in spec.existingSecret is not at least 32 printable characters.
+	// ReasonSecretInvalid: the value in spec.existingSecret is not 32 to 4,096 printable characters.
 	ReasonSecretInvalid = "SecretInvalid"
 	// ReasonSecretConflict: a Secret of that name is there and does not belong to the AccessToken, or the operator of another
 	// store writes it.

@@ -22,7 +22,7 @@ type PropertySpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=255
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^https?://([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$')",message="an origin is http:// or https://, a host in lower case (a leading *. stands for one label) and maybe a port, with nothing behind it"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^https?://([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$')",message="an origin is http:// or https://, a host in lower case (a leading *. stands for one label) and maybe a port (1 to 65535), with nothing behind it"
 	AllowedOrigins []string `json:"allowedOrigins,omitempty"`
 
 	// rateLimit limits each token of the property. None: unlimited.
@@ -41,7 +41,7 @@ type PropertySpec struct {
 	// and at most a port and a path of letters, digits and ._~-, such as https://content.example/base.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://([A-Za-z0-9._-]+|[[][0-9A-Fa-f:.]+])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?$') && !self.matches('/[.][.]?(/|$)')",message="externalURL must be http or https, a host, and at most a port and a path of letters, digits and ._~-, such as https://content.example/base"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://([A-Za-z0-9._-]+|[[][0-9A-Fa-f:.]+])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[A-Za-z0-9._~-]+)*/?$') && !self.matches('/[.][.]?(/|$)')",message="externalURL must be http or https, a host, and at most a port (1 to 65535) and a path of letters, digits and ._~-, such as https://content.example/base"
 	ExternalURL string `json:"externalURL,omitempty"`
 
 	// suspend freezes reconciling; the last state stays served.

@@ -10,13 +10,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// MinTokenLength is the least number of characters of a token that somebody else made.
-const MinTokenLength = 32
+// MinTokenLength and MaxTokenLength limit the number of characters of a token that somebody else made. A longer one has no room in
+// the header of a request.
+const (
+	MinTokenLength = 32
+	MaxTokenLength = 4096
+)
 
 // ErrTokenValue says that a Secret's value cannot serve as a token.
-var ErrTokenValue = errors.New("the value is not at least 32 printable characters without spaces, on one line")
+var ErrTokenValue = errors.New("the value is not 32 to 4,096 printable characters without spaces, on one line")
 
-// TokenText reads a token from a Secret's value: a trailing newline is cut; at least MinTokenLength printable ASCII
+// TokenText reads a token from a Secret's value: a trailing newline is cut; MinTokenLength to MaxTokenLength printable ASCII
 // characters have to remain.
 func TokenText(value []byte) (string, error) {
 	n := len(value)
@@ -26,7 +30,7 @@ func TokenText(value []byte) (string, error) {
 	if n > 0 && value[n-1] == '\r' {
 		n--
 	}
-	if n < MinTokenLength {
+	if n < MinTokenLength || n > MaxTokenLength {
 		return "", ErrTokenValue
 	}
 	for _, c := range value[:n] {

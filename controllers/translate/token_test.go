@@ -15,7 +15,7 @@ import (
 )
 
 func TestTokenText(t *testing.T) {
-	good := strings.Repeat("x", translate.MinTokenLength)
+	good, long := strings.Repeat("x", translate.MinTokenLength), strings.Repeat("x", translate.MaxTokenLength)
 	tests := map[string]struct {
 		value string
 		want  string // "" for an error
@@ -24,6 +24,8 @@ func TestTokenText(t *testing.T) {
 		"longer":                       {value: good + "~!", want: good + "~!"},
 		"a trailing newline":           {value: good + "\n", want: good},
 		"a trailing newline, Windows":  {value: good + "\r\n", want: good},
+		"as long as it may be":         {value: long + "\n", want: long},
+		"a character too long":         {value: long + "x"},
 		"a character short":            {value: good[1:]},
 		"short but for the newline":    {value: good[1:] + "\n"},
 		"nothing":                      {value: ""},

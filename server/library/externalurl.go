@@ -7,7 +7,7 @@ import (
 
 // The two patterns of the CEL rule of Property.spec.externalURL: an address must match the first and not the second.
 var (
-	plainURL    = regexp.MustCompile(`^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?$`)
+	plainURL    = regexp.MustCompile(`^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[A-Za-z0-9._~-]+)*/?$`)
 	dotSegments = regexp.MustCompile(`/[.][.]?(/|$)`)
 )
 
@@ -18,5 +18,5 @@ func CheckExternalURL(address string) error {
 	if address == "" || plainURL.MatchString(address) && !dotSegments.MatchString(address) {
 		return nil
 	}
-	return fmt.Errorf("%q must be http or https, a host, and at most a port and a path of letters, digits and ._~-, such as https://content.example/base", address)
+	return fmt.Errorf("%q must be http or https, a host, and at most a port (1 to 65535) and a path of letters, digits and ._~-, such as https://content.example/base", address)
 }

@@ -13,7 +13,12 @@ func TestCheckExternalURL(t *testing.T) {
 		"http://127.0.0.1:8080/x":            true,
 		"https://[2001:db8::1]:8443/x":       true,
 		"https://xn--bcher-kva.example":      true,
+		"https://c.example:1":                true,
+		"https://c.example:65535/x":          true,
 
+		"https://c.example:0":           false,
+		"https://c.example:65536":       false,
+		"https://c.example:99999/x":     false,
 		"content.shop.example":          false,
 		"/base":                         false,
 		"ftp://content.shop.example":    false,
