@@ -79,6 +79,8 @@ func advise(err error) error {
 		return &codedError{exitCertificate, fmt.Errorf("%w: use a name that the certificate holds, or add this one with serve --tls-hosts", err)}
 	case errors.As(err, &problem) && problem.Status == http.StatusForbidden:
 		return fmt.Errorf("%w: a READ-WRITE token of the property is needed", err)
+	case errors.As(err, &problem) && problem.Documented && strings.Contains(problem.Detail, "no endpoint has this path"):
+		return fmt.Errorf("%w: give the server's root, such as https://content.shop.example, without a path of the interface such as /v2", err)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -117,6 +118,9 @@ func TestDiff(t *testing.T) {
 	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/other").want(t, exitFailed, "a READ-WRITE token of shop/other")
 	long := filterManifest("query", "query: '"+strings.Repeat("x", 16380)+"'")
 	vitrine(t.Context(), long, "diff", "-f", "-").want(t, exitFailed, "It cannot be compared", "1 filter could not be compared")
+	t.Setenv("VITRINE_SERVER", os.Getenv("VITRINE_SERVER")+"/v2")
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "give the server's root")
+	t.Setenv("VITRINE_SERVER", strings.TrimSuffix(os.Getenv("VITRINE_SERVER"), "/v2"))
 	t.Setenv("VITRINE_TOKEN", readOnly)
 	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "a READ-WRITE token of the property is needed")
 	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")

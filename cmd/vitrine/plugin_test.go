@@ -95,6 +95,7 @@ func TestPlugin(t *testing.T) {
 	}
 	plugin("--help").want(t, 0, "kubectl vitrine [command]")
 	plugin("status", "-n", "shop").want(t, 0, "Property        0", "0 items")
+	plugin("status", "-n", "nope").want(t, exitFailed, `namespace "nope" does not exist`)
 
 	apply(t, k, []string{"../../config/samples"}, "")
 	plugin("status", "-n", "shop").want(t, 0, "ContentFilter   8       0", "NotSeen", "check that one runs and watches this namespace")

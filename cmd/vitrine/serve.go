@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,6 +94,17 @@ func (o *serveOptions) validate() error {
 	if o.withoutKubernetes && (o.kubeconfig != "" || len(o.watchNamespaces) > 0) {
 		return usagef("--without-kubernetes contradicts --kubeconfig and --watch-namespaces")
 	}
+	if o.withoutKubernetes && o.https == "" && o.http == "" {
+		return usagef("there is no address to serve content at: give --https-bind-address or --http-bind-address")
+	}
+	for _, a := range []struct{ flag, address string }{
+		{"https-bind-address", o.https}, {"http-bind-address", o.http}, {"health-probe-bind-address", o.probes},
+		{"metrics-bind-address", o.metrics}, {"debug-bind-address", o.debug},
+	} {
+		if err := checkBindAddress(a.flag, a.address); err != nil {
+			return err
+		}
+	}
 	if err := o.webhook.validate(o.withoutKubernetes); err != nil {
 		return err
 	}
@@ -112,6 +124,21 @@ func (o *serveOptions) validate() error {
 		return usagef("--external-url: %w", err)
 	}
 	return nil
+}
+
+// checkBindAddress refuses an address without a port; "" stands for none.
+func checkBindAddress(flag, address string) error {
+	if address == "" {
+		return nil
+	}
+	_, _, err := net.SplitHostPort(address)
+	if err == nil {
+		return nil
+	}
+	if _, portErr := strconv.ParseUint(address, 10, 16); portErr == nil {
+		return usagef("--%s %s: want [host]:port, such as :%s", flag, address, address)
+	}
+	return usagef("--%s: want [host]:port: %w", flag, err)
 }
 
 // certificateHosts are the names and addresses that the server's own certificate is for.

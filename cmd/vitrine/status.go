@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -88,6 +91,13 @@ func statusOf(ctx context.Context, k kube.Client, namespace string) (*clusterSta
 			s.add(&counts, o)
 		}
 		s.Kinds = append(s.Kinds, counts)
+	}
+	none := !slices.ContainsFunc(s.Kinds, func(k kindStatus) bool { return k.Total > 0 })
+	if namespace != "" && none {
+		// Who may not read namespaces is told that there is nothing.
+		if err := k.Get(ctx, kube.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("namespace %q does not exist: look at --namespace and --context", namespace)
+		}
 	}
 	return s, nil
 }
