@@ -21,7 +21,7 @@ func newBackup() *cobra.Command {
 		Use:   "backup TARGET",
 		Short: "Copy the store of a running server into a directory or a tar stream",
 		Long: "Copy everything that is stored, as it is at one instant, while the server goes on: into a new directory, into a file\n" +
-			"whose name ends in .tar, or with - to the standard output. Every file is checksummed; a copy that is not whole is not\n" +
+			"whose name ends in .tar, or with - to the standard output. A .tar that exists is replaced once the copy is whole. Every file is checksummed; a copy that is not whole is not\n" +
 			"left behind. It holds personal data and keys: keep it as you keep the store. Runs beside the server, as in:\n" +
 			"kubectl exec deploy/vitrine -- vitrine backup - > vitrine.tar",
 		Args: cobra.ExactArgs(1),
@@ -34,6 +34,11 @@ func newBackup() *cobra.Command {
 }
 
 func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string) error {
+	for _, suffix := range []string{".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip"} {
+		if strings.HasSuffix(target, suffix) {
+			return usagef("%s: backup does not compress: use a name that ends in .tar, or a pipe as in vitrine backup - | gzip > vitrine.tar.gz", target)
+		}
+	}
 	ctx := cmd.Context()
 	stream, w := io.Pipe()
 	received := make(chan error, 1)

@@ -198,6 +198,9 @@ func clearDir(dir string, made bool) error {
 	return err
 }
 
+// ErrCompressed says that a stream is not a tar, but one that was compressed with gzip.
+var ErrCompressed = errors.New("the backup is compressed with gzip: decompress it first, as in gunzip -c vitrine.tar.gz | vitrine restore -")
+
 // Check reads a stream to its end and checks all of it. *DamagedError.
 func Check(ctx context.Context, r io.Reader, progress Progress) (Header, error) {
 	return extract(ctx, r, "", progress)
@@ -205,7 +208,12 @@ func Check(ctx context.Context, r io.Reader, progress Progress) (Header, error) 
 
 // extract reads a stream and writes its files into dir, "" for nowhere.
 func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
-	x := &extraction{in: tar.NewReader(r), dir: dir, progress: progress, sums: map[string]string{}}
+	buffered := bufio.NewReader(r)
+	// A stream of fewer bytes, or a failed one, is reported when it is read.
+	if start, err := buffered.Peek(2); err == nil && string(start) == "\x1f\x8b" {
+		return Header{}, ErrCompressed
+	}
+	x := &extraction{in: tar.NewReader(buffered), dir: dir, progress: progress, sums: map[string]string{}}
 	for {
 		if err := ctx.Err(); err != nil {
 			return x.header, err
@@ -224,7 +232,7 @@ func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (H
 		case x.header.Format == 0:
 			err = x.first(entry.Name)
 		case entry.Name == checksumName:
-			return x.header, x.last(r)
+			return x.header, x.last(buffered)
 		default:
 			err = x.file(entry)
 		}

@@ -3,6 +3,7 @@ package backup_test
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -179,6 +180,20 @@ func TestDamage(t *testing.T) {
 }
 
 // TestHostile holds that no entry can lead out of the directory.
+func TestCompressed(t *testing.T) {
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	if _, err := zip.Write([]byte("a tar")); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Restore(context.Background(), &packed, filepath.Join(t.TempDir(), "data"), ignore); !errors.Is(err, backup.ErrCompressed) {
+		t.Errorf("restored a compressed backup: %v", err)
+	}
+}
+
 func TestHostile(t *testing.T) {
 	for name, h := range map[string]tar.Header{
 		"parent":   {Typeflag: tar.TypeReg, Name: "pebble/../../evil"},
