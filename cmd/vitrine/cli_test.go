@@ -99,6 +99,38 @@ func TestImportTellsBadLines(t *testing.T) {
 	vitrine(t.Context(), "", "export", "-q", "a AND").want(t, exitFailed, "position")
 }
 
+// TestImportRefusesOtherFormats checks that a file which is not NDJSON is named as such, and that nothing of it is sent.
+func TestImportRefusesOtherFormats(t *testing.T) {
+	t.Setenv("VITRINE_SERVER", "https://127.0.0.1:1")
+	t.Setenv("VITRINE_TOKEN", secret)
+	const line = `{"content_type":"text","caption":"a, b; c"}`
+	for name, tc := range map[string]struct{ text, says string }{
+		"CSV":                {"id,caption\n1,x\n", "is CSV"},
+		"a JSON array":       {"\n[\n" + line + ",\n" + line + "\n]\n", "is a JSON array: send one item a line, as jq -c '.[]'"},
+		"an array in a line": {"[" + line + "]", "is a JSON array"},
+		"several lines":      {"{\n  \"caption\": \"x\"\n}\n", "jq -c ."},
+		"gzip":               {"\x1f\x8b\x08\x00\n", "not UTF-8 text: it is compressed with gzip"},
+		"UTF-16":             {"\xff\xfe{\x00", "not UTF-8 text"},
+		"UTF-16 without BOM": {"{\x00}\x00", "not UTF-8 text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := write(t, "items.ndjson", tc.text)
+			vitrine(t.Context(), "", "import", file).want(t, exitFailed, "items.ndjson", tc.says)
+			vitrine(t.Context(), tc.text, "import", "-").want(t, exitFailed, "standard input", tc.says)
+		})
+	}
+	for _, text := range []string{"", "\n\n", line, "\n" + line + "\n" + line + "\n", strings.Repeat("\n", 1<<17) + line, `{"x":"` + strings.Repeat("x", 1<<17) + `"}`} {
+		in, err := openInput(strings.NewReader(text), "-")
+		if err != nil {
+			t.Errorf("%.40q: %v", text, err)
+			continue
+		}
+		if got, err := io.ReadAll(in); string(got) != text || err != nil {
+			t.Errorf("%.40q: %d bytes are left to import (%v), want %d", text, len(got), err, len(text))
+		}
+	}
+}
+
 // TestImportIsResumed interrupts an import of a file and repeats the command.
 func TestImportIsResumed(t *testing.T) {
 	s := start(t, newStore(t))
@@ -151,6 +183,7 @@ func TestCommandsSayWhatIsMissing(t *testing.T) {
 		"unanswered":       {append([]string{"import", "-", "--unanswered", "guess"}, server...), exitUsage, "want stop, resend or skip"},
 		"unknown command":  {[]string{"bogus"}, exitUsage, "unknown command"},
 		"no server to ask": {[]string{"sweep", "--data-dir", t.TempDir()}, exitFailed, "no server runs on"},
+		"a packed backup":  {[]string{"backup", "--data-dir", t.TempDir(), "x.tar.gz"}, exitUsage, "backup does not compress"},
 		"no property":      {[]string{"purge", "shop"}, exitUsage, "want NAMESPACE/NAME"},
 	}
 	for name, tc := range cases {

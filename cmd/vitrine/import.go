@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -187,7 +189,7 @@ func openInput(stdin io.Reader, name string) (*input, error) {
 	if name == "-" {
 		in := &input{name: "standard input"}
 		in.Reader = &counted{stdin, &in.read}
-		return in, nil
+		return in, in.checkFormat()
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -211,7 +213,50 @@ func openInput(stdin io.Reader, name string) (*input, error) {
 			return nil, errors.Join(fmt.Errorf("decompress %s: %w", name, err), f.Close())
 		}
 	}
+	if err := in.checkFormat(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	return in, nil
+}
+
+// maxFirstLine is how many bytes are read of an input at most to recognize its format.
+const maxFirstLine = 64 << 10
+
+// checkFormat refuses an input whose first line that is not blank shows another format than NDJSON. Such a file would give an
+// error for each line, and store those that happen to be an item.
+func (in *input) checkFormat() error {
+	lines := bufio.NewReaderSize(in.Reader, maxFirstLine)
+	var head, first []byte
+	for len(first) == 0 && len(head) < maxFirstLine {
+		line, err := lines.ReadSlice('\n')
+		head = append(head, line...)
+		first = bytes.TrimSpace(line)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return fmt.Errorf("read %s: %w", in.name, err)
+		}
+	}
+	in.Reader = io.MultiReader(bytes.NewReader(head), lines)
+	format := ""
+	switch {
+	case len(first) == 0:
+	case bytes.HasPrefix(first, []byte("\x1f\x8b")):
+		return fmt.Errorf("%s is not UTF-8 text: it is compressed with gzip: give it a name that ends in .gz, or decompress it", in.name)
+	case bytes.HasPrefix(first, []byte("\xff\xfe")), bytes.HasPrefix(first, []byte("\xfe\xff")), bytes.IndexByte(first, 0) >= 0:
+		return fmt.Errorf("%s is not UTF-8 text: convert it, as in iconv -f UTF-16 -t UTF-8", in.name)
+	case first[0] == '[':
+		format = "a JSON array"
+	case string(first) == "{":
+		return fmt.Errorf("%s has JSON over several lines: send one item a line, as jq -c . writes it", in.name)
+	case first[0] != '{' && bytes.ContainsAny(first, ",;\t"):
+		format = "CSV"
+	}
+	if format == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is %s: send one item a line, as jq -c '.[]' writes those of a JSON array", in.name, format)
 }
 
 func (in *input) close() {
