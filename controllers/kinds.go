@@ -23,6 +23,7 @@ import (
 // Kind is one of the kinds of manifests, with the kind of definition that it brings.
 type Kind struct {
 	v1alpha1.Kind
+	// Definition is what an object of the kind becomes in the library.
 	Definition library.Kind
 }
 

@@ -90,8 +90,8 @@ func (s *Set) noteRival(ctx context.Context, token client.Object, store string) 
 	return nil
 }
 
-// contested has a token looked at again, some time after its status came to say that its Secret is in somebody's way. Who
-// wrote that may be another operator, which is gone by then.
+// contested requeues a token some time after its status came to report a conflict over its Secret. Another operator may have written
+// that, and may be gone by then.
 func contested() handler.EventHandler {
 	tells := func(o client.Object) bool {
 		return verdict.Ready(o.(*v1alpha1.AccessToken)).Reason == v1alpha1.ReasonSecretConflict

@@ -29,8 +29,10 @@ type Config struct {
 	Install, Store string
 	// Removals decides what may be removed.
 	Removals Removals
-	Events   events.EventRecorder
-	Metrics  *Metrics
+	// Events records what users should learn at once.
+	Events events.EventRecorder
+	// Metrics counts passes and writes.
+	Metrics *Metrics
 	// ExternalURL is the base of URLs in status and Secrets where the Property names none, without a trailing slash.
 	ExternalURL string
 	// CABundle is written as ca.crt beside each token, in PEM; nil for none.
@@ -39,7 +41,8 @@ type Config struct {
 	Clock func() time.Time
 	// PropertyGrace is how long an object that finds its Property missing waits before its status and an event report that.
 	PropertyGrace time.Duration
-	Logger        logr.Logger
+	// Logger gets what no status can tell.
+	Logger logr.Logger
 }
 
 // Removals decides whether what an object declared may be removed. Objects also vanish from the cache when another cluster answers

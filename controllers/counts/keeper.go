@@ -36,13 +36,16 @@ type Objects interface {
 // Keeper keeps the counts of all objects close to the content. It is the only writer of status besides the reconcilers, and nothing
 // that it writes causes a reconcile.
 type Keeper struct {
+	// Library holds the content.
 	Library library.Library
+	// Objects are those whose counts are kept.
 	Objects Objects
 	// Clock tells the time that queries are evaluated at.
 	Clock func() time.Time
 	// Interval is the time between two checks whether anything changed.
 	Interval time.Duration
-	Logger   logr.Logger
+	// Logger gets, at level 1, what could not be counted or written.
+	Logger logr.Logger
 	// Stopwatch measures how long the work takes; nil means time.Now.
 	Stopwatch func() time.Time
 

@@ -17,6 +17,7 @@ import (
 
 // Subject is an AccessToken with all that the policies look at.
 type Subject struct {
+	// Token is the AccessToken.
 	Token *v1alpha1.AccessToken
 	// Secret is what the API server has under SecretName; nil when it has none.
 	Secret *corev1.Secret
@@ -24,7 +25,8 @@ type Subject struct {
 	Stored []library.TokenValue
 	// Store is the name of this operator's store.
 	Store string
-	Now   time.Time
+	// Now is the time at which the policies decide.
+	Now time.Time
 }
 
 // Value is a token's value and its issue. The zero value stands for none.
