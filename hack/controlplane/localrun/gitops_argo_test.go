@@ -162,6 +162,7 @@ spec:
 		a.do(ctx, "delete", "-n", argoNamespace, "application", argoContent, "--timeout=2m")
 		a.nothingLeft(ctx, namespace)
 		Expect(a.Err()).To(Succeed())
+		Expect(a.tools.Err()).To(Succeed())
 	})
 }
 
@@ -177,7 +178,7 @@ func (a *argoWalk) startPrograms() {
 		Expect(os.MkdirAll(filepath.Join(dir, name), 0o700)).To(Succeed())
 	}
 	const password = "walk"
-	a.start("redis-server", "redis-server", nil, "--bind", "127.0.0.1", "--port", port(redis), "--requirepass", password, "--save", "", "--dir", dir)
+	a.start(&a.tools, "redis-server", "redis-server", nil, "--bind", "127.0.0.1", "--port", port(redis), "--requirepass", password, "--save", "", "--dir", dir)
 	env := func(program string) []string {
 		return []string{
 			"ARGOCD_BINARY_NAME=" + program, "REDIS_PASSWORD=" + password, "ARGOCD_GPG_ENABLED=false", "ARGOCD_FAKE_IN_CLUSTER=true",
@@ -185,11 +186,11 @@ func (a *argoWalk) startPrograms() {
 			"ARGOCD_ASK_PASS_SOCK=" + filepath.Join(dir, "askpass.sock"), "ARGOCD_PLUGINSOCKFILEPATH=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp"),
 		}
 	}
-	a.start("argocd-repo-server", a.program, env("argocd-repo-server"),
+	a.start(&a.tools, "argocd-repo-server", a.program, env("argocd-repo-server"),
 		"--redis="+redis, "--disable-tls",
 		"--address=127.0.0.1", "--port="+port(repo),
 		"--metrics-address=127.0.0.1", "--metrics-port="+port(repoMetrics))
-	a.start("argocd-application-controller", a.program, env("argocd-application-controller"),
+	a.start(&a.tools, "argocd-application-controller", a.program, env("argocd-application-controller"),
 		"--kubeconfig="+a.cluster.kubeconfig, "--namespace="+argoNamespace, "--redis="+redis, "--repo-server="+repo, "--repo-server-plaintext",
 		"--metrics-port="+port(metrics),
 		"--persist-resource-health") // shows each object's health in the Application's status, where the walk reads it

@@ -51,7 +51,7 @@ func fluxSpecs(f *fluxWalk) {
 	BeforeAll(func(ctx SpecContext) {
 		program := f.startTool(ctx, assets.KustomizeController, sourceCRDs(), fluxNamespace)
 		f.sources = startSources(f.stack)
-		f.start("kustomize-controller", program, []string{"RUNTIME_NAMESPACE=" + fluxNamespace, "TMPDIR=" + f.state},
+		f.start(&f.tools, "kustomize-controller", program, []string{"RUNTIME_NAMESPACE=" + fluxNamespace, "TMPDIR=" + f.state},
 			"--enable-leader-election=false", "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0",
 			"--requeue-dependency=2s") // the default of 30 s is how long a Kustomization may wait for a dependency that is ready
 	})
@@ -172,6 +172,7 @@ spec:
 		f.do(ctx, "delete", "-n", fluxNamespace, "kustomization", "vitrine", "--timeout=2m")
 		f.nothingLeft(ctx, namespace)
 		Expect(f.Err()).To(Succeed())
+		Expect(f.tools.Err()).To(Succeed())
 	})
 }
 

@@ -35,6 +35,7 @@ type gitops struct {
 	page    string
 	content repository        // the team's repository: content/ for the namespace shop, bulk/ for the large roll-out
 	readers map[string]caller // by namespace, with a READ-WRITE token
+	tools   process.Group     // programs of the tool that is walked now
 }
 
 var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
@@ -65,7 +66,7 @@ var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
 		w.page = string(text)
 		w.content = newRepository(ctx, filepath.Join(w.state, "content"))
 		Expect(w.buildServer(ctx)).To(Succeed())
-		DeferCleanup(func() { w.Stop(0) })
+		DeferCleanup(func() { w.Stop() })
 		GinkgoT().Setenv("KUBECONFIG", "") // a control plane of our own
 		Expect(w.startPlane(ctx)).To(Succeed())
 		w.startControllers(ctx)
@@ -85,28 +86,39 @@ func (w *gitops) startControllers(ctx context.Context) {
 	GinkgoHelper()
 	built, err := assets.Kubernetes.Ensure(ctx, w.assets(), assets.ControllerManager)
 	Expect(err).NotTo(HaveOccurred())
-	w.start(assets.ControllerManager, built.Path(assets.ControllerManager), nil, "--kubeconfig="+w.cluster.kubeconfig, "--leader-elect=false",
+	w.start(&w.Group, assets.ControllerManager, built.Path(assets.ControllerManager), nil, "--kubeconfig="+w.cluster.kubeconfig, "--leader-elect=false",
 		"--controllers=garbage-collector-controller,clusterrole-aggregation-controller", "--secure-port=0")
 }
 
-// start starts a program, which ends with the walk.
-func (w *gitops) start(name, path string, env []string, args ...string) {
+// start starts a program, which ends with a group.
+func (w *gitops) start(group *process.Group, name, path string, env []string, args ...string) {
 	GinkgoHelper()
 	p, err := process.Start(process.Spec{
 		Name: name, Path: path, Args: args, Env: append(env, w.cluster.environment()...), Log: filepath.Join(w.state, "logs", name+".log"),
 	})
 	Expect(err).NotTo(HaveOccurred())
-	w.Add(p)
+	group.Add(p)
 }
 
-// startTool applies the CRDs of a tool, which it builds where necessary, and creates its namespace. What the specs of the tool
-// start ends with them.
+// await waits until check passes. It fails at once when a program has ended.
+func (w *gitops) await(ctx context.Context, check func(g Gomega)) {
+	GinkgoHelper()
+	w.stack.await(ctx, func(g Gomega) {
+		if err := w.tools.Err(); err != nil {
+			StopTrying(err.Error()).Now()
+		}
+		check(g)
+	})
+}
+
+// startTool applies the CRDs of a tool, which it builds where necessary, and creates its namespace. The programs
+// in w.tools end with the specs of the tool.
 func (w *gitops) startTool(ctx context.Context, tool assets.Set, crds, namespace string) (program string) {
 	GinkgoHelper()
 	built, err := tool.Ensure(ctx, w.assets(), tool.Name)
 	Expect(err).NotTo(HaveOccurred())
 	By(tool.Name + " " + built.Version)
-	DeferCleanup(w.Stop, w.Len())
+	DeferCleanup(func() { w.tools.Stop() })
 	w.do(ctx, "apply", "--server-side", "-f", built.CRDs())
 	if crds != "" {
 		w.apply(ctx, crds)

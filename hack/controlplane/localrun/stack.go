@@ -120,7 +120,7 @@ func lock(state string) (unlock func(), err error) {
 
 // stop stops what was started, the last first, and returns when it has ended.
 func (s *stack) stop() {
-	s.Stop(0)
+	s.Stop()
 	s.unlock()
 }
 

@@ -41,6 +41,7 @@ func TestWalks(t *testing.T) {
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(3 * time.Minute)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+	EnforceDefaultTimeoutsWhenUsingContexts()
 	RunSpecs(t, "Walks")
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -15,8 +16,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// silence is how long the API server may leave requests without an answer before the control plane counts as ended.
-const silence = 10 * time.Second
+// The control plane counts as ended when the API server has refused connections for refusal, or has not answered for silence: a
+// busy machine can be slow.
+const (
+	refusal = 5 * time.Second
+	silence = 2 * time.Minute
+)
 
 // watch does the work of the namespace controller until ctx ends: it empties and removes namespaces that are being deleted.
 // Its requests also show whether the API server answers.
@@ -25,10 +30,14 @@ func (p *Plane) watch(ctx context.Context) {
 	answered := time.Now()
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		err := removeNamespaces(ctx, p.env.Config)
+		limit := silence
+		if utilnet.IsConnectionRefused(err) {
+			limit = refusal
+		}
 		switch {
 		case err == nil:
 			answered = time.Now()
-		case ctx.Err() == nil && p.Err() == nil && time.Since(answered) > silence:
+		case ctx.Err() == nil && p.Err() == nil && time.Since(answered) > limit:
 			p.err = fmt.Errorf("the API server does not answer: %w%s", err, p.tails())
 			close(p.done)
 		}
@@ -39,7 +48,7 @@ func (p *Plane) watch(ctx context.Context) {
 // error when the API server cannot list the namespaces. Any other error is left to the next call: a namespace that cannot be
 // emptied stays Terminating, as in any cluster.
 func removeNamespaces(ctx context.Context, config *rest.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, silence/2)
+	ctx, cancel := context.WithTimeout(ctx, silence/4)
 	defer cancel()
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {

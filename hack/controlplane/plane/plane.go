@@ -103,7 +103,7 @@ func (p *Plane) hide(etcd *envtest.Etcd, api *envtest.APIServer) (err error) {
 	}
 	clients := "unix://" + filepath.Join(p.socket, "clients")
 	etcd.Configure().Set("listen-client-urls", clients).Set("advertise-client-urls", clients).
-		Set("listen-peer-urls", "unix://"+filepath.Join(p.socket, "peers")).
+		Set("listen-peer-urls", "unix://peers").       // in the working directory: etcd ignores the path of this URL
 		Set("listen-metrics-urls", etcd.URL.String()). // for envtest's health check; it serves no data
 		Set("log-level", "warn")
 	api.Configure().Set("etcd-servers", clients).Set("endpoint-reconciler-type", "none")
@@ -116,7 +116,7 @@ func (p *Plane) program(dir, assets, name string) (script string, log io.Writer,
 	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {
 		return "", nil, fmt.Errorf("make the directory of a script: %w", err)
 	}
-	if err := os.WriteFile(script, []byte(process.Leashed(filepath.Join(assets, name))), 0o700); err != nil {
+	if err := os.WriteFile(script, []byte(process.Leashed(p.socket, filepath.Join(assets, name))), 0o700); err != nil {
 		return "", nil, fmt.Errorf("write a script: %w", err)
 	}
 	log, err = process.CreateLog(p.logs[name])

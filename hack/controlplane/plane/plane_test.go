@@ -40,6 +40,7 @@ func TestPlaneKeepsItsState(t *testing.T) {
 	kubectl("create", "namespace", "passing")
 	g.Expect(kubectl("get", "configmap", "-n", "passing", "-o", "name")).To(BeEmpty(), "a deleted namespace left something behind")
 
+	g.Expect(filepath.Join(first.socket, "peers")).To(BeAnExistingFile())
 	info, err := os.Stat(first.socket)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o700), "other users can reach etcd")
@@ -64,7 +65,7 @@ func TestPlaneKeepsItsState(t *testing.T) {
 
 	// A control plane that has broken down says so. env.Stop stops the programs without Plane's knowledge.
 	g.Expect(second.env.Stop()).To(Succeed())
-	g.Eventually(second.Done()).WithTimeout(4 * silence).Should(BeClosed())
+	g.Eventually(second.Done()).WithTimeout(10 * refusal).Should(BeClosed())
 	g.Expect(second.Err()).To(MatchError(And(ContainSubstring("the API server does not answer"), ContainSubstring("kube-apiserver.log"))))
 }
 

@@ -24,9 +24,6 @@ type Group struct{ members []Member }
 // Add adds a member.
 func (g *Group) Add(m Member) { g.members = append(g.members, m) }
 
-// Len returns the number of members.
-func (g *Group) Len() int { return len(g.members) }
-
 // Err reports every member that has ended; nil when all of them run.
 func (g *Group) Err() error {
 	var ended []error
@@ -53,10 +50,10 @@ func (g *Group) Wait(ctx context.Context) error {
 	return g.Err()
 }
 
-// Stop stops the members but for the first keep, the last one first, and removes them.
-func (g *Group) Stop(keep int) {
-	for _, m := range slices.Backward(g.members[keep:]) {
+// Stop stops all members, the last one first, and removes them.
+func (g *Group) Stop() {
+	for _, m := range slices.Backward(g.members) {
 		m.Stop()
 	}
-	g.members = g.members[:keep]
+	g.members = nil
 }

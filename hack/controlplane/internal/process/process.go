@@ -24,12 +24,14 @@ import (
 // another process when this one has ended before the shell starts.
 func leash() string {
 	return fmt.Sprintf(`(while kill -0 "$$"; do kill -0 %d || kill -s KILL -- "-$$"; sleep 1; done) >/dev/null 2>&1 &
-exec `, os.Getpid())
+`, os.Getpid())
 }
 
-// Leashed returns a shell script that executes the program at path with the script's arguments. Whatever starts the script has
+// Leashed returns a shell script that executes the program at path with the script's arguments, in the directory dir. Whatever starts the script has
 // to make it the leader of a process group. The program is killed within about a second after this process has ended.
-func Leashed(path string) string { return "#!/bin/sh\n" + leash() + Quote(path) + ` "$@"` + "\n" }
+func Leashed(dir, path string) string {
+	return "#!/bin/sh\n" + leash() + "cd " + Quote(dir) + " && exec " + Quote(path) + ` "$@"` + "\n"
+}
 
 // Spec describes a program to start.
 type Spec struct {
@@ -64,7 +66,7 @@ func Start(spec Spec) (*Process, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", leash() + `"$0" "$@"`, spec.Path}, spec.Args...)...) //nolint:noctx // Stop ends it, with SIGTERM first
+	cmd := exec.Command("/bin/sh", append([]string{"-c", leash() + `exec "$0" "$@"`, spec.Path}, spec.Args...)...) //nolint:noctx // Stop ends it, with SIGTERM first
 	cmd.Env = append(os.Environ(), spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -102,7 +102,7 @@ func TestChildrenDoNotOutliveAKilledParent(t *testing.T) {
 func TestLeashedPassesArgumentsAndStatus(t *testing.T) {
 	dir := t.TempDir()
 	program, script := filepath.Join(dir, "it's a program"), filepath.Join(dir, "script")
-	for file, text := range map[string]string{program: "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 3\n", script: Leashed(program)} {
+	for file, text := range map[string]string{program: "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 3\n", script: Leashed(dir, program)} {
 		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -126,11 +126,10 @@ func TestGroup(t *testing.T) {
 	second := start(t, "exit 3")
 	group.Add(second)
 	g.Expect(group.Wait(t.Context())).To(MatchError(ContainSubstring("exit status 3")))
-	group.Stop(1)
-	g.Expect(group.Len()).To(Equal(1))
 	g.Expect(first.Err()).To(Succeed())
-	group.Stop(0)
+	group.Stop()
 	g.Expect(first.Done()).To(BeClosed())
+	g.Expect(group.Err()).To(Succeed())
 }
 
 func TestTail(t *testing.T) {
