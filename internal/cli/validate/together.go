@@ -121,5 +121,24 @@ func secrets(all []Judged) []Finding {
 		findings = append(findings, j.finding(Error, RuleClaim, member,
 			fmt.Sprintf("Change or delete one of the two objects: Secret %s/%s is held by %s", token.Namespace, name, owner)))
 	}
+	return append(findings, written(all, writers)...)
+}
+
+// written finds AccessTokens that read the value which another AccessToken writes: it belongs to that one. writers are those, by
+// the namespace and the name of their Secrets.
+func written(all []Judged, writers map[string]Judged) []Finding {
+	var findings []Finding
+	for _, j := range all {
+		token, ok := j.Typed.(*v1alpha1.AccessToken)
+		if !ok || token.Spec.ExistingSecret == nil || token.Spec.ExistingSecret.Key != tokens.ValueKey {
+			continue
+		}
+		name := tokens.SecretName(token)
+		if writer, ok := writers[token.Namespace+"/"+name]; ok {
+			owner := translate.Owner("", library.KindToken, writer.Typed)
+			findings = append(findings, j.finding(Error, RuleClaim, "spec.existingSecret.name",
+				fmt.Sprintf("Name another Secret: %s writes Secret %s/%s, and its value belongs to it", owner, token.Namespace, name)))
+		}
+	}
 	return findings
 }

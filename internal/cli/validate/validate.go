@@ -50,7 +50,7 @@ type Judged struct {
 	manifest.Object
 	// Typed is nil where the object cannot be read as its kind.
 	Typed v1alpha1.Object
-	// Judgement is what it means; Sound is false where there is an error about it.
+	// Judgement is what it means; Sound is false where there is an error about it, or would be if it were not suspended.
 	Judgement verdict.Judgement
 	Sound     bool
 }
@@ -90,7 +90,7 @@ func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Pro
 		refused := slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == Error })
 		own := j.judge(refused, findings)
 		findings = append(findings, own...)
-		j.Sound = j.Typed != nil && !slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == Error })
+		j.Sound = j.Sound && !slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == Error })
 		r.Findings = append(r.Findings, findings...)
 		all[i] = j
 	}
@@ -127,7 +127,7 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	}
 	j.Typed = o
 	judgement, err := verdict.Judge(o)
-	j.Judgement = judgement
+	j.Judgement, j.Sound = judgement, err == nil
 	var findings []Finding
 	for _, w := range judgement.Warnings {
 		findings = append(findings, j.advise(o, w))
@@ -150,7 +150,12 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	if syntax := (*query.SyntaxError)(nil); errors.As(err, &syntax) {
 		place, _ = j.Character(member, syntax.Position)
 	}
-	return append(findings, at(place, Finding{Severity: Error, Rule: rule, Object: j.name(), Member: member, Message: message}))
+	severity := Error
+	if o.Suspended() {
+		severity = Warning
+		message += " (not checked in the cluster until spec.suspend is false)"
+	}
+	return append(findings, at(place, Finding{Severity: severity, Rule: rule, Object: j.name(), Member: member, Message: message}))
 }
 
 func ruleOf(reason string) string {
