@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -93,6 +94,30 @@ func TestIdsAreInt64(t *testing.T) {
 	})
 	if found < 10 {
 		t.Errorf("%d ids were found", found)
+	}
+}
+
+// TestServerOfTheDocument: the address of the interface follows from that of the document, also below a path.
+func TestServerOfTheDocument(t *testing.T) {
+	text, err := os.ReadFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct{ Servers []struct{ URL string } }
+	if err := json.Unmarshal(text, &d); err != nil || len(d.Servers) != 1 {
+		t.Fatalf("%d servers, %v", len(d.Servers), err)
+	}
+	for document, want := range map[string]string{
+		"https://content.example/openapi.json":      "https://content.example/",
+		"https://content.example/base/openapi.json": "https://content.example/base/",
+	} {
+		at, err := url.Parse(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if server, err := at.Parse(d.Servers[0].URL); err != nil || server.String() != want {
+			t.Errorf("the server of %s is %s (%v), want %s", document, server, err, want)
+		}
 	}
 }
 
