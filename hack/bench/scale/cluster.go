@@ -85,6 +85,19 @@ func (c *cluster) writes(ctx context.Context) (plane.Writes, error) {
 	return plane.CountWrites(string(text), v1alpha1.GroupVersion.Group, eventsv1.GroupName)
 }
 
+// during returns what is written while do runs.
+func (c *cluster) during(ctx context.Context, do func() error) (plane.Writes, error) {
+	before, err := c.writes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := do(); err != nil {
+		return nil, err
+	}
+	after, err := c.writes(ctx)
+	return after.Since(before), err
+}
+
 // each calls do for 0 to n-1, some at a time, and returns the first error.
 func each(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)

@@ -157,24 +157,20 @@ func (m *measurement) create(ctx context.Context, r *figures) error {
 		if err != nil {
 			return err
 		}
-		before, err := m.cluster.writes(ctx)
-		if err != nil {
-			return err
-		}
 		prefix := fmt.Sprintf("round%d-", round)
-		took, err := m.createFilters(ctx, r.Small, func(i int) *v1alpha1.ContentFilter {
-			return filter(watched, fmt.Sprintf("%s%05d", prefix, i), query(i))
-		})
-		if err != nil {
+		var took time.Duration
+		written, err := m.cluster.during(ctx, func() (err error) {
+			took, err = m.createFilters(ctx, r.Small, func(i int) *v1alpha1.ContentFilter {
+				return filter(watched, fmt.Sprintf("%s%05d", prefix, i), query(i))
+			})
 			return err
-		}
-		after, err := m.cluster.writes(ctx)
+		})
 		if err != nil {
 			return err
 		}
 		r.Create = append(r.Create, took.Seconds())
 		r.Bare = append(r.Bare, bare.Seconds())
-		r.StatusWrites = append(r.StatusWrites, after.Since(before)["contentfilters/status"])
+		r.StatusWrites = append(r.StatusWrites, written["contentfilters/status"])
 		if round < m.rounds-1 {
 			if err := m.remove(ctx, watched, prefix); err != nil {
 				return err
@@ -358,10 +354,6 @@ func (m *measurement) served(ctx context.Context, r *figures) error {
 func (m *measurement) many(ctx context.Context, r *figures) error {
 	tags := max(1, m.objects/10)
 	rest := m.objects - r.Small - tags
-	before, err := m.cluster.writes(ctx)
-	if err != nil {
-		return err
-	}
 	if rest > 0 {
 		took, err := m.createFilters(ctx, rest, func(i int) *v1alpha1.ContentFilter {
 			return filter(watched, fmt.Sprintf("many-%05d", i), query(i))
@@ -372,7 +364,14 @@ func (m *measurement) many(ctx context.Context, r *figures) error {
 		r.Many = took.Seconds()
 	}
 	began := time.Now()
-	err = each(ctx, tags, m.workers, func(ctx context.Context, i int) error {
+	written, err := m.cluster.during(ctx, func() error { return m.createTags(ctx, tags) })
+	r.Tags, r.TagsReady, r.TagStatusWrites = tags, time.Since(began).Seconds(), written["tags/status"]
+	return err
+}
+
+// createTags creates tags and waits until every one is Ready.
+func (m *measurement) createTags(ctx context.Context, n int) error {
+	err := each(ctx, n, m.workers, func(ctx context.Context, i int) error {
 		return m.cluster.kube.Create(ctx, &v1alpha1.Tag{
 			ObjectMeta: metav1.ObjectMeta{Namespace: watched, Name: fmt.Sprintf("tag-%05d", i)},
 			Spec: v1alpha1.TagSpec{
@@ -383,22 +382,12 @@ func (m *measurement) many(ctx context.Context, r *figures) error {
 	if err != nil {
 		return err
 	}
-	err = poll(ctx, 100*time.Millisecond, "the tags", func(ctx context.Context) (bool, error) {
+	return poll(ctx, 100*time.Millisecond, "the tags", func(ctx context.Context) (bool, error) {
 		var list v1alpha1.TagList
 		err := m.cluster.kube.List(ctx, &list, client.InNamespace(watched))
 		waits := func(t v1alpha1.Tag) bool { return !meta.IsStatusConditionTrue(t.Status.Conditions, "Ready") }
 		return !slices.ContainsFunc(list.Items, waits), err
 	})
-	if err != nil {
-		return err
-	}
-	r.Tags, r.TagsReady = tags, time.Since(began).Seconds()
-	after, err := m.cluster.writes(ctx)
-	if err != nil {
-		return err
-	}
-	r.TagStatusWrites = after.Since(before)["tags/status"]
-	return nil
 }
 
 // tagKey is a key for each number, of letters alone.
@@ -418,29 +407,24 @@ func (m *measurement) rest(ctx context.Context, r *figures) error {
 	if err := m.settle(ctx); err != nil {
 		return err
 	}
-	before, err := m.cluster.writes(ctx)
+	written, err := m.cluster.during(ctx, func() error {
+		used, err := m.server.CPU()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(restTime):
+		}
+		after, err := m.server.CPU()
+		r.RestCPU = (after - used).Seconds() / restTime.Seconds()
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	used, err := m.server.CPU()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(restTime):
-	}
-	after, err := m.server.CPU()
-	if err != nil {
-		return err
-	}
-	r.RestCPU = (after - used).Seconds() / restTime.Seconds()
-	written, err := m.cluster.writes(ctx)
-	if err != nil {
-		return err
-	}
-	r.RestWrites = written.Since(before).Total()
+	r.RestWrites = written.Total()
 	r.HeapFull, err = m.heap(ctx)
 	return err
 }
@@ -464,30 +448,22 @@ func (m *measurement) settle(ctx context.Context) error {
 
 // restart stops the operator and starts it again over all objects, which is a full resync as well.
 func (m *measurement) restart(ctx context.Context, r *figures) error {
-	before, err := m.cluster.writes(ctx)
-	if err != nil {
-		return err
-	}
-	if err := m.server.Stop(syscall.SIGTERM); err != nil {
-		return err
-	}
-	list, err := m.list(ctx)
-	if err != nil {
-		return err
-	}
-	if err := m.start(ctx); err != nil {
-		return err
-	}
-	r.Restart, r.List = m.server.Ready.Seconds(), list.Seconds()
-	if err := m.settle(ctx); err != nil {
-		return err
-	}
-	after, err := m.cluster.writes(ctx)
-	if err != nil {
-		return err
-	}
-	r.ResyncWrites = after.Since(before).Total()
-	return nil
+	written, err := m.cluster.during(ctx, func() error {
+		if err := m.server.Stop(syscall.SIGTERM); err != nil {
+			return err
+		}
+		list, err := m.list(ctx)
+		if err != nil {
+			return err
+		}
+		if err := m.start(ctx); err != nil {
+			return err
+		}
+		r.Restart, r.List = m.server.Ready.Seconds(), list.Seconds()
+		return m.settle(ctx)
+	})
+	r.ResyncWrites = written.Total()
+	return err
 }
 
 // list reads every kind once, side by side, as caches do when they sync.
