@@ -73,7 +73,7 @@ generate: ## CRDs, deep copies and RBAC from the markers in the code
 	$(TOOL) controller-gen object paths=./api/...
 	$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(TOOL) controller-gen rbac:roleName=vitrine paths=./controllers/... output:rbac:artifacts:config=config/rbac
-	@# Helm reads no file outside of a chart.
+	@# Copies: Helm reads no file outside of a chart, and Flux leaves symbolic links out of what it takes from Git.
 	@rm -rf config/chart/files && mkdir -p config/chart/files/crds config/chart/files/rbac config/chart/files/monitoring
 	cp config/crd/bases/*.yaml config/chart/files/crds
 	cp config/rbac/role.yaml config/rbac/view.yaml config/rbac/edit.yaml config/rbac/admin.yaml config/chart/files/rbac
