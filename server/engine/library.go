@@ -53,7 +53,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	if err := l.follower.failure(p); err != nil {
 		return nil, err
 	}
-	// Writers who come faster than segments can be sealed wait here, where they keep nobody else waiting.
+	// Writers that are faster than segments can be sealed wait here, where no other caller waits for them.
 	if known := l.follower.property(p); known != nil {
 		if x := known.segments(); x != nil {
 			if err := x.Wait(ctx); err != nil {

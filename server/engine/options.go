@@ -38,7 +38,7 @@ type Options struct {
 	sealDocs, memoryParts, fanIn, maxDocs int
 	// rankedHits is how many hits a run of a listing by relevance has at most, see ranked.
 	rankedHits int
-	// patience is how long Open waits for indexes that are made anew, and retryAfter how long after a failure the next
+	// patience is how long Open waits for indexes that are rebuilt, and retryAfter how long after a failure the next
 	// attempt follows.
 	patience, retryAfter time.Duration
 }

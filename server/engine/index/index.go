@@ -97,7 +97,7 @@ type Index struct {
 	ctx                  context.Context
 	quit                 context.CancelFunc
 	running              sync.WaitGroup
-	// room is closed and made anew when memory has been sealed, see Wait.
+	// room is closed and replaced when memory has been sealed, see Wait.
 	roomMu sync.Mutex
 	room   chan struct{}
 
@@ -118,7 +118,7 @@ type Index struct {
 	journaled atomic.Int64
 	leftovers leftovers
 	counters  counters
-	// builders and scratches are those that nobody uses at present, *segment.Builder and *segment.Scratch.
+	// builders and scratches are those not in use, *segment.Builder and *segment.Scratch.
 	builders, scratches sync.Pool
 }
 
@@ -165,7 +165,7 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 	return x, nil
 }
 
-// Prepared is a batch whose segment is made and that nobody sees yet.
+// Prepared is a batch whose segment is made and that no reader sees yet.
 type Prepared struct {
 	x         *Index
 	next      *Snapshot
@@ -385,8 +385,8 @@ func (x *Index) madeRoom() {
 	x.room = make(chan struct{})
 }
 
-// Close ends the background, seals what is in memory, so that the next start is quick, and closes all files once nobody
-// looks at them any more.
+// Close ends the background, seals what is in memory, so that the next start is quick, and closes each file once no
+// snapshot has it.
 func (x *Index) Close() error {
 	x.quit()
 	x.running.Wait()
@@ -408,7 +408,7 @@ func (x *Index) end() {
 	x.publish(newSnapshot(0))
 }
 
-// Abandon ends the index without writing anything: after an error of the store nobody knows what is in it. It does not wait
+// Abandon ends the index without writing anything: after an error of the store it is not known what is in it. It does not wait
 // for the background, which may be waiting for the store that the caller holds, and finds the index ended when it gets it.
 func (x *Index) Abandon() {
 	x.quit()
@@ -437,12 +437,12 @@ type Stats struct {
 	// MemoryBytes are segments in the heap, DerivedBytes what was made of segments on first use, MappedIndex and
 	// MappedItems those of files.
 	MemoryBytes, DerivedBytes, MappedIndex, MappedItems int64
-	// Seals, Merges and MemoryMerges count since the index was opened; Rebuilt are files made anew from the store.
+	// Seals, Merges and MemoryMerges count since the index was opened; Rebuilt are files rebuilt from the store.
 	Seals, Merges, MemoryMerges, Rebuilt int64
 	// DocsIn are documents that came, DocsWritten those that seals and merges wrote, into files and in memory: their ratio is
 	// the write amplification.
 	DocsIn, DocsWritten int64
-	// RebuildLeft is how many items are still to be read again from the store for a damaged file that is made anew.
+	// RebuildLeft is how many items are still to be read again from the store for a damaged file that is rebuilt.
 	RebuildLeft int64
 	// Problem is why nothing can be sealed or merged, nil when all is well. It is tried again.
 	Problem error

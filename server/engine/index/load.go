@@ -127,7 +127,7 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 		}
 		changes := make([]change, len(chunk))
 		for i, id := range chunk {
-			// Nobody remembers what the item had before.
+			// It is not known what the item had before.
 			changes[i] = change{id: id, item: items[i], existed: true, erase: true}
 		}
 		next, err := x.apply(x.current.Load(), x.o.Store.Version(), since, changes)

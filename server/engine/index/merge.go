@@ -76,7 +76,7 @@ func (x *Index) mergeOrRestore(ctx context.Context, parts []*part) error {
 }
 
 // mergeParts makes one segment of some parts and puts it in their place. It reads while everybody else goes on, and holds
-// the store only for the swap. Without a store nothing is written there: the index is being loaded, and nobody else writes.
+// the store only for the swap. Without a store nothing is written there: the index is being loaded, and no other writer runs.
 // The caller holds the task to which the parts belong, so that no other merge takes them.
 func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, through *store.Store) error {
 	covered := coverage{}

@@ -40,7 +40,7 @@ const (
 	// scrubAfter is when files are verified for the first time, and scrubEvery how often after that.
 	scrubAfter = 5 * time.Minute
 	scrubEvery = 24 * time.Hour
-	// scrubRate is how many bytes a second are read at most, so that nobody else notices.
+	// scrubRate is how many bytes a second are read at most, so that other reads stay fast.
 	scrubRate = 32 << 20
 )
 

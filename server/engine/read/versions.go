@@ -73,7 +73,7 @@ func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64)
 	case before == nil:
 		makeRoom(v.known)
 	case before.at > now.at:
-		return now.version // somebody who began later was faster
+		return now.version // a read that began later was faster
 	case before.meaning == meaning && v.same(before, now):
 		now.version = before.version
 	}

@@ -49,11 +49,11 @@ type leaf struct {
 	units *unitOverlay
 }
 
-// dear is the price from which on what a leaf found is worth keeping for its scores.
-const dear = 8
+// expensive is the lowest price of a leaf whose documents are kept for its scores.
+const expensive = 8
 
 func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
-	if e.sets == nil || l.price() < dear {
+	if e.sets == nil || l.price() < expensive {
 		return l.look(ctx, e, within)
 	}
 	key := string(l.appendKey(nil))

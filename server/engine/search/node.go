@@ -27,7 +27,7 @@ type evaluation struct {
 	part   segment.Part
 	// shown is true where the documents of the segment are lists of units rather than items.
 	shown bool
-	// phrases and sets are what dear leaves found among all documents, by key: matching and scoring need the same. They are
+	// phrases and sets are what expensive leaves found among all documents, by key: matching and scoring need the same. They are
 	// nil where only matches are wanted.
 	phrases map[string]*phraseHits
 	sets    map[string]set

@@ -11,7 +11,7 @@ import (
 // set is some documents of a segment. The zero set is empty.
 type set struct {
 	bitmap *roaring.Bitmap // nil when empty
-	// owned is true where the bitmap belongs to whoever holds the set, who may change it; others are read only.
+	// owned is true where the bitmap belongs to the holder of the set, who may change it; others are read only.
 	owned bool
 }
 

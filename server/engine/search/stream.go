@@ -95,7 +95,7 @@ func (r *run) place(i int) int {
 func selected(docs *roaring.Bitmap, i int) uint32 {
 	doc, err := docs.Select(uint32(i))
 	if err != nil {
-		return math.MaxUint32 // beyond the last: nobody asks
+		return math.MaxUint32 // beyond the last, which no caller asks for
 	}
 	return doc
 }

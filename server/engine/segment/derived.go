@@ -2,7 +2,7 @@ package segment
 
 // Derived is what was worked out of a segment and is kept with it: it is as old as the segment and goes with it.
 type Derived interface {
-	// Drop is called once, by Close: nobody looks at the segment any more.
+	// Drop is called once, by Close, when the segment is no longer used.
 	Drop()
 }
 

@@ -99,7 +99,7 @@ func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 	return nil
 }
 
-// Close drops what is kept with the segment and unmaps the file. Nobody may look at the segment any more, nor at what it returned.
+// Close drops what is kept with the segment and unmaps the file. Neither the segment nor what it returned may be used after.
 func (s *Segment) Close() error {
 	s.dropDerived()
 	if s.unmap == nil {

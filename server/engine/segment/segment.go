@@ -64,7 +64,7 @@ const (
 	usualValues = 64
 )
 
-// Reset forgets the documents. Nobody may look at them any more.
+// Reset forgets the documents. They must not be used any more.
 func (s *Scratch) Reset() {
 	clear(s.values)
 	s.bytes, s.values = s.bytes[:0], s.values[:0]
