@@ -56,36 +56,9 @@ const maxListings = 4096
 
 // listing binds what a Read lists, or finds it bound. Errors are those of library.Read.
 func (s *Snapshot) listing(ctx context.Context, r library.Read) (*listing, error) {
-	var name listingName
-	var of library.Listing
-	var err error
-	if r.Filter != nil && r.Where == nil {
-		if name.filter, err = s.Catalogue.Filter(*r.Filter); err != nil {
-			return nil, err
-		}
-		name.audience = r.Audience
-		if r.Order != nil {
-			name.order = r.Order.String()
-		}
-		if r.Favourite != nil {
-			name.tag, name.tagged = *r.Favourite, true
-		}
-		order := r.Order
-		if order == nil {
-			parsed, err := name.filter.Parsed()
-			if err != nil {
-				return nil, err
-			}
-			order = parsed.Order
-		}
-		if order.Random() {
-			name.seed = r.Seed
-		}
-	} else {
-		if of, err = s.Catalogue.Listing(r); err != nil {
-			return nil, err
-		}
-		name.identity, name.audience = of.Identity, r.Audience
+	name, of, err := s.name(r)
+	if err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	known := s.listings[name]
@@ -112,6 +85,36 @@ func (s *Snapshot) listing(ctx context.Context, r library.Read) (*listing, error
 	}
 	s.listings[name] = fresh
 	return fresh, nil
+}
+
+// name names what a Read lists. Only where it is no filter by itself, it is looked up for that.
+func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, err error) {
+	name.audience = r.Audience
+	if r.Filter == nil || r.Where != nil {
+		of, err = s.Catalogue.Listing(r)
+		name.identity = of.Identity
+		return name, of, err
+	}
+	if name.filter, err = s.Catalogue.Filter(*r.Filter); err != nil {
+		return name, of, err
+	}
+	if r.Favourite != nil {
+		name.tag, name.tagged = *r.Favourite, true
+	}
+	order := r.Order
+	if order != nil {
+		name.order = order.String()
+	} else {
+		parsed, err := name.filter.Parsed()
+		if err != nil {
+			return name, of, err
+		}
+		order = parsed.Order
+	}
+	if order.Random() {
+		name.seed = r.Seed
+	}
+	return name, of, nil
 }
 
 // newListing says until when a listing is good. Nothing is planned or bound yet.

@@ -53,18 +53,10 @@ func (c *contest) add(b *block, to *sums) bool {
 		bar = c.best.bar(c.part)
 	}
 	if !bar.up {
-		for _, r := range c.runners {
-			r.add(b, to)
-		}
+		c.addAll(b, to)
 		return true
 	}
-	total := 0.0
-	c.mosts = c.mosts[:0]
-	for _, r := range c.runners {
-		most := r.most(b)
-		c.mosts = append(c.mosts, most)
-		total += most
-	}
+	total := c.most(b)
 	if !bar.reached(b.score(total)) {
 		return false
 	}
@@ -73,9 +65,7 @@ func (c *contest) add(b *block, to *sums) bool {
 		rest, optional = c.sort(b, bar)
 	}
 	if optional == 0 {
-		for _, r := range c.runners {
-			r.add(b, to)
-		}
+		c.addAll(b, to)
 		if !bar.reached(b.score(0)) {
 			for w, word := range b.touched {
 				c.left[w] = word & b.live[w]
@@ -84,10 +74,41 @@ func (c *contest) add(b *block, to *sums) bool {
 		}
 		return true
 	}
-	some, cut := false, bar.cut(b)-rest
 	for _, i := range c.order[optional:] {
 		c.runners[i].add(b, to)
 	}
+	if !c.keep(b, to, bar, rest) {
+		return false
+	}
+	for _, i := range c.order[:optional] {
+		c.runners[i].add(b, to)
+	}
+	return true
+}
+
+// addAll has every runner add its scores.
+func (c *contest) addAll(b *block, to *sums) {
+	for _, r := range c.runners {
+		r.add(b, to)
+	}
+}
+
+// most notes the most that each runner gives in a block, and returns the sum.
+func (c *contest) most(b *block) float64 {
+	total := 0.0
+	c.mosts = c.mosts[:0]
+	for _, r := range c.runners {
+		most := r.most(b)
+		c.mosts = append(c.mosts, most)
+		total += most
+	}
+	return total
+}
+
+// keep leaves those documents live that have a sum so far with which they reach the bar when they get rest besides; false where
+// there are none.
+func (c *contest) keep(b *block, to *sums, bar bar, rest float64) bool {
+	some, cut := false, bar.cut(b)-rest
 	for w, word := range b.touched {
 		c.left[w] = 0
 		if word &= b.live[w]; word == 0 {
@@ -101,14 +122,10 @@ func (c *contest) add(b *block, to *sums) bool {
 			}
 		}
 	}
-	if !some {
-		return false
+	if some {
+		b.live = c.left[:]
 	}
-	b.live = c.left[:]
-	for _, i := range c.order[:optional] {
-		c.runners[i].add(b, to)
-	}
-	return true
+	return some
 }
 
 // sort puts first the runners that cannot lift a document over the bar together, and returns how many they are and the
