@@ -171,7 +171,7 @@ var _ = Describe("Two claims on one thing", func() {
 
 		It("leaves a value that was replaced to the one that had it, over a restart", func(ctx context.Context) {
 			b := newWorld(ctx)
-			both := func(o *controllers.Options) { o.Namespaces = []string{w.namespace, b.namespace} }
+			both := func(o *cluster.Options) { o.Namespaces = []string{w.namespace, b.namespace} }
 			w.start(both)
 			w.apply(ctx, b.property("default"))
 			holder := w.token("holder")
