@@ -47,18 +47,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	supported := []string{"amd64", "arm64"}
-	architectures := strings.Split(*list, ",")
-	switch {
-	case *list == "" && *root != "":
-		architectures = []string{runtime.GOARCH}
-	case *list == "":
-		architectures = supported
-	}
-	for _, a := range architectures {
-		if !slices.Contains(supported, a) {
-			return fmt.Errorf("-architectures %q: want some of %s", a, strings.Join(supported, ", "))
-		}
+	architectures, err := parseArchitectures(*list, *root != "")
+	if err != nil {
+		return err
 	}
 	if *root != "" {
 		if len(architectures) != 1 {
@@ -100,6 +91,24 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s@%s\n%s\n", reference.FamiliarString(tagged), digest, *to)
 	return nil
+}
+
+// parseArchitectures reads a list separated by commas. An empty one means all, or the architecture of this machine.
+func parseArchitectures(list string, own bool) ([]string, error) {
+	supported := []string{"amd64", "arm64"}
+	switch {
+	case list == "" && own:
+		return []string{runtime.GOARCH}, nil
+	case list == "":
+		return supported, nil
+	}
+	architectures := strings.Split(list, ",")
+	for _, a := range architectures {
+		if !slices.Contains(supported, a) {
+			return nil, fmt.Errorf("-architectures %q: want some of %s", a, strings.Join(supported, ", "))
+		}
+	}
+	return architectures, nil
 }
 
 // commit returns the commit of the sources and its time. Without a repository the commit is empty and the time is 1970.

@@ -41,28 +41,7 @@ func (t *phrase) find(ctx context.Context, _ *segment.Segment, f *segment.Field,
 // walk yields the documents that hold the phrase, in order, and how often they do. Documents outside within are left out,
 // unless it is nil.
 func (t *phrase) walk(ctx context.Context, f *segment.Field, within *roaring.Bitmap, yield func(doc uint32, freq float32)) error {
-	lists := make([]segment.Postings, len(t.words))
-	order := make([]int, len(t.words))
-	for i, w := range t.words {
-		p, ok := f.Term(w)
-		if !ok {
-			return nil
-		}
-		lists[i], order[i] = p, i
-	}
-	// The rarest words first: what has all of them is soon found.
-	slices.SortStableFunc(order, func(i, j int) int { return lists[i].Len() - lists[j].Len() })
-	var all set
-	if within != nil {
-		all = and(borrowed(within), borrowed(lists[order[0]].Bitmap()))
-	} else {
-		all = borrowed(lists[order[0]].Bitmap())
-	}
-	for _, i := range order[1:] {
-		if all = and(all, borrowed(lists[i].Bitmap())); all.isEmpty() {
-			return nil
-		}
-	}
+	lists, all := t.candidates(f, within)
 	if all.isEmpty() {
 		return nil
 	}
@@ -102,6 +81,31 @@ next:
 		}
 	}
 	return nil
+}
+
+// candidates returns the postings of the words and the documents that have all of them.
+func (t *phrase) candidates(f *segment.Field, within *roaring.Bitmap) (lists []segment.Postings, all set) {
+	lists = make([]segment.Postings, len(t.words))
+	order := make([]int, len(t.words))
+	for i, w := range t.words {
+		p, ok := f.Term(w)
+		if !ok {
+			return nil, set{}
+		}
+		lists[i], order[i] = p, i
+	}
+	// The rarest words first: what has all of them is soon found.
+	slices.SortStableFunc(order, func(i, j int) int { return lists[i].Len() - lists[j].Len() })
+	all = borrowed(lists[order[0]].Bitmap())
+	if within != nil {
+		all = and(borrowed(within), all)
+	}
+	for _, i := range order[1:] {
+		if all = and(all, borrowed(lists[i].Bitmap())); all.isEmpty() {
+			break
+		}
+	}
+	return lists, all
 }
 
 func (t *phrase) holds(string) bool { return false }

@@ -41,16 +41,7 @@ func writeColumn(out *output, present *roaring.Bitmap, all []int64) column {
 	if c.Base = lo; lo == hi {
 		return c
 	}
-	switch width := uint64(hi) - uint64(lo); {
-	case width < 1<<8:
-		c.Width = 1
-	case width < 1<<16:
-		c.Width = 2
-	case width < 1<<32:
-		c.Width = 4
-	default:
-		c.Width = 8
-	}
+	c.Width = widthOf(uint64(hi) - uint64(lo))
 	// What a document does not have may be anything: its low bytes stand there.
 	c.span = out.section(func() {
 		for chunk := range slices.Chunk(all, columnChunk) {
@@ -78,6 +69,19 @@ func writeColumn(out *output, present *roaring.Bitmap, all []int64) column {
 		}
 	})
 	return c
+}
+
+// widthOf returns in how many bytes the numbers up to most fit.
+func widthOf(most uint64) int {
+	switch {
+	case most < 1<<8:
+		return 1
+	case most < 1<<16:
+		return 2
+	case most < 1<<32:
+		return 4
+	}
+	return 8
 }
 
 // columnChunk is how many numbers are put down between two looks at whether there is enough to be written.

@@ -82,7 +82,6 @@ func compile(r rule) *scanner {
 		sets [][]int
 		ids  = map[string]int16{}
 		seen = make([]int, len(n)) // the round in which a node was met last
-		key  []byte
 	)
 	// state returns the state for some nodes and all that they reach without reading.
 	round := 0
@@ -106,14 +105,11 @@ func compile(r rule) *scanner {
 			return -1
 		}
 		slices.Sort(set)
-		key = key[:0]
-		for _, at := range set {
-			key = binary.BigEndian.AppendUint16(key, uint16(at))
-		}
-		id, ok := ids[string(key)]
+		key := keyOf(set)
+		id, ok := ids[key]
 		if !ok {
 			id = int16(len(sets))
-			ids[string(key)] = id
+			ids[key] = id
 			sets = append(sets, set)
 		}
 		return id
@@ -135,6 +131,15 @@ func compile(r rule) *scanner {
 		s.accept = append(s.accept, sets[i][0] == acceptNode)
 	}
 	return s
+}
+
+// keyOf returns a string that differs for different sets of nodes.
+func keyOf(set []int) string {
+	var key []byte
+	for _, at := range set {
+		key = binary.BigEndian.AppendUint16(key, uint16(at))
+	}
+	return string(key)
 }
 
 // match returns the length in bytes of the longest word at the start of text, 0 where there is none. It looks no

@@ -301,8 +301,13 @@ func (d *dfa) trim() {
 		}
 	}
 	d.next, d.accept = next, accept
-	// A state always matches when it accepts and so does all that follows: take away until nothing changes.
-	d.always = slices.Clone(accept)
+	d.findAlways()
+}
+
+// findAlways finds the states that always match: a state does when it accepts and so does all that follows. It takes away until
+// nothing changes.
+func (d *dfa) findAlways() {
+	d.always = slices.Clone(d.accept)
 	for changed := true; changed; {
 		changed = false
 		for s, ok := range d.always {

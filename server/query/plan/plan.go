@@ -172,17 +172,24 @@ func (DisMax) plan()     {}
 
 // LooksAt implements Leaf.
 func (n Term) LooksAt() query.Field { return n.Field }
+
 // LooksAt implements Leaf.
 func (n Phrase) LooksAt() query.Field { return n.Field }
+
 // LooksAt implements Leaf.
 func (n Pattern) LooksAt() query.Field { return n.Field }
+
 // LooksAt implements Leaf.
 func (n Fuzzy) LooksAt() query.Field { return n.Field }
+
 // LooksAt implements Leaf.
 func (n IntRange) LooksAt() query.Field { return n.Field }
+
 // LooksAt implements Leaf.
 func (n FloatRange) LooksAt() query.Field { return n.Field }
+
 // LooksAt implements Leaf.
 func (n TermRange) LooksAt() query.Field { return n.Field }
+
 // LooksAt implements Leaf.
 func (n Exists) LooksAt() query.Field { return n.Field }
