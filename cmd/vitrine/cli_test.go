@@ -237,8 +237,8 @@ func forget(t *testing.T, dir string) {
 	if err := errors.Join(err, lib.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if removed != 2 {
-		t.Fatalf("%d definitions went, want the property's and the token's", removed)
+	if removed != 3 {
+		t.Fatalf("%d definitions went, want the property's and both tokens'", removed)
 	}
 }
 

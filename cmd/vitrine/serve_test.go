@@ -29,7 +29,7 @@ func TestServeAnswersAndStops(t *testing.T) {
 	vitrine(t.Context(), itemLines(1, 10), "import", "-").want(t, 0, "10 lines", "10 added")
 
 	code, body := s.probe("/readyz")
-	if code != 200 || !strings.HasPrefix(body, "ready\n[+] store: 10 items, 2 definitions\n") {
+	if code != 200 || !strings.HasPrefix(body, "ready\n[+] store: 10 items, 3 definitions\n") {
 		t.Errorf("/readyz: %d %s", code, body)
 	}
 	code, body = s.probe("/healthz")
