@@ -99,6 +99,7 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 				reasons[state.Tells.Reason]++
 			case v1alpha1.PhaseSuspended:
 				suspensions = append(suspensions, suspension{k.Name, o.GetNamespace(), o.GetName(), suspendedSince(o)})
+			case v1alpha1.PhaseReady, v1alpha1.PhaseWaiting, v1alpha1.PhaseUnknown:
 			}
 			return nil
 		})

@@ -18,7 +18,7 @@ import (
 // TestDocuments builds the server and holds that every module which its binary names has its licence in the notices and its
 // row in the bill of materials, and that the same binary gives the same bytes.
 func TestDocuments(t *testing.T) {
-	source, err := filepath.Abs("../../..")
+	source, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,8 +157,6 @@ type date struct{ ms int64 }
 func (d date) String() string { return time.UnixMilli(d.ms).UTC().Format(dateLayout) }
 
 // MarshalText makes JSON of it; it never fails.
-//
-//nolint:unparam // the error is part of encoding.TextMarshaler
 func (d date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // dynamicFields lists the dynamic fields that the documents hold, in byte order.

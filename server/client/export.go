@@ -20,7 +20,7 @@ var ErrNoPropertyNamed = errors.New("the server does not say which property the 
 // another one is a *Problem with the status 403.
 func (c *Client) Property(ctx context.Context) (string, error) {
 	nothing := url.Values{"q": {"id:0"}}
-	resp, err := c.send(ctx, call{method: http.MethodGet, path: "/v2/content/bulk", query: nothing}, nil)
+	resp, err := c.send(ctx, call{method: http.MethodGet, path: "/v2/content/bulk", query: nothing}, nil) //nolint:bodyclose // drain closes it
 	if err != nil {
 		return "", err
 	}
