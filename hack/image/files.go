@@ -46,7 +46,7 @@ func build(ctx context.Context, source, arch string) ([]file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the binary: %w", err)
 	}
-	docs, err := documents(ctx, source, command, arch, path)
+	docs, err := documents(ctx, source, arch, path)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ type text struct {
 // documents returns the licence of this repository, the licences and notices of every module that is linked into the binary,
 // and its bill of materials in the format of CycloneDX. compile has built the binary from the same sources. A module without a
 // licence is an error.
-func documents(ctx context.Context, source, pkg, arch, binary string) (papers, error) {
+func documents(ctx context.Context, source, arch, binary string) (papers, error) {
 	license, err := os.ReadFile(filepath.Join(source, licenseFile))
 	if err != nil {
 		return papers{}, fmt.Errorf("read the licence: %w", err)
@@ -49,7 +49,7 @@ func documents(ctx context.Context, source, pkg, arch, binary string) (papers, e
 	if err != nil {
 		return papers{}, fmt.Errorf("read the modules of %s: %w", binary, err)
 	}
-	parts, err := linked(ctx, source, pkg, arch, info)
+	parts, err := linked(ctx, source, arch, info)
 	if err != nil {
 		return papers{}, err
 	}
@@ -59,12 +59,12 @@ func documents(ctx context.Context, source, pkg, arch, binary string) (papers, e
 
 // linked returns the parts of the binary, the standard library first and the modules in the order of their paths, with the
 // texts beside the linked packages and above them.
-func linked(ctx context.Context, source, pkg, arch string, info *debug.BuildInfo) ([]part, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}\t{{$.Dir}}{{end}}", pkg)
+func linked(ctx context.Context, source, arch string, info *debug.BuildInfo) ([]part, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}\t{{$.Dir}}{{end}}", command)
 	cmd.Dir, cmd.Env, cmd.Stderr = source, environment(arch), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("list the packages of %s: %w", pkg, err)
+		return nil, fmt.Errorf("list the packages of %s: %w", command, err)
 	}
 	dirs := map[string][]string{} // of packages, by module
 	roots := map[string]string{}

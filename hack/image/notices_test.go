@@ -30,11 +30,11 @@ func TestDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, err := documents(t.Context(), source, command, runtime.GOARCH, binary)
+	docs, err := documents(t.Context(), source, runtime.GOARCH, binary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := documents(t.Context(), source, command, runtime.GOARCH, binary)
+	again, err := documents(t.Context(), source, runtime.GOARCH, binary)
 	if err != nil || !reflect.DeepEqual(docs, again) {
 		t.Errorf("the documents differ when they are made again: %v", err)
 	}
@@ -144,7 +144,7 @@ func TestDocumentsRefuse(t *testing.T) {
 	if err := compile(t.Context(), source, command, runtime.GOARCH, binary); err != nil {
 		t.Fatal(err)
 	}
-	_, err := documents(t.Context(), source, command, runtime.GOARCH, binary)
+	_, err := documents(t.Context(), source, runtime.GOARCH, binary)
 	if err == nil || !strings.Contains(err.Error(), "bare") || !strings.Contains(err.Error(), "no licence") {
 		t.Errorf("a module without a licence: %v", err)
 	}
