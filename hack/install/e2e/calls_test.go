@@ -118,7 +118,7 @@ func forward(ctx context.Context, port int) (local uint16, stop func(), err erro
 	}
 	stop = func() {
 		close(ended)
-		<-failed
+		<-failed //nolint:errcheck // it has ended because it was asked to
 	}
 	ports, err := f.GetPorts()
 	if err != nil {
@@ -140,9 +140,9 @@ func inPod(ctx context.Context, command ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var out bytes.Buffer
-	err = e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &out})
-	return out.String(), err
+	var out, said bytes.Buffer // one goroutine fills each
+	err = e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &said})
+	return out.String() + said.String(), err
 }
 
 // total returns how many items a list says it has.

@@ -167,7 +167,10 @@ func remove(ctx context.Context, objects ...*unstructured.Unstructured) {
 			if gone(err) {
 				return true, nil
 			}
-			return false, fmt.Errorf("it has the finalizers %v: %v", is.GetFinalizers(), err)
+			if err == nil {
+				err = fmt.Errorf("it has the finalizers %v", is.GetFinalizers())
+			}
+			return false, err
 		}).WithTimeout(prompt).Should(BeTrue(), "%s %s goes", o.GetKind(), o.GetName())
 	}
 }
