@@ -255,7 +255,7 @@ func bleveDocument(text []byte) (id string, doc map[string]any, err error) {
 			value = v.Float
 		case ours.Boolean:
 			value = v.Int != 0
-		default:
+		case ours.Keyword, ours.Text:
 			value = v.Str
 		}
 		list, _ := doc[name].([]any)
@@ -308,7 +308,7 @@ func bleveQuery(n ours.Node) (query.Query, error) {
 				b.AddMust(q)
 			case ours.MustNot:
 				b.AddMustNot(q)
-			default:
+			case ours.Should:
 				b.AddShould(q)
 			}
 		}

@@ -212,6 +212,7 @@ func mappingOf(t query.Type) map[string]any {
 		return map[string]any{"type": "keyword", "normalizer": "lower"}
 	case query.Date:
 		return map[string]any{"type": "date", "format": "strict_date_optional_time||epoch_millis"}
+	case query.Text, query.Long, query.Double, query.Boolean:
 	}
 	return map[string]any{"type": t.String()}
 }
