@@ -178,6 +178,7 @@ var _ = Describe("Two claims on one thing", func() {
 			holder.Spec.Rotation = &v1alpha1.Rotation{Every: hours(1), Overlap: metav1.Duration{Duration: time.Minute}}
 			w.apply(ctx, holder)
 			rotated := string(w.own(ctx, "holder").Data["token"])
+			w.clock.advance(time.Second) // of the same second, the name would decide
 			thief, stolen := sealed(ctx, b, "thief", rotated)
 			Expect(w.settle(ctx, thief, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonClaimHeld))
 
