@@ -2,72 +2,72 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ActivateUnitSpec says what a conversion unit is, and which items it is attached to.
+// ActivateUnitSpec describes a conversion unit and selects the items that it is attached to.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, since ids are derived from it: delete the object and make a new one"
+// +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, because ids are derived from it: delete the object and create a new one"
 type ActivateUnitSpec struct {
-	// propertyRef names the Property that the object belongs to, in the same namespace. Left out: "default". It cannot
-	// change, since ids are derived from it.
+	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It
+	// cannot change, because ids are derived from it.
 	// +optional
 	PropertyRef *PropertyReference `json:"propertyRef,omitempty"`
 
-	// name of the unit.
+	// name is the name of the unit.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="name must not be blank"
 	Name string `json:"name"`
 
-	// imageURL is the unit's picture.
+	// imageURL is the URL of the unit's image.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != ''",message="imageURL must be an absolute http or https URL"
 	ImageURL string `json:"imageURL"`
 
-	// clickThroughURL is where a click leads.
+	// clickThroughURL is the URL that a click opens.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != ''",message="clickThroughURL must be an absolute http or https URL"
 	ClickThroughURL string `json:"clickThroughURL"`
 
-	// externalID is the unit's id in another system, such as a stock-keeping unit.
+	// externalID is the id of the unit in another system, such as a stock-keeping unit (SKU).
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	ExternalID string `json:"externalID,omitempty"`
 
-	// catalogItem is free JSON, shown as catalog_item; at most 64 KiB.
+	// catalogItem is any JSON value up to 64 KiB. The API returns it as catalog_item.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	CatalogItem *JSON `json:"catalogItem,omitempty"`
 
-	// catalogImageURLSrc is free JSON, shown as catalog_image_url_src; at most 64 KiB.
+	// catalogImageURLSrc is any JSON value up to 64 KiB. The API returns it as catalog_image_url_src.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	CatalogImageURLSrc *JSON `json:"catalogImageURLSrc,omitempty"`
 
-	// archived units stay attached and are never an item's default unit.
+	// archived marks the unit as archived: it stays attached, and is never the default unit of an item.
 	// +optional
 	Archived bool `json:"archived,omitempty"`
 
-	// default makes it the property's default_activate_unit. The older of two such units holds it.
+	// default makes the unit the default_activate_unit of the property. Of several such units, the oldest one is the default.
 	// +optional
 	Default bool `json:"default,omitempty"`
 
-	// activateUnitLibrary is a number shown as activate_unit_library. Left out: 1.
+	// activateUnitLibrary is the activate_unit_library in the API. Defaults to 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9007199254740991
 	ActivateUnitLibrary *int64 `json:"activateUnitLibrary,omitempty"`
 
-	// clickUnitLibrary is a number shown as click_unit_library. Left out: 1.
+	// clickUnitLibrary is the click_unit_library in the API. Defaults to 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9007199254740991
 	ClickUnitLibrary *int64 `json:"clickUnitLibrary,omitempty"`
 
-	// items lists ids that the unit is attached to, at most 10,000. Ids that are not in the library are counted in status.missing and take
-	// effect when the items come.
+	// items lists the ids of up to 10,000 items that the unit is attached to. Ids that are not in the library are counted in
+	// status.missing and take effect when the items arrive.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=10000
@@ -75,35 +75,35 @@ type ActivateUnitSpec struct {
 	// +kubebuilder:validation:items:Maximum=9007199254740991
 	Items []int64 `json:"items,omitempty"`
 
-	// selector chooses further items by a query. It may name tags, but not activate_units….
+	// selector selects further items by a query. The query can use the fields tags.*, but not activate_units.*.
 	// +optional
 	Selector *Selector `json:"selector,omitempty"`
 
-	// suspend freezes reconciling; the last state stays served.
+	// suspend stops reconciliation; the server keeps serving the last applied state.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// ActivateUnitStatus is what became of an ActivateUnit.
+// ActivateUnitStatus is the observed state of an ActivateUnit.
 type ActivateUnitStatus struct {
-	// observedGeneration is the newest generation that was judged, valid or not.
+	// observedGeneration is the newest generation that the operator has processed, valid or not.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// id is the unit's id in the HTTP interface; it stays the same for ever.
+	// id is the id of the unit in the HTTP API; it never changes.
 	// +optional
 	ID int64 `json:"id,omitempty"`
 
-	// url shows the unit.
+	// url is the URL of the unit.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	URL string `json:"url,omitempty"`
 
-	// attached is about how many items the unit is attached to because of this object.
+	// attached is the approximate number of items that this object attaches the unit to.
 	// +optional
 	Attached *int64 `json:"attached,omitempty"`
 
-	// missing tells which of spec.items are not in the library; left out when all are.
+	// missing reports which of spec.items are not in the library; absent if all are.
 	// +optional
 	Missing *MissingItems `json:"missing,omitempty"`
 
@@ -115,29 +115,29 @@ type ActivateUnitStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ActivateUnit is a conversion unit (a purchase, a sign-up and so on) and the items it is attached to: by id or by rule,
-// now and later.
+// ActivateUnit is a conversion unit (a purchase, a sign-up and so on) with the items that it is attached to. Items are
+// listed by id or selected by a query; matching items that arrive later are included.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vunit,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last applied spec is"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not; Suspended while spec.suspend keeps an earlier generation served"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec; while suspended, the last applied spec"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend keeps an earlier generation"
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.name`,description="Name of the unit"
-// +kubebuilder:printcolumn:name="Attached",type=integer,JSONPath=`.status.attached`,description="About how many items the unit is attached to because of this object"
-// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`,description="Address that shows the unit"
-// +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciling is frozen"
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="What is served, or what to do"
+// +kubebuilder:printcolumn:name="Attached",type=integer,JSONPath=`.status.attached`,description="Approximate number of items that this object attaches the unit to"
+// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`,description="URL of the unit"
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what to do"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the object was created"
 type ActivateUnit struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted.
+	// spec is the desired state.
 	Spec ActivateUnitSpec `json:"spec"`
-	// status is what became of it.
+	// status is the observed state.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status ActivateUnitStatus `json:"status,omitempty"`
@@ -152,10 +152,10 @@ type ActivateUnitList struct {
 	Items           []ActivateUnit `json:"items"`
 }
 
-// PropertyName is the name of the Property in spec.propertyRef, "default" when there is none.
+// PropertyName returns the name of the Property in spec.propertyRef, "default" if it is not set.
 func (o *ActivateUnit) PropertyName() string { return o.Spec.PropertyRef.NameOf() }
 
-// Suspended reports spec.suspend.
+// Suspended returns spec.suspend.
 func (o *ActivateUnit) Suspended() bool { return o.Spec.Suspend }
 
 // StatusConditions returns status.conditions.

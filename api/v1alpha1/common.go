@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DefaultPropertyName is the Property that an object belongs to when it names none.
+// DefaultPropertyName is the name of the Property of an object without spec.propertyRef.
 const DefaultPropertyName = "default"
 
-// PropertyReference names a Property in the same namespace.
+// PropertyReference refers to a Property in the same namespace.
 type PropertyReference struct {
-	// name of the Property.
+	// name is the name of the Property.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 }
 
-// NameOf returns the name of the Property that a reference stands for; nil stands for "default".
+// NameOf returns the name of the referenced Property, "default" if r is nil.
 func (r *PropertyReference) NameOf() string {
 	if r == nil {
 		return DefaultPropertyName
@@ -26,49 +26,48 @@ func (r *PropertyReference) NameOf() string {
 	return r.Name
 }
 
-// TagName names a tag.
+// TagName identifies a tag.
 type TagName struct {
-	// namespace of the tag, such as marketer_tags.
+	// namespace is the namespace of the tag, such as marketer_tags.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace"`
 
-	// key of the tag.
+	// key is the key of the tag.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Key string `json:"key"`
 }
 
-// Selector chooses items by a query, now and later.
+// Selector selects the items that match a query, including those that arrive later.
 type Selector struct {
-	// query in the language of docs/query-language.md. Every item that matches is chosen, and every item that comes to
-	// match later.
+	// query selects the items, in the syntax of docs/query-language.md.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
-	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank; *:* is everything"
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank: use *:* to select every item"
 	Query string `json:"query"`
 }
 
-// MissingItems tells which of the listed items the library does not hold.
+// MissingItems reports listed items that are not in the library.
 type MissingItems struct {
-	// count of listed items that are not in the library.
+	// count is the number of listed items that are not in the library.
 	Count int64 `json:"count"`
 
-	// first names at most ten of them.
+	// first lists up to ten of their ids.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	First []int64 `json:"first,omitempty"`
 }
 
-// JSON is any JSON value, kept byte for byte.
+// JSON is any JSON value. Its bytes are kept as they are.
 // +kubebuilder:object:generate=true
 type JSON struct {
-	// Raw is the value's text; empty stands for null.
+	// Raw is the text of the value; empty means null.
 	Raw []byte `json:"-"`
 }
 
-// MarshalJSON returns the value as it was given.
+// MarshalJSON returns Raw, or null if it is empty.
 func (j JSON) MarshalJSON() ([]byte, error) {
 	if len(j.Raw) == 0 {
 		return []byte("null"), nil
@@ -76,7 +75,7 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 	return json.RawMessage(j.Raw).MarshalJSON()
 }
 
-// UnmarshalJSON keeps the value as it is given.
+// UnmarshalJSON copies data into Raw.
 func (j *JSON) UnmarshalJSON(data []byte) error {
 	j.Raw = append(j.Raw[:0:0], data...)
 	return nil
@@ -89,17 +88,17 @@ type ObjectList interface {
 	metav1.ListInterface
 }
 
-// Object is what the five kinds have in common, for code that treats them alike.
+// Object is the interface that all kinds implement.
 // +kubebuilder:object:generate=false
 type Object interface {
 	runtime.Object
 	metav1.Object
-	// PropertyName is the name of the Property, in the object's namespace, that the object belongs to or is.
+	// PropertyName returns the name of the Property, in the namespace of the object, that the object belongs to or is.
 	PropertyName() string
-	// Suspended reports whether reconciling is frozen.
+	// Suspended returns spec.suspend.
 	Suspended() bool
-	// StatusConditions returns the conditions, to be read and set in place.
+	// StatusConditions returns a pointer to status.conditions.
 	StatusConditions() *[]metav1.Condition
-	// StatusObservedGeneration returns the newest generation that was judged, to be read and set in place.
+	// StatusObservedGeneration returns a pointer to status.observedGeneration.
 	StatusObservedGeneration() *int64
 }

@@ -3,18 +3,18 @@ package v1alpha1
 // Condition types. Ready, Reconciling and Stalled follow kstatus, so that Flux, Argo CD and kubectl wait read the health
 // of every kind without configuration; Reconciling and Stalled are there only while they are true.
 const (
-	// ReadyCondition is True when the newest spec is served, or, while spec.suspend is true, the generation that the
+	// ReadyCondition is True when the server serves the newest spec or, while spec.suspend is true, the generation that the
 	// condition observed.
 	ReadyCondition = "Ready"
-	// ReconcilingCondition is True while something that is expected to come has not come yet.
+	// ReconcilingCondition is True while the operator waits for something that is expected to appear.
 	ReconcilingCondition = "Reconciling"
-	// StalledCondition is True when nothing moves until somebody changes something.
+	// StalledCondition is True when the operator makes no progress until a user changes an object.
 	StalledCondition = "Stalled"
 	// QueryValidCondition says whether the query or the selector can be used; Unknown while spec.suspend is true.
 	QueryValidCondition = "QueryValid"
 	// ConflictCondition is True while another object holds what this one claims.
 	ConflictCondition = "Conflict"
-	// SuspendedCondition is True while spec.suspend freezes reconciling; the last state stays served.
+	// SuspendedCondition is True while spec.suspend stops reconciliation; the server keeps serving the last applied state.
 	SuspendedCondition = "Suspended"
 )
 
@@ -28,7 +28,7 @@ const (
 	ReasonInvalidQuery = "InvalidQuery"
 	// ReasonInvalidSort: the sort string does not parse, or names a field that cannot be sorted on.
 	ReasonInvalidSort = "InvalidSort"
-	// ReasonInvalidSpec: a value passed the schema and cannot be used all the same.
+	// ReasonInvalidSpec: a value passed the schema but cannot be used.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonValid: the query can be used.
 	ReasonValid = "Valid"
@@ -51,6 +51,6 @@ const (
 	ReasonExpired = "Expired"
 	// ReasonSuspended: spec.suspend is true.
 	ReasonSuspended = "Suspended"
-	// ReasonRetrying: the API server or the store could not be reached or written; it is tried again.
+	// ReasonRetrying: the API server or the store could not be reached or written; the operator retries.
 	ReasonRetrying = "Retrying"
 )

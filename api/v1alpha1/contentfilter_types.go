@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ReadAccess is who may list the items of a filter.
+// ReadAccess is the token class that may list the items of a filter.
 // +kubebuilder:validation:Enum=ReadOnly;ReadWrite
 type ReadAccess string
 
@@ -13,87 +13,87 @@ const (
 	ReadAccessReadOnly ReadAccess = "ReadOnly"
 )
 
-// ContentFilterSpec says which items are shown, and in which order.
+// ContentFilterSpec selects items and their order.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, since ids are derived from it: delete the object and make a new one"
+// +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, because ids are derived from it: delete the object and create a new one"
 type ContentFilterSpec struct {
-	// propertyRef names the Property that the object belongs to, in the same namespace. Left out: "default". It cannot
-	// change, since ids are derived from it.
+	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It
+	// cannot change, because ids are derived from it.
 	// +optional
 	PropertyRef *PropertyReference `json:"propertyRef,omitempty"`
 
-	// name is the name of the filter record. Left out: the object's own name.
+	// name is the name of the filter in the HTTP API. Defaults to the name of the object.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="name must not be blank"
 	Name string `json:"name,omitempty"`
 
-	// query in the language of docs/query-language.md. One that does not parse stalls the object; the last good version
-	// stays served.
+	// query selects the items, in the syntax of docs/query-language.md. If it does not parse, the object stalls and the server keeps
+	// serving the last valid version.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
-	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank; *:* is everything"
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank: use *:* to select every item"
 	Query string `json:"query"`
 
-	// sortBy is a comma-separated list of <field>:<asc|desc>, or _score:desc, or random. Left out: created_on:desc.
+	// sortBy is the order: a comma-separated list of <field>:<asc|desc>, or _score:desc, or random. Defaults to created_on:desc.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	SortBy string `json:"sortBy,omitempty"`
 
-	// favoriteTag: items that carry it come first, where the request names no favorite_tag.
+	// favoriteTag puts items with this tag first. The request parameter favorite_tag overrides it.
 	// +optional
 	FavoriteTag *TagName `json:"favoriteTag,omitempty"`
 
-	// readAccess says who may list the items. Left out: ReadWrite. Set it in the manifest: GitOps tools do not revert a member that
-	// the manifest leaves out.
+	// readAccess is the token class that may list the items: ReadWrite (the default) or ReadOnly, which means both classes. Set it in
+	// the manifest: a GitOps tool does not revert a field that the manifest omits.
 	// +optional
 	ReadAccess ReadAccess `json:"readAccess,omitempty"`
 
-	// adopt takes over a filter made over HTTP, with its ids; deleting the object gives it back.
+	// adopt takes over a filter that was created over HTTP and keeps its ids. Deleting the object hands the filter back.
 	// +optional
 	Adopt *AdoptedFilter `json:"adopt,omitempty"`
 
-	// suspend freezes reconciling; the last state stays served.
+	// suspend stops reconciliation; the server keeps serving the last applied state.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// AdoptedFilter names a filter made over HTTP.
+// AdoptedFilter identifies a filter that was created over HTTP.
 type AdoptedFilter struct {
-	// filterID is its numeric id.
+	// filterID is the numeric id of the filter.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9007199254740991
 	FilterID int64 `json:"filterID"`
 }
 
-// ContentFilterStatus is what became of a ContentFilter.
+// ContentFilterStatus is the observed state of a ContentFilter.
 type ContentFilterStatus struct {
-	// observedGeneration is the newest generation that was judged, valid or not.
+	// observedGeneration is the newest generation that the operator has processed, valid or not.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// uuid is the {filter_uuid} of the HTTP interface; it stays the same for ever.
+	// uuid is the {filter_uuid} of the HTTP API; it never changes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=36
 	UUID string `json:"uuid,omitempty"`
 
-	// id is the numeric id of the filter; it stays the same for ever.
+	// id is the numeric id of the filter; it never changes.
 	// +optional
 	ID int64 `json:"id,omitempty"`
 
-	// url lists the items.
+	// url is the URL that lists the items.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	URL string `json:"url,omitempty"`
 
-	// readAccess is the served class of the tokens that can list the items; ReadOnly stands for both classes. It is
-	// spec.readAccess, or ReadWrite where that is left out.
+	// readAccess is the token class that the server lets list the items; ReadOnly means both classes. It is spec.readAccess, or
+	// ReadWrite if that is omitted.
 	// +optional
 	ReadAccess ReadAccess `json:"readAccess,omitempty"`
 
-	// matchedItems is about how many items match.
+	// matchedItems is the approximate number of matching items.
 	// +optional
 	MatchedItems *int64 `json:"matchedItems,omitempty"`
 
@@ -105,30 +105,30 @@ type ContentFilterStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ContentFilter is a saved query and an order: a chosen set of items, in a chosen order, under an address that stays.
+// ContentFilter is a saved query with an order. The server lists its items at a URL that never changes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vfilter,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last applied spec is"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not; Suspended while spec.suspend keeps an earlier generation served"
-// +kubebuilder:printcolumn:name="Read Access",type=string,JSONPath=`.status.readAccess`,description="Class of the tokens that can list the items: ReadOnly stands for both classes"
-// +kubebuilder:printcolumn:name="Items",type=integer,JSONPath=`.status.matchedItems`,description="About how many items match"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec; while suspended, the last applied spec"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend keeps an earlier generation"
+// +kubebuilder:printcolumn:name="Read Access",type=string,JSONPath=`.status.readAccess`,description="Token class that can list the items; ReadOnly means both classes"
+// +kubebuilder:printcolumn:name="Items",type=integer,JSONPath=`.status.matchedItems`,description="Approximate number of matching items"
 // +kubebuilder:printcolumn:name="Query",type=string,priority=1,JSONPath=`.spec.query`,description="Query of the newest spec"
 // +kubebuilder:printcolumn:name="Sort",type=string,priority=1,JSONPath=`.spec.sortBy`,description="Order of the newest spec"
-// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`,description="Address that lists the items"
-// +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciling is frozen"
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="What is served, or what to do"
+// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`,description="URL that lists the items"
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what to do"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the object was created"
 type ContentFilter struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted.
+	// spec is the desired state.
 	Spec ContentFilterSpec `json:"spec"`
-	// status is what became of it.
+	// status is the observed state.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status ContentFilterStatus `json:"status,omitempty"`
@@ -143,10 +143,10 @@ type ContentFilterList struct {
 	Items           []ContentFilter `json:"items"`
 }
 
-// PropertyName is the name of the Property in spec.propertyRef, "default" when there is none.
+// PropertyName returns the name of the Property in spec.propertyRef, "default" if it is not set.
 func (o *ContentFilter) PropertyName() string { return o.Spec.PropertyRef.NameOf() }
 
-// Suspended reports spec.suspend.
+// Suspended returns spec.suspend.
 func (o *ContentFilter) Suspended() bool { return o.Spec.Suspend }
 
 // StatusConditions returns status.conditions.

@@ -2,29 +2,29 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TagSpec says which items carry a tag.
+// TagSpec names a tag and selects the items that carry it.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, since ids are derived from it: delete the object and make a new one"
-// +kubebuilder:validation:XValidation:rule="(has(self.items) && size(self.items) > 0) || has(self.selector)",message="say which items carry the tag: give items, a selector, or both"
+// +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, because ids are derived from it: delete the object and create a new one"
+// +kubebuilder:validation:XValidation:rule="(has(self.items) && size(self.items) > 0) || has(self.selector)",message="set items, selector, or both, to select the items that carry the tag"
 type TagSpec struct {
-	// propertyRef names the Property that the object belongs to, in the same namespace. Left out: "default". It cannot
-	// change, since ids are derived from it.
+	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It
+	// cannot change, because ids are derived from it.
 	// +optional
 	PropertyRef *PropertyReference `json:"propertyRef,omitempty"`
 
-	// namespace of the tag. marketer_tags is the one that dashboards show.
+	// namespace is the namespace of the tag. Dashboards show marketer_tags.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9_-]{0,62}$')",message="a namespace begins with a lowercase letter and goes on with lowercase letters, digits, _ and -, 63 characters at most"
-	// +kubebuilder:validation:XValidation:rule="self != 'ugc'",message="the namespace ugc is reserved: its path lists the tags of an item"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9_-]{0,62}$')",message="namespace must start with a lowercase letter, followed by up to 62 lowercase letters, digits, _ and -"
+	// +kubebuilder:validation:XValidation:rule="self != 'ugc'",message="the namespace ugc is reserved for the endpoint that lists the tags of an item"
 	Namespace string `json:"namespace"`
 
-	// key of the tag: lowercase letters only.
+	// key is the key of the tag: 1 to 64 lowercase letters.
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]{1,64}$')",message="a key is 1 to 64 lowercase letters"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]{1,64}$')",message="key must be 1 to 64 lowercase letters"
 	Key string `json:"key"`
 
-	// items lists ids that carry the tag, at most 10,000. Ids that are not in the library are counted in status.missing and take
-	// effect when the items come.
+	// items lists the ids of up to 10,000 items that carry the tag. Ids that are not in the library are counted in status.missing
+	// and take effect when the items arrive.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=10000
@@ -32,26 +32,26 @@ type TagSpec struct {
 	// +kubebuilder:validation:items:Maximum=9007199254740991
 	Items []int64 `json:"items,omitempty"`
 
-	// selector chooses further items by a query. It may not name tags… or activate_units….
+	// selector selects further items by a query. The query cannot use the fields tags.* and activate_units.*.
 	// +optional
 	Selector *Selector `json:"selector,omitempty"`
 
-	// suspend freezes reconciling; the last state stays served.
+	// suspend stops reconciliation; the server keeps serving the last applied state.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// TagStatus is what became of a Tag.
+// TagStatus is the observed state of a Tag.
 type TagStatus struct {
-	// observedGeneration is the newest generation that was judged, valid or not.
+	// observedGeneration is the newest generation that the operator has processed, valid or not.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// applied is about how many items carry the tag because of this object.
+	// applied is the approximate number of items that this object tags.
 	// +optional
 	Applied *int64 `json:"applied,omitempty"`
 
-	// missing tells which of spec.items are not in the library; left out when all are.
+	// missing reports which of spec.items are not in the library; absent if all are.
 	// +optional
 	Missing *MissingItems `json:"missing,omitempty"`
 
@@ -63,29 +63,29 @@ type TagStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Tag is a namespace and a key, and the items that carry it: by id or by rule, now and later. Deleting it takes away what
-// it brought; an item that was tagged over HTTP as well keeps its tag.
+// Tag is a tag (a namespace and a key) with the items that carry it. Items are listed by id or selected by a query; matching
+// items that arrive later are included. Deleting it removes the tag from these items, except where it was also set over HTTP.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vtag,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the newest spec is served; while suspended, whether the last applied spec is"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not; Suspended while spec.suspend keeps an earlier generation served"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec; while suspended, the last applied spec"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend keeps an earlier generation"
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.namespace`,description="Namespace of the tag"
 // +kubebuilder:printcolumn:name="Key",type=string,JSONPath=`.spec.key`,description="Key of the tag"
-// +kubebuilder:printcolumn:name="Applied",type=integer,JSONPath=`.status.applied`,description="About how many items carry the tag because of this object"
-// +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciling is frozen"
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="What is served, or what to do"
+// +kubebuilder:printcolumn:name="Applied",type=integer,JSONPath=`.status.applied`,description="Approximate number of items that this object tags"
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what to do"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the object was created"
 type Tag struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted.
+	// spec is the desired state.
 	Spec TagSpec `json:"spec"`
-	// status is what became of it.
+	// status is the observed state.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status TagStatus `json:"status,omitempty"`
@@ -100,10 +100,10 @@ type TagList struct {
 	Items           []Tag `json:"items"`
 }
 
-// PropertyName is the name of the Property in spec.propertyRef, "default" when there is none.
+// PropertyName returns the name of the Property in spec.propertyRef, "default" if it is not set.
 func (o *Tag) PropertyName() string { return o.Spec.PropertyRef.NameOf() }
 
-// Suspended reports spec.suspend.
+// Suspended returns spec.suspend.
 func (o *Tag) Suspended() bool { return o.Spec.Suspend }
 
 // StatusConditions returns status.conditions.
