@@ -30,10 +30,10 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		rounds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vitrine_reconcile_total",
-			Help: "Rounds over single objects, by kind and outcome: served, removed, held, suspended, waiting, stalled, or failed and tried again.",
+			Help: "Reconciles, by kind and outcome: served, removed, held, suspended, waiting, stalled, or failed (retried).",
 		}, []string{"kind", "outcome"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "vitrine_status_writes_total", Help: "Statuses that were written, counts included, by kind.",
+			Name: "vitrine_status_writes_total", Help: "Status writes, including those of item counts, by kind.",
 		}, []string{"kind"}),
 	}
 }

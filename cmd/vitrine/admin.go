@@ -51,7 +51,7 @@ func (o operations) Stored(ctx context.Context) (map[library.PropertyID]int64, e
 func (o operations) Purge(ctx context.Context, p library.PropertyID) error {
 	err := o.p.lib.Purge(ctx, p)
 	if managed, ok := errors.AsType[*library.ManagedError](err); ok {
-		return fmt.Errorf("%s is brought by %s: delete that manifest first", p, managed.Owner)
+		return fmt.Errorf("%s is managed by %s: delete that manifest first", p, managed.Owner)
 	}
 	o.p.log.Info("property purged", "property", p, "failed", err != nil)
 	return err

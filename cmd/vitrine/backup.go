@@ -20,9 +20,9 @@ func newBackup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup TARGET",
 		Short: "Copy the store of a running server into a directory or a tar stream",
-		Long: "Copy everything that is stored, as it is at one instant, while the server goes on: into a new directory, into a file\n" +
-			"whose name ends in .tar, or with - to the standard output. A .tar that exists is replaced once the copy is whole. Every file is checksummed; a copy that is not whole is not\n" +
-			"left behind. It holds personal data and keys: keep it as you keep the store. Runs beside the server, as in:\n" +
+		Long: "Copy a consistent snapshot of the store while the server keeps running: to a new directory, to a file\n" +
+			"whose name ends in .tar, or with - to standard output. An existing .tar is replaced when the copy is complete. Every file has a checksum; an incomplete copy is\n" +
+			"removed. The copy contains personal data and keys: protect it as you protect the store. Run it beside the server:\n" +
 			"kubectl exec deploy/vitrine -- vitrine backup - > vitrine.tar",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -93,9 +93,9 @@ func newRestore() *cobra.Command {
 	var dataDir string
 	cmd := &cobra.Command{
 		Use:   "restore SOURCE",
-		Short: "Make the store of a backup, for a server that is not running",
-		Long: "Make a store of what backup wrote: a directory, a file, or with - the standard input. Every byte is held against its\n" +
-			"checksum before any of it is in place. A data directory that holds a store is refused.",
+		Short: "Restore a store from a backup, for a server that is not running",
+		Long: "Restore a store from a backup: a directory, a file, or - for standard input. The command checks every byte against its\n" +
+			"checksum before it puts any file in place. It refuses a data directory that contains a store.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source := io.NopCloser(cmd.InOrStdin())

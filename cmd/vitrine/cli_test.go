@@ -106,7 +106,7 @@ func TestImportRefusesOtherFormats(t *testing.T) {
 	const line = `{"content_type":"text","caption":"a, b; c"}`
 	for name, tc := range map[string]struct{ text, says string }{
 		"CSV":                {"id,caption\n1,x\n", "is CSV"},
-		"a JSON array":       {"\n[\n" + line + ",\n" + line + "\n]\n", "is a JSON array: send one item a line, as jq -c '.[]'"},
+		"a JSON array":       {"\n[\n" + line + ",\n" + line + "\n]\n", "is a JSON array: put one item on each line, for example with jq -c '.[]'"},
 		"an array in a line": {"[" + line + "]", "is a JSON array"},
 		"several lines":      {"{\n  \"caption\": \"x\"\n}\n", "jq -c ."},
 		"gzip":               {"\x1f\x8b\x08\x00\n", "not UTF-8 text: it is compressed with gzip"},
@@ -139,7 +139,7 @@ func TestImportIsResumed(t *testing.T) {
 	s.signal(9)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	vitrine(ctx, "", "import", file).want(t, exitInterrupted, "interrupted after line 0; the same command goes on from there")
+	vitrine(ctx, "", "import", file).want(t, exitInterrupted, "interrupted after line 0; run the same command again to resume")
 
 	s = start(t, s.dir)
 	s.environment(t)
@@ -147,7 +147,7 @@ func TestImportIsResumed(t *testing.T) {
 	prefix := itemLines(1, 1000)
 	vitrine(t.Context(), itemLines(1, 2000), "import", "-").want(t, 0)
 	keepState(t, file, prefix, 1000, 2000)
-	vitrine(t.Context(), "", "import", file).want(t, 0, "going on after line 1,000", "--restart would begin again", "2,500 lines", "500 added, 1,000 there already")
+	vitrine(t.Context(), "", "import", file).want(t, 0, "resuming after line 1,000", "use --restart to start again", "2,500 lines", "500 added, 1,000 there already")
 	left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "vitrine", "imports", "*"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("a finished import leaves %v, %v", left, err)
@@ -156,7 +156,7 @@ func TestImportIsResumed(t *testing.T) {
 	keepState(t, file, prefix, 1000, 2000)
 	vitrine(t.Context(), "", "import", file, "--restart", "--on-conflict", "skip").want(t, 0, "0 added, 2,500 there already")
 	keepState(t, file, strings.Replace(prefix, "item", "iten", 1), 1000, 2000)
-	vitrine(t.Context(), "", "import", file).want(t, exitFailed, "changed since the import was stopped", "--restart begins with its first line")
+	vitrine(t.Context(), "", "import", file).want(t, exitFailed, "changed since the import was interrupted", "use --restart to start with its first line")
 }
 
 func TestCommandsSayWhatIsMissing(t *testing.T) {
@@ -175,7 +175,7 @@ func TestCommandsSayWhatIsMissing(t *testing.T) {
 		"no token":         {[]string{"export", "--server", "https://127.0.0.1:1"}, exitUsage, "give --token-file or set VITRINE_TOKEN"},
 		"no token file":    {[]string{"export", "--server", "https://127.0.0.1:1", "--token-file", file + "x"}, exitFailed, "read the access token"},
 		"plain HTTP":       {[]string{"export", "--server", "http://shop.example", "--token-file", token}, exitFailed, "use https"},
-		"no authority":     {append([]string{"export", "--ca-file", file}, server...), exitCertificate, "holds no certificate"},
+		"no authority":     {append([]string{"export", "--ca-file", file}, server...), exitCertificate, "has no certificate"},
 		"no input":         {append([]string{"import", file + "x"}, server...), exitFailed, "no such file"},
 		"a directory":      {append([]string{"import", filepath.Dir(file)}, server...), exitFailed, "is a directory"},
 		"no file named":    {append([]string{"import"}, server...), exitUsage, "accepts 1 arg(s)"},
@@ -213,15 +213,15 @@ func TestSweepAndPurge(t *testing.T) {
 	vitrine(t.Context(), itemLines(1, 3), "import", "-").want(t, 0)
 	dir := "--data-dir=" + s.dir
 	vitrine(t.Context(), "", "sweep", dir).want(t, 0, "no sweep is held: the server watches no cluster")
-	vitrine(t.Context(), "", "purge", "shop/other", dir).want(t, exitFailed, "nothing is stored of property shop/other; there is: shop/default (3 items)")
+	vitrine(t.Context(), "", "purge", "shop/other", dir).want(t, exitFailed, "the store has no property shop/other; it has: shop/default (3 items)")
 	vitrine(t.Context(), "shop/default\n", "purge", "shop/default", dir).want(t, exitFailed, "nothing was erased")
-	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "brought by Property shop/default: delete that manifest first")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "managed by Property shop/default: delete that manifest first")
 	s.signal(15)
 
 	forget(t, s.dir)
 	start(t, s.dir)
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, 0, "shop/default erased, with 3 items")
-	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "there is: nothing")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "it has: nothing")
 }
 
 // forget removes what the test's manifests brought, as their deletion would.

@@ -24,15 +24,15 @@ type clusterFlags struct {
 }
 
 func (c *clusterFlags) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig to use (default: the files that KUBECONFIG names, else ~/.kube/config)")
-	fs.StringVar(&c.context, "context", "", "context of the kubeconfig (default its current one)")
-	fs.StringVarP(&c.namespace, "namespace", "n", "", "namespace to look at (default that of the context)")
+	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig to use (default: the files in KUBECONFIG, else ~/.kube/config)")
+	fs.StringVar(&c.context, "context", "", "context of the kubeconfig (default: the current context)")
+	fs.StringVarP(&c.namespace, "namespace", "n", "", "namespace (default: that of the context)")
 }
 
 // bindAll adds the choice of all namespaces.
 func (c *clusterFlags) bindAll(fs *pflag.FlagSet) {
 	c.bind(fs)
-	fs.BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "look at all namespaces")
+	fs.BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 }
 
 // open returns a client of the cluster, and the namespace to look at: "" for all.
@@ -75,7 +75,7 @@ func (c *clusterFlags) open() (kube.Client, string, error) {
 // listed returns the objects of a list.
 func listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, namespace string) ([]T, error) {
 	if err := k.List(ctx, list, kube.InNamespace(namespace)); meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("the cluster does not know the kinds of %s: install vitrine first", v1alpha1.GroupVersion.Group)
+		return nil, fmt.Errorf("the cluster does not serve the kinds of %s: install Vitrine first", v1alpha1.GroupVersion.Group)
 	} else if err != nil {
 		return nil, fmt.Errorf("ask the cluster: %w", err)
 	}

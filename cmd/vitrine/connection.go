@@ -21,9 +21,9 @@ type connection struct {
 }
 
 func (c *connection) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&c.server, "server", "", "base address of the server, such as https://content.shop.example (environment: VITRINE_SERVER)")
-	fs.StringVar(&c.tokenFile, "token-file", "", "file that holds the access token; without it VITRINE_TOKEN is the token")
-	fs.StringVar(&c.caFile, "ca-file", "", "PEM file of the only authority that the server's certificate may come from (environment: VITRINE_CA_FILE)")
+	fs.StringVar(&c.server, "server", "", "base URL of the server, such as https://content.shop.example (environment: VITRINE_SERVER)")
+	fs.StringVar(&c.tokenFile, "token-file", "", "file with the access token (environment: VITRINE_TOKEN holds the token itself)")
+	fs.StringVar(&c.caFile, "ca-file", "", "PEM file of the only certificate authority to trust (environment: VITRINE_CA_FILE)")
 }
 
 // open returns a client of the server.
@@ -59,11 +59,11 @@ func (c *connection) authority() (*x509.CertPool, error) {
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the authority: %w", err)
+		return nil, fmt.Errorf("read the certificate authority: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(content) {
-		return nil, &codedError{exitCertificate, fmt.Errorf("%s holds no certificate in PEM", file)}
+		return nil, &codedError{exitCertificate, fmt.Errorf("%s has no certificate in PEM format", file)}
 	}
 	return pool, nil
 }
@@ -76,11 +76,11 @@ func advise(err error) error {
 	case errors.As(err, &unknown):
 		return &codedError{exitCertificate, fmt.Errorf("%w: give the server's ca.crt with --ca-file", err)}
 	case errors.As(err, &host):
-		return &codedError{exitCertificate, fmt.Errorf("%w: use a name that the certificate holds, or add this one with serve --tls-hosts", err)}
+		return &codedError{exitCertificate, fmt.Errorf("%w: use a name from the certificate, or add this name with serve --tls-hosts", err)}
 	case errors.As(err, &problem) && problem.Status == http.StatusForbidden:
 		return fmt.Errorf("%w: a READ-WRITE token of the property is needed", err)
 	case errors.As(err, &problem) && problem.Documented && strings.Contains(problem.Detail, "no endpoint has this path"):
-		return fmt.Errorf("%w: give the server's root, such as https://content.shop.example, without a path of the interface such as /v2", err)
+		return fmt.Errorf("%w: give the base URL of the server, such as https://content.shop.example, without an API path such as /v2", err)
 	}
 	return err
 }

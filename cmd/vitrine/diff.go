@@ -28,14 +28,14 @@ func newDiff() *cobra.Command {
 	o := &diffOptions{}
 	cmd := &cobra.Command{
 		Use:   "diff -f FILE|DIR|-",
-		Short: "Say what changed ContentFilters would show that the served ones do not, as Markdown",
+		Short: "Compare changed ContentFilters with the served ones, as Markdown",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.connection.bind(cmd.Flags())
 	o.manifests.bind(cmd.Flags())
-	cmd.Flags().StringVar(&o.property, "property", "", "NAMESPACE/NAME of the property that the token belongs to, where the manifests hold filters of several")
-	cmd.Flags().IntVar(&o.items, "items", 5, "how many items to list of those that enter, and of those that leave")
+	cmd.Flags().StringVar(&o.property, "property", "", "NAMESPACE/NAME of the property of the token, if the manifests have filters of several properties")
+	cmd.Flags().IntVar(&o.items, "items", 5, "maximum number of entering items and of leaving items to list")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "markdown", "markdown or json")
 	return cmd
 }
@@ -53,7 +53,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	}
 	if report.Errors > 0 {
 		validate.Text(cmd.ErrOrStderr(), report.Findings)
-		return &codedError{exitManifests, fmt.Errorf("the manifests need mending first: %s", tally(report))}
+		return &codedError{exitManifests, fmt.Errorf("the manifests have errors, correct them first: %s", tally(report))}
 	}
 	filters, err := o.filters(judged)
 	if err != nil {
@@ -123,7 +123,7 @@ func (o *diffOptions) filters(judged []validate.Judged) ([]validate.Judged, erro
 		}
 	}
 	if o.property == "" && len(byProperty) > 1 {
-		return nil, usagef("the manifests hold filters of %s, and a token belongs to one property: name it with --property",
+		return nil, usagef("the manifests have filters of %s, but a token belongs to one property: name it with --property",
 			strings.Join(slices.Sorted(maps.Keys(byProperty)), ", "))
 	}
 	for property, filters := range byProperty {
@@ -133,7 +133,7 @@ func (o *diffOptions) filters(judged []validate.Judged) ([]validate.Judged, erro
 		}
 	}
 	if o.property != "" {
-		return nil, fmt.Errorf("no ContentFilter of property %s is in the manifests: look at -f and --property", o.property)
+		return nil, fmt.Errorf("the manifests have no ContentFilter of property %s: check -f and --property", o.property)
 	}
 	return nil, nil
 }

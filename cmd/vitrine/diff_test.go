@@ -109,7 +109,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("Markdown (-want +got):\n%s", diff)
 	}
 
-	vitrine(t.Context(), filterManifest("a", "query: 'x AND'"), "diff", "-f", "-").want(t, exitManifests, "nothing after AND", "need mending first")
+	vitrine(t.Context(), filterManifest("a", "query: 'x AND'"), "diff", "-f", "-").want(t, exitManifests, "nothing after AND", "have errors, correct them first")
 	other := filterManifest("b", "query: x, propertyRef: {name: other}")
 	vitrine(t.Context(), manifests+other, "diff", "-f", "-").want(t, exitUsage, "filters of shop/default, shop/other", "--property")
 	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/default").want(t, 0, "3 changed, 1 new, 1 suspended, 2 unchanged")
@@ -119,7 +119,7 @@ func TestDiff(t *testing.T) {
 	long := filterManifest("query", "query: '"+strings.Repeat("x", 16380)+"'")
 	vitrine(t.Context(), long, "diff", "-f", "-").want(t, exitFailed, "It cannot be compared", "1 filter could not be compared")
 	t.Setenv("VITRINE_SERVER", os.Getenv("VITRINE_SERVER")+"/v2")
-	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "give the server's root")
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "give the base URL of the server")
 	t.Setenv("VITRINE_SERVER", strings.TrimSuffix(os.Getenv("VITRINE_SERVER"), "/v2"))
 	t.Setenv("VITRINE_TOKEN", readOnly)
 	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "a READ-WRITE token of the property is needed")

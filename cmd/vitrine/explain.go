@@ -21,7 +21,7 @@ func newExplain() *cobra.Command {
 	o := &explainOptions{}
 	cmd := &cobra.Command{
 		Use:   "explain FILTER ID",
-		Short: "Say clause by clause why an item is in a ContentFilter or is not",
+		Short: "Explain clause by clause why an item is or is not in a ContentFilter",
 		Args:  cobra.ExactArgs(2),
 		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1]) },
 	}
@@ -36,7 +36,7 @@ func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
 	}
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || !item.ValidID(id) {
-		return usagef("%q is no item id: want a number from 1 on", number)
+		return usagef("%q is not an item id: want a number of at least 1", number)
 	}
 	f, c, err := o.reach.filter(cmd.Context(), name, true)
 	if err != nil {

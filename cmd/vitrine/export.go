@@ -27,13 +27,13 @@ func newExport() *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write every item as a line of NDJSON, as import takes them",
+		Short: "Export every item as a line of NDJSON, the format of import",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.connection.bind(cmd.Flags())
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "write to this file, compressed if it ends in .gz; it appears only once it is whole (default standard output)")
-	cmd.Flags().StringVarP(&o.query, "query", "q", "", "export only the items that match this query")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file to write, compressed if its name ends in .gz; it appears only when it is complete (default standard output)")
+	cmd.Flags().StringVarP(&o.query, "query", "q", "", "export only items that match this query")
 	return cmd
 }
 

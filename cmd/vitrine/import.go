@@ -32,18 +32,18 @@ func newImport() *cobra.Command {
 	o := &importOptions{}
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
-		Short: "Store the items of an NDJSON file, one a line",
-		Long: "Store the items of an NDJSON file (also compressed as .gz) or of standard input, one a line: whole items as export\n" +
-			"writes them, or bodies as POST /v2/content/ takes them. The server judges each line on its own; those it refuses are\n" +
-			"printed with their line numbers. An import of a file that was stopped goes on where it was.",
+		Short: "Import items from an NDJSON file",
+		Long: "Import items from an NDJSON file (optionally compressed as .gz) or from standard input, one item per line: complete\n" +
+			"items as export writes them, or request bodies of POST /v2/content/. The server validates each line separately. The\n" +
+			"command prints the refused lines with their numbers. An interrupted import of a file resumes where it stopped.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	o.connection.bind(cmd.Flags())
-	cmd.Flags().StringVar(&o.onConflict, "on-conflict", string(client.Fail), "what to do with a line whose id exists: fail, replace or skip")
+	cmd.Flags().StringVar(&o.onConflict, "on-conflict", string(client.Fail), "action for a line whose id exists: fail, replace or skip")
 	cmd.Flags().StringVar(&o.unanswered, "unanswered", string(client.Stop),
-		"what to do with a line without an id when the answer to it was lost: stop, resend (it may then be there twice) or skip (it may then be missing)")
-	cmd.Flags().BoolVar(&o.restart, "restart", false, "begin with the first line even if an earlier import of the file was stopped")
+		"action for a line without an id whose response was lost: stop, resend (may store it twice) or skip (may lose it)")
+	cmd.Flags().BoolVar(&o.restart, "restart", false, "start with the first line, even if an earlier import of the file was interrupted")
 	return cmd
 }
 
@@ -73,7 +73,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	stderr := cmd.ErrOrStderr()
 	kept, state := o.state(stderr, c, in)
 	if state.At.Lines > 0 || state.At.Sent > 0 {
-		fmt.Fprintf(stderr, "going on after line %s of an import begun %s; --restart would begin again\n",
+		fmt.Fprintf(stderr, "resuming after line %s of an import started %s; use --restart to start again\n",
 			text.Thousands(state.At.Lines), state.Begun.Local().Format(time.DateTime))
 	}
 
@@ -97,7 +97,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 		},
 		Failed: func(e client.LineError) { fmt.Fprintln(p.out, e.Error()) },
 		Retrying: func(err error, in time.Duration) {
-			fmt.Fprintf(p.out, "%v; trying again in %s\n", err, in.Round(100*time.Millisecond))
+			fmt.Fprintf(p.out, "%v; retrying in %s\n", err, in.Round(100*time.Millisecond))
 		},
 	})
 	p.finish()
@@ -133,7 +133,7 @@ func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*i
 	}
 	state, err := kept.Load()
 	if err != nil {
-		fmt.Fprintf(stderr, "%v; beginning with the first line\n", err)
+		fmt.Fprintf(stderr, "%v; starting with the first line\n", err)
 	}
 	if state == nil {
 		return kept, fresh
@@ -143,16 +143,16 @@ func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*i
 
 // stopped says how far the import came and how to go on.
 func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkpoint, err error) error {
-	again := "the same command goes on from there"
+	again := "run the same command again to resume"
 	if in.path == "" {
-		again = "what comes after it in the input is still to be imported"
+		again = "the rest of the input is not imported"
 	}
 	var lost *client.UnansweredError
 	switch {
 	case errors.Is(err, client.ErrChanged):
-		return fmt.Errorf("%s changed since the import was stopped: %w; --restart begins with its first line", in.name, err)
+		return fmt.Errorf("%s changed since the import was interrupted: %w; use --restart to start with its first line", in.name, err)
 	case errors.As(err, &lost):
-		return fmt.Errorf("stopped after line %s: %w; look whether they are there, then run again with --unanswered=resend or --unanswered=skip",
+		return fmt.Errorf("stopped after line %s: %w; check whether they were stored, then run again with --unanswered=resend or --unanswered=skip",
 			text.Thousands(at.Lines), err)
 	case ctx.Err() != nil:
 		return &codedError{exitInterrupted, fmt.Errorf("interrupted after line %s; %s", text.Thousands(at.Lines), again)}
@@ -165,7 +165,7 @@ func summary(at client.Checkpoint, took time.Duration) string {
 	for _, p := range []struct {
 		n    int64
 		what string
-	}{{at.Replaced, "replaced"}, {at.Present, "there already"}, {at.Unknown, "left in doubt"}, {at.Failed, "failed"}} {
+	}{{at.Replaced, "replaced"}, {at.Present, "there already"}, {at.Unknown, "of unknown outcome"}, {at.Failed, "failed"}} {
 		if p.n > 0 {
 			parts = append(parts, text.Thousands(p.n)+" "+p.what)
 		}
@@ -249,14 +249,14 @@ func (in *input) checkFormat() error {
 	case first[0] == '[':
 		format = "a JSON array"
 	case string(first) == "{":
-		return fmt.Errorf("%s has JSON over several lines: send one item a line, as jq -c . writes it", in.name)
+		return fmt.Errorf("%s has JSON that spans several lines: put one item on each line, for example with jq -c .", in.name)
 	case first[0] != '{' && bytes.ContainsAny(first, ",;\t"):
 		format = "CSV"
 	}
 	if format == "" {
 		return nil
 	}
-	return fmt.Errorf("%s is %s: send one item a line, as jq -c '.[]' writes those of a JSON array", in.name, format)
+	return fmt.Errorf("%s is %s: put one item on each line, for example with jq -c '.[]'", in.name, format)
 }
 
 func (in *input) close() {

@@ -28,9 +28,9 @@ func newItems() *cobra.Command {
 	}
 	o.reach.bind(cmd.Flags())
 	o.output.bind(cmd.Flags())
-	cmd.Flags().IntVar(&o.limit, "limit", 20, "how many items to list at most; 0 for all")
-	cmd.Flags().StringVarP(&o.query, "query", "q", "", "list only those that match this query too")
-	cmd.Flags().StringVar(&o.sort, "sort-by", "", "another order than the filter's own")
+	cmd.Flags().IntVar(&o.limit, "limit", 20, "maximum number of items to list; 0 means all")
+	cmd.Flags().StringVarP(&o.query, "query", "q", "", "list only items that also match this query")
+	cmd.Flags().StringVar(&o.sort, "sort-by", "", "order to use instead of that of the filter")
 	return cmd
 }
 

@@ -19,7 +19,7 @@ func restConfig(flag string) (func() (*rest.Config, error), error) {
 		rules.Precedence = filepath.SplitList(env)
 	} else if flag == "" {
 		if _, err := rest.InClusterConfig(); errors.Is(err, rest.ErrNotInCluster) {
-			return nil, usagef("no cluster: give --kubeconfig or set KUBECONFIG, or serve what is stored with --without-kubernetes")
+			return nil, usagef("no cluster: give --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes")
 		} else if err != nil {
 			return nil, fmt.Errorf("use the pod's service account: %w", err)
 		}
@@ -32,7 +32,7 @@ func restConfig(flag string) (func() (*rest.Config, error), error) {
 		}
 		c, err := clientcmd.NewNonInteractiveClientConfig(*raw, "", &clientcmd.ConfigOverrides{}, rules).ClientConfig()
 		if clientcmd.IsEmptyConfig(err) {
-			return nil, errors.New("the kubeconfig is missing or names no cluster: look at --kubeconfig and KUBECONFIG")
+			return nil, errors.New("the kubeconfig is missing or names no cluster: check --kubeconfig and KUBECONFIG")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("use the kubeconfig: %w", err)

@@ -35,10 +35,10 @@ type listener struct {
 func listen(ctx context.Context, name, flag, address string, h http.Handler, config *tls.Config, log *slog.Logger) (*listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, &codedError{exitAddress, fmt.Errorf("--%s %s is in use by another process: stop that, or choose another address", flag, address)}
+		return nil, &codedError{exitAddress, fmt.Errorf("--%s %s is in use by another process: stop that process, or choose another address", flag, address)}
 	}
 	if err != nil {
-		return nil, &codedError{exitAddress, fmt.Errorf("--%s %s cannot be listened on: %w", flag, address, err)}
+		return nil, &codedError{exitAddress, fmt.Errorf("cannot listen on --%s %s: %w", flag, address, err)}
 	}
 	log.Info("listening", "name", name, "address", l.Addr().String())
 	return newListener(name, l, h, config, log), nil

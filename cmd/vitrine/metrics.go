@@ -34,10 +34,10 @@ func newMetrics(lib library.Library, gauge *memory.Gauge) (prometheus.Registerer
 func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "vitrine_memory_limit_bytes", Help: "What the process may take (--memory-limit); 0 for no limit.",
+			Name: "vitrine_memory_limit_bytes", Help: "Memory limit of the process in bytes (--memory-limit); 0 means no limit.",
 		}, func() float64 { return float64(gauge.Limit()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "vitrine_memory_pressure", Help: "0 relaxed, 1 tight: caches shrink, 2 full: writes of items are refused.",
+			Name: "vitrine_memory_pressure", Help: "Memory pressure: 0 relaxed; 1 tight, caches shrink; 2 full, the server refuses item writes.",
 		}, func() float64 { return float64(gauge.Pressure()) }),
 	}
 }
@@ -52,11 +52,11 @@ type libraryCollector struct {
 func newLibraryCollector(lib library.Library) *libraryCollector {
 	return &libraryCollector{
 		lib:         lib,
-		ready:       prometheus.NewDesc("vitrine_store_ready", "1 when reads and writes are served.", nil, nil),
-		items:       prometheus.NewDesc("vitrine_items", "Items stored, by property.", []string{"property"}, nil),
-		definitions: prometheus.NewDesc("vitrine_definitions", "Definitions stored, over all properties.", nil, nil),
-		disk:        prometheus.NewDesc("vitrine_store_bytes", "Size of the store on disk.", nil, nil),
-		sizes:       prometheus.NewDesc("vitrine_library_bytes", "Where the library's memory goes.", []string{"kind"}, nil),
+		ready:       prometheus.NewDesc("vitrine_store_ready", "1 if the store serves reads and writes.", nil, nil),
+		items:       prometheus.NewDesc("vitrine_items", "Stored items, by property.", []string{"property"}, nil),
+		definitions: prometheus.NewDesc("vitrine_definitions", "Stored definitions of all properties.", nil, nil),
+		disk:        prometheus.NewDesc("vitrine_store_bytes", "Size of the store on disk, in bytes.", nil, nil),
+		sizes:       prometheus.NewDesc("vitrine_library_bytes", "Memory use of the library by kind, in bytes.", []string{"kind"}, nil),
 	}
 }
 

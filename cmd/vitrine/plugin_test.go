@@ -98,7 +98,7 @@ func TestPlugin(t *testing.T) {
 	plugin("status", "-n", "nope").want(t, exitFailed, `namespace "nope" does not exist`)
 
 	apply(t, k, []string{"../../config/samples"}, "")
-	plugin("status", "-n", "shop").want(t, 0, "ContentFilter   8       0", "NotSeen", "check that one runs and watches this namespace")
+	plugin("status", "-n", "shop").want(t, 0, "ContentFilter   8       0", "NotSeen", "check that an operator runs and watches this namespace")
 	plugin("items", "latest", "-n", "shop").want(t, exitFailed, "ContentFilter shop/latest was never served")
 
 	s := startIn(t, config)
@@ -169,7 +169,7 @@ func TestPlugin(t *testing.T) {
 		for name, want := range map[string]string{
 			"broken":  `ContentFilter +broken +False +InvalidQuery +\w+ +spec.query: nothing after AND at position 5`,
 			"advised": `ContentFilter +advised +True +ValidWithWarnings +\w+ +there is no field "bogus"`,
-			"frozen":  `ContentFilter +frozen +Unknown +Suspended +\w+ +Set spec.suspend to false`,
+			"frozen":  `ContentFilter +frozen +Unknown +Suspended +\w+ +Reconciliation is suspended`,
 		} {
 			if !regexp.MustCompile(want).MatchString(got.stdout) {
 				t.Errorf("%s: not told as %s:\n%s", name, want, got.stdout)
@@ -198,15 +198,15 @@ func TestPlugin(t *testing.T) {
 		if len(items) != 4 || items[3].ID != 7 || items[3].Submission != nil {
 			t.Errorf("as JSON: %+v", items)
 		}
-		plugin(append([]string{"items", "none"}, server...)...).want(t, exitFailed, "there is no ContentFilter none in namespace shop")
+		plugin(append([]string{"items", "none"}, server...)...).want(t, exitFailed, "namespace shop has no ContentFilter none")
 		plugin(append([]string{"items", "latest", "-o", "wide"}, server...)...).want(t, exitUsage, "want table, json or yaml")
-		plugin("items", "latest", "-n", "shop").want(t, exitUsage, "does not tell the server's address: give --server")
+		plugin("items", "latest", "-n", "shop").want(t, exitUsage, "has no server URL: give --server")
 	})
 	t.Run("explain", func(t *testing.T) {
 		plugin(append([]string{"explain", "summer-wall", "1"}, server...)...).want(t, 0, "Item 1 is in ContentFilter shop/summer-wall.\n\n✓ ", "├─ ✓ must approval_status:app", "└─ ✓ must ")
 		got := plugin(append([]string{"explain", "summer-wall", "7"}, server...)...)
 		got.want(t, 0, "Item 7 is not in ContentFilter shop/summer-wall.\n\n✗ ", "├─ ✓ must approval_status:app", "└─ ✗ must tags.marketer_tags.key:summer")
-		plugin(append([]string{"explain", "summer-wall", "seven"}, server...)...).want(t, exitUsage, `"seven" is no item id`)
+		plugin(append([]string{"explain", "summer-wall", "seven"}, server...)...).want(t, exitUsage, `"seven" is not an item id`)
 		plugin(append([]string{"explain", "summer-wall", "99"}, server...)...).want(t, exitFailed, "no item of this property has the id 99")
 	})
 	t.Run("tokens", func(t *testing.T) {

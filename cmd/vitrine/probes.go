@@ -92,7 +92,7 @@ func (h *health) probes() http.Handler {
 // process stops, each answer says that its connection ends.
 func (h *health) gate(next http.Handler) http.Handler {
 	const body = `{"type":"https://vitrine.dev/problems/unavailable","title":"Unavailable","status":503,` +
-		`"detail":"the server has just started and loads its definitions: come again in a moment"}` + "\n"
+		`"detail":"the server is starting and loads its definitions: retry in a few seconds"}` + "\n"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.draining.Load() {
 			w.Header().Set("Connection", "close")

@@ -74,7 +74,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.lib.Close()) }()
 	if err := removeCheckpoints(o.dataDir); err != nil {
-		log.Warn("a backup that was cut short cannot be removed", "error", err)
+		log.Warn("cannot remove an incomplete backup", "error", err)
 	}
 	if p.metrics, p.page, err = newMetrics(p.lib, p.memory); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (p *process) openCertificate() error {
 		return &codedError{exitCertificate, err}
 	}
 	p.tls.GetCertificate, p.caBundle = source.GetCertificate, source.CABundle()
-	p.log.Info("serving a certificate of our own authority", "ca", source.CAFile())
+	p.log.Info("serving a certificate from the server's own authority", "ca", source.CAFile())
 	p.background = append(p.background, p.renew(source, "interface"))
 	return nil
 }
@@ -180,10 +180,10 @@ func (p *process) listen(ctx context.Context) error {
 		*l.into = append(*l.into, bound)
 	}
 	if p.o.debug != "" && !loopbackOnly(p.o.debug) {
-		p.log.Warn("profiles can be read by whoever reaches this address, and tell what is in memory", "address", p.o.debug)
+		p.log.Warn("anyone who can reach this address can read profiles, which show memory contents", "address", p.o.debug)
 	}
 	if p.o.http != "" && !loopbackOnly(p.o.http) {
-		p.log.Warn("plain HTTP is on: access tokens travel in clear; only a proxy that ends TLS should reach this address", "address", p.o.http)
+		p.log.Warn("plain HTTP is on and access tokens are sent unencrypted: only a proxy that terminates TLS should reach this address", "address", p.o.http)
 	}
 	socket, err := admin.Listen(p.o.dataDir)
 	if err != nil {
@@ -225,9 +225,9 @@ func (p *process) run(ctx context.Context) error {
 	}
 	select {
 	case <-ctx.Done():
-		p.log.Info("stopping: no new requests; a second signal ends at once", "drain", p.o.drainFor)
+		p.log.Info("stopping: no new requests are accepted; a second signal exits at once", "drain", p.o.drainFor)
 	case <-failed.Done():
-		p.log.Error("stopping, as a part failed", "error", context.Cause(failed))
+		p.log.Error("stopping because a component failed", "error", context.Cause(failed))
 	}
 	p.health.draining.Store(true)
 	// One deadline for everything: a pod has a single grace period.

@@ -20,9 +20,9 @@ func newPurge() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "purge NAMESPACE/NAME",
-		Short: "Erase a property that no manifest brings any more, with all its items",
-		Long: "Erase a deleted property for good: its items and whatever was made in it over HTTP. Without this they stay stored\n" +
-			"and return when the Property manifest does. Runs beside the server, as in:\n" +
+		Short: "Erase a deleted property with all its items",
+		Long: "Permanently erase a deleted property: its items and everything that was created in it over HTTP. Otherwise they stay stored\n" +
+			"and return when the Property is created again. Run it beside the server:\n" +
 			"kubectl exec -it deploy/vitrine -- vitrine purge shop/default",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,10 +37,10 @@ func newPurge() *cobra.Command {
 			}
 			items, ok := stored[p]
 			if !ok {
-				return fmt.Errorf("nothing is stored of property %s; there is: %s", p, listing(stored))
+				return fmt.Errorf("the store has no property %s; it has: %s", p, listing(stored))
 			}
 			if !yes && !confirmed(cmd, p, items) {
-				return errors.New("nothing was erased; type the property's name when asked, or pass --yes")
+				return errors.New("nothing was erased: enter the name of the property when asked, or pass --yes")
 			}
 			if err := c.Purge(cmd.Context(), p); err != nil {
 				return adminError(dataDir, err)
@@ -50,7 +50,7 @@ func newPurge() *cobra.Command {
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -59,7 +59,7 @@ func confirmed(cmd *cobra.Command, p library.PropertyID, items int64) bool {
 	if !isTerminal(cmd.InOrStdin()) {
 		return false
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "This erases %s items of %s for good. Type the property's name to go on: ", text.Thousands(items), p)
+	fmt.Fprintf(cmd.ErrOrStderr(), "This permanently erases %s items of %s. Enter the name of the property to continue: ", text.Thousands(items), p)
 	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	return err == nil && strings.TrimSpace(line) == string(p)
 }

@@ -43,12 +43,12 @@ func (r *reach) filter(ctx context.Context, name string, writer bool) (*v1alpha1
 	}
 	f := &v1alpha1.ContentFilter{}
 	if err := k.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, f); apierrors.IsNotFound(err) {
-		return nil, nil, fmt.Errorf("there is no ContentFilter %s in namespace %s: look at kubectl get contentfilters, or give -n", name, namespace)
+		return nil, nil, fmt.Errorf("namespace %[2]s has no ContentFilter %[1]s: see kubectl get contentfilters, or give -n", name, namespace)
 	} else if err != nil {
 		return nil, nil, fmt.Errorf("read ContentFilter %s/%s: %w", namespace, name, err)
 	}
 	if f.Status.UUID == "" {
-		return nil, nil, fmt.Errorf("ContentFilter %s/%s was never served: look at kubectl vitrine status", namespace, name)
+		return nil, nil, fmt.Errorf("ContentFilter %s/%s was never served: see kubectl vitrine status", namespace, name)
 	}
 	if r.connection.tokenFile != "" || os.Getenv("VITRINE_TOKEN") != "" {
 		c, err := r.connection.open()
@@ -108,7 +108,7 @@ func classOrder(t *v1alpha1.AccessToken) int {
 func (r *reach) connect(secret *corev1.Secret, token string) (*client.Client, error) {
 	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[tokens.URLKey]))
 	if server == "" {
-		return nil, usagef("Secret %s/%s does not tell the server's address: give --server", secret.Namespace, secret.Name)
+		return nil, usagef("Secret %s/%s has no server URL: give --server", secret.Namespace, secret.Name)
 	}
 	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}
 	var err error

@@ -49,7 +49,7 @@ func oneLine(err error) string {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "vitrine",
-		Short: "A content library for Kubernetes: the server, its operator, and commands to speak to it",
+		Short: "A content library for Kubernetes: the server, its operator, and client commands",
 		// An error is printed once, in one line; how to use a command is for those who ask.
 		SilenceErrors: true,
 		SilenceUsage:  true,

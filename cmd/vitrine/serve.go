@@ -60,24 +60,24 @@ func newServe() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster to watch (default: the files that KUBECONFIG names, else the pod's own cluster; never ~/.kube/config)")
-	fs.BoolVar(&o.withoutKubernetes, "without-kubernetes", false, "watch no cluster and serve what is stored")
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster to watch (default: the files in KUBECONFIG, else the cluster of the pod; never ~/.kube/config)")
+	fs.BoolVar(&o.withoutKubernetes, "without-kubernetes", false, "watch no cluster and serve the stored state")
 	fs.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "namespaces to watch (default all)")
 	bindDataDir(fs, &o.dataDir)
 	fs.StringVar(&o.library, "library", libraryEngine, "engine, or reference for tests that compare the two")
 	fs.Lookup("library").Hidden = true
-	fs.StringVar(&o.memoryLimit, "memory-limit", "", "what the process may take, such as 512Mi: caches shrink near it, and at it writes of items are refused (default GOMEMLIMIT, else 80 % of the container's limit)")
-	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the interface over HTTPS")
-	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM, reloaded when it changes (default: one from an authority that is made in the data directory)")
-	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "key of the certificate in PEM")
-	fs.StringSliceVar(&o.tlsHosts, "tls-hosts", nil, "further names and IP addresses for the certificate that the server makes for itself, such as its Service's")
-	fs.StringVar(&o.http, "http-bind-address", "", "address of the interface over plain HTTP: for loopback, or behind a proxy that ends TLS (default off)")
+	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: near it caches shrink, and at it the server refuses item writes (default GOMEMLIMIT, else 80 % of the limit of the container)")
+	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API")
+	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM format, reloaded when it changes (default: a certificate from an authority in the data directory)")
+	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "private key of the certificate in PEM format")
+	fs.StringSliceVar(&o.tlsHosts, "tls-hosts", nil, "additional names and IP addresses for the certificate that the server creates, such as those of its Service")
+	fs.StringVar(&o.http, "http-bind-address", "", "address of the plain HTTP API, for loopback or behind a proxy that terminates TLS (default off)")
 	fs.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /readyz and /healthz")
-	fs.StringVar(&o.metrics, "metrics-bind-address", ":9090", "address of /metrics; empty for none")
+	fs.StringVar(&o.metrics, "metrics-bind-address", ":9090", "address of /metrics; empty means off")
 	o.webhook.bind(fs)
-	fs.StringVar(&o.debug, "debug-bind-address", "", "address of /debug/pprof/, for loopback: profiles tell what is in memory (default off)")
-	fs.StringVar(&o.externalURL, "external-url", "", "base address under which callers reach the server; a Property's externalURL beats it")
-	fs.DurationVar(&o.drainFor, "drain-timeout", 20*time.Second, "how long requests under way may go on when the server is stopped")
+	fs.StringVar(&o.debug, "debug-bind-address", "", "address of /debug/pprof/, for loopback only: profiles show memory contents (default off)")
+	fs.StringVar(&o.externalURL, "external-url", "", "base URL at which callers reach the server; externalURL of a Property overrides it")
+	fs.DurationVar(&o.drainFor, "drain-timeout", 20*time.Second, "how long requests in progress may continue when the server stops")
 	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	fs.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	return cmd
@@ -86,16 +86,16 @@ func newServe() *cobra.Command {
 // validate refuses what cannot work, before anything is opened.
 func (o *serveOptions) validate() error {
 	if o.library != libraryEngine && o.library != libraryReference {
-		return usagef("--library %q: there are engine and reference", o.library)
+		return usagef("--library %q: want engine or reference", o.library)
 	}
 	if (o.certFile == "") != (o.keyFile == "") {
-		return usagef("--tls-cert-file and --tls-private-key-file need each other: give both, or neither to have a certificate made")
+		return usagef("--tls-cert-file and --tls-private-key-file need each other: give both, or neither to let the server create a certificate")
 	}
 	if o.withoutKubernetes && (o.kubeconfig != "" || len(o.watchNamespaces) > 0) {
-		return usagef("--without-kubernetes contradicts --kubeconfig and --watch-namespaces")
+		return usagef("--without-kubernetes cannot be used with --kubeconfig or --watch-namespaces")
 	}
 	if o.withoutKubernetes && o.https == "" && o.http == "" {
-		return usagef("there is no address to serve content at: give --https-bind-address or --http-bind-address")
+		return usagef("no address to serve content on: give --https-bind-address or --http-bind-address")
 	}
 	for _, a := range []struct{ flag, address string }{
 		{"https-bind-address", o.https}, {"http-bind-address", o.http}, {"health-probe-bind-address", o.probes},
@@ -112,7 +112,7 @@ func (o *serveOptions) validate() error {
 		ns = strings.TrimSpace(ns)
 		if len(validation.IsDNS1123Label(ns)) > 0 {
 			// An empty name would watch everything: what is meant as a restriction must not become none.
-			return usagef("--watch-namespaces: %q is no namespace: name them with commas between them, or leave the flag out for all", ns)
+			return usagef("--watch-namespaces: %q is not a namespace: separate namespaces with commas, or omit the flag to watch all", ns)
 		}
 		o.watchNamespaces[i] = ns
 	}

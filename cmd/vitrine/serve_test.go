@@ -337,22 +337,22 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 		code int
 		says string
 	}{
-		"no cluster":          {nil, exitUsage, "give --kubeconfig or set KUBECONFIG, or serve what is stored with --without-kubernetes"},
+		"no cluster":          {nil, exitUsage, "give --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes"},
 		"no such kubeconfig":  {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
 		"broken kubeconfig":   {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
-		"unknown library":     {[]string{"--library", "opensearch"}, exitUsage, `--library "opensearch": there are engine and reference`},
+		"unknown library":     {[]string{"--library", "opensearch"}, exitUsage, `--library "opensearch": want engine or reference`},
 		"half a certificate":  {[]string{"--tls-cert-file", broken}, exitUsage, "give both, or neither"},
 		"external URL":        {[]string{"--external-url", "shop.example"}, exitUsage, "must be http or https, a host"},
 		"log level":           {[]string{"--log-level", "loud"}, exitUsage, "want debug, info, warn or error"},
 		"log format":          {[]string{"--log-format", "xml"}, exitUsage, "want text or json"},
 		"memory limit":        {[]string{"--memory-limit", "lots"}, exitUsage, "want at least 64Mi"},
-		"an empty namespace":  {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exitUsage, "is no namespace"},
-		"no namespace's name": {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exitUsage, "is no namespace"},
+		"an empty namespace":  {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exitUsage, "is not a namespace"},
+		"no namespace's name": {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exitUsage, "is not a namespace"},
 		"negative drain":      {[]string{"--without-kubernetes", "--drain-timeout", "-5s"}, exitUsage, "want 0s or more"},
 		"no address":          {[]string{"--without-kubernetes", "--https-bind-address", ""}, exitUsage, "give --https-bind-address or --http-bind-address"},
 		"a port alone":        {[]string{"--without-kubernetes", "--https-bind-address", "8443"}, exitUsage, "such as :8443"},
 		"a host alone":        {[]string{"--without-kubernetes", "--metrics-bind-address", "localhost"}, exitUsage, "--metrics-bind-address: want [host]:port"},
-		"contradiction":       {[]string{"--without-kubernetes", "--watch-namespaces", "a"}, exitUsage, "contradicts"},
+		"contradiction":       {[]string{"--without-kubernetes", "--watch-namespaces", "a"}, exitUsage, "cannot be used with"},
 		"unknown flag":        {[]string{"--bogus"}, exitUsage, "see vitrine serve --help"},
 		"argument":            {[]string{"bogus"}, exitUsage, "see vitrine serve --help"},
 	}

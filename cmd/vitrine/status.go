@@ -27,7 +27,7 @@ func newStatus() *cobra.Command {
 	o := &statusOptions{}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say how many objects are served, and why the others are not",
+		Short: "Show how many objects are served, and why others are not",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -96,7 +96,7 @@ func statusOf(ctx context.Context, k kube.Client, namespace string) (*clusterSta
 	if namespace != "" && none {
 		// Who may not read namespaces is told that there is nothing.
 		if err := k.Get(ctx, kube.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("namespace %q does not exist: look at --namespace and --context", namespace)
+			return nil, fmt.Errorf("namespace %q does not exist: check --namespace and --context", namespace)
 		}
 	}
 	return s, nil
@@ -121,7 +121,7 @@ func (s *clusterStatus) add(counts *kindStatus, o v1alpha1.Object) {
 	}
 	tells := state.Tells
 	if tells == nil {
-		tells = &metav1.Condition{Reason: "NotSeen", Message: "No operator has reported on it yet: check that one runs and watches this namespace. An operator reports a missing Property after 30 seconds."}
+		tells = &metav1.Condition{Reason: "NotSeen", Message: "No operator has processed it yet: check that an operator runs and watches this namespace. An operator reports a missing Property after 30 seconds."}
 	}
 	s.Notable = append(s.Notable, objectStatus{
 		Kind: counts.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), Ready: string(state.Ready),

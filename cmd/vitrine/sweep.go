@@ -23,10 +23,10 @@ func newSweep() *cobra.Command {
 	var confirm bool
 	cmd := &cobra.Command{
 		Use:   "sweep",
-		Short: "Say whether a sweep is held back, and let it go ahead",
-		Long: "After a start, the server removes what manifests brought that are no longer in the cluster. When that would be\n" +
-			"unusually much, the sweep is held back: everything stays served until it is confirmed here, or the manifests are back.\n" +
-			"Runs beside the server, as in: kubectl exec deploy/vitrine -- vitrine sweep",
+		Short: "Show whether a sweep is held, and confirm it",
+		Long: "After it starts, the server removes definitions whose manifests are no longer in the cluster. If that would remove\n" +
+			"unusually many, it holds the sweep: it keeps serving them until the sweep is confirmed here, or the manifests are back.\n" +
+			"Run it beside the server: kubectl exec deploy/vitrine -- vitrine sweep",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := admin.NewClient(dataDir)
@@ -46,7 +46,7 @@ func newSweep() *cobra.Command {
 				}
 				fmt.Fprintf(out, "%s definitions removed\n", text.Thousands(n))
 			case s.Held:
-				fmt.Fprintf(out, "a sweep is held: it would remove %s of %s definitions; check that all manifests are in the cluster, then run it with --confirm\n",
+				fmt.Fprintf(out, "a sweep is held: it would remove %s of %s definitions; check that all manifests are in the cluster, then run this command with --confirm\n",
 					text.Thousands(s.Remove), text.Thousands(s.Total))
 			default:
 				fmt.Fprintf(out, "no sweep is held; %s\n", s.Message)
@@ -55,7 +55,7 @@ func newSweep() *cobra.Command {
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
-	cmd.Flags().BoolVar(&confirm, "confirm", false, "let the held sweep go ahead")
+	cmd.Flags().BoolVar(&confirm, "confirm", false, "confirm the held sweep")
 	return cmd
 }
 

@@ -22,7 +22,7 @@ func newTokens() *cobra.Command {
 	o := &tokensOptions{}
 	cmd := &cobra.Command{
 		Use:   "tokens",
-		Short: "List the access tokens: what each may do, until when; never their values",
+		Short: "List the access tokens with class and expiry, never their values",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}

@@ -21,17 +21,17 @@ type manifests struct {
 }
 
 func (m *manifests) bind(fs *pflag.FlagSet) {
-	fs.StringSliceVarP(&m.paths, "filename", "f", nil, "file, folder (all *.yaml, *.yml and *.json below it) or - for the standard input; can be given again")
-	fs.StringVarP(&m.namespace, "namespace", "n", "default", "namespace of manifests that name none")
+	fs.StringSliceVarP(&m.paths, "filename", "f", nil, "file, directory (all *.yaml, *.yml and *.json files below it) or - for standard input; repeatable")
+	fs.StringVarP(&m.namespace, "namespace", "n", "default", "namespace of manifests without one")
 }
 
 // judge reads the manifests and judges them.
 func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judged, error) {
 	if len(m.paths) == 0 {
-		return validate.Report{}, nil, usagef("no manifests: name files or folders with -f")
+		return validate.Report{}, nil, usagef("no manifests: name files or directories with -f")
 	}
 	if len(validation.IsDNS1123Label(m.namespace)) > 0 {
-		return validate.Report{}, nil, usagef("--namespace %q is no namespace", m.namespace)
+		return validate.Report{}, nil, usagef("--namespace %q is not a namespace name", m.namespace)
 	}
 	files, err := manifest.Files(m.paths)
 	if err != nil {
@@ -44,7 +44,7 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 	report, judged, err := validate.Run(cmd.Context(), objects, problems, m.namespace)
 	if err == nil && report.Objects+report.Errors == 0 {
 		// In a pipeline this is a wrong path, and must not pass for a clean result.
-		err = fmt.Errorf("no manifest of %s in %d files: look at -f", v1alpha1.GroupVersion.Group, len(files))
+		err = fmt.Errorf("no manifest of %s in %d files: check -f", v1alpha1.GroupVersion.Group, len(files))
 	}
 	return report, judged, err
 }
@@ -59,13 +59,13 @@ func newValidate() *cobra.Command {
 	o := &validateOptions{}
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE|DIR|-",
-		Short: "Judge manifests without a cluster: schema, rules, queries, duplicates, conflicts",
+		Short: "Validate manifests without a cluster: schema, rules, queries, duplicates, conflicts",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.manifests.bind(cmd.Flags())
 	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text, json, or github for annotations in a pull request")
-	cmd.Flags().BoolVar(&o.strict, "strict", false, "let warnings fail the command too")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "fail on warnings too")
 	return cmd
 }
 
@@ -96,7 +96,7 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if report.Errors > 0 || o.strict && report.Warnings > 0 {
-		return &codedError{exitManifests, fmt.Errorf("the manifests need mending: %s", tally(report))}
+		return &codedError{exitManifests, fmt.Errorf("the manifests have errors: %s", tally(report))}
 	}
 	return nil
 }

@@ -34,9 +34,9 @@ func TestValidate(t *testing.T) {
 	vitrine(t.Context(), advised, "validate", "-f", "-").want(t, 0, "0 errors, 1 warning")
 	vitrine(t.Context(), advised, "validate", "-f", "-", "--strict").want(t, exitManifests, `there is no field "bogus"`)
 
-	vitrine(t.Context(), "", "validate").want(t, exitUsage, "name files or folders with -f")
+	vitrine(t.Context(), "", "validate").want(t, exitUsage, "name files or directories with -f")
 	vitrine(t.Context(), "", "validate", "-f", "-", "-o", "xml").want(t, exitUsage, "want text, json or github")
-	vitrine(t.Context(), "", "validate", "-f", "-", "-n", "").want(t, exitUsage, "is no namespace")
-	vitrine(t.Context(), "kind: ConfigMap\n", "validate", "-f", "-").want(t, exitFailed, "no manifest of vitrine.dev in 1 files: look at -f")
+	vitrine(t.Context(), "", "validate", "-f", "-", "-n", "").want(t, exitUsage, "is not a namespace")
+	vitrine(t.Context(), "kind: ConfigMap\n", "validate", "-f", "-").want(t, exitFailed, "no manifest of vitrine.dev in 1 files: check -f")
 	vitrine(t.Context(), "", "validate", "-f", "none").want(t, exitFailed, "no such file")
 }

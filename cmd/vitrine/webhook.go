@@ -24,10 +24,10 @@ type webhookOptions struct {
 }
 
 func (o *webhookOptions) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&o.address, "webhook-bind-address", "", "address at which manifests are judged while they are applied (default off)")
-	fs.StringVar(&o.url, "webhook-url", "", "base address under which the API server reaches it; the server then writes the whole configuration itself (default a manifest names a Service)")
-	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and IP addresses for its certificate, such as its Service's; loopback and the host of --webhook-url are always there")
-	fs.StringVar(&o.configuration, "webhook-configuration", "vitrine", "ValidatingWebhookConfiguration that is told which authority to trust")
+	fs.StringVar(&o.address, "webhook-bind-address", "", "address of the validating webhook (default off)")
+	fs.StringVar(&o.url, "webhook-url", "", "base URL at which the API server reaches the webhook; the server then writes the whole webhook configuration (default: a manifest names a Service)")
+	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and IP addresses for the webhook certificate, such as those of its Service; it always includes loopback and the host of --webhook-url")
+	fs.StringVar(&o.configuration, "webhook-configuration", "vitrine", "ValidatingWebhookConfiguration in which the server sets the certificate authority")
 }
 
 func (o *webhookOptions) validate(withoutKubernetes bool) error {
@@ -38,10 +38,10 @@ func (o *webhookOptions) validate(withoutKubernetes bool) error {
 		return nil
 	}
 	if withoutKubernetes {
-		return usagef("--webhook-bind-address contradicts --without-kubernetes: it is the API server that calls there")
+		return usagef("--webhook-bind-address cannot be used with --without-kubernetes: the API server calls the webhook")
 	}
 	if o.configuration == "" {
-		return usagef("--webhook-configuration: name one")
+		return usagef("--webhook-configuration must not be empty")
 	}
 	o.url = strings.TrimRight(o.url, "/")
 	if u, err := url.Parse(o.url); o.url != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "") {
@@ -82,7 +82,7 @@ func (p *process) renew(source *servingcert.Source, of string) func(context.Cont
 	return func(ctx context.Context) error {
 		source.Run(ctx, func(renewed bool, err error) {
 			if err != nil {
-				p.log.Error("renewing the certificate failed; the present one stays in use", "of", of, "error", err)
+				p.log.Error("renewing the certificate failed; the current one stays in use", "of", of, "error", err)
 			} else if renewed {
 				p.log.Info("certificate renewed", "of", of)
 			}

@@ -59,7 +59,7 @@ func New(o Options) (http.Handler, error) {
 		o.Logger = logr.Discard()
 	}
 	j := &judge{options: o, reviews: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "vitrine_admission_reviews_total", Help: "Objects judged by the webhook, by kind and outcome: allowed, warned, refused or failed.",
+		Name: "vitrine_admission_reviews_total", Help: "Admission reviews, by kind and outcome: allowed, warned, refused or failed.",
 	}, []string{"kind", "outcome"})}
 	if o.Metrics != nil {
 		if err := o.Metrics.Register(j.reviews); err != nil {

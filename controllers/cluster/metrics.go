@@ -23,7 +23,7 @@ type metrics struct {
 
 func newMetrics() *metrics {
 	return &metrics{passes: controllers.NewMetrics(), held: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "vitrine_sweep_held_definitions", Help: "Definitions whose removal waits for vitrine sweep --confirm; 0 when no sweep is held.",
+		Name: "vitrine_sweep_held_definitions", Help: "Definitions whose removal waits for vitrine sweep --confirm; 0 if no sweep is held.",
 	})}
 }
 
@@ -41,13 +41,13 @@ func newObjectCollector(s *Supervisor) *objectCollector {
 	return &objectCollector{
 		supervisor: s,
 		objects: prometheus.NewDesc("vitrine_objects",
-			"Objects in the cluster, by kind and state: ready, waiting, stalled, suspended, or unknown while nobody has looked at them.", []string{"kind", "state"}, nil),
+			"Objects in the cluster, by kind and state: ready, waiting, stalled, suspended, or unknown before the first reconcile.", []string{"kind", "state"}, nil),
 		rejected: prometheus.NewDesc("vitrine_rejected_objects",
-			"Objects whose newest spec is not served until somebody changes something, by kind and reason of the condition.", []string{"kind", "reason"}, nil),
+			"Stalled objects: their newest spec is not served until a user changes an object, by kind and reason of the Ready condition.", []string{"kind", "reason"}, nil),
 		suspended: prometheus.NewDesc("vitrine_suspended_seconds",
-			"For how long an object has been suspended; of the hundred that have been for longest.", []string{"kind", "namespace", "name"}, nil),
-		synced: prometheus.NewDesc("vitrine_cluster_synced", "1 when the manifests were loaded by this process and are followed.", nil, nil),
-		up:     prometheus.NewDesc("vitrine_cluster_reachable", "1 when the API server answered when it was last asked.", nil, nil),
+			"Time since an object was suspended, for the 100 objects suspended longest.", []string{"kind", "namespace", "name"}, nil),
+		synced: prometheus.NewDesc("vitrine_cluster_synced", "1 if this process has loaded the manifests and watches them.", nil, nil),
+		up:     prometheus.NewDesc("vitrine_cluster_reachable", "1 if the API server answered the last request.", nil, nil),
 	}
 }
 

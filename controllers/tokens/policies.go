@@ -68,7 +68,7 @@ func absent(s Subject) *verdict.Refusal {
 	}
 	return &verdict.Refusal{
 		Reason: v1alpha1.ReasonSecretNotFound, Waiting: true,
-		Cure: fmt.Sprintf("Create Secret %s with the key %s", ref.Name, ref.Key), Problem: "this object waits for it",
+		Cure: fmt.Sprintf("Create Secret %s with the key %s", ref.Name, ref.Key), Problem: "this object is waiting for it",
 	}
 }
 

@@ -40,7 +40,7 @@ func Summarise(o v1alpha1.Object, warnings []query.Warning, err error) {
 		}
 	default:
 		// What was served goes on being served, so Ready stays what it was.
-		message := "Nothing to do but wait: it is tried again after: " + err.Error()
+		message := "The operator retries; no action is needed. The last error was: " + err.Error()
 		set(o, v1alpha1.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonRetrying, message)
 		if Ready(o).Type == "" {
 			set(o, v1alpha1.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonRetrying, message)
@@ -59,7 +59,7 @@ func queryValid(o v1alpha1.Object, warnings []query.Warning) {
 	case member == "":
 		unset(o, v1alpha1.QueryValidCondition)
 	case len(warnings) == 0:
-		set(o, v1alpha1.QueryValidCondition, metav1.ConditionTrue, v1alpha1.ReasonValid, "The query can be used.")
+		set(o, v1alpha1.QueryValidCondition, metav1.ConditionTrue, v1alpha1.ReasonValid, "The query is valid.")
 	default:
 		messages := make([]string, len(warnings))
 		for i, w := range warnings {
@@ -74,7 +74,7 @@ func queryValid(o v1alpha1.Object, warnings []query.Warning) {
 // not.
 func Suspend(o v1alpha1.Object, ended *Refusal) {
 	*o.StatusObservedGeneration() = o.GetGeneration()
-	const message = "Set spec.suspend to false to go on: nothing is reconciled, the last state stays served."
+	const message = "Reconciliation is suspended and the server keeps serving the last applied state: set spec.suspend to false to resume."
 	set(o, v1alpha1.SuspendedCondition, metav1.ConditionTrue, v1alpha1.ReasonSuspended, message)
 	ready := Ready(o)
 	switch {

@@ -77,19 +77,19 @@ func Refuse(o v1alpha1.Object, err error) error {
 		r.Cause = err
 		return r
 	case errors.As(err, &taken):
-		r := Conflict(v1alpha1.ReasonIDTaken, "Rename the object, or remove what holds the id", fmt.Sprintf("id %d is held by %s", taken.ID, taken.Holder))
+		r := Conflict(v1alpha1.ReasonIDTaken, "Rename the object, or remove the holder of the id", fmt.Sprintf("id %d is held by %s", taken.ID, taken.Holder))
 		r.Cause = err
 		return r
 	case errors.Is(err, library.ErrNoProperty):
 		return &Refusal{
 			Reason: v1alpha1.ReasonPropertyNotFound, Waiting: true, Cause: err,
 			Cure:    fmt.Sprintf("Apply the Property %q in namespace %s", o.PropertyName(), o.GetNamespace()),
-			Problem: "this object waits for it",
+			Problem: "this object is waiting for it",
 		}
 	case errors.Is(err, library.ErrInvalid) && errors.Is(err, library.ErrNotFound):
 		return &Refusal{
 			Reason: v1alpha1.ReasonAdoptedFilterNotFound, Member: "spec.adopt.filterID", Cause: err,
-			Problem: "no filter with that id was made over HTTP in this property",
+			Problem: "this property has no filter with that id that was created over HTTP",
 		}
 	case errors.Is(err, library.ErrInvalid):
 		return &Refusal{Reason: v1alpha1.ReasonInvalidSpec, Cure: "Correct the spec", Problem: err.Error(), Cause: err}

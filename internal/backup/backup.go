@@ -182,7 +182,7 @@ func prepareDir(dir string) (made bool, err error) {
 		return false, err
 	}
 	if len(entries) > 0 {
-		return false, fmt.Errorf("%s is not empty: it holds %s", dir, entries[0].Name())
+		return false, fmt.Errorf("%s is not empty: it contains %s", dir, entries[0].Name())
 	}
 	return false, nil
 }
@@ -266,7 +266,7 @@ func (x *extraction) first(name string) error {
 func (x *extraction) file(entry *tar.Header) error {
 	name := entry.Name
 	if entry.Typeflag != tar.TypeReg || !ours(name) || x.sums[name] != "" {
-		return &DamagedError{File: name, Reason: "no backup holds such an entry"}
+		return &DamagedError{File: name, Reason: "a backup has no such entry"}
 	}
 	sum := sha256.New()
 	to := ""
@@ -316,7 +316,7 @@ func ours(name string) bool {
 
 func readHeader(r io.Reader, name string) (Header, []byte, error) {
 	if name != headerName {
-		return Header{}, nil, &DamagedError{Reason: "it does not begin with " + headerName + ": this is no backup of Vitrine's"}
+		return Header{}, nil, &DamagedError{Reason: "it does not begin with " + headerName + ": this is not a Vitrine backup"}
 	}
 	text, err := io.ReadAll(io.LimitReader(r, maxHeader))
 	var h Header
@@ -424,7 +424,7 @@ func Open(source string) (io.ReadCloser, error) {
 	}
 	list, err := os.Open(filepath.Join(source, checksumName))
 	if err != nil {
-		return nil, &DamagedError{Reason: fmt.Sprintf("%s holds no %s: this is no backup, or one that is not whole", source, checksumName)}
+		return nil, &DamagedError{Reason: fmt.Sprintf("%s has no %s: it is not a backup, or it is incomplete", source, checksumName)}
 	}
 	defer list.Close()
 	names := []string{}
@@ -432,7 +432,7 @@ func Open(source string) (io.ReadCloser, error) {
 	for lines.Scan() {
 		if _, name, ok := strings.Cut(lines.Text(), "  "); ok {
 			if name != headerName && !ours(name) {
-				return nil, &DamagedError{File: name, Reason: "no backup holds such an entry"}
+				return nil, &DamagedError{File: name, Reason: "a backup has no such entry"}
 			}
 			names = append(names, name)
 		}
@@ -462,7 +462,7 @@ type NotEmptyError struct {
 }
 
 func (e *NotEmptyError) Error() string {
-	return fmt.Sprintf("%s is not empty, it holds %s: restore into a new directory, or move what is there away", e.Dir, e.Holds)
+	return fmt.Sprintf("%s is not empty: it contains %s. Restore to a new directory, or move the contents away", e.Dir, e.Holds)
 }
 
 // spare reports whether a name in a data directory is no part of a store: what a volume brings, and the certificates of the

@@ -153,7 +153,7 @@ func (s *Source) openAuthority() (pair, error) {
 		return kept, writeFile(s.CAFile(), encodeCertificate(kept.certificate), 0o644)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		// Never replaced silently: every client that trusts it would be cut off.
-		return pair{}, fmt.Errorf("read the authority in %s (remove the file to have a new one made; clients then need the new ca.crt): %w", keyed, err)
+		return pair{}, fmt.Errorf("read the certificate authority in %s (if you remove the file, the server creates a new authority, and clients need the new ca.crt): %w", keyed, err)
 	}
 	made, err := s.makeAuthority()
 	if err != nil {

@@ -39,7 +39,7 @@ func bearer(value string) string {
 // authenticate finds the one token of the request and the property that it is scoped to.
 func (x *exchange) authenticate() error {
 	if !x.server.Ready() {
-		return &problem{Type: unavailable, Detail: "the server is starting and does not know its tokens yet: come again in a moment", retryAfter: time.Second}
+		return &problem{Type: unavailable, Detail: "the server is starting and has not loaded its tokens yet: retry in a few seconds", retryAfter: time.Second}
 	}
 	for _, token := range x.presented {
 		if x.token != "" && x.token != token {
@@ -71,9 +71,9 @@ func (x *exchange) authorize() error {
 	case x.route.access == filterReader:
 		return nil
 	case x.grant.restricted:
-		return &problem{Type: classRefused, Detail: "this token may list its filters and nothing else"}
+		return &problem{Type: classRefused, Detail: "this token can only list its filters"}
 	case x.route.access == writer && !x.grant.readWrite:
-		return &problem{Type: classRefused, Detail: "this needs a READ-WRITE token"}
+		return &problem{Type: classRefused, Detail: "this operation needs a READ-WRITE token"}
 	}
 	return nil
 }

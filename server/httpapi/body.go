@@ -26,7 +26,7 @@ func (x *exchange) plain() error {
 	if coding == "" || strings.EqualFold(coding, "identity") {
 		return nil
 	}
-	return &problem{Type: invalidBody, Detail: "bodies are taken without a Content-Encoding: send it uncompressed"}
+	return &problem{Type: invalidBody, Detail: "the server does not accept a Content-Encoding for request bodies: send the body uncompressed"}
 }
 
 // body reads the whole body of the request. A longer one is an error that becomes 413, before any of it is sent where its

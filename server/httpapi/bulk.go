@@ -66,7 +66,7 @@ func (s *Server) importItems(x *exchange) error {
 }
 
 // errRevoked ends a stream whose token is no longer valid: a revoked token works for no second longer.
-var errRevoked = &problem{Type: tokenRefused, Detail: "the access token was revoked or expired meanwhile"}
+var errRevoked = &problem{Type: tokenRefused, Detail: "the access token was revoked or expired during the request"}
 
 type bulkImport struct {
 	x       *exchange
@@ -197,7 +197,7 @@ func (b *bulkImport) store(batch []bulkLine) error {
 // mutation reads one line.
 func (b *bulkImport) mutation(l bulkLine) (library.Mutation, error) {
 	if l.err != nil {
-		return library.Mutation{}, &problem{Type: tooLarge, Detail: fmt.Sprintf("the line is longer than %d bytes, which is the most", maxBody)}
+		return library.Mutation{}, &problem{Type: tooLarge, Detail: fmt.Sprintf("the line is longer than the limit of %d bytes", maxBody)}
 	}
 	line, err := item.ParseLine(l.text, b.x.server.parseOptions())
 	if err != nil {

@@ -290,7 +290,7 @@ func TestEncodedBodies(t *testing.T) {
 	for _, url := range []string{"/v2/content/", "/v2/content/bulk", "/v1/tags/"} {
 		a.do(call{
 			method: "POST", url: url, token: "rw", header: map[string]string{"Content-Encoding": "gzip"}, body: "\x1f\x8b\x08",
-			status: 400, contains: []string{"problems/invalid-body", "without a Content-Encoding"},
+			status: 400, contains: []string{"problems/invalid-body", "does not accept a Content-Encoding"},
 		})
 	}
 	a.do(call{

@@ -234,11 +234,11 @@ func (x *exchange) readableFilter() (library.FilterRecord, error) {
 	f, err := x.filter(x.r.PathValue("filter_uuid"))
 	switch {
 	case x.grant.restricted && (err != nil || !x.grant.filters[f.UUID]):
-		return f, &problem{Type: classRefused, Detail: "this token may list its filters and nothing else"}
+		return f, &problem{Type: classRefused, Detail: "this token can only list its filters"}
 	case err != nil || x.grant.readWrite:
 		return f, err
 	case !f.Public:
-		return f, &problem{Type: classRefused, Detail: "this needs a READ-WRITE token, as the filter's readAccess is not ReadOnly"}
+		return f, &problem{Type: classRefused, Detail: "this operation needs a READ-WRITE token, as the filter's readAccess is not ReadOnly"}
 	}
 	return f, nil
 }

@@ -40,14 +40,14 @@ func tokenClass(g grant) string {
 func newMetrics(r prometheus.Registerer, pages *pageCache) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "vitrine_http_requests_total", Help: "Requests answered, by endpoint, method, class of the token and status.",
+			Name: "vitrine_http_requests_total", Help: "HTTP requests, by endpoint, method, token class and status.",
 		}, []string{"route", "method", "class", "status"}),
 		elapsed: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "vitrine_http_request_seconds", Help: "Time from a request's arrival to the end of its answer, in seconds.",
+			Name: "vitrine_http_request_seconds", Help: "Duration of HTTP requests, from arrival to the end of the response, in seconds.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"route", "method", "class"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "vitrine_http_requests_in_flight", Help: "Requests that are being answered.",
+			Name: "vitrine_http_requests_in_flight", Help: "HTTP requests in progress.",
 		}),
 	}
 	if r == nil {
@@ -65,16 +65,16 @@ func newMetrics(r prometheus.Registerer, pages *pageCache) (*metrics, error) {
 func (c *pageCache) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "vitrine_page_cache_bytes", Help: "Size of the pages that are kept ready to be sent.",
+			Name: "vitrine_page_cache_bytes", Help: "Size of the page cache, in bytes.",
 		}, func() float64 {
 			c.pages.CleanUp() // the cache counts what was kept last in the background
 			return float64(c.pages.WeightedSize())
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "vitrine_page_cache_hits_total", Help: "Looks into the cache of pages that found one.",
+			Name: "vitrine_page_cache_hits_total", Help: "Page cache hits.",
 		}, func() float64 { return float64(c.hits.Load()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "vitrine_page_cache_misses_total", Help: "Looks into the cache of pages that found none.",
+			Name: "vitrine_page_cache_misses_total", Help: "Page cache misses.",
 		}, func() float64 { return float64(c.misses.Load()) }),
 	}
 }

@@ -26,7 +26,7 @@ func together(all []Judged) []Finding {
 			place := other.Value("metadata")
 			findings = append(findings, at(j.Value("metadata.name"), Finding{
 				Severity: Error, Rule: RuleDuplicate, Object: j.name(), Member: "metadata.name",
-				Message: fmt.Sprintf("the object is given twice, first at %s:%d", place.File, place.Line),
+				Message: fmt.Sprintf("the object is defined twice, first at %s:%d", place.File, place.Line),
 			}))
 			continue
 		}
