@@ -49,7 +49,7 @@ func (s *Snapshot) Explain(ctx context.Context, r library.Read, id item.ID) (*li
 	if err != nil {
 		return nil, err
 	}
-	e, err := eval.Explain(ctx, s.corpus, root, doc)
+	e, err := eval.Explain(ctx, s.corpus.Statistics(), root, doc)
 	if err != nil {
 		return nil, err
 	}

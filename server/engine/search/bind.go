@@ -65,18 +65,16 @@ type binder struct {
 	corpus *Corpus
 	// reach is the last kind of fields that the overlay adds to: selectors of tags see items alone, those of units see
 	// tags as well.
-	reach   kind
-	similar map[similarKey][]rank.Expansion
+	reach kind
+	// weigher reads the binder's own statistics.
+	weigher *rank.Weigher
 	fields  map[string]*fieldStats
 }
 
-type similarKey struct {
-	field, text          string
-	edits, maxExpansions int
-}
-
 func newBinder(c *Corpus, reach kind) *binder {
-	return &binder{corpus: c, reach: reach, similar: map[similarKey][]rank.Expansion{}, fields: map[string]*fieldStats{}}
+	b := &binder{corpus: c, reach: reach, fields: map[string]*fieldStats{}}
+	b.weigher = rank.NewWeigher(b)
+	return b
 }
 
 // match binds a node of which only the match counts.
@@ -106,7 +104,7 @@ func (b *binder) match(ctx context.Context, n plan.Node) (node, error) {
 		}
 		return b.leaf(ctx, n.Field, newPhrase(n))
 	case plan.Fuzzy:
-		expansions, err := b.expansions(ctx, n)
+		expansions, err := b.weigher.Expansions(ctx, n)
 		if err != nil || len(expansions) == 0 {
 			return none{}, err
 		}

@@ -46,7 +46,7 @@ func (b *binder) ranked(ctx context.Context, n plan.Node, boost float32) (clause
 	case plan.Phrase:
 		return b.rankedPhrase(ctx, n, boost)
 	case plan.Fuzzy:
-		terms, err := b.Expand(ctx, n)
+		terms, err := b.weigher.Expand(ctx, n)
 		if err != nil || len(terms) == 0 {
 			return nothing{}, err
 		}
@@ -64,7 +64,7 @@ func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (cl
 		inner, err := b.match(ctx, n)
 		return &constantClause{node: inner, score: boost}, err
 	}
-	scorer, err := b.scorer(ctx, n.Field.Name, boost, []string{n.Text})
+	scorer, err := b.weigher.Scorer(ctx, n.Field.Name, boost, []string{n.Text})
 	if err != nil {
 		return nil, err
 	}
@@ -75,24 +75,9 @@ func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (cl
 	return b.scoredTerm(ctx, n.Field, n.Text, scorer)
 }
 
-// scorer makes the scorer of a term, or of a phrase of several.
-func (b *binder) scorer(ctx context.Context, field string, boost float32, terms []string) (rank.Scorer, error) {
-	stats, err := b.stats(ctx, field)
-	if err != nil {
-		return rank.Scorer{}, err
-	}
-	docFreqs := make([]int64, len(terms))
-	for i, t := range terms {
-		if docFreqs[i], err = stats.docFreq(ctx, t); err != nil {
-			return rank.Scorer{}, err
-		}
-	}
-	return rank.NewScorer(stats.norms, boost, rank.PhraseIDF(docFreqs, stats.total.Docs)), nil
-}
-
 // merged binds the scored clauses of one list of a group, after it was merged.
 func (b *binder) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
-	list, err := rank.Merge(ctx, nodes, o, b)
+	list, err := rank.Merge(ctx, nodes, o, b.weigher)
 	if err != nil {
 		return nil, err
 	}
@@ -108,30 +93,4 @@ func (b *binder) merged(ctx context.Context, nodes []plan.Node, boost float32, o
 		}
 	}
 	return clauses, nil
-}
-
-// Weigh returns what a word is scored with (rank.Weights).
-func (b *binder) Weigh(ctx context.Context, n plan.Term) (rank.WeightedTerm, error) {
-	stats, err := b.stats(ctx, n.Field.Name)
-	if err != nil {
-		return rank.WeightedTerm{}, err
-	}
-	docFreq, err := stats.docFreq(ctx, n.Text)
-	if err != nil {
-		return rank.WeightedTerm{}, err
-	}
-	return rank.WeightedTerm{Field: n.Field, Text: n.Text, Boost: 1, IDF: rank.IDF(docFreq, stats.total.Docs), Norms: stats.norms}, nil
-}
-
-// Expand returns the terms that a fuzzy word stands for, with the similarity of each as its boost (rank.Weights).
-func (b *binder) Expand(ctx context.Context, n plan.Fuzzy) ([]rank.WeightedTerm, error) {
-	expansions, err := b.expansions(ctx, n)
-	if err != nil || len(expansions) == 0 {
-		return nil, err
-	}
-	stats, err := b.stats(ctx, n.Field.Name)
-	if err != nil {
-		return nil, err
-	}
-	return rank.WeighExpansions(n.Field, expansions, stats.total, stats.norms), nil
 }

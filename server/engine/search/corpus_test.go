@@ -129,7 +129,7 @@ func TestInterruption(t *testing.T) {
 			return err
 		},
 		"statistics": func() error {
-			_, _, err := fresh.Field(ctx, "_all", nil)
+			_, _, err := fresh.Statistics().Field(ctx, "_all", nil)
 			return err
 		},
 		"documents in order": func() error {

@@ -318,7 +318,7 @@ func TestStatistics(t *testing.T) {
 				}
 				return out
 			}
-			if diff := gocmp.Diff(gather(w.judge), gather(w.corpus)); diff != "" {
+			if diff := gocmp.Diff(gather(w.judge), gather(w.corpus.Statistics())); diff != "" {
 				t.Errorf("seed %d, %s (-judge +search):\n%s", seed, name, diff)
 			}
 		}

@@ -13,12 +13,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-var _ rank.Statistics = (*Corpus)(nil)
+var _ rank.Statistics = (*binder)(nil)
 
-// Field returns the totals of a field over all live documents and, for each of terms, the number of them that hold it
-// (rank.Statistics). A field that no document has gives zeros.
-func (c *Corpus) Field(ctx context.Context, field string, terms []string) (rank.Field, []int64, error) {
-	s, err := newBinder(c, ofUnits).stats(ctx, field)
+// Statistics returns the statistics of all live documents. They read each field once; they are not safe for concurrent use.
+func (c *Corpus) Statistics() rank.Statistics { return newBinder(c, ofUnits) }
+
+// Field implements rank.Statistics.
+func (b *binder) Field(ctx context.Context, field string, terms []string) (rank.Field, []int64, error) {
+	s, err := b.stats(ctx, field)
 	if err != nil {
 		return rank.Field{}, nil, fmt.Errorf("gather statistics: %w", err)
 	}
@@ -31,11 +33,19 @@ func (c *Corpus) Field(ctx context.Context, field string, terms []string) (rank.
 	return s.total, docFreqs, nil
 }
 
-// Similar offers the terms within the fuzzy word's edits, each once and with the number of live documents that hold it
-// (rank.Statistics).
-func (c *Corpus) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
-	if err := newBinder(c, ofUnits).offer(ctx, n, offer); err != nil {
+// Similar implements rank.Statistics. It offers exactly the terms of live documents that are within the word's edits.
+func (b *binder) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
+	if !hasTerms(n.Field) {
+		return nil
+	}
+	counts, err := b.countSimilar(ctx, n)
+	if err != nil {
 		return fmt.Errorf("look for similar terms: %w", err)
+	}
+	for term, docFreq := range counts {
+		if *docFreq > 0 {
+			offer(term, *docFreq)
+		}
 	}
 	return nil
 }
@@ -43,7 +53,6 @@ func (c *Corpus) Similar(ctx context.Context, n plan.Fuzzy, offer func(term stri
 // fieldStats is what ranking knows of one field in a corpus.
 type fieldStats struct {
 	total rank.Field
-	norms *rank.Norms
 	// docFreq counts the live documents that hold a term.
 	docFreq func(ctx context.Context, term string) (int64, error)
 }
@@ -69,7 +78,6 @@ func (b *binder) stats(ctx context.Context, field string) (*fieldStats, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.norms = rank.NewNorms(s.total)
 	b.fields[field] = s
 	return s, nil
 }
@@ -217,49 +225,24 @@ func weigh(lists *roaring.Bitmap, live []int64) int64 {
 	return n
 }
 
-// expansions returns the terms that a fuzzy word stands for.
-func (b *binder) expansions(ctx context.Context, n plan.Fuzzy) ([]rank.Expansion, error) {
-	key := similarKey{field: n.Field.Name, text: n.Text, edits: n.Edits, maxExpansions: n.MaxExpansions}
-	if e, ok := b.similar[key]; ok {
-		return e, nil
-	}
-	choice := rank.NewExpansions(n.Text, n.Edits, n.MaxExpansions)
-	if err := b.offer(ctx, n, choice.Offer); err != nil {
+// countSimilar counts the documents of the terms within the fuzzy word's edits, dead terms included.
+func (b *binder) countSimilar(ctx context.Context, n plan.Fuzzy) (termCounts, error) {
+	if err := interrupted(ctx); err != nil { // checked for each word, because one automaton can take long
 		return nil, err
 	}
-	b.similar[key] = choice.Terms()
-	return b.similar[key], nil
-}
-
-// offer offers the live terms within the fuzzy word's edits.
-func (b *binder) offer(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
-	if !hasTerms(n.Field) {
-		return nil
-	}
-	if err := interrupted(ctx); err != nil { // checked for each word, because one automaton can take long
-		return err
-	}
 	near, counts := nearTo(n), termCounts{}
-	var err error
 	switch b.kindOf(n.Field.Name) {
 	case ofUnits:
-		err = b.countShown(ctx, near, counts)
+		return counts, b.countShown(ctx, near, counts)
 	case ofTags:
-		if err = b.countOwn(ctx, near, counts); err == nil {
-			err = b.countTagged(ctx, near, counts)
+		if err := b.countOwn(ctx, near, counts); err != nil {
+			return nil, err
 		}
+		return counts, b.countTagged(ctx, near, counts)
 	case ofItem:
-		err = b.countOwn(ctx, near, counts)
+		return counts, b.countOwn(ctx, near, counts)
 	}
-	if err != nil {
-		return err
-	}
-	for term, docFreq := range counts {
-		if *docFreq > 0 {
-			offer(term, *docFreq)
-		}
-	}
-	return nil
+	return counts, nil
 }
 
 // termCounts counts live documents by term.
