@@ -58,7 +58,7 @@ var rooms = map[string]room{
 	"server/library":        {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid", "github.com/cespare/xxhash/v2"}},
 	"server/eval":           {own: []string{"server/item", "server/library", "server/query"}, others: []string{}},
 	"server/store":          {own: append([]string{"server/definitions", "server/mutations"}, domain...), others: []string{"github.com/cockroachdb/pebble/v2"}},
-	"server/reference":      {own: append([]string{"server/eval", "server/store"}, domain...), others: []string{}},
+	"server/reference":      {own: append([]string{"server/definitions", "server/eval", "server/store"}, domain...), others: []string{}},
 	"server/definitions": {
 		own: domain, others: []string{"github.com/tidwall/btree"},
 	},
@@ -66,12 +66,12 @@ var rooms = map[string]room{
 		own: append([]string{"server/definitions"}, domain...), others: []string{},
 	},
 	"server/engine": {
-		own:        append([]string{"server/engine/index", "server/engine/read", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
+		own:        append([]string{"server/definitions", "server/engine/index", "server/engine/read", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
 		ownInTests: []string{"server/reference"},
 		others:     []string{"github.com/cockroachdb/pebble/v2"},
 	},
 	"server/engine/read": {
-		own:    append([]string{"server/engine/flight", "server/engine/index", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
+		own:    append([]string{"server/definitions", "server/engine/flight", "server/engine/index", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
 		others: []string{},
 	},
 	"server/engine/flight": {others: []string{}},

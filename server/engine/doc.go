@@ -16,5 +16,5 @@
 //   - A property whose index cannot be opened answers ErrUnavailable, or goes on showing what it showed before. Meanwhile its items
 //     do not change, its definitions may, and the other properties are not affected.
 //
-// It may import index, read, search, segment, server/store, library, item and query.
+// It may import index, read, search, segment, server/store, server/definitions, library, item and query.
 package engine

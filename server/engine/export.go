@@ -5,10 +5,10 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // exportChunk is how many items are read at once.
@@ -20,7 +20,7 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 		for it, err := range l.exported(ctx, p, q) {
 			var line []byte
 			if err == nil {
-				var c *store.Catalogue
+				var c *definitions.Catalogue
 				if c, err = l.servedCatalogue(p); err == nil {
 					line = item.Marshal(it, ownUnits(c, it))
 				}
@@ -33,7 +33,7 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 }
 
 // servedCatalogue returns what a property serves besides its items. ErrNotFound, ErrClosed.
-func (l *Library) servedCatalogue(p library.PropertyID) (*store.Catalogue, error) {
+func (l *Library) servedCatalogue(p library.PropertyID) (*definitions.Catalogue, error) {
 	if _, err := l.Property(p); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (l *Library) servedCatalogue(p library.PropertyID) (*store.Catalogue, error
 }
 
 // ownUnits are the units of an item itself: those of manifests come from manifests.
-func ownUnits(c *store.Catalogue, it *item.Item) []item.Unit {
+func ownUnits(c *definitions.Catalogue, it *item.Item) []item.Unit {
 	var own []item.Unit
 	for _, u := range it.Units {
 		if known := c.Unit(u); known != nil {

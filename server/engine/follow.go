@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/engine/index"
 	"github.com/vitrine-dev/vitrine/server/engine/read"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
@@ -202,7 +203,7 @@ type batch struct {
 type step struct {
 	property *property
 	prepared *index.Prepared
-	after    *store.Catalogue
+	after    *definitions.Catalogue
 }
 
 // prepare has the index of one property prepare its change.

@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/engine/index"
 	"github.com/vitrine-dev/vitrine/server/engine/read"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // property is one property, served or not: its segments, and what it serves besides its items.
@@ -23,7 +23,7 @@ type property struct {
 	index      *index.Index // nil once it is abandoned
 	// last is what is read from when the index was abandoned until it is open again.
 	last      *index.Snapshot
-	catalogue *store.Catalogue // nil while the property is not served
+	catalogue *definitions.Catalogue // nil while the property is not served
 	version   uint64
 	closed    bool
 }
@@ -61,7 +61,7 @@ func (p *property) snapshot(ctx context.Context, now time.Time) (s *read.Snapsho
 }
 
 // publish makes a batch visible.
-func (p *property) publish(prepared *index.Prepared, c *store.Catalogue, version uint64) {
+func (p *property) publish(prepared *index.Prepared, c *definitions.Catalogue, version uint64) {
 	p.publishing.Lock()
 	prepared.Install()
 	p.catalogue, p.version = c, version

@@ -9,5 +9,5 @@
 //     page comes from one state.
 //   - A view is kept until the property changes. With rules that depend on the time, it serves no other instant.
 //
-// It may import store, eval, library, query and item.
+// It may import store, definitions, eval, library, query and item.
 package reference

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -21,10 +22,10 @@ type view struct {
 	// version is the batch that last changed anything of the property.
 	version   uint64
 	now       time.Time
-	catalogue *store.Catalogue
+	catalogue *definitions.Catalogue
 	records   map[item.ID]*record
 	// members are the items of each rule.
-	members map[*store.Rule]map[item.ID]bool
+	members map[*definitions.Rule]map[item.ID]bool
 	corpus  *eval.Corpus
 	// fields are the dynamic fields in which an item has a value: what a field pattern can stand for.
 	fields []string
@@ -49,7 +50,7 @@ type record struct {
 func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Logger) (*view, error) {
 	v := &view{
 		version: s.PropertyVersion(id), now: now, catalogue: s.Catalogue(id),
-		records: map[item.ID]*record{}, members: map[*store.Rule]map[item.ID]bool{},
+		records: map[item.ID]*record{}, members: map[*definitions.Rule]map[item.ID]bool{},
 	}
 	for it, err := range s.Items(context.Background(), id) {
 		if err != nil {
@@ -129,7 +130,7 @@ func (v *view) defaultUnit() *item.Unit {
 
 // apply finds the items of a rule, and calls give with each. A selector that was sound when it came can pass a limit of the
 // language later, because a field pattern in it stands for more fields by then. It matches nothing from then on.
-func (v *view) apply(r *store.Rule, log *slog.Logger, give func(*record)) error {
+func (v *view) apply(r *definitions.Rule, log *slog.Logger, give func(*record)) error {
 	selected := func(*eval.Doc) bool { return false }
 	if r.Selector != nil {
 		root, err := v.plan(library.Part{Query: r.Selector, Audience: query.Private}, v.now)

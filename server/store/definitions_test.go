@@ -26,9 +26,9 @@ func checkServed(t *testing.T, s *Store) {
 	type view struct {
 		Spec      library.Property
 		Filters   []library.FilterRecord
-		Units     []*Unit
-		TagRules  []*Rule
-		UnitRules []*Rule
+		Units     []*definitions.Unit
+		TagRules  []*definitions.Rule
+		UnitRules []*definitions.Rule
 	}
 	views := func(set definitions.Set) map[library.PropertyID]view {
 		out := map[library.PropertyID]view{}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -50,7 +51,7 @@ type PropertyChange struct {
 	Property library.PropertyID
 	// Before and After are what the property serves besides its items; nil while it is not served. They are one and the
 	// same pointer when nothing of it changed.
-	Before, After *Catalogue
+	Before, After *definitions.Catalogue
 	// Items are those that come, change or go, each once, in the order in which they first changed.
 	Items []ItemChange
 }

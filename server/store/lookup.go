@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -47,7 +48,7 @@ func (s *Store) Property(p library.PropertyID) (library.Property, error) {
 }
 
 // look returns what a property serves, and what ends the look at it.
-func (s *Store) look(p library.PropertyID) (*Catalogue, func(), error) {
+func (s *Store) look(p library.PropertyID) (*definitions.Catalogue, func(), error) {
 	s.mu.RLock()
 	if s.closed {
 		return nil, s.mu.RUnlock, library.ErrClosed
@@ -210,7 +211,7 @@ func (s *Store) Mark(key string) (string, error) {
 }
 
 // Catalogue returns what a property serves besides its items; nil while it is not served.
-func (s *Store) Catalogue(p library.PropertyID) *Catalogue {
+func (s *Store) Catalogue(p library.PropertyID) *definitions.Catalogue {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.served.set.Catalogue(p)

@@ -20,5 +20,6 @@
 //     a copy.
 //   - No caller waits for what another one computes longer than its own context allows (package flight).
 //
-// It may import index, search, segment, flight, server/store, server/eval, library, item and query with its subpackages.
+// It may import index, search, segment, flight, server/store, server/definitions, server/eval, library, item and query with its
+// subpackages.
 package read

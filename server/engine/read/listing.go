@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/eval"
@@ -11,7 +12,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
-	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // listing is what a Read lists, bound to a snapshot. It is kept there, so that nothing is parsed, planned or bound for the
@@ -42,7 +42,7 @@ type listing struct {
 // listingName tells a listing of a snapshot from the others without looking into queries.
 type listingName struct {
 	// filter is the stored filter that is listed as it is; nil for anything else, of which identity tells all.
-	filter   *store.Filter
+	filter   *definitions.Filter
 	identity string
 	order    string
 	seed     string

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
-	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // interval is a stretch of time, from included, to not; a zero from or to is open.
@@ -87,7 +87,7 @@ func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 // rule gives one rule its meaning. A selector that was sound when it came can pass a limit of the language later, because
 // a field pattern in it stands for more fields by then; it matches nothing from then on, and must not keep anybody from
 // reading.
-func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *store.Rule, now time.Time) (search.Rule, error) {
+func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *definitions.Rule, now time.Time) (search.Rule, error) {
 	out := search.Rule{IDs: r.IDs, Name: r.Name}
 	if r.Selector == nil {
 		return out, nil
@@ -111,7 +111,7 @@ func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *store.Rule
 // settle finds until when the clock alone changes no rule.
 func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 	c := s.Catalogue
-	for _, rules := range [][]*store.Rule{c.TagRules, c.UnitRules} {
+	for _, rules := range [][]*definitions.Rule{c.TagRules, c.UnitRules} {
 		for _, r := range rules {
 			if r.Selector == nil || !query.UsesNow(r.Selector) {
 				continue

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/engine/index"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
@@ -36,18 +37,18 @@ type Property struct {
 	snapshots []*Snapshot
 	// ruled is the time to which rules were bound last.
 	ruled  time.Time
-	warned map[*store.Rule]bool
+	warned map[*definitions.Rule]bool
 }
 
 // NewProperty returns a Property that remembers nothing yet.
 func NewProperty(o Options) *Property {
-	return &Property{Options: o, versions: newVersions(), warned: map[*store.Rule]bool{}}
+	return &Property{Options: o, versions: newVersions(), warned: map[*definitions.Rule]bool{}}
 }
 
 // State is one state of a property. The caller holds Segments.
 type State struct {
 	Segments  *index.Snapshot
-	Catalogue *store.Catalogue
+	Catalogue *definitions.Catalogue
 	// Version is the batch that last changed anything of the property.
 	Version uint64
 }
@@ -132,7 +133,7 @@ func (p *Property) Merged(inputs []segment.Part, merged *segment.Segment, maps [
 }
 
 // warnOnce logs that the selector of a rule can no longer be evaluated.
-func (p *Property) warnOnce(r *store.Rule, err error) {
+func (p *Property) warnOnce(r *definitions.Rule, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.warned[r] {
