@@ -110,11 +110,9 @@ func (o *oracle) create(ctx context.Context) error {
 		"settings": map[string]any{
 			"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1",
 			"max_result_window": window,
-			"analysis": map[string]any{"normalizer": map[string]any{
-				"lower": map[string]any{"type": "custom", "filter": []string{"lowercase"}},
-			}},
+			"analysis":          querystring.Analysis(),
 		},
-		"mappings": mapping(),
+		"mappings": querystring.Mapping(),
 	})
 	if err != nil {
 		return fmt.Errorf("encode the mapping: %w", err)
@@ -130,34 +128,6 @@ func (o *oracle) drop(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// mapping is the catalogue as an OpenSearch mapping. Dynamic fields are keywords; _all, whose name is taken there, is
-// called querystring.DefaultAllField.
-func mapping() map[string]any {
-	properties := map[string]any{querystring.DefaultAllField: map[string]any{"type": "text"}}
-	for _, f := range query.Fields() {
-		properties[f.Name] = mappingOf(f.Type)
-	}
-	for alias, name := range querystring.Aliases() {
-		properties[alias] = map[string]any{"type": "alias", "path": name}
-	}
-	return map[string]any{
-		"dynamic_templates": []any{map[string]any{
-			"strings": map[string]any{"match_mapping_type": "string", "mapping": mappingOf(query.Keyword)},
-		}},
-		"properties": properties,
-	}
-}
-
-func mappingOf(t query.Type) map[string]any {
-	switch t {
-	case query.Keyword:
-		return map[string]any{"type": "keyword", "normalizer": "lower"}
-	case query.Date:
-		return map[string]any{"type": "date", "format": "strict_date_optional_time||epoch_millis"}
-	}
-	return map[string]any{"type": t.String()}
 }
 
 // fill indexes the documents and merges them into one segment, so that no deleted document counts.

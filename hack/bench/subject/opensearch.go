@@ -156,21 +156,22 @@ const (
 func (s *OpenSearch) Create(ctx context.Context, name string, kind IndexKind) error {
 	body := map[string]any{"settings": map[string]any{
 		"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "request",
-		"analysis": map[string]any{"normalizer": map[string]any{
-			"lower": map[string]any{"type": "custom", "filter": []string{"lowercase"}},
-		}},
+		"analysis": querystring.Analysis(),
 	}}
 	if kind != PlainIndex {
-		fields := fieldMapping()
+		mapping := querystring.Mapping()
+		body["mappings"] = mapping
+		properties := mapping["properties"].(map[string]any)
+		for _, name := range found {
+			properties[name].(map[string]any)["copy_to"] = querystring.DefaultAllField
+		}
 		if kind == PercolatorIndex {
-			properties := fields["properties"].(map[string]any)
 			properties[percolatorField] = map[string]any{"type": "percolator"}
 			// A query is read when it is registered, before any item could have made the fields.
 			for _, name := range dynamicFields {
-				properties[name] = mappingOf(query.Keyword)
+				properties[name] = querystring.FieldMapping(query.Keyword)
 			}
 		}
-		body["mappings"] = fields
 	}
 	return s.do(ctx, http.MethodPut, s.index(name), body, nil)
 }
@@ -184,37 +185,6 @@ var found = []string{
 // dynamicFields are those that the items of the corpus bring besides the catalogue's.
 var dynamicFields = []string{
 	"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username",
-}
-
-// fieldMapping is the catalogue as an OpenSearch mapping. Dynamic fields are keywords.
-func fieldMapping() map[string]any {
-	properties := map[string]any{querystring.DefaultAllField: map[string]any{"type": "text"}}
-	for _, f := range query.Fields() {
-		properties[f.Name] = mappingOf(f.Type)
-	}
-	for _, name := range found {
-		properties[name].(map[string]any)["copy_to"] = querystring.DefaultAllField
-	}
-	for alias, name := range querystring.Aliases() {
-		properties[alias] = map[string]any{"type": "alias", "path": name}
-	}
-	return map[string]any{
-		"dynamic_templates": []any{map[string]any{
-			"strings": map[string]any{"match_mapping_type": "string", "mapping": mappingOf(query.Keyword)},
-		}},
-		"properties": properties,
-	}
-}
-
-func mappingOf(t query.Type) map[string]any {
-	switch t {
-	case query.Keyword:
-		return map[string]any{"type": "keyword", "normalizer": "lower"}
-	case query.Date:
-		return map[string]any{"type": "date", "format": "strict_date_optional_time||epoch_millis"}
-	case query.Text, query.Long, query.Double, query.Boolean:
-	}
-	return map[string]any{"type": t.String()}
 }
 
 // Bulk imports documents, which bulk lines precede.

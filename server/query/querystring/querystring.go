@@ -1,6 +1,7 @@
 // Package querystring writes a query as text for OpenSearch's query_string query. Both sides mean the same by most of
 // the language; what only this one has, or what it means in its own way, is rewritten into the common part by Rewrite,
-// the one place that knows these differences. Libraries on OpenSearch and the parity run send what it returns.
+// the one place that knows these differences. Libraries on OpenSearch and the parity run send what it returns. Mapping
+// returns the mapping of an index that these queries fit.
 //
 // It may import query and its subpackages, and knows no index.
 package querystring

@@ -150,3 +150,22 @@ func parse(t *testing.T, source string) query.Node {
 	}
 	return q.Root
 }
+
+// TestMapping checks that the mapping has every field of the catalogue, each by its type, and every alias.
+func TestMapping(t *testing.T) {
+	properties := querystring.Mapping()["properties"].(map[string]any)
+	want := map[string]string{querystring.DefaultAllField: "text"}
+	for _, f := range query.Fields() {
+		want[f.Name] = f.Type.String()
+	}
+	for alias := range querystring.Aliases() {
+		want[alias] = "alias"
+	}
+	got := map[string]string{}
+	for name, mapping := range properties {
+		got[name] = mapping.(map[string]any)["type"].(string)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("types of the fields (-want +got)\n%s", diff)
+	}
+}

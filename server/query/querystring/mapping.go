@@ -1,0 +1,41 @@
+package querystring
+
+import "github.com/vitrine-dev/vitrine/server/query"
+
+// Mapping returns the mapping of an index whose documents have the fields of the catalogue under their own names,
+// query.AllField as DefaultAllField, and the short names of Aliases as aliases. Every other field of a document with texts
+// becomes a keyword. The settings of the index need Analysis. The caller may change the map.
+func Mapping() map[string]any {
+	properties := map[string]any{DefaultAllField: map[string]any{"type": "text"}}
+	for _, f := range query.Fields() {
+		properties[f.Name] = FieldMapping(f.Type)
+	}
+	for alias, name := range Aliases() {
+		properties[alias] = map[string]any{"type": "alias", "path": name}
+	}
+	return map[string]any{
+		"dynamic_templates": []any{map[string]any{
+			"strings": map[string]any{"match_mapping_type": "string", "mapping": FieldMapping(query.Keyword)},
+		}},
+		"properties": properties,
+	}
+}
+
+// FieldMapping returns the mapping of one field of a type.
+func FieldMapping(t query.Type) map[string]any {
+	switch t {
+	case query.Keyword:
+		return map[string]any{"type": "keyword", "normalizer": "lower"}
+	case query.Date:
+		return map[string]any{"type": "date", "format": "strict_date_optional_time||epoch_millis"}
+	case query.Text, query.Long, query.Double, query.Boolean:
+	}
+	return map[string]any{"type": t.String()}
+}
+
+// Analysis returns the setting "analysis" of an index with Mapping: the normalizer of its keywords.
+func Analysis() map[string]any {
+	return map[string]any{"normalizer": map[string]any{
+		"lower": map[string]any{"type": "custom", "filter": []string{"lowercase"}},
+	}}
+}
