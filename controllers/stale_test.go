@@ -117,7 +117,7 @@ func TestForeignConditionStays(t *testing.T) {
 			}
 			now := get(server)
 			if verdict.Ready(now).Reason != v1alpha1.ReasonServed || again != (tc.patches > 1) || patches != tc.patches {
-				t.Errorf("the conditions are %v after %d patches, want %d; reconciled again: %t", told(now), patches, tc.patches, again)
+				t.Errorf("the conditions are %+v after %d patches, want %d; reconciled again: %t", now.Status.Conditions, patches, tc.patches, again)
 			}
 			if !meta.IsStatusConditionTrue(now.Status.Conditions, "Audited") && now.Annotations["audited"] == "" {
 				t.Error("what the other writer changed is gone")

@@ -1,8 +1,6 @@
 package controllers
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,16 +10,6 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
-
-// told is what the conditions of an object tell, as "Type=Status Reason", sorted.
-func told(o v1alpha1.Object) []string {
-	var list []string
-	for _, c := range *o.StatusConditions() {
-		list = append(list, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
-	}
-	slices.Sort(list)
-	return list
-}
 
 func filter() *v1alpha1.ContentFilter {
 	return &v1alpha1.ContentFilter{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "summer-wall", Generation: 3}}

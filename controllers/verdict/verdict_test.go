@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
@@ -16,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// told is what the conditions of an object tell, as "Type=Status Reason", sorted.
+// told returns the conditions of an object as "Type=Status Reason", sorted.
 func told(o v1alpha1.Object) []string {
 	var list []string
 	for _, c := range *o.StatusConditions() {
@@ -24,10 +23,6 @@ func told(o v1alpha1.Object) []string {
 	}
 	slices.Sort(list)
 	return list
-}
-
-func filter() *v1alpha1.ContentFilter {
-	return &v1alpha1.ContentFilter{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "summer-wall", Generation: 3}}
 }
 
 // TestSummarise walks one object through outcomes, each beginning where the one before it ended.
@@ -80,7 +75,8 @@ func TestSummarise(t *testing.T) {
 	}
 	for name, walk := range walks {
 		t.Run(name, func(t *testing.T) {
-			o := filter()
+			o := &v1alpha1.ContentFilter{}
+			o.Generation = 3
 			for _, step := range walk {
 				Summarise(o, step.warnings, Refuse(o, step.err))
 				if diff := cmp.Diff(step.want, told(o)); diff != "" {
@@ -108,7 +104,7 @@ func TestMessages(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := filter()
+			o := &v1alpha1.ContentFilter{}
 			Summarise(o, nil, Refuse(o, tc.err))
 			if got := Ready(o).Message; !strings.Contains(got, tc.holds) {
 				t.Errorf("Ready says %q, want %q in it", got, tc.holds)
@@ -120,17 +116,17 @@ func TestMessages(t *testing.T) {
 // TestRefusalLeavesOthers holds that an error which nobody can name is tried again and not taken for the user's.
 func TestRefuseLeavesOthers(t *testing.T) {
 	for _, err := range []error{errors.New("disk full"), fmt.Errorf("read back: %w", library.ErrNotFound), library.ErrClosed} {
-		if got := Refuse(filter(), err); !errors.Is(got, err) {
+		if got := Refuse(&v1alpha1.ContentFilter{}, err); !errors.Is(got, err) {
 			t.Errorf("Refuse(%v) = %v", err, got)
 		}
 	}
-	if got := Refuse(filter(), nil); got != nil {
+	if got := Refuse(&v1alpha1.ContentFilter{}, nil); got != nil {
 		t.Errorf("Refuse(nil) = %v", got)
 	}
 }
 
 func TestLongMessagesAreCut(t *testing.T) {
-	o := filter()
+	o := &v1alpha1.ContentFilter{}
 	Summarise(o, nil, &Refusal{Reason: v1alpha1.ReasonInvalidSpec, Problem: strings.Repeat("é", maxMessage)})
 	if got := Ready(o).Message; len(got) > maxMessage || !strings.HasSuffix(got, "é…") {
 		t.Errorf("a message of %d bytes that ends with %q", len(got), got[len(got)-8:])
