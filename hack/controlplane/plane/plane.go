@@ -10,6 +10,7 @@ package plane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -30,7 +31,7 @@ import (
 type Plane struct {
 	env     *envtest.Environment
 	logs    map[string]string // file by program
-	socket  string            // directory of etcd's sockets
+	socket  string            // directory of etcd's sockets, and the working directory of the programs
 	stop    context.CancelFunc
 	stopped chan struct{} // closed when watch has returned
 	done    chan struct{}
@@ -45,6 +46,7 @@ func Kubeconfig(dir string) string { return filepath.Join(dir, "admin.kubeconfig
 func Start(dir, assets string) (_ *Plane, err error) {
 	ctrllog.SetLogger(logr.Discard())
 	p := &Plane{
+		socket: filepath.Join(dir, "socket"),
 		env: &envtest.Environment{
 			UseExistingCluster: new(bool), ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: 10 * time.Second,
 		},
@@ -60,16 +62,16 @@ func Start(dir, assets string) (_ *Plane, err error) {
 	}()
 	etcd, api := &envtest.Etcd{DataDir: filepath.Join(dir, "etcd")}, p.env.ControlPlane.GetAPIServer()
 	p.env.ControlPlane.Etcd, api.CertDir = etcd, filepath.Join(dir, "pki")
-	// envtest makes the certificates of a run, and reads none of an earlier one.
-	if err := os.RemoveAll(api.CertDir); err != nil {
-		return nil, fmt.Errorf("remove old certificates: %w", err)
+	// A control plane that was killed leaves sockets. envtest makes the certificates of a run, and reads none of an earlier one.
+	if err := errors.Join(os.RemoveAll(p.socket), os.RemoveAll(api.CertDir)); err != nil {
+		return nil, fmt.Errorf("remove what an earlier control plane left: %w", err)
 	}
-	for _, d := range []string{api.CertDir, etcd.DataDir} {
+	for _, d := range []string{p.socket, api.CertDir, etcd.DataDir} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("make a directory of the control plane: %w", err)
 		}
 	}
-	if err := p.hide(etcd, api); err != nil {
+	if err := hide(etcd, api); err != nil {
 		return nil, err
 	}
 	if etcd.Path, etcd.Out, err = p.program(dir, assets, "etcd"); err != nil {
@@ -93,20 +95,16 @@ func Start(dir, assets string) (_ *Plane, err error) {
 }
 
 // hide has etcd listen on sockets that only this user can reach, because other users of the machine can reach loopback, and
-// etcd has Secrets. The sockets are in a directory of their own: the path of a socket has about 100 bytes at most.
-func (p *Plane) hide(etcd *envtest.Etcd, api *envtest.APIServer) (err error) {
-	if p.socket, err = os.MkdirTemp("", "vitrine-etcd-"); err != nil {
-		return fmt.Errorf("make the directory of etcd's sockets: %w", err)
-	}
+// etcd has Secrets. The URLs name files in the working directory of both programs: a path of a socket has 100 bytes or so.
+func hide(etcd *envtest.Etcd, api *envtest.APIServer) (err error) {
 	if etcd.URL, err = freeURL(); err != nil {
 		return err
 	}
-	clients := "unix://" + filepath.Join(p.socket, "clients")
-	etcd.Configure().Set("listen-client-urls", clients).Set("advertise-client-urls", clients).
-		Set("listen-peer-urls", "unix://peers").       // in the working directory: etcd ignores the path of this URL
+	etcd.Configure().Set("listen-client-urls", "unix://clients").Set("advertise-client-urls", "unix://clients").
+		Set("listen-peer-urls", "unix://peers").
 		Set("listen-metrics-urls", etcd.URL.String()). // for envtest's health check; it serves no data
 		Set("log-level", "warn")
-	api.Configure().Set("etcd-servers", clients).Set("endpoint-reconciler-type", "none")
+	api.Configure().Set("etcd-servers", "unix://clients").Set("endpoint-reconciler-type", "none")
 	return nil
 }
 

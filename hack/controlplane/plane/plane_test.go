@@ -49,6 +49,9 @@ func TestPlaneKeepsItsState(t *testing.T) {
 	_, err = os.Stat(first.socket)
 	g.Expect(err).To(MatchError(os.ErrNotExist))
 
+	// A control plane that was killed leaves its sockets.
+	g.Expect(os.Mkdir(first.socket, 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(first.socket, "clients"), nil, 0o600)).To(Succeed())
 	second, err := Start(dir, assets)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer second.Stop()
