@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/blevesearch/bleve/v2 v2.6.1
 	github.com/go-logr/logr v1.4.4
+	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/procfs v0.22.0
 	github.com/vitrine-dev/vitrine v0.0.0
 	golang.org/x/sync v0.24.0

@@ -163,7 +163,8 @@ func write(s settings, measured *report.Run, out io.Writer) error {
 		if measured == nil {
 			return errors.New("-render needs -docs")
 		}
-		_, err := io.WriteString(out, report.Page([]*report.Run{measured}))
+		page, err := report.Page(measured)
+		fmt.Fprint(out, page)
 		return err
 	}
 	if measured != nil {

@@ -51,11 +51,33 @@ type Bar struct {
 	Least, Most float64
 	// Show formats the number.
 	Show func(float64) string
+	// Low and High are the range of the quick run on two cores. It is wider than what was ever measured and narrower than
+	// what would go unnoticed: a number outside means that something changed, for better or worse.
+	Low, High float64
 }
 
 // Met reports whether a measured number is on the right side of the bar.
 func (b Bar) Met(m Measure) bool {
 	return m.Known && !(m.Value < b.Least) && !(m.Value > b.Most)
+}
+
+// OutOfRange returns a line for each number of a run that is outside its range. It leaves out numbers that were not measured.
+// Only the quick run has ranges.
+func OutOfRange(r *Run) []string {
+	if r.Scale != Quick {
+		return []string{fmt.Sprintf("there are no ranges for a run of %d items", r.Items)}
+	}
+	return outOfRange(Bars, r)
+}
+
+func outOfRange(bars []Bar, r *Run) []string {
+	var out []string
+	for _, b := range bars {
+		if m := b.Measure(r); m.Known && (m.Value < b.Low || m.Value > b.High) {
+			out = append(out, fmt.Sprintf("%s: %s is outside %s to %s (%s)", b.ID, b.Show(m.Value), b.Show(b.Low), b.Show(b.High), b.What))
+		}
+	}
+	return out
 }
 
 var none = math.NaN()
@@ -76,82 +98,72 @@ func ratio(id, a, b string, of Metric) func(*Run) Measure {
 	return func(r *Run) Measure { return r.Workload(id).Ratio(a, b, of) }
 }
 
-// Bars are those of the issue that brought the engine, one by one.
+// Bars are what has to hold. Behind the range of each stands what was measured last, on a machine with nothing else to do,
+// and the margin to the limit on the worse side.
 var Bars = []Bar{
 	{"hot-cpu", "hot filter page of 50 items: processor time per request", "at most 1.35 × the bare server's",
-		ratio(HotPages, Vitrine, Bare, CPUPerRequest), none, 1.35, times},
+		ratio(HotPages, Vitrine, Bare, CPUPerRequest), none, 1.35, times, 0.9, 1.9}, // 1.36, 28 % below the limit
 	{"hot-rate", "hot filter page of 50 items: requests/s", "at least 0.8 × the bare server's",
-		ratio(HotPages, Vitrine, Bare, PerSecond), 0.8, none, times},
+		ratio(HotPages, Vitrine, Bare, PerSecond), 0.8, none, times, 0.5, 1.2}, // 0.80, 60 % above
 	{"zipf-rate", "random pages, Zipf over 1,000 filters and their pages: requests/s", "at least 0.6 × the bare server's",
-		ratio(ZipfPages, Vitrine, Bare, PerSecond), 0.6, none, times},
+		ratio(ZipfPages, Vitrine, Bare, PerSecond), 0.6, none, times, 0.38, 1.2}, // 0.57, 50 % above
 	{"zipf-p99", "the same: p99", "at most 4 × the bare server's",
-		ratio(ZipfPages, Vitrine, Bare, P99), none, 4, times},
+		ratio(ZipfPages, Vitrine, Bare, P99), none, 4, times, 0.2, 4}, // 1.17; one request in a hundred of 4,500 is far from stable
 	{"uniform-rate", "random pages, uniform: requests/s", "at least 0.4 × the bare server's",
-		ratio(UniformPages, Vitrine, Bare, PerSecond), 0.4, none, times},
+		ratio(UniformPages, Vitrine, Bare, PerSecond), 0.4, none, times, 0.36, 1.2}, // 0.51, 42 % above
 	{"uniform-p99", "the same: p99", "at most 4 × the bare server's",
-		ratio(UniformPages, Vitrine, Bare, P99), none, 4, times},
+		ratio(UniformPages, Vitrine, Bare, P99), none, 4, times, 0.2, 4}, // 1.39; as above, of 1,500
 	{"last-page", "last pages against first pages, default order: requests/s", "at least 0.9 ×",
-		ratio(Depths, LastPage, FirstPage, PerSecond), 0.9, none, times},
+		ratio(Depths, LastPage, FirstPage, PerSecond), 0.9, none, times, 0.7, 1.4}, // 0.95, 36 % above
 	{"boolean", "boolean query sorted by date, first page, exact total: median", "at least 20 × faster than OpenSearch",
-		ratio(Booleans, OpenSearch, Vitrine, P50), 20, none, times},
+		ratio(Booleans, OpenSearch, Vitrine, P50), 20, none, times, 12, 60}, // 19, 58 % above; OpenSearch's own median differs by half between runs
 	{"ranked", "ranked full text with exact totals, log of 100 queries: median", "at least 5 × faster than OpenSearch",
-		ratio(Ranked, OpenSearch, Vitrine, P50), 5, none, times},
+		ratio(Ranked, OpenSearch, Vitrine, P50), 5, none, times, 4.5, 20}, // 7.0, 56 % above
 	{"ranked-each", "the same: the query with the least advantage", "none slower than OpenSearch",
 		func(r *Run) Measure {
-			w := r.Workload(Ranked)
-			if w == nil || w.SlowestRatio == 0 {
-				return Measure{}
+			if w := r.Workload(Ranked); w != nil {
+				return exactly(w.SlowestRatio)
 			}
-			return Exactly(w.SlowestRatio)
-		}, 1, none, times},
+			return Measure{}
+		}, 1, none, times, 1.5, 20}, // 3.7, 2.5 × above
 	{"import", "bulk import, durable, all fields searchable at the end: items/s", "at least 2 × OpenSearch",
-		ratio(Imports, Vitrine, OpenSearch, PerSecond), 2, none, times},
+		ratio(Imports, Vitrine, OpenSearch, PerSecond), 2, none, times, 1.6, 6}, // 2.6, 62 % above; the noisiest, as both cores are full
 	{"import-bleve", "the same", "at least 5 × Bleve",
-		ratio(Imports, Vitrine, Bleve, PerSecond), 5, none, times},
+		ratio(Imports, Vitrine, Bleve, PerSecond), 5, none, times, 8, 30}, // 17, 2.1 × above
 	{"standing-import", "import with 10,000 standing filters against none: items/s", "at least 0.9 ×",
-		ratio(Standing, ManyFilters, NoFilters, PerSecond), 0.9, none, times},
+		ratio(Standing, ManyFilters, NoFilters, PerSecond), 0.9, none, times, 0.7, 1.3}, // 1.00, 43 % above
 	{"standing-first", "then the first read of each filter: p99", "at most 50 ms",
-		func(r *Run) Measure { return r.Workload(FirstReads).Find(Vitrine).Median(P99) }, none, 50, millis},
+		func(r *Run) Measure { return r.Workload(FirstReads).Find(Vitrine).Median(P99) }, none, 50, millis, 0.1, 10}, // 1.1 ms, 9 × below
 	{"standing-match", "items matched per second against 10,000 filters", "at least 50 × the percolator",
-		ratio(Matching, Vitrine, Percolator, PerSecond), 50, none, times},
+		ratio(Matching, Vitrine, Percolator, PerSecond), 50, none, times, 80, 700}, // 217, 2.7 × above
 	{"posts", "single POSTs from 64 clients, each durable when answered: requests/s", "at least 0.4 × a bare server that decodes and appends",
-		ratio(Posts, Vitrine, Bare, PerSecond), 0.4, none, times},
+		ratio(Posts, Vitrine, Bare, PerSecond), 0.4, none, times, 0.3, 0.95}, // 0.54, 80 % above
 	{"restart", "ready after a restart", "at most 3 s",
 		func(r *Run) Measure {
 			clean, killed := r.Workload(Restarts).Find(Stopped).Median(Seconds), r.Workload(Restarts).Find(Killed).Median(Seconds)
-			if killed.Known && killed.Value > clean.Value {
+			if killed.Value > clean.Value {
 				return killed
 			}
 			return clean
-		}, none, 3, secs},
+		}, none, 3, secs, 0.01, 1}, // 0.08 s, 92 % below
 	{"heap", "heap in use with 1,000 filters in use", "at most 400 MiB",
-		func(r *Run) Measure {
-			s, ok := r.Stage(0)
-			if !ok || s.HeapInUse == 0 {
-				return Measure{}
-			}
-			return Exactly(float64(s.HeapInUse) / (1 << 20))
-		}, none, 400, mib},
+		func(r *Run) Measure { return exactly(float64(r.stage(-1).HeapInUse) / (1 << 20)) }, none, 400, mib, 30, 400}, // 311 MiB, 22 % below; it rises and falls with the collector, which begins at 320
 	{"index", "mapped index without the items' bytes, per item", "at most 500 bytes",
 		func(r *Run) Measure {
-			s, ok := r.Stage(0)
-			if !ok || s.SegmentItems == 0 {
-				return Measure{}
-			}
-			return Exactly(float64(s.IndexBytes) / float64(s.SegmentItems))
-		}, none, 500, octets},
+			return exactly(float64(r.stage(-1).IndexBytes) / float64(r.stage(-1).SegmentItems))
+		}, none, 500, octets, 300, 500}, // 446 bytes, 11 % below; it does not depend on the machine
 	{"growth-page", "hot page relative to the bare server, at five times the items: processor time", "flat: at most 1.15 ×",
-		growth(EarlyHot, HotPages, CPUPerRequest), none, 1.15, times},
+		growth(EarlyHot, HotPages, CPUPerRequest), none, 1.15, times, 0.5, 1.5}, // 1.04, 31 % below
 	{"growth-random", "random pages (Zipf) relative to the bare server, at five times the items: processor time", "flat: at most 1.25 ×",
-		growth(EarlyZipf, ZipfPages, CPUPerRequest), none, 1.25, times},
+		growth(EarlyZipf, ZipfPages, CPUPerRequest), none, 1.25, times, 0.5, 1.5}, // 1.08, 28 % below
 	{"growth-heap", "heap in use at five times the items", "sub-linear: below 5 ×",
 		func(r *Run) Measure {
-			if len(r.Stages) < 2 || r.Stages[0].HeapInUse == 0 {
+			if len(r.Stages) < 2 {
 				return Measure{}
 			}
-			return Exactly(float64(r.Stages[len(r.Stages)-1].HeapInUse) / float64(r.Stages[0].HeapInUse))
-		}, none, 5, times},
-	{"growth-import", "import rate of the last fifth of the items against the first", "at least 0.8 ×", importGrowth, 0.8, none, times},
+			return exactly(float64(r.stage(-1).HeapInUse) / float64(r.stage(0).HeapInUse))
+		}, none, 5, times, 0.2, 2.6}, // 1.87, 28 % below; as the heap
+	{"growth-import", "import rate of the last fifth of the items against the first", "at least 0.8 ×", importGrowth, 0.8, none, times, 0.6, 1.7}, // 1.03, 72 % above
 }
 
 // growth compares what a page costs against the bare server at two sizes.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,30 +11,69 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 )
 
-// folder is where results and plots lie, below the directory of documents.
-const folder = "benchmarks"
+//go:embed *.md.tmpl
+var templates embed.FS
 
-// Save keeps the results of a run.
-func Save(docs string, r *Run) error {
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return fmt.Errorf("encode the results: %w", err)
+// pages are the templates of the pages: benchmarks.md.tmpl takes a list of *Run, scale.md.tmpl a *Scale.
+var pages = template.Must(template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
+	"bars": barTable, "workloads": workloadTable, "sizes": sizeTable, "plots": plotsOf, "thousands": thousands,
+	"length": func(r *Run) time.Duration { return time.Duration(r.Took) * time.Second },
+}).ParseFS(templates, "*"))
+
+// page returns a page about figures.
+func page(name string, figures any) (string, error) {
+	var b strings.Builder
+	if err := pages.ExecuteTemplate(&b, name+".tmpl", figures); err != nil {
+		return "", fmt.Errorf("write %s: %w", name, err)
 	}
-	dir := filepath.Join(docs, folder)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the directory of results: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, r.Scale+".json"), append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("keep the results: %w", err)
-	}
-	return nil
+	return b.String(), nil
 }
 
-// Load returns the results that are kept: the full run before the quick one, and one of another size last.
-func Load(docs string) ([]*Run, error) {
+// save writes figures as JSON.
+func save(path string, figures any) error {
+	text, err := json.MarshalIndent(figures, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode the figures: %w", err)
+	}
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, append(text, '\n'), 0o644))
+}
+
+// writePage writes a page about figures into a directory.
+func writePage(docs, name string, figures any) error {
+	text, err := page(name, figures)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(docs, name), []byte(text), 0o644)
+}
+
+// table is a Markdown table, its head first.
+type table [][]string
+
+// String returns the lines of the table.
+func (t table) String() string {
+	var b strings.Builder
+	for i, row := range t {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("| --- ", len(row)) + "|\n")
+		}
+	}
+	return b.String()
+}
+
+// folder has the results and plots of the benchmarks, below the directory of documents.
+const folder = "benchmarks"
+
+// Save writes the results of a run.
+func Save(docs string, r *Run) error { return save(filepath.Join(docs, folder, r.Scale+".json"), r) }
+
+// load returns the saved results: the full run before the quick one, and one of another size last.
+func load(docs string) ([]*Run, error) {
 	var runs []*Run
 	for _, scale := range []string{Full, Quick, Development} {
 		text, err := os.ReadFile(filepath.Join(docs, folder, scale+".json"))
@@ -52,169 +92,106 @@ func Load(docs string) ([]*Run, error) {
 	return runs, nil
 }
 
-// Write makes benchmarks.md and the plots of the results that are kept.
+// Write makes benchmarks.md and the plots of the saved results.
 func Write(docs string) error {
-	runs, err := Load(docs)
+	runs, err := load(docs)
 	if err != nil {
 		return err
 	}
 	if len(runs) == 0 {
-		return errors.New("write the page: no results are kept")
+		return errors.New("write the page: no results are saved")
 	}
 	for _, r := range runs {
-		if err := drawAll(filepath.Join(docs, folder), r); err != nil {
-			return err
+		for _, g := range plotsOf(r) {
+			svg, err := g.draw(r)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(docs, folder, g.File(r)), svg, 0o644)
+			}
+			if err != nil {
+				return fmt.Errorf("draw %s: %w", g.File(r), err)
+			}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(docs, "benchmarks.md"), []byte(Page(runs)), 0o644); err != nil {
-		return fmt.Errorf("write the page: %w", err)
-	}
-	return nil
+	return writePage(docs, "benchmarks.md", runs)
 }
 
-// preface stands before the results of every run.
-const preface = `# Benchmarks
+// Page returns the page about one run.
+func Page(r *Run) (string, error) { return page("benchmarks.md", []*Run{r}) }
 
-What Vitrine costs, beside what it is compared with. This page is written by the run itself:
-
-    make bench          # 200,000 items, about ten minutes
-    make bench FULL=1   # 1,000,000 items
-    make bench CHECK=1  # the quick run, and fail where a number has left its range
-
-It needs Linux and Go; OpenSearch is the node at ` + "`OPENSEARCH_URL`" + `, or one that ` + "`hack/bench`" + ` can start, and is left out where there is
-none. The results are also there as JSON, in [benchmarks](benchmarks).
-
-**How it is measured.** All subjects run side by side, each in a process of its own, and take turns: several rounds, in
-alternating order. What counts is the ratio of their medians, since a machine that is slow or busy is so for both; *rounds*
-gives the quartiles of the ratios of single rounds, which is the noise. Requests come from one Go client over kept-alive
-connections on the same cores as the server, one after the other on each connection. Processor time is the server's own,
-from the kernel.
-
-| subject | is |
-| --- | --- |
-| Vitrine | the binary, ` + "`vitrine serve`" + ` over plain HTTP with all its middleware: tokens, metrics, a log line for every request |
-| bare server | Go's net/http and nothing else: it sends the same bytes with the same headers, straight from mapped memory; for writes it decodes the same body and appends it to a file, an fdatasync for all that wait |
-| OpenSearch | one node with 2 GiB of heap, one shard, the same fields; imports without refreshes but the last, synced before each answer; searches return the same 50 whole items and exact totals |
-| Bleve | in process, without HTTP; every batch on disk before the next |
-
-The items are made, the same bytes everywhere: 2.3 KiB each, texts in seven languages with Zipf's law, dates over three years.
-All subjects have to find the same totals, and the bare server has to send the same bytes, or the run fails.
-`
-
-// Page is the page of runs.
-func Page(runs []*Run) string {
-	var b strings.Builder
-	b.WriteString(preface)
-	for _, r := range runs {
-		r.section(&b)
-	}
-	return b.String()
-}
-
-func (r *Run) section(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## %s items\n\n", thousands(r.Items))
-	fmt.Fprintf(b, "%s, in %s, on %d cores of %s with %.0f GiB of memory, Linux %s.", r.Began.Format(time.DateOnly), (time.Duration(r.Took) * time.Second).String(),
-		r.Machine.Cores, r.Machine.Processor, r.Machine.MemoryGiB, r.Machine.Kernel)
-	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
-		fmt.Fprintf(b, " %s %s.", name, r.Versions[name])
-	}
-	fmt.Fprintf(b, " `--library %s`, %s filters.\n", r.Library, thousands(r.Filters))
-	for _, name := range slices.Sorted(maps.Keys(r.Absent)) {
-		fmt.Fprintf(b, "\n**%s is absent**: %s.\n", name, r.Absent[name])
-	}
-	if p, ok := r.Peers[Bleve]; ok && p.Items < r.Items {
-		fmt.Fprintf(b, "\nBleve holds %s items alone: it would take too long to fill.\n", thousands(p.Items))
-	}
-	if r.Items < 1_000_000 {
-		b.WriteString("\nBars that name a size mean a million items; here they are held against fewer.\n")
-	}
-	r.bars(b)
-	for _, p := range plots {
-		if p.has(r) {
-			fmt.Fprintf(b, "\n![%s](%s/%s)\n", p.title, folder, p.file(r))
-		}
-	}
-	r.details(b)
-	r.stages(b)
-}
-
-// bars is the table of what has to hold.
-func (r *Run) bars(b *strings.Builder) {
-	b.WriteString("\n| what | bar | measured | rounds | met |\n| --- | --- | --- | --- | --- |\n")
+// barTable is the table of what has to hold.
+func barTable(r *Run) table {
+	t := table{{"what", "bar", "measured", "rounds", "met"}}
 	for _, bar := range Bars {
 		m := bar.Measure(r)
-		if !m.Known {
-			why := "not measured"
-			if _, absent := r.Absent[OpenSearch]; absent && strings.Contains(bar.Want+bar.What, "OpenSearch") {
-				why = "OpenSearch is absent"
-			}
-			fmt.Fprintf(b, "| %s | %s | – | | %s |\n", bar.What, bar.Want, why)
-			continue
+		measured, rounds, met := bar.Show(m.Value), "", "yes"
+		switch _, absent := r.Absent[OpenSearch]; {
+		case !m.Known && absent && strings.Contains(bar.Want+bar.What, "OpenSearch"):
+			measured, met = "–", "OpenSearch is absent"
+		case !m.Known:
+			measured, met = "–", "not measured"
+		case !bar.Met(m):
+			met = "**no**"
 		}
-		rounds, met := "", "yes"
 		if m.Low != m.High {
 			rounds = bar.Show(m.Low) + " – " + bar.Show(m.High)
 		}
-		if !bar.Met(m) {
-			met = "**no**"
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", bar.What, bar.Want, bar.Show(m.Value), rounds, met)
+		t = append(t, []string{bar.What, bar.Want, measured, rounds, met})
 	}
+	return t
 }
 
-// details is a table of all workloads.
-func (r *Run) details(b *strings.Builder) {
-	b.WriteString("\nMedians of the rounds, and in brackets how far the rounds differ (half the distance between the quartiles):\n\n")
-	b.WriteString("| workload | subject | per second | processor time each | p50 | p95 | p99 |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+// workloadTable is the table of all workloads.
+func workloadTable(r *Run) table {
+	t := table{{"workload", "subject", "per second", "processor time each", "p50", "p95", "p99"}}
 	for _, w := range r.Workloads {
 		title := fmt.Sprintf("%s; %s", w.Title, plural(w.Clients, "client"))
 		for _, s := range w.Series {
-			rate := s.Median(PerSecond)
-			cpu := s.Median(CPUPerRequest)
-			p95 := s.Median(func(r Round) float64 { return r.P95 })
-			behind := ""
-			if after := s.Median(CPUAfterwards).Value; after > 0 {
-				behind = " and " + duration(after) + " afterwards"
-			}
+			// spread shows how far the rounds differ.
 			spread := func(m Measure) string {
 				if len(s.Rounds) < 2 {
 					return ""
 				}
 				return fmt.Sprintf(" (± %.0f %%)", 100*m.Spread())
 			}
-			fmt.Fprintf(b, "| %s | %s | %s %s%s | %s%s%s | %s | %s | %s |\n", title, s.Name,
-				significant(rate.Value), w.Unit, spread(rate), duration(cpu.Value), spread(cpu), behind,
-				duration(s.Median(P50).Value), duration(p95.Value), duration(s.Median(P99).Value))
+			rate, cpu := s.Median(PerSecond), s.Median(CPUPerRequest)
+			spent := duration(cpu.Value) + spread(cpu)
+			if after := s.Median(CPUAfterwards).Value; after > 0 {
+				spent += " and " + duration(after) + " afterwards"
+			}
+			t = append(t, []string{
+				title, s.Name, significant(rate.Value) + " " + w.Unit + spread(rate), spent,
+				duration(s.Median(P50).Value), duration(s.Median(P95).Value), duration(s.Median(P99).Value),
+			})
 			title = ""
 		}
 	}
+	return t
 }
 
-// stages is a table of sizes.
-func (r *Run) stages(b *strings.Builder) {
+// sizeTable is the table of what each subject holds, empty where nothing is known.
+func sizeTable(r *Run) table {
 	if len(r.Stages) == 0 && len(r.Peers) == 0 {
-		return
+		return nil
 	}
-	b.WriteString("\nWhat each holds; Vitrine with all filters in use, the others after the import:\n\n")
-	b.WriteString("| subject | items | heap in use | resident | of it anonymous | of it mapped files | mapped files in all | on disk | on disk per item |\n")
-	b.WriteString("| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	line := func(name string, s Stage) {
-		fmt.Fprintf(b, "| %s | %s |", name, thousands(s.Items))
+	t := table{{"subject", "items", "heap in use", "resident", "of it anonymous", "of it mapped files", "mapped files in all", "on disk", "on disk per item"}}
+	add := func(name string, s Stage) {
+		row := []string{name, thousands(s.Items)}
 		for _, n := range []int64{s.HeapInUse, s.Resident, s.Anonymous, s.File, s.Mapped, s.Disk} {
-			if n == 0 {
-				b.WriteString(" |")
-				continue
+			cell := ""
+			if n > 0 {
+				cell = fmt.Sprintf("%d MiB", n>>20)
 			}
-			fmt.Fprintf(b, " %d MiB |", n>>20)
+			row = append(row, cell)
 		}
-		fmt.Fprintf(b, " %s bytes |\n", thousands(int(s.Disk/int64(s.Items))))
+		t = append(t, append(row, thousands(int(s.Disk/int64(s.Items)))+" bytes"))
 	}
 	for _, s := range r.Stages {
-		line(Vitrine, s)
+		add(Vitrine, s)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Peers)) {
-		line(name, r.Peers[name])
+		add(name, r.Peers[name])
 	}
+	return t
 }
 
 // duration shows milliseconds, and nothing for 0.

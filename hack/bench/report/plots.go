@@ -2,10 +2,9 @@ package report
 
 import (
 	"bytes"
-	"fmt"
 	"image/color"
-	"os"
-	"path/filepath"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 
 // graph is one plot: bars on a logarithmic axis, a group for each workload and a colour for each subject.
 type graph struct {
-	name, title, axis string
+	name, Title, axis string
 	groups            []group
 	of                Metric
 }
@@ -49,45 +48,27 @@ var subjects = []struct {
 	{Bleve, color.RGBA{R: 0x5b, G: 0xa3, B: 0x55, A: 0xff}},
 }
 
-func (g graph) file(r *Run) string { return r.Scale + "-" + g.name + ".svg" }
+// File returns the name of the plot of a run.
+func (g graph) File(r *Run) string { return r.Scale + "-" + g.name + ".svg" }
 
-// has reports whether there is anything to draw.
-func (g graph) has(r *Run) bool {
-	for _, at := range g.groups {
-		if r.Workload(at.workload) != nil {
-			return true
-		}
-	}
-	return false
+// plotsOf returns the plots that have something to draw of a run.
+func plotsOf(r *Run) []graph {
+	return slices.DeleteFunc(slices.Clone(plots), func(g graph) bool {
+		return !slices.ContainsFunc(g.groups, func(at group) bool { return r.Workload(at.workload) != nil })
+	})
 }
 
-// drawAll writes the plots of a run into a directory.
-func drawAll(dir string, r *Run) error {
-	for _, g := range plots {
-		if !g.has(r) {
-			continue
-		}
-		svg, err := g.draw(r)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, g.file(r)), svg, 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("draw %s: %w", g.name, err)
-		}
-	}
-	return nil
-}
-
+// draw returns the plot of a run as SVG.
 func (g graph) draw(r *Run) ([]byte, error) {
 	p := plot.New()
-	p.Title.Text = g.title
+	p.Title.Text = g.Title
 	p.Y.Label.Text = g.axis
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, decades{}
 	p.Legend.Top = true
 	p.Add(plotter.NewGrid())
 	const width = vg.Length(22)
 	var bars []*columns
-	lowest, highest := 0.0, 0.0
+	lowest, highest := math.Inf(1), 0.0
 	for _, s := range subjects {
 		values := make(plotter.Values, 0, len(g.groups))
 		there := false
@@ -95,18 +76,16 @@ func (g graph) draw(r *Run) ([]byte, error) {
 			m := r.Workload(at.workload).Find(s.name).Median(g.of)
 			values = append(values, m.Value)
 			there = there || m.Known
-			if m.Known && m.Value > 0 {
-				if lowest == 0 || m.Value < lowest {
-					lowest = m.Value
-				}
-				highest = max(highest, m.Value)
+			if m.Value > 0 {
+				lowest, highest = min(lowest, m.Value), max(highest, m.Value)
 			}
 		}
 		if !there {
 			continue
 		}
-		bars = append(bars, &columns{values: values, width: width, paint: s.paint})
-		p.Legend.Add(s.name, swatch{s.paint})
+		c := &columns{values: values, width: width, paint: s.paint}
+		bars = append(bars, c)
+		p.Legend.Add(s.name, c)
 	}
 	for i, c := range bars {
 		// Each group is centred over its label.
@@ -160,6 +139,12 @@ func (c *columns) Plot(canvas draw.Canvas, p *plot.Plot) {
 	}
 }
 
+// Thumbnail implements plot.Thumbnailer.
+func (c *columns) Thumbnail(canvas *draw.Canvas) {
+	lo, hi := canvas.Min, canvas.Max
+	canvas.FillPolygon(c.paint, []vg.Point{lo, {X: lo.X, Y: hi.Y}, hi, {X: hi.X, Y: lo.Y}})
+}
+
 // decades marks the powers of ten by plain numbers.
 type decades struct{}
 
@@ -172,12 +157,4 @@ func (decades) Ticks(low, high float64) []plot.Tick {
 		}
 	}
 	return ticks
-}
-
-// swatch is a colour in the legend.
-type swatch struct{ paint color.Color }
-
-// Thumbnail implements plot.Thumbnailer.
-func (s swatch) Thumbnail(c *draw.Canvas) {
-	c.FillPolygon(s.paint, []vg.Point{{X: c.Min.X, Y: c.Min.Y}, {X: c.Min.X, Y: c.Max.Y}, {X: c.Max.X, Y: c.Max.Y}, {X: c.Max.X, Y: c.Min.Y}})
 }

@@ -1,5 +1,5 @@
-// Package report holds what a run of the benchmarks measured and makes of it what people read: bars and ranges, a page of
-// tables, plots.
+// Package report holds what was measured and makes of it what people read: bars and ranges, pages of tables, plots. Run is
+// what the benchmarks measure, Scale what is measured of the operator.
 //
 // It may import the standard library and what draws.
 package report
@@ -99,14 +99,15 @@ type Stage struct {
 	IndexBytes, SegmentItems int64 `json:",omitempty"`
 }
 
-// Stage returns the state at a size, or the last one for 0.
-func (r *Run) Stage(items int) (Stage, bool) {
-	for _, s := range slices.Backward(r.Stages) {
-		if items == 0 || s.Items == items {
-			return s, true
-		}
+// stage returns a state, counted from 0, or from -1 backwards. It is zero where there is none.
+func (r *Run) stage(i int) Stage {
+	if i < 0 {
+		i += len(r.Stages)
 	}
-	return Stage{}, false
+	if i < 0 {
+		return Stage{}
+	}
+	return r.Stages[i]
 }
 
 // Workload finds a workload, nil where it did not run.
@@ -155,6 +156,9 @@ func CPUAfterwards(r Round) float64 { return r.AfterSeconds * 1000 / float64(r.R
 
 // P50 is the median latency in milliseconds.
 func P50(r Round) float64 { return r.P50 }
+
+// P95 is the latency in milliseconds that five requests in a hundred passed.
+func P95(r Round) float64 { return r.P95 }
 
 // P99 is the latency in milliseconds that one request in a hundred passed.
 func P99(r Round) float64 { return r.P99 }
@@ -215,8 +219,13 @@ func Ratio(a, b *Series, of Metric) Measure {
 // Ratio compares two series of a workload.
 func (w *Workload) Ratio(a, b string, of Metric) Measure { return Ratio(w.Find(a), w.Find(b), of) }
 
-// Exactly is a number without rounds.
-func Exactly(v float64) Measure { return Measure{Value: v, Low: v, High: v, Known: true} }
+// exactly is a number without rounds. It is not known where it is 0 or no number.
+func exactly(v float64) Measure {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return Measure{}
+	}
+	return Measure{Value: v, Low: v, High: v, Known: true}
+}
 
 func summary(value float64, rounds []float64) Measure {
 	return Measure{Value: value, Low: Quantile(rounds, 0.25), High: Quantile(rounds, 0.75), Known: true}

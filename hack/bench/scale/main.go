@@ -4,19 +4,21 @@
 //	go -C hack/bench run ./scale [-objects 10000] [-check] [-docs DIR]
 //
 // It starts kube-apiserver and etcd (KUBEBUILDER_ASSETS names their directory), and the operator as a process of its own,
-// built from this tree. What it says of the operator's speed is a ratio to a bare client's in the same run, because the
-// machine has its moods; numbers of writes are exact, from the API server's own counters. With -check it fails where a
-// figure is out of its range.
+// built from this tree. The speed of the operator is a ratio to that of a bare client in the same run, because the speed of
+// the machine varies. Numbers of writes are exact: they come from the API server's own counters. With -check it fails where
+// a figure is out of its range.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
@@ -72,14 +74,14 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	fmt.Print(r.table())
+	fmt.Print(r.Table())
 	if s.docs != "" {
-		if err := r.write(s.docs); err != nil {
+		if err := r.Write(s.docs); err != nil {
 			return err
 		}
 	}
-	if s.check {
-		return r.check()
+	if out := r.OutOfRange(); s.check && len(out) > 0 {
+		return errors.New("out of range:\n  " + strings.Join(out, "\n  "))
 	}
 	return nil
 }

@@ -23,7 +23,9 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // The namespaces: one that the operator watches, one for the bare client, which it does not.
@@ -54,11 +56,11 @@ func (m *measurement) close() {
 	m.client.Close()
 }
 
-func (m *measurement) run(ctx context.Context) (*figures, error) {
-	r := &figures{Date: time.Now().UTC().Format(time.DateOnly), Go: runtime.Version(), Processors: runtime.NumCPU(), Objects: m.objects, Small: min(1000, m.objects)}
+func (m *measurement) run(ctx context.Context) (*report.Scale, error) {
+	r := &report.Scale{Date: time.Now().UTC().Format(time.DateOnly), Go: runtime.Version(), Processors: runtime.NumCPU(), Objects: m.objects, Small: min(1000, m.objects)}
 	for _, step := range []struct {
 		name string
-		do   func(context.Context, *figures) error
+		do   func(context.Context, *report.Scale) error
 	}{
 		{"set up", m.setUp},
 		{"create beside a bare client", m.create},
@@ -77,7 +79,7 @@ func (m *measurement) run(ctx context.Context) (*figures, error) {
 }
 
 // setUp starts the operator with a property and a token.
-func (m *measurement) setUp(ctx context.Context, r *figures) error {
+func (m *measurement) setUp(ctx context.Context, r *report.Scale) error {
 	for _, ns := range []string{watched, unwatched} {
 		if err := m.cluster.kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 			return err
@@ -151,7 +153,7 @@ func query(i int) string {
 }
 
 // create compares the operator with a bare client that makes the same objects and writes one status each.
-func (m *measurement) create(ctx context.Context, r *figures) error {
+func (m *measurement) create(ctx context.Context, r *report.Scale) error {
 	for round := range m.rounds {
 		bare, err := m.bare(ctx, r.Small, round)
 		if err != nil {
@@ -287,7 +289,7 @@ func (m *measurement) remove(ctx context.Context, namespace, prefix string) erro
 }
 
 // broken creates as many filters, one of which does not parse, and compares the time of the others.
-func (m *measurement) broken(ctx context.Context, r *figures) error {
+func (m *measurement) broken(ctx context.Context, r *report.Scale) error {
 	const bad = "broken-00500"
 	names := map[string]bool{}
 	of := func(i int) *v1alpha1.ContentFilter {
@@ -319,11 +321,17 @@ func (m *measurement) broken(ctx context.Context, r *figures) error {
 	return m.remove(ctx, watched, "broken-")
 }
 
+// filterUUID is the UUID by which a filter is served, known before the operator has seen it.
+func filterUUID(f *v1alpha1.ContentFilter) string {
+	uuid, _ := library.FilterIDs(library.PropertyID(f.Namespace+"/default"), library.KindFilter, f.Namespace, f.Name)
+	return uuid
+}
+
 // samples is how many filters are created to see when they are served.
 const samples = 200
 
 // served measures the time from the API server's answer to the first correct page.
-func (m *measurement) served(ctx context.Context, r *figures) error {
+func (m *measurement) served(ctx context.Context, r *report.Scale) error {
 	for i := range samples {
 		f := filter(watched, fmt.Sprintf("served-%05d", i), "*:*")
 		began := time.Now()
@@ -351,7 +359,7 @@ func (m *measurement) served(ctx context.Context, r *figures) error {
 }
 
 // many brings the number of filters up to all of them, and tags by rule with them.
-func (m *measurement) many(ctx context.Context, r *figures) error {
+func (m *measurement) many(ctx context.Context, r *report.Scale) error {
 	tags := max(1, m.objects/10)
 	rest := m.objects - r.Small - tags
 	if rest > 0 {
@@ -399,11 +407,8 @@ func tagKey(i int) string {
 	return string(key)
 }
 
-// restTime is how long the operator is watched at rest.
-const restTime = 30 * time.Second
-
 // rest measures what the operator does when nobody wants anything.
-func (m *measurement) rest(ctx context.Context, r *figures) error {
+func (m *measurement) rest(ctx context.Context, r *report.Scale) error {
 	if err := m.settle(ctx); err != nil {
 		return err
 	}
@@ -415,10 +420,10 @@ func (m *measurement) rest(ctx context.Context, r *figures) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(restTime):
+		case <-time.After(report.RestTime):
 		}
 		after, err := m.server.CPU()
-		r.RestCPU = (after - used).Seconds() / restTime.Seconds()
+		r.RestCPU = (after - used).Seconds() / report.RestTime.Seconds()
 		return err
 	})
 	if err != nil {
@@ -447,7 +452,7 @@ func (m *measurement) settle(ctx context.Context) error {
 }
 
 // restart stops the operator and starts it again over all objects, which is a full resync as well.
-func (m *measurement) restart(ctx context.Context, r *figures) error {
+func (m *measurement) restart(ctx context.Context, r *report.Scale) error {
 	written, err := m.cluster.during(ctx, func() error {
 		if err := m.server.Stop(syscall.SIGTERM); err != nil {
 			return err

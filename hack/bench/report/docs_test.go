@@ -1,0 +1,56 @@
+package report
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// docs is the directory of the documents of this repository.
+const docs = "../../../docs"
+
+// TestDocs checks that the pages and plots in docs are those of the figures beside them.
+func TestDocs(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join(docs, folder))); err != nil {
+		t.Fatal(err)
+	}
+	plots, err := filepath.Glob(filepath.Join(dir, folder, "*.svg"))
+	if err != nil || len(plots) == 0 {
+		t.Fatalf("%d plots: %v", len(plots), err)
+	}
+	pages := []string{"benchmarks.md", "scale.md", "scale.json"}
+	for _, path := range plots {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, filepath.Join(folder, filepath.Base(path)))
+	}
+	var scale Scale
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(docs, "scale.json"))), &scale); err != nil {
+		t.Fatal(err)
+	}
+	if err := scale.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range pages {
+		if diff := cmp.Diff(read(t, filepath.Join(docs, name)), read(t, filepath.Join(dir, name))); diff != "" {
+			t.Errorf("docs/%s differs from what the figures beside it give (-docs +written):\n%s", name, diff)
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
