@@ -67,7 +67,7 @@ func (l *Look) note(expires time.Time) {
 // due reports whether a count may have changed by time alone.
 func (l *Look) due(now time.Time) bool { return !l.changes.IsZero() && !now.Before(l.changes) }
 
-// Rule counts the items that a rule chooses, by id or by selector, and the listed ids that no item has; nil nil when there are none.
+// Rule counts the items that a rule chooses, by id or by selector, and the listed ids that no item has; nil when there are none.
 func (l *Look) Rule(
 	ctx context.Context, p library.PropertyID, ids []item.ID, kind library.Kind, selector *v1alpha1.Selector,
 ) (int64, *v1alpha1.MissingItems, error) {
