@@ -22,10 +22,11 @@ WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test e2e bin/e2e parity clients scale bench verify generate format lint build image manifest chart samples assets $(LOCALRUN) $(WALKS)
+.PHONY: help run smoke gitops test e2e bin/e2e parity clients scale bench verify generate format lint build image manifest chart samples assets \
+	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(LOCALRUN) ## the whole product on this machine, until Ctrl-C; WEBHOOK=on has manifests judged while they are applied
 	@exec $(LOCALRUN) -state '$(STATE)' $(if $(WEBHOOK),-webhook)
@@ -63,7 +64,7 @@ bench: ## Vitrine beside a bare server, OpenSearch and Bleve; writes docs/benchm
 verify: ## what must hold of the tree: generated files, formatting, vet, lint, import rules, go.mod; fails when it is dirty
 	$(MAKE) generate
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
-	@set -e; for module in $(MODULES); do (set -x; $(GO) -C $$module vet ./...); done
+	$(MAKE) vet
 	@set -e; for module in $(MODULES) hack/tools hack/controlplane/tools/kubernetes; do (set -x; $(GO) -C $$module mod tidy -diff); done
 	$(GO) test ./hack/house
 	$(MAKE) lint
@@ -105,6 +106,39 @@ samples: ## the sample content, as NDJSON on the standard output
 
 assets: ## print a directory with etcd, kube-apiserver and kubectl, after downloading or building them
 	@$(GO) -C hack/controlplane run . assets
+
+# The names that kubebuilder projects share. They change the cluster that kubectl points to.
+KUBECTL ?= kubectl
+CONTAINER_TOOL ?= docker
+
+install: ## the CRDs, into the cluster of kubectl
+	$(KUBECTL) apply --server-side -k config/crd
+
+uninstall: ## remove the CRDs and with them every object of the five kinds
+	$(KUBECTL) delete --ignore-not-found -k config/crd
+
+deploy: manifest ## CRDs, operator and server with IMAGE, into the cluster of kubectl
+	$(KUBECTL) apply --server-side -f dist/install.yaml
+	$(KUBECTL) -n vitrine-system rollout status deployment/vitrine --timeout=5m
+
+undeploy: ## remove everything that deploy created, the volume and every object of the five kinds included
+	$(KUBECTL) delete --ignore-not-found -k config/default
+
+docker-build: ## IMAGE with CONTAINER_TOOL (docker, podman or buildah)
+	$(CONTAINER_TOOL) build -t '$(IMAGE)' .
+
+docker-push: ## push IMAGE with CONTAINER_TOOL
+	$(CONTAINER_TOOL) push '$(IMAGE)'
+
+manifests: generate
+fmt: format
+test-e2e: e2e
+
+vet:
+	@set -e; for module in $(MODULES); do (set -x; $(GO) -C $$module vet ./...); done
+
+clean: ## remove what the other targets build; the state of make run stays in STATE
+	rm -rf bin dist
 
 bin/e2e:
 	@$(GO) -C hack/install test -c -o ../../bin/e2e ./e2e
