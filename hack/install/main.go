@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/vitrine-dev/vitrine/hack/install/image"
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
@@ -40,7 +39,7 @@ func run(args []string, out io.Writer) error {
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		at, err := image.Parse(*name)
+		at, err := render.Image(*name)
 		if err != nil {
 			return err
 		}

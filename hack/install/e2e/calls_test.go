@@ -173,7 +173,7 @@ func job(ctx context.Context, name string, args ...string) string {
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{{
-			Name: "client", Image: at.String(), ImagePullPolicy: corev1.PullIfNotPresent, Args: args,
+			Name: "client", Image: *imageFlag, ImagePullPolicy: corev1.PullIfNotPresent, Args: args,
 			// How far an import came is kept below HOME.
 			Env: []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}},
 			SecurityContext: &corev1.SecurityContext{

@@ -29,8 +29,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/vitrine-dev/vitrine/hack/install/image"
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
@@ -57,7 +57,7 @@ var (
 
 // The cluster, and what is installed into it.
 var (
-	at     image.Reference
+	at     types.Image
 	items  string
 	access *rest.Config
 	kube   client.Client
@@ -81,7 +81,7 @@ var _ = BeforeSuite(func() {
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
 	EnforceDefaultTimeoutsWhenUsingContexts()
 	var err error
-	at, err = image.Parse(*imageFlag)
+	at, err = render.Image(*imageFlag)
 	Expect(err).NotTo(HaveOccurred())
 	text, err := os.ReadFile(*itemsFlag)
 	Expect(err).NotTo(HaveOccurred())

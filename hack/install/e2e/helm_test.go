@@ -82,7 +82,7 @@ func helm(more map[string]any) (*action.Configuration, *chart.Chart, map[string]
 	Expect(c.Init(settings.RESTClientGetter(), system, "secret", func(string, ...any) {})).To(Succeed())
 	loaded, err := loader.Load(filepath.Join(*configFlag, "chart"))
 	Expect(err).NotTo(HaveOccurred())
-	values := map[string]any{"image": map[string]any{"repository": at.Repository, "tag": at.Tag, "digest": at.Digest}}
+	values := map[string]any{"image": map[string]any{"repository": at.NewName, "tag": at.NewTag, "digest": at.Digest}}
 	for key, v := range more {
 		values[key] = v
 	}

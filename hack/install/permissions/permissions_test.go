@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/vitrine-dev/vitrine/hack/install/image"
 	"github.com/vitrine-dev/vitrine/hack/install/permissions"
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
@@ -91,7 +91,7 @@ func newPlane(t *testing.T) *plane {
 // apply applies what a kustomization below config gives.
 func (p *plane) apply(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
-	text, err := render.Kustomize(filepath.Join(root, "config", name), image.Reference{})
+	text, err := render.Kustomize(filepath.Join(root, "config", name), types.Image{})
 	if err != nil {
 		t.Fatal(err)
 	}

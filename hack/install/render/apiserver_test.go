@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	gateway "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/vitrine-dev/vitrine/hack/install/image"
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
@@ -120,7 +120,7 @@ func TestAPIServer(t *testing.T) {
 	renderings := map[string]func(t *testing.T) []byte{}
 	for _, name := range []string{"default", "namespaced", "samples"} {
 		renderings["config/"+name] = func(t *testing.T) []byte {
-			text, err := render.Kustomize(filepath.Join(config, name), image.Reference{})
+			text, err := render.Kustomize(filepath.Join(config, name), types.Image{})
 			if err != nil {
 				t.Fatal(err)
 			}

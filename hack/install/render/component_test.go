@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/vitrine-dev/vitrine/hack/install/image"
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
@@ -39,7 +39,7 @@ func withComponents(t *testing.T, names ...string) []*unstructured.Unstructured 
 	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text, err := render.Kustomize(overlay, image.Reference{})
+	text, err := render.Kustomize(overlay, types.Image{})
 	if err != nil {
 		t.Fatal(err)
 	}

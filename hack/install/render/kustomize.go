@@ -3,27 +3,46 @@ package render
 import (
 	"fmt"
 
+	"github.com/distribution/reference"
 	"sigs.k8s.io/kustomize/api/filters/imagetag"
 	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-
-	"github.com/vitrine-dev/vitrine/hack/install/image"
 )
 
+// Image reads the image to run in place of the server's, such as "registry.example:5000/vitrine:v1" or "vitrine@sha256:…". It
+// refuses an image without a tag and a digest: what that means changes with time.
+func Image(text string) (types.Image, error) {
+	ref, err := reference.Parse(text)
+	image := types.Image{Name: "vitrine"}
+	if named, ok := ref.(reference.Named); ok {
+		image.NewName = named.Name()
+	}
+	if tagged, ok := ref.(reference.Tagged); ok {
+		image.NewTag = tagged.Tag()
+	}
+	if digested, ok := ref.(reference.Digested); ok {
+		image.Digest = digested.Digest().String()
+	}
+	if err != nil || image.NewName == "" || image.NewTag+image.Digest == "" {
+		return types.Image{}, fmt.Errorf("image %q: want repository:tag or repository@sha256:…", text)
+	}
+	return image, nil
+}
+
 // Kustomize renders the kustomization in dir, namespaces and CRDs first, as YAML documents. at, unless it is zero, replaces
-// the image of the server.
-func Kustomize(dir string, at image.Reference) ([]byte, error) {
+// the image of the server, as `kustomize edit set image` does.
+func Kustomize(dir string, at types.Image) ([]byte, error) {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy
 	made, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		return nil, fmt.Errorf("build the kustomization %s: %w", dir, err)
 	}
-	if at != (image.Reference{}) {
-		if err := setImage(made, at); err != nil {
-			return nil, err
+	if at != (types.Image{}) {
+		set := imagetag.Filter{ImageTag: at, FsSlice: []types.FieldSpec{{Path: "spec/template/spec/containers[]/image"}}}
+		if err := made.ApplyFilter(set); err != nil {
+			return nil, fmt.Errorf("set the image %s: %w", at.NewName, err)
 		}
 	}
 	text, err := made.AsYaml()
@@ -31,16 +50,4 @@ func Kustomize(dir string, at image.Reference) ([]byte, error) {
 		return nil, fmt.Errorf("write the objects of %s: %w", dir, err)
 	}
 	return text, nil
-}
-
-// setImage does what `kustomize edit set image` would.
-func setImage(objects resmap.ResMap, at image.Reference) error {
-	set := imagetag.Filter{
-		ImageTag: types.Image{Name: "vitrine", NewName: at.Repository, NewTag: at.Tag, Digest: at.Digest},
-		FsSlice:  []types.FieldSpec{{Path: "spec/template/spec/containers[]/image"}},
-	}
-	if err := objects.ApplyFilter(set); err != nil {
-		return fmt.Errorf("set the image %s: %w", at, err)
-	}
-	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/vitrine-dev/vitrine/hack/install/image"
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
@@ -89,7 +88,7 @@ func TestPackageVersions(t *testing.T) {
 // TestManifest holds that the one file runs the image that it is told to.
 func TestManifest(t *testing.T) {
 	for _, want := range []string{"registry.example/vitrine:v9", "vitrine@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"} {
-		at, err := image.Parse(want)
+		at, err := render.Image(want)
 		if err != nil {
 			t.Fatal(err)
 		}
