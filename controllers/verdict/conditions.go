@@ -13,7 +13,7 @@ import (
 )
 
 // Summarise sets the conditions and the observed generation of an object after an attempt to serve its newest spec. err is nil, a
-// *Refusal or a transient error. warnings are about the query.
+// *Refusal or a transient error. warnings concern the query.
 func Summarise(o v1alpha1.Object, warnings []query.Warning, err error) {
 	*o.StatusObservedGeneration() = o.GetGeneration()
 	var r *Refusal
@@ -39,7 +39,7 @@ func Summarise(o v1alpha1.Object, warnings []query.Warning, err error) {
 			unset(o, v1alpha1.ConflictCondition)
 		}
 	default:
-		// What was served goes on being served, so Ready stays what it was.
+		// The server keeps serving the last applied state, so Ready does not change.
 		message := "The operator retries; no action is needed. The last error was: " + err.Error()
 		set(o, v1alpha1.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonRetrying, message)
 		if Ready(o).Type == "" {
@@ -69,9 +69,9 @@ func queryValid(o v1alpha1.Object, warnings []query.Warning) {
 	}
 }
 
-// Suspend sets the conditions of an object that spec.suspend freezes. Ready keeps its status and its observed generation;
-// QueryValid becomes Unknown, because the query is not checked. ended is why what was served has ended by itself, nil while it has
-// not.
+// Suspend sets the conditions of an object that spec.suspend freezes. Ready keeps its status and its observed generation, unless
+// ended is set. QueryValid becomes Unknown, because the query is not checked. ended is the refusal to report when the served state
+// has expired; nil if it has not.
 func Suspend(o v1alpha1.Object, ended *Refusal) {
 	*o.StatusObservedGeneration() = o.GetGeneration()
 	const message = "Reconciliation is suspended and the server keeps serving the last applied state: set spec.suspend to false to resume."
@@ -91,11 +91,11 @@ func Suspend(o v1alpha1.Object, ended *Refusal) {
 	if meta.IsStatusConditionTrue(*o.StatusConditions(), v1alpha1.QueryValidCondition) {
 		set(o, v1alpha1.QueryValidCondition, metav1.ConditionUnknown, v1alpha1.ReasonSuspended, "The query is not checked while spec.suspend is true.")
 	}
-	// Nothing is in progress while it lasts.
+	// Nothing is in progress during the suspension.
 	unset(o, v1alpha1.ReconcilingCondition)
 }
 
-// maxMessage is the length of the longest message that the API server accepts, in bytes.
+// maxMessage is the maximum length of a condition message that the API server accepts, in bytes.
 const maxMessage = 32768
 
 func set(o v1alpha1.Object, kind string, status metav1.ConditionStatus, reason, message string) {
@@ -113,7 +113,7 @@ func unset(o v1alpha1.Object, kinds ...string) {
 	}
 }
 
-// Ready returns the Ready condition of an object; the zero condition when there is none.
+// Ready returns the Ready condition of an object, or the zero condition if there is none.
 func Ready(o v1alpha1.Object) metav1.Condition {
 	if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.ReadyCondition); c != nil {
 		return *c

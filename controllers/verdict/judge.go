@@ -7,16 +7,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Judgement is what a spec says by itself, without a cluster and without a store.
+// Judgement is the meaning of a spec, independent of any cluster or store.
 type Judgement struct {
-	// Definition is what the library would be given. That of an AccessToken has no values: they come from Secrets.
+	// Definition is the definition that the library would receive. That of an AccessToken has no values, because they come from
+	// Secrets.
 	Definition library.Definition
-	// Warnings are about the query or the selector.
+	// Warnings concern the query or the selector.
 	Warnings []query.Warning
 }
 
-// Judge judges an object as its reconciler does, as far as that depends on the object alone. The error is a *Refusal, unless the
-// object is of none of the kinds.
+// Judge checks an object as its reconciler does, as far as the result depends on the object alone. The error is a *Refusal, except
+// for an object that is of none of the kinds.
 func Judge(o v1alpha1.Object) (Judgement, error) {
 	var j Judgement
 	var err error

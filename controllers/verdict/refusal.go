@@ -11,39 +11,39 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Refusal says why the newest spec of an object is not served. Its fields carry the facts; Error words them.
+// Refusal is the reason why the newest spec of an object is not served. Its fields hold the facts, and Error formats the message.
 type Refusal struct {
 	// Reason is one of the condition reasons of v1alpha1.
 	Reason string
-	// Member is the path of the member that the user has to correct, such as spec.query; "" when there is no single one.
+	// Member is the path of the member that the user has to correct, such as spec.query, or "" if no single member is wrong.
 	Member string
-	// Cure is what to do, where that is something else than to correct Member.
+	// Cure is what the user has to do, if that is not to correct Member.
 	Cure string
-	// Problem is what is wrong.
+	// Problem describes what is wrong.
 	Problem string
-	// Waiting is true when the refusal lasts until something arrives that is expected, and false when it lasts until a user changes
+	// Waiting is true if the refusal ends when something arrives that is expected, and false if it lasts until a user changes
 	// something.
 	Waiting bool
-	// Condition is the specific condition that the refusal sets: QueryValidCondition to False, or ConflictCondition to True; "" for
+	// Condition is the specific condition that the refusal sets: QueryValidCondition to False, ConflictCondition to True, or "" for
 	// none.
 	Condition string
-	// Cause is the error behind the refusal: *query.SyntaxError for a query or a sort string. nil where there is none.
+	// Cause is the underlying error, or nil: a *query.SyntaxError for a query or a sort string.
 	Cause error
 }
 
-// Error returns the message of the conditions: the member to correct or what to do, and then what is wrong.
+// Error returns the message of the conditions: first the member to correct or what to do, then what is wrong.
 func (e *Refusal) Error() string { return cmp.Or(e.Member, e.Cure) + ": " + e.Problem }
 
 // Unwrap returns Cause.
 func (e *Refusal) Unwrap() error { return e.Cause }
 
-// Conflict returns the refusal of an object that claims what something else holds.
+// Conflict returns the refusal of an object that claims what another object holds.
 func Conflict(reason, cure, problem string) *Refusal {
 	return &Refusal{Reason: reason, Cure: cure, Problem: problem, Condition: v1alpha1.ConflictCondition}
 }
 
-// Refuse returns the *Refusal of an object for an error of its translation, of its Secret or of the library. It returns every
-// other error as it is: such an error is transient, and the operation is retried.
+// Refuse converts an error of an object's translation, of its Secret or of the library into a *Refusal. It returns every other
+// error unchanged: such an error is transient, and the operation is retried.
 func Refuse(o v1alpha1.Object, err error) error {
 	var refused *Refusal
 	var spec *translate.SpecError
@@ -56,7 +56,7 @@ func Refuse(o v1alpha1.Object, err error) error {
 	case errors.As(err, &spec):
 		r := &Refusal{Reason: spec.Reason, Member: spec.Member, Problem: spec.Err.Error(), Cause: err}
 		if errors.As(err, &syntax) {
-			r.Problem = syntax.Error() // the same sentence wherever users meet it
+			r.Problem = syntax.Error() // the same message everywhere
 		}
 		if spec.Reason == v1alpha1.ReasonInvalidQuery {
 			r.Condition = v1alpha1.QueryValidCondition
@@ -70,7 +70,7 @@ func Refuse(o v1alpha1.Object, err error) error {
 	case errors.As(err, &conflict):
 		r := Conflict(v1alpha1.ReasonClaimHeld, "Change or delete one of the two objects", fmt.Sprintf("%s is held by %s", conflict.Claim, conflict.Holder))
 		if conflict.Holder.Namespace != o.GetNamespace() {
-			// A user who may read this object must not learn of objects in another namespace.
+			// A user who may read this object must not see the names of objects in other namespaces.
 			r.Cure = "Change this object or what it refers to"
 			r.Problem = fmt.Sprintf("%s is held by an object of another namespace", conflict.Claim)
 		}
