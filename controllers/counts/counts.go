@@ -14,23 +14,24 @@ import (
 )
 
 const (
-	// idsAtOnce keeps the queries that count listed items below the language's limit of clauses.
+	// idsAtOnce keeps the queries that count listed items below the query language's limit of clauses.
 	idsAtOnce = 500
-	// missingFirst is how many missing ids a status names.
+	// missingFirst is the maximum number of missing ids in a status.
 	missingFirst = 10
 )
 
-// Look is one look at the content, over any number of objects. It remembers when the first of the counts may change by time alone.
+// Look is one look at the content, for any number of objects. It records when the first of the counts may change by time alone.
 type Look struct {
 	// Library holds the content.
 	Library library.Library
-	// Clock tells the time that queries are evaluated at.
+	// Clock returns the time at which queries are evaluated.
 	Clock func() time.Time
 
 	changes time.Time // zero: none of the counts changes by time alone
 }
 
-// Func counts for one object: it updates the counts in its status, and reports whether one changed by enough to be written.
+// Func counts for one object. It updates the counts in the object's status, and reports whether a count changed enough to be
+// written.
 type Func func(ctx context.Context, l *Look, o v1alpha1.Object) (changed bool, err error)
 
 // Property counts the items of a property.
@@ -57,7 +58,7 @@ func (l *Look) read(ctx context.Context, r library.Read) (int64, error) {
 	return page.Total, nil
 }
 
-// note takes in when a count may change by time alone.
+// note records that a count may change by time alone at expires.
 func (l *Look) note(expires time.Time) {
 	if !expires.IsZero() && (l.changes.IsZero() || expires.Before(l.changes)) {
 		l.changes = expires
@@ -67,7 +68,8 @@ func (l *Look) note(expires time.Time) {
 // due reports whether a count may have changed by time alone.
 func (l *Look) due(now time.Time) bool { return !l.changes.IsZero() && !now.Before(l.changes) }
 
-// Rule counts the items that a rule chooses, by id or by selector, and the listed ids that no item has; nil when there are none.
+// Rule counts the items that a rule chooses, by id or by selector. It also returns the listed ids that no item has, or nil if there
+// are none.
 func (l *Look) Rule(
 	ctx context.Context, p library.PropertyID, ids []item.ID, kind library.Kind, selector *v1alpha1.Selector,
 ) (int64, *v1alpha1.MissingItems, error) {
@@ -111,7 +113,7 @@ func (l *Look) Rule(
 	return total, &lost, nil
 }
 
-// nameMissing adds ids of chunk that are not there, until enough are named.
+// nameMissing adds the missing ids of chunk to lost.First, up to missingFirst.
 func (l *Look) nameMissing(ctx context.Context, p library.PropertyID, chunk []item.ID, lost *v1alpha1.MissingItems) error {
 	for _, id := range chunk {
 		if len(lost.First) == missingFirst {
@@ -144,8 +146,8 @@ func (l *Look) total(ctx context.Context, p library.PropertyID, q query.Node) (i
 	return n, nil
 }
 
-// Set takes over a count where the difference is worth a write: it passes between 0 and more, or changes by a tenth. It reports whether
-// it did.
+// Set replaces the shown count if the difference is worth a write: if only one of the two counts is 0, or if they differ by at
+// least a tenth. It reports whether it did.
 func Set(shown **int64, n int64) bool {
 	if *shown != nil {
 		was := **shown
@@ -157,7 +159,8 @@ func Set(shown **int64, n int64) bool {
 	return true
 }
 
-// SetMissing takes over what is missing where that passes between none and some, or changes by as much as Set requires.
+// SetMissing replaces what the status shows as missing if items start or cease to be missing, or if the count changes as much as
+// Set requires. It reports whether it did.
 func SetMissing(shown **v1alpha1.MissingItems, lost *v1alpha1.MissingItems) bool {
 	if *shown != nil && lost != nil {
 		count := &(*shown).Count

@@ -1,5 +1,5 @@
-// Package counts keeps the counts in status close to the content: it counts the items of filters, rules and properties, decides
-// which difference is worth a write, and limits how much counting and writing cost.
+// Package counts keeps the counts in statuses close to the content. It counts the items of filters, rules and properties, decides
+// which differences are worth a write, and limits the cost of counting and writing.
 //
 // It may import api and the domain.
 package counts

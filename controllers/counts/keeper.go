@@ -12,48 +12,48 @@ import (
 )
 
 const (
-	// writesPerSecond limits how many counts are written, over all objects: they serve kubectl get, not displays.
+	// writesPerSecond limits the writes of counts over all objects: the counts are for kubectl get, not for displays.
 	writesPerSecond = 2
-	// restShare bounds what counting costs while content changes all the time: after a look at all objects the keeper rests for
-	// restShare times as long as the look took, listing and copying them included, so that it takes a twentieth of a core at most.
-	// The time spent waiting to write does not count.
+	// restShare bounds the cost of counting while content changes all the time. After a look at all objects, the keeper rests for
+	// restShare times the duration of the look, which includes listing and copying the objects. Counting thus takes less than
+	// 1/restShare of a core. The time spent waiting to write does not count.
 	restShare = 20
-	// restByTime is the least time between two looks while nothing changes: counts of queries with `now` change by time alone.
+	// restByTime is the minimum time between two looks while no content changes: counts of queries with `now` change by time alone.
 	restByTime = time.Minute
 )
 
-// Objects are the objects whose counts a Keeper keeps.
+// Objects gives a Keeper the objects whose counts it keeps.
 type Objects interface {
-	// Counted visits a copy of every object whose counts may be written, with the function that counts for it. It returns false when
-	// it left objects out that have to be counted later.
+	// Counted calls visit with a copy of every object whose counts may be written, and with the function that counts for it. It
+	// returns false if it left out objects that have to be counted later.
 	Counted(ctx context.Context, visit func(o v1alpha1.Object, count Func)) (complete bool, err error)
-	// WriteCounts writes the status of such an object, which was before.
+	// WriteCounts patches the status of an object from before to o.
 	WriteCounts(ctx context.Context, before, o v1alpha1.Object) error
-	// Reported returns how many statuses the reconcilers have written. What a pass counts may be old when it is written.
+	// Reported returns how many statuses the reconcilers have written. The counts of a pass may be outdated when they are written.
 	Reported() uint64
 }
 
-// Keeper keeps the counts of all objects close to the content. It is the only writer of status besides the reconcilers, and nothing
-// that it writes causes a reconcile.
+// Keeper keeps the counts of all objects close to the content. It is the only writer of statuses in addition to the reconcilers,
+// and its writes cause no reconcile.
 type Keeper struct {
 	// Library holds the content.
 	Library library.Library
-	// Objects are those whose counts are kept.
+	// Objects gives access to the objects.
 	Objects Objects
-	// Clock tells the time that queries are evaluated at.
+	// Clock returns the time at which queries are evaluated.
 	Clock func() time.Time
-	// Interval is the time between two checks whether anything changed.
+	// Interval is the time between two checks for changes.
 	Interval time.Duration
-	// Logger gets, at level 1, what could not be counted or written.
+	// Logger receives failures to count or to write, at level 1.
 	Logger logr.Logger
-	// Stopwatch measures how long the work takes; nil means time.Now.
+	// Stopwatch measures the duration of the work; nil means time.Now.
 	Stopwatch func() time.Time
 
 	limiter *rate.Limiter
-	waited  time.Duration // to write, during the current look
+	waited  time.Duration // time spent waiting to write, during the current look
 }
 
-// Run keeps the counts until ctx ends.
+// Run updates the counts until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	if k.Stopwatch == nil {
 		k.Stopwatch = time.Now
