@@ -10,17 +10,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// MinTokenLength and MaxTokenLength limit the number of characters of a token that somebody else made. A longer one has no room in
-// the header of a request.
+// MinTokenLength and MaxTokenLength limit the number of characters of a token that a user provides. A longer token does not fit
+// into a request header.
 const (
 	MinTokenLength = 32
 	MaxTokenLength = 4096
 )
 
-// ErrTokenValue says that a Secret's value cannot serve as a token.
+// ErrTokenValue means that a value in a Secret cannot serve as a token.
 var ErrTokenValue = errors.New("the value is not 32 to 4,096 printable characters without spaces, on one line")
 
-// TokenText reads a token from a Secret's value: a trailing newline is cut; MinTokenLength to MaxTokenLength printable ASCII
+// TokenText reads a token from a value in a Secret. It removes a trailing newline. MinTokenLength to MaxTokenLength printable ASCII
 // characters have to remain.
 func TokenText(value []byte) (string, error) {
 	n := len(value)
@@ -41,20 +41,20 @@ func TokenText(value []byte) (string, error) {
 	return string(value[:n]), nil
 }
 
-// Issue is a token's value as a Secret holds it.
+// Issue identifies the value of a token and its time of issue.
 type Issue struct {
 	// Digest is the SHA-256 of the value.
 	Digest library.Digest
-	// At is when it was issued.
+	// At is when the value was issued.
 	At time.Time
 }
 
-// NewIssue digests a value.
+// NewIssue returns the Issue of a value.
 func NewIssue(text string, at time.Time) Issue {
 	return Issue{Digest: sha256.Sum256([]byte(text)), At: at}
 }
 
-// Expires is when a value issued then is refused, by the present spec; zero means never.
+// Expires returns when the value expires according to spec; zero means never.
 func (i Issue) Expires(spec v1alpha1.AccessTokenSpec) time.Time {
 	if spec.ExpiresAfter == nil {
 		return time.Time{}
@@ -62,7 +62,7 @@ func (i Issue) Expires(spec v1alpha1.AccessTokenSpec) time.Time {
 	return i.At.Add(spec.ExpiresAfter.Duration)
 }
 
-// RotationDue is when the value is to be replaced; zero means never.
+// RotationDue returns when the value has to be replaced according to spec; zero means never.
 func (i Issue) RotationDue(spec v1alpha1.AccessTokenSpec) time.Time {
 	if spec.Rotation == nil {
 		return time.Time{}
@@ -70,13 +70,13 @@ func (i Issue) RotationDue(spec v1alpha1.AccessTokenSpec) time.Time {
 	return i.At.Add(spec.Rotation.Every.Duration)
 }
 
-// TokenValues returns the values that a token accepts: the current one first, then those that a rotation has replaced and
-// whose overlap lasts. stored are the values that the library accepts now, in the same order; replaced, when not nil, is the
-// value that current replaces at now.
+// TokenValues returns the values that a token accepts: first the current one, then those that a rotation has replaced and whose
+// overlap has not ended. stored are the values that the library accepts now, in the same order. replaced is the value that current
+// replaces at now, or nil.
 //
-// The overlap that spec grants at a rotation is kept: a later, shorter one or none does not end it. A stored current
-// value that is neither current nor replaced was never in the Secret (the process died before it wrote it), or its Secret was
-// deleted, and is dropped. A stored value keeps its Since; a new one gets now.
+// A replaced value keeps the overlap that spec granted at its rotation: a later spec with a shorter overlap or none does not end
+// it. TokenValues drops a stored current value that is neither current nor replaced: the process died before it wrote that value to
+// the Secret, or the Secret was deleted. A stored value keeps its Since; a new one gets now.
 func TokenValues(spec v1alpha1.AccessTokenSpec, current Issue, replaced *Issue, stored []library.TokenValue, now time.Time) []library.TokenValue {
 	var values []library.TokenValue
 	add := func(digest library.Digest, expires time.Time) {

@@ -1,6 +1,6 @@
-// Package translate turns an object of one of the five kinds into the definition that a library takes. It is pure: no
-// client, no clock, no I/O; what depends on anything but the object comes in as an argument. A case is added by putting
-// two files into testdata (see the golden test).
+// Package translate translates an object of one of the five kinds into a definition for the library. It is pure: no client, no
+// clock, no I/O. Everything that depends on more than the object is an argument. To add a case, add two files to testdata (see the
+// golden test).
 //
 // It may import api, library, query and item.
 package translate
@@ -19,13 +19,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// SpecError says which member of a spec cannot be used although the schema lets it pass.
+// SpecError names the member of a spec that the schema accepts but that cannot be used.
 type SpecError struct {
 	// Reason is the condition reason of v1alpha1 that reports it.
 	Reason string
-	// Member is its path, such as spec.query.
+	// Member is the path of the member, such as spec.query.
 	Member string
-	// Err says why: *query.SyntaxError for a query or a sort string.
+	// Err is what is wrong: a *query.SyntaxError for a query or a sort string.
 	Err error
 }
 
@@ -34,16 +34,16 @@ func (e *SpecError) Error() string { return e.Member + ": " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// maxNesting bounds how deep free JSON may be nested: an answer puts it some levels down, and shall stay below
-// item.MaxDepth, which every client can read.
+// maxNesting bounds the nesting of free JSON. A response contains the JSON some levels down, and has to stay below item.MaxDepth,
+// which every client can read.
 const maxNesting = item.MaxDepth - 8
 
-// PropertyID names the property that an object belongs to, or is.
+// PropertyID returns the ID of the property that an object belongs to; for a Property, its own.
 func PropertyID(o v1alpha1.Object) library.PropertyID {
 	return library.PropertyID(o.GetNamespace() + "/" + o.PropertyName())
 }
 
-// Owner names the object as the owner of what it brings. install is the identity of the cluster.
+// Owner returns the object as the owner of what it declares. install is the identity of the cluster.
 func Owner(install string, kind library.Kind, o metav1.Object) library.Owner {
 	return library.Owner{Install: install, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
@@ -56,8 +56,8 @@ func definition(install string, kind library.Kind, o v1alpha1.Object) library.De
 	}
 }
 
-// Object translates an object of any kind as far as the object alone tells: the definition of an AccessToken has no values, and
-// that of an ActivateUnit was last modified when the object was created. The warnings are about its query.
+// Object translates an object of any kind, as far as the result depends on the object alone. The definition of an AccessToken has
+// no values, and the LastModified of an ActivateUnit is its creation time. The warnings concern the object's query.
 func Object(install string, o v1alpha1.Object) (d library.Definition, warnings []query.Warning, err error) {
 	switch o := o.(type) {
 	case *v1alpha1.Property:
@@ -100,7 +100,7 @@ func Property(install string, o *v1alpha1.Property) (library.Definition, error) 
 	return d, nil
 }
 
-// ContentFilter translates a ContentFilter. The warnings speak of its query.
+// ContentFilter translates a ContentFilter. The warnings concern its query.
 func ContentFilter(install string, o *v1alpha1.ContentFilter) (library.Definition, []query.Warning, error) {
 	d := definition(install, library.KindFilter, o)
 	q, err := query.ParseFor(o.Spec.Query, query.Private)
@@ -132,7 +132,7 @@ func ContentFilter(install string, o *v1alpha1.ContentFilter) (library.Definitio
 	return d, q.Warnings, nil
 }
 
-// Tag translates a Tag. The warnings speak of its selector.
+// Tag translates a Tag. The warnings concern its selector.
 func Tag(install string, o *v1alpha1.Tag) (library.Definition, []query.Warning, error) {
 	d := definition(install, library.KindTag, o)
 	selector, warnings, err := selectorOf(library.KindTag, o.Spec.Selector)
@@ -147,8 +147,8 @@ func Tag(install string, o *v1alpha1.Tag) (library.Definition, []query.Warning, 
 	return d, warnings, nil
 }
 
-// ActivateUnit translates an ActivateUnit. The warnings speak of its selector. LastModified is the object's creation: who
-// applies a changed unit sets it (see Modified).
+// ActivateUnit translates an ActivateUnit. The warnings concern its selector. LastModified is the object's creation time: a caller
+// that applies a changed unit sets it with Modified.
 func ActivateUnit(install string, o *v1alpha1.ActivateUnit) (library.Definition, []query.Warning, error) {
 	d := definition(install, library.KindUnit, o)
 	selector, warnings, err := selectorOf(library.KindUnit, o.Spec.Selector)
@@ -187,8 +187,8 @@ func ActivateUnit(install string, o *v1alpha1.ActivateUnit) (library.Definition,
 	return d, warnings, nil
 }
 
-// Modified returns the unit definition next with the LastModified that it shall have: that of stored when nothing else
-// differs, so that applying it again changes nothing, and now otherwise.
+// Modified returns the unit definition next with its LastModified: that of stored if nothing else differs, so that applying it
+// again changes nothing, and otherwise now.
 func Modified(next library.Definition, stored *library.Definition, now time.Time) library.Definition {
 	rule := *next.Unit
 	next.Unit = &rule
@@ -202,14 +202,14 @@ func Modified(next library.Definition, stored *library.Definition, now time.Time
 	return next
 }
 
-// same reports whether two definitions say the same. One that cannot be encoded is like no other; Apply tells why.
+// same reports whether two definitions are equal. One that cannot be encoded equals no other; Apply returns the error.
 func same(a, b library.Definition) bool {
 	fa, errA := library.Fingerprint(a)
 	fb, errB := library.Fingerprint(b)
 	return errA == nil && errB == nil && fa == fb
 }
 
-// AccessToken translates an AccessToken whose accepted values are known. filters are the UUIDs of spec.filters.
+// AccessToken translates an AccessToken that accepts values. filters are the UUIDs of spec.filters.
 func AccessToken(install string, o *v1alpha1.AccessToken, values []library.TokenValue, filters []string) library.Definition {
 	d := definition(install, library.KindToken, o)
 	d.Token = &library.Token{ReadWrite: o.Spec.Class == v1alpha1.ReadWrite, Values: values}
@@ -230,8 +230,8 @@ func selectorOf(kind library.Kind, s *v1alpha1.Selector) (string, []query.Warnin
 	return s.Query, warnings, nil
 }
 
-// freeJSON reads a free JSON member of an ActivateUnit, which has the bounds of one in an import: items carry it in every
-// response.
+// freeJSON reads a free JSON member of an ActivateUnit. It has the same limits as free JSON in an import, because items contain it
+// in every response.
 func freeJSON(member string, j *v1alpha1.JSON) ([]byte, error) {
 	if j == nil || len(j.Raw) == 0 || string(j.Raw) == "null" {
 		return nil, nil
