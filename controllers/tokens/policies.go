@@ -11,17 +11,17 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 )
 
-// policy refuses to use a Secret; nil leaves the decision to the next policy of the chain.
+// policy returns the refusal to use a Secret, or nil to leave the decision to the next policy of the chain.
 type policy func(Subject) *verdict.Refusal
 
-// own is the chain for a Secret that the operator writes.
+// own returns the chain for a Secret that the operator writes.
 func own() []policy { return []policy{leftBehind, foreign, otherStore} }
 
-// existing is the chain for the Secret in spec.existingSecret, which the operator only reads.
+// existing returns the chain for the Secret in spec.existingSecret, which the operator only reads.
 func existing() []policy { return []policy{absent, unusable} }
 
-// leftBehind waits for the garbage collector to delete the Secret of an AccessToken of the same name: an object that is pruned and
-// applied again can be faster.
+// leftBehind waits until the garbage collector has deleted the Secret of a deleted AccessToken of the same name. An object that is
+// pruned and applied again can be faster than the garbage collector.
 func leftBehind(s Subject) *verdict.Refusal {
 	if s.Secret == nil {
 		return nil
@@ -37,7 +37,7 @@ func leftBehind(s Subject) *verdict.Refusal {
 	}
 }
 
-// foreign leaves a Secret alone that does not belong to the AccessToken.
+// foreign refuses a Secret that does not belong to the AccessToken.
 func foreign(s Subject) *verdict.Refusal {
 	if s.Secret == nil || metav1.IsControlledBy(s.Secret, s.Token) {
 		return nil
@@ -46,7 +46,7 @@ func foreign(s Subject) *verdict.Refusal {
 		"it does not belong to this AccessToken and is left as it is")
 }
 
-// otherStore leaves a Secret to the operator of another store, so that of two operators one alone writes it.
+// otherStore refuses a Secret that the operator of another store writes, so that only one of two operators writes it.
 func otherStore(s Subject) *verdict.Refusal {
 	other, _ := Writer(s)
 	if other == "" || other == s.Store {
@@ -58,7 +58,7 @@ func otherStore(s Subject) *verdict.Refusal {
 		fmt.Sprintf("the operator of store %s writes it, and this one has store %s", other, s.Store))
 }
 
-// absent waits for the Secret in spec.existingSecret, or its key.
+// absent waits for the Secret in spec.existingSecret and its key.
 func absent(s Subject) *verdict.Refusal {
 	ref := s.Token.Spec.ExistingSecret
 	if s.Secret != nil {
@@ -85,8 +85,8 @@ func unusable(s Subject) *verdict.Refusal {
 	}
 }
 
-// Expired returns the *verdict.Refusal of a token whose value expires at a time; nil while that is still to come, and for the zero
-// time, which means never. cure is what to do.
+// Expired returns a *verdict.Refusal if the time at is not after now, which means that the value of a token has expired. It returns
+// nil for the zero time, which means never. cure is what the user has to do.
 func Expired(at, now time.Time, cure string) error {
 	if at.IsZero() || at.After(now) {
 		return nil

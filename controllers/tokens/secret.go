@@ -11,8 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// The keys of a Secret that the operator writes: the token's value, the base of the HTTP interface and, where the server made its
-// own certificate, the certificate of its authority in PEM.
+// Keys of a Secret that the operator writes: the token's value, the base URL of the HTTP interface and, if the server made its own
+// certificate, the CA certificate in PEM.
 const (
 	ValueKey = "token"
 	URLKey   = "url"
@@ -20,18 +20,18 @@ const (
 )
 
 const (
-	// Label is on every Secret that the operator caches and watches: those that it writes, and those existingSecrets on which a user
-	// puts it, with the name of the AccessToken (63 characters at most), so that a change of the value is noticed at once. The
-	// operator reads a Secret without it once a minute.
+	// Label marks the Secrets that the operator caches and watches: those that it writes, and each existingSecret to which a user
+	// adds the label with the name of the AccessToken (63 characters at most), so that the operator sees a changed value at once.
+	// The operator reads a Secret without the label once a minute.
 	Label = "vitrine.dev/access-token"
-	// StoreAnnotation names the store of the operator that writes the Secret.
+	// StoreAnnotation holds the name of the store of the operator that writes the Secret.
 	StoreAnnotation = "vitrine.dev/store"
 	// issuedAnnotation holds the time at which the value was issued, RFC 3339.
 	issuedAnnotation = "vitrine.dev/issued-at"
 )
 
-// Secret returns what the Secret that the operator writes has to contain, and whether s.Secret differs from it. url is the base of
-// the HTTP interface, and ca the authority of its certificate in PEM, "" where the operator knows none.
+// Secret returns the desired Secret, and whether s.Secret differs from it. url is the base URL of the HTTP interface. ca is the CA
+// certificate in PEM, or "" if the operator knows none.
 func Secret(s Subject, v Value, url, ca string) (secret *corev1.Secret, changed bool) {
 	o := s.Token
 	if secret = s.Secret.DeepCopy(); secret == nil {
@@ -63,8 +63,8 @@ func Secret(s Subject, v Value, url, ca string) (secret *corev1.Secret, changed 
 	return secret, changed
 }
 
-// labelValue is the value of Label for an AccessToken: its name, cut to what a label can hold. Nothing is looked up by it on a Secret
-// that the operator writes, which names its AccessToken as its controller.
+// labelValue returns the value of Label for an AccessToken: its name, cut to the length of a label value. For a Secret that the
+// operator writes, the label identifies nothing: the Secret names its AccessToken as its controller.
 func labelValue(name string) string {
 	if len(name) > validation.LabelValueMaxLength {
 		name = strings.TrimRight(name[:validation.LabelValueMaxLength], "-.")

@@ -15,27 +15,27 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Subject is an AccessToken with all that the policies look at.
+// Subject is an AccessToken with all that the policies evaluate.
 type Subject struct {
 	// Token is the AccessToken.
 	Token *v1alpha1.AccessToken
-	// Secret is what the API server has under SecretName; nil when it has none.
+	// Secret is the Secret named SecretName on the API server; nil if there is none.
 	Secret *corev1.Secret
 	// Stored are the values that the library accepts for the token, the current one first.
 	Stored []library.TokenValue
 	// Store is the name of this operator's store.
 	Store string
-	// Now is the time at which the policies decide.
+	// Now is the time of the decision.
 	Now time.Time
 }
 
-// Value is a token's value and its issue. The zero value stands for none.
+// Value is the value of a token and its issue. The zero value means none.
 type Value struct {
 	Text  string
 	Issue translate.Issue
 }
 
-// SecretName returns the name of the Secret that holds the value of a token: one that the operator writes, or spec.existingSecret.
+// SecretName returns the name of the Secret with the value of a token: one that the operator writes, or spec.existingSecret.
 func SecretName(o *v1alpha1.AccessToken) string {
 	if o.Spec.ExistingSecret != nil {
 		return o.Spec.ExistingSecret.Name
@@ -43,7 +43,7 @@ func SecretName(o *v1alpha1.AccessToken) string {
 	return cmp.Or(o.Spec.SecretName, o.Name)
 }
 
-// SecretKey returns the key of that Secret which holds the value.
+// SecretKey returns the key of the value in that Secret.
 func SecretKey(o *v1alpha1.AccessToken) string {
 	if o.Spec.ExistingSecret != nil {
 		return o.Spec.ExistingSecret.Key
@@ -51,7 +51,7 @@ func SecretKey(o *v1alpha1.AccessToken) string {
 	return ValueKey
 }
 
-// Read returns the value in the Secret, none where a new one has to be drawn. The error is a *verdict.Refusal.
+// Read returns the value in the Secret, or the zero Value if a new one has to be drawn. The error is a *verdict.Refusal.
 func Read(s Subject) (Value, error) {
 	chain := own
 	if s.Token.Spec.ExistingSecret != nil {
@@ -68,11 +68,11 @@ func Read(s Subject) (Value, error) {
 	if text, err := translate.TokenText(s.Secret.Data[SecretKey(s.Token)]); err == nil {
 		return Value{text, translate.NewIssue(text, s.issued(text))}, nil
 	}
-	return Value{}, nil // the value in a Secret of ours was damaged
+	return Value{}, nil // the value in a Secret that the operator writes was damaged
 }
 
-// issued returns when the value in the Secret was issued: what the operator noted in a Secret that it writes, and when the library
-// first accepted the value of another one.
+// issued returns when the value in the Secret was issued. For a Secret that the operator writes, that is the annotation; for
+// another one, it is the time at which the library first accepted the value.
 func (s Subject) issued(text string) time.Time {
 	if s.Token.Spec.ExistingSecret == nil {
 		if t, err := time.Parse(time.RFC3339, s.Secret.Annotations[issuedAnnotation]); err == nil {
@@ -93,8 +93,8 @@ func (s Subject) issued(text string) time.Time {
 	return s.Now.UTC().Truncate(time.Second)
 }
 
-// Next returns the value that the token has from now on: current, or a new one where there is none or its rotation is due. In the
-// latter case replaced is the issue of current.
+// Next returns the next value of the token: current, or a new one if there is none or its rotation is due. In the latter case,
+// replaced is the issue of current.
 func Next(s Subject, current Value) (next Value, replaced *translate.Issue, err error) {
 	due := current.Issue.RotationDue(s.Token.Spec)
 	switch {
@@ -110,7 +110,7 @@ func Next(s Subject, current Value) (next Value, replaced *translate.Issue, err 
 	return current, nil, nil
 }
 
-// valueBytes of randomness make a value: 256 bits, 43 characters.
+// valueBytes is the number of random bytes in a value: 256 bits, 43 characters.
 const valueBytes = 32
 
 func draw(now time.Time) (Value, error) {
@@ -123,8 +123,8 @@ func draw(now time.Time) (Value, error) {
 	return Value{text, translate.NewIssue(text, now.UTC().Truncate(time.Second))}, nil
 }
 
-// Writer returns the name of the store whose operator writes the Secret, "" where no other operator does. It is unknown of a Secret
-// that does not belong to the token.
+// Writer returns the name of the store whose operator writes the Secret, or "" if no other operator does. known is false for a
+// Secret that does not belong to the token.
 func Writer(s Subject) (store string, known bool) {
 	switch {
 	case s.Token.Spec.ExistingSecret != nil || s.Secret == nil:
