@@ -1,9 +1,9 @@
-// Package admission judges objects while they are applied: it refuses a spec that its controller would stall on, in the
-// same words, and warns of what is likely not meant. It is a second line: the API server calls it if it can be reached, and
-// goes on without it otherwise, so whatever it says the controllers say too.
+// Package admission validates objects when they are applied. It refuses a spec that its controller would stall on, with the same
+// message, and warns of probable mistakes. It is a second line of defence: the API server goes on without it when it cannot reach
+// it, so the controllers report everything that this package reports.
 //
-// Invariants: it judges what an object says by itself, never whether something else is there, since manifests may come in
-// any order; it changes nothing; an object whose spec did not change always passes, so that no broken object is locked.
+// Invariants: it judges an object by itself and never checks whether another object exists, because manifests may arrive in any
+// order. It changes nothing. It always admits an object whose spec did not change, so that users can still edit a broken object.
 //
 // It may import api, verdict, internal/text and the domain.
 package admission
@@ -31,19 +31,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Path is where the handler answers, and what a ValidatingWebhookConfiguration names.
+// Path is the URL path of the handler, which a ValidatingWebhookConfiguration names.
 const Path = "/validate"
 
-// maxWarning is the longest warning: the API server cuts what all of them are together.
+// maxWarning is the maximum length of a warning, in characters: the API server truncates the warnings of a request if their total
+// is too long.
 const maxWarning = 250
 
-// Options are what a handler needs.
+// Options configures a handler.
 type Options struct {
-	// Library is asked whether a query matches anything. Required.
+	// Library is queried for whether a query matches any item. Required.
 	Library library.Library
-	// Budget is the time that this may take; 0 means 2 seconds. A query that takes longer brings no warning.
+	// Budget is the maximum time for that query; 0 means 2 seconds. A query that takes longer causes no warning.
 	Budget time.Duration
-	// Logger is used for requests that cannot be read; the zero value discards.
+	// Logger logs requests that cannot be read; the zero value discards.
 	Logger logr.Logger
 	// Metrics registers this package's metrics; nil registers none.
 	Metrics prometheus.Registerer
@@ -80,7 +81,7 @@ type judge struct {
 	reviews *prometheus.CounterVec
 }
 
-// The outcomes of a review.
+// Outcomes of a review.
 const (
 	allowed = "allowed"
 	warned  = "warned"
@@ -93,7 +94,7 @@ func (j *judge) Handle(ctx context.Context, r webhook.Request) webhook.Response 
 	kind := r.Kind.Kind
 	o := v1alpha1.NewObject(kind)
 	if o == nil || r.Kind.Group != v1alpha1.GroupVersion.Group {
-		return webhook.Allowed("") // not ours to judge, whatever a configuration sends here
+		return webhook.Allowed("") // not a kind of this operator, even if a configuration sends it here
 	}
 	outcome, response := j.review(ctx, r, o)
 	j.reviews.WithLabelValues(kind, outcome).Inc()
@@ -133,7 +134,7 @@ func (j *judge) review(ctx context.Context, r webhook.Request, o v1alpha1.Object
 	return warned, webhook.Allowed("").WithWarnings(warnings...)
 }
 
-// sameSpec reports whether an update leaves the spec as it was.
+// sameSpec reports whether an update leaves the spec unchanged.
 func sameSpec(was, is runtime.RawExtension) bool {
 	var before, after struct {
 		Spec any `json:"spec"`
@@ -144,8 +145,8 @@ func sameSpec(was, is runtime.RawExtension) bool {
 	return equality.Semantic.DeepEqual(before, after)
 }
 
-// matchesNothing reports whether a definition chooses items by a query that no item matches. A property that is not there
-// yet, or a query that takes long, says nothing.
+// matchesNothing reports whether a definition chooses items by a query that matches no item. It returns false if the property does
+// not exist yet or if the query takes too long.
 func (j *judge) matchesNothing(ctx context.Context, d library.Definition) bool {
 	text := ""
 	switch {

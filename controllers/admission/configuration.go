@@ -21,32 +21,33 @@ import (
 )
 
 const (
-	// WebhookName is the webhook within a ValidatingWebhookConfiguration that is kept.
+	// WebhookName is the name of the webhook that the Keeper manages in a ValidatingWebhookConfiguration.
 	WebhookName = "validate.vitrine.dev"
-	// fieldManager owns what is written.
+	// fieldManager is the field manager of the writes.
 	fieldManager = "vitrine-webhook"
 	// timeoutSeconds is how long the API server waits for an answer.
 	timeoutSeconds = 5
 )
 
-// Keeper sees to it that a ValidatingWebhookConfiguration trusts the authority of the webhook's certificate.
+// Keeper keeps the CA bundle in a ValidatingWebhookConfiguration current, so that the API server trusts the webhook's certificate.
 type Keeper struct {
-	// RESTConfig says how to reach the API server; it is asked again before every try. Required.
+	// RESTConfig returns how to reach the API server. The Keeper calls it before every attempt. Required.
 	RESTConfig func() (*rest.Config, error)
-	// Name is that of the ValidatingWebhookConfiguration. Required.
+	// Name is the name of the ValidatingWebhookConfiguration. Required.
 	Name string
-	// CABundle is the authority of the webhook's certificate, in PEM. Required.
+	// CABundle is the PEM bundle that verifies the webhook's certificate. Required.
 	CABundle []byte
-	// URL is where the API server finds the webhook, without Path. With one the whole configuration is written; without,
-	// the configuration comes from a manifest that names a Service, and its authority alone is written.
+	// URL is the URL at which the API server finds the webhook, without Path. If it is set, the Keeper writes the whole
+	// configuration. If not, a manifest that names a Service provides the configuration, and the Keeper writes only its CA bundle.
 	URL string
-	// Interval is the time between two looks; 0 means 5 minutes. After a failure it is a sixtieth of that.
+	// Interval is the time between two checks; 0 means 5 minutes. After a failure, the Keeper waits Interval/60.
 	Interval time.Duration
-	// Logger is used for failures and changes; the zero value discards.
+	// Logger logs failures and changes; the zero value discards.
 	Logger logr.Logger
 }
 
-// Run looks until ctx ends. A failure is logged when it is another one than before, and tried again.
+// Run checks the configuration every Interval until ctx ends. It retries after a failure. It logs a failure only if its message
+// differs from that of the last failure.
 func (k *Keeper) Run(ctx context.Context) error {
 	if k.RESTConfig == nil || k.Name == "" || len(k.CABundle) == 0 {
 		return errors.New("admission: RESTConfig, Name and CABundle are required")
@@ -81,7 +82,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Once looks once, and reports whether something had to be written.
+// Once checks the configuration once, and reports whether it had to be written.
 func (k *Keeper) Once(ctx context.Context) (bool, error) {
 	cfg, err := k.RESTConfig()
 	if err != nil {
@@ -109,8 +110,7 @@ func (k *Keeper) Once(ctx context.Context) (bool, error) {
 	if k.URL == "" && find(present) == nil {
 		return false, fmt.Errorf("give ValidatingWebhookConfiguration %s a webhook named %s (config/webhook)", k.Name, WebhookName)
 	}
-	// Server-side apply: whoever else manages the object keeps what is theirs, and a manifest that leaves the authority out
-	// does not take it away.
+	// Server-side apply keeps the fields of other field managers. A manifest without the CA bundle does not remove it.
 	err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(k.wanted()), client.FieldOwner(fieldManager), client.ForceOwnership)
 	if err != nil {
 		return false, fmt.Errorf("write ValidatingWebhookConfiguration %s: %w", k.Name, err)
@@ -135,7 +135,7 @@ func (k *Keeper) current(c *admissionregistrationv1.ValidatingWebhookConfigurati
 	return k.URL == "" || w.ClientConfig.URL != nil && *w.ClientConfig.URL == k.URL+Path
 }
 
-// wanted is what is written.
+// wanted returns the configuration to apply.
 func (k *Keeper) wanted() *unstructured.Unstructured {
 	clientConfig := map[string]any{"caBundle": base64.StdEncoding.EncodeToString(k.CABundle)}
 	hook := map[string]any{"name": WebhookName, "clientConfig": clientConfig}
