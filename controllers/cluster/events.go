@@ -12,17 +12,17 @@ import (
 
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// eventRate and eventBurst bound how many Events are written a second, as a kubelet does: when ten thousand objects become
-// Ready at once, their Events follow later and do not compete with what makes them Ready.
+// eventRate and eventBurst limit the Events that are written per second, as in a kubelet. When ten thousand objects become Ready at
+// once, their Events follow later and do not compete with the reconciles.
 const (
 	eventRate  = 50
 	eventBurst = 100
 )
 
-// reportingController names this operator in Events.
+// reportingController is the name of this operator in Events.
 const reportingController = "vitrine"
 
-// startEvents writes Events until ctx ends and the broadcaster is shut down.
+// startEvents starts a broadcaster that writes Events until ctx ends and the caller shuts it down.
 func startEvents(ctx context.Context, cfg *rest.Config, c *http.Client) (events.EventBroadcaster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = eventRate, eventBurst, nil

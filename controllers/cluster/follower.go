@@ -10,23 +10,23 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// follower follows one cluster by one manager.
+// follower follows one cluster with one manager.
 type follower struct {
 	Options
 	set *controllers.Set
-	// client reads the cache, and direct past it.
+	// client reads from the cache, and direct reads from the API server.
 	client client.Client
 	direct client.Reader
-	// versions is how far the caches have come.
+	// versions tracks the newest resource version that was seen.
 	versions *versions
 	removals *removals
 }
 
-// lookTimeout is how long the API server may take to answer one look before it counts as unreachable.
+// lookTimeout is the maximum duration of one look before the API server counts as unreachable.
 const lookTimeout = 5 * time.Second
 
-// look checks which cluster the API server belongs to, whether its data went back in time, and whether the CRD of one kind is
-// there.
+// look checks that the API server still belongs to the same cluster, that its data did not go back in time, and that the CRD of one
+// kind exists.
 func (f *follower) look(ctx context.Context, k library.Kind) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -43,7 +43,7 @@ func (f *follower) look(ctx context.Context, k library.Kind) error {
 	return err
 }
 
-// mayRemove asks the API server whether removals of a kind are meant.
+// mayRemove asks the API server for what decides about removals of a kind: the cluster's identity and the CRD.
 func (f *follower) mayRemove(ctx context.Context, k library.Kind) (crd, error) {
 	if err := f.sameCluster(ctx); err != nil {
 		return crd{}, err

@@ -11,14 +11,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// holds are the removals that wait for confirmation. They outlive a manager.
+// holds records the removals that wait for confirmation. It outlives a manager.
 type holds struct {
 	gauge  prometheus.Gauge
 	mu     sync.Mutex
 	owners map[library.Owner]bool
-	// perNamespace counts owners.
+	// perNamespace counts owners by namespace.
 	perNamespace map[string]int
-	// absent are the kinds whose CRD is missing or being deleted.
+	// absent records the kinds whose CRD is missing or being deleted.
 	absent map[library.Kind]bool
 }
 
@@ -26,7 +26,7 @@ func newHolds(gauge prometheus.Gauge) *holds {
 	return &holds{gauge: gauge, owners: map[library.Owner]bool{}, perNamespace: map[string]int{}, absent: map[library.Kind]bool{}}
 }
 
-// add holds owners, and returns the namespaces in which nothing was held before.
+// add holds the removals of owners, and returns the namespaces in which nothing was held before.
 func (h *holds) add(owners ...library.Owner) (namespaces []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,7 +44,7 @@ func (h *holds) add(owners ...library.Owner) (namespaces []string) {
 	return namespaces
 }
 
-// drop ends the hold on owners: they are back, or were removed.
+// drop ends the hold on owners, because they are back or were removed.
 func (h *holds) drop(owners ...library.Owner) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,21 +64,21 @@ func (h *holds) has(o library.Owner) bool {
 	return h.owners[o]
 }
 
-// all returns every owner that is held.
+// all returns all held owners.
 func (h *holds) all() []library.Owner {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Keys(h.owners))
 }
 
-// len returns the number of definitions that are held.
+// len returns the number of held definitions.
 func (h *holds) len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.owners)
 }
 
-// note remembers whether the CRD of a kind is absent, and reports whether that changed.
+// note records whether the CRD of a kind is absent, and reports whether that changed.
 func (h *holds) note(k library.Kind, absent bool) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +87,7 @@ func (h *holds) note(k library.Kind, absent bool) (changed bool) {
 	return changed
 }
 
-// missing names the CRDs that are absent, "" when none is.
+// missing returns the names of the absent CRDs, or "" if there are none.
 func (h *holds) missing() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

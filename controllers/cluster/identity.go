@@ -21,16 +21,15 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 
-// identityNamespace is the namespace whose UID is the identity of a cluster: it is there from the start and cannot be
-// deleted.
+// identityNamespace is the namespace whose UID is the identity of a cluster: it exists from the start and cannot be deleted.
 const identityNamespace = "kube-system"
 
-// identifyTimeout is how long the API server may take to say what it is.
+// identifyTimeout is how long the API server may take to answer the requests about its identity.
 const identifyTimeout = 30 * time.Second
 
-// identify asks a cluster for its identity, and whether it serves the five kinds.
+// identify returns the identity of a cluster. It fails if the cluster does not serve the five kinds.
 func identify(ctx context.Context, cfg *rest.Config) (string, error) {
-	// A server that takes the connection and never answers is as good as none.
+	// A server that accepts the connection and never answers must not block forever.
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
 	scheme, err := newScheme()
@@ -70,7 +69,7 @@ func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 	return install, nil
 }
 
-// clusterOf reads the identity of a cluster.
+// clusterOf returns the identity of a cluster.
 func clusterOf(ctx context.Context, r client.Reader) (string, error) {
 	ns := &corev1.Namespace{}
 	if err := r.Get(ctx, types.NamespacedName{Name: identityNamespace}, ns); err != nil {
@@ -79,11 +78,11 @@ func clusterOf(ctx context.Context, r client.Reader) (string, error) {
 	return string(ns.UID), nil
 }
 
-// errOtherCluster says that the address of the API server has come to mean another cluster, or that its data were put
-// back to before the store met it.
+// errOtherCluster means that the cluster's identity has changed: another cluster answers at the address of the API server, or the
+// cluster's data was replaced.
 var errOtherCluster = errors.New("the API server answers for another cluster than before")
 
-// sameCluster fails unless the API server still answers for the cluster that this manager was made for.
+// sameCluster fails unless the API server still belongs to the cluster that this manager was created for.
 func (f *follower) sameCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
@@ -97,7 +96,7 @@ func (f *follower) sameCluster(ctx context.Context) error {
 	return nil
 }
 
-// sameHistory fails with errWentBack when the data of the API server went back in time.
+// sameHistory returns errWentBack if the data of the API server went back in time.
 func (f *follower) sameHistory(ctx context.Context) error {
 	in := metav1.NamespaceAll
 	if len(f.Namespaces) > 0 {

@@ -32,8 +32,8 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newMapper knows the resources of every kind that is read or written here. Asking the API server for them instead would
-// be a call without a context: one that is never answered could not be ended.
+// newMapper returns a mapper that knows the resources of every kind that the operator reads or writes. A mapper that asks the API
+// server makes calls without a context, which cannot be cancelled if they are never answered.
 func newMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -42,7 +42,7 @@ func newMapper() meta.RESTMapper {
 	for _, k := range v1alpha1.Kinds() {
 		single := v1alpha1.GroupVersion.WithKind(k.Name)
 		plural, singular := meta.UnsafeGuessKindToResource(single)
-		// The cache asks by the kind of the list.
+		// The cache looks up the kind of the list.
 		for _, kind := range []string{single.Kind, single.Kind + "List"} {
 			m.AddSpecific(v1alpha1.GroupVersion.WithKind(kind), plural, singular, meta.RESTScopeNamespace)
 		}
@@ -50,7 +50,7 @@ func newMapper() meta.RESTMapper {
 	return m
 }
 
-// newManager makes a manager without controllers, and what tells how far its caches have come.
+// newManager creates a manager without controllers, and the tracker of the resource versions of its caches.
 func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -72,13 +72,13 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error)
 			caches.DefaultNamespaces[ns] = cache.Config{}
 		}
 	}
-	skipNames := true // a manager is made again after every failure, with the same controllers
+	skipNames := true // the process makes a new manager, with the same controllers, after every failure
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                 scheme,
 		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return newMapper(), nil },
 		Cache:                  caches,
 		Logger:                 o.Logger,
-		Metrics:                metricsserver.Options{BindAddress: "0"}, // metrics and probes are the process's own
+		Metrics:                metricsserver.Options{BindAddress: "0"}, // the process serves metrics and probes itself
 		HealthProbeBindAddress: "0",
 		Controller:             config.Controller{SkipNameValidation: &skipNames, MaxConcurrentReconciles: o.Concurrency},
 	})

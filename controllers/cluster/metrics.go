@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers"
 )
 
-// metrics are those of a Supervisor.
+// metrics holds the metrics of a Supervisor.
 type metrics struct {
 	passes *controllers.Metrics
 	held   prometheus.Gauge
@@ -27,11 +27,10 @@ func newMetrics() *metrics {
 	})}
 }
 
-// longestSuspended is how many suspended objects are told one by one, the longest suspended first.
+// longestSuspended is the maximum number of suspended objects with a metric of their own, the longest suspended first.
 const longestSuspended = 100
 
-// objectCollector shows the states of the objects in the cache whenever it is asked. While no cluster is followed there are
-// none to show.
+// objectCollector collects the states of the cached objects at every scrape. It reports no objects while no cluster is followed.
 type objectCollector struct {
 	supervisor                               *Supervisor
 	objects, rejected, suspended, synced, up *prometheus.Desc
@@ -58,7 +57,7 @@ func (c *objectCollector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// suspension is an object that is suspended.
+// suspension is a suspended object.
 type suspension struct {
 	kind, namespace, name string
 	since                 time.Time
@@ -85,7 +84,7 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 		states := map[v1alpha1.Phase]int{}
 		reasons := map[string]int{}
 		list := k.NewList()
-		// Ten thousand objects are looked at and none is kept: copies would be the most expensive part of a scrape.
+		// A scrape reads ten thousand objects and keeps none: copying them would be its most expensive part.
 		if err := f.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			ch <- prometheus.NewInvalidMetric(c.objects, fmt.Errorf("list the cached %s objects: %w", k.Name, err))
 			return
@@ -117,7 +116,8 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// suspendedSince is when the suspension of an object was seen; its creation where it was not seen yet.
+// suspendedSince returns when the operator saw the suspension of an object, or the object's creation time if it has not seen it
+// yet.
 func suspendedSince(o v1alpha1.Object) time.Time {
 	if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.SuspendedCondition); c != nil {
 		return c.LastTransitionTime.Time
@@ -132,7 +132,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// register registers everything with r.
+// register registers all collectors with r.
 func (s *Supervisor) register(r prometheus.Registerer) error {
 	for _, c := range append(s.metrics.passes.Collectors(), s.metrics.held, newObjectCollector(s)) {
 		if err := r.Register(c); err != nil {

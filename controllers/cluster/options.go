@@ -13,36 +13,36 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Options are what a Supervisor needs.
+// Options configures a Supervisor.
 type Options struct {
-	// RESTConfig says how to reach the API server; it is asked again before every try. Required.
+	// RESTConfig returns how to reach the API server. The Supervisor calls it before every attempt. Required.
 	RESTConfig func() (*rest.Config, error)
-	// Library is kept as the manifests say. Required.
+	// Library is made to match the manifests. Required.
 	Library library.Library
-	// Namespaces restricts what is watched; none means all.
+	// Namespaces are the namespaces to watch; empty means all.
 	Namespaces []string
-	// ExternalURL is the base of URLs in status and Secrets where the Property names none, without a trailing slash.
+	// ExternalURL is the base of URLs in statuses and Secrets for a Property that sets none, without a trailing slash.
 	ExternalURL string
-	// CABundle is written as ca.crt beside each token, where the server made its own certificate. PEM; nil otherwise.
+	// CABundle is the PEM bundle that each token's Secret gets as ca.crt, if the server made its own certificate; nil otherwise.
 	CABundle []byte
-	// Clock tells the time; nil means time.Now.
+	// Clock returns the current time; nil means time.Now.
 	Clock func() time.Time
-	// Logger is used for everything; the zero value discards.
+	// Logger logs everything; the zero value discards.
 	Logger logr.Logger
 	// Metrics registers this package's metrics; nil registers none.
 	Metrics prometheus.Registerer
-	// Concurrency is the number of workers a kind; 0 means 8.
+	// Concurrency is the number of workers for each kind; 0 means 8.
 	Concurrency int
-	// CountInterval is the time between two looks at the counts in status; 0 means 2 seconds.
+	// CountInterval is the time between two checks of the counts in statuses; 0 means 2 seconds.
 	CountInterval time.Duration
-	// WatchInterval is the time between two checks of the API server: that it answers, that it is still the same cluster, and
-	// that its data have not gone back in time. 0 means 1 second.
+	// WatchInterval is the time between two checks that the API server answers, that it still belongs to the same cluster, and that
+	// its data has not gone back in time. 0 means 1 second.
 	WatchInterval time.Duration
-	// PropertyGrace is how long an object that finds its Property missing waits before its status and an event say so. GitOps
-	// tools apply and prune in their own order, and are usually done before a user has to act. 0 means 30 seconds; a negative
-	// value means no grace.
+	// PropertyGrace is how long an object whose Property is missing waits before its status and an event report that. GitOps tools
+	// apply and prune in their own order, and are usually done before a user has to act. 0 means 30 seconds; a negative value means
+	// no grace.
 	PropertyGrace time.Duration
-	// MaxBackoff bounds the wait between two tries to run a manager; 0 means 30 seconds.
+	// MaxBackoff is the maximum wait between two attempts to run a manager; 0 means 30 seconds.
 	MaxBackoff time.Duration
 }
 

@@ -23,17 +23,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// installCRDs is what to do while a CRD is missing.
+// installCRDs is the command that installs the CRDs.
 const installCRDs = "kubectl apply --server-side -k config/crd"
 
-// sweepHeldReason is the reason of the event about a namespace in which removals are held.
+// sweepHeldReason is the reason of the event that reports held removals in a namespace.
 const sweepHeldReason = "SweepHeld"
 
-// removalInterval is the shortest time between two questions to the API server about removals of one kind: deleting a
-// namespace with thousands of objects asks a few times a second, not once for each object.
+// removalInterval is the minimum time between two requests to the API server about removals of one kind. Deleting a namespace with
+// thousands of objects then causes a few requests a second instead of one for each object.
 const removalInterval = 100 * time.Millisecond
 
-// kinds lists the kinds of definitions that manifests bring.
+// kinds returns the kinds of definitions that manifests declare.
 func kinds() []library.Kind {
 	var all []library.Kind
 	for _, k := range controllers.Kinds() {
@@ -47,18 +47,18 @@ func crdName(k library.Kind) string {
 	return v1alpha1.KindNamed(k.String()).Resource().GroupResource().String()
 }
 
-// crd is what is known of the CRD of a kind.
+// crd is the state of the CRD of a kind.
 type crd struct {
-	// since is when the CRD was created. It is zero while the CRD is missing or being deleted.
+	// since is the creation time of the CRD. It is zero while the CRD is missing or being deleted.
 	since time.Time
 }
 
-// tookAway reports whether an object that was created at a time, and is gone, was deleted with its CRD. The API server deletes
-// the objects of a CRD after it has marked the CRD as being deleted, so an object that is older than the present CRD was deleted
-// with an earlier one.
+// tookAway reports whether an object with the creation time created, which no longer exists, was deleted with its CRD. The API
+// server deletes the objects of a CRD after it has marked the CRD as being deleted. An object that is older than the present CRD
+// was therefore deleted with an earlier CRD.
 func (c crd) tookAway(created time.Time) bool { return c.since.IsZero() || created.Before(c.since) }
 
-// readCRD reads the CRD of a kind past any cache.
+// readCRD reads the CRD of a kind from the API server.
 func readCRD(ctx context.Context, r client.Reader, k library.Kind) (crd, error) {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
@@ -74,23 +74,23 @@ func readCRD(ctx context.Context, r client.Reader, k library.Kind) (crd, error) 
 	return crd{since: o.CreationTimestamp.Time}, nil
 }
 
-// deletion is what an informer reported of an object that is gone.
+// deletion is the deletion of an object as an informer reported it.
 type deletion struct {
 	seen, created time.Time
 }
 
-// guard decides whether the objects of one kind that have vanished from the cache were deleted one by one. They also vanish
-// when another cluster answers at the address of the API server, and when their CRD is deleted.
+// guard decides whether the objects of one kind that have vanished from the cache were deleted one by one. They also vanish when
+// another cluster answers at the address of the API server, and when their CRD is deleted.
 //
-// An answer of the API server is valid for every object whose deletion was seen before the question was asked, because an
-// object that vanished for one of those two reasons did so after the reason existed. An older answer says nothing.
+// An answer of the API server is valid for every deletion that was seen before the request: if one of those two reasons caused the
+// deletion, the reason existed before it and the answer shows it. An answer from before the deletion proves nothing.
 type guard struct {
 	ask func(context.Context) (crd, error)
 
 	mu        sync.Mutex
 	deletions map[types.NamespacedName]deletion
 
-	asking sync.Mutex // held during a question; those that wait for it may use the answer
+	asking sync.Mutex // held during a request; the callers that wait for it may use the answer
 	asked  time.Time
 	answer crd
 	err    error
@@ -100,7 +100,7 @@ func newGuard(ask func(context.Context) (crd, error)) *guard {
 	return &guard{ask: ask, deletions: map[types.NamespacedName]deletion{}}
 }
 
-// sight is a predicate that passes all events and notes when a deletion was seen.
+// sight returns a predicate that passes all events and records the deletions.
 func (g *guard) sight() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(ev event.DeleteEvent) bool {
 		g.mu.Lock()
@@ -110,15 +110,15 @@ func (g *guard) sight() predicate.Predicate {
 	}}
 }
 
-// forget drops what was noted of an object.
+// forget drops the deletion of an object.
 func (g *guard) forget(name types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.deletions, name)
 }
 
-// permit fails unless the object itself was deleted: with controllers.ErrHeld when it was deleted with its CRD. created is when the object
-// was created, according to the store.
+// permit returns nil if the object itself was deleted, and controllers.ErrHeld if it was deleted with its CRD. created is the
+// creation time of the object according to the store.
 func (g *guard) permit(ctx context.Context, name types.NamespacedName, created time.Time) error {
 	called := time.Now()
 	g.mu.Lock()
@@ -137,8 +137,8 @@ func (g *guard) permit(ctx context.Context, name types.NamespacedName, created t
 	return nil
 }
 
-// since returns an answer to a question that was asked after a deletion was seen. Failures are shared by those who wait
-// for one question, and are not kept for later calls.
+// since returns the answer to a request that was sent after seen, the time at which a deletion was seen. Callers that wait for the
+// same request share its error. Later calls do not reuse an error.
 func (g *guard) since(ctx context.Context, seen, called time.Time) (crd, error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
@@ -169,7 +169,7 @@ type removals struct {
 
 var _ controllers.Removals = (*removals)(nil)
 
-// newRemovals returns the removals of a manager, which ask the API server by ask.
+// newRemovals returns the removals of a manager, which call ask to ask the API server.
 func newRemovals(h *holds, recorder events.EventRecorder, log logr.Logger, ask func(context.Context, library.Kind) (crd, error)) *removals {
 	r := &removals{guards: map[library.Kind]*guard{}, holds: h, events: recorder, log: log}
 	for _, k := range kinds() {
@@ -212,7 +212,7 @@ func (r *removals) Permit(ctx context.Context, owner library.Owner, created time
 // Removed implements controllers.Removals.
 func (r *removals) Removed(owner library.Owner) { r.guards[owner.Kind].forget(nameOf(owner)) }
 
-// noteCRD logs when the CRD of a kind disappears, and when it is back.
+// noteCRD records whether the CRD of a kind exists, and logs when it disappears and when it is back.
 func (r *removals) noteCRD(k library.Kind, c crd) {
 	switch absent := c.since.IsZero(); {
 	case !r.holds.note(k, absent):
@@ -223,12 +223,12 @@ func (r *removals) noteCRD(k library.Kind, c crd) {
 	}
 }
 
-// hold keeps what manifests declared that are no longer in the cluster, until they are back or the sweep is confirmed. An event
-// reports it in each namespace where nothing was held before.
+// hold keeps what objects declared that are no longer in the cluster, until they are back or the sweep is confirmed. An event
+// reports the hold in each namespace where nothing was held before.
 func (r *removals) hold(owners ...library.Owner) {
 	for _, ns := range r.holds.add(owners...) {
-		// client-go writes an Event into the namespace of the object that it regards: the operator may write there, and the users
-		// whose manifests are missing see it.
+		// client-go writes an Event into the namespace of the object that it regards. The operator may write there, and the users
+		// whose manifests are missing can see it.
 		regarded := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns}}
 		r.events.Eventf(regarded, nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
 			"Apply the manifests of this namespace that are missing in the cluster, or run vitrine sweep --confirm to remove what they declared")

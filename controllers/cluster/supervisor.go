@@ -16,49 +16,49 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// stopGrace is how long a manager may take to end once it is told to.
+// stopGrace is how long a manager may take to end after its context was cancelled.
 const stopGrace = 5 * time.Second
 
-// Supervisor runs the controllers for as long as the process lives. A manager needs the API server to be made and ends
-// when its caches cannot be filled; the supervisor makes the next one, with backoff, and whatever is stored is served
-// meanwhile.
+// Supervisor runs the controllers for as long as the process lives. Creating a manager requires the API server, and a manager ends
+// when it cannot fill its caches. The Supervisor then creates the next one, with backoff. Meanwhile, the server serves what is
+// stored.
 type Supervisor struct {
 	options Options
 	metrics *metrics
 	holds   *holds
-	// loaded is true while the store remembers a complete load.
+	// loaded is true while the store has recorded a complete load.
 	loaded atomic.Bool
-	// sweeping is held during a confirmed sweep. mu is not: a probe never waits for a sweep.
+	// sweeping is held during a confirmed sweep. mu is not, so that a probe never waits for a sweep.
 	sweeping sync.Mutex
 
 	mu     sync.Mutex
 	status Status
-	// foreign is the identity of a cluster that the store does not belong to, "" when there is none.
+	// foreign is the identity of the reachable cluster if the store belongs to another one, and "" otherwise.
 	foreign string
-	// current belongs to the manager that is loaded; nil when none is.
+	// current is the follower whose manager is loaded; nil if there is none.
 	current *follower
-	// unreachable is why the API server did not answer when it was last asked, nil when it did.
+	// unreachable is why the API server did not answer the last check; nil if it did.
 	unreachable error
-	// wake ends a backoff early.
+	// wake ends the backoff early.
 	wake chan struct{}
 }
 
-// Status says how far the library follows the cluster.
+// Status describes how far the library follows the cluster.
 type Status struct {
-	// Synced is true when a complete load was seen in this process, and its manager runs.
+	// Synced is true if this process completed a load and its manager runs.
 	Synced bool
-	// Remembered is true when the store remembers a complete load: what is stored can be served. A store that was handed
-	// over to another cluster remembers none until the first load from that one.
+	// Remembered is true if the store has recorded a complete load, so that what is stored can be served. A store that was handed
+	// over to another cluster has recorded none until the first load from that cluster.
 	Remembered bool
-	// LastError is why no manager runs; nil while one does.
+	// LastError is why no manager runs; nil while one runs.
 	LastError error
-	// HeldSweep counts removals that wait for confirmation; nil when there are none.
+	// HeldSweep counts the removals that wait for confirmation; nil if there are none.
 	HeldSweep *library.HeldError
-	// Message is one sentence for people.
+	// Message is a sentence for users.
 	Message string
 }
 
-// NewSupervisor checks its options; nothing runs before Run.
+// NewSupervisor validates its options and reads whether the store is loaded. Nothing runs before Run.
 func NewSupervisor(o Options) (*Supervisor, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -79,7 +79,7 @@ func NewSupervisor(o Options) (*Supervisor, error) {
 	return s, nil
 }
 
-// Run makes and runs managers until ctx ends.
+// Run creates and runs managers until ctx ends.
 func (s *Supervisor) Run(ctx context.Context) error {
 	backoff := time.Second
 	for {
@@ -108,14 +108,14 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 }
 
-// once finds the cluster, and follows it until its manager ends.
+// once identifies the cluster, and follows it until its manager ends.
 func (s *Supervisor) once(ctx context.Context) error {
 	cfg, err := s.options.RESTConfig()
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	if cfg.QPS == 0 {
-		// The server's own priority and fairness does this better than a client can.
+		// The API server's priority and fairness limits requests better than a client can.
 		cfg = rest.CopyConfig(cfg)
 		cfg.QPS = -1
 	}
@@ -129,7 +129,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 	return s.follow(ctx, cfg, install)
 }
 
-// follow makes a manager for a cluster and runs it until it ends.
+// follow creates a manager for a cluster and runs it until it ends.
 func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install string) error {
 	store, err := nameStore(ctx, s.options.Library)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install strin
 	if err != nil {
 		return err
 	}
-	// What writes Events in the background ends with this manager, not with the last.
+	// The background writer of Events ends with its manager.
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	recording, err := startEvents(ctx, cfg, mgr.GetHTTPClient())
@@ -157,7 +157,7 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install strin
 	if err != nil {
 		return err
 	}
-	// Runnables start when the caches are filled.
+	// Runnables start after the caches are filled.
 	loading := manager.RunnableFunc(func(ctx context.Context) error {
 		if err := s.load(ctx, f); err != nil {
 			return err
@@ -180,7 +180,7 @@ func run(ctx context.Context, mgr manager.Manager) error {
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		// A manager whose caches were never filled does not end with its context.
+		// A manager whose caches were never filled does not end when its context ends.
 		select {
 		case err = <-ended:
 		case <-time.After(stopGrace):
@@ -192,8 +192,8 @@ func run(ctx context.Context, mgr manager.Manager) error {
 	return nil
 }
 
-// watch checks the API server periodically: informers alone notice neither that it is gone, nor that another cluster answers in
-// its place, nor that its data went back in time. In the last two cases it fails, and the manager with it.
+// watch checks the API server periodically. Informers alone do not detect that it is gone, that another cluster answers in its
+// place, or that its data went back in time. In the last two cases watch fails, and the manager ends.
 func (s *Supervisor) watch(ctx context.Context, f *follower) error {
 	ticker := time.NewTicker(s.options.WatchInterval)
 	defer ticker.Stop()
@@ -224,8 +224,8 @@ func (s *Supervisor) watch(ctx context.Context, f *follower) error {
 	}
 }
 
-// admit lets a cluster in whose manifests the store holds, or any when it holds none yet. With another one nothing is
-// read and nothing is removed: a kubeconfig may simply be wrong.
+// admit fails unless the store holds the manifests of this cluster or of none. From another cluster nothing is read, and nothing is
+// removed: the kubeconfig may be wrong.
 func (s *Supervisor) admit(install string) error {
 	recorded, err := s.options.Library.Mark(markInstall)
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *Supervisor) admit(install string) error {
 	return fmt.Errorf("check the kubeconfig, or run vitrine sweep --confirm to hand the store over: it holds the manifests of cluster %s, and this is cluster %s", recorded, install)
 }
 
-// load runs the bulk load and the sweep after it, and then lets the reconcilers begin.
+// load runs the bulk load and the sweep, and then starts the reconcilers.
 func (s *Supervisor) load(ctx context.Context, f *follower) error {
 	if err := s.options.Library.SetMark(ctx, markInstall, f.set.Install); err != nil {
 		return fmt.Errorf("record the cluster identity: %w", err)
@@ -270,10 +270,10 @@ func (s *Supervisor) load(ctx context.Context, f *follower) error {
 	return nil
 }
 
-// Loaded reports whether the store holds a complete load, of this process or an earlier one. It is cheap.
+// Loaded reports whether the store has recorded a complete load, by this process or an earlier one. It is cheap.
 func (s *Supervisor) Loaded() bool { return s.loaded.Load() }
 
-// Status reports how far the library follows the cluster. It does not wait for a sweep.
+// Status returns how far the library follows the cluster. It does not wait for a sweep.
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
 	st, unreachable := s.status, s.unreachable
@@ -304,12 +304,12 @@ func (s *Supervisor) Status() Status {
 	return st
 }
 
-// ErrNothingHeld says that no sweep waits for confirmation.
+// ErrNothingHeld means that no sweep waits for confirmation.
 var ErrNothingHeld = errors.New("no sweep is held, and the store belongs to this cluster")
 
-// ConfirmSweep runs the sweep that is held and returns how many definitions it removed. Where the store belongs to another
-// cluster, it removes what that one brought and hands the store to the present one, whose manifests are loaded next; until
-// then the store remembers no load. ErrNothingHeld when neither is so.
+// ConfirmSweep runs the held sweep and returns how many definitions it removed. If the store belongs to another cluster,
+// ConfirmSweep removes what that cluster declared and hands the store to the present cluster, whose manifests are loaded next.
+// Until then the store records no load. If no sweep is held and the store belongs to this cluster, it returns ErrNothingHeld.
 func (s *Supervisor) ConfirmSweep(ctx context.Context) (int, error) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
@@ -331,7 +331,7 @@ func (s *Supervisor) handOver(ctx context.Context, to string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the recorded cluster identity: %w", err)
 	}
-	// This comes first, so that a store which is emptied only in part does not count as loaded.
+	// Do this first, so that a store that is only partly emptied does not count as loaded.
 	if err := lib.SetMark(ctx, markLoaded, ""); err != nil {
 		return 0, fmt.Errorf("record that nothing is loaded: %w", err)
 	}

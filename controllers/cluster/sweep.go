@@ -12,17 +12,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Marks in the store.
+// Names of marks in the store.
 const (
 	// markInstall is the identity of the cluster whose manifests the store holds.
 	markInstall = "install"
-	// markLoaded is "true" once a complete load was seen.
+	// markLoaded is "true" after a complete load.
 	markLoaded = "loaded"
-	// markStore is the name of the store, drawn once. A backup has it too.
+	// markStore is the name of the store, drawn once. A backup contains it.
 	markStore = "store"
 )
 
-// nameStore returns the name of the store, and draws one where it has none.
+// nameStore returns the name of the store. If the store has none, nameStore draws and records one.
 func nameStore(ctx context.Context, lib library.Library) (string, error) {
 	name, err := lib.Mark(markStore)
 	if err != nil || name != "" {
@@ -36,7 +36,7 @@ func nameStore(ctx context.Context, lib library.Library) (string, error) {
 	return name, lib.SetMark(ctx, markStore, name)
 }
 
-// scope limits the sweep to what this cluster declared, in the namespaces that are watched.
+// scope limits the sweep to what this cluster declared in the watched namespaces.
 func (f *follower) scope() library.Scope {
 	scope := library.Scope{Install: f.set.Install, Kinds: kinds()}
 	if len(f.Namespaces) > 0 {
@@ -45,9 +45,9 @@ func (f *follower) scope() library.Scope {
 	return scope
 }
 
-// sweep removes what the store has in its scope and the cluster no longer has, and returns how many definitions it removed.
-// It holds what was deleted together with its CRD, and also the rest when the guard of library.Scope says so. AccessTokens
-// are guarded separately: a sweep that is held because of many filters never leaves a deleted token accepted.
+// sweep removes the definitions in its scope whose objects the cluster no longer has, and returns how many it removed. It holds
+// those that were deleted together with their CRD. It also holds the others if the guard of library.Scope applies. AccessTokens
+// have a separate guard: a sweep that is held because of many filters must not leave a deleted token accepted.
 func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error) {
 	scope := f.scope()
 	missing, err := f.missing(ctx, scope, keep)
@@ -56,7 +56,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 	}
 	held := map[library.Owner]bool{}
 	for _, k := range kinds() {
-		// Read after the objects were listed: a CRD that is there now was there all the time that its objects were read.
+		// Read the CRD after the objects were listed: a CRD that exists now existed while its objects were read.
 		c, err := readCRD(ctx, f.direct, k)
 		if err != nil {
 			return 0, err
@@ -94,7 +94,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 			return removed, err
 		}
 	}
-	// Of what an earlier sweep of this process held, some may be gone or back.
+	// Some of what an earlier sweep of this process held may be removed or back.
 	var stale []library.Owner
 	for _, o := range f.removals.holds.all() {
 		if !held[o] {
@@ -106,10 +106,10 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 	return removed, nil
 }
 
-// confirmedSweep removes everything that is missing in the cluster now, and returns how many definitions it removed.
+// confirmedSweep removes all definitions whose objects are missing in the cluster now, and returns how many it removed.
 func (f *follower) confirmedSweep(ctx context.Context) (int, error) {
 	held := f.removals.holds.all()
-	// The objects may have changed since the sweep was held: the cache has the current ones.
+	// The objects may have changed since the sweep was held. The cache has the current ones.
 	keep, err := f.set.Owners(ctx)
 	if err != nil {
 		return 0, err
@@ -121,12 +121,12 @@ func (f *follower) confirmedSweep(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("sweep: %w", err)
 	}
 	f.removals.holds.drop(held...)
-	// The removed definitions may have held what others claim.
+	// The removed definitions may have held what other objects claim.
 	f.set.RequeueWaiting()
 	return removed, nil
 }
 
-// missing lists the owners in scope that the store has and keep does not name.
+// missing returns the owners in scope that the store has and keep does not contain.
 func (f *follower) missing(ctx context.Context, scope library.Scope, keep []library.Owner) ([]library.Owner, error) {
 	stored, err := f.Library.Owners(ctx, scope)
 	if err != nil {

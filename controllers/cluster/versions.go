@@ -15,19 +15,21 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// errWentBack says that the API server is at an older resource version than it was before, as after a restore of etcd.
-// Existing watches wait silently until the API server reaches their version again.
+// errWentBack means that the API server is at an older resource version than before, as after a restore of etcd. Existing watches
+// then receive nothing until the API server reaches their version again.
 var errWentBack = errors.New("the data of the API server went back in time: loading everything again")
 
-// versions tracks the newest resource version of AccessTokens that the API server or an informer has shown. Versions can be
-// compared within one resource only, and the deletions of AccessTokens matter most. The other kinds are in the same etcd.
+// versions tracks the newest resource version of AccessTokens that the API server or an informer has shown. Versions are comparable
+// only within one resource. AccessTokens stand for all kinds, because their deletions matter most and all kinds are in the same
+// etcd.
 type versions struct {
 	mu        sync.Mutex
 	informers []toolscache.SharedIndexInformer
 	newest    string
 }
 
-// newInformer makes the informers of the cache and remembers those of AccessTokens, one for each watched namespace.
+// newInformer creates an informer for the cache, and records it if it is one of AccessTokens. There is one for each watched
+// namespace.
 func (v *versions) newInformer(
 	lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
@@ -40,18 +42,18 @@ func (v *versions) newInformer(
 	return i
 }
 
-// advance returns errWentBack when the API server is at an older version than one that it has shown before. in is the namespace
-// in which AccessTokens may be listed, "" for all namespaces.
+// advance returns errWentBack if the API server is at an older version than before. in is the namespace in which it may list
+// AccessTokens, or "" for all namespaces.
 func (v *versions) advance(ctx context.Context, r client.Reader, in string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// The informers are read first: what they have seen is older than the answer to a question that is asked afterwards.
+	// Read the informers first: what they have seen cannot be newer than the answer to a later request.
 	for _, i := range v.informers {
 		if seen := i.LastSyncResourceVersion(); older(v.newest, seen) {
 			v.newest = seen
 		}
 	}
-	// Without a resource version, a list is at least as new as the last write, also where it comes from the API server's cache.
+	// Without a resource version, a list is at least as new as the last write, even if the API server answers from its cache.
 	list := &v1alpha1.AccessTokenList{}
 	if err := r.List(ctx, list, client.InNamespace(in), client.Limit(1)); err != nil {
 		return fmt.Errorf("ask the API server for its resource version: %w", err)
@@ -63,8 +65,8 @@ func (v *versions) advance(ctx context.Context, r client.Reader, in string) erro
 	return nil
 }
 
-// older reports whether version a is older than version b; "" is older than any. Versions that cannot be compared, as of an
-// API server that does not conform, are not older.
+// older reports whether version a is older than version b. "" is older than any other. Versions that cannot be compared, as those
+// of a non-conformant API server, are not older.
 func older(a, b string) bool {
 	if a == "" {
 		return b != ""
