@@ -21,7 +21,7 @@ import (
 // +kubebuilder:rbac:groups=vitrine.dev,resources=accesstokens/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update
 
-// secretInterval is how often a token is reconciled whose Secret the operator does not watch.
+// secretInterval is how often the operator reconciles a token whose Secret it does not watch.
 const secretInterval = time.Minute
 
 func tokenKind() kind {
@@ -37,13 +37,13 @@ type credential struct {
 	value   tokens.Value
 }
 
-// translateToken reads or draws the value. The pass stores its digest and only then writes the Secret, so that a value which can be
-// read is accepted already. The old value of a rotation expires by the clock.
+// translateToken reads the value of a token, or draws a new one. The pass stores the digest of the value before it writes the
+// Secret, so that the server accepts every value that a client can read. The old value of a rotation expires by time alone.
 func translateToken(ctx context.Context, p *pass) error {
 	o := p.object.(*v1alpha1.AccessToken)
 	s, current, err := p.readToken(ctx, o)
 	if err != nil || o.Spec.ExistingSecret != nil {
-		p.wake(p.Clock().Add(secretInterval)) // no watch reports a change of a Secret that the operator does not write
+		p.wake(p.Clock().Add(secretInterval)) // the operator does not watch a Secret that it does not write
 	}
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func translateToken(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// reportToken writes the Secret, and says in the status since when and until when the value works.
+// reportToken writes the Secret and reports in the status when the value was issued and when it expires.
 func reportToken(ctx context.Context, p *pass) error {
 	o, issue, now := p.object.(*v1alpha1.AccessToken), p.credential.value.Issue, p.credential.subject.Now
 	if o.Spec.ExistingSecret == nil {
@@ -85,7 +85,7 @@ func reportToken(ctx context.Context, p *pass) error {
 	return tokens.Expired(expires, now, fmt.Sprintf("Delete Secret %s for a new value, or raise spec.expiresAfter", o.Status.SecretName))
 }
 
-// writeSecret creates or updates the Secret that the operator writes, where it is not as it has to be.
+// writeSecret creates or updates the Secret of a token if its content differs from the desired content.
 func (p *pass) writeSecret(ctx context.Context) error {
 	s := p.credential.subject
 	secret, changed := tokens.Secret(s, p.credential.value, p.base(p.def.Property), string(p.CABundle))
@@ -103,8 +103,8 @@ func (p *pass) writeSecret(ctx context.Context) error {
 	return nil
 }
 
-// reportExpiry reports when the value of a suspended token has expired. The stored definition says when that is: a newer
-// spec.expiresAfter is not applied.
+// reportExpiry reports that the value of a suspended token has expired. It takes the expiry from the stored definition, because a
+// newer spec.expiresAfter is not applied during a suspension.
 func reportExpiry(ctx context.Context, p *pass) error {
 	stored, err := p.storedValues(ctx, p.object.(*v1alpha1.AccessToken))
 	if err != nil || len(stored) == 0 {
@@ -117,7 +117,8 @@ func reportExpiry(ctx context.Context, p *pass) error {
 	return tokens.Expired(expires, now, "Set spec.suspend to false, and then delete the Secret for a new value or raise spec.expiresAfter")
 }
 
-// loadToken translates a token with the value in its Secret. One without is left to its reconciler, which draws a value.
+// loadToken translates a token with the value in its Secret. It returns false for a token without a value: the reconciler draws
+// one.
 func loadToken(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (library.Definition, bool) {
 	t := o.(*v1alpha1.AccessToken)
 	subject, current, err := s.readToken(ctx, t)
@@ -131,7 +132,7 @@ func loadToken(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (l
 	return translate.AccessToken(s.Install, t, translate.TokenValues(t.Spec, current.Issue, nil, subject.Stored, now), filters), true
 }
 
-// readToken returns a token with all that its policies look at, and the value in its Secret, see tokens.Read.
+// readToken returns the input of the token's policies, and the value in its Secret (see tokens.Read).
 func (s *Set) readToken(ctx context.Context, o *v1alpha1.AccessToken) (subject tokens.Subject, current tokens.Value, err error) {
 	subject = tokens.Subject{Token: o, Store: s.Store, Now: s.Clock()}
 	if subject.Stored, err = s.storedValues(ctx, o); err != nil {
@@ -149,8 +150,8 @@ func (s *Set) readToken(ctx context.Context, o *v1alpha1.AccessToken) (subject t
 	return subject, current, err
 }
 
-// secretOf reads the Secret of a token, nil when there is none. The cache holds labelled Secrets alone: the API server is asked for
-// every other one.
+// secretOf returns the Secret of a token, or nil if there is none. The cache holds only Secrets with tokens.Label, so secretOf
+// reads all others from the API server.
 func (s *Set) secretOf(ctx context.Context, o *v1alpha1.AccessToken) (*corev1.Secret, error) {
 	key := types.NamespacedName{Namespace: o.Namespace, Name: tokens.SecretName(o)}
 	secret := &corev1.Secret{}
@@ -181,8 +182,8 @@ func (s *Set) storedValues(ctx context.Context, o *v1alpha1.AccessToken) ([]libr
 	return stored.Token.Values, nil
 }
 
-// filterUUIDs resolves spec.filters. A filter that does not exist yet has the UUID that it will have, and grants nothing until
-// then; one that adopts has the UUID of the filter that it took over.
+// filterUUIDs resolves spec.filters to UUIDs. A filter that does not exist yet gets the UUID that it will have, which grants
+// nothing until the filter exists. A filter that adopts has the UUID of the filter that it adopts.
 func (s *Set) filterUUIDs(ctx context.Context, o *v1alpha1.AccessToken) ([]string, error) {
 	var uuids []string
 	for _, name := range o.Spec.Filters {

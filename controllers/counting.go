@@ -22,11 +22,11 @@ func (s *Set) Counted(ctx context.Context, visit func(v1alpha1.Object, counts.Fu
 		err := s.each(ctx, k, nil, func(o v1alpha1.Object) {
 			switch {
 			case s.written.stale(o):
-				complete = false // it may be served by now, and its pass may have counted before the last change of content
+				complete = false // the object may be served by now, and its pass may have counted before the last content change
 			case verdict.Ready(o).Status != "True" || o.Suspended() || *o.StatusObservedGeneration() != o.GetGeneration():
-				// What is not served has nothing to count; what has a newer spec is counted by the pass over that.
+				// An object that is not served has nothing to count. The pass over a newer spec counts that object.
 			case s.rivals.of(o.GetNamespace()) != "":
-				// The other operator counts here.
+				// The other operator writes the counts in this namespace.
 			default:
 				visit(o, k.count)
 			}
@@ -38,7 +38,7 @@ func (s *Set) Counted(ctx context.Context, visit func(v1alpha1.Object, counts.Fu
 	return complete, nil
 }
 
-// WriteCounts implements counts.Objects. It notes no version as our own write: a pass that does not see this one would at most write
+// WriteCounts implements counts.Objects. It does not note the write in s.written: a pass that reads an older version at most writes
 // the same counts again.
 func (s *Set) WriteCounts(ctx context.Context, before, o v1alpha1.Object) error {
 	return client.IgnoreNotFound(s.writeStatus(ctx, before, o))

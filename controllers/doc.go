@@ -1,13 +1,13 @@
-// Package controllers keeps a library as the manifests of a cluster say: one reconciler of one shape for each kind. A pass over an
-// object translates it into a definition, applies that, and reports in the status what became of it. The file of a kind says what
-// the kind adds to that; kinds.go lists the kinds.
+// Package controllers makes a library match the manifests of a cluster. Each kind has one reconciler, and all reconcilers have the
+// same shape: a pass over an object translates it into a definition, applies the definition, and reports the result in the status.
+// The file of a kind holds what is specific to that kind. kinds.go lists the kinds.
 //
 //	cluster ──▶ controllers ──▶ tokens ──▶ verdict ──▶ translate
 //	                    └─────▶ counts
 //
-// Invariants: a spec is never written, and a status only when its meaning changed; there are no finalizers, a deletion that is seen
-// removes what the object brought; a status, an event or a log line holds nothing secret. The package knows nothing of HTTP and
-// nothing of storage.
+// Invariants: the controllers never write a spec, and write a status only when its meaning changed. There are no finalizers: a
+// deletion that the watch reports removes what the object declared. Statuses, events and log lines contain no secrets. The package
+// does not depend on HTTP or on storage.
 //
 // It may import api, counts, tokens, translate, verdict, internal/text and the domain.
 package controllers

@@ -17,40 +17,40 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Removals are checked against the CRD of each kind:
+// The operator checks each removal against the CRD of its kind:
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=accesstokens.vitrine.dev;activateunits.vitrine.dev;contentfilters.vitrine.dev;properties.vitrine.dev;tags.vitrine.dev,verbs=get
 
-// Kind is one of the kinds of manifests, with the kind of definition that it brings.
+// Kind is a kind of manifests, together with the kind of definition that it declares.
 type Kind struct {
 	v1alpha1.Kind
-	// Definition is what an object of the kind becomes in the library.
+	// Definition is the kind of definition that an object of this kind becomes in the library.
 	Definition library.Kind
 }
 
-// kind is what one of the kinds adds to the shape that all of them share.
+// kind is what one kind adds to the shape that all kinds share.
 type kind struct {
 	Kind
-	// translate sets def, and warnings where the object has a query; nil: translate.Object does.
+	// translate sets def, and warnings if the object has a query. If nil, translate.Object is used.
 	translate func(ctx context.Context, p *pass) error
-	// report fills in the status of an object whose definition is applied, but for its counts; nil where there is nothing else.
+	// report fills in the status, except its counts, after the definition was applied. nil if the kind reports nothing else.
 	report func(ctx context.Context, p *pass) error
-	// load translates an object for the bulk load at start; false where there is nothing to load yet. nil: translate does. now is the
-	// same for all objects of a load, so that the order of the list gives none of them precedence.
+	// load translates an object for the bulk load at start. It returns false if there is nothing to load yet. If nil, translate is
+	// used. now is the same for all objects of a load, so that their order in the list gives none of them precedence.
 	load func(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (library.Definition, bool)
-	// frozen checks a suspended object for what ends by time alone; nil where nothing of the kind does.
+	// frozen checks whether what a suspended object serves has expired. nil if nothing of the kind expires.
 	frozen func(ctx context.Context, p *pass) error
-	// watch adds what else the kind's controller watches; nil for nothing.
+	// watch adds further watches to the controller of the kind. nil for none.
 	watch func(s *Set, mgr manager.Manager, b *builder.Builder) error
-	// count updates the counts in status; nil where the kind has none.
+	// count updates the counts in the status. nil if the kind has none.
 	count counts.Func
 }
 
-// kinds lists what the kinds of the API's registry do here.
+// kinds returns all kinds of the API with their behaviour.
 func kinds() []kind {
 	return []kind{propertyKind(), tokenKind(), filterKind(), tagKind(), unitKind()}
 }
 
-// Kinds lists the kinds of manifests, with the kind of definition that each brings.
+// Kinds returns all kinds of manifests, each with the kind of definition that it declares.
 func Kinds() []Kind {
 	var all []Kind
 	for _, k := range kinds() {
@@ -59,7 +59,7 @@ func Kinds() []Kind {
 	return all
 }
 
-// each visits the cached objects of a kind. They are copies.
+// each calls visit with a copy of every cached object of a kind.
 func (s *Set) each(ctx context.Context, k kind, in client.ListOption, visit func(v1alpha1.Object)) error {
 	list := k.NewList()
 	var options []client.ListOption
@@ -75,7 +75,7 @@ func (s *Set) each(ctx context.Context, k kind, in client.ListOption, visit func
 	})
 }
 
-// Stored returns what the library holds of an owner, nil when it holds nothing.
+// Stored returns the definition that the library stores for an owner, or nil if there is none.
 func (s *Set) Stored(ctx context.Context, owner library.Owner) (*library.Definition, error) {
 	d, err := s.Library.Definition(ctx, owner)
 	if errors.Is(err, library.ErrNotFound) {
@@ -87,7 +87,7 @@ func (s *Set) Stored(ctx context.Context, owner library.Owner) (*library.Definit
 	return &d, nil
 }
 
-// missing is what status tells of listed items that are not there; nil when all are.
+// missing returns how the status reports listed items that do not exist, or nil if all items exist.
 func missing(r library.Result) *v1alpha1.MissingItems {
 	if r.MissingItems == 0 {
 		return nil

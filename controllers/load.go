@@ -10,9 +10,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Load brings all objects into the library in one Apply, and then lets the reconcilers begin. It does not go through the work queues:
-// ten thousand objects would pass there one by one. What cannot be translated, and what is suspended, is left as the store has it;
-// its reconciler reports why.
+// Load applies the definitions of all objects in one call. It bypasses the work queues because they would process ten thousand
+// objects one by one. For an object that is suspended or cannot be translated, the store keeps what it has, and the object's
+// reconciler reports why.
 func (s *Set) Load(ctx context.Context) error {
 	var defs []library.Definition
 	now := s.Clock()
@@ -35,7 +35,7 @@ func (s *Set) Load(ctx context.Context) error {
 	return nil
 }
 
-// translated translates an object; false where there is nothing to load.
+// translated translates an object. It returns false if there is nothing to load.
 func (s *Set) translated(ctx context.Context, k kind, o v1alpha1.Object, now time.Time) (library.Definition, bool) {
 	if k.load != nil {
 		return k.load(ctx, s, o, now)

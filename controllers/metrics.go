@@ -8,24 +8,24 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// Metrics count what the reconcilers do. Labels are kinds and words of ours: a bounded number.
+// Metrics counts what the reconcilers do. All labels are kinds and fixed words, so their number is bounded.
 type Metrics struct {
 	rounds *prometheus.CounterVec
 	writes *prometheus.CounterVec
 }
 
-// The outcomes of a pass.
+// Outcomes of a pass.
 const (
 	outcomeServed    = "served"
 	outcomeRemoved   = "removed"
-	outcomeHeld      = "held" // the object was deleted with its CRD
+	outcomeHeld      = "held" // the removal waits for confirmation, as when the object was deleted with its CRD
 	outcomeSuspended = "suspended"
-	outcomeWaiting   = "waiting" // for something that is expected to come
+	outcomeWaiting   = "waiting" // for something that is expected soon
 	outcomeStalled   = "stalled" // until a user changes something
-	outcomeFailed    = "failed"  // and is retried
+	outcomeFailed    = "failed"  // will be retried
 )
 
-// NewMetrics returns metrics that several managers, one after the other, may use.
+// NewMetrics returns metrics that successive managers can share.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		rounds: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -38,7 +38,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors returns what has to be registered.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.rounds, m.writes}
 }
@@ -46,7 +46,7 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 // counted counts the outcome of a pass.
 func (m *Metrics) counted(k kind, outcome string) { m.rounds.WithLabelValues(k.Name, outcome).Inc() }
 
-// written counts the write of a status.
+// written counts a status write.
 func (m *Metrics) written(o v1alpha1.Object) {
 	m.writes.WithLabelValues(reflect.TypeOf(o).Elem().Name()).Inc()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// pass is one pass over one object.
+// pass is one reconcile of one object.
 type pass struct {
 	*Set
 	kind       kind
@@ -22,25 +22,25 @@ type pass struct {
 	warnings   []query.Warning
 	result     library.Result
 	credential credential // of an AccessToken
-	// after, when not zero, is when the object has to be reconciled again by time alone.
+	// after is the time at which the object has to be reconciled again at the latest. Zero means that no time is set.
 	after time.Time
-	// announcement becomes an event once the status is written.
+	// announcement is sent as an event after the status was written.
 	announcement announcement
-	// quiet is true while nothing is reported: what the object waits for is expected soon.
+	// quiet suppresses the report while the object waits for something that is expected soon.
 	quiet bool
 }
 
-// announcement is a change that an event reports in addition to those of Ready.
+// announcement is a change that an event reports in addition to changes of the Ready condition.
 type announcement struct{ reason, message string }
 
-// wake makes sure that the object is reconciled again at t at the latest. The zero time means never.
+// wake ensures that the object is reconciled again at t at the latest. The zero time means never.
 func (p *pass) wake(t time.Time) {
 	if !t.IsZero() && (p.after.IsZero() || t.Before(p.after)) {
 		p.after = t
 	}
 }
 
-// translate sets the definition that the object stands for.
+// translate sets the definition that the object declares.
 func (p *pass) translate(ctx context.Context) (err error) {
 	if p.kind.translate != nil {
 		return p.kind.translate(ctx, p)
@@ -49,7 +49,7 @@ func (p *pass) translate(ctx context.Context) (err error) {
 	return err
 }
 
-// serve brings the library, and then the object's status in memory, to what the object says.
+// serve updates the library, and then the object's status in memory, from the object's spec.
 func (p *pass) serve(ctx context.Context) error {
 	if err := p.translate(ctx); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (p *pass) apply(ctx context.Context) error {
 	return p.wakeOthers(ctx, property, owner, p.result.Displaced)
 }
 
-// base is the base of the URLs of an object's property.
+// base returns the base of the URLs of a property.
 func (s *Set) base(p library.PropertyID) string {
 	if settings, err := s.Library.Property(p); err == nil && settings.ExternalURL != "" {
 		return settings.ExternalURL

@@ -16,13 +16,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// reconciler keeps the library as the objects of one kind say.
+// reconciler makes the library match the objects of one kind.
 type reconciler struct {
 	*Set
 	kind kind
 }
 
-// Reconcile brings the library, and then the status, to what one object says.
+// Reconcile updates the library and then the status from one object.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
 	select {
 	case <-r.begun:
@@ -39,7 +39,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		return ctrl.Result{}, fmt.Errorf("get the object: %w", err)
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
-		// Somebody else's finalizer may hold the object for long; what it brought goes now.
+		// Another controller's finalizer may keep the object for long, but what the object declared is removed at once.
 		return ctrl.Result{}, r.gone(ctx, o)
 	}
 	r.Removals.Exists(translate.Owner(r.Install, r.kind.Definition, o))
@@ -50,7 +50,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	}
 	failed := current.serve(ctx)
 	if ctx.Err() != nil {
-		return ctrl.Result{}, ctx.Err() // the manager is stopping: what failed, failed because of that
+		return ctrl.Result{}, ctx.Err() // the manager is stopping, and that caused the failure
 	}
 	failed = verdict.Refuse(o, failed)
 	if current.quiet {
@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	return r.outcome(current, failed, r.report(ctx, before, current))
 }
 
-// frozen reports on a suspended object.
+// frozen writes the status of a suspended object.
 func (r *reconciler) frozen(ctx context.Context, before v1alpha1.Object, current *pass) (ctrl.Result, error) {
 	var ended error
 	if r.kind.frozen != nil {
@@ -77,7 +77,7 @@ func (r *reconciler) frozen(ctx context.Context, before v1alpha1.Object, current
 	return r.later(current), err
 }
 
-// outcome decides when the object is looked at again.
+// outcome counts the outcome of a pass and decides when the object is reconciled again.
 func (r *reconciler) outcome(current *pass, failed, reported error) (ctrl.Result, error) {
 	refused := (*verdict.Refusal)(nil)
 	errors.As(failed, &refused)
@@ -100,7 +100,7 @@ func (r *reconciler) outcome(current *pass, failed, reported error) (ctrl.Result
 	return r.later(current), nil
 }
 
-// later says when the object is reconciled again by time alone.
+// later returns the result that reconciles the object again when its time comes.
 func (r *reconciler) later(current *pass) ctrl.Result {
 	if current.after.IsZero() {
 		return ctrl.Result{}
@@ -108,7 +108,7 @@ func (r *reconciler) later(current *pass) ctrl.Result {
 	return ctrl.Result{RequeueAfter: max(current.after.Sub(r.Clock()), time.Second)}
 }
 
-// gone takes away what an object brought that is not there any more.
+// gone removes what a deleted object declared, and counts the outcome.
 func (r *reconciler) gone(ctx context.Context, o v1alpha1.Object) error {
 	err := r.remove(ctx, o)
 	switch {
@@ -124,7 +124,7 @@ func (r *reconciler) gone(ctx context.Context, o v1alpha1.Object) error {
 	return nil
 }
 
-// remove takes away what the object brought, and has everyone looked at again who may gain or lose by that.
+// remove removes what an object declared, and requeues all objects that may gain or lose by that.
 func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 	owner := translate.Owner(r.Install, r.kind.Definition, o)
 	stored, err := r.Library.Definition(ctx, owner)

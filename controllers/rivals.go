@@ -17,26 +17,27 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// secondOperatorReason is the reason of the event, about a Property, that tells of another operator in its namespace.
+// secondOperatorReason is the reason of the event that reports, for a Property, that another operator runs in its namespace.
 const secondOperatorReason = "SecondOperator"
 
-// contestedAfter is how long a token is left to say that another operator claims its Secret, before the one that writes the
-// Secret says its own again. It is longer than the other one takes to look again: the conflict stands there for as long as
-// there are two, and no longer.
+// contestedAfter is how long the status of a token reports that another operator claims its Secret, before the operator that writes
+// the Secret reports its own status again. It is longer than secretInterval, after which the other operator retries: the status
+// reports the conflict most of the time while both operators run, and stops doing so when one of them stops.
 const contestedAfter = secretInterval + secretInterval/2
 
-// rivals remembers the AccessTokens whose Secret the operator of another store writes. Where there is one, that operator
-// writes the statuses of the namespace too: two that took turns would each tell of another address and of other counts,
-// and write them over and over.
+// rivals records the AccessTokens whose Secret the operator of another store writes. In a namespace with such a token, that
+// operator also writes all other statuses. If both operators wrote them, each would overwrite the URLs and counts of the other
+// endlessly.
 type rivals struct {
 	mu sync.Mutex
-	// stores are the names of the other operators' stores, by AccessToken.
+	// stores maps AccessTokens to the names of the other operators' stores.
 	stores map[types.NamespacedName]string
 }
 
 func newRivals() *rivals { return &rivals{stores: map[types.NamespacedName]string{}} }
 
-// note remembers whose the Secret of a token is, "" for ours or nobody's. It reports whether the namespace became free by that.
+// note records which other store's operator writes the Secret of a token; "" means this operator or none. It reports whether no
+// token of the namespace has another writer any longer because of this call.
 func (r *rivals) note(token types.NamespacedName, store string) (freed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +52,7 @@ func (r *rivals) note(token types.NamespacedName, store string) (freed bool) {
 	return r.find(token.Namespace) == ""
 }
 
-// of returns the name of the store whose operator writes the statuses in a namespace; "" when we do.
+// of returns the name of the store whose operator writes the statuses in a namespace. "" means this operator.
 func (r *rivals) of(namespace string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,8 +68,8 @@ func (r *rivals) find(namespace string) string {
 	return ""
 }
 
-// noteRival notes which store's operator writes the Secret of a token. It requeues all objects of a namespace that the other operator
-// has left: their statuses are still those of that operator.
+// noteRival records which store's operator writes the Secret of a token. When the other operator has left a namespace, noteRival
+// requeues all objects there, because they still have the statuses of that operator.
 func (s *Set) noteRival(ctx context.Context, token client.Object, store string) error {
 	if store == s.Store {
 		store = ""
@@ -78,7 +79,7 @@ func (s *Set) noteRival(ctx context.Context, token client.Object, store string) 
 	}
 	for _, k := range kinds() {
 		if k.Definition == library.KindToken {
-			continue // these look for themselves
+			continue // tokens retry after secretInterval
 		}
 		err := s.each(ctx, k, client.InNamespace(token.GetNamespace()), func(o v1alpha1.Object) {
 			s.queues.add(translate.Owner(s.Install, k.Definition, o))
@@ -90,8 +91,8 @@ func (s *Set) noteRival(ctx context.Context, token client.Object, store string) 
 	return nil
 }
 
-// contested requeues a token some time after its status came to report a conflict over its Secret. Another operator may have written
-// that, and may be gone by then.
+// contested requeues a token after contestedAfter when its status changes to a conflict over its Secret. Another operator may have
+// written that status and may have stopped since.
 func contested() handler.EventHandler {
 	tells := func(o client.Object) bool {
 		return verdict.Ready(o.(*v1alpha1.AccessToken)).Reason == v1alpha1.ReasonSecretConflict

@@ -20,60 +20,60 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Config is what the reconcilers of one manager work with. Every member is required unless it says otherwise.
+// Config configures the reconcilers of one manager. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Library is kept as the manifests say.
+	// Library is made to match the manifests.
 	Library library.Library
-	// Install is the identity of the cluster, and Store the name of the library's store: of two operators with a store each, one alone
-	// writes a Secret.
+	// Install is the identity of the cluster, and Store is the name of the library's store. If two operators with a store each
+	// watch the same objects, only one of them writes a Secret.
 	Install, Store string
 	// Removals decides what may be removed.
 	Removals Removals
-	// Events records what users should learn at once.
+	// Events records the events of objects.
 	Events events.EventRecorder
 	// Metrics counts passes and writes.
 	Metrics *Metrics
-	// ExternalURL is the base of URLs in status and Secrets where the Property names none, without a trailing slash.
+	// ExternalURL is the base of URLs in statuses and Secrets for a Property that sets none, without a trailing slash.
 	ExternalURL string
-	// CABundle is written as ca.crt beside each token, in PEM; nil for none.
+	// CABundle is the PEM bundle that each token's Secret gets as ca.crt; nil for none.
 	CABundle []byte
-	// Clock tells the time.
+	// Clock returns the current time.
 	Clock func() time.Time
-	// PropertyGrace is how long an object that finds its Property missing waits before its status and an event report that.
+	// PropertyGrace is how long an object whose Property is missing waits before its status and an event report that.
 	PropertyGrace time.Duration
-	// Logger gets what no status can tell.
+	// Logger receives errors that no status can report.
 	Logger logr.Logger
 }
 
 // Removals decides whether what an object declared may be removed. Objects also vanish from the cache when another cluster answers
 // at the address of the API server, and when their CRD is deleted. Package cluster implements it.
 type Removals interface {
-	// Watch returns a predicate that passes every event about a kind and notes the deletions.
+	// Watch returns a predicate that passes all events of a kind and records the deletions.
 	Watch(kind library.Kind) predicate.Predicate
-	// Exists notes that an object exists: nothing that it declared is held.
+	// Exists records that an object exists, and ends the hold on what it declared.
 	Exists(owner library.Owner)
-	// Permit returns nil when the object itself was deleted, and ErrHeld when the removal waits for confirmation. created is when the
-	// object was created, according to the store.
+	// Permit returns nil if the object itself was deleted, and ErrHeld if the removal waits for confirmation. created is the
+	// creation time of the object according to the store.
 	Permit(ctx context.Context, owner library.Owner, created time.Time) error
-	// Removed notes that nothing of an object is left.
+	// Removed records that everything that an object declared has been removed.
 	Removed(owner library.Owner)
 }
 
-// ErrHeld says that a removal waits for vitrine sweep --confirm.
+// ErrHeld means that a removal waits for vitrine sweep --confirm.
 var ErrHeld = errors.New("the removal is held")
 
-// Set is the reconcilers of one manager and what they share.
+// Set is the reconcilers of one manager and their shared state.
 type Set struct {
 	Config
 	client client.Client
-	// direct reads past the cache.
+	// direct reads from the API server instead of the cache.
 	direct  client.Reader
 	begun   chan struct{} // closed by Begin
 	waiters *waiters
 	queues  *queues
 	written *written
 	rivals  *rivals
-	// reported is how many statuses the reconcilers have written.
+	// reported counts the statuses that the reconcilers have written.
 	reported atomic.Uint64
 }
 
@@ -84,10 +84,10 @@ func newSet(c client.Client, direct client.Reader, config Config) *Set {
 	}
 }
 
-// New makes the controllers of every kind in a manager. They wait for Begin.
+// New adds the controllers of all kinds to a manager. They wait for Begin.
 func New(mgr manager.Manager, config Config) (*Set, error) {
 	s := newSet(mgr.GetClient(), mgr.GetAPIReader(), config)
-	skipNames := true // the process makes a manager again after every failure, with the same controllers
+	skipNames := true // the process makes a new manager, with the same controllers, after every failure
 	for _, k := range kinds() {
 		b := ctrl.NewControllerManagedBy(mgr).
 			Named(strings.ToLower(k.Name)).
@@ -106,8 +106,8 @@ func New(mgr manager.Manager, config Config) (*Set, error) {
 	return s, nil
 }
 
-// Begin lets the reconcilers begin, after the load.
+// Begin starts the reconcilers. The caller calls it once, after Load.
 func (s *Set) Begin() { close(s.begun) }
 
-// RequeueWaiting reconciles every object that was refused for something that another definition held.
+// RequeueWaiting requeues every object whose definition was refused because of another object.
 func (s *Set) RequeueWaiting() { s.queues.add(s.waiters.all()...) }

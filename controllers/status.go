@@ -20,14 +20,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// report writes the status when its meaning changed, and reports a transition in an event.
+// report writes the status if its meaning changed, and sends an event for a transition.
 func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current *pass) error {
 	o := current.object
 	if equality.Semantic.DeepEqual(before, o) {
 		return nil
 	}
 	if other := r.rivals.of(o.GetNamespace()); other != "" && r.kind.Definition != library.KindToken {
-		// The status of a token says so: a user has to decide.
+		// The status of the AccessToken already reports the conflict. A user has to resolve it.
 		if r.kind.Definition == library.KindProperty {
 			r.Events.Eventf(o, nil, corev1.EventTypeWarning, secondOperatorReason, "Reconcile",
 				"Stop one of the two operators: that of store %s writes the statuses in this namespace, and this one has store %s", other, r.Store)
@@ -52,8 +52,8 @@ func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current
 	return nil
 }
 
-// refused handles a patch that the API server did not take. It requeues the object when another writer has changed the conditions: the
-// next pass reads past the cache until the cache has that change. It returns every other error.
+// refused handles a status patch that the API server rejected. If another writer has changed the conditions, refused requeues the
+// object, and the next pass reads past the cache until the cache has that change. It returns every other error.
 func (r *reconciler) refused(ctx context.Context, before v1alpha1.Object, current *pass, err error) error {
 	if apierrors.IsNotFound(err) {
 		return err
@@ -77,9 +77,9 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// writeStatus brings a status from before to after. Where it changes the conditions, it requires that they are still those of before,
-// so that it never removes a condition which another writer has added; any other change by another writer stands beside it. (With
-// server-side apply, a condition or a member that any other field manager owns too, as after a restore, could not be removed.)
+// writeStatus patches the status from before to after. A patch that changes the conditions requires that they still equal those of
+// before, so that it never removes a condition that another writer has added. Other changes by other writers stay. (Server-side
+// apply could not remove a condition or a member that another field manager also owns, as after a restore.)
 func (s *Set) writeStatus(ctx context.Context, before, after v1alpha1.Object) error {
 	was, err := statusOf(before)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Set) writeStatus(ctx context.Context, before, after v1alpha1.Object) er
 	}
 	var operations []operation
 	if uid := before.GetUID(); uid != "" {
-		operations = append(operations, operation{"test", "/metadata/uid", uid}) // not an object that was created anew
+		operations = append(operations, operation{"test", "/metadata/uid", uid}) // fails if the object was deleted and recreated
 	}
 	for _, member := range slices.Sorted(maps.Keys(is)) {
 		if equality.Semantic.DeepEqual(was[member], is[member]) {
@@ -119,7 +119,7 @@ func (s *Set) writeStatus(ctx context.Context, before, after v1alpha1.Object) er
 	return nil
 }
 
-// statusOf returns the status of an object as JSON has it.
+// statusOf returns the status of an object as decoded JSON.
 func statusOf(o v1alpha1.Object) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {

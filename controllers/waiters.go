@@ -18,17 +18,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// waiters remembers which owners were refused for something that another object can change: a claim that is held, a
-// Property that is not there. An owner is added before its definition is applied and taken off when that went well, so
-// that a change in between is never missed.
+// waiters records the owners whose definitions are refused because of something that another object can change: a claim that is
+// held, or a Property that is missing. An owner is added before its definition is applied and removed after that succeeded, so that
+// no change in between is missed.
 type waiters struct {
 	mu     sync.Mutex
 	owners map[library.PropertyID]map[library.Owner]bool
-	// missing holds the time at which each owner first found its Property missing.
+	// missing maps each owner to the time at which it first found its Property missing.
 	missing map[library.Owner]time.Time
 }
 
-// anyProperty stands for all properties: tokens that wait for a value which another token holds are under it.
+// anyProperty means all properties. Tokens that wait for a value that another token holds are recorded under it.
 const anyProperty library.PropertyID = ""
 
 func newWaiters() *waiters {
@@ -53,7 +53,7 @@ func (w *waiters) remove(p library.PropertyID, o library.Owner) {
 	}
 }
 
-// misses returns when o first found its Property missing, which is now if it had not before.
+// misses returns when o first found its Property missing: now, if this is the first time.
 func (w *waiters) misses(o library.Owner, now time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,14 +63,14 @@ func (w *waiters) misses(o library.Owner, now time.Time) time.Time {
 	return w.missing[o]
 }
 
-// found notes that o has found its Property.
+// found records that the Property of o exists.
 func (w *waiters) found(o library.Owner) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.missing, o)
 }
 
-// all returns everyone who waits.
+// all returns all waiting owners.
 func (w *waiters) all() []library.Owner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *waiters) all() []library.Owner {
 	return list
 }
 
-// others returns who waits for something in p, besides o.
+// others returns the owners that wait for something in p, without o.
 func (w *waiters) others(p library.PropertyID, o library.Owner) []library.Owner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,7 +94,7 @@ func (w *waiters) others(p library.PropertyID, o library.Owner) []library.Owner 
 	return list
 }
 
-// queues lets a reconciler have objects of any kind looked at again.
+// queues gives reconcilers access to the work queues of all kinds.
 type queues struct {
 	mu sync.Mutex
 	of map[library.Kind]workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -104,7 +104,7 @@ func newQueues() *queues {
 	return &queues{of: map[library.Kind]workqueue.TypedRateLimitingInterface[reconcile.Request]{}}
 }
 
-// source is the event source of one kind's controller through which add reaches its queue.
+// source returns an event source for the controller of a kind, which gives add access to the controller's work queue.
 func (q *queues) source(k library.Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		q.mu.Lock()
@@ -114,7 +114,8 @@ func (q *queues) source(k library.Kind) source.Source {
 	})
 }
 
-// add enqueues the objects of these owners. A kind whose controller has not started yet looks at all its objects anyway.
+// add enqueues the objects of owners. It skips a kind whose controller has not started yet: that controller reconciles all of its
+// objects when it starts.
 func (q *queues) add(owners ...library.Owner) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -125,19 +126,19 @@ func (q *queues) add(owners ...library.Owner) {
 	}
 }
 
-// wakeRivals requeues the objects that may gain from a definition that was refused: the tag that its object claimed before is
-// free, even if the one that the object claims now is not.
+// wakeRivals requeues the objects that may gain from a refused definition: a tag that its object claimed before is free, even if
+// the tag that the object claims now is not.
 func (p *pass) wakeRivals(property library.PropertyID, owner library.Owner) {
 	p.queues.add(p.result.Displaced...)
-	// Tokens and units are left out. Their definitions carry times and new values, so that refused ones may differ in every
-	// pass, and two of them would wake each other endlessly.
+	// Tokens and units are excluded. Their definitions contain times and new values, so that refused ones may differ in every pass,
+	// and two of them would requeue each other endlessly.
 	if p.result.Changed && owner.Kind != library.KindToken && owner.Kind != library.KindUnit {
 		p.queues.add(p.waiters.others(property, owner)...)
 	}
 }
 
-// wakeOthers requeues the objects that lost a claim, those that may gain, and, when a Property changed, all that belongs to
-// it.
+// wakeOthers requeues the objects that lost a claim and those that may gain one. If a Property changed, it also requeues all
+// objects that belong to it.
 func (s *Set) wakeOthers(ctx context.Context, p library.PropertyID, owner library.Owner, displaced []library.Owner) error {
 	s.queues.add(displaced...)
 	s.queues.add(s.waiters.others(p, owner)...)

@@ -20,11 +20,11 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
 )
 
-// filtersIndex finds AccessTokens by the ContentFilters that they name.
+// filtersIndex is the index of AccessTokens by the ContentFilters that they name.
 const filtersIndex = "spec.filters"
 
-// watchSecrets adds what reconciles AccessTokens besides their own changes: their Secrets, the filters that they name, and a status
-// that another operator writes.
+// watchSecrets adds the watches that reconcile AccessTokens in addition to their own changes: on their Secrets, on the filters that
+// they name, and on a status that another operator writes.
 func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {
 		return o.(*v1alpha1.AccessToken).Spec.Filters
@@ -38,7 +38,7 @@ func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 	return nil
 }
 
-// tokenOfSecret finds the AccessToken that a labelled Secret belongs to: its controller, or the one that the label names.
+// tokenOfSecret returns the AccessToken that a labelled Secret belongs to: its controller, or the one that the label names.
 func tokenOfSecret(_ context.Context, s client.Object) []reconcile.Request {
 	name := s.GetLabels()[tokens.Label]
 	if c := metav1.GetControllerOf(s); c != nil && c.Kind == v1alpha1.AccessTokenKind {
@@ -50,7 +50,7 @@ func tokenOfSecret(_ context.Context, s client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: s.GetNamespace(), Name: name}}}
 }
 
-// tokensOfFilter finds the AccessTokens that name a ContentFilter.
+// tokensOfFilter returns the AccessTokens that name a ContentFilter.
 func (s *Set) tokensOfFilter(ctx context.Context, f client.Object) []reconcile.Request {
 	list := &v1alpha1.AccessTokenList{}
 	err := s.client.List(ctx, list, client.InNamespace(f.GetNamespace()), client.MatchingFieldsSelector{
@@ -67,7 +67,8 @@ func (s *Set) tokensOfFilter(ctx context.Context, f client.Object) []reconcile.R
 	return requests
 }
 
-// adoption passes the events by which a ContentFilter can come to another UUID: those of filters that adopt.
+// adoption passes the events after which a ContentFilter may have another UUID than before: the creation and deletion of a filter
+// that adopts, and every change of status.uuid.
 func adoption() predicate.Predicate {
 	adopts := func(o client.Object) bool { return o.(*v1alpha1.ContentFilter).Spec.Adopt != nil }
 	uuid := func(o client.Object) string { return o.(*v1alpha1.ContentFilter).Status.UUID }

@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// written remembers the version that each object had after our own last write, until the cache shows it. Without it, a pass that
-// follows another closely would compare with an older status: what equals that would not be written, and the object would show a
-// wrong status until something else happens to it. (The read-your-writes of the cached client is experimental and does not work with
-// several namespaces.)
+// written records the resource version of each object after this operator's last write, until the cache shows that version. Without
+// it, a pass soon after another one would compare with an outdated status. It would skip a new status that equals the outdated one,
+// and the object would keep a wrong status until its next change. (The read-your-writes of the cached client is experimental and
+// does not work with several namespaces.)
 type written struct {
 	mu       sync.Mutex
 	versions map[writtenKey]string
 }
 
-// writtenKey names an object.
+// writtenKey identifies an object.
 type writtenKey struct {
 	kind reflect.Type
 	name types.NamespacedName
@@ -32,21 +32,21 @@ func keyOf(o client.Object) writtenKey {
 
 func newWritten() *written { return &written{versions: map[writtenKey]string{}} }
 
-// note remembers o as a write returned it.
+// note records the version of o, which a write returned.
 func (w *written) note(o client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.versions[keyOf(o)] = o.GetResourceVersion()
 }
 
-// forget drops what is noted of an object that no longer exists.
+// forget drops the record of an object that no longer exists.
 func (w *written) forget(o client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.versions, keyOf(o))
 }
 
-// stale reports whether o, from the cache, is older than our own last write.
+// stale reports whether o, read from the cache, is older than this operator's last write.
 func (w *written) stale(o client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *written) stale(o client.Object) bool {
 	if !ok {
 		return false
 	}
-	// A version that cannot be compared counts as older: the API server knows.
+	// If the versions cannot be compared, o counts as outdated.
 	if order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), last); err != nil || order < 0 {
 		return true
 	}
@@ -62,7 +62,7 @@ func (w *written) stale(o client.Object) bool {
 	return false
 }
 
-// get reads an object from the cache, or from the API server while the cache is behind our own last write.
+// get reads an object from the cache, or from the API server while the cache is older than this operator's last write.
 func (s *Set) get(ctx context.Context, name types.NamespacedName, o client.Object) error {
 	if err := s.client.Get(ctx, name, o); err != nil {
 		return err
