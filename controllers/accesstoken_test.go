@@ -24,7 +24,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// secret makes a Secret of somebody else's with the key token.
+// secret returns a Secret, with the key token, that the operator does not own.
 func (w *world) secret(name, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: w.meta(name), Data: map[string][]byte{"token": []byte(value)}}
 }
@@ -37,7 +37,7 @@ func (w *world) own(ctx context.Context, name string) *corev1.Secret {
 	return s
 }
 
-// accepts reports whether a server would accept this value now.
+// accepts reports whether a server would accept a value now.
 func (w *world) accepts(value string) bool {
 	GinkgoHelper()
 	digest := library.Digest(sha256.Sum256([]byte(value)))
@@ -51,7 +51,7 @@ func (w *world) accepts(value string) bool {
 	return false
 }
 
-// nudge has the token reconciled by touching its Secret: the fake clock wakes nobody.
+// nudge changes the Secret of a token to cause a reconcile, because the fake clock causes none.
 func (w *world) nudge(ctx context.Context, name string) {
 	GinkgoHelper()
 	before := rounds(v1alpha1.AccessTokenKind)
@@ -159,22 +159,22 @@ var _ = Describe("AccessToken", func() {
 		Expect(ready.Reason).To(Equal(v1alpha1.ReasonSecretConflict))
 		Expect(ready.Message).To(HavePrefix("Stop one of the two operators, or hand the Secret over with kubectl annotate secret"))
 		Expect(w.condition(ctx, t, v1alpha1.ConflictCondition)).NotTo(BeNil())
-		// Each of them looks at the Secret again when it is touched.
+		// Each change of the Secret makes both operators reconcile the token.
 		w.nudge(ctx, "storefront")
-		w.clock.advance(time.Second) // a nudge writes the time
+		w.clock.advance(time.Second) // nudge writes the time, which has to differ
 		w.nudge(ctx, "storefront")
 		after := w.own(ctx, "storefront")
 		Expect(after.Data).To(Equal(before.Data))
 		Expect(w.accepts(string(before.Data["token"]))).To(BeTrue(), "the first operator serves on")
 		Expect(second.accepted()).To(BeEmpty())
 
-		// The first one is gone for good, with its store: somebody hands the Secret over.
+		// The first operator is gone with its store. The user hands the Secret over.
 		w.stop()
 		Expect(kube.Patch(ctx, after, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"vitrine.dev/store":null}}}`)))).To(Succeed())
 		Eventually(func() map[string][]byte { return w.own(ctx, "storefront").Data }).
 			Should(Equal(map[string][]byte{"token": before.Data["token"], "url": []byte("https://second.example")}))
 		Eventually(func() bool { return second.accepts(string(before.Data["token"])) }).Should(BeTrue(), "apps keep their token")
-		// The status may still be what the first one said last.
+		// The status may still be the last one of the first operator.
 		w.settle(ctx, t, kstatus.CurrentStatus)
 		second.stop()
 	})

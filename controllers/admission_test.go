@@ -17,14 +17,14 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// admission is a spec and what the API server says to it.
+// admission is a spec and the API server's response to it.
 type admission struct {
 	kind, spec string
-	// refused is a part of the answer; "" for a spec that is taken.
+	// refused is a part of the error message, or "" for a spec that is accepted.
 	refused string
 }
 
-// The CEL rules, each with specs that it takes and specs that it refuses.
+// The CEL rules, each with specs that it accepts and specs that it refuses.
 const (
 	originRule      = "an origin is http:// or https://"
 	maxAgeRule      = "maxAge must be a duration between 0s and 24h"
@@ -137,7 +137,7 @@ var admissions = []admission{
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 168h, rotation: {every: 168h, overlap: 1h}`, longerRule},
 
 	{v1alpha1.ContentFilterKind, `query: 'approval_status:app'`, ""},
-	{v1alpha1.ContentFilterKind, `query: 'approval_status:(app'`, ""}, // the reconciler says where it breaks
+	{v1alpha1.ContentFilterKind, `query: 'approval_status:(app'`, ""}, // the reconciler reports the position of the error
 	{v1alpha1.ContentFilterKind, `query: ''`, "spec.query"},
 	{v1alpha1.ContentFilterKind, `sortBy: 'created_on:desc'`, "spec.query: Required value"},
 	{v1alpha1.ContentFilterKind, `query: 'approval_status:app', readAccess: Public`, "spec.readAccess: Unsupported value"},
@@ -167,7 +167,7 @@ var admissions = []admission{
 	{v1alpha1.ActivateUnitKind, unitSpec + `, activateUnitLibrary: 0`, "spec.activateUnitLibrary"},
 }
 
-// belonging are the kinds that name a Property, each with the rest of a good spec.
+// belonging maps the kinds that have a propertyRef to the rest of a valid spec.
 var belonging = map[string]string{
 	v1alpha1.AccessTokenKind:   `class: ReadOnly`,
 	v1alpha1.ContentFilterKind: `query: 'approval_status:app'`,
@@ -222,7 +222,7 @@ var _ = Describe("Admission", Ordered, func() {
 					Expect(err).To(MatchError(ContainSubstring(refused)))
 				}
 			}
-			change("", "propertyRef: {name: default}, ", "") // says the same in more words
+			change("", "propertyRef: {name: default}, ", "") // means the same
 			change("propertyRef: {name: default}, ", "", "")
 			change("propertyRef: {name: outlet}, ", "propertyRef: {name: outlet}, suspend: true, ", "")
 			change("", "propertyRef: {name: outlet}, ", propertyRefRule)
@@ -290,7 +290,7 @@ var _ = Describe("Admission", Ordered, func() {
 	})
 })
 
-// messages are those of all CEL rules in a schema.
+// messages returns the messages of all CEL rules in a schema.
 func messages(s *apiextensionsv1.JSONSchemaProps) []string {
 	var all []string
 	for _, rule := range s.XValidations {

@@ -23,7 +23,7 @@ var _ = Describe("Two claims on one thing", func() {
 	var w *world
 	BeforeEach(func(ctx context.Context) { w = newServedWorld(ctx) })
 
-	// refused expects o to be refused for a claim, and told who holds it.
+	// refused expects that o is refused because of a claim, and that the message names the holder.
 	refused := func(ctx context.Context, o, holder client.Object, reason string) {
 		GinkgoHelper()
 		ready := w.settle(ctx, o, kstatus.FailedStatus)
@@ -101,7 +101,7 @@ var _ = Describe("Two claims on one thing", func() {
 	Context("of tokens on one value", func() {
 		const value, other = "0123456789abcdefghijklmnopqrstuvwxyz", "zyxwvutsrqponmlkjihgfedcba9876543210"
 
-		// sealed makes an AccessToken in the namespace of in, and the labelled Secret that it reads.
+		// sealed creates an AccessToken in the namespace of in, and the labelled Secret that it reads.
 		sealed := func(ctx context.Context, in *world, name, value string) (*v1alpha1.AccessToken, *corev1.Secret) {
 			GinkgoHelper()
 			s := in.secret(name, value)
@@ -136,7 +136,7 @@ var _ = Describe("Two claims on one thing", func() {
 			both := func(o *cluster.Options) { o.Namespaces = []string{w.namespace, b.namespace} }
 			w.start(both)
 			w.apply(ctx, b.property("default"))
-			// The manifest of the token that comes to the value later is the older one.
+			// The token that gets the value later has the older manifest.
 			thief, stolen := sealed(ctx, b, "thief", other)
 			w.settle(ctx, thief, kstatus.CurrentStatus)
 			w.clock.advance(time.Second)
@@ -178,7 +178,7 @@ var _ = Describe("Two claims on one thing", func() {
 			holder.Spec.Rotation = &v1alpha1.Rotation{Every: hours(1), Overlap: metav1.Duration{Duration: time.Minute}}
 			w.apply(ctx, holder)
 			rotated := string(w.own(ctx, "holder").Data["token"])
-			w.clock.advance(time.Second) // of the same second, the name would decide
+			w.clock.advance(time.Second) // within the same second, the name would decide
 			thief, stolen := sealed(ctx, b, "thief", rotated)
 			Expect(w.settle(ctx, thief, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonClaimHeld))
 
@@ -193,7 +193,7 @@ var _ = Describe("Two claims on one thing", func() {
 				}).ShouldNot(Or(BeEmpty(), Equal(value)))
 				return next
 			}
-			// keepsOut expects that the other token cannot have the value, which nobody accepts any more.
+			// keepsOut expects that the other token cannot have the value, although no token accepts it any longer.
 			keepsOut := func(value string) {
 				GinkgoHelper()
 				Eventually(func() bool { return w.accepts(value) }).Should(BeFalse())

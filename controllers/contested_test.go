@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 )
 
-// laterQueue remembers what is to be looked at again, and when.
+// laterQueue records what is requeued, and after which time.
 type laterQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	after map[reconcile.Request]time.Duration
@@ -27,8 +27,8 @@ type laterQueue struct {
 
 func (q *laterQueue) AddAfter(r reconcile.Request, d time.Duration) { q.after[r] = d }
 
-// TestContested holds that the operator which writes a token's Secret says its own again after another one has written into
-// the status that it claims the Secret, but not before that one has had the time to look again.
+// TestContested checks that the operator that writes a token's Secret restores its own status after another operator has written
+// into the status that it claims the Secret, but not before the other operator has had the time to retry.
 func TestContested(t *testing.T) {
 	ctx := context.Background()
 	r, server := newReconciler(t, tokenKind(), interceptor.Funcs{}, token(nil))

@@ -15,7 +15,7 @@ var _ = Describe("Counts in status", func() {
 	var w *world
 	BeforeEach(func(ctx context.Context) { w = newServedWorld(ctx) })
 
-	// shown reads a count of o as the API server has it.
+	// shown returns a function that reads a count of o from the API server.
 	shown := func(ctx context.Context, o client.Object, count func() *int64) func() (int64, error) {
 		return func() (int64, error) {
 			if err := kube.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil || count() == nil {
@@ -64,7 +64,7 @@ var _ = Describe("Counts in status", func() {
 		for _, f := range filters {
 			Eventually(shown(ctx, f, func() *int64 { return f.Status.MatchedItems })).Should(BeEquivalentTo(5))
 		}
-		// Six filters and the Property: one write at once, and one each half second.
+		// Six filters and the Property: the first write happens at once, and then one every half second.
 		Expect(time.Since(begin)).To(BeNumerically(">=", 2400*time.Millisecond))
 	})
 

@@ -31,7 +31,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// manifests is a set as a team keeps it in Git: two Properties, and objects of every kind that refer to each other.
+// manifests returns a set of manifests as a team keeps it in Git: two Properties, and objects of every kind that refer to each
+// other.
 func (w *world) manifests() []client.Object {
 	outlet := w.filter("outlet-wall", "approval_status:app")
 	outlet.Spec.PropertyRef = &v1alpha1.PropertyReference{Name: "outlet"}
@@ -57,7 +58,7 @@ func (w *world) manifests() []client.Object {
 	}
 }
 
-// fresh returns copies of objects that were never created, to be created.
+// fresh returns copies of objects, so that a test can create them while the originals stay as they are in Git.
 func fresh(objects []client.Object) []client.Object {
 	copies := make([]client.Object, len(objects))
 	for i, o := range objects {
@@ -66,7 +67,7 @@ func fresh(objects []client.Object) []client.Object {
 	return copies
 }
 
-// state is what the store and the API server tell of objects, without what tells the time and without the values of tokens.
+// state returns the state of objects in the store and on the API server, without times and without the values of tokens.
 func (w *world) state(ctx context.Context, objects []client.Object) (map[string]any, error) {
 	install, err := w.lib.Mark("install")
 	if err != nil {
@@ -134,7 +135,7 @@ func (w *world) comesTo(ctx context.Context, objects []client.Object, want map[s
 	}
 }
 
-// servesNothing waits until no manifest of the world brings anything any more.
+// servesNothing waits until nothing is served that a manifest of the world declared.
 func (w *world) servesNothing(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func() int64 { return w.lib.State(ctx).Definitions }).Should(BeZero())
@@ -142,7 +143,7 @@ func (w *world) servesNothing(ctx context.Context) {
 	Expect(w.lib.Properties()).To(BeEmpty())
 }
 
-// collectGarbage deletes the Secrets whose AccessToken is gone, as kube-controller-manager does: none runs here.
+// collectGarbage deletes the Secrets whose AccessToken is gone. In a cluster, kube-controller-manager does that; none runs here.
 func (w *world) collectGarbage(ctx context.Context) {
 	GinkgoHelper()
 	var secrets corev1.SecretList
@@ -162,7 +163,7 @@ func (w *world) collectGarbage(ctx context.Context) {
 	}
 }
 
-// createAll creates objects one after the other, without a wait in between.
+// createAll creates objects one after the other without waiting in between.
 func createAll(ctx context.Context, objects []client.Object) {
 	GinkgoHelper()
 	for _, o := range objects {
@@ -171,7 +172,7 @@ func createAll(ctx context.Context, objects []client.Object) {
 }
 
 var _ = Describe("Manifests from Git", func() {
-	// dice differ from run to run, and are the same with the same seed of Ginkgo.
+	// dice is the random source of these specs. It depends on Ginkgo's seed alone.
 	var dice *rand.Rand
 	BeforeEach(func() { dice = rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0)) }) //nolint:gosec // no secret is drawn
 
@@ -186,7 +187,8 @@ var _ = Describe("Manifests from Git", func() {
 		return list
 	}
 
-	// stocked makes a world with a running operator, the manifests, items in the property "default", and what all that comes to.
+	// stocked returns a world with a running operator, the applied manifests, items in the property "default", and the resulting
+	// state.
 	stocked := func(ctx context.Context) (*world, []client.Object, map[string]any) {
 		GinkgoHelper()
 		w := newWorld(ctx)
@@ -277,7 +279,7 @@ var _ = Describe("Manifests from Git", func() {
 		Expect(kube.Delete(ctx, ns)).To(Succeed())
 
 		By("deleting the contents as kube-controller-manager does, the Secrets first")
-		// Admission may take a moment to know of the deletion: a Secret that was written again in it is deleted again.
+		// Admission may learn of the deletion late: delete a Secret again that the operator has recreated since.
 		Eventually(func() (string, error) {
 			return w.logs.String(), kube.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(w.namespace))
 		}).Should(ContainSubstring("because it is being terminated"), "the operator cannot write the Secrets again")
@@ -349,7 +351,7 @@ var _ = Describe("Manifests from Git", func() {
 		for _, manifest := range w.examples() {
 			name := manifest.GetKind() + " " + manifest.GetName()
 			if manifest.GetKind() == v1alpha1.PropertyKind {
-				w.remove(ctx, w.property("default")) // all examples belong to this one: it is made anew and stays
+				w.remove(ctx, w.property("default")) // recreated below: all examples belong to this one
 			}
 			apply := func(options ...client.ApplyOption) *unstructured.Unstructured {
 				GinkgoHelper()
@@ -372,7 +374,7 @@ var _ = Describe("Manifests from Git", func() {
 			Expect(cmp.Diff(live.Object["spec"], planned.Object["spec"])).To(BeEmpty(), "%s: spec (-live +dry run)", name)
 			Expect(planned.GetGeneration()).To(Equal(live.GetGeneration()), name)
 			Expect(cmp.Diff(manifest.Object["spec"], live.Object["spec"])).To(BeEmpty(), "%s: spec (-manifest +live)", name)
-			// Counts may still be written in between: they are no change of the manifest's.
+			// The status may still change because of counts; the spec must not.
 			Expect(apply().GetGeneration()).To(Equal(live.GetGeneration()), name)
 			w.remove(ctx, o)
 			w.collectGarbage(ctx)
@@ -460,7 +462,7 @@ var _ = Describe("Manifests from Git", func() {
 	})
 })
 
-// examples are the manifests of docs/kinds.md and of config/samples, in the world's namespace.
+// examples returns the manifests of docs/kinds.md and config/samples in the world's namespace.
 func (w *world) examples() []*unstructured.Unstructured {
 	GinkgoHelper()
 	page, err := os.ReadFile("../docs/kinds.md")
@@ -493,7 +495,7 @@ func (w *world) examples() []*unstructured.Unstructured {
 	return examples
 }
 
-// madeOverHTTP stores a filter in the property "default" as HTTP does.
+// madeOverHTTP stores a filter in the property "default", as the HTTP interface does.
 func (w *world) madeOverHTTP(ctx context.Context, uuid string, id int64) {
 	GinkgoHelper()
 	results, err := w.lib.Apply(ctx, []library.Definition{{Property: w.id("default"), Filter: &library.Filter{

@@ -15,19 +15,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// subject is one of the five kinds for the specs that hold of all of them.
+// subject is one of the five kinds, for the specs that apply to all of them.
 type subject struct {
 	kind string
-	// new makes an object that serves before, and change has it serve after.
+	// new returns an object for which the library serves before. After change, it serves after.
 	new           func(w *world, name string) client.Object
 	change        func(o client.Object)
 	before, after string
-	// served is what the library serves of the object, "" for nothing.
+	// served returns what the library serves for the object, or "" for nothing.
 	served func(ctx context.Context, w *world, name string) string
 	// suspend sets spec.suspend.
 	suspend func(o client.Object, suspend bool)
-	// spoil makes the spec one that passes the schema and cannot be used, for which the object shows reason. nil where the
-	// schema refuses everything of the kind.
+	// spoil makes the spec one that passes the schema but cannot be used; reason is the reason that the object then reports. nil if
+	// the schema refuses every invalid spec of the kind.
 	spoil  func(o client.Object)
 	reason string
 }
@@ -275,15 +275,15 @@ var _ = Describe("Every kind", func() {
 			It("writes nothing to the API server when reconciled again", func(ctx context.Context) {
 				o := s.new(w, "summer")
 				w.apply(ctx, o)
-				// A count that the limiter holds back is no second write: it is the first one, late.
+				// Wait for the count: the limiter may delay its first write.
 				Eventually(func() *int64 {
 					p := &v1alpha1.Property{}
 					Expect(kube.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "default"}, p)).To(Succeed())
 					return p.Status.Items
 				}).Should(HaveValue(Equal(w.lib.State(ctx).PropertyItems[library.PropertyID(w.namespace+"/default")])))
 				w.stop()
-				w.network = newNetwork()                              // events of the operator before may still come over the old one
-				kinds := map[string]float64{v1alpha1.PropertyKind: 1} // "default"
+				w.network = newNetwork()                              // events of the previous operator may still arrive over the old one
+				kinds := map[string]float64{v1alpha1.PropertyKind: 1} // the Property "default"
 				kinds[s.kind]++
 				before := map[string]float64{}
 				for kind := range kinds {

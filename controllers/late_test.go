@@ -17,8 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestCountOfARoundThatIsLate holds that content which changes after a round has counted, and is looked at before the round
-// has written, is counted all the same, and not only when it changes again or a minute later.
+// TestCountOfARoundThatIsLate checks a content change between the count and the status write of a pass. If the keeper counts the
+// change before that write, it has to count again after the write, without a further change and without waiting a minute.
 func TestCountOfARoundThatIsLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -67,7 +67,7 @@ func TestCountOfARoundThatIsLate(t *testing.T) {
 	}, o)
 	ended := make(chan error, 1)
 	keeper := counts.Keeper{Library: r.Library, Objects: r, Clock: r.Clock, Interval: time.Millisecond}
-	keeper.Stopwatch = func() time.Time { return start } // no look takes time, so that the keeper never rests
+	keeper.Stopwatch = func() time.Time { return start } // a look takes no time, so the keeper never rests
 	go func() { ended <- keeper.Run(ctx) }()
 	eventually("nobody looks at the counts", func() bool { return looks.Load() > 0 })
 

@@ -14,12 +14,12 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// onlyWhileTrue are the conditions that are left out when they do not hold.
+// onlyWhileTrue are the conditions that are absent unless they are True.
 var onlyWhileTrue = []string{
 	v1alpha1.ReconcilingCondition, v1alpha1.StalledCondition, v1alpha1.ConflictCondition, v1alpha1.SuspendedCondition,
 }
 
-// lintStatus returns what is wrong with the status of an object of one of the five kinds, whatever it tells.
+// lintStatus returns the violations of the rules that hold for every status of the five kinds.
 func lintStatus(u *unstructured.Unstructured) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
 )
 
-// gathered returns the metrics of a registry as "name label label", the labels in the order of their names.
+// gathered returns the metrics of a registry as "name label label", with the labels sorted by name.
 func gathered(registry *prometheus.Registry) map[string]float64 {
 	GinkgoHelper()
 	families, err := registry.Gather()

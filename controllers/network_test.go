@@ -13,21 +13,21 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// network is the operator's way to the API server: it can be cut, and remembers what was written over it.
+// network is the operator's connection to the API server. It can be cut, and records the writes.
 type network struct {
 	mu     sync.Mutex
 	down   bool
 	other  bool // another cluster answers
 	conns  map[net.Conn]bool
 	writes []string
-	// held, when not nil, holds requests back until it is closed; late counts those that it holds.
+	// held, if not nil, blocks requests until it is closed. late counts the blocked requests.
 	held chan struct{}
 	late int
 }
 
 func newNetwork() *network { return &network{conns: map[net.Conn]bool{}} }
 
-// config returns a configuration whose requests go over n.
+// config returns a configuration that sends requests through n.
 func (n *network) config(base *rest.Config) *rest.Config {
 	c := rest.CopyConfig(base)
 	c.Dial = n.dial
@@ -57,7 +57,7 @@ func (n *network) dial(ctx context.Context, protocol, address string) (net.Conn,
 	return c, nil
 }
 
-// cut ends all connections and lets no new one through until mend.
+// cut ends all connections and refuses new ones until mend.
 func (n *network) cut() {
 	n.mu.Lock()
 	n.down = true
@@ -65,7 +65,7 @@ func (n *network) cut() {
 	n.reset()
 }
 
-// reset ends all connections, and lets new ones through.
+// reset ends all connections and accepts new ones.
 func (n *network) reset() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,14 +81,14 @@ func (n *network) mend() {
 	n.down = false
 }
 
-// swap has another cluster say who it is, at the same address, until it is called with false.
+// swap makes another cluster answer requests for the cluster's identity, until it is called with false.
 func (n *network) swap(other bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.other = other
 }
 
-// hold has every request wait, as for a server under load, until the returned function is called.
+// hold blocks every request, as a server under load does, until the returned function is called.
 func (n *network) hold() (release func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -102,14 +102,14 @@ func (n *network) hold() (release func()) {
 	}
 }
 
-// waiting is the number of requests that are held back now.
+// waiting returns the number of blocked requests.
 func (n *network) waiting() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.late
 }
 
-// pass returns when req may go on.
+// pass blocks until req may continue.
 func (n *network) pass(req *http.Request) error {
 	n.mu.Lock()
 	held := n.held
@@ -132,7 +132,7 @@ func (n *network) pass(req *http.Request) error {
 	}
 }
 
-// used reports whether there is a connection.
+// used reports whether there is an open connection.
 func (n *network) used() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -54,7 +54,7 @@ var _ = Describe("A Property and what belongs to it", func() {
 				filters = append(filters, w.filter(fmt.Sprintf("f%d", i), "approval_status:app"))
 			}
 		})
-		// looked runs do and waits until every filter was looked at because of it.
+		// looked calls do, and waits until every filter was reconciled since.
 		looked := func(do func()) {
 			GinkgoHelper()
 			before := rounds(v1alpha1.ContentFilterKind)
@@ -69,7 +69,7 @@ var _ = Describe("A Property and what belongs to it", func() {
 			}
 			return writes
 		}
-		// notes waits until the Events so far are written, and returns the reasons of the Warnings about filters.
+		// notes waits until all Events so far are written, and returns the reasons of the Warnings about filters.
 		notes := func(ctx context.Context) (warnings []string) {
 			GinkgoHelper()
 			marker := w.filter("marker", "approval_status:(app")
@@ -167,7 +167,7 @@ var _ = Describe("A Property and what belongs to it", func() {
 			Expect(kube.Delete(ctx, w.property("default"))).To(Succeed())
 			Expect(kube.Create(ctx, w.property("default"))).To(Succeed())
 		}
-		// What was true in between may be said late, and then has to be mended.
+		// The status may report an intermediate state late, and the operator then has to correct it.
 		since := time.Now()
 		Eventually(func() time.Duration {
 			if w.condition(ctx, f, v1alpha1.ReadyCondition).Status != metav1.ConditionTrue {

@@ -26,7 +26,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// property is what the objects of these tests belong to.
+// property is the Property that the objects of these tests belong to.
 var property = library.Definition{
 	Property: "shop/default", Owner: library.Owner{Install: "c", Kind: library.KindProperty, Namespace: "shop", Name: "default"},
 	PropertySpec: &library.Property{PlatformPageID: 1},
@@ -39,11 +39,11 @@ func applyProperty(t *testing.T, lib library.Library) {
 	}
 }
 
-// start is the time of these tests.
+// start is the time at which these tests start.
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-// newReconciler makes a reconciler over a stand-in for the API server that holds objects; funcs come between the two.
-// What only shows in the order of calls, or in what they return, is tested here; all else on a real API server.
+// newReconciler returns a reconciler with a fake API server that holds objects. The interceptor funcs run before the fake. Only
+// what depends on the order of calls or on their results is tested here. All other tests use a real API server.
 func newReconciler(t *testing.T, k kind, funcs interceptor.Funcs, objects ...client.Object) (*reconciler, client.Client) {
 	t.Helper()
 	lib, err := reference.Open(reference.Options{Dir: t.TempDir()})
@@ -88,7 +88,7 @@ func token(change func(*v1alpha1.AccessTokenSpec)) *v1alpha1.AccessToken {
 
 var storefront = types.NamespacedName{Namespace: "shop", Name: "storefront"}
 
-// TestWhenNext holds when an object is looked at again by time alone.
+// TestWhenNext checks when an object is reconciled again by time alone.
 func TestWhenNext(t *testing.T) {
 	hours := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Hour} }
 	month := hours(720)
@@ -132,7 +132,7 @@ func TestWhenNext(t *testing.T) {
 	}
 }
 
-// TestSuspendedTokenExpires holds that a suspended token is looked at again when it expires, and says so then.
+// TestSuspendedTokenExpires checks that a suspended token is reconciled when it expires, and reports that.
 func TestSuspendedTokenExpires(t *testing.T) {
 	ctx := context.Background()
 	r, server := newReconciler(t, tokenKind(), interceptor.Funcs{}, token(func(s *v1alpha1.AccessTokenSpec) {
@@ -160,7 +160,7 @@ func TestSuspendedTokenExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Spec.Suspend = true
-	o.Spec.ExpiresAfter = nil // frozen: the value expires as it was issued
+	o.Spec.ExpiresAfter = nil // not applied during the suspension: the stored expiry counts
 	if err := server.Update(ctx, o); err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +171,8 @@ func TestSuspendedTokenExpires(t *testing.T) {
 	reconcile(v1alpha1.ReasonExpired, 0)
 }
 
-// TestMissingPropertyIsReportedLate holds that an object says that its Property is missing after the grace and not before, and
-// that the grace begins anew after the Property was there.
+// TestMissingPropertyIsReportedLate checks that an object reports its missing Property after the grace and not before, and that the
+// grace restarts after the Property was there.
 func TestMissingPropertyIsReportedLate(t *testing.T) {
 	ctx := context.Background()
 	o := filter()
@@ -212,7 +212,7 @@ func TestMissingPropertyIsReportedLate(t *testing.T) {
 	reconcile(v1alpha1.ReasonPropertyNotFound, 0)
 }
 
-// TestTokenIsAcceptedBeforeItCanBeRead holds the order digest, Secret: at no time does a Secret hold a value that is refused.
+// TestTokenIsAcceptedBeforeItCanBeRead checks the order of the writes: the library accepts a value before any Secret contains it.
 func TestTokenIsAcceptedBeforeItCanBeRead(t *testing.T) {
 	ctx := context.Background()
 	var r *reconciler
@@ -285,7 +285,7 @@ func TestTokenIsAcceptedBeforeItCanBeRead(t *testing.T) {
 	}
 }
 
-// accepts reports whether the library accepts a value, now or for some time yet.
+// accepts reports whether the stored definition of the token contains a value. It ignores expiry.
 func accepts(t *testing.T, lib library.Library, value string) bool {
 	t.Helper()
 	d, err := lib.Definition(context.Background(), library.Owner{Install: "c", Kind: library.KindToken, Namespace: "shop", Name: "storefront"})

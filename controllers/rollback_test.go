@@ -16,14 +16,14 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
 )
 
-// ownControlPlane gives the spec an etcd and an API server of its own, which it may stop, and returns the directory of etcd.
+// ownControlPlane starts an etcd and an API server for this spec alone, which it may stop, and returns the data directory of etcd.
 func ownControlPlane(ctx context.Context) (own *envtest.Environment, data string) {
 	GinkgoHelper()
 	sharedCluster, sharedConf, sharedKube := plane, clusterConf, kube
 	own = &envtest.Environment{CRDDirectoryPaths: []string{crdDirectory}, ErrorIfCRDPathMissing: true, ControlPlaneStopTimeout: time.Minute}
 	dir := GinkgoT().TempDir()
 	data = filepath.Join(dir, "etcd")
-	// Directories that envtest makes itself do not outlive a stop.
+	// envtest deletes the directories that it creates when it stops.
 	own.ControlPlane.Etcd = &envtest.Etcd{DataDir: data}
 	own.ControlPlane.GetAPIServer().CertDir = filepath.Join(dir, "apiserver")
 	Expect(os.Mkdir(own.ControlPlane.APIServer.CertDir, 0o700)).To(Succeed())
@@ -42,7 +42,7 @@ func ownControlPlane(ctx context.Context) (own *envtest.Environment, data string
 	return own, data
 }
 
-// queries returns the query of each filter that is served in the property "default", by name.
+// queries returns the query of each filter that the property "default" serves, by name.
 func (w *world) queries() map[string]string {
 	GinkgoHelper()
 	filters, _, err := w.lib.Filters(w.id("default"), 0, 0)
@@ -66,7 +66,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 			GinkgoHelper()
 			stopped := make(chan error, 1)
 			go func() { stopped <- own.ControlPlane.APIServer.Stop() }()
-			// Watches hold up the end of the API server. Their clients find the port closed then, as after a crash.
+			// Open watches delay the end of the API server. Their clients then find the port closed, as after a crash.
 			Eventually(func() chan error {
 				w.network.reset()
 				return stopped
@@ -77,7 +77,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 			GinkgoHelper()
 			Expect(own.ControlPlane.Etcd.Start()).To(Succeed())
 			Expect(own.ControlPlane.APIServer.Start()).To(Succeed())
-			// A client of before may hold a connection that it has not seen end.
+			// An existing client may hold a connection that it has not seen close.
 			Eventually(func() error { return kube.Get(ctx, client.ObjectKeyFromObject(edited), edited.DeepCopy()) }).Should(Succeed())
 		}
 		w.start(func(o *cluster.Options) { o.WatchInterval = 100 * time.Millisecond })
@@ -97,7 +97,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 		w.change(ctx, edited, func() { edited.Spec.Query = "approval_status:rej" })
 		w.settle(ctx, edited, kstatus.CurrentStatus)
 		Eventually(w.accepted).ShouldNot(HaveKey("returns"))
-		for range 200 { // further on than what the control plane writes by itself when it starts
+		for range 200 { // beyond the versions that the control plane writes when it starts
 			w.change(ctx, newer, func() { newer.Annotations = map[string]string{"version": newer.ResourceVersion} })
 		}
 

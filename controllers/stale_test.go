@@ -15,13 +15,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestStaleCache holds that a round which follows close upon another one does not take the status of before for the present
-// one: here the cache still shows an object as it was served at first, while the API server has it waiting.
+// TestStaleCache checks that a pass soon after another one does not compare with an outdated status. Here the cache still shows the
+// object as served, while its status on the API server reports that it waits.
 func TestStaleCache(t *testing.T) {
 	ctx := context.Background()
 	o := filter()
 	o.Spec.Query = "approval_status:app"
-	var behind *v1alpha1.ContentFilter // what the cache shows, nil for what there is
+	var behind *v1alpha1.ContentFilter // what the cache returns; nil for the real object
 	r, server := newReconciler(t, filterKind(), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 			if f, ok := into.(*v1alpha1.ContentFilter); ok && behind != nil {
@@ -60,8 +60,8 @@ func TestStaleCache(t *testing.T) {
 	reconcile(v1alpha1.ReasonServed)
 }
 
-// TestForeignConditionStays holds that a condition which another writer adds between the read and the write of a pass is kept, that
-// the pass's own ones are written anyway, and that another change by another writer costs no second pass.
+// TestForeignConditionStays checks that a pass keeps a condition that another writer adds between the read and the write of the
+// pass, that it still writes its own conditions, and that another kind of change by another writer causes no second pass.
 func TestForeignConditionStays(t *testing.T) {
 	audited := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Weekly", Message: "Audited."}
 	tests := map[string]struct {
@@ -73,7 +73,7 @@ func TestForeignConditionStays(t *testing.T) {
 				meta.SetStatusCondition(&o.Status.Conditions, audited)
 				return c.Status().Update(ctx, o)
 			},
-			patches: 2, // one that was refused and one that was taken
+			patches: 2, // the first is refused, the second accepted
 		},
 		"an annotation": {
 			change: func(ctx context.Context, c client.Client, o *v1alpha1.ContentFilter) error {

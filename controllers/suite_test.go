@@ -21,13 +21,13 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// assetsVariable names the directory of kube-apiserver and etcd.
+// assetsVariable is the environment variable with the directory of kube-apiserver and etcd.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
-// crdDirectory is what is installed into the API server of the suite.
+// crdDirectory holds the CRDs that the suite installs.
 const crdDirectory = "../config/crd/bases"
 
-// The one API server of the suite. Every spec works in a namespace of its own and removes what it made.
+// The API server of the suite. Every spec works in its own namespace and removes the objects that it creates.
 var (
 	plane       *envtest.Environment
 	clusterConf *rest.Config
@@ -62,7 +62,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	kube, err = client.New(clusterConf, client.Options{Scheme: s})
 	Expect(err).NotTo(HaveOccurred())
 
-	// No controller-manager runs here: the API server makes kube-system itself, some time after its start.
+	// No controller-manager runs here: the API server creates kube-system itself, some time after its start.
 	Eventually(func() error {
 		return kube.Get(ctx, types.NamespacedName{Name: "kube-system"}, &corev1.Namespace{})
 	}).Should(Succeed())

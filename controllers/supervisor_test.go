@@ -79,7 +79,7 @@ var _ = Describe("The sweep at start", func() {
 		f := w.filter("f", "approval_status:app")
 		w.apply(ctx, f)
 		w.stop()
-		// To the store, this cluster becomes another one.
+		// Make the store belong to another cluster.
 		elsewhere := library.Owner{Install: "the-other-cluster", Kind: library.KindTag, Namespace: w.namespace, Name: "theirs"}
 		results, err := w.lib.Apply(ctx, []library.Definition{{
 			Property: w.id("default"), Owner: elsewhere, Tag: &library.TagRule{Tag: tagOf("theirs"), Items: []int64{1}},
@@ -122,7 +122,7 @@ var _ = Describe("The sweep at start", func() {
 		Expect(kube.Delete(ctx, other.property("default"))).To(Succeed())
 		Expect(kube.Delete(ctx, w.filter("f", ""))).To(Succeed())
 
-		w.start() // its own namespace alone
+		w.start() // watches only its own namespace
 		Expect(w.lib.Properties()).To(ConsistOf(w.id("default"), other.id("default")))
 		Expect(w.lib.Filters(w.id("default"), 0, 0)).To(BeEmpty(), "swept where it is watched")
 
@@ -158,7 +158,7 @@ var _ = Describe("The sweep at start", func() {
 			return notes, err
 		}).Should(ContainElement(ContainSubstring("vitrine sweep --confirm")))
 
-		// One that comes meanwhile may claim what is still held, and has it as soon as the sweep is confirmed.
+		// A new object may claim what is still held, and gets it as soon as the sweep is confirmed.
 		fresh := w.tag("z", "k", 2)
 		Expect(kube.Create(ctx, fresh)).To(Succeed())
 		Expect(w.settle(ctx, fresh, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonClaimHeld))
@@ -376,7 +376,7 @@ func deleteCRD(ctx context.Context, name string) {
 	Eventually(func() bool { return apierrors.IsNotFound(kube.Get(ctx, types.NamespacedName{Name: name}, crd)) }).Should(BeTrue())
 }
 
-// installCRDs installs those that are missing, and waits until all are served.
+// installCRDs installs the CRDs that are missing, and waits until the API server serves all of them.
 func installCRDs() {
 	GinkgoHelper()
 	_, err := envtest.InstallCRDs(clusterConf, envtest.CRDInstallOptions{Paths: []string{crdDirectory}, ErrorIfPathMissing: true})

@@ -30,13 +30,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// externalURL is the server's own address in these specs.
+// externalURL is the address of the server in these specs.
 const externalURL = "https://content.example"
 
-// caBundle stands for the certificate of a server that made its own.
+// caBundle represents the certificate of a server that made its own.
 const caBundle = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
-// world is what one spec works in: a namespace, a store, a clock, and an operator that runs or does not.
+// world is the environment of one spec: a namespace, a store, a clock, and an operator, which may run.
 type world struct {
 	namespace string
 	lib       *reference.Library
@@ -48,7 +48,7 @@ type world struct {
 	stop       func()
 }
 
-// newWorld makes a world whose operator does not run yet.
+// newWorld creates a world whose operator does not run yet.
 func newWorld(ctx context.Context) *world {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-"}}
 	Expect(kube.Create(ctx, ns)).To(Succeed())
@@ -68,7 +68,7 @@ func newWorld(ctx context.Context) *world {
 	return w
 }
 
-// newServedWorld makes a world with the Property "default", three items in it, and a running operator.
+// newServedWorld creates a world with the Property "default", three items in it, and a running operator.
 func newServedWorld(ctx context.Context) *world {
 	w := newWorld(ctx)
 	w.start()
@@ -77,7 +77,7 @@ func newServedWorld(ctx context.Context) *world {
 	return w
 }
 
-// start runs an operator over the world's namespace and store, until stop.
+// start runs an operator over the world's namespace and store until stop.
 func (w *world) start(changes ...func(*cluster.Options)) {
 	w.launch(changes...)
 	Eventually(func() string {
@@ -88,7 +88,7 @@ func (w *world) start(changes ...func(*cluster.Options)) {
 	}).Should(BeEmpty(), "the operator has to load")
 }
 
-// launch is start without the wait for the load.
+// launch is like start, but does not wait for the load.
 func (w *world) launch(changes ...func(*cluster.Options)) {
 	w.stop()
 	o := cluster.Options{
@@ -126,7 +126,7 @@ func (w *world) apply(ctx context.Context, o client.Object) {
 	w.settle(ctx, o, kstatus.CurrentStatus)
 }
 
-// change updates an object, again when somebody else was faster.
+// change updates an object, and retries after a conflict.
 func (w *world) change(ctx context.Context, o client.Object, change func()) {
 	GinkgoHelper()
 	Eventually(func() error {
@@ -147,15 +147,16 @@ func (w *world) remove(ctx context.Context, o client.Object) {
 	}).Should(BeTrue(), "nothing may hold a deletion up")
 }
 
-// pastSecond waits until the second is over in which it was called. Creation times are whole seconds, and an object that
-// is as old as the CRD of its kind counts as one of that CRD.
+// pastSecond waits until the current second is over. Creation times are whole seconds, and an object that is as old as the CRD of
+// its kind counts as an object of that CRD.
 func (w *world) pastSecond() {
 	GinkgoHelper()
 	now := time.Now().Truncate(time.Second)
 	Eventually(func() bool { return time.Now().Truncate(time.Second).After(now) }).Should(BeTrue())
 }
 
-// settle waits until kstatus computes want from the newest spec of o, and lints the status. It returns the Ready condition.
+// settle waits until kstatus computes the status want for the newest spec of o, and lints the status. It returns the Ready
+// condition.
 func (w *world) settle(ctx context.Context, o client.Object, want kstatus.Status) metav1.Condition {
 	GinkgoHelper()
 	Eventually(func() (string, error) {
@@ -183,7 +184,7 @@ func observed(u *unstructured.Unstructured) int64 {
 	return n
 }
 
-// lint holds the status of o against the rules that hold for every kind.
+// lint checks the status of o against the rules for every kind.
 func (w *world) lint(ctx context.Context, o client.Object) {
 	GinkgoHelper()
 	u, err := w.read(ctx, o)
@@ -191,7 +192,7 @@ func (w *world) lint(ctx context.Context, o client.Object) {
 	Expect(lintStatus(u)).To(BeEmpty(), "the status of %T %s", o, o.GetName())
 }
 
-// read returns o as the API server has it.
+// read returns o from the API server.
 func (w *world) read(ctx context.Context, o client.Object) (*unstructured.Unstructured, error) {
 	gvk, err := apiutil.GVKForObject(o, kube.Scheme())
 	if err != nil {
@@ -209,7 +210,7 @@ func (w *world) read(ctx context.Context, o client.Object) (*unstructured.Unstru
 	return u, nil
 }
 
-// condition returns a condition of o as the API server has it; nil when it is not there.
+// condition returns a condition of o from the API server, or nil if o does not have it.
 func (w *world) condition(ctx context.Context, o client.Object, kind string) *metav1.Condition {
 	GinkgoHelper()
 	Expect(kube.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
@@ -247,15 +248,15 @@ func (w *world) token(name string) *v1alpha1.AccessToken {
 	return &v1alpha1.AccessToken{ObjectMeta: w.meta(name), Spec: v1alpha1.AccessTokenSpec{Class: v1alpha1.ReadOnly}}
 }
 
-// tagOf is a tag of the namespace that tag uses.
+// tagOf returns a tag in the tag namespace that tag uses.
 func tagOf(key string) item.Tag { return item.Tag{Namespace: "marketer_tags", Key: key} }
 
-// id is the library's name of a Property of the world.
+// id returns the PropertyID of a Property of the world.
 func (w *world) id(name string) library.PropertyID {
 	return library.PropertyID(w.namespace + "/" + name)
 }
 
-// post writes approved images with these ids into the property "default".
+// post writes approved images with these ids to the property "default".
 func (w *world) post(ctx context.Context, ids ...int64) {
 	GinkgoHelper()
 	var muts []library.Mutation
@@ -272,7 +273,7 @@ func (w *world) post(ctx context.Context, ids ...int64) {
 	}
 }
 
-// matching is the number of items that a query matches in the property "default".
+// matching returns the number of items in the property "default" that a query matches.
 func (w *world) matching(ctx context.Context, q string) int64 {
 	GinkgoHelper()
 	parsed, err := query.Parse(q)
@@ -300,7 +301,7 @@ func (w *world) accepted() map[string]library.Token {
 	return tokens
 }
 
-// clock is a clock that is set by hand.
+// clock is a clock that the test sets.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -318,7 +319,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// logs keeps what the operator logged.
+// logs records the operator's log.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -337,7 +338,7 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// rounds is how many times the reconciler of a kind came to an end, over all operators of this process.
+// rounds returns how many reconciles of a kind have ended, over all operators of this process.
 func rounds(kind string) float64 {
 	GinkgoHelper()
 	families, err := ctrlmetrics.Registry.Gather()

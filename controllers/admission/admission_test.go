@@ -34,7 +34,7 @@ import (
 
 const property = library.PropertyID("shop/default")
 
-// newLibrary holds a property with one item.
+// newLibrary returns a library with a property that has one item.
 func newLibrary(t *testing.T) library.Library {
 	t.Helper()
 	lib, err := reference.Open(reference.Options{Dir: t.TempDir()})
@@ -63,7 +63,7 @@ func newLibrary(t *testing.T) library.Library {
 	return lib
 }
 
-// warnings keeps what the API server warned of.
+// warnings records the warnings of the API server.
 type warnings struct {
 	mu  sync.Mutex
 	all []string
@@ -83,7 +83,7 @@ func (w *warnings) take() []string {
 	return all
 }
 
-// newCluster starts an API server with our kinds and a namespace shop.
+// newCluster starts an API server with the CRDs and the namespace shop.
 func newCluster(t *testing.T) (*rest.Config, client.Client, *warnings) {
 	t.Helper()
 	const variable = "KUBEBUILDER_ASSETS"
@@ -258,7 +258,7 @@ func TestAdmission(t *testing.T) {
 	})
 }
 
-// TestKeeperGoesOn holds that a cluster that cannot be reached is told once and tried again.
+// TestKeeperGoesOn checks that the Keeper retries while the cluster cannot be reached.
 func TestKeeperGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	tries := 0

@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTheManifestSaysTheSame: the configuration that is written beside a cluster is the one of the manifest, but for the
-// address.
+// TestTheManifestSaysTheSame checks that the configuration that the Keeper writes equals the manifest, except for the address.
 func TestTheManifestSaysTheSame(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "config", "webhook", "configuration.yaml"))
 	if err != nil {
@@ -30,7 +29,7 @@ func TestTheManifestSaysTheSame(t *testing.T) {
 		t.Fatalf("%d and %d webhooks, want one", len(manifest.Webhooks), len(written.Webhooks))
 	}
 	manifest.Webhooks[0].ClientConfig = written.Webhooks[0].ClientConfig
-	// What the manifest spells out is the API server's default.
+	// The manifest states a default of the API server.
 	if p := manifest.Webhooks[0].MatchPolicy; p != nil && *p == admissionregistrationv1.Equivalent {
 		manifest.Webhooks[0].MatchPolicy = nil
 	}

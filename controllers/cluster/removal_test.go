@@ -16,11 +16,10 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers"
 )
 
-// start is the time of these tests.
+// start is the time at which these tests start.
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-// TestGuardAsksOnceForMany holds that one question answers for every deletion that was seen before it, and for none that is
-// seen after it.
+// TestGuardAsksOnceForMany checks that one request answers for every deletion that was seen before it, and for no later one.
 func TestGuardAsksOnceForMany(t *testing.T) {
 	ctx := t.Context()
 	var asked atomic.Int64
@@ -66,7 +65,7 @@ func TestGuardAsksOnceForMany(t *testing.T) {
 	if err := g.permit(ctx, name("e"), start); err != nil || asked.Load() != 2 {
 		t.Errorf("a later deletion: %v after %d questions; want another question", err, asked.Load())
 	}
-	// Of one that no event told of, the present is the time at which it was seen.
+	// A deletion without an event counts as seen now.
 	if err := g.permit(ctx, name("f"), start); err != nil || asked.Load() != 3 {
 		t.Errorf("a deletion without an event: %v after %d questions; want another question", err, asked.Load())
 	}

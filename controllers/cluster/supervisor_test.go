@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// sweeping is a library whose sweeps wait until they are released.
+// sweeping is a library whose sweeps block until the test releases them.
 type sweeping struct {
 	library.Library
 	began, release chan struct{}
@@ -23,8 +23,8 @@ func (l sweeping) Sweep(ctx context.Context, scope library.Scope, keep []library
 	return l.Library.Sweep(ctx, scope, keep)
 }
 
-// TestStatusDuringASweep holds that probes and scrapes do not wait for a sweep, and that a store which is being handed over
-// counts as not loaded, also after a restart in the middle.
+// TestStatusDuringASweep checks that probes and scrapes do not wait for a sweep, and that a store counts as not loaded during the
+// handover to another cluster, even after a restart in between.
 func TestStatusDuringASweep(t *testing.T) {
 	stored, err := reference.Open(reference.Options{Dir: t.TempDir()})
 	if err != nil {

@@ -26,7 +26,7 @@ func (l *changing) State(context.Context) library.State {
 	return library.State{Version: l.asked}
 }
 
-// listing stands for objects that take time to list.
+// listing is an Objects whose objects take time to list.
 type listing struct{ list func() }
 
 func (l listing) Counted(context.Context, func(v1alpha1.Object, Func)) (bool, error) {
@@ -36,8 +36,8 @@ func (l listing) Counted(context.Context, func(v1alpha1.Object, Func)) (bool, er
 func (listing) WriteCounts(context.Context, v1alpha1.Object, v1alpha1.Object) error { return nil }
 func (listing) Reported() uint64                                                    { return 0 }
 
-// TestKeeperRests holds that listing the objects counts as work: after a look that took a second, the next one is due restShare
-// seconds later, however often content changes.
+// TestKeeperRests checks that the keeper counts the time of listing objects as work: after a look that took a second, the next look
+// is due restShare seconds later, however often the content changes.
 func TestKeeperRests(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var mu sync.Mutex

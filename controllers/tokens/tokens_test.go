@@ -32,7 +32,7 @@ func sealed(s *v1alpha1.AccessTokenSpec) {
 	s.ExistingSecret = &v1alpha1.SecretKeyReference{Name: "sealed", Key: "value"}
 }
 
-// written is the Secret that the operator of a store writes for a token.
+// written returns the Secret that the operator of a store writes for a token.
 func written(o *v1alpha1.AccessToken, store string, at time.Time) *corev1.Secret {
 	secret, _ := Secret(Subject{Token: o, Store: store}, Value{text, translate.NewIssue(text, at)}, "https://content.example", "")
 	return secret
@@ -56,9 +56,9 @@ func TestRead(t *testing.T) {
 		secret *corev1.Secret
 		stored []library.TokenValue
 		want   Value
-		// reason, waiting and conflict are those of the refusal.
+		// reason, waiting and conflict are the fields of the refusal.
 		reason            string
-		cure              string // how it begins
+		cure              string // the prefix
 		waiting, conflict bool
 	}{
 		"no Secret yet":    {token: own},

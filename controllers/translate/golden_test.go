@@ -21,19 +21,19 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/*.out.yaml")
 
-// install is the cluster that the golden objects come from.
+// install is the identity of the cluster of the golden objects.
 const install = "0b6f0b5e-0000-4000-8000-000000000000"
 
-// golden is what an .out.yaml holds.
+// golden is the content of an .out.yaml file.
 type golden struct {
-	// Definition is as a store keeps it; absent with an error.
+	// Definition is the stored form of the definition. It is absent if there is an error.
 	Definition json.RawMessage `json:"definition,omitempty"`
 	Warnings   []query.Warning `json:"warnings,omitempty"`
 	Error      string          `json:"error,omitempty"`
 }
 
-// TestTranslate translates each testdata/*.in.yaml and compares with the .out.yaml beside it. To add a case, add an
-// .in.yaml and run the test with -update.
+// TestTranslate translates each testdata/*.in.yaml and compares the result with its .out.yaml. To add a case, add an .in.yaml and
+// run the test with -update.
 func TestTranslate(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.in.yaml")
 	if err != nil || len(inputs) == 0 {
@@ -108,7 +108,7 @@ func run(t *testing.T, text []byte) golden {
 	case v1alpha1.AccessTokenKind:
 		o := &v1alpha1.AccessToken{}
 		read(o)
-		// The value is issued with the object, and the filters are those that the names stand for.
+		// The value was issued when the object was created, and the filters have the UUIDs derived from their names.
 		issue := translate.NewIssue("a value of thirty-two characters", o.CreationTimestamp.UTC())
 		var filters []string
 		for _, name := range o.Spec.Filters {

@@ -135,7 +135,7 @@ func TestTokenValues(t *testing.T) {
 	}
 }
 
-// TestTokenValuesSince holds that a value keeps the time at which it was brought: by that a token holds it.
+// TestTokenValuesSince checks that a value keeps the time at which its token first had it, which decides who holds the value.
 func TestTokenValuesSince(t *testing.T) {
 	now := time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC)
 	old, next := translate.NewIssue("old", now), translate.NewIssue("next", now)

@@ -34,7 +34,8 @@ func definition(t *testing.T, o *v1alpha1.ActivateUnit) library.Definition {
 	return d
 }
 
-// TestModified holds that last_modified moves with the unit, and never by itself: else every start would change all units.
+// TestModified checks that last_modified changes when the unit changes, and only then: otherwise every start would change all
+// units.
 func TestModified(t *testing.T) {
 	stored := definition(t, unit(nil))
 	stored.Unit.Unit.LastModified = "2026-04-01T00:00:00Z"

@@ -25,7 +25,7 @@ func told(o v1alpha1.Object) []string {
 	return list
 }
 
-// TestSummarise walks one object through outcomes, each beginning where the one before it ended.
+// TestSummarise runs one object through a sequence of outcomes. Each outcome starts from the conditions of the one before.
 func TestSummarise(t *testing.T) {
 	syntax := &query.SyntaxError{Reason: "unbalanced bracket", Position: 16}
 	query1 := &translate.SpecError{Reason: v1alpha1.ReasonInvalidQuery, Member: "spec.query", Err: syntax}
@@ -113,7 +113,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestRefusalLeavesOthers holds that an error which nobody can name is tried again and not taken for the user's.
+// TestRefuseLeavesOthers checks that an unknown error is retried and not reported as the user's mistake.
 func TestRefuseLeavesOthers(t *testing.T) {
 	for _, err := range []error{errors.New("disk full"), fmt.Errorf("read back: %w", library.ErrNotFound), library.ErrClosed} {
 		if got := Refuse(&v1alpha1.ContentFilter{}, err); !errors.Is(got, err) {
