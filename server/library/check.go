@@ -8,8 +8,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Check says whether a definition is sound by itself, whatever else the library holds: nil, *query.SyntaxError, or an
-// error that wraps ErrInvalid and says what to do. Every implementation refuses in Apply what Check refuses.
+// Check validates a definition by itself, without regard to what else the library holds. It returns nil, a
+// *query.SyntaxError, or an error that wraps ErrInvalid and says what to do. Every implementation of Apply refuses what
+// Check refuses.
 func Check(d Definition) error {
 	if n := d.specs(); n != 1 {
 		return fmt.Errorf("%w: %d of the five specs are set, and it must be one", ErrInvalid, n)
@@ -90,7 +91,7 @@ func (f *Filter) check(owner Owner) error {
 	return err
 }
 
-// CheckTag says whether an item can carry a tag of that name: nil, or *item.InvalidError.
+// CheckTag reports whether an item can carry a tag with that name. It returns nil or *item.InvalidError.
 func CheckTag(t item.Tag) error {
 	if err := item.ValidNamespace(t.Namespace); err != nil {
 		return err
@@ -127,15 +128,15 @@ func checkRule(kind Kind, ids []item.ID, selector string) error {
 	return err
 }
 
-// ParsedFilter is a Filter with its texts parsed.
+// ParsedFilter is a Filter with its query and order parsed.
 type ParsedFilter struct {
 	Query     query.Node
 	Order     query.Order
 	Favourite *item.Tag
 }
 
-// ParseFilter parses the query and the order of a filter, with the rights of its author: private fields may be named. An
-// Order of "" is newest first. The error is *query.SyntaxError.
+// ParseFilter parses the query and the order of a filter with the rights of its author, which include private fields. An
+// empty Order means newest first. The error is *query.SyntaxError.
 func ParseFilter(f Filter) (ParsedFilter, error) {
 	q, err := query.ParseFor(f.Query, query.Private)
 	if err != nil {
@@ -148,14 +149,14 @@ func ParseFilter(f Filter) (ParsedFilter, error) {
 	return ParsedFilter{Query: q.Root, Order: order, Favourite: f.Favourite}, nil
 }
 
-// DefaultOrder is the order of a filter that names none.
+// DefaultOrder is the order of a filter whose Order is empty.
 const DefaultOrder = "created_on:desc"
 
-// SelectorError says that a selector names a field that it may not. It is an ErrInvalid.
+// SelectorError reports that a selector names a forbidden field. It wraps ErrInvalid.
 type SelectorError struct {
 	// Field is the name or pattern as written.
 	Field string
-	// Rule is what holds instead, such as "the selector of a Tag may name neither tags nor units".
+	// Rule states the violated rule, such as "the selector of a Tag may name neither tags nor units".
 	Rule string
 }
 
@@ -164,10 +165,10 @@ func (e *SelectorError) Error() string { return fmt.Sprintf("it names %s, and %s
 // Unwrap returns ErrInvalid.
 func (e *SelectorError) Unwrap() error { return ErrInvalid }
 
-// ParseSelector parses the selector of a Tag (KindTag) or an ActivateUnit (KindUnit); "" gives a nil node, which matches
-// nothing. So that rules cannot go round in circles ("The five kinds": no loops), a Tag's selector may name neither tags
-// nor units, and an ActivateUnit's no units; a field pattern that could stand for one counts as naming it. The error is
-// *query.SyntaxError, or wraps ErrInvalid.
+// ParseSelector parses the selector of a Tag (KindTag) or an ActivateUnit (KindUnit). "" gives a nil node, which matches
+// nothing. To prevent cycles between rules ("The five kinds": no loops), the selector of a Tag may name neither tags nor
+// units, and that of an ActivateUnit may not name units. A field pattern that could match a forbidden field counts as
+// naming it. The error is *query.SyntaxError or wraps ErrInvalid.
 func ParseSelector(kind Kind, selector string) (query.Node, []query.Warning, error) {
 	if selector == "" {
 		return nil, nil, nil

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Candidate is what one owner wants served: a definition that is sound by itself.
+// Candidate is what one owner asks the library to serve. Its definitions have passed Check.
 type Candidate struct {
 	// Latest is the newest version.
 	Latest Definition
-	// Good is the version that was served when Latest came and could not be; nil when there is none. It is served in
-	// place of Latest for as long as nobody else claims what it needs.
+	// Good is the version that was served when the library could not serve Latest; nil when there is none. It is served in
+	// place of Latest as long as no other owner claims what it needs.
 	Good *Definition
 }
 
-// Verdict says what is served of a Candidate.
+// Verdict is the outcome of Arbitrate for one Candidate.
 type Verdict struct {
-	// Serve is Latest, Good, or nil for nothing. An adopting filter carries the ids of the filter that it took over.
+	// Serve is Latest, Good, or nil for nothing. An adopting filter carries the ids of the filter that it adopted.
 	Serve *Definition
 	// Fallback is true when Serve is Good.
 	Fallback bool
@@ -29,27 +29,28 @@ type Verdict struct {
 	Err error
 }
 
-// Arbitrate decides between all definitions of a library ("The five kinds": two claims on one thing). The answer
-// depends on the set of candidates alone, never on the order in which they came, save that among things made over HTTP
-// the first in the list goes first:
+// Arbitrate decides which definitions of a library are served ("The five kinds": two claims on one thing). The result
+// depends only on the set of candidates, not on their order. The one exception: of two HTTP-made definitions, the first in
+// the list takes precedence.
 //
 //   - A definition whose property is not served waits (ErrNoProperty).
-//   - What was made over HTTP holds its ids against every manifest; a manifest takes a filter over by adopting it. An
-//     imported unit with Managed true is the exception: the manifest that derives its id takes precedence, and the unit is
-//     served again once that manifest is gone.
-//   - Of two manifests that claim one thing the older Created wins, then the lower namespace/name. A definition that
-//     loses one claim takes none.
-//   - A token's value belongs to the manifest that had it first (TokenValue.Since), in whatever property; the rule above decides
-//     between equal times. That manifest keeps the value after it has replaced it (Token.Replaced). A token with a value that
-//     belongs to another manifest is refused.
-//   - A loser's last good version is served where everything that it claims is still free.
+//   - An HTTP-made definition keeps its ids against every manifest; a manifest takes over an HTTP-made filter by adopting
+//     it. An imported unit with Managed true is the exception: the manifest that derives its id takes precedence, and the
+//     unit is served again once that manifest is gone.
+//   - Of two manifests with the same claim, the older Created wins, then the lower namespace/name. A definition that loses
+//     one claim takes none.
+//   - A token's value belongs to the manifest that had it first (TokenValue.Since), in any property; the previous rule
+//     decides between equal times. That manifest keeps the value after it has replaced it (Token.Replaced). A token with a
+//     value that belongs to another manifest is refused.
+//   - The last good version of a refused definition is served if everything that it claims is still free.
 func Arbitrate(candidates []Candidate) []Verdict {
 	return arbitrate(candidates, func(PropertyID) bool { return false })
 }
 
-// Rejudge returns the verdicts that Arbitrate would return about some candidates of many, without a look at the others. It
-// is for when a change touches no Property: served says which ones are served, and candidates holds no definition of any.
-// With each candidate it has to hold all that share a stake with it, see Candidate.Stakes, in the order of the many.
+// Rejudge returns the verdicts that Arbitrate would return for a subset of all candidates, without reading the others. Use
+// it when a change touches no Property: served reports which properties are served, and candidates holds no Property.
+// candidates must include, with each candidate, all that share a stake with it (see Candidate.Stakes), in their original
+// order.
 func Rejudge(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 	return arbitrate(candidates, served)
 }
@@ -65,7 +66,7 @@ func arbitrate(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 		made:       map[claim]int{},
 	}
 	order := a.bySeniority()
-	// Properties come first: everything else needs to know which of them are served.
+	// Properties come first: all other definitions depend on which of them are served.
 	for _, property := range []bool{true, false} {
 		for _, i := range order {
 			if c := candidates[i]; (c.Latest.Kind() == KindProperty) == property {
@@ -90,12 +91,12 @@ func arbitrate(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 
 type arbiter struct {
 	candidates []Candidate
-	served     func(PropertyID) bool // besides properties
+	served     func(PropertyID) bool // in addition to properties
 	verdicts   []Verdict
 	holders    map[claim]Owner
 	values     map[Digest]bearer
 	properties map[PropertyID]bool
-	made       map[claim]int // HTTP-made filters that are served, by their id: what can be adopted
+	made       map[claim]int // index of each served HTTP-made filter by its id: what can be adopted
 }
 
 func (a *arbiter) bySeniority() []int {
@@ -109,9 +110,9 @@ func (a *arbiter) bySeniority() []int {
 	return order
 }
 
-// compareSeniority orders definitions by precedence: HTTP, then the older manifest, then namespace/name, then imported units
-// that yield to manifests. What remains equal (one name in two kinds or two clusters) is ordered too, so that the outcome
-// never depends on chance.
+// compareSeniority orders definitions by precedence: HTTP-made ones, then manifests by age, then by namespace/name, then
+// imported units that yield to manifests. The remaining ties (the same name in two kinds or two clusters) are broken too,
+// so that the result is deterministic.
 func compareSeniority(a, b Definition) int {
 	return cmp.Or(
 		cmp.Compare(rank(a), rank(b)),
@@ -123,7 +124,7 @@ func compareSeniority(a, b Definition) int {
 	)
 }
 
-// rank is the first thing that seniority compares.
+// rank is the first key of compareSeniority.
 func rank(d Definition) int {
 	switch {
 	case !d.Owner.IsHTTP():
@@ -135,14 +136,14 @@ func rank(d Definition) int {
 	}
 }
 
-// bearer is the manifest that a token's value belongs to, and since when.
+// bearer is the manifest that owns a token's value, and when it first had that value.
 type bearer struct {
 	owner Owner
 	since time.Time
 }
 
-// noteToken records to whom the values of a token belong, replaced ones too, before any token is judged. It is called in the
-// order of seniority, which decides between equal times.
+// noteToken records the owner of each value of a token, including replaced values. arbitrate calls it for all tokens in
+// order of seniority, which decides between equal times, before it judges any token.
 func (a *arbiter) noteToken(d Definition) {
 	if d.Token == nil || !a.isServed(d.Property) {
 		return
@@ -164,7 +165,7 @@ func (a *arbiter) judge(d Definition, i int) Verdict {
 	return Verdict{Serve: &served}
 }
 
-// fallBack serves the last good version of a refused definition, nil where it cannot be served either.
+// fallBack serves the last good version of a refused definition. It returns nil if that version cannot be served either.
 func (a *arbiter) fallBack(good Definition, i int) *Definition {
 	if good.Token != nil {
 		for _, v := range good.Token.Values {
@@ -177,12 +178,12 @@ func (a *arbiter) fallBack(good Definition, i int) *Definition {
 	if err != nil {
 		return nil
 	}
-	// A later fallback that shares a value with this one finds it taken.
+	// A later fallback that shares a value with this one must find the value taken.
 	a.noteToken(served)
 	return &served
 }
 
-// try takes everything that d claims, or nothing.
+// try takes all claims of d or none.
 func (a *arbiter) try(d Definition, i int) (Definition, error) {
 	if d.Kind() != KindProperty && !a.isServed(d.Property) {
 		return d, fmt.Errorf("property %s: %w", d.Property, ErrNoProperty)
@@ -234,7 +235,7 @@ func (a *arbiter) try(d Definition, i int) (Definition, error) {
 	return d, nil
 }
 
-// claim is one thing that one definition at a time can hold, within a property.
+// claim is something within a property that only one definition at a time can hold.
 type claim struct {
 	property PropertyID
 	what     claimed
@@ -252,7 +253,7 @@ const (
 	claimDefaultUnit
 )
 
-// String is the claim as a person reads it in a condition.
+// String returns the claim as shown in a condition.
 func (c claim) String() string {
 	switch c.what {
 	case claimProperty:
@@ -277,7 +278,7 @@ func claimsOf(d Definition) []claim {
 	case d.PropertySpec != nil:
 		return []claim{{p, claimProperty, string(p)}}
 	case d.Filter != nil && d.Filter.Adopt:
-		// The ids themselves stay with the filter underneath.
+		// The adopted filter keeps its ids.
 		return []claim{adoptionClaim(d)}
 	case d.Filter != nil:
 		return []claim{{p, claimUUID, d.Filter.UUID}, idClaim(p, KindFilter, d.Filter.ID)}

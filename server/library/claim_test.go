@@ -49,7 +49,7 @@ func tokenDef(name string, created time.Time, values ...byte) Definition {
 	return d
 }
 
-// since has a token bring its values at a time.
+// since sets the Since of all values of a token.
 func since(t time.Time, d Definition) Definition {
 	for i := range d.Token.Values {
 		d.Token.Values[i].Since = t
@@ -57,7 +57,7 @@ func since(t time.Time, d Definition) Definition {
 	return d
 }
 
-// replacing has a token keep replaced values, which it brought when it brought its first value.
+// replacing adds replaced values to a token, with the Since of its first value.
 func replacing(d Definition, values ...byte) Definition {
 	for _, v := range values {
 		d.Token.Replaced = append(d.Token.Replaced, TokenValue{Digest: Digest{v}, Since: d.Token.Values[0].Since})
@@ -65,7 +65,7 @@ func replacing(d Definition, values ...byte) Definition {
 	return d
 }
 
-// far moves a definition to another namespace, and to the property there.
+// far moves a definition to another namespace and its property.
 func far(d Definition) Definition {
 	d.Owner.Namespace, d.Property = "wall", "wall/default"
 	return d
@@ -90,7 +90,7 @@ func adopting(name string, id int64, created time.Time) Definition {
 	return d
 }
 
-// outcome is a verdict in words: what is served, and why not the newest.
+// outcome describes a verdict as text: what is served, and why Latest is not.
 func outcome(v Verdict) string {
 	served := "nothing"
 	if v.Serve != nil {
@@ -257,7 +257,7 @@ func TestAdoptionBringsTheIDs(t *testing.T) {
 	}
 }
 
-// TestArbitrateDoesNotDependOnOrder shuffles a crowd of claims.
+// TestArbitrateDoesNotDependOnOrder shuffles many conflicting claims.
 func TestArbitrateDoesNotDependOnOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var crowd []Candidate

@@ -39,7 +39,7 @@ func (k Kind) String() string {
 	return "unknown kind"
 }
 
-// Owner says which manifest brought a definition. The zero Owner is HTTP.
+// Owner identifies the manifest that a definition comes from. The zero Owner means HTTP.
 type Owner struct {
 	// Install is the identity of the cluster: the UID of its kube-system namespace.
 	Install   string
@@ -48,7 +48,7 @@ type Owner struct {
 	Name      string
 }
 
-// IsHTTP reports whether o is the owner of what was made over HTTP.
+// IsHTTP reports whether o owns HTTP-made definitions.
 func (o Owner) IsHTTP() bool { return o == Owner{} }
 
 // String returns "Kind namespace/name", or "HTTP".
@@ -59,12 +59,12 @@ func (o Owner) String() string {
 	return o.Kind.String() + " " + o.Namespace + "/" + o.Name
 }
 
-// Definition is one thing that a library holds besides items. Exactly one of the five spec members is set.
+// Definition is anything that a library holds other than items. Exactly one of the five spec members is set.
 type Definition struct {
 	Property PropertyID
 	Owner    Owner
-	// Created is the creationTimestamp of the manifest. Where two definitions claim one thing, the older one holds it;
-	// the same age is decided by namespace/name. Zero for HTTP.
+	// Created is the creationTimestamp of the manifest. Of two definitions with the same claim, the older one holds it; at
+	// the same age, namespace/name decides. Zero for HTTP.
 	Created time.Time
 
 	PropertySpec *Property
@@ -91,7 +91,7 @@ func (d Definition) Kind() Kind {
 	return 0
 }
 
-// Property is what a token is scoped to.
+// Property holds the settings of a property, the scope of a token.
 type Property struct {
 	PlatformPageID int64 // never 0
 	// AllowedOrigins are the origins that a web page may call from: scheme, host and port exactly; a leading "*." stands
@@ -102,7 +102,7 @@ type Property struct {
 	Burst         int
 	// Cache times sent to READ-ONLY callers; nil means the defaults of the interface.
 	Cache *Cache
-	// Maintenance, when set, has every request answered with 503.
+	// Maintenance, if set, makes the server answer every request with 503.
 	Maintenance *Maintenance
 	// ExternalURL is the base of links; "" means the server's own.
 	ExternalURL string
@@ -111,7 +111,7 @@ type Property struct {
 // Cache holds cache times, each at least 0.
 type Cache struct{ MaxAge, StaleWhileRevalidate time.Duration }
 
-// Maintenance is what callers are told meanwhile.
+// Maintenance is the content of the 503 response.
 type Maintenance struct {
 	RetryAfter time.Duration
 	Message    string
@@ -123,18 +123,18 @@ type Digest [32]byte
 // String returns the first eight hexadecimal digits: enough to tell two tokens apart in a log, too few to look one up.
 func (d Digest) String() string { return hex.EncodeToString(d[:4]) }
 
-// MaxReplacedValues limits the replaced values that a library keeps for a token. The oldest are dropped first.
+// MaxReplacedValues limits the replaced values that a library keeps for each token. It drops the oldest first.
 const MaxReplacedValues = 100
 
 // Token is an access token: one value, or two while a rotation overlaps.
 type Token struct {
 	ReadWrite bool
 	Values    []TokenValue
-	// Replaced are values that the token accepted once, the newest first and MaxReplacedValues at most. They are refused, and no
-	// other token can have them. Apply sets them, whatever the caller sets.
+	// Replaced holds values that the token accepted in the past, newest first, at most MaxReplacedValues. They are refused,
+	// and no other token can have them. Apply sets Replaced and ignores what the caller sets.
 	Replaced []TokenValue `json:",omitempty"`
-	// Filters, when not nil, are the only filters (by UUID) that the token may list, and nothing else. A filter that is
-	// not there, or whose ReadAccess is not public, grants nothing.
+	// Filters, if not nil, lists by UUID the only filters that the token may read; it may read nothing else. A filter that
+	// does not exist, or whose ReadAccess is not public, grants nothing.
 	Filters []string
 }
 
@@ -144,29 +144,30 @@ type TokenValue struct {
 	// Expires is the first instant at which the value is refused; zero means never.
 	Expires time.Time
 	// Since is when the manifest first brought the value. Of two tokens with the same value, the one with the earlier Since
-	// has it. Zero, which is earlier than all others, for a value stored by a version that did not keep the time.
+	// owns it. Zero, which is earlier than all other times, for a value stored by a version that did not record the time.
 	Since time.Time `json:",omitzero"`
 }
 
 // Filter is a saved query and order.
 type Filter struct {
-	// UUID and ID are the two names of the filter in the interface. For a definition with an Owner they are derived
-	// from it (see FilterIDs), or those of the adopted filter.
+	// UUID and ID identify the filter in the HTTP interface. If the definition has an Owner, they are derived from it (see
+	// FilterIDs) or are those of the adopted filter.
 	UUID string
 	ID   int64
 	Name string
-	// Query is the query string as given; Order the sort string.
+	// Query and Order are the query string and the sort string as given.
 	Query string
 	Order string
-	// Favourite is listed first where the request names none.
+	// Favourite is the tag whose items are listed first if the request names none.
 	Favourite *item.Tag
 	// Public lets READ-ONLY tokens list the items; the query stays hidden.
 	Public bool
-	// Adopt is true for a manifest that takes over the HTTP-made filter ID; removing the definition gives it back.
+	// Adopt is true for a manifest that takes over the HTTP-made filter ID. Removing the definition releases that filter.
 	Adopt bool
 }
 
-// TagRule says which items carry a tag: some by id, some by rule, now and later.
+// TagRule says which items carry a tag: those listed by id and those that match a selector, including items that are
+// written later.
 type TagRule struct {
 	Tag   item.Tag
 	Items []item.ID
@@ -184,25 +185,25 @@ type UnitRule struct {
 	Selector string
 }
 
-// Result says what became of one Definition in Apply.
+// Result is the outcome of Apply for one Definition.
 type Result struct {
 	// Changed is false when the library already held the same definition.
 	Changed bool
-	// Err is nil, or why this definition was refused: *ConflictError, *IDTakenError, ErrNoProperty (the property is not
-	// there yet), *query.SyntaxError, ErrInvalid. The last good version of a refused definition stays served, except
-	// where it lost a conflict.
+	// Err is nil, or why this definition was refused: *ConflictError, *IDTakenError, ErrNoProperty (the property does not
+	// exist yet), *query.SyntaxError, ErrInvalid. The last good version of a refused definition stays served, except where
+	// it lost a conflict.
 	Err error
-	// Displaced names the owners that lost a claim to this definition, or to one that is served because of this Property,
-	// and are refused from now on.
+	// Displaced names the owners that lost a claim to this definition, or to one that is served because of this Property.
+	// They are refused from now on.
 	Displaced []Owner
-	// MissingItems counts the ids in Items that are not in the library, MissingFirst names at most ten of them.
+	// MissingItems counts the ids in Items that are not in the library. MissingFirst lists at most the first ten of them.
 	MissingItems int
 	MissingFirst []item.ID
 }
 
-// FilterRecord is a Filter with what surrounds it when the interface lists filters.
+// FilterRecord is a Filter with the additional data that the HTTP interface lists.
 type FilterRecord struct {
 	Filter
 	PlatformPageID int64
-	Owner          Owner // the zero Owner for HTTP-made ones: those are editable
+	Owner          Owner // the zero Owner for HTTP-made filters, which are editable
 }

@@ -5,15 +5,16 @@ import (
 	"regexp"
 )
 
-// The two patterns of the CEL rule of Property.spec.externalURL: an address must match the first and not the second.
+// plainURL and dotSegments are the two patterns of the CEL rule of Property.spec.externalURL. A URL must match the first
+// and must not match the second.
 var (
 	plainURL    = regexp.MustCompile(`^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[A-Za-z0-9._~-]+)*/?$`)
 	dotSegments = regexp.MustCompile(`/[.][.]?(/|$)`)
 )
 
-// CheckExternalURL says whether an address can be the base of links: http or https, a host, at most a port and a plain path. It
-// accepts no user, query, fragment, escape, space or quote, because the address stands unescaped in links, statuses and
-// Secrets. "" is accepted and means that there is none.
+// CheckExternalURL validates the base URL of links: http or https, a host, and optionally a port and a plain path. It
+// refuses user info, queries, fragments, escapes, spaces and quotes, because links, statuses and Secrets contain the URL
+// unescaped. "" is valid and means that there is none.
 func CheckExternalURL(address string) error {
 	if address == "" || plainURL.MatchString(address) && !dotSegments.MatchString(address) {
 		return nil

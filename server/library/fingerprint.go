@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Fingerprint returns a digest of everything that a definition says. Two definitions with equal fingerprints mean the
-// same, and applying the second changes nothing. The time zone of a time and the difference between an empty and an
-// absent list make no difference; the order of a list does. Filters is the exception: a token with an empty list may
-// read nothing, one with a nil list everything.
+// Fingerprint returns a digest of the whole definition. Two definitions with equal fingerprints mean the same, and applying
+// the second changes nothing. The time zone of a time, and whether a list is empty or absent, do not affect the digest; the
+// order of a list does. Filters is the exception: a token with an empty list may read nothing, and one with a nil list
+// everything.
 func Fingerprint(d Definition) ([sha256.Size]byte, error) {
 	text, err := EncodeDefinition(d)
 	if err != nil {
@@ -19,7 +19,7 @@ func Fingerprint(d Definition) ([sha256.Size]byte, error) {
 	return sha256.Sum256(text), nil
 }
 
-// EncodeDefinition writes a definition as JSON, in the one form that a store keeps and Fingerprint reads.
+// EncodeDefinition encodes a definition as JSON, in the canonical form that a store keeps and Fingerprint hashes.
 func EncodeDefinition(d Definition) ([]byte, error) {
 	text, err := json.Marshal(normalized(d))
 	if err != nil {
@@ -28,7 +28,7 @@ func EncodeDefinition(d Definition) ([]byte, error) {
 	return text, nil
 }
 
-// DecodeDefinition reads what EncodeDefinition wrote.
+// DecodeDefinition decodes what EncodeDefinition encoded.
 func DecodeDefinition(text []byte) (Definition, error) {
 	var d Definition
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -37,7 +37,7 @@ func DecodeDefinition(text []byte) (Definition, error) {
 	return normalized(d), nil
 }
 
-// normalized brings equal meanings to equal values, without touching what d points to.
+// normalized returns d with equal meanings mapped to equal values. It does not modify what d points to.
 func normalized(d Definition) Definition {
 	d.Created = d.Created.UTC().Round(0)
 	if d.PropertySpec != nil {
@@ -81,7 +81,7 @@ func absent[S ~[]E, E any](s S) S {
 	return s
 }
 
-// absentJSON makes null and nil one: both are shown as null.
+// absentJSON maps null to nil, because both are shown as null.
 func absentJSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

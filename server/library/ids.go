@@ -9,19 +9,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// idSpace is the UUID namespace of all derived ids. It may never change: every URL of a filter or a unit depends on it.
+// idSpace is the UUID namespace of all derived ids. It must never change: the URL of every filter and unit depends on it.
 const idSpace = "e0b6b1d4-6c1f-5d43-9f35-0e4f3f1e7a52"
 
-// FilterIDs returns the two names of the filter that the manifest namespace/name of the given kind brings to property
-// p: a UUIDv5 over (p, kind, namespace, name) and the number derived from it. They depend on nothing else, so that a
+// FilterIDs returns the UUID and the numeric id of the filter that the manifest namespace/name of the given kind brings to
+// property p: a UUIDv5 over (p, kind, namespace, name) and the number derived from it. They depend on nothing else, so a
 // cluster rebuilt from Git keeps every URL ("The HTTP interface", Paths and methods).
 func FilterIDs(p PropertyID, kind Kind, namespace, name string) (uuid string, id int64) {
 	uuid = derivedUUID(p, kind, namespace, name)
 	return uuid, IDFromUUID(uuid)
 }
 
-// NewFilterIDs draws the two names of a filter made over HTTP: a random UUID, read from rand, and the number derived
-// from it. It fails only when rand does.
+// NewFilterIDs draws the UUID and the numeric id of an HTTP-made filter: a random UUID, read from rand, and the number
+// derived from it. It fails only if rand fails.
 func NewFilterIDs(rand io.Reader) (filterUUID string, id int64, err error) {
 	u, err := uuid.NewRandomFromReader(rand)
 	if err != nil {
@@ -35,18 +35,18 @@ func UnitID(p PropertyID, namespace, name string) int64 {
 	return IDFromUUID(derivedUUID(p, KindUnit, namespace, name))
 }
 
-// PlatformPageID returns the number that filter records of property p carry where its manifest names none.
+// PlatformPageID returns the page id in the filter records of property p if its manifest sets none.
 func PlatformPageID(p PropertyID) int64 {
 	return IDFromUUID(uuid.NewSHA1(uuid.MustParse(idSpace), []byte(p)).String())
 }
 
-// derivedUUID joins with slashes: no name of a Kubernetes object holds one, so different names never meet.
+// derivedUUID joins the parts with slashes. The key is unambiguous because names of Kubernetes objects contain no slash.
 func derivedUUID(p PropertyID, kind Kind, namespace, name string) string {
 	key := string(p) + "/" + kind.String() + "/" + namespace + "/" + name
 	return uuid.NewSHA1(uuid.MustParse(idSpace), []byte(key)).String()
 }
 
-// IDFromUUID returns the numeric id of what a UUID names: the first 53 bits of the SHA-256 of its canonical text (36
+// IDFromUUID returns the numeric id derived from a UUID: the first 53 bits of the SHA-256 of its canonical text (36
 // lower-case characters), never 0.
 func IDFromUUID(canonical string) int64 {
 	sum := sha256.Sum256([]byte(canonical))

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// TestDerivedIDsNeverChange holds ids that are out in the world: a change here breaks URLs.
+// TestDerivedIDsNeverChange pins ids that are in use: a change here breaks URLs.
 func TestDerivedIDsNeverChange(t *testing.T) {
 	uuid, id := FilterIDs("shop/default", KindFilter, "shop", "summer-wall")
 	if want := "d84e43ba-b105-545a-b717-382de3960863"; uuid != want {

@@ -1,11 +1,11 @@
-// Package library is the domain: what a content library holds, who owns what, and the Library interface that the
-// HTTP interface and the controllers speak to without knowing which library answers.
+// Package library is the domain: what a content library holds, who owns it, and the Library interface, through which the
+// HTTP interface and the controllers use any implementation.
 //
-// A library holds properties; a property holds items and definitions (filters, tags, units, tokens). Reads and writes
-// name one property and never see another. What a manifest brought is known by its Owner, and its removal takes that
-// away and nothing else.
+// A library holds properties. A property holds items and definitions (filters, tags, units, tokens). Each read and write
+// names one property and never reaches another. The Owner of a definition records the manifest that it comes from; removing
+// an owner removes exactly the definitions of that manifest.
 //
-// It may import query and item.
+// This package may import query and item.
 package library
 
 import (
@@ -19,78 +19,84 @@ import (
 
 // Library is a content library. All methods are safe for concurrent use.
 type Library interface {
-	// Apply stores definitions: all that are accepted, in one durable batch, visible on return. It is idempotent: an
-	// equal definition changes nothing and writes nothing. results[i] belongs to defs[i]; a refused definition disturbs
-	// no other. The error is set when nothing at all was stored (ErrUnavailable, ErrClosed, the context).
+	// Apply stores all accepted definitions in one durable batch, visible on return. It is idempotent: an equal definition
+	// changes and writes nothing. results[i] belongs to defs[i]; a refused definition does not affect the others. err is
+	// set if nothing was stored (ErrUnavailable, ErrClosed, or the cause of ctx).
 	Apply(ctx context.Context, defs []Definition) (results []Result, err error)
-	// Remove takes away what the owners brought; unknown owners are no error. It returns how many definitions went.
+	// Remove removes the definitions of the owners and returns how many it removed. Unknown owners are not an error.
 	Remove(ctx context.Context, owners []Owner) (int, error)
-	// RemoveFilter deletes an HTTP-made filter. ErrNotFound; *ManagedError when a manifest holds it.
+	// RemoveFilter deletes an HTTP-made filter. It fails with ErrNotFound, or with *ManagedError if a manifest manages the
+	// filter.
 	RemoveFilter(ctx context.Context, p PropertyID, ref FilterRef) error
-	// Sweep removes the definitions of owners within scope that keep does not name, see Scope. With more than Scope.Limit
-	// removals it removes nothing and returns a *HeldError.
+	// Sweep removes the definitions of owners within scope that are not in keep, see Scope. If that exceeds the guard of
+	// Scope, it removes nothing and returns a *HeldError.
 	Sweep(ctx context.Context, scope Scope, keep []Owner) (int, error)
-	// Owners lists the owners within scope of which anything is stored.
+	// Owners lists the owners within scope that have a stored definition.
 	Owners(ctx context.Context, scope Scope) ([]Owner, error)
-	// Definition returns what owner brought. ErrNotFound.
+	// Definition returns the definition of owner, or ErrNotFound.
 	Definition(ctx context.Context, owner Owner) (Definition, error)
 
-	// Property returns a property's settings: a map look-up. ErrNotFound.
+	// Property returns a property's settings with one map lookup, or ErrNotFound.
 	Property(p PropertyID) (Property, error)
-	// Properties lists all properties that are served, by id.
+	// Properties lists all served properties by id.
 	Properties() []PropertyID
-	// Filter returns one filter. ErrNotFound.
+	// Filter returns one filter, or ErrNotFound.
 	Filter(p PropertyID, ref FilterRef) (FilterRecord, error)
-	// Filters lists the filters of a property by name, then id: from offset on, at most limit (0: all), and their number.
+	// Filters lists at most limit (0: all) filters of a property by name, then id, from offset on. It also returns their
+	// total number.
 	Filters(p PropertyID, offset, limit int) ([]FilterRecord, int, error)
-	// FiltersAfter lists at most limit (0: all) filters that come after a place in that order, and the number of all.
+	// FiltersAfter lists at most limit (0: all) filters that follow a place in that order. It also returns the total
+	// number.
 	FiltersAfter(p PropertyID, after FilterPlace, limit int) ([]FilterRecord, int, error)
-	// Unit returns one conversion unit. ErrNotFound. Units lists all by id, archived ones too.
+	// Unit returns one conversion unit, or ErrNotFound. Units lists all units by id, including archived ones.
 	Unit(p PropertyID, id int64) (item.Unit, error)
 	Units(p PropertyID) ([]item.Unit, error)
-	// HasTag reports whether the tag was ever made in the property, whether or not an item carries it now.
+	// HasTag reports whether the tag ever existed in the property, even if no item carries it now.
 	HasTag(p PropertyID, t item.Tag) (bool, error)
-	// ItemTags lists the tags of one item, own ones and those of manifests, by namespace and key. ErrNotFound.
+	// ItemTags lists the tags of one item by namespace and key, both its own and those of manifests. It fails with
+	// ErrNotFound.
 	ItemTags(ctx context.Context, p PropertyID, id item.ID) ([]item.Tag, error)
-	// Tokens yields every token, then a marker with Synced true, then changes as they come, until ctx ends or the
-	// library closes. A removed token, one without values, and those of a deleted property come with Token nil.
+	// Tokens yields every token, then an event with Synced true, then each change, until ctx ends or the library closes.
+	// Token is nil in the event of a removed token, of one without values, and of one whose property was deleted.
 	Tokens(ctx context.Context) iter.Seq2[TokenEvent, error]
 
-	// Write changes items. When it returns, every accepted mutation is durable (an fsync covers it) and visible to every
-	// later Read. outcomes[i] belongs to muts[i]; each mutation is atomic, and a refused one disturbs no other. The error
-	// is set when nothing at all was written.
+	// Write changes items. When it returns, every accepted mutation is durable (covered by an fsync) and visible to every
+	// later Read. outcomes[i] belongs to muts[i]; each mutation is atomic, and a refused one does not affect the others.
+	// err is set if nothing was written.
 	Write(ctx context.Context, p PropertyID, muts []Mutation) (outcomes []Outcome, err error)
-	// Read finds a page of items. ErrNotModified, with a Page of Version and Expires alone, when r.IfVersion is still
-	// current; ErrNotFound (property, filter);
-	// *query.SyntaxError and *query.ForbiddenFieldError for r's own trees; *CursorError; the cause of ctx when it ends first.
+	// Read returns a page of items. It fails with ErrNotModified, and a Page with only Version and Expires, if r.IfVersion
+	// is still current; with ErrNotFound (property, filter); with *query.SyntaxError or *query.ForbiddenFieldError for r's
+	// own trees; with *CursorError; or with the cause of ctx if it ends first.
 	Read(ctx context.Context, r Read) (*Page, error)
-	// ReadItem returns one item as Read shows it, without the cost of a listing. ErrNotFound (property, item).
+	// ReadItem returns one item encoded as in Read, without the cost of a listing. It fails with ErrNotFound (property,
+	// item).
 	ReadItem(ctx context.Context, r ItemRead) ([]byte, error)
-	// Explain says, clause by clause, why an item is in the answer of r or is not. Errors are those of Read; ErrNotFound also for an
+	// Explain returns, clause by clause, why an item matches r or does not. It fails like Read, and with ErrNotFound for an
 	// unknown item.
 	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
-	// Export yields every item of a property that matches q (nil for all), by id, as one line of NDJSON each without the
-	// newline: item.Marshal with the item's own tags and units. Items changed meanwhile may show either state.
+	// Export yields every item of a property that matches q (nil for all) by id, each as one NDJSON line without the
+	// newline: item.Marshal with the item's own tags and units. Items that change during the export may appear in either
+	// state.
 	Export(ctx context.Context, p PropertyID, q query.Node) iter.Seq2[[]byte, error]
-	// ShortLink returns the original URL of the approved item with that short code, over all properties. ErrNotFound.
+	// ShortLink returns the original URL of the approved item with that short code, across all properties, or ErrNotFound.
 	ShortLink(ctx context.Context, code string) (PropertyID, string, error)
-	// AuthorKey is the key with which author references are derived from submissions; kept in the store and its backups.
+	// AuthorKey returns the key that derives author references from submissions. The store and its backups contain it.
 	AuthorKey() []byte
 
-	// Purge erases properties that no manifest brings any more: items, definitions made over HTTP, everything.
-	// *ManagedError while a manifest brings it.
+	// Purge erases a property that has no manifest: its items, its HTTP-made definitions and all other data. It fails with
+	// *ManagedError while a manifest brings the property.
 	Purge(ctx context.Context, p PropertyID) error
-	// SetMark and Mark keep small facts of the operator in the store ("install": the recorded cluster identity,
+	// SetMark and Mark write and read small facts of the operator in the store ("install": the recorded cluster identity;
 	// "loaded": a complete load was seen). An unknown mark is "".
 	SetMark(ctx context.Context, key, value string) error
 	Mark(key string) (string, error)
 
-	// State describes the library for probes and metrics; cheap.
+	// State describes the library for probes and metrics. It is cheap.
 	State(ctx context.Context) State
 	Close() error
 }
 
-// FilterRef names a filter by UUID or by numeric id, as the interface accepts both.
+// FilterRef names a filter by UUID or by numeric id. The HTTP interface accepts both.
 type FilterRef struct {
 	UUID string
 	ID   int64
@@ -99,33 +105,34 @@ type FilterRef struct {
 // Read is a request for a page of items.
 type Read struct {
 	Property PropertyID
-	// Audience decides which bytes are sent, and which fields Query, Where and Order may name. The zero value is Public.
-	// A stored filter's own query and order are always read with the Private audience: who may list it sees its items.
+	// Audience decides which bytes are returned, and which fields Query, Where and Order may name. The zero value is
+	// Public. A stored filter's own query and order always have the Private audience: a caller who may list the filter sees
+	// its items.
 	Audience query.Audience
-	// Filter, when set, is the stored filter to list; else Query is listed.
+	// Filter, if set, is the stored filter to list. Otherwise Query is listed.
 	Filter *FilterRef
 	Query  query.Node
-	// Where is ANDed to either.
+	// Where is ANDed with Filter or Query.
 	Where query.Node
-	// Order; nil means the filter's own, and by relevance for a Query.
+	// Order is the sort order. nil means the filter's own order, or relevance for a Query.
 	Order query.Order
-	// Favourite: items that carry it come first, each group in Order. nil means the filter's own, if any.
+	// Favourite is a tag whose items come first, each group in Order. nil means the filter's own, if any.
 	Favourite *item.Tag
-	// Seed for the random order.
+	// Seed is the seed of the random order.
 	Seed string
 	// Offset counts items from the start; ignored when After is set.
 	Offset int64
-	// After is Page.Next of the page before.
+	// After is Page.Next of the previous page.
 	After Cursor
-	// Limit is the number of items wanted; 0 asks for the total alone.
+	// Limit is the maximum number of items; 0 requests only the total.
 	Limit int
-	// Now is what `now` stands for; zero means the library's clock.
+	// Now is the value of `now` in queries; zero means the library's clock.
 	Now time.Time
-	// IfVersion is a Version that the caller holds.
+	// IfVersion is a Page.Version that the caller has.
 	IfVersion string
-	// BaseURL is put before the server's own short links, without a trailing slash.
+	// BaseURL is the prefix of the server's own short links, without a trailing slash.
 	BaseURL string
-	// Into is what Page.Items are appended to: a buffer of the caller's, so that a page costs no memory of its own.
+	// Into is a caller's buffer that Page.Items is appended to, so that a page allocates no memory of its own.
 	Into []byte
 }
 
@@ -133,29 +140,29 @@ type Read struct {
 type ItemRead struct {
 	Property PropertyID
 	ID       item.ID
-	// Audience and BaseURL are those of Read.
+	// Audience and BaseURL are as in Read.
 	Audience query.Audience
 	BaseURL  string
 }
 
-// Cursor is an opaque place in a listing: the sort values and the id of an item. It survives restarts and any change. By relevance,
-// the next page begins after the current position of the item, or after its old values when it is no longer listed, so that
-// items whose score changed may be repeated or skipped.
+// Cursor is an opaque place in a listing: the sort values and the id of an item. It stays valid across restarts and
+// changes. By relevance, the next page begins after the current position of the item, or after its old values if it is no
+// longer listed, so that items whose score changed may be repeated or skipped.
 type Cursor string
 
-// Page is an answer to a Read.
+// Page is the result of a Read.
 type Page struct {
 	// Total is the exact number of matching items.
 	Total int64
-	// Version differs whenever the bytes may differ, for the same Read.
+	// Version changes whenever the bytes for the same Read may change.
 	Version string
-	// Expires is when the answer may change by time alone (`now` in a query); zero means never.
+	// Expires is when the result may change through the passage of time (`now` in a query); zero means never.
 	Expires time.Time
-	// Next is where the next page begins; "" on the last one.
+	// Next is the cursor of the next page; "" on the last one.
 	Next Cursor
 	// Count is the number of items in Items.
 	Count int
-	// Items are the encoded items, with commas between them, without the brackets around, after what Read.Into held.
+	// Items holds the encoded items, separated by commas, without brackets, appended to Read.Into.
 	Items []byte
 }
 
@@ -167,13 +174,14 @@ type FilterPlace struct {
 
 // Mutation is one change of items. Exactly one member is set.
 type Mutation struct {
-	// Put stores an item. With ID 0 it draws one; an id that exists is refused with ErrExists unless Replace is set. Like
-	// Patch and Tag it is refused (*item.InvalidError) when the property would have more than item.MaxFieldNames names.
+	// Put stores an item. If its ID is 0, Write draws one. An id that exists is refused with ErrExists unless Replace is
+	// set. Put, Patch and Tag are refused (*item.InvalidError) if the property would have more than item.MaxFieldNames
+	// names.
 	Put *item.Item
-	// Units are conversion units that came with the item in an import line: those that the property does not have are
-	// made, as HTTP-made ones; those it has are left as they are. For one with Managed true, the manifest that derives its
-	// id takes precedence. One with Managed true and no name is a reference, which may dangle until its manifest is applied. An id of
-	// Put.Units that the property does not have and that is not among Units refuses the mutation (*item.InvalidError).
+	// Units are the conversion units of an import line. Write creates those that the property does not have, as HTTP-made
+	// ones, and leaves existing ones unchanged. For a unit with Managed true, the manifest that derives its id takes
+	// precedence. A unit with Managed true and no name is a reference, which may dangle until its manifest is applied. The
+	// mutation is refused (*item.InvalidError) if Put.Units has an id that is neither in the property nor among Units.
 	Units   []item.Unit
 	Replace bool
 	// Patch changes members of the item ID.
@@ -181,76 +189,76 @@ type Mutation struct {
 	ID    item.ID
 	// Delete erases the item ID.
 	Delete bool
-	// Tag and Untag add and remove one mapping of Tag on all of IDs: all or nothing (*UnknownItemsError). Untag of a
-	// mapping that is not the item's own: ErrNotFound, or *ManagedError when only manifests hold it.
+	// Tag and Untag add and remove the mapping of one tag on all of IDs: all or nothing (*UnknownItemsError). Untag of a
+	// mapping that is not the item's own fails with ErrNotFound, or with *ManagedError if only manifests hold it.
 	Tag, Untag *item.Tag
 	IDs        []item.ID
 }
 
-// Outcome is what became of one Mutation.
+// Outcome is the result of one Mutation.
 type Outcome struct {
 	ID item.ID
-	// Created is true when Put made a new item, false when it replaced one.
+	// Created is true if Put created an item, and false if it replaced one.
 	Created bool
 	Err     error
 }
 
-// TokenEvent is one step of Tokens.
+// TokenEvent is one event of Tokens.
 type TokenEvent struct {
-	// Synced marks the end of the initial tokens; the other members are empty then.
+	// Synced marks the end of the initial tokens; the other members are then empty.
 	Synced   bool
 	Property PropertyID
 	Owner    Owner
 	Token    *Token
 }
 
-// Scope is what a Sweep may touch.
+// Scope limits what a Sweep may remove.
 type Scope struct {
-	// Install must match the owner's; required.
+	// Install is required and must match the owner's.
 	Install string
-	// Kinds and Namespaces restrict; a nil Namespaces means all, and no Kinds means none.
+	// Kinds and Namespaces restrict the owners. nil Namespaces means all namespaces; empty Kinds means none.
 	Kinds      []Kind
 	Namespaces []string
-	// Confirmed lifts the guard: without it a sweep that would remove more than 20 definitions and more than a fifth of
-	// those in scope is held.
+	// Confirmed disables the guard. Without it, Sweep refuses to remove more than 20 definitions if they are more than a
+	// fifth of those in scope.
 	Confirmed bool
 }
 
 // State describes a library.
 type State struct {
-	// Ready is true when reads are served. Writes may be refused meanwhile; Problem says so then.
+	// Ready is true when reads are served. Writes may still be refused; Problem then says so.
 	Ready bool
-	// Problem says why not, or what is degraded; "" when all is well.
+	// Problem says why Ready is false, or what is degraded; "" if there is no problem.
 	Problem string
-	// Items and Definitions over all properties; DiskBytes of the store.
+	// Items and Definitions count over all properties. DiskBytes is the size of the store.
 	Items, Definitions, DiskBytes int64
-	// PropertyItems counts items by property: of all that have anything stored, served or not.
+	// PropertyItems counts items by property, for all properties with stored data, served or not.
 	PropertyItems map[PropertyID]int64
-	// Version changes with every change of anything.
+	// Version changes with every change.
 	Version uint64
-	// Sizes say where memory goes; zero for a library that does not count it.
+	// Sizes is the memory in use by purpose; zero for a library that does not count it.
 	Sizes Sizes
 }
 
-// Sizes are bytes of memory, by what they are for.
+// Sizes are bytes of memory by purpose.
 type Sizes struct {
-	// Heap is the part of the index that lies in the heap, with what was made of it for reading. Caches can be made anew at
-	// any time, and shrink when memory is short. Store is that of the database.
+	// Heap is the part of the index that lies on the heap, including structures derived from it for reads. Caches can be
+	// rebuilt at any time, and shrink under memory pressure. Store is the memory of the database.
 	Heap, Caches, Store int64
-	// MappedIndex and MappedItems are files that lie in the page cache as far as they are in use: the index, and the bytes
-	// of items.
+	// MappedIndex and MappedItems are the mapped files of the index and of the item bytes. The page cache holds the parts
+	// in use.
 	MappedIndex, MappedItems int64
 }
 
 // Explanation is a node of an Explain answer.
 type Explanation struct {
-	// Clause is the clause as text; Occur how it takes part: "must", "should", "must not", "" at the root.
+	// Clause is the clause as text. Occur is its role: "must", "should", "must not", or "" at the root.
 	Clause  string
 	Occur   string
 	Matched bool
-	// Score is the clause's part of the relevance.
+	// Score is the clause's contribution to the relevance.
 	Score float64
-	// Detail says in words what was looked at, such as the words of a field or the values compared.
+	// Detail describes what was compared, such as the words of a field or the values.
 	Detail   string
 	Children []Explanation
 }

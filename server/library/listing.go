@@ -10,31 +10,31 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Listing is what a Read lists once the request and its stored filter have been put together: the rules that every
-// implementation shares.
+// Listing is what a Read lists after NewListing has combined the request with its stored filter. All implementations share
+// these rules.
 type Listing struct {
-	// Parts are ANDed, each a tree of its own: what a caller sends cannot break out of a stored query, and is read with
-	// the caller's rights while the stored query is read with its author's.
+	// Parts are ANDed. Each is a separate tree, so that a caller's query cannot break out of a stored query. The caller's
+	// tree is read with the caller's rights, and the stored one with its author's.
 	Parts []Part
 	// Order is never nil.
 	Order query.Order
-	// Favourite, when set: items that match FavouriteTerm come first, each group in Order.
+	// Favourite, if set, puts items that match FavouriteTerm first, each group in Order.
 	Favourite *item.Tag
 	// Seed is "" unless the order is random.
 	Seed string
-	// Identity differs between any two listings that order items differently or that a cursor of one must not be used on
-	// for the other. A stored filter is named by its UUID: changing its query does not end its cursors.
+	// Identity differs between any two listings that order items differently, or that must not share cursors. It names a
+	// stored filter by its UUID: cursors stay valid when its query changes.
 	Identity string
 }
 
-// Part is one tree of a Listing and the audience whose rights it is read with.
+// Part is one tree of a Listing and the audience whose rights apply to it.
 type Part struct {
 	Query    query.Node
 	Audience query.Audience
 }
 
-// NewListing puts r together with the filter that it names; f is nil where r.Filter is, and uuid the filter's. The error
-// is *query.ForbiddenFieldError or *query.SyntaxError, for r's own trees and order.
+// NewListing combines r with the stored filter that it names. f and uuid are that filter and its UUID; f is nil if r.Filter
+// is nil. The error is *query.ForbiddenFieldError or *query.SyntaxError, for r's own trees and order.
 func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 	var l Listing
 	var identity []string
@@ -85,8 +85,8 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 	return l, nil
 }
 
-// FavouriteTerm is the tree that an item matches when it carries the tag. A listing with a favourite is two disjoint
-// listings, one ANDed with this tree and, after it, one ANDed with its negation; the tree adds nothing to relevance.
+// FavouriteTerm returns the query that matches items with the tag. A listing with a favourite consists of two disjoint
+// listings: one ANDed with this query, then one ANDed with its negation. The query does not affect relevance.
 func FavouriteTerm(t item.Tag) query.Node {
 	return query.FieldTerm(query.TagFieldName(t.Namespace), t.Key)
 }

@@ -1,20 +1,20 @@
 package library
 
-// Measure is one number that a library tells of itself for metrics: of its store, its caches, its views.
+// Measure is one metric of a library: of its store, its caches or its read views.
 type Measure struct {
-	// Name is in snake case and ends with the unit, that of a counter with _total: store_wal_bytes, view_hits_total. It is
-	// the same at every call.
+	// Name is in snake case and ends with the unit, or with _total for a counter: store_wal_bytes, view_hits_total. It is
+	// the same on every call.
 	Name string
-	// Help is one sentence.
+	// Help is the help text of the metric, one sentence.
 	Help string
-	// Counter is true for a number that only grows.
+	// Counter is true if the value never decreases.
 	Counter bool
 	Value   float64
 }
 
-// Measurer is a Library that tells more of itself than its State. Which names there are depends on the implementation.
+// Measurer is a Library that reports metrics in addition to State. The set of names depends on the implementation.
 type Measurer interface {
-	// Measures returns the present numbers, always of the same names, in a time that does not depend on what is stored. None
-	// once the library is closed or its store has failed.
+	// Measures returns the current values, always under the same names. Its cost does not depend on how much is stored. It
+	// returns none once the library is closed or its store has failed.
 	Measures() []Measure
 }

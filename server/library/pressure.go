@@ -1,15 +1,15 @@
 package library
 
-// Pressure says how short of memory the process is. A library that keeps much in memory is given a function that tells
-// it, and asks before it keeps more.
+// Pressure is the level of memory pressure of the process. A library that caches much in memory is given a function that
+// returns the level, and calls it before it caches more.
 type Pressure int32
 
 const (
 	// Relaxed lets caches grow to their limits.
 	Relaxed Pressure = iota
-	// Tight has caches shrink to what is in use.
+	// Tight makes caches shrink to what is in use.
 	Tight
-	// Full has writes of items refused with ErrUnavailable besides, before the kernel ends the process.
+	// Full additionally makes writes of items fail with ErrUnavailable, before the kernel kills the process.
 	Full
 )
 

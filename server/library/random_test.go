@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// TestRandomPlaceNeverChanges: a cursor of an older Vitrine stands where it stood.
+// TestRandomPlaceNeverChanges pins values, so that cursors of older versions keep their place.
 func TestRandomPlaceNeverChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		seed string

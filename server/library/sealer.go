@@ -11,15 +11,16 @@ import (
 	"fmt"
 )
 
-// Sealer makes cursors opaque. A cursor is encrypted, because a sort value can be a member of a submission and links end up
-// in logs, and authenticated together with the identity of its listing: a library accepts its own cursors alone, each for
-// its own listing. Its length shows that of its values in steps alone: 128 bytes doubled up to 4 KiB, then steps of 4 KiB. Equal cursors have equal texts, and every library with the same author key reads them.
+// Sealer makes cursors opaque. It encrypts them, because a sort value can be a member of a submission and links end up in
+// logs. It authenticates them together with the identity of their listing: a library accepts only its own cursors, each
+// only for its own listing. The length of a cursor reveals the length of its values only in steps: doubling from 128 bytes
+// to 4 KiB, then by 4 KiB. Equal cursors have equal texts, and every library with the same author key can open them.
 type Sealer struct {
 	aead cipher.AEAD
 	mac  []byte
 }
 
-// NewSealer returns the Sealer of a library with an author key (see Library.AuthorKey).
+// NewSealer returns the Sealer of a library with the given author key (see Library.AuthorKey).
 func NewSealer(authorKey []byte) (*Sealer, error) {
 	block, err := aes.NewCipher(derive(authorKey, "cursor encryption"))
 	if err != nil {
@@ -43,7 +44,7 @@ func derive(key []byte, purposes ...string) []byte {
 	return h.Sum(nil)
 }
 
-// Seal makes a cursor of a place in a listing: of anything that JSON holds. identity is Listing.Identity.
+// Seal encodes a place in a listing, any value that JSON can encode, as a cursor. identity is Listing.Identity.
 func (s *Sealer) Seal(identity string, place any) (Cursor, error) {
 	text, err := json.Marshal(place)
 	if err != nil {
@@ -54,13 +55,13 @@ func (s *Sealer) Seal(identity string, place any) (Cursor, error) {
 	return Cursor(base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, text, []byte(identity)))), nil
 }
 
-// minPlace and maxStep are the least length of an encoded place, in bytes, and the greatest step between two lengths.
+// minPlace is the minimum length of an encoded place, and maxStep the maximum step between two lengths, both in bytes.
 const (
 	minPlace = 128
 	maxStep  = 4 << 10
 )
 
-// pad appends blanks, which JSON ignores, up to the next length that a cursor may have.
+// pad appends blanks, which JSON ignores, up to the next permitted length of a cursor.
 func pad(text []byte) []byte {
 	size := minPlace
 	for size < len(text) {
@@ -69,8 +70,8 @@ func pad(text []byte) []byte {
 	return append(text, bytes.Repeat([]byte{' '}, size-len(text))...)
 }
 
-// Open reads into place what Seal was given. A cursor that is not one of the listing, or that holds a place of another
-// shape, is a *CursorError.
+// Open decodes the cursor into place. It returns *CursorError if the cursor does not belong to the listing, or encodes a
+// place of another shape.
 func (s *Sealer) Open(c Cursor, identity string, place any) error {
 	foreign := &CursorError{Reason: "it is not one of this listing: start again from the first page"}
 	sealed, err := base64.RawURLEncoding.DecodeString(string(c))
@@ -82,7 +83,7 @@ func (s *Sealer) Open(c Cursor, identity string, place any) error {
 	if err != nil {
 		return foreign
 	}
-	// A cursor of an earlier version has other members: ignoring them would give another place.
+	// A cursor of an earlier version can have other members. To ignore them would give a different place.
 	from := json.NewDecoder(bytes.NewReader(text))
 	from.DisallowUnknownFields()
 	if from.Decode(place) != nil {

@@ -2,13 +2,13 @@ package library
 
 import "slices"
 
-// Stake names something that definitions can contend for: a claim, an id that can be adopted, a token's value. Stakes are
-// compared, and mean nothing else.
+// Stake identifies something that definitions can contend for: a claim, an id that can be adopted, a token's value. Use it
+// only for comparison.
 type Stake string
 
-// Stakes lists what both versions of a candidate contend for, each stake once. A verdict depends on the candidates that
-// share a stake with the one judged, on those that share one with them, and so on, and on which properties are served; on
-// nothing else. all is true for a Property, on which everything in it depends: it has no stakes.
+// Stakes lists what both versions of a candidate contend for, without duplicates. The verdict on a candidate depends only
+// on which properties are served and on the candidates connected to it through shared stakes, directly or through others.
+// all is true for a Property, which has no stakes: everything in it depends on it.
 func (c Candidate) Stakes() (stakes []Stake, all bool) {
 	versions := []Definition{c.Latest}
 	if c.Good != nil {
@@ -27,12 +27,12 @@ func (c Candidate) Stakes() (stakes []Stake, all bool) {
 			add(c.stake())
 		}
 		if d.Filter != nil && d.Filter.Adopt {
-			// It depends on whether there is a filter to adopt.
+			// An adoption depends on whether the filter to adopt exists.
 			add(idClaim(d.Property, KindFilter, d.Filter.ID).stake())
 		}
 		if d.Token != nil {
 			for _, v := range slices.Concat(d.Token.Values, d.Token.Replaced) {
-				// Tokens of all properties contend for a value.
+				// Values have no property: tokens of all properties contend for them.
 				add(Stake("value\x00" + string(v.Digest[:])))
 			}
 		}

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// A sweep that would remove more than sweepFew definitions and more than one in sweepShare of those in scope is held.
+// A sweep that would remove more than sweepFew definitions and more than 1/sweepShare of those in scope is refused.
 const (
 	sweepFew   = 20
 	sweepShare = 5
 )
 
-// Contains reports whether a sweep of this scope may touch what owner brought. Things made over HTTP are in no scope,
-// and a scope without kinds, or with an empty and not nil list of namespaces, is empty: a sweep that does not know
+// Contains reports whether a sweep with this scope may remove the definitions of owner. No scope contains HTTP-made
+// definitions. A scope without kinds, or with an empty non-nil list of namespaces, is empty: a sweep that does not know
 // where to look removes nothing.
 func (s Scope) Contains(owner Owner) bool {
 	return !owner.IsHTTP() && owner.Install == s.Install && slices.Contains(s.Kinds, owner.Kind) &&
 		(s.Namespaces == nil || slices.Contains(s.Namespaces, owner.Namespace))
 }
 
-// Swept returns the owners among known that a sweep removes: those in scope that keep does not name. It fails with
-// *HeldError when the guard of Scope holds the sweep back, and with ErrInvalid when the scope names no install.
+// Swept returns the owners among known that a sweep removes: those in scope that are not in keep. It fails with *HeldError
+// if the guard of Scope refuses the sweep, and with ErrInvalid if the scope names no install.
 func Swept(known []Owner, scope Scope, keep []Owner) ([]Owner, error) {
 	if scope.Install == "" {
 		return nil, fmt.Errorf("%w: a sweep needs the identity of the cluster", ErrInvalid)

@@ -18,7 +18,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // option changes an item that newItem makes.
 type option func(*item.Item)
 
-// newItem makes an approved image, created id seconds after the start, so that higher ids are newer.
+// newItem makes an approved image, created id%1000 seconds after start, so that higher ids are newer.
 func newItem(id item.ID, options ...option) *item.Item {
 	it := &item.Item{
 		ID: id, ApprovalStatus: item.Approved, CreatedOn: start.Add(time.Duration(id%1000) * time.Second).Format(time.RFC3339),
@@ -64,7 +64,7 @@ func owner(kind library.Kind, namespace, name string) library.Owner {
 	return library.Owner{Install: install, Kind: kind, Namespace: namespace, Name: name}
 }
 
-// edit changes a definition that is being made.
+// edit changes a definition under construction.
 type edit func(*library.Definition)
 
 func made(d library.Definition, edits []edit) library.Definition {
@@ -77,7 +77,7 @@ func made(d library.Definition, edits []edit) library.Definition {
 	return d
 }
 
-// age makes a manifest that many hours old.
+// age sets the age of a manifest to hours.
 func age(hours int) edit {
 	return func(d *library.Definition) { d.Created = start.Add(time.Duration(-hours) * time.Hour) }
 }
@@ -110,16 +110,16 @@ func adopt(id int64) edit {
 	return func(d *library.Definition) { d.Filter.UUID, d.Filter.ID, d.Filter.Adopt = "", id, true }
 }
 
-// httpFilter makes a filter as HTTP does.
+// httpFilter makes an HTTP-made filter.
 func httpFilter(name, q string) library.Definition {
-	// Distinct and the same on every run, as a UUID drawn by chance would be once.
+	// The ids are distinct and the same in every run, unlike those of a random UUID.
 	uuid, id := library.FilterIDs("http/made", library.KindFilter, "http", name)
 	return library.Definition{Property: shop, Filter: &library.Filter{UUID: uuid, ID: id, Name: name, Query: q, Order: "created_on:desc"}}
 }
 
 func ref(d library.Definition) *library.FilterRef { return &library.FilterRef{UUID: d.Filter.UUID} }
 
-// tagRule makes a Tag of shop in marketer_tags.
+// tagRule makes a Tag of shop in the namespace marketer_tags.
 func tagRule(key, selector string, ids []item.ID, edits ...edit) library.Definition {
 	return made(library.Definition{
 		Property: shop, Owner: owner(library.KindTag, "shop", key),
@@ -145,7 +145,7 @@ func unitRule(name, selector string, ids []item.ID, edits ...edit) library.Defin
 func byDefault(d *library.Definition) { d.Unit.Default = true }
 func archived(d *library.Definition)  { d.Unit.Unit.Archived = true }
 
-// token makes an AccessToken of shop with values that these bytes stand for.
+// token makes an AccessToken of shop. Each byte of values becomes the digest of one value.
 func token(name string, values []byte, edits ...edit) library.Definition {
 	d := library.Definition{Property: shop, Owner: owner(library.KindToken, "shop", name), Token: &library.Token{}}
 	for _, v := range values {
@@ -154,7 +154,7 @@ func token(name string, values []byte, edits ...edit) library.Definition {
 	return made(d, edits)
 }
 
-// since has a token bring its values that many hours after the start.
+// since sets the Since of all values of a token, in hours after start.
 func since(hours int) edit {
 	return func(d *library.Definition) {
 		for i := range d.Token.Values {
@@ -163,7 +163,7 @@ func since(hours int) edit {
 	}
 }
 
-// base64Of is the part of a text's base64 form that is the same wherever the text stands at a multiple of three bytes.
+// base64Of returns the part of the base64 form of s that is the same wherever s starts at a multiple of three bytes.
 func base64Of(s string) string {
 	encoded := base64.RawURLEncoding.EncodeToString([]byte(s))
 	return encoded[:len(encoded)/4*4-4]

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// follow reads a listing to its end by cursors, calling between after every page.
+// follow reads a listing to its end by cursors. It calls between after every page.
 func (w *world) follow(r library.Read, between func(page int)) []item.ID {
 	w.Helper()
 	var all []item.ID
@@ -74,7 +74,7 @@ var pagingTests = map[string]func(*world){
 			r.Order, r.Seed, r.Limit = w.order(order), "seed", 4
 			gone := map[item.ID]bool{}
 			got := w.follow(r, func(page int) {
-				// New ones before, within and after; one that leaves; one that is changed where it stands.
+				// Add items before, within and after the listing, delete one, and patch one that keeps its place.
 				w.put(newItem(next, text("beach"), created("2027-01-01T00:00:00Z")), newItem(next+1, text("beach"), created("2020-01-01T00:00:00Z"), campaign(5)),
 					newItem(next+2, text("beach"), created("2026-11-21T12:00:15Z"), campaign(1)))
 				next += 3
@@ -149,7 +149,7 @@ var pagingTests = map[string]func(*world){
 	},
 	"by relevance the item of a cursor may go": func(w *world) {
 		r := w.beaches()
-		r.Query = w.query("approval_status:app") // gives every item the same score, whatever is written
+		r.Query = w.query("approval_status:app") // gives every item the same score, regardless of writes
 		r.After = w.page(r).Next
 		w.erase(7)
 		w.put(newItems(10, 12, text("forest"))...)
@@ -225,7 +225,7 @@ var pagingTests = map[string]func(*world){
 	},
 }
 
-// beaches serves nine items that match alike, and returns a search for them by relevance, three to a page.
+// beaches stores nine items with equal scores. It returns a search for them by relevance, three per page.
 func (w *world) beaches() library.Read {
 	w.serve()
 	w.put(newItems(1, 9, text("beach"))...)

@@ -1,9 +1,9 @@
-// Package librarytest is the suite that every content library must pass: what the interface in package library promises,
-// as tests. An implementation runs it with
+// Package librarytest is the conformance suite of package library: it tests what the Library interface promises. An
+// implementation runs it with
 //
 //	func TestLibrary(t *testing.T) { librarytest.Run(t, open) }
 //
-// Each test has a store of its own and a clock that it moves itself; no test waits for time to pass. The package may
+// Each test has its own store and a clock that only the test moves, so that no test waits for time to pass. The package may
 // import library, query and item.
 package librarytest
 
@@ -14,12 +14,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Factory opens the library that is stored in dir, making it where there is none; clock is the only time that it may go
-// by. It is called again on the same dir after Close, to see what a restart leaves. It must not register a cleanup that
-// closes the library.
+// Factory opens the library stored in dir, and creates it if there is none. clock is the only source of time that it may
+// use. The suite calls it again on the same dir after Close, to test restarts. It must not register a cleanup that closes
+// the library.
 type Factory func(t *testing.T, dir string, clock func() time.Time) library.Library
 
-// Run holds an implementation against the interface.
+// Run tests an implementation against the contract of library.Library.
 func Run(t *testing.T, open Factory) {
 	groups := map[string]map[string]func(*world){
 		"definitions": definitionTests,

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// listen follows the tokens of a library in a goroutine, one event at a time.
+// listener follows the tokens of a library in a goroutine, one event at a time.
 type listener struct {
 	w      *world
 	events chan library.TokenEvent
@@ -40,7 +40,7 @@ func (l *listener) run(ctx context.Context, seq iter.Seq2[library.TokenEvent, er
 	}
 }
 
-// next waits for an event, and fails after ten seconds: revocation is promised within one.
+// next waits for an event, and fails after ten seconds. Revocation must take effect within one second.
 func (l *listener) next() library.TokenEvent {
 	l.w.Helper()
 	select {
@@ -54,7 +54,7 @@ func (l *listener) next() library.TokenEvent {
 	return library.TokenEvent{}
 }
 
-// describe writes an event in words.
+// describe returns an event as text.
 func describe(e library.TokenEvent) string {
 	switch {
 	case e.Synced:

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// shop and wall are two properties that must never see each other.
+// shop and wall are two properties that must be isolated from each other.
 const (
 	shop library.PropertyID = "shop/default"
 	wall library.PropertyID = "wall/default"
@@ -22,11 +22,10 @@ const (
 
 const install = "cluster-uid"
 
-// start is when every test begins: a Saturday at noon, far from any boundary of a day, a month or a year.
+// start is the time at which every test begins: a Saturday at noon, far from the boundaries of days, months and years.
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world is a library under test and what is needed to speak with it. Its methods fail the test on errors that the test
-// does not ask about.
+// world is a library under test with helpers. Its methods fail the test on unexpected errors.
 type world struct {
 	*testing.T
 	open  Factory
@@ -57,10 +56,10 @@ func (w *world) restart() {
 
 func (w *world) ctx() context.Context { return w.Context() }
 
-// serve brings the property shop.
+// serve applies the property shop.
 func (w *world) serve() { w.Helper(); w.accept(property(shop)) }
 
-// apply applies definitions and returns the results, whatever they are.
+// apply applies definitions and returns the results, including refusals.
 func (w *world) apply(defs ...library.Definition) []library.Result {
 	w.Helper()
 	results, err := w.lib.Apply(w.ctx(), defs)
@@ -94,7 +93,7 @@ func (w *world) remove(owners ...library.Owner) int {
 	return n
 }
 
-// write writes to shop and returns the outcomes, whatever they are.
+// write writes to shop and returns the outcomes, including refusals.
 func (w *world) write(muts ...library.Mutation) []library.Outcome {
 	w.Helper()
 	outcomes, err := w.lib.Write(w.ctx(), shop, muts)
@@ -141,7 +140,7 @@ func (w *world) tag(namespace, key string, ids ...item.ID) {
 	w.change(library.Mutation{Tag: &item.Tag{Namespace: namespace, Key: key}, IDs: ids})
 }
 
-// untag takes a tag of marketer_tags from items.
+// untag removes a tag of marketer_tags from items.
 func (w *world) untag(key string, ids ...item.ID) {
 	w.Helper()
 	w.change(library.Mutation{Untag: &item.Tag{Namespace: "marketer_tags", Key: key}, IDs: ids})
@@ -203,7 +202,7 @@ func (w *world) page(r library.Read) *library.Page {
 	return p
 }
 
-// shownItem is what tests look at in an item's bytes.
+// shownItem holds the members of an encoded item that tests read.
 type shownItem struct {
 	ID         item.ID      `json:"id"`
 	Units      []shownUnit  `json:"activate_units"`
@@ -243,7 +242,7 @@ func (w *world) ids(p *library.Page) []item.ID {
 	return ids
 }
 
-// expect reads and compares the ids, in order, and the total.
+// expect reads a page and compares the ids, in order, and the total.
 func (w *world) expect(what string, r library.Read, want ...item.ID) {
 	w.Helper()
 	p := w.page(r)
@@ -255,7 +254,7 @@ func (w *world) expect(what string, r library.Read, want ...item.ID) {
 	}
 }
 
-// finds expects that a query finds these items, in whatever order.
+// finds compares the set of items that a query finds, in any order.
 func (w *world) finds(q string, want ...item.ID) {
 	w.Helper()
 	got := w.ids(w.page(w.search(q)))
@@ -266,7 +265,7 @@ func (w *world) finds(q string, want ...item.ID) {
 	}
 }
 
-// show returns one item as a READ-WRITE token sees it.
+// show returns one item as shown to a READ-WRITE token.
 func (w *world) show(id item.ID) shownItem {
 	w.Helper()
 	r := w.search("*:*")
@@ -323,7 +322,7 @@ func (w *world) errorIs(what string, err, target error) {
 	}
 }
 
-// errorAs returns the error of type E in err, and fails where there is none.
+// errorAs returns the error of type E in err, and fails if there is none.
 func errorAs[E error](w *world, what string, err error) E {
 	w.Helper()
 	e, ok := errors.AsType[E](err)
@@ -333,7 +332,7 @@ func errorAs[E error](w *world, what string, err error) E {
 	return e
 }
 
-// wantError fails where there is no error of type E in err.
+// wantError fails if err contains no error of type E.
 func wantError[E error](w *world, what string, err error) {
 	w.Helper()
 	_ = errorAs[E](w, what, err)

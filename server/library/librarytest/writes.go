@@ -174,7 +174,8 @@ var writeTests = map[string]func(*world){
 	},
 	"a property has so many field names and no more": func(w *world) {
 		w.accept(property(shop), property(wall))
-		// names makes an item with n members of a submission, numbered from first on, and tags in some namespaces.
+		// names makes an item whose submission has n members, numbered from first, and with a tag in each of the namespaces
+		// tags.
 		names := func(id item.ID, first, n int, tags ...string) *item.Item {
 			members := map[string]string{}
 			for i := range n {
@@ -206,7 +207,7 @@ var writeTests = map[string]func(*world){
 		}
 		w.change(muts...)
 
-		// The names that are left go to the first who come, each once.
+		// Each remaining name goes to one of the concurrent writers, in order of arrival.
 		var taken atomic.Int64
 		var wg sync.WaitGroup
 		for writer := range 4 {
@@ -337,7 +338,7 @@ var exportTests = map[string]func(*world){
 			if json.Unmarshal(lines[i], &a) != nil || json.Unmarshal(again[i], &b) != nil {
 				w.Fatalf("line %d is not JSON", i)
 			}
-			// The code of a short link belongs to one item over all properties, and a manifest's unit to its property.
+			// A short code belongs to one item across all properties, and a manifest's unit to its property.
 			delete(a, "short_code")
 			delete(b, "short_code")
 			if i == 2 {
