@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// presentedTokens returns every token that came with a request, in the query and in the header.
+// presentedTokens returns every token in the query and the headers of a request.
 func presentedTokens(r *http.Request, params url.Values) []string {
 	var tokens []string
 	add := func(token string) {
@@ -27,7 +27,7 @@ func presentedTokens(r *http.Request, params url.Values) []string {
 	return tokens
 }
 
-// bearer returns the token of an Authorization header, "" for another scheme.
+// bearer returns the token of an Authorization header, or "" if the scheme is not Bearer.
 func bearer(value string) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -36,7 +36,8 @@ func bearer(value string) string {
 	return strings.TrimSpace(token)
 }
 
-// authenticate finds the one token of the request and the property that it is scoped to.
+// authenticate finds the request's token and the property that it is scoped to. It refuses a request with two different
+// tokens.
 func (x *exchange) authenticate() error {
 	if !x.server.Ready() {
 		return &problem{Type: unavailable, Detail: "the server is starting and has not loaded its tokens yet: retry in a few seconds", retryAfter: time.Second}
@@ -65,7 +66,7 @@ func (x *exchange) authenticate() error {
 	return nil
 }
 
-// authorize holds the class of the token against the endpoint's.
+// authorize checks that the class of the token permits the endpoint.
 func (x *exchange) authorize() error {
 	switch {
 	case x.route.access == filterReader:
@@ -78,7 +79,7 @@ func (x *exchange) authorize() error {
 	return nil
 }
 
-// stillValid reports whether the token of a long request has been revoked or has expired meanwhile.
+// stillValid reports whether the token of a long request still grants the same access.
 func (x *exchange) stillValid() bool {
 	g, ok := x.server.tokens.find(x.token, x.server.options.Clock())
 	return ok && g.property == x.grant.property && g.readWrite == x.grant.readWrite

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestTokens holds every endpoint against every class of token.
+// TestTokens checks every endpoint with every class of token.
 func TestTokens(t *testing.T) {
 	type need int
 	const (
@@ -22,7 +22,7 @@ func TestTokens(t *testing.T) {
 	endpoints := map[string]struct {
 		call call
 		need need
-		// walled is the status that a token restricted to some filters gets.
+		// walled is the status for a token restricted to certain filters.
 		walled int
 	}{
 		"create filter":  {call{method: "POST", url: "/v2/content/filters", body: `{"q":"a","sort_by":"id:asc","name":"x"}`, status: 201}, readWrite, 403},
@@ -85,7 +85,7 @@ func TestTokens(t *testing.T) {
 				refused(e.call, "", ok)
 				return
 			}
-			// What is refused changes nothing, so the one that may comes last.
+			// Refused requests change nothing, so the permitted request comes last.
 			for _, with := range []string{"", "expired", "never-issued"} {
 				refused(e.call, with, 403)
 			}
@@ -132,7 +132,7 @@ func TestTokenLife(t *testing.T) {
 	steps("expiring-old", 403)
 	steps("expiring-new", 200)
 
-	// A new token works at once, a removed one no longer.
+	// A new token works at once, and a removed one stops working at once.
 	fresh := tokenDefinition(shop, "fresh", library.Token{})
 	steps("fresh", 403)
 	a.apply(fresh)
@@ -142,7 +142,7 @@ func TestTokenLife(t *testing.T) {
 	}
 	a.eventually("the removed token is refused", func() bool { return ask("fresh") == 403 })
 
-	// Two tokens with one value: the holder's goes on working.
+	// Two tokens have the same value. The holder's keeps working.
 	one, two := tokenDefinition(shop, "twin", library.Token{}), tokenDefinition(shop, "twin", library.Token{ReadWrite: true})
 	two.Owner.Name = "twin-two"
 	a.apply(one)
@@ -155,7 +155,7 @@ func TestTokenLife(t *testing.T) {
 	}
 	a.eventually("the second twin works once it has the value", func() bool { return ask("twin") == 200 })
 
-	// A property that goes takes its tokens with it.
+	// Removing a property revokes its tokens.
 	if _, err := a.lib.Remove(context.Background(), []library.Owner{owner(library.KindProperty, "other")}); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestPropertyScope(t *testing.T) {
 	a.do(call{url: "/v1/ugc/1001/", token: "rw", contains: []string{"number 0"}, lacks: []string{"mine"}})
 }
 
-// TestPrivateFields: a READ-ONLY caller can neither see a submission nor ask about one.
+// TestPrivateFields checks that a READ-ONLY caller can neither see nor query submissions.
 func TestPrivateFields(t *testing.T) {
 	wall := "/v2/content/filters/" + filterUUID("summer-wall")
 	forbidden := func(url string) call {
@@ -250,7 +250,8 @@ func TestRestrictedToken(t *testing.T) {
 	})
 }
 
-// TestLog: the log names requests and no secret; newApp looks for tokens and emails in every test's log.
+// TestLog checks that the log names requests and contains no secrets. newApp searches the log of every test for tokens and
+// e-mail addresses.
 func TestLog(t *testing.T) {
 	a := newApp(t)
 	a.do(call{url: q("submission.email:person0@mail.example", "page=1"), token: "rw", header: map[string]string{"X-Request-Id": "my-request.1"},
@@ -263,11 +264,11 @@ func TestLog(t *testing.T) {
 			t.Errorf("the log lacks %s:\n%s", part, a.log)
 		}
 	}
-	// Misplaced: nobody presented these as tokens, and the log must not show them all the same.
+	// Misplaced tokens are not authenticated, and the log must still not show them.
 	a.do(call{url: "/nowhere/" + token("rw"), status: 404})
 	a.do(call{url: "/nowhere/ann%40mail.example", status: 404})
 	a.do(call{url: "/nowhere?" + token("rw") + "=1&person0@mail.example=2&page=" + token("ro"), status: 404})
-	// What an error repeats of the request is without the token, and without the part of it that an excerpt shows.
+	// An error that quotes the request contains neither the token nor an excerpt of it.
 	a.do(call{url: q("id:1001", "sort_by="+token("ro")), token: "ro", status: 400, contains: []string{"[token]"}})
 	a.do(call{url: q("id:" + token("ro")), token: "ro", status: 400, contains: []string{`"near":"[token]"`}})
 }

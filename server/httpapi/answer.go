@@ -17,14 +17,14 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// marshal returns v as JSON. As in items, < and > are escaped, so that an answer can stand inside a script element of a
-// page, and & is left alone, which fills every link.
+// marshal returns v as JSON. As in items, it escapes < and >, so that a page can embed the response in a script element. It
+// does not escape &, which occurs in every link.
 func marshal(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		// Only own types of strings, numbers and raw JSON that was decoded before come here.
+		// All callers pass our own types of strings, numbers and decoded raw JSON.
 		panic(fmt.Errorf("encode an answer: %w", err))
 	}
 	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
@@ -32,7 +32,7 @@ func marshal(v any) []byte {
 	return bytes.ReplaceAll(out, []byte(">"), []byte(`\u003e`))
 }
 
-// write sends a whole answer: status, headers, and the body unless the method is HEAD.
+// write sends a complete response: status, headers, and the body unless the method is HEAD.
 func (x *exchange) write(status int, contentType string, body []byte) {
 	if contentType != "" {
 		x.set("Content-Type", contentType)
@@ -42,12 +42,12 @@ func (x *exchange) write(status int, contentType string, body []byte) {
 	}
 	x.WriteHeader(status)
 	if x.r.Method != http.MethodHead && len(body) > 0 {
-		// An error means that the caller is gone, and nobody is left to tell.
+		// An error means that the caller has disconnected.
 		_, _ = x.Write(body)
 	}
 }
 
-// done answers a change: 201 or 200 with a JSON body, or 204 without one.
+// done answers a write: 201 or 200 with a JSON body, or 204 without one.
 func (x *exchange) done(status int, body []byte) error {
 	x.warn()
 	x.Header().Set("Cache-Control", "private, no-store")
@@ -59,21 +59,22 @@ func (x *exchange) done(status int, body []byte) error {
 	return nil
 }
 
-// freshness says how an answer to a GET may be cached.
+// freshness is how the response to a GET may be cached.
 type freshness struct {
-	// never is true for what is different on every request.
+	// never is true for a response that differs on every request.
 	never bool
-	// expires is when time alone may change the answer; zero means never.
+	// expires is when the response may change through the passage of time; zero means never.
 	expires time.Time
 }
 
-// show answers a GET with a JSON body that is its own ETag.
+// show answers a GET with a JSON body, whose hash is its ETag.
 func (x *exchange) show(body []byte) error {
 	sum := sha256.Sum256(body)
 	return x.showTagged(body, base64.RawURLEncoding.EncodeToString(sum[:16]), freshness{})
 }
 
-// showTagged answers a GET whose ETag, without quotes and encoding, is known: with 304 where the caller holds it.
+// showTagged answers a GET with a known ETag, given without quotes and encoding. It sends 304 if the caller has that
+// version.
 func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	zip := acceptsGzip(x.r.Header)
 	if x.unchanged(quoteTag(tag, zip), f) {
@@ -86,7 +87,8 @@ func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	return nil
 }
 
-// unchanged puts the headers of a GET whose ETag, in quotes, is known, and answers with 304 where the caller holds it.
+// unchanged sets the headers of a GET with the given quoted ETag. If the caller has that version, it sends 304 and returns
+// true.
 func (x *exchange) unchanged(tag string, f freshness) bool {
 	x.warn()
 	x.set("Cache-Control", x.cacheControl(f))
@@ -94,12 +96,12 @@ func (x *exchange) unchanged(tag string, f freshness) bool {
 	if !holds(x.r.Header, tag) {
 		return false
 	}
-	x.Header().Del("Link") // what the caller holds has its links
+	x.Header().Del("Link") // the caller's copy contains its links
 	x.write(http.StatusNotModified, "", nil)
 	return true
 }
 
-// send sends a JSON body that is encoded already.
+// send sends a JSON body that is already in its content coding.
 func (x *exchange) send(body []byte, zip bool) {
 	if zip {
 		x.Header().Set("Content-Encoding", "gzip")
@@ -107,7 +109,7 @@ func (x *exchange) send(body []byte, zip bool) {
 	x.write(http.StatusOK, "application/json", body)
 }
 
-// quoteTag returns the ETag of one encoding. It is strong: each encoding has its own.
+// quoteTag returns the ETag of one content coding. The ETag is strong: each coding has its own.
 func quoteTag(tag string, zip bool) string {
 	if zip {
 		tag += "-gzip"
@@ -115,7 +117,7 @@ func quoteTag(tag string, zip bool) string {
 	return `"` + tag + `"`
 }
 
-// heldTags returns the ETags of If-None-Match, weak marks taken off: the comparison is the weak one (RFC 9110, 13.1.2).
+// heldTags returns the ETags of If-None-Match without weak marks, because the comparison is weak (RFC 9110, 13.1.2).
 func heldTags(h http.Header) []string {
 	var tags []string
 	for _, line := range h.Values("If-None-Match") {
@@ -131,7 +133,7 @@ func heldTags(h http.Header) []string {
 				end = strings.IndexByte(line[1:], '"')
 			}
 			if end < 0 {
-				break // no ETag: what follows cannot be told apart
+				break // not an ETag: the rest cannot be parsed
 			}
 			tags = append(tags, line[:end+2])
 			line = line[end+2:]
@@ -149,14 +151,14 @@ func holds(h http.Header, tag string) bool {
 	return false
 }
 
-// The times that answers may be cached where the property does not say (HTTP interface, Caching and limits).
+// Cache times of responses for properties that set none (HTTP interface, Caching and limits).
 const (
 	defaultMaxAge = time.Minute
 	defaultStale  = 5 * time.Minute
 )
 
-// cacheControl is what caches are told: nothing of a READ-WRITE caller's is kept; a READ-ONLY caller's answer may be
-// shared when the token is a part of the URL, and with it of the cache's key.
+// cacheControl returns the Cache-Control value of a response. A response to a READ-WRITE caller is never stored. A response
+// to a READ-ONLY caller may be shared if the token is part of the URL, and therefore of the cache key.
 func (x *exchange) cacheControl(f freshness) string {
 	if x.grant.readWrite || f.never {
 		return "private, no-store"
@@ -179,7 +181,7 @@ func (x *exchange) cacheControl(f freshness) string {
 	return string(text)
 }
 
-// acceptsGzip reports whether the caller takes gzip (RFC 9110, 12.5.3).
+// acceptsGzip reports whether the caller accepts gzip (RFC 9110, 12.5.3).
 func acceptsGzip(h http.Header) bool {
 	accepted, named := false, false
 	for _, line := range h.Values("Accept-Encoding") {
@@ -198,7 +200,7 @@ func acceptsGzip(h http.Header) bool {
 	return accepted
 }
 
-// quality reads q=… of a header's member, 1 when it is not there.
+// quality parses the q parameter of a header value; it returns 1 if there is none.
 func quality(params string) float64 {
 	name, value, ok := strings.Cut(strings.TrimSpace(params), "=")
 	if !ok || !strings.EqualFold(strings.TrimSpace(name), "q") {
@@ -211,7 +213,7 @@ func quality(params string) float64 {
 	return q
 }
 
-// gzipPool keeps compressors, each of which holds about 200 KiB.
+// gzipPool is a pool of compressors, each of which holds about 200 KiB.
 type gzipPool struct{ pool sync.Pool }
 
 func (p *gzipPool) writer(w io.Writer) *gzip.Writer {
@@ -219,10 +221,10 @@ func (p *gzipPool) writer(w io.Writer) *gzip.Writer {
 		z.Reset(w)
 		return z
 	}
-	// Items are alike in their member names: the fastest level finds most of what there is.
+	// Items repeat the same member names: the fastest level already removes most of the redundancy.
 	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
-		panic(err) // the level is a constant of the package
+		panic(err) // the level is a package constant
 	}
 	return z
 }
@@ -243,7 +245,7 @@ const (
 	maxWarningText = 300
 )
 
-// warn tells the caller, in Warning headers (RFC 7234, 5.5, code 299), what is odd about the syntax that it sent.
+// warn reports unusual syntax in the request as Warning headers (RFC 7234, 5.5, code 299).
 func (x *exchange) warn() {
 	for i, w := range x.warnings {
 		if i == maxWarnings {
@@ -254,7 +256,7 @@ func (x *exchange) warn() {
 	}
 }
 
-// quotedString writes a text for a header: ASCII, quotes and backslashes escaped.
+// quotedString formats a header value: it replaces non-ASCII and control characters and escapes quotes and backslashes.
 func quotedString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

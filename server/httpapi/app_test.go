@@ -27,7 +27,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// began is when every test begins.
+// began is the time at which every test begins.
 var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // logBuffer is a log that can be read while it is written.
@@ -51,12 +51,12 @@ func (l *logBuffer) String() string {
 // The properties of the app.
 const (
 	shop    library.PropertyID = "shop/default" // everything
-	other   library.PropertyID = "shop/other"   // one item of its own, and no allowed origin
-	limited library.PropertyID = "shop/limited" // 2 requests a second, 3 at once; own cache times and address
+	other   library.PropertyID = "shop/other"   // one item, no allowed origin
+	limited library.PropertyID = "shop/limited" // 2 requests a second, burst 3; its own cache times and external URL
 	closed  library.PropertyID = "shop/closed"  // under maintenance
 )
 
-// token returns the value of a token by its short name: long enough to be one, and easy to find where it must not be.
+// token returns a token value for a short name. It is long enough to be valid and easy to search for.
 func token(name string) string {
 	if name == "" {
 		return ""
@@ -66,7 +66,7 @@ func token(name string) string {
 
 func digest(name string) library.Digest { return sha256.Sum256([]byte(token(name))) }
 
-// app is a server over a real library with items of every sort.
+// app is a server over a real library with items of every kind.
 type app struct {
 	t      testing.TB
 	clock  *librarytest.Clock
@@ -77,13 +77,13 @@ type app struct {
 	run    chan error
 }
 
-// newApp makes an app and everything in it. adjust changes the server's options, which have the app's clock and log.
+// newApp makes an app with all its data. adjust changes the server's options, which have the app's clock and log.
 func newApp(t testing.TB, adjust ...func(*httpapi.Options)) *app {
 	t.Helper()
 	return newAppOver(t, func(l library.Library) library.Library { return l }, adjust...)
 }
 
-// newAppOver is newApp with something between the server and the library.
+// newAppOver is newApp with a wrapper between the server and the library.
 func newAppOver(t testing.TB, between func(library.Library) library.Library, adjust ...func(*httpapi.Options)) *app {
 	t.Helper()
 	a := &app{t: t, clock: librarytest.NewClock(began), log: &logBuffer{}, run: make(chan error, 1)}
@@ -132,7 +132,7 @@ func (a *app) close() {
 	}
 }
 
-// eventually waits until a condition holds that another goroutine brings about.
+// eventually waits until a condition holds that another goroutine establishes.
 func (a *app) eventually(what string, holds func() bool) {
 	a.t.Helper()
 	deadline := time.After(10 * time.Second)
@@ -181,29 +181,29 @@ func (a *app) write(p library.PropertyID, lines ...string) {
 	}
 }
 
-// call is one request and what its answer has to be.
+// call is one request and its expected response.
 type call struct {
-	method string // GET when empty
+	method string // default GET
 	url    string
-	// token is sent as access_token, bearer in the header; both are short names, see token.
+	// token is sent as access_token, bearer in the header. Both are short names, see token.
 	token, bearer string
 	header        map[string]string
 	body          string
 
-	status int // 200 when 0
-	// want are headers: an exact value, "~text" for a part of it, "" for absent.
+	status int // default 200
+	// want holds expected headers: an exact value, "~text" for a substring, "" for absent.
 	want map[string]string
-	// contains and lacks are parts of the body.
+	// contains and lacks are substrings of the body.
 	contains, lacks []string
-	// ids are those of the items in the body, in order; nil is not looked at.
+	// ids are the ids of the items in the body, in order; nil is not checked.
 	ids []item.ID
 }
 
-// answer is what came back.
+// answer is the response.
 type answer struct {
 	status int
 	header http.Header
-	// body is without its content coding.
+	// body is decoded from its content coding.
 	body []byte
 }
 
@@ -228,14 +228,14 @@ func (r answer) member(t testing.TB, path ...string) any {
 	return v
 }
 
-// link returns the address of a HAL link, "" when it is absent, without the path of the external URL.
+// link returns the URL of a HAL link without the path of the external URL, or "".
 func (r answer) link(t testing.TB, rel string) string {
 	t.Helper()
 	href, _ := r.member(t, "_links", rel, "href").(string)
 	return strings.TrimPrefix(href, "/base")
 }
 
-// ids returns the ids of the items in the body, wherever the endpoint has them.
+// ids returns the ids of the items in the body of any endpoint.
 func (r answer) ids(t testing.TB) []item.ID {
 	t.Helper()
 	for _, name := range []string{"ugc:item", "ugc:tags", "ugc"} {
@@ -251,7 +251,7 @@ func (r answer) ids(t testing.TB) []item.ID {
 	return nil
 }
 
-// request makes the request of a call.
+// request builds the HTTP request of a call.
 func (c call) request() *http.Request {
 	url := c.url
 	if c.token != "" {
@@ -275,7 +275,7 @@ func (c call) request() *http.Request {
 	return r
 }
 
-// send sends one request, and holds the answer against everything that is true of every answer.
+// send sends one request and runs the checks that apply to every response.
 func (a *app) send(c call) answer {
 	a.t.Helper()
 	r := c.request()
@@ -284,7 +284,7 @@ func (a *app) send(c call) answer {
 	return a.check(r, w.Result())
 }
 
-// check reads an answer and holds it against the rules of all answers, the OpenAPI document first of all.
+// check reads a response and runs the checks that apply to every response, above all against the OpenAPI document.
 func (a *app) check(r *http.Request, resp *http.Response) answer {
 	a.t.Helper()
 	body, err := io.ReadAll(resp.Body)
@@ -321,7 +321,7 @@ func (a *app) check(r *http.Request, resp *http.Response) answer {
 	return got
 }
 
-// do sends a call and holds the answer against what it expects.
+// do sends a call and checks the response against its expectations.
 func (a *app) do(c call) answer {
 	a.t.Helper()
 	got := a.send(c)
@@ -357,7 +357,7 @@ func (a *app) do(c call) answer {
 	return got
 }
 
-// table runs calls that change nothing, all on one app.
+// table runs calls that change nothing on one app.
 func (a *app) table(t *testing.T, calls map[string]call) {
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		t.Run(name, func(t *testing.T) {
@@ -368,7 +368,7 @@ func (a *app) table(t *testing.T, calls map[string]call) {
 	}
 }
 
-// steps runs calls one after the other on one app; each says in its error which step it is.
+// steps runs calls in sequence on one app. A failure names its step.
 func (a *app) steps(calls ...call) {
 	a.t.Helper()
 	for i, c := range calls {

@@ -2,8 +2,8 @@ package httpapi
 
 import "sync"
 
-// A batch is what was received while the one before it was written, and at most this much: large enough that many lines
-// share an fsync, small enough that nobody waits for an answer. The bytes also bound what a backlog holds.
+// A batch holds the lines that arrive while the previous batch is written, up to these limits: large enough that many lines
+// share an fsync, small enough that each answer comes soon. The byte limit also bounds the backlog.
 const (
 	batchLines = 256
 	batchBytes = 1 << 20
@@ -11,22 +11,21 @@ const (
 
 // bulkLine is one line of an import as received.
 type bulkLine struct {
-	// number counts from 1, blank lines included.
+	// number counts all lines from 1, including blank ones.
 	number int64
 	text   []byte
-	// err says why there is no text: errLongLine, or why the body could not be read on.
+	// err says why text is missing: errLongLine, or the error that ended the body.
 	err error
 }
 
-// backlog holds the lines that were received and not yet written, between the goroutine that reads them and the one that
-// answers. It takes in no further line once it holds batchBytes, so that an import costs little memory however fast its
-// client is.
+// backlog holds lines that were received and not yet written. It passes them from the goroutine that reads them to the one
+// that answers. put blocks while the backlog is full, so that a fast client cannot use much memory.
 type backlog struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	lines   []bulkLine
 	bytes   int
-	// finished: no line will come. abandoned: none will be taken.
+	// finished means that no more lines will be put. abandoned means that no more lines will be taken.
 	finished, abandoned bool
 }
 
@@ -36,7 +35,7 @@ func newBacklog() *backlog {
 	return b
 }
 
-// put adds a line, after waiting for room. It reports false when the backlog was abandoned.
+// put adds a line. It blocks while the backlog is full, and reports false if the backlog was abandoned.
 func (b *backlog) put(l bulkLine) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +48,7 @@ func (b *backlog) put(l bulkLine) bool {
 	return !b.abandoned
 }
 
-// take returns all lines there are, after waiting for one; nil when there are no more.
+// take returns all lines in the backlog. It blocks until there is one, and returns nil at the end.
 func (b *backlog) take() []bulkLine {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,10 +61,10 @@ func (b *backlog) take() []bulkLine {
 	return lines
 }
 
-// finish says that no further line will come.
+// finish declares that no more lines will be put.
 func (b *backlog) finish() { b.end(&b.finished) }
 
-// abandon says that no further line will be taken.
+// abandon declares that no more lines will be taken.
 func (b *backlog) abandon() { b.end(&b.abandoned) }
 
 func (b *backlog) end(flag *bool) {

@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// sink takes an answer and keeps nothing of it.
+// sink is a ResponseWriter that discards the body.
 type sink struct {
 	header http.Header
 	status int
@@ -29,8 +29,8 @@ func (s *sink) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BenchmarkFilterPage is what a display costs the server that polls its filter, without the network: all middleware, a
-// page of 50 items.
+// BenchmarkFilterPage measures the server's cost of a display that polls its filter, without the network: all middleware
+// and a page of 50 items.
 func BenchmarkFilterPage(b *testing.B) {
 	a := newApp(b, func(o *httpapi.Options) { o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil)) })
 	var lines []string

@@ -14,13 +14,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// maxBody is the length of a body, and of a line of a bulk import, in bytes (HTTP interface, Bodies).
+// maxBody is the maximum length of a body, and of a line of a bulk import, in bytes (HTTP interface, Bodies).
 const maxBody = 1 << 20
 
-// maxTagged is how many items can be tagged at once (ours, as in a Tag manifest).
+// maxTagged is the maximum number of items in one tagging request (our own limit, as in a Tag manifest).
 const maxTagged = 10_000
 
-// plain refuses a body in a content coding: read as it is, it would be told to be broken in the middle.
+// plain refuses a body with a Content-Encoding. Otherwise the caller would see a misleading error about broken JSON.
 func (x *exchange) plain() error {
 	coding := strings.TrimSpace(x.r.Header.Get("Content-Encoding"))
 	if coding == "" || strings.EqualFold(coding, "identity") {
@@ -29,8 +29,8 @@ func (x *exchange) plain() error {
 	return &problem{Type: invalidBody, Detail: "the server does not accept a Content-Encoding for request bodies: send the body uncompressed"}
 }
 
-// body reads the whole body of the request. A longer one is an error that becomes 413, before any of it is sent where its
-// length is told.
+// body reads the whole body of the request. A body that is too long becomes a 413, without reading it if Content-Length
+// exceeds the limit.
 func (x *exchange) body() ([]byte, error) {
 	if err := x.plain(); err != nil {
 		return nil, err
@@ -45,7 +45,8 @@ func (x *exchange) body() ([]byte, error) {
 	return b, nil
 }
 
-// badBody tells a body that ended early or broke its framing from one that is too long: both are the caller's.
+// badBody distinguishes a body that ended early or has broken framing from one that is too long. Both are errors of the
+// caller.
 func badBody(err error) error {
 	if p := problemOf(err); p.Type != internal {
 		return err
@@ -70,10 +71,10 @@ func (x *exchange) members() (object, error) {
 	return o, nil
 }
 
-// object is a JSON object whose members are still to be read.
+// object is a JSON object with undecoded members.
 type object map[string]json.RawMessage
 
-// text reads a required string of at most most bytes. A blank one counts as missing.
+// text reads a required string of at most most bytes. A blank string counts as missing.
 func (o object) text(name string, most int) (string, error) {
 	raw, ok := o[name]
 	if !ok || string(raw) == "null" {
@@ -92,8 +93,8 @@ func (o object) text(name string, most int) (string, error) {
 	return s, nil
 }
 
-// ids reads a required array of item ids, each once. An empty one counts as missing. Numbers that no item can have are
-// among them as long as they are whole: they are well-formed and unknown.
+// ids reads a required array of item ids and removes duplicates. An empty array counts as missing. Integers outside the
+// range of ids are returned too, because they are well-formed but unknown.
 func (o object) ids(name string) ([]item.ID, error) {
 	raw, ok := o[name]
 	if !ok || string(raw) == "null" {
@@ -115,7 +116,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 	for _, n := range numbers {
 		var id item.ID
 		if err := json.Unmarshal(n, &id); err != nil {
-			// 1.0 and 1e3 are whole, and so are numbers beyond 64 bits.
+			// 1.0 and 1e3 are integers, and so are numbers beyond 64 bits.
 			var f float64
 			if n[0] == '"' || n[0] == 'n' || json.Unmarshal(n, &f) != nil || f != math.Trunc(f) {
 				return nil, wrong
@@ -135,7 +136,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 	return ids, nil
 }
 
-// impossible returns the ids that no item can have.
+// impossible returns the ids that are outside the range of item ids.
 func impossible(ids []item.ID) []item.ID {
 	return slices.DeleteFunc(slices.Clone(ids), item.ValidID)
 }

@@ -28,12 +28,12 @@ func TestCacheControl(t *testing.T) {
 		"openapi":                  {url: "/openapi.json", want: cached(public)},
 		"short link":               {url: "/i/code1001", status: 302, want: cached(public)},
 		"filter info":              {url: "/v2/content/filters/" + filterUUID("summer-wall") + "?info=1", token: "ro", want: cached(public)},
-		// Item 1060 is a day old since the test began; in 30 s its age passes the boundary.
+		// Item 1060 is exactly a day old when the test begins; in 30 s its age passes the boundary.
 		"a page that ends by itself": {url: q("created_on:[now-86430s TO *]"), token: "ro", want: cached("public, max-age=30, stale-while-revalidate=300, stale-if-error=300")},
 	})
 }
 
-// tagged are GETs whose ETags are looked at.
+// tagged lists GETs whose ETags are tested.
 var tagged = []string{
 	q("*:*"), q("*:*", "sort_by=random", "seed=1"), "/v2/content/filters/" + filterUUID("summer-wall"), "/v2/content/filters/" + filterUUID("summer-wall") + "?info=1",
 	"/v2/content/filters", "/v2/content/filters/4242/explain?ugc_id=1003", "/v2/content/items/explain?q=beach&ugc_id=1001",
@@ -88,14 +88,14 @@ func TestETag(t *testing.T) {
 				t.Error("gzip: another body")
 			}
 			expect(with("Accept-Encoding", "gzip", "If-None-Match", zipTag), 304)
-			// The other encoding's ETag names other bytes.
+			// The ETag of the other encoding means other bytes.
 			expect(with("Accept-Encoding", "gzip", "If-None-Match", tag), 200)
 			expect(with("If-None-Match", zipTag), 200)
 		})
 	}
 }
 
-// TestETagDiffers: whatever may change the bytes changes the ETag.
+// TestETagDiffers checks that everything that may change the bytes changes the ETag.
 func TestETagDiffers(t *testing.T) {
 	a := newApp(t)
 	tagOf := func(c call) string {

@@ -7,17 +7,18 @@ import (
 )
 
 const (
-	// exposedHeaders are those that a script of an allowed page may read besides the ones that it always may.
+	// exposedHeaders are the headers that scripts of an allowed page may read in addition to the CORS-safelisted ones.
 	exposedHeaders = "ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, Warning, X-Request-Id"
-	// requestHeaders are those that it may send.
+	// requestHeaders are the headers that such scripts may send.
 	requestHeaders = "Authorization, Content-Type, If-None-Match"
-	// preflightAge is how long a browser may remember a preflight, in seconds.
+	// preflightAge is how long a browser may cache a preflight, in seconds.
 	preflightAge = "600"
-	// everyOrigin lets web pages of every origin read an answer that needs no token.
+	// everyOrigin lets web pages of every origin read a response that needs no token.
 	everyOrigin = "*"
 )
 
-// allowOrigin refuses a web page that the property does not list, and lets a listed one read the answer, errors included.
+// allowOrigin refuses a web page whose origin the property does not list. A listed page may read the response, including
+// errors.
 func (x *exchange) allowOrigin() error {
 	origin := x.r.Header.Get("Origin")
 	if origin == "" {
@@ -30,7 +31,7 @@ func (x *exchange) allowOrigin() error {
 	return nil
 }
 
-// exposeTo lets the web pages of an origin read the answer.
+// exposeTo lets web pages of an origin read the response.
 func (x *exchange) exposeTo(origin string) {
 	x.Header().Set("Access-Control-Allow-Origin", origin)
 	x.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
@@ -40,11 +41,11 @@ func refusedOrigin() error {
 	return &problem{Type: originRefused, Detail: "the property does not list the origin of this web page: add it to spec.allowedOrigins"}
 }
 
-// options answers OPTIONS: a preflight, or the question which methods there are.
+// options answers OPTIONS: a preflight, or a request for the supported methods.
 //
-// A preflight carries no Authorization header. With access_token in its URL it is answered for that property; without, it
-// is answered when any property allows the origin, and the real request decides. A resource that is open to any page
-// answers every preflight.
+// A preflight carries no Authorization header. If its URL has access_token, the property of that token decides. Otherwise
+// the preflight succeeds if any property allows the origin, and the actual request is checked again. A resource that is
+// open to any page answers every preflight.
 func (x *exchange) options() error {
 	h := x.Header()
 	h.Set("Cache-Control", "private, no-store")
@@ -83,8 +84,8 @@ func (x *exchange) preflight(origin string) error {
 	return refusedOrigin()
 }
 
-// originAllowed compares an origin with those that a property lists: scheme, host and port exactly, where a port that is
-// the scheme's own may be left out; a leading "*." of a listed host stands for one label.
+// originAllowed checks an origin against the list of a property. Scheme, host and port must match exactly, but the default
+// port of the scheme may be omitted. A leading "*." of a listed host matches one label.
 func originAllowed(listed []string, origin string) bool {
 	scheme, host, port, ok := splitOrigin(origin)
 	if !ok {
@@ -107,7 +108,7 @@ func originAllowed(listed []string, origin string) bool {
 	return false
 }
 
-// splitOrigin takes an origin apart; it is false for what is none, such as "null".
+// splitOrigin splits an origin into its parts. It returns false for text that is not an origin, such as "null".
 func splitOrigin(origin string) (scheme, host, port string, ok bool) {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {

@@ -74,7 +74,7 @@ func TestPreflight(t *testing.T) {
 	})
 }
 
-// TestPreflightIsFree: a preflight takes nothing from the rate limit.
+// TestPreflightIsFree checks that a preflight does not count towards the rate limit.
 func TestPreflightIsFree(t *testing.T) {
 	a := newApp(t)
 	for range 10 {
@@ -107,7 +107,7 @@ func TestRoutes(t *testing.T) {
 	})
 }
 
-// TestStartingServer: before the tokens are known nobody is told that a token is bad.
+// TestStartingServer checks that the server refuses no token as invalid before it knows all tokens.
 func TestStartingServer(t *testing.T) {
 	a := newApp(t)
 	starting := a.notRunning()

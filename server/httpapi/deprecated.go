@@ -10,13 +10,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// The sizes of a page of the deprecated collection (specification, Limits).
+// Page sizes of the deprecated collection (specification, Limits).
 const (
 	collectionPageSize    = 8
 	maxCollectionPageSize = 100
 )
 
-// successor says in the header Link what replaces a deprecated endpoint (RFC 5829).
+// successor sets a Link header that names the replacement of a deprecated endpoint (RFC 5829).
 func (x *exchange) successor(path string) {
 	x.Header().Add("Link", fmt.Sprintf("<%s>; rel=%q", x.linkTo(path), "successor-version"))
 }
@@ -76,13 +76,13 @@ func (x *exchange) collectionOrder() (query.Order, error) {
 	return nil, invalid("order", "must be random_sort or date_asc")
 }
 
-// collectionParams translates the parameters of the collection into trees, made by constructors: what a caller sends is a
-// value in them and never syntax.
+// collectionParams translates the parameters of the collection into query trees. It uses constructors, so that the caller's
+// values are never parsed as syntax.
 func (x *exchange) collectionParams() ([]query.Node, error) {
 	var parts []query.Node
 	for _, p := range []struct {
 		name    string
-		allowed []string // nil for any value
+		allowed []string // nil permits any value
 		node    func(value string) query.Node
 	}{
 		{"approval_status", []string{item.Approved, item.Rejected, item.Pending}, term("approval_status")},
@@ -123,7 +123,7 @@ func isNoID(value string) bool {
 	return !ok || n > item.MaxID
 }
 
-// term makes trees that match one field.
+// term returns a constructor of trees that match one field.
 func term(field string) func(value string) query.Node {
 	return func(value string) query.Node { return query.FieldTerm(field, value) }
 }
@@ -137,7 +137,7 @@ func hasUnits(value string) query.Node {
 	return query.Missing{Field: units}
 }
 
-// anyOf matches where any of the values does.
+// anyOf matches if any of the values matches.
 func anyOf(values []string, node func(value string) query.Node) query.Node {
 	if len(values) == 1 {
 		return node(values[0])
@@ -149,7 +149,7 @@ func anyOf(values []string, node func(value string) query.Node) query.Node {
 	return query.Bool{Clauses: clauses}
 }
 
-// author matches items by one author: by username, by the platform's id, or by the author's number.
+// author matches items of one author by username, platform id or the author's number.
 func author(name string) query.Node {
 	fields := []string{"content.author.username", "content.author.platform_id"}
 	if !isNoID(name) {
@@ -158,8 +158,8 @@ func author(name string) query.Node {
 	return anyOf(fields, func(field string) query.Node { return query.FieldTerm(field, name) })
 }
 
-// collectionTags reads namespace and tags_required, which only make sense together: all the keys are required, each in any
-// of the namespaces.
+// collectionTags reads namespace and tags_required, which require each other. An item must have all keys, each in any of
+// the namespaces.
 func (x *exchange) collectionTags() ([]query.Node, error) {
 	namespaces, err := x.commaList("namespace")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// components returns the names of all components by their kinds, as references spell them.
+// components returns the names of all components by kind, as references spell them.
 func components(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("openapi.json")
@@ -37,7 +37,7 @@ func components(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestComponentNamesAreUnique: generators make a type of each component and put all of them into one namespace.
+// TestComponentNamesAreUnique: generators make a type of each component and put all types into one namespace.
 func TestComponentNamesAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for kind, names := range components(t) {
@@ -65,7 +65,7 @@ func TestComponentsAreUsed(t *testing.T) {
 	}
 }
 
-// TestNumbersAreWide: without a format a generator takes 32 bits, and ids have up to 53.
+// TestNumbersAreWide: without a format, generators use 32 bits, but ids have up to 53.
 func TestNumbersAreWide(t *testing.T) {
 	eachSchema(document(t).doc, func(at string, s *openapi3.Schema) {
 		switch {
@@ -80,7 +80,7 @@ func TestNumbersAreWide(t *testing.T) {
 // idTexts are the ids that are strings: UUIDs, lists, and ids of other systems.
 var idTexts = []string{"filter_id", "filter_uuid", "platform_id", "external_id", "activate_unit_id", "author_id"}
 
-// TestIdsAreInt64 looks at everything that is named as an id, or holds ids under another name.
+// TestIdsAreInt64 checks everything that is named as an id, or contains ids under another name.
 func TestIdsAreInt64(t *testing.T) {
 	name := regexp.MustCompile(`(?:^|[ ._])(id|campaign|[a-z_]*_id|ugc_ids\[\]|unknown_ids\[\]|activate_units\[\])$`)
 	found := 0
@@ -97,7 +97,7 @@ func TestIdsAreInt64(t *testing.T) {
 	}
 }
 
-// TestServerOfTheDocument: the address of the interface follows from that of the document, also below a path.
+// TestServerOfTheDocument checks that the server URL is relative to that of the document, also below a path.
 func TestServerOfTheDocument(t *testing.T) {
 	text, err := os.ReadFile("openapi.json")
 	if err != nil {
@@ -121,7 +121,7 @@ func TestServerOfTheDocument(t *testing.T) {
 	}
 }
 
-// TestNullHasAType: nullable has no meaning in OpenAPI 3.0 without a type.
+// TestNullHasAType: in OpenAPI 3.0, nullable has no meaning without a type.
 func TestNullHasAType(t *testing.T) {
 	text, err := os.ReadFile("openapi.json")
 	if err != nil {
@@ -150,8 +150,8 @@ func TestNullHasAType(t *testing.T) {
 	walk("", d)
 }
 
-// TestEveryOperationHasExamples: each operation has a description, and examples of its bodies and its parameters. Loading the
-// document validates each example.
+// TestEveryOperationHasExamples checks that each operation has a description and examples of its bodies and parameters.
+// Loading the document validates each example.
 func TestEveryOperationHasExamples(t *testing.T) {
 	examples := func(at string, c openapi3.Content) {
 		for kind, media := range c {
@@ -167,7 +167,7 @@ func TestEveryOperationHasExamples(t *testing.T) {
 				t.Errorf("%s: no summary or no description", at)
 			}
 			if len(op.Parameters) > 0 && !slices.ContainsFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Example != nil }) {
-				// An import has one parameter, whose values its enum lists.
+				// An import has one parameter, whose enum lists its values.
 				if op.OperationID != "importItems" {
 					t.Errorf("%s: no parameter has an example", at)
 				}
@@ -189,14 +189,14 @@ func TestEveryOperationHasExamples(t *testing.T) {
 	}
 }
 
-// parameter returns the schema of a parameter among the components.
+// parameter returns the schema of a parameter component.
 func parameter(t *testing.T, name string) *openapi3.Schema {
 	t.Helper()
 	return document(t).doc.Components.Parameters[name].Value.Schema.Value
 }
 
-// TestPatterns compares what the patterns of the document accept with what the server accepts. Rules that no pattern can state
-// are listed as looser.
+// TestPatterns compares what the document's patterns accept with what the server accepts. looser lists the values for rules
+// that no pattern can express.
 func TestPatterns(t *testing.T) {
 	order := func(s string) error { _, err := query.ParseOrder(s); return err }
 	favourite := func(s string) error {
@@ -225,8 +225,8 @@ func TestPatterns(t *testing.T) {
 	for name, of := range map[string]struct {
 		schema *openapi3.Schema
 		server func(string) error
-		values []string // of both opinions
-		looser []string // the document takes them, the server does not
+		values []string // values on which both agree
+		looser []string // the document accepts them, the server does not
 	}{
 		"sort_by": {
 			parameter(t, "sort_by"), order,

@@ -20,11 +20,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 )
 
-// apiDocument is openapi.json, ready to check answers.
+// apiDocument is openapi.json, loaded for the validation of responses.
 type apiDocument struct{ doc *openapi3.T }
 
-// closedDocument is openapi.json with every object closed: an answer of this version has no member that the document lacks. The
-// published one is open, as later versions may add members.
+// closedDocument is openapi.json with additional properties forbidden: a response of this version has no member that the
+// document lacks. The published document allows them, because later versions may add members.
 var closedDocument = sync.OnceValues(func() (apiDocument, error) {
 	d, err := readDocument()
 	if err != nil {
@@ -35,12 +35,13 @@ var closedDocument = sync.OnceValues(func() (apiDocument, error) {
 			no := false
 			s.AdditionalProperties.Has = &no
 		}
-		// No page has one thing twice. Published, this would make unordered sets of the pages of some clients.
+		// No page contains the same element twice. In the published document, some generators would turn these arrays into
+		// unordered sets.
 		if s.Items != nil && slices.Contains([]string{"#/components/schemas/Item", "#/components/schemas/Filter"}, s.Items.Ref) {
 			s.UniqueItems = true
 		}
 	})
-	// The one member of the content whose name is not fixed.
+	// Exactly one member of Content has a variable name.
 	content := d.doc.Components.Schemas["Content"].Value
 	most := uint64(len(content.Properties) + 1)
 	content.MinProps, content.MaxProps = most, &most
@@ -54,12 +55,12 @@ func readDocument() (apiDocument, error) {
 	if err != nil {
 		return apiDocument{}, err
 	}
-	// A schema without a type takes any value, null included. This library takes it to exclude null.
+	// A schema without a type accepts any value, including null. This library takes it to exclude null.
 	eachSchema(doc, func(_ string, s *openapi3.Schema) { s.Nullable = s.Nullable || s.Type == nil })
 	return apiDocument{doc}, doc.Validate(loader.Context)
 }
 
-// eachSchema calls visit for every schema of a document, with its place.
+// eachSchema calls visit for every schema of a document, with its location.
 func eachSchema(doc *openapi3.T, visit func(at string, s *openapi3.Schema)) {
 	seen := map[*openapi3.Schema]bool{}
 	var walk func(at string, ref *openapi3.SchemaRef)
@@ -115,7 +116,7 @@ func document(t testing.TB) apiDocument {
 	return d
 }
 
-// find returns the path of the document that a request's path fits, the one with the fewest placeholders.
+// find returns the document's path that matches a request path, the one with the fewest placeholders.
 func (d apiDocument) find(path string) *openapi3.PathItem {
 	var best *openapi3.PathItem
 	fewest := 100
@@ -141,16 +142,16 @@ func (d apiDocument) find(path string) *openapi3.PathItem {
 	return best
 }
 
-// everywhere are headers that the document need not describe.
+// everywhere lists headers that the document need not describe.
 var everywhere = []string{
 	"Content-Type", "Content-Length", "Date", "Vary", "X-Request-Id", "X-Content-Type-Options", "Server", "Cache-Control",
 	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Transfer-Encoding", "Connection",
 }
 
-// validate holds an answer against the document.
+// validate checks a response against the document.
 func (d apiDocument) validate(r *http.Request, got answer) error {
 	if r.Method == http.MethodOptions && got.status == http.StatusNoContent {
-		return nil // a property of every path, described in words
+		return nil // applies to every path; described in prose
 	}
 	response, err := d.response(r, got.status)
 	if err != nil {
@@ -179,7 +180,7 @@ func declares(response *openapi3.Response, header string) bool {
 	return false
 }
 
-// response finds the description of an answer.
+// response finds the description of a response.
 func (d apiDocument) response(r *http.Request, status int) (*openapi3.Response, error) {
 	shared := func(name string) (*openapi3.Response, error) { return d.doc.Components.Responses[name].Value, nil }
 	path := d.find(r.URL.EscapedPath())
@@ -196,7 +197,7 @@ func (d apiDocument) response(r *http.Request, status int) (*openapi3.Response, 
 	op := path.Operations()[method]
 	switch {
 	case op == nil && status == http.StatusMethodNotAllowed:
-		return methodNotAllowed(d), nil // described in words, as OpenAPI describes the methods that a path has
+		return methodNotAllowed(d), nil // described in prose, because OpenAPI describes only the methods that a path has
 	case op == nil && method == http.MethodOptions && status == http.StatusForbidden:
 		return shared("Forbidden")
 	case op == nil && method == http.MethodOptions && status == http.StatusBadRequest:
@@ -213,7 +214,7 @@ func (d apiDocument) response(r *http.Request, status int) (*openapi3.Response, 
 	return ref.Value, nil
 }
 
-// methodNotAllowed describes 405: as 404, with Allow.
+// methodNotAllowed describes 405: like 404, with Allow.
 func methodNotAllowed(d apiDocument) *openapi3.Response {
 	r := *d.doc.Components.Responses["NotFound"].Value
 	r.Headers = maps.Clone(r.Headers)
@@ -221,7 +222,7 @@ func methodNotAllowed(d apiDocument) *openapi3.Response {
 	return &r
 }
 
-// lineSchema is the schema of one line of a stream, which a body in OpenAPI 3.0 can only name in words.
+// lineSchema is the schema of one line of a stream. In OpenAPI 3.0, a body can refer to it only in prose.
 func (d apiDocument) lineSchema(r *http.Request) *openapi3.Schema {
 	if r.Method == http.MethodPost {
 		return d.doc.Components.Schemas["BulkAnswer"].Value
@@ -229,19 +230,19 @@ func (d apiDocument) lineSchema(r *http.Request) *openapi3.Schema {
 	return openapi3.NewObjectSchema().WithRequired([]string{"id", "content"})
 }
 
-// filterForms are the members that the two answers about a filter have besides total_results: its items, and with info=1
-// the filter.
+// filterForms lists, by the value of info, the members of a filter response in addition to total_results: the items, or
+// with info=1 the filter.
 var filterForms = map[bool][]string{
 	false: {"_embedded", "_links"},
 	true:  {"id", "filter_uuid", "name", "platform_page_id", "sort_by", "is_editable", "managed_by"},
 }
 
-// checkFilterForm reports which members an answer about a filter lacks, or has of the other form.
+// checkFilterForm reports which members a filter response lacks or has from the other form.
 func checkFilterForm(r *http.Request, body map[string]any) error {
 	info := r.URL.Query().Get("info") == "1"
 	var err error
 	for _, name := range filterForms[info] {
-		// A READ-ONLY caller is not shown a private order.
+		// READ-ONLY callers do not see a private order.
 		hidden := name == "sort_by" && body["query"] == nil
 		if _, ok := body[name]; !ok && !hidden {
 			err = errors.Join(err, fmt.Errorf("member %s is missing", name))
@@ -299,7 +300,7 @@ func (d apiDocument) validateBody(r *http.Request, response *openapi3.Response, 
 	return nil
 }
 
-// TestDocumentAndRoutes holds the document and the routes against each other, both ways.
+// TestDocumentAndRoutes compares the document with the routes in both directions.
 func TestDocumentAndRoutes(t *testing.T) {
 	var described, routed []string
 	for path, item := range document(t).doc.Paths.Map() {
@@ -317,7 +318,7 @@ func TestDocumentAndRoutes(t *testing.T) {
 	}
 }
 
-// specified are the endpoints of the specification; everything else is ours and marked as such.
+// specified lists the endpoints of the specification. All other endpoints are ours and are marked as extensions.
 var specified = []string{
 	"POST /v2/content/filters", "GET /v2/content/filters", "PUT /v2/content/filters", "GET /v2/content/filters/{filter_uuid}",
 	"DELETE /v2/content/filters/{filter_uuid}", "GET /v2/content/items", "POST /v2/content/", "POST /v1/tags/",
@@ -344,7 +345,7 @@ func TestExtensionsAreMarked(t *testing.T) {
 	}
 }
 
-// TestDocumentationIsComplete holds docs/http-api.md against the endpoints and the problems that there are.
+// TestDocumentationIsComplete checks that docs/http-api.md covers all endpoints and problems.
 func TestDocumentationIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../../docs/http-api.md")
 	if err != nil {

@@ -16,27 +16,27 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// exchange is one request and its answer. It is the http.ResponseWriter that the mux sees.
+// exchange is one request and its response. It is the http.ResponseWriter that the mux receives.
 type exchange struct {
 	http.ResponseWriter
 	server *Server
 	r      *http.Request
 	id     string
 	began  time.Time
-	// presented are the tokens that came with the request, valid or not; they are kept to keep them out of what is said.
+	// presented holds all tokens of the request, valid or not, so that redact can remove them from responses and logs.
 	presented []string
 	resource  *resource
 	route     route
 	params    url.Values
-	// prefix is the path of the base URL once linkTo has looked for it.
+	// prefix caches the path of the base URL for linkTo.
 	prefix struct {
 		known bool
 		path  string
 	}
-	// badParams says why not all of the URL's query part is in params.
+	// badParams says why params lacks a part of the URL's query part.
 	badParams error
 
-	// token is the value that grant was found by; both are zero where the endpoint needs none.
+	// token is the value that yielded grant; both are zero if the endpoint needs no token.
 	token    string
 	grant    grant
 	settings library.Property
@@ -44,15 +44,14 @@ type exchange struct {
 
 	status int
 	bytes  int64
-	// lost is the first error of a write to the caller, which hung up or stopped reading.
+	// lost is the first error of a write to the caller, who disconnected or stopped reading.
 	lost error
-	// values are where set keeps the values of headers; room is the memory of most answers' ones.
+	// values holds the header values for set. room is their memory, large enough for most responses.
 	values []string
 	room   [10]string
 }
 
-// set puts a header of every answer. The name has to be in its canonical form. It does what http.Header.Set does without
-// memory of its own for each value.
+// set sets a header whose name is in canonical form. It works like http.Header.Set, but does not allocate for each value.
 func (x *exchange) set(name, value string) {
 	at := len(x.values)
 	x.values = append(x.values, value)
@@ -63,11 +62,11 @@ func (x *exchange) set(name, value string) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{ResponseWriter: w, server: s, began: s.options.Clock()}
 	x.values = x.room[:0]
-	// What cannot be decoded is refused later; what could be decoded of it may hold a token all the same.
+	// answer refuses a query part that cannot be decoded. The decoded part may still contain a token.
 	x.params, x.badParams = url.ParseQuery(r.URL.RawQuery)
 	x.presented = presentedTokens(r, x.params)
 	x.id = requestID(r, x.presented)
-	// The URL is changed on the way to its route; the caller's request stays as it is.
+	// Copy the request, because routing changes the URL and the caller's request must stay unchanged.
 	own := *r
 	u := *r.URL
 	own.URL, x.r = &u, &own
@@ -87,7 +86,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(x, x.r)
 }
 
-// serve answers a request for a resource, nil for an unknown path.
+// serve answers a request for a resource, which is nil for an unknown path.
 func (x *exchange) serve(res *resource, r *http.Request) {
 	x.r, x.resource = r, res
 	if err := x.answer(); err != nil {
@@ -95,9 +94,8 @@ func (x *exchange) serve(res *resource, r *http.Request) {
 	}
 }
 
-// answer leads the request through everything that comes before its handler. The order is the order in which a caller
-// is told: what does not exist, who may ask, whether the property serves, whether there is quota, and what the class of
-// the token allows.
+// answer runs the checks before the handler, and then the handler. The order of the checks is part of the interface:
+// existence of the endpoint, authentication, state of the property, rate limit, class of the token.
 func (x *exchange) answer() error {
 	if x.resource == nil {
 		return absent("no endpoint has this path: /openapi.json describes all of them")
@@ -123,7 +121,7 @@ func (x *exchange) answer() error {
 	return x.route.handle(x.server, x)
 }
 
-// admit finds the token and checks everything that depends on it.
+// admit finds the token and runs all checks that depend on it.
 func (x *exchange) admit() error {
 	if err := x.authenticate(); err != nil {
 		return err
@@ -149,7 +147,7 @@ func underMaintenance(m *library.Maintenance) error {
 	return p
 }
 
-// audience is who the answer is for.
+// audience returns the audience of the response.
 func (x *exchange) audience() query.Audience {
 	if x.grant.readWrite {
 		return query.Private
@@ -157,16 +155,16 @@ func (x *exchange) audience() query.Audience {
 	return query.Public
 }
 
-// statusHungUp is what the log and the metrics show when the caller hung up before the answer began. HTTP has no status for
-// it; 499 is what nginx logs.
+// statusHungUp is the logged status of a request whose caller disconnected before the response began. HTTP has no status
+// for this; nginx logs 499 too.
 const statusHungUp = 499
 
-// hungUp reports whether err only says that the caller is gone.
+// hungUp reports whether err is a consequence of the caller's disconnect.
 func (x *exchange) hungUp(err error) bool {
 	return x.lost != nil || errors.Is(err, context.Canceled) && x.r.Context().Err() != nil
 }
 
-// fail answers with an error, and logs it where the server is at fault.
+// fail answers with an error, and logs it if the server is at fault.
 func (x *exchange) fail(err error) {
 	if x.hungUp(err) {
 		x.server.options.Logger.InfoContext(x.r.Context(), "the caller hung up", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
@@ -181,7 +179,7 @@ func (x *exchange) fail(err error) {
 	}
 	x.logDisk(err)
 	if x.status != 0 {
-		// A part of the answer is out already: the caller has to see that the rest is missing.
+		// Part of the response was already sent. Aborting the connection shows the caller that the rest is missing.
 		panic(http.ErrAbortHandler)
 	}
 	h := x.Header()
@@ -198,8 +196,7 @@ func (x *exchange) fail(err error) {
 	x.write(p.status(), "application/problem+json", marshal(p.document(x.redact)))
 }
 
-// logDisk tells the log of an error that comes of a full disk: it names the file that could not be written, and with it the
-// directory, which is nothing for callers.
+// logDisk logs an error caused by a full disk. The log shows the path of the file, which callers must not see.
 func (x *exchange) logDisk(err error) {
 	if diskFull(err) {
 		x.server.options.Logger.WarnContext(x.r.Context(), "a write was refused, as the disk of the data directory is full",
@@ -207,7 +204,7 @@ func (x *exchange) logDisk(err error) {
 	}
 }
 
-// end logs and counts the request. A panic becomes a 500, or ends the connection where the answer has begun.
+// end logs and counts the request. It turns a panic into a 500, or aborts the connection if the response has begun.
 func (x *exchange) end() {
 	cause := recover()
 	err, _ := cause.(error)
@@ -229,8 +226,8 @@ func (x *exchange) end() {
 	}
 }
 
-// log writes the request's line. The record is made by hand, as a Logger would first look for the line of code that calls
-// it, which is a good part of what the line costs and is the same for each.
+// log writes the access log line. It builds the record directly: a Logger would first look up its caller's source line,
+// which is always the same and makes up much of the cost.
 func (x *exchange) log(elapsed time.Duration) {
 	ctx, h := x.r.Context(), x.server.options.Logger.Handler()
 	if !h.Enabled(ctx, slog.LevelInfo) {
@@ -242,10 +239,11 @@ func (x *exchange) log(elapsed time.Duration) {
 		slog.String("query", x.redact(loggable(x.params))), slog.String("route", x.routeName()),
 		slog.Int("status", x.status), slog.Int64("bytes", x.bytes), slog.Duration("elapsed", elapsed),
 		slog.String("property", string(x.grant.property)), slog.String("token", tokenName(x.grant)))
-	_ = h.Handle(ctx, r) // a log that cannot be written has nobody to tell
+	_ = h.Handle(ctx, r) // there is nowhere to report a log that cannot be written
 }
 
-// routeName is the path of the endpoint with its placeholders: the same for every item, and so fit for a metric.
+// routeName is the path of the endpoint with placeholders. It is the same for every item, so that metrics can use it as a
+// label.
 func (x *exchange) routeName() string {
 	if x.resource == nil {
 		return "unknown"
@@ -253,7 +251,7 @@ func (x *exchange) routeName() string {
 	return x.resource.path
 }
 
-// redact takes the caller's tokens out of a text, parts of them too: an error may show an excerpt of what was sent.
+// redact removes the caller's tokens from a text, including parts of them: an error may quote an excerpt of the request.
 func (x *exchange) redact(text string) string {
 	for _, token := range x.presented {
 		text = redactParts(text, token)
@@ -261,14 +259,15 @@ func (x *exchange) redact(text string) string {
 	return text
 }
 
-// tellingPart is how many characters of a token may not stand in a row in what is said. Tokens have at least 32.
+// tellingPart is the shortest run of consecutive characters of a token that redact removes. Tokens have at least 32
+// characters.
 const tellingPart = 8
 
 func redactParts(text, token string) string {
 	if len(token) < tellingPart || !mayShare(text, token) {
 		return text
 	}
-	// One pass over each: this runs on what anybody sends, before it is known whether the token is any good.
+	// This takes linear time in both, because it runs on unauthenticated input.
 	parts := make(map[string]bool, len(token))
 	for i := 0; i+tellingPart <= len(token); i++ {
 		parts[token[i:i+tellingPart]] = true
@@ -290,8 +289,8 @@ func redactParts(text, token string) string {
 	return b.String()
 }
 
-// mayShare reports false where nothing of tellingPart characters can stand in both: each such part of the text has four in
-// a row that begin at a multiple of five.
+// mayShare returns false only if text and token have no run of tellingPart characters in common. Each such run contains
+// four characters that start at a multiple of five in text, so that only these need to be looked up.
 func mayShare(text, token string) bool {
 	const part, step = 4, tellingPart - 4 + 1
 	for i := 0; i+part <= len(text); i += step {
@@ -302,7 +301,7 @@ func mayShare(text, token string) bool {
 	return false
 }
 
-// WriteHeader notes the status on its way out.
+// WriteHeader records the status and sends it.
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status = status
@@ -310,7 +309,7 @@ func (x *exchange) WriteHeader(status int) {
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// Write notes the length on its way out.
+// Write records the length and the first error.
 func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.status = http.StatusOK

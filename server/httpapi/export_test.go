@@ -1,6 +1,6 @@
 package httpapi
 
-// Routes lists the method and the path of every endpoint, for the test that holds them against openapi.json.
+// Routes lists the method and path of every endpoint, for the comparison with openapi.json.
 func Routes() [][2]string {
 	var all [][2]string
 	for _, r := range routes() {
@@ -9,7 +9,7 @@ func Routes() [][2]string {
 	return all
 }
 
-// ProblemTypes lists the last parts of the types of all problems that callers can be told.
+// ProblemTypes lists the last segments of all problem type URIs.
 func ProblemTypes() []string {
 	var all []string
 	for _, t := range []problemType{

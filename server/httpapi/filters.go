@@ -15,25 +15,26 @@ import (
 )
 
 const (
-	// filterPageSize and maxFilterPageSize are of the list of filters (specification, Limits; the default is ours).
+	// filterPageSize and maxFilterPageSize are the page sizes of the list of filters (specification, Limits; the default is
+	// our own).
 	filterPageSize    = 50
 	maxFilterPageSize = 100
-	// maxFilterName and maxSort are the lengths of a filter's name and order, in bytes.
+	// maxFilterName and maxSort are the maximum lengths of a filter's name and order, in bytes.
 	maxFilterName = 200
 	maxSort       = 4 << 10
-	// maxQueryText is more than the language takes, so that the language words its own limit.
+	// maxQueryText is larger than the limit of the query language, whose own error is more precise.
 	maxQueryText = 64 << 10
 )
 
-// filterRecord is a filter as it is listed (specification, Filter).
+// filterRecord is a filter in a list of filters (specification, Filter).
 type filterRecord struct {
 	ID             int64  `json:"id"`
 	FilterUUID     string `json:"filter_uuid"`
 	Name           string `json:"name"`
 	PlatformPageID int64  `json:"platform_page_id"`
-	// Query is left out for READ-ONLY callers.
+	// Query is omitted for READ-ONLY callers.
 	Query string `json:"query,omitempty"`
-	// SortBy is left out for READ-ONLY callers where it names a private field.
+	// SortBy is omitted for READ-ONLY callers if it names a private field.
 	SortBy     string `json:"sort_by,omitempty"`
 	IsEditable bool   `json:"is_editable"`
 }
@@ -52,7 +53,7 @@ func (x *exchange) filterRecord(f library.FilterRecord) filterRecord {
 	return r
 }
 
-// filterLocation is the address of a filter (specification: /v2/content/filters/<filter_id>).
+// filterLocation returns the URL of a filter (specification: /v2/content/filters/<filter_id>).
 func (x *exchange) filterLocation(id int64) string {
 	return x.linkTo("/v2/content/filters/" + strconv.FormatInt(id, 10))
 }
@@ -76,7 +77,7 @@ func (s *Server) createFilter(x *exchange) error {
 		}
 		err := x.storeFilter(f)
 		if taken := (*library.IDTakenError)(nil); errors.As(err, &taken) {
-			continue // one chance in 2^53 for each filter that there is
+			continue // one chance in 2^53 for each existing filter
 		}
 		if err != nil {
 			return err
@@ -91,8 +92,8 @@ func (s *Server) createFilter(x *exchange) error {
 	return x.done(http.StatusCreated, marshal(x.filterRecord(stored)))
 }
 
-// filterBody reads what POST and PUT share. The query and the order are checked with the rights of a READ-WRITE token,
-// which is what it takes to come here.
+// filterBody reads the members that POST and PUT share. It checks the query and the order with the rights of a READ-WRITE
+// token, which both methods require.
 func (x *exchange) filterBody(body object) (library.Filter, error) {
 	var f library.Filter
 	var err error
@@ -119,7 +120,7 @@ func (x *exchange) storeFilter(f library.Filter) error {
 	return results[0].Err
 }
 
-// listFilters answers GET /v2/content/filters. Its pages are numbered, as documented; next is a cursor here too.
+// listFilters answers GET /v2/content/filters. Pages are numbered, as the specification says; next uses a cursor.
 func (s *Server) listFilters(x *exchange) error {
 	at, err := x.pagingParams(filterPageSize, maxFilterPageSize)
 	if err != nil {
@@ -128,7 +129,7 @@ func (s *Server) listFilters(x *exchange) error {
 	var filters []library.FilterRecord
 	var total int
 	if at.cursor == "" {
-		// The library counts with int; no list is as long as this.
+		// The library counts with int; no list is this long.
 		offset := int(min((at.page-1)*at.size, 1<<31-1))
 		filters, total, err = s.lib.Filters(x.grant.property, offset, int(at.size)+1)
 	} else {
@@ -150,12 +151,12 @@ func (s *Server) listFilters(x *exchange) error {
 	to.announce(x)
 	return x.show(marshal(struct {
 		Total    int            `json:"total_results"`
-		Embedded []filterRecord `json:"_embeded"` // spelled with one d in the specification
+		Embedded []filterRecord `json:"_embeded"` // the specification spells it with one d
 		Links    links          `json:"_links"`
 	}{total, records, to}))
 }
 
-// filterPlace is what a cursor of the list of filters holds: the place of the last one shown.
+// filterPlace is the content of a cursor of the list of filters: the place of the last filter shown.
 type filterPlace struct {
 	Name string `json:"filter_name"`
 	ID   int64  `json:"id"`
@@ -165,7 +166,7 @@ func filterCursor(f library.FilterRecord) library.Cursor {
 	return library.Cursor("filters." + base64.RawURLEncoding.EncodeToString(marshal(filterPlace{f.Name, f.ID})))
 }
 
-// filtersAfter lists at most limit filters after a cursor, and how many there are in all.
+// filtersAfter lists at most limit filters after a cursor. It also returns the total number.
 func (s *Server) filtersAfter(p library.PropertyID, c library.Cursor, limit int) ([]library.FilterRecord, int, error) {
 	encoded, ok := strings.CutPrefix(string(c), "filters.")
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
@@ -219,7 +220,7 @@ func (s *Server) deleteFilter(x *exchange) error {
 
 func noFilter() error { return absent("no filter of this property has that id") }
 
-// filter finds a filter by either of its names.
+// filter finds a filter by its UUID or its numeric id.
 func (x *exchange) filter(name string) (library.FilterRecord, error) {
 	f, err := x.server.lib.Filter(x.grant.property, filterRef(name))
 	if errors.Is(err, library.ErrNotFound) {
@@ -228,8 +229,8 @@ func (x *exchange) filter(name string) (library.FilterRecord, error) {
 	return f, err
 }
 
-// readableFilter finds the filter of the path, and holds it against the token: READ-ONLY ones may list only those that a
-// manifest opens to them, and of these a restricted token only its own.
+// readableFilter finds the filter of the path and checks that the token may list it. READ-ONLY tokens may list only filters
+// with public read access, and a restricted token only its own filters among these.
 func (x *exchange) readableFilter() (library.FilterRecord, error) {
 	f, err := x.filter(x.r.PathValue("filter_uuid"))
 	switch {
@@ -267,7 +268,7 @@ func (s *Server) listFilterItems(x *exchange) error {
 	l.free = l.read.Where != nil
 	order := l.read.Order
 	if order == nil && strings.Contains(f.Order, query.RandomKey) {
-		// Stored orders were parsed when they were stored; nothing of one goes into an error.
+		// A stored order was parsed before it was stored. The error must not quote it.
 		if order, err = query.ParseOrder(f.Order); err != nil {
 			return errors.New("the order of a stored filter does not parse")
 		}
@@ -276,7 +277,7 @@ func (s *Server) listFilterItems(x *exchange) error {
 	return x.list(l)
 }
 
-// describeFilter answers info=1: the filter instead of its items.
+// describeFilter answers info=1 with the filter instead of its items.
 func (x *exchange) describeFilter(f library.FilterRecord) error {
 	page, err := x.server.lib.Read(x.r.Context(), library.Read{
 		Property: x.grant.property, Audience: x.audience(), Filter: &library.FilterRef{UUID: f.UUID},

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// The sizes of a page of items (specification, Limits; the most is ours).
+// Page sizes of items (specification, Limits; the maximum is our own).
 const (
 	itemPageSize    = 50
 	maxItemPageSize = 500
@@ -37,7 +37,7 @@ func (s *Server) listItems(x *exchange) error {
 	return x.list(l)
 }
 
-// presentation reads the parameters that every current list of items has: sort_by, favorite_tag and seed.
+// presentation reads the parameters that all current lists of items share: sort_by, favorite_tag and seed.
 func (x *exchange) presentation(r *library.Read) error {
 	var err error
 	if r.Order, err = x.orderParam(); err != nil {
@@ -67,7 +67,7 @@ func (s *Server) addItem(x *exchange) error {
 	x.Header().Set("Location", x.linkTo("/v1/ugc/"+strconv.FormatInt(out.ID, 10)+"/"))
 	shown, err := x.readItem(out.ID)
 	if errors.Is(err, library.ErrNotFound) {
-		// Erased by someone else already; it was made all the same, and this is what it was.
+		// Another request has already deleted the item. It was created nevertheless; answer with its content.
 		it.ID = out.ID
 		shown, err = item.Encode(it).Append(nil, query.Private, item.Slots{BaseURL: x.baseURL()}), nil
 	}
@@ -81,7 +81,7 @@ func (s *Server) parseOptions() item.ParseOptions {
 	return item.ParseOptions{Now: s.options.Clock(), AuthorKey: s.lib.AuthorKey(), Rand: s.options.Rand}
 }
 
-// change makes one change of items.
+// change writes one mutation.
 func (x *exchange) change(m library.Mutation) (library.Outcome, error) {
 	outcomes, err := x.server.lib.Write(x.r.Context(), x.grant.property, []library.Mutation{m})
 	if err != nil {

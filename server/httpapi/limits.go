@@ -14,20 +14,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// allowance is what one token has left: of its rate, and of the free queries that it may run at a time.
+// allowance is the remaining rate of one token and the number of its running free queries.
 type allowance struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
 	queries int
 }
 
-// take takes one request from the token's rate limit, which is the property's, and tells the caller about it in the
-// headers RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). The error is a *problem with when to
-// come again.
+// take takes one request from the token's rate limit, which the property sets, and sets the headers RateLimit and
+// RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). The error is a *problem with a Retry-After.
 //
-// The limit is a bucket of burst requests that fills at the given rate. In the words of the draft: a quota q of burst
-// requests, in a window w of the seconds that an empty bucket takes to fill; r requests remain, and t seconds pass until
-// the bucket is full.
+// The limit is a token bucket that holds burst requests and refills at the given rate. In the terms of the draft: the quota
+// q is burst requests; the window w is the number of seconds until an empty bucket is full; r requests remain; the bucket
+// is full after t seconds.
 func (a *allowance) take(now time.Time, p library.Property, h http.Header) error {
 	if p.RatePerSecond <= 0 {
 		return nil
@@ -41,7 +40,7 @@ func (a *allowance) take(now time.Time, p library.Property, h http.Header) error
 	case a.limiter == nil:
 		a.limiter = rate.NewLimiter(limit, burst)
 	case a.limiter.Limit() != limit || a.limiter.Burst() != burst:
-		// The property was changed: what is left carries over.
+		// The property's limit changed. The remaining requests carry over.
 		a.limiter.SetLimitAt(now, limit)
 		a.limiter.SetBurstAt(now, burst)
 	}
@@ -61,10 +60,10 @@ func (a *allowance) take(now time.Time, p library.Property, h http.Header) error
 	}
 }
 
-// seconds rounds up to whole seconds that fit a header, never below 0.
+// seconds rounds up to whole seconds that fit a header, at least 0.
 func seconds(s float64) int { return int(math.Ceil(min(max(s, 0), math.MaxInt32))) }
 
-// begin takes one of the free queries that the token may run at a time; done gives it back.
+// begin takes one of the token's slots for free queries; done releases it.
 func (a *allowance) begin(most int) (done func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,10 +81,10 @@ func (a *allowance) begin(most int) (done func(), err error) {
 	}, nil
 }
 
-// errOverBudget is the cause with which the context of a free query ends.
+// errOverBudget is the cause of the context of a free query that exceeded its time budget.
 var errOverBudget = errors.New("the free query passed its time budget")
 
-// budgeted runs a free query: as one of those that the token may run at a time, and within their time budget.
+// budgeted runs a free query within the token's limit of concurrent queries and the time budget.
 func (x *exchange) budgeted(run func(context.Context) error) error {
 	done, err := x.grant.allowance.begin(x.server.options.QueriesPerToken)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 func TestRateLimit(t *testing.T) {
 	a := newApp(t)
-	// 2 a second, 3 at once.
+	// The limit is 2 requests a second, burst 3.
 	ask := func(name string, status int, rest string) answer {
 		t.Helper()
 		return a.do(call{url: q("id:8001"), bearer: name, status: status, want: map[string]string{
@@ -35,7 +35,7 @@ func TestRateLimit(t *testing.T) {
 	if refused.header.Get("Retry-After") != "1" || !strings.Contains(string(refused.body), "problems/rate-limited") {
 		t.Errorf("429: Retry-After %q, %s", refused.header.Get("Retry-After"), refused.body)
 	}
-	ask("limited-rw", 200, `"token";r=2;t=1`) // each token has its own
+	ask("limited-rw", 200, `"token";r=2;t=1`) // each token has its own limit
 	a.clock.Advance(499 * time.Millisecond)
 	ask("limited-ro", 429, `"token";r=0;t=2`)
 	a.clock.Advance(time.Millisecond)
@@ -43,12 +43,12 @@ func TestRateLimit(t *testing.T) {
 	a.clock.Advance(time.Hour)
 	ask("limited-ro", 200, `"token";r=2;t=1`)
 
-	// Every answer under a limit tells about it: errors, 304, wrong class.
+	// Every response under a limit has the headers: errors, 304, wrong class.
 	a.do(call{url: q("(broken"), bearer: "limited-ro", status: 400, want: map[string]string{"RateLimit": `"token";r=1;t=1`}})
 	a.do(call{url: "/v2/content/filters", bearer: "limited-ro", status: 403, want: map[string]string{"RateLimit": `"token";r=0;t=2`}})
 	a.do(call{url: q("id:1001"), bearer: "ro", want: map[string]string{"RateLimit": "", "RateLimit-Policy": ""}})
 
-	// A changed property counts at once, and a lifted limit is none.
+	// A change of the property takes effect at once, and removing the limit removes the headers.
 	p := property(limited, "limited", library.Property{RatePerSecond: 0.1})
 	a.apply(p)
 	a.clock.Advance(time.Hour)
@@ -58,7 +58,7 @@ func TestRateLimit(t *testing.T) {
 	a.do(call{url: q("id:8001"), bearer: "limited-ro", want: map[string]string{"RateLimit": ""}})
 }
 
-// TestRateLimitOfRotatedToken: the two values of one token share its limit.
+// TestRateLimitOfRotatedToken checks that the two values of one token share its limit.
 func TestRateLimitOfRotatedToken(t *testing.T) {
 	a := newApp(t)
 	d := tokenDefinition(limited, "limited-ro", library.Token{Values: []library.TokenValue{{Digest: digest("limited-ro")}, {Digest: digest("limited-second")}}})
@@ -88,7 +88,7 @@ func TestMaintenance(t *testing.T) {
 	a.do(call{url: q("id:9001"), token: "closed-ro"})
 }
 
-// hooked is a library whose methods a test can get in between.
+// hooked is a library with test hooks.
 type hooked struct {
 	library.Library
 	read    func(context.Context, library.Read) (*library.Page, error)
@@ -131,13 +131,13 @@ func (h *hooked) Export(ctx context.Context, p library.PropertyID, n query.Node)
 	return h.Library.Export(ctx, p, n)
 }
 
-// newHookedApp is an app whose library a test can get in between.
+// newHookedApp is an app over a hooked library.
 func newHookedApp(t testing.TB, adjust ...func(*httpapi.Options)) (*app, *hooked) {
 	h := &hooked{}
 	return newAppOver(t, func(l library.Library) library.Library { h.Library = l; return h }, adjust...), h
 }
 
-// notRunning is the app with a server whose Run was never called.
+// notRunning returns the app with a server whose Run was never called.
 func (a *app) notRunning() *app {
 	on := *a
 	var err error
@@ -171,7 +171,7 @@ func TestQueriesAtATime(t *testing.T) {
 		c.status, c.contains, c.want = 429, []string{"problems/too-many-queries"}, map[string]string{"Retry-After": "1"}
 		t.Run(name, func(t *testing.T) { on := *a; on.t = t; on.do(c) })
 	}
-	// Stored filters, other lists and other tokens go on.
+	// Stored filters, other lists and other tokens are not affected.
 	a.do(call{url: "/v2/content/filters/" + filterUUID("summer-wall"), token: "ro"})
 	a.do(call{url: "/v1/ugc/collections/12/?seed=1", token: "ro"})
 	go func() { done <- a.send(call{url: q("id:1001"), token: "rw"}) }()
@@ -208,7 +208,7 @@ func TestQueryBudget(t *testing.T) {
 	}
 }
 
-// TestStoredQueryStaysHidden: should a stored query fail when it is read, a READ-ONLY caller sees nothing of it.
+// TestStoredQueryStaysHidden checks that a READ-ONLY caller sees nothing of a stored query that fails when it is read.
 func TestStoredQueryStaysHidden(t *testing.T) {
 	a, h := newHookedApp(t)
 	h.read = func(context.Context, library.Read) (*library.Page, error) {
@@ -250,7 +250,7 @@ func TestStoreFailures(t *testing.T) {
 		}
 	}
 
-	// 500s are what openapi.json calls internal, and their cause is for the log alone.
+	// openapi.json calls all 500s internal; only the log shows their cause.
 	internal := func(c call, cause string) {
 		t.Helper()
 		w := httptest.NewRecorder()

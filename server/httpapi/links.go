@@ -9,11 +9,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// links are the HAL links of a list; "" leads nowhere and is left out. All lists have self.
+// links are the HAL links of a list; a link that is "" is omitted. All lists have self.
 type links struct{ self, first, prev, next string }
 
-// append writes the links as the member _links has them. Nothing in them has to be escaped for JSON: they are percent-encoded,
-// and < and > with them.
+// append appends the JSON of the member _links. It needs no JSON escaping, because the links are percent-encoded, including
+// < and >.
 func (l links) append(dst []byte) []byte {
 	separator := byte('{')
 	for _, to := range [...]struct{ rel, href string }{{"self", l.self}, {"first", l.first}, {"prev", l.prev}, {"next", l.next}} {
@@ -30,7 +30,7 @@ func (l links) append(dst []byte) []byte {
 // MarshalJSON implements json.Marshaler.
 func (l links) MarshalJSON() ([]byte, error) { return l.append(nil), nil }
 
-// baseURL is what stands before short links: the address of the property, else the server's own, else nothing.
+// baseURL returns the prefix of short links: the external URL of the property, or else that of the server, or else "".
 func (x *exchange) baseURL() string {
 	if own := strings.TrimRight(x.settings.ExternalURL, "/"); own != "" {
 		return own
@@ -38,7 +38,7 @@ func (x *exchange) baseURL() string {
 	return x.server.options.ExternalURL
 }
 
-// linkTo makes a link to a path of the interface: absolute within the host, below the path of the base URL.
+// linkTo returns a link to a path of the interface: absolute within the host, below the path of the base URL.
 func (x *exchange) linkTo(path string) string {
 	if p := &x.prefix; !p.known {
 		p.known = true
@@ -49,10 +49,10 @@ func (x *exchange) linkTo(path string) string {
 	return x.prefix.path + path
 }
 
-// change is another value for a parameter; "" takes it away.
+// change is a new value for a parameter; "" removes the parameter.
 type change struct{ name, value string }
 
-// linkHere makes a link to the present path with the present parameters, some of them changed. It never holds the token.
+// linkHere returns a link to the current path with the current parameters, after changes. It never contains the token.
 func (x *exchange) linkHere(changes ...change) string {
 	names := make([]string, 0, 8)
 	for name := range x.params {
@@ -90,14 +90,14 @@ func (x *exchange) linkHere(changes ...change) string {
 	return string(href)
 }
 
-// keepsSlash reports whether links to this resource end with a slash, as the specification writes the paths below /v1/
-// except that of a single unit.
+// keepsSlash reports whether links to this resource end with a slash. The specification writes all paths below /v1/ with a
+// slash, except that of a single unit.
 func (x *exchange) keepsSlash() bool {
 	return strings.HasPrefix(x.resource.path, "/v1/") && x.resource.path != "/v1/activate_units/{id}"
 }
 
-// pageLinks are the links of page n of a list: numbered ones, and next by cursor ("" on the last page). seed is the one
-// that the list was shuffled with, "" for none.
+// pageLinks returns the links of page n of a list: numbered ones, and next by cursor ("" on the last page). seed is the
+// seed of the list's random order, or "".
 func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links {
 	changes := make([]change, 0, 3)
 	if seed != "" {
@@ -116,12 +116,12 @@ func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links 
 	return l
 }
 
-// maxLinkHeader is how many bytes the values of the header Link may have together. Clients and proxies refuse an answer whose
-// header fields are longer than 8 KiB to 64 KiB.
+// maxLinkHeader is the maximum total size of the Link header values, in bytes. Clients and proxies refuse responses whose
+// header fields exceed 8 KiB to 64 KiB.
 const maxLinkHeader = 4 << 10
 
-// header repeats the links to other pages, as values of the header Link (RFC 8288). Links that are longer than
-// maxLinkHeader, because the request's own parameters are, are in the body alone.
+// header returns the links to other pages as values of the header Link (RFC 8288). It returns none if they exceed
+// maxLinkHeader, which long request parameters can cause; the body always has them.
 func (l links) header() []string {
 	if len(l.prev)+len(l.next) > maxLinkHeader {
 		return nil
@@ -136,7 +136,7 @@ func (l links) header() []string {
 	return values
 }
 
-// announce puts the header Link.
+// announce adds the Link headers.
 func (l links) announce(x *exchange) {
 	for _, value := range l.header() {
 		x.Header().Add("Link", value)

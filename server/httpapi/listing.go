@@ -16,27 +16,27 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// listing is one list of items: what differs between the endpoints that have one.
+// listing describes one list of items: everything that differs between the endpoints.
 type listing struct {
-	// read says which items; paging, audience and property are filled in.
+	// read selects the items; list fills in paging, audience and property.
 	read library.Read
-	// random is true when the order in effect is random: of read, or of its stored filter.
+	// random is true if the effective order is random, whether read or the stored filter sets it.
 	random bool
-	// free is true for a query that the caller sent: it has a time budget and counts against the token's cap.
+	// free is true for a query that the caller sent: it has a time budget and counts towards the token's limit.
 	free bool
-	// defaultSize and maxSize are of page_size.
+	// defaultSize and maxSize limit page_size.
 	defaultSize, maxSize int64
-	// name is the member of _embedded that holds the items; beside is what stands after them, "" or `,"…":…`.
+	// name is the member of _embedded that holds the items. beside is JSON that follows that member: "" or `,"…":…`.
 	name, beside string
 }
 
-// paging is which page of a list is asked for.
+// paging identifies the requested page of a list.
 type paging struct {
 	page, size int64
 	cursor     library.Cursor
 }
 
-// pagingParams reads page, page_size and cursor. The cursor wins over the page, which then only counts on.
+// pagingParams reads page, page_size and cursor. The cursor takes precedence over page, which then only numbers the pages.
 func (x *exchange) pagingParams(defaultSize, maxSize int64) (paging, error) {
 	page, err := x.number("page", 1, 1, item.MaxID)
 	if err != nil {
@@ -50,7 +50,7 @@ func (x *exchange) pagingParams(defaultSize, maxSize int64) (paging, error) {
 	return paging{page, size, library.Cursor(cursor)}, err
 }
 
-// list answers with a page of items.
+// list answers with one page of items.
 func (x *exchange) list(l listing) error {
 	at, err := x.pagingParams(l.defaultSize, l.maxSize)
 	if err != nil {
@@ -72,8 +72,8 @@ func (x *exchange) list(l listing) error {
 	return x.page(r, l, fresh, func(next library.Cursor) links { return x.pageLinks(at.page, next, r.Seed) })
 }
 
-// hideStored keeps a stored query's text from READ-ONLY callers: what they sent was parsed and checked before, so that an
-// error about syntax now speaks, in part at least, of what is stored.
+// hideStored hides a stored query's text from READ-ONLY callers. The caller's own parameters have already been parsed and
+// checked, so that a syntax error at this point is at least partly about the stored query.
 func hideStored(err error, r library.Read) error {
 	if syntax := (*query.SyntaxError)(nil); r.Filter != nil && r.Audience == query.Public && errors.As(err, &syntax) {
 		return &problem{Type: queryTooExpensive, Detail: "the filter and what was added to it pass a limit of the query language together"}
@@ -81,7 +81,7 @@ func hideStored(err error, r library.Read) error {
 	return err
 }
 
-// find reads a page. A free query is read within its budget and the token's cap.
+// find reads a page. A free query runs within its time budget and the token's limit.
 func (x *exchange) find(r library.Read, free bool) (page *library.Page, err error) {
 	if !free {
 		return x.server.lib.Read(x.r.Context(), r)
@@ -93,11 +93,12 @@ func (x *exchange) find(r library.Read, free bool) (page *library.Page, err erro
 	return page, err
 }
 
-// headRoom is how many bytes before its items a page leaves free for what stands before them, which tells their total.
+// headRoom is the number of bytes that a page reserves before its items for the start of the body, which contains the
+// total.
 const headRoom = 128
 
-// itemList is the body of a list of items (specification, Item list response): page.Items, which leave headRoom, with
-// what stands around them.
+// itemList returns the body of a list of items (specification, Item list response). It completes page.Items, which starts
+// with headRoom reserved bytes, in place.
 func itemList(page *library.Page, l listing, to links) []byte {
 	head := append(make([]byte, 0, headRoom), `{"total_results":`...)
 	head = strconv.AppendInt(head, page.Total, 10)
@@ -113,10 +114,11 @@ func itemList(page *library.Page, l listing, to links) []byte {
 	return body
 }
 
-// identity digests everything that the bytes of a list depend on besides the library's state: who asks, and for what.
+// identity is a digest of everything that the bytes of a list depend on except the library's state: the caller and the
+// request.
 func (x *exchange) identity(seed string) string {
 	text := make([]byte, 0, 512)
-	// Lengths stand between the parts, so that no two lists of parts meet.
+	// Length prefixes keep different lists of parts from having the same encoding.
 	for _, part := range [...]string{
 		string(x.grant.property), strconv.Itoa(int(x.audience())), x.baseURL(), x.r.URL.EscapedPath(), x.linkHere(), seed,
 	} {
@@ -127,13 +129,13 @@ func (x *exchange) identity(seed string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// versionTag is the ETag of a list: the library's version of it, which lets the library say "not modified" without
-// reading the page, and its identity.
+// versionTag returns the ETag of a list: the library's version, with which Read can return ErrNotModified without reading
+// the page, and the identity.
 func versionTag(version, identity string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(version)) + "." + identity
 }
 
-// heldVersion finds, among the ETags that a caller holds, the version of the list with this identity and encoding.
+// heldVersion returns the version in the caller's ETag for the list with this identity and encoding, or "".
 func heldVersion(tags []string, identity string, zip bool) string {
 	end := strings.TrimPrefix(quoteTag("."+identity, zip), `"`)
 	for _, tag := range tags {
@@ -146,7 +148,7 @@ func heldVersion(tags []string, identity string, zip bool) string {
 	return ""
 }
 
-// drawSeed draws a seed: a number, as the specification types it.
+// drawSeed draws a seed. It is a number, because the specification types it as one.
 func (s *Server) drawSeed() (string, error) {
 	var b [4]byte
 	if _, err := io.ReadFull(s.options.Rand, b[:]); err != nil {
@@ -155,7 +157,7 @@ func (s *Server) drawSeed() (string, error) {
 	return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 10), nil
 }
 
-// readItem returns one item as JSON, as the caller may see it. library.ErrNotFound.
+// readItem returns one item as JSON for the caller's audience, or library.ErrNotFound.
 func (x *exchange) readItem(id item.ID) ([]byte, error) {
 	return x.server.lib.ReadItem(x.r.Context(), library.ItemRead{
 		Property: x.grant.property, ID: id, Audience: x.audience(), BaseURL: x.baseURL(),
@@ -169,7 +171,7 @@ func noItem(id int64) error {
 	return absent("no item of this property has the id %d", id)
 }
 
-// orNoItem words ErrNotFound for an item.
+// orNoItem maps library.ErrNotFound to a problem that names the item.
 func orNoItem(err error, id item.ID) error {
 	if errors.Is(err, library.ErrNotFound) {
 		return noItem(id)

@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// q is the URL of a free query.
+// q returns the URL of a free query.
 func q(query string, more ...string) string {
 	return "/v2/content/items?q=" + url.QueryEscape(query) + strings.Join(append([]string{""}, more...), "&")
 }
@@ -129,7 +129,7 @@ func TestFilterItems(t *testing.T) {
 	})
 }
 
-// TestPages follows the links of every kind of list, with small pages, and has to find every item exactly once.
+// TestPages follows the links of every kind of list with small pages, and expects every item exactly once.
 func TestPages(t *testing.T) {
 	a := newApp(t)
 	for name, c := range map[string]struct {
@@ -175,7 +175,7 @@ func TestPages(t *testing.T) {
 			if unique := slices.Compact(slices.Sorted(slices.Values(forward))); len(unique) != c.total || len(forward) != c.total {
 				t.Errorf("%d items, %d different ones, want %d", len(forward), len(unique), c.total)
 			}
-			// Back by numbered pages: the same pages in reverse, as nothing has changed.
+			// Go back by numbered pages and expect the same pages in reverse, because nothing changed.
 			for i := len(pages) - 2; i >= 0; i-- {
 				at = last.link(t, "prev")
 				if at == "" {
@@ -201,8 +201,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesUnderWrites follows next links while items are added: those that were there come exactly once. By relevance that
-// holds while a new item changes no other score.
+// TestPagesUnderWrites follows next links while items are added, and expects each earlier item exactly once. By relevance
+// this holds as long as a new item changes no other score.
 func TestPagesUnderWrites(t *testing.T) {
 	words := "beach OR sunset OR mountain OR river OR city OR forest OR desert"
 	for order, query := range map[string]string{
@@ -245,7 +245,7 @@ func TestRandom(t *testing.T) {
 	if cmp.Equal(first.ids(t), otherSeed.ids(t)) {
 		t.Error("two seeds, one order")
 	}
-	// An item added meanwhile moves no other.
+	// A new item does not move other items.
 	a.write(shop, `{"content":{"content_type":"text","text":"new"}}`)
 	now := a.do(call{url: strings.Replace(seeded, "page_size=60", "page_size=61", 1), token: "ro"}).ids(t)
 	kept := slices.DeleteFunc(now, func(id item.ID) bool { return id > 1060 })
@@ -253,7 +253,7 @@ func TestRandom(t *testing.T) {
 		t.Errorf("a new item moved others:\n%s", diff)
 	}
 
-	// Without a seed: a new order each time, uncacheable, with the chosen seed in the links.
+	// Without a seed, each request has a new order that is not cacheable, and the links contain the drawn seed.
 	unseeded := a.do(call{url: q("*:*", "sort_by=random", "page_size=61"), token: "ro", want: map[string]string{"Cache-Control": "private, no-store"}})
 	second := a.do(call{url: q("*:*", "sort_by=random", "page_size=61"), token: "ro"})
 	if cmp.Equal(unseeded.ids(t), second.ids(t)) {
@@ -276,8 +276,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestCursorByRelevance checks that such a cursor is good at any time, that it goes on after its item while items come, and
-// that a page which was not modified leads on.
+// TestCursorByRelevance checks that such a cursor stays valid, that it continues after its item while items are added, and
+// that a page that was not modified has the same next page.
 func TestCursorByRelevance(t *testing.T) {
 	a := newApp(t)
 	first := call{url: q("beach sunset", "page_size=2"), token: "ro"}
@@ -294,7 +294,7 @@ func TestCursorByRelevance(t *testing.T) {
 	if got, want := a.do(call{url: next, token: "ro"}).ids(t), second.ids(t); !slices.Equal(got, want) {
 		t.Errorf("after a write the cursor leads to %v, want %v", got, want)
 	}
-	// The cursor is of this listing and no other.
+	// The cursor belongs only to this listing.
 	other := a.do(call{url: q("*:*", "page_size=2"), token: "ro"}).link(t, "next")
 	u, err := url.Parse(other)
 	if err != nil {

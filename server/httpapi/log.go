@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// loggedParams are the parameters whose values may stand in a log: they hold neither tokens nor personal data, which a
-// query over submissions does.
+// loggedParams are the parameters whose values may be logged. Other parameters can contain tokens or, in queries over
+// submissions, personal data.
 var loggedParams = []string{"page", "page_size", "sort_by", "order", "info", "on_conflict", "filter_id", "ugc_id"}
 
-// loggable returns the query part of a URL for the log: all names, and the values that may be seen.
+// loggable returns the query part of a URL for the log: all names, and the values of loggedParams.
 func loggable(params url.Values) string {
 	if len(params) == 0 {
 		return ""
@@ -46,26 +46,26 @@ func loggable(params url.Values) string {
 	return b.String()
 }
 
-// longWord is the length from which a word of letters, digits, - and _ may be a token, wherever it was put by mistake: tokens
-// have at least as many characters, and those that the operator makes have no others.
+// longWord is the length from which a word of letters, digits, - and _ may be a misplaced token. All tokens are at least
+// that long, and those that the operator generates use only these characters.
 const longWord = 32
 
-// address is an e-mail address, its @ escaped or not.
+// address matches an e-mail address, with its @ escaped or not.
 var address = regexp.MustCompile(`[^\s/?&=@]+(?:@|%(?:25)*40)[^\s/?&=@]+`)
 
-// hide takes out of a part of a URL what may be a token or an e-mail address in the wrong place.
+// hide replaces what may be a misplaced token or an e-mail address in a part of a URL.
 func hide(s string) string {
 	if strings.Contains(s, "@") || strings.Contains(s, "40") {
 		s = address.ReplaceAllLiteralString(s, "[e-mail]")
 	}
 	var b strings.Builder
-	kept := 0 // how far s is in b, where anything was taken out
+	kept := 0 // how much of s has been copied to b, if anything was replaced
 	for i := 0; i < len(s); {
 		end := i
 		for end < len(s) && isWordByte(s[end]) {
 			end++
 		}
-		// A UUID is the one long word that paths of ours have.
+		// A UUID is the only legitimate long word in paths.
 		if end-i >= longWord && !isUUID(s[i:end]) {
 			b.WriteString(s[kept:i])
 			b.WriteString("[long]")
@@ -84,7 +84,7 @@ func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-'
 }
 
-// isUUID reports whether a text is a UUID, in letters of either case.
+// isUUID reports whether s is a UUID, in upper or lower case.
 func isUUID(s string) bool {
 	if len(s) != 36 {
 		return false
@@ -104,10 +104,10 @@ func isUUID(s string) bool {
 	return true
 }
 
-// clip cuts a text at n bytes.
+// clip truncates a text to n bytes.
 func clip(s string, n int) string { return s[:min(len(s), n)] }
 
-// tokenName names a token in the log without its value.
+// tokenName identifies a token in the log without its value.
 func tokenName(g grant) string {
 	if g.property == "" {
 		return ""
@@ -115,8 +115,8 @@ func tokenName(g grant) string {
 	return g.owner.String()
 }
 
-// requestID is what the request is called in its answer and in the log: what the caller calls it, where that is a plain
-// word and no token, else something random.
+// requestID returns the id of the request for its response and the log: the X-Request-Id of the caller, if that is a plain
+// word that contains no token, or else a random id.
 func requestID(r *http.Request, tokens []string) string {
 	id := r.Header.Get("X-Request-Id")
 	plain := !strings.ContainsFunc(id, func(c rune) bool {
@@ -126,7 +126,7 @@ func requestID(r *http.Request, tokens []string) string {
 	if plain && id != "" && len(id) <= 64 && !holdsToken {
 		return id
 	}
-	// Nothing depends on nobody being able to guess it.
+	// The id need not be unpredictable.
 	var drawn [12]byte
 	binary.BigEndian.PutUint64(drawn[:], rand.Uint64())
 	binary.BigEndian.PutUint32(drawn[8:], rand.Uint32())

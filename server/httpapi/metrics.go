@@ -8,17 +8,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts requests. Labels are the endpoint's path with its placeholders, the method, the class of the token and the
-// status: a bounded number, and nothing of a caller in them.
+// metrics counts requests. The labels are the endpoint's path with placeholders, the method, the class of the token and the
+// status. Their number is bounded, and they contain no data of callers.
 type metrics struct {
 	requests *prometheus.CounterVec
 	elapsed  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 }
 
-// The classes of tokens, as the label class has them.
+// The values of the label class.
 const (
-	classNone       = "none" // no token, or one that is refused
+	classNone       = "none" // no token, or one that was refused
 	classRestricted = "restricted"
 	classReadOnly   = "read-only"
 	classReadWrite  = "read-write"
@@ -36,7 +36,8 @@ func tokenClass(g grant) string {
 	return classReadOnly
 }
 
-// newMetrics registers the metrics with r; with nil they are counted and shown nowhere. pages tell of themselves.
+// newMetrics creates the metrics and registers them with r, together with those of pages. If r is nil, they are counted but
+// not exported.
 func newMetrics(r prometheus.Registerer, pages *pageCache) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -61,13 +62,13 @@ func newMetrics(r prometheus.Registerer, pages *pageCache) (*metrics, error) {
 	return m, nil
 }
 
-// collectors show how much the cache of pages holds and how often it is of use.
+// collectors returns the metrics of the page cache.
 func (c *pageCache) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "vitrine_page_cache_bytes", Help: "Size of the page cache, in bytes.",
 		}, func() float64 {
-			c.pages.CleanUp() // the cache counts what was kept last in the background
+			c.pages.CleanUp() // count the entries that the cache accounts for in the background
 			return float64(c.pages.WeightedSize())
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -85,7 +86,7 @@ func (m *metrics) end(route, method, class string, status int, elapsed time.Dura
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
 	default:
-		method = "other" // anything can be sent as a method
+		method = "other" // clients can send any method
 	}
 	m.inFlight.Dec()
 	m.requests.WithLabelValues(route, method, class, strconv.Itoa(status)).Inc()

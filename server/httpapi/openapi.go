@@ -2,7 +2,7 @@ package httpapi
 
 import _ "embed"
 
-// openAPI describes every endpoint; tests hold it against the routes and against every answer that they get.
+// openAPI describes every endpoint. Tests compare it with the routes and with every response that they receive.
 //
 //go:embed openapi.json
 var openAPI []byte

@@ -15,19 +15,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// pageKey names a page: what its bytes depend on besides the library's state, as it was asked for, and how they are encoded.
-// Two keys may stand for one page (see identity), but never one for two.
+// pageKey is the cache key of a page: the request, its encoding and everything else that the bytes depend on except the
+// library's state. Two keys may mean the same page (see identity), but two pages never share a key.
 type pageKey struct {
 	property          library.PropertyID
 	audience          query.Audience
 	base, path, query string
-	// link stands in for query where that holds a token: tokens are not kept.
+	// link replaces query if that contains a token, because tokens must not be stored.
 	link string
 	seed string
 	zip  bool
 }
 
-// pageKey names the page that is asked for.
+// pageKey returns the cache key of the requested page.
 func (x *exchange) pageKey(seed string) pageKey {
 	k := pageKey{
 		property: x.grant.property, audience: x.audience(), base: x.baseURL(), path: x.r.URL.EscapedPath(), query: x.r.URL.RawQuery,
@@ -39,7 +39,8 @@ func (x *exchange) pageKey(seed string) pageKey {
 	return k
 }
 
-// keptPage is a page ready to be sent. Its library says, by the version, whether it still is what a read would give.
+// keptPage is a cached page that is ready to be sent. It is current as long as the library's version for the same read is
+// version.
 type keptPage struct {
 	version string
 	// tag is the ETag.
@@ -47,27 +48,27 @@ type keptPage struct {
 	expires time.Time
 	// links are the values of the header Link.
 	links []string
-	// body is encoded as its key says.
+	// body is in the content coding of its key.
 	body []byte
 }
 
-// keptFor is how long a page is kept after it was made, so that no bytes of an erased item stay in memory for longer.
+// keptFor is the lifetime of a cached page. It bounds how long the bytes of an erased item stay in memory.
 const keptFor = time.Minute
 
-// pageCache keeps the pages that are asked for again and again, as many as fit into its bytes: those read often stay,
-// whatever else is read once in between.
+// pageCache caches pages that are requested repeatedly, within a limit in bytes. Pages that are read once do not displace
+// those that are read often.
 type pageCache struct {
 	pages    *otter.Cache[pageKey, *keptPage]
 	pressure func() library.Pressure
-	// asked remembers the pages that were made last, by a part of their hash: only one that is made again soon is worth
-	// its bytes.
+	// asked remembers a part of the hashes of recently built pages. Only a page that is built again soon is worth its
+	// memory.
 	asked [4096]atomic.Uint32
 	seed  maphash.Seed
-	// hits and misses count what get found.
+	// hits and misses count the results of get.
 	hits, misses atomic.Int64
 }
 
-// pageOverhead is about what a page takes beside its body.
+// pageOverhead is the approximate memory of a page without its body.
 const pageOverhead = 512
 
 func newPageCache(bytes int64, pressure func() library.Pressure) (*pageCache, error) {
@@ -84,7 +85,7 @@ func newPageCache(bytes int64, pressure func() library.Pressure) (*pageCache, er
 	return &pageCache{pages: pages, pressure: pressure, seed: maphash.MakeSeed()}, nil
 }
 
-// get returns a page that can be sent if it is current, nil for none.
+// get returns a cached page or nil. The caller must check that the page is current.
 func (c *pageCache) get(key pageKey) *keptPage {
 	if p, ok := c.pages.GetIfPresent(key); ok {
 		c.hits.Add(1)
@@ -94,8 +95,8 @@ func (c *pageCache) get(key pageKey) *keptPage {
 	return nil
 }
 
-// keep keeps a copy of a page that was made before not long ago. Where memory is short it gives up all that is kept instead:
-// it costs less to make anew than anything else.
+// keep caches a copy of a page that was built a second time. Under memory pressure it empties the cache instead, because
+// pages are the cheapest data to rebuild.
 func (c *pageCache) keep(key pageKey, p keptPage) {
 	if c.pressure() != library.Relaxed {
 		c.pages.InvalidateAll()
@@ -111,10 +112,10 @@ func (c *pageCache) keep(key pageKey, p keptPage) {
 
 func (c *pageCache) close() { c.pages.StopAllGoroutines() }
 
-// maxScratch is the size above which a buffer is not kept: a page of 50 items takes 100 to 200 KB.
+// maxScratch is the capacity above which a buffer is not reused: a page of 50 items takes 100 to 200 KB.
 const maxScratch = 1 << 20
 
-// scratch hands out buffers in which answers are put together.
+// scratch is a pool of buffers in which responses are built.
 type scratch struct{ pool sync.Pool }
 
 func (s *scratch) get() *[]byte {
@@ -124,7 +125,7 @@ func (s *scratch) get() *[]byte {
 	return new(make([]byte, 0, 64<<10))
 }
 
-// put takes a buffer back that nobody looks at any more; now is its slice as it has grown.
+// put returns a buffer that is no longer in use. now is its slice after growth.
 func (s *scratch) put(b *[]byte, now []byte) {
 	if cap(now) <= maxScratch {
 		*b = now[:0]
@@ -132,8 +133,8 @@ func (s *scratch) put(b *[]byte, now []byte) {
 	}
 }
 
-// page answers with the page of items that r reads: 304 where the caller holds it, a kept page while it is current, else
-// a new one. finish makes the links to other pages.
+// page answers with the page of items that r reads: 304 if the caller has the current version, a cached page if it is
+// current, or a new one. finish makes the links to other pages.
 func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
 	key := x.pageKey(r.Seed)
 	held := ""
@@ -155,7 +156,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	if errors.Is(err, library.ErrNotModified) {
 		x.server.scratch.put(buffer, r.Into)
 		if kept == nil {
-			// The body is not needed: If-None-Match names this very ETag.
+			// No body is needed: If-None-Match contains this ETag.
 			kept = &keptPage{tag: tag(), expires: page.Expires}
 		}
 		return x.showPage(*kept, key, fresh)
@@ -179,7 +180,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	return x.showPage(made, key, fresh)
 }
 
-// showPage sends a page, or 304 where the caller holds it.
+// showPage sends a page, or 304 if the caller has it.
 func (x *exchange) showPage(p keptPage, key pageKey, fresh freshness) error {
 	fresh.expires = p.expires
 	if x.unchanged(p.tag, fresh) {

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// readCounter counts the pages that a library had to make, and the times that a version was enough.
+// readCounter counts the pages that a library built, and the reads that ErrNotModified answered.
 type readCounter struct {
 	library.Library
 	made, current atomic.Int64
@@ -29,8 +29,8 @@ func (c *readCounter) Read(ctx context.Context, r library.Read) (*library.Page, 
 	return page, err
 }
 
-// TestKeptPages holds that a page asked for again and again is made twice, is the same in every way when it is not made,
-// and is never sent once it is out of date.
+// TestKeptPages checks that a page that is requested repeatedly is built twice, that the cached page is identical, and that
+// an outdated page is never sent.
 func TestKeptPages(t *testing.T) {
 	url := "/v2/content/filters/" + filterUUID("summer-wall") + "?page_size=3"
 	for name, header := range map[string]map[string]string{"plain": {}, "gzip": {"Accept-Encoding": "gzip"}} {
@@ -68,7 +68,7 @@ func TestKeptPages(t *testing.T) {
 	}
 }
 
-// TestKeptPageAges holds that the time for which a kept page may be cached runs out like that of a new one.
+// TestKeptPageAges checks that the max-age of a cached page decreases like that of a new one.
 func TestKeptPageAges(t *testing.T) {
 	a := newApp(t)
 	get := call{url: q("created_on:[now-86430s TO *]"), token: "ro"}
@@ -87,7 +87,7 @@ func TestKeptPageAges(t *testing.T) {
 	maxAge("20")
 }
 
-// TestPressure holds that nothing is kept where memory is short.
+// TestPressure checks that no page is cached under memory pressure.
 func TestPressure(t *testing.T) {
 	counter := &readCounter{}
 	pressure := library.Relaxed
@@ -110,7 +110,7 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestSmallPageCache holds that a cache without room changes nothing but the work.
+// TestSmallPageCache checks that a cache without room affects only performance.
 func TestSmallPageCache(t *testing.T) {
 	a := newApp(t, func(o *httpapi.Options) { o.PageCache = 1 })
 	get := call{url: q("*:*"), token: "rw"}
@@ -122,7 +122,8 @@ func TestSmallPageCache(t *testing.T) {
 	}
 }
 
-// TestKeysDoNotMeet: a page asked for with its token in the URL is not found by another page's URL that reads like its link.
+// TestKeysDoNotMeet checks that a page requested with its token in the URL does not share a key with another page whose URL
+// equals its link.
 func TestKeysDoNotMeet(t *testing.T) {
 	path := "/v2/content/filters/" + filterUUID("summer-wall")
 	a := newApp(t) // /base is the path of its external URL

@@ -12,11 +12,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// maxParameter is the length of a parameter, in bytes. The longest one that means anything is a query of 16 KiB.
+// maxParameter is the maximum length of a parameter, in bytes. The longest valid one is a query of 16 KiB.
 const maxParameter = 64 << 10
 
-// param returns a parameter: its value and whether it was sent at all. Two different values are an error, as nobody could
-// say which one is meant.
+// param returns the value of a parameter and whether it was sent. Two different values are an error, because the request is
+// ambiguous.
 func (x *exchange) param(name string) (value string, sent bool, err error) {
 	values := x.params[name]
 	if len(values) == 0 {
@@ -36,7 +36,7 @@ func (x *exchange) param(name string) (value string, sent bool, err error) {
 	return values[0], true, nil
 }
 
-// optional returns a parameter that may be left out; a blank one counts as left out, and is "".
+// optional returns a parameter that may be omitted. A blank one counts as omitted and returns "".
 func (x *exchange) optional(name string) (string, error) {
 	value, _, err := x.param(name)
 	if strings.TrimSpace(value) == "" {
@@ -45,7 +45,7 @@ func (x *exchange) optional(name string) (string, error) {
 	return value, err
 }
 
-// required returns a parameter that has to be there and not blank.
+// required returns a parameter that must be sent and must not be blank.
 func (x *exchange) required(name string) (string, error) {
 	value, err := x.optional(name)
 	if err == nil && value == "" {
@@ -54,7 +54,7 @@ func (x *exchange) required(name string) (string, error) {
 	return value, err
 }
 
-// number returns a whole number between least and most, or otherwise when the parameter was not sent or is blank.
+// number returns an integer from least to most. It returns otherwise if the parameter was not sent or is blank.
 func (x *exchange) number(name string, otherwise, least, most int64) (int64, error) {
 	value, err := x.optional(name)
 	if err != nil || value == "" {
@@ -69,7 +69,7 @@ func (x *exchange) number(name string, otherwise, least, most int64) (int64, err
 	return 0, invalid(name, "must be a whole number from %d to %d", least, most)
 }
 
-// digits reads a number of decimal digits and nothing else.
+// digits parses a number that consists only of decimal digits.
 func digits(s string) (int64, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
@@ -78,21 +78,21 @@ func digits(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// flag returns whether a parameter that the specification types as a number is 1.
+// flag reports whether a parameter that the specification types as a number is 1.
 func (x *exchange) flag(name string) (bool, error) {
 	n, err := x.number(name, 0, 0, 1)
 	return n == 1, err
 }
 
-// seed returns the seed of a random order, "" when none was sent. The specification types it as a number; the deprecated
-// collection's may be any text.
+// seed returns the seed of a random order, or "" if none was sent. The specification types it as a number; the deprecated
+// collection accepts any text.
 func (x *exchange) seed(numeric bool) (string, error) {
 	value, err := x.optional("seed")
 	if err != nil || value == "" {
 		return "", err
 	}
 	if numeric {
-		// ParseFloat also reads inf, nan and hexadecimal. A number that float64 cannot hold is still a number.
+		// ParseFloat also accepts inf, nan and hexadecimal. A number out of the range of float64 is still a number.
 		_, err := strconv.ParseFloat(value, 64)
 		if errors.Is(err, strconv.ErrSyntax) || strings.Trim(value, "+-.eE0123456789") != "" {
 			return "", invalid("seed", "must be a number")
@@ -117,8 +117,8 @@ func (x *exchange) idParam(name string) (item.ID, error) {
 	return n, nil
 }
 
-// pathNumber reads a part of the path that the specification types as a number. It returns -1, which is no id, for a whole
-// number that cannot be an id, and an error for text that is not a whole number.
+// pathNumber reads a path segment that the specification types as a number. It returns -1, which is not an id, for an
+// integer out of the range of ids, and an error for text that is not an integer.
 func (x *exchange) pathNumber(name string) (int64, error) {
 	value := x.r.PathValue(name)
 	n, ok := digits(value)
@@ -131,7 +131,8 @@ func (x *exchange) pathNumber(name string) (int64, error) {
 	return 0, invalid(name, "in the path must be a whole number")
 }
 
-// pathID reads an id that the specification types as a string: whatever is no number names nothing.
+// pathID reads an id that the specification types as a string. It returns 0, which is not an id, for text that is not an
+// id.
 func (x *exchange) pathID(name string) int64 {
 	n, ok := digits(x.r.PathValue(name))
 	if !ok || n > item.MaxID {
@@ -148,8 +149,8 @@ func filterRef(name string) library.FilterRef {
 	return library.FilterRef{UUID: strings.ToLower(name)}
 }
 
-// query parses a query that the caller sent and checks it with the caller's rights. Its warnings go into the answer. What
-// its patterns mean is worked out on the way, so that parsing counts against the token's cap as running it does.
+// query parses a query from the caller and checks it with the caller's rights. It adds the warnings to the response.
+// Parsing counts towards the token's limit of concurrent queries, like running a query, because it expands patterns.
 func (x *exchange) query(text string) (query.Node, error) {
 	done, err := x.grant.allowance.begin(x.server.options.QueriesPerToken)
 	if err != nil {
@@ -164,7 +165,7 @@ func (x *exchange) query(text string) (query.Node, error) {
 	return parsed.Root, nil
 }
 
-// queryParam reads a parameter that holds a query; nil when it was not sent.
+// queryParam parses a parameter that contains a query; nil if it was not sent.
 func (x *exchange) queryParam(name string) (query.Node, error) {
 	text, err := x.optional(name)
 	if err != nil || text == "" {
@@ -177,11 +178,11 @@ func (x *exchange) queryParam(name string) (query.Node, error) {
 	return root, nil
 }
 
-// order reads a sort string with the caller's rights.
+// order parses a sort string with the caller's rights.
 func (x *exchange) order(text string) (query.Order, error) {
 	if x.audience() == query.Public {
-		// Looked at before the rest, so that a private field is told from an unknown one by its name alone: whether items
-		// have values for it is private as well.
+		// Check the names before the rest, so that the error for a private field depends only on its name. Whether any item
+		// has a value for the field is private too.
 		for key := range strings.SplitSeq(text, ",") {
 			name, _, _ := strings.Cut(strings.TrimSpace(key), ":")
 			if err := query.CheckOrder(query.Order{{Field: name}}, query.Public); err != nil {
@@ -192,7 +193,7 @@ func (x *exchange) order(text string) (query.Order, error) {
 	return query.ParseOrder(text)
 }
 
-// orderParam reads the parameter sort_by; nil when it was not sent.
+// orderParam parses the parameter sort_by; nil if it was not sent.
 func (x *exchange) orderParam() (query.Order, error) {
 	text, err := x.optional("sort_by")
 	if err != nil || text == "" {
@@ -205,15 +206,15 @@ func (x *exchange) orderParam() (query.Order, error) {
 	return order, nil
 }
 
-// favouriteParam reads the parameter favorite_tag: a key of the namespace marketer_tags, or namespace:key. nil when it was
-// not sent.
+// favouriteParam parses the parameter favorite_tag: a key of the namespace marketer_tags, or namespace:key. It returns nil
+// if the parameter was not sent.
 func (x *exchange) favouriteParam() (*item.Tag, error) {
 	text, err := x.optional("favorite_tag")
 	if err != nil || text == "" {
 		return nil, err
 	}
 	t := item.Tag{Namespace: item.MarketerNamespace, Key: text}
-	// No key holds a colon, and a namespace may.
+	// A namespace can contain a colon; a key cannot.
 	if at := strings.LastIndexByte(text, ':'); at >= 0 {
 		t.Namespace, t.Key = text[:at], text[at+1:]
 	}
@@ -224,8 +225,8 @@ func (x *exchange) favouriteParam() (*item.Tag, error) {
 	return &t, nil
 }
 
-// choices reads a comma-separated list of values, each of which must be allowed (by nil: any is); nil when the parameter was not
-// sent.
+// choices parses a comma-separated list of values that must be in allowed (nil permits any value); nil if the parameter was
+// not sent.
 func (x *exchange) choices(name string, allowed ...string) ([]string, error) {
 	values, err := x.commaList(name)
 	if err != nil {
@@ -239,7 +240,7 @@ func (x *exchange) choices(name string, allowed ...string) ([]string, error) {
 	return values, nil
 }
 
-// commaList reads a comma-separated list of any values, white space around them aside; nil when the parameter was not sent.
+// commaList parses a comma-separated list and trims white space around the values; nil if the parameter was not sent.
 func (x *exchange) commaList(name string) ([]string, error) {
 	text, err := x.optional(name)
 	if err != nil || text == "" {
@@ -260,6 +261,6 @@ func (x *exchange) commaList(name string) ([]string, error) {
 	return values, nil
 }
 
-// maxListed is how many values a comma-separated parameter may list: a few of them stay well within the 1,024 clauses of
-// a query.
+// maxListed is the maximum number of values in a comma-separated parameter. It keeps a request with several such parameters
+// well below the query limit of 1,024 clauses.
 const maxListed = 100

@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestSubmissionsLeaveNoPublicMark compares two servers whose items differ in submissions alone, one of them erased: READ-ONLY
-// callers get the same answers from both, whatever field they ask and sort by.
+// TestSubmissionsLeaveNoPublicMark compares two servers whose items differ only in submissions, one of which is removed.
+// READ-ONLY callers get the same responses from both, for any field that they query and sort by.
 func TestSubmissionsLeaveNoPublicMark(t *testing.T) {
 	with, without := newApp(t), newApp(t)
 	for i, submission := range []string{"", `,"submission":{"username":"jo","email":"jo@mail.example","size":"42"}`, `,"submission":{"email":"al@mail.example"}`} {
@@ -22,7 +22,7 @@ func TestSubmissionsLeaveNoPublicMark(t *testing.T) {
 		a.do(call{method: "PATCH", url: "/v2/content/7004", token: "other-rw", body: `{"submission":null}`})
 	}
 
-	// Drawn at random, or sealed with a key of each server's own.
+	// These parts are random, or sealed with a per-server key.
 	drawn := regexp.MustCompile(`/i/[0-9A-Za-z]{10}"|cursor=[0-9A-Za-z_-]+`)
 	queries := []string{q("*:*"), q("submission:*"), q("submission.email:*"), q("*name:jo"), q("su*on.*:*"), q("42")}
 	for _, f := range query.Fields() {

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// problemType is the last part of a problem's type; docs/http-api.md lists them all.
+// problemType is the last segment of a problem's type URI; docs/http-api.md lists all of them.
 type problemType string
 
 const (
@@ -44,7 +44,7 @@ const (
 	unavailable       problemType = "unavailable"
 )
 
-// about returns the status that a problem of this type has, and its title.
+// about returns the status and the title of problems of this type.
 func (t problemType) about() (status int, title string) {
 	switch t {
 	case invalidParameter:
@@ -93,22 +93,22 @@ func (t problemType) about() (status int, title string) {
 	return http.StatusInternalServerError, "Internal error"
 }
 
-// problemBase begins the type of every problem.
+// problemBase is the prefix of all problem type URIs.
 const problemBase = "https://vitrine.dev/problems/"
 
-// problem is an error that callers are told as a problem document (RFC 9457).
+// problem is an error that callers receive as a problem document (RFC 9457).
 type problem struct {
 	Type   problemType
 	Detail string
-	// Parameter or Member names what is wrong, where it is one thing.
+	// Parameter or Member names the invalid parameter or member, if there is one.
 	Parameter, Member string
-	// Syntax says where a query or an order breaks.
+	// Syntax is the position of a syntax error in a query or an order.
 	Syntax *query.SyntaxError
-	// UnknownIDs are all the ids of items that are not there.
+	// UnknownIDs lists all item ids that do not exist.
 	UnknownIDs []item.ID
-	// retryAfter, when not 0, is when to come again.
+	// retryAfter, if not 0, is sent as Retry-After.
 	retryAfter time.Duration
-	// allow are the methods of the path, for methodNotAllowed.
+	// allow lists the methods of the path, for methodNotAllowed.
 	allow string
 }
 
@@ -133,7 +133,7 @@ type problemDocument struct {
 	UnknownIDs []item.ID `json:"unknown_ids,omitempty"`
 }
 
-// document returns what is sent. redact takes the caller's tokens out of whatever repeats a part of the request.
+// document returns the JSON to send. redact removes the caller's tokens from text that quotes the request.
 func (p *problem) document(redact func(string) string) problemDocument {
 	status, title := p.Type.about()
 	d := problemDocument{
@@ -147,8 +147,7 @@ func (p *problem) document(redact func(string) string) problemDocument {
 	return d
 }
 
-// problemOf returns the problem that an error is told as. Errors that are nobody's fault but ours become internal, whose
-// cause is for the log alone.
+// problemOf maps an error to a problem. Errors of the server become internal; only the log shows their cause.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -202,19 +201,20 @@ func problemOf(err error) *problem {
 	return &problem{Type: internal, Detail: internalDetail}
 }
 
-// internalDetail is all that callers are told of what is ours.
+// internalDetail is the whole detail of an internal problem.
 const internalDetail = "the server failed to answer; its log says why, under this request id"
 
-// diskFullDetail is what callers are told of a full disk: where the data lies is for the log, and theirs is only to wait.
+// diskFullDetail is the detail of a problem caused by a full disk. The path of the data is only logged; callers can only
+// wait.
 const diskFullDetail = "the server's disk is full. Reads go on; whoever runs the server has to enlarge the volume " +
 	"of its data directory or to free space there, and writes are taken again by themselves"
 
-// diskFull reports whether a store takes no writes because its disk, or its share of it, is used up.
+// diskFull reports whether the store refuses writes because its disk or quota is exhausted.
 func diskFull(err error) bool {
 	return errors.Is(err, library.ErrUnavailable) && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT))
 }
 
-// named lists ids as text, the first twenty of them.
+// named lists at most the first twenty ids as text.
 func named(ids []item.ID) string {
 	const most = 20
 	var words []string
@@ -227,17 +227,17 @@ func named(ids []item.ID) string {
 	return strings.Join(words, ", ")
 }
 
-// inParameter says which parameter a query or an order that cannot be used came in.
+// inParameter adds the name of the parameter that contains the invalid query or order.
 func inParameter(err error, name string) error {
 	return located(err, func(p *problem) { p.Parameter = cmp.Or(p.Parameter, name) })
 }
 
-// inMember says which member of the body it came in.
+// inMember adds the name of the member of the body that contains it.
 func inMember(err error, name string) error {
 	return located(err, func(p *problem) { p.Member = cmp.Or(p.Member, name) })
 }
 
-// located adds to the problem of an error where it came in; internal errors stay as they are.
+// located returns the problem of err after in has added a location. Internal errors are returned unchanged.
 func located(err error, in func(*problem)) error {
 	p := *problemOf(err)
 	if p.Type == internal {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRedactPartsLeavesNoTellingPart draws texts from pieces of a token: whatever stands in a row in both, and is long
-// enough to tell, has to go, and a text that shares less stays as it is.
+// TestRedactPartsLeavesNoTellingPart draws texts from pieces of a token. It expects that common runs of at least
+// tellingPart characters are removed, and that texts without such runs stay unchanged.
 func TestRedactPartsLeavesNoTellingPart(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const letters = "ab"
@@ -42,7 +42,7 @@ func TestRedactPartsLeavesNoTellingPart(t *testing.T) {
 	}
 }
 
-// TestMayShare holds the short cut of redactParts to what it stands for.
+// TestMayShare checks that mayShare returns true for every text and token that share tellingPart characters.
 func TestMayShare(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	word := func(n int) string {
@@ -62,7 +62,8 @@ func TestMayShare(t *testing.T) {
 	}
 }
 
-// TestHide holds that what may be a token or an address goes from a path, and that what paths of ours hold stays.
+// TestHide checks that possible tokens and e-mail addresses are removed from a path, and that legitimate path segments
+// stay.
 func TestHide(t *testing.T) {
 	const token = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE"
 	const uuid = "6f1c2f0e-5b1d-4c53-9b1e-0d1d2c3b4a59"

@@ -9,20 +9,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// access says which tokens may call an endpoint.
+// access is the kind of token that an endpoint requires.
 type access uint8
 
 const (
 	// anyone needs no token.
 	anyone access = iota
-	// anyPage needs no token either, and web pages of every origin may read the answer.
+	// anyPage needs no token either, and web pages of every origin may read the response.
 	anyPage
-	// reader needs a token that is not restricted to some filters.
+	// reader needs a token that is not restricted to certain filters.
 	reader
 	// writer needs a READ-WRITE token.
 	writer
-	// filterReader needs a READ-WRITE token, or a READ-ONLY one for a filter that READ-ONLY tokens may list; the handler
-	// looks at the filter.
+	// filterReader needs a READ-WRITE token, or a READ-ONLY token that may list the filter; the handler checks the filter.
 	filterReader
 )
 
@@ -31,13 +30,13 @@ func (a access) needsToken() bool { return a != anyone && a != anyPage }
 // route is one endpoint.
 type route struct {
 	method string
-	// path is a pattern of http.ServeMux without a trailing slash; a request may have one or not.
+	// path is a pattern of http.ServeMux without a trailing slash. Requests may have a trailing slash.
 	path   string
 	access access
 	handle func(*Server, *exchange) error
 }
 
-// routes are all endpoints: those of the specification in its order, then ours.
+// routes lists all endpoints: those of the specification in its order, then our own.
 func routes() []route {
 	return []route{
 		{"POST", "/v2/content/filters", writer, (*Server).createFilter},
@@ -67,18 +66,18 @@ func routes() []route {
 	}
 }
 
-// resource is everything that one path answers.
+// resource holds all routes of one path.
 type resource struct {
 	path   string
 	byVerb map[string]route
-	// allow lists its methods for the header Allow.
+	// allow is the value of the header Allow.
 	allow string
-	// anyPage is true when web pages of every origin may read the answers.
+	// anyPage is true if web pages of every origin may read the responses.
 	anyPage bool
 }
 
-// newMux makes one resource of all routes with the same path. Methods are told apart by the resource and not by the mux,
-// so that HEAD, OPTIONS and 405 are the same everywhere.
+// newMux groups routes with the same path into one resource. The resource dispatches on the method instead of the mux, so
+// that HEAD, OPTIONS and 405 work the same everywhere.
 func (s *Server) newMux() (*http.ServeMux, error) {
 	byPath := map[string]*resource{}
 	for _, r := range routes() {
@@ -110,11 +109,11 @@ func (s *Server) newMux() (*http.ServeMux, error) {
 	return mux, nil
 }
 
-// serving returns the exchange that ServeHTTP put around the connection.
+// serving returns the exchange that wraps the connection.
 func serving(w http.ResponseWriter) *exchange { return w.(*exchange) }
 
-// plainPath brings a request's path to the form of the routes: no trailing slash. It reports false for a path that the mux
-// would redirect to a cleaner one (//, /./, /../): such a path is unknown here.
+// plainPath removes the trailing slash of a request's path. It reports false for a path that the mux would redirect to a
+// cleaner one (//, /./, /../): such paths are unknown.
 func plainPath(r *http.Request) bool {
 	u := r.URL
 	if len(u.Path) > 1 && strings.HasSuffix(u.EscapedPath(), "/") {

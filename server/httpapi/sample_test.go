@@ -21,7 +21,7 @@ func manifestFilter(name, query, order string, public bool) library.Definition {
 	}}
 }
 
-// filterUUID is the UUID of a manifest's filter.
+// filterUUID returns the UUID of a manifest's filter.
 func filterUUID(name string) string {
 	uuid, _ := library.FilterIDs(shop, library.KindFilter, "shop", name)
 	return uuid
@@ -34,7 +34,7 @@ func filterID(name string) int64 {
 
 func unitID(name string) int64 { return library.UnitID(shop, "shop", name) }
 
-// madeUUID and madeID name the filter that was made over HTTP.
+// madeUUID and madeID identify the HTTP-made filter.
 const (
 	madeUUID = "11111111-2222-4333-8444-555555555555"
 	madeID   = 4242
@@ -124,10 +124,11 @@ func definitions() []library.Definition {
 	}
 }
 
-// sampleLines are 60 items of the property shop, 1001 to 1060, one day apart; the last one is the newest.
+// sampleLines returns 60 items of the property shop, 1001 to 1060, one day apart; the last one is the newest.
 //
-// approval_status goes app, app, rej, pen; content_type image, video, text; campaign 12 for the first 30 and 13 for the
-// rest; every fifth carries marketer_tags:summer and every sixth is claimed and has a submission.
+// approval_status cycles through app, app, rej, pen; content_type through image, video, text. campaign is 12 for the first
+// 30 items and 13 for the rest. Every fifth item carries marketer_tags:summer, and every sixth is claimed and has a
+// submission.
 func sampleLines() []string {
 	statuses := []string{"app", "app", "rej", "pen"}
 	types := []string{"image", "video", "text"}

@@ -17,30 +17,32 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Options say how to serve a library. The zero value works.
+// Options configures a Server. The zero value works.
 type Options struct {
-	// Clock tells the time for the expiry of tokens, rate limits and cache times. Default time.Now.
+	// Clock returns the current time for token expiry, rate limits and cache times. Default: time.Now.
 	Clock func() time.Time
-	// Logger gets a line for each request and each failure. Default: nothing is logged.
+	// Logger receives a line for each request and each failure. Default: nothing is logged.
 	Logger *slog.Logger
-	// ExternalURL is the server's own address as callers see it, absolute, without a trailing slash; the externalURL of a
-	// property beats it. Its path stands before every link. Default: links are paths from the root.
+	// ExternalURL is the absolute URL of the server as seen by callers, without a trailing slash. The externalURL of a
+	// property takes precedence. Its path is the prefix of every link. Default: links are paths from the root.
 	ExternalURL string
-	// Metrics is where request metrics are registered. Default: none are kept.
+	// Metrics is the registry for request metrics. Default: none.
 	Metrics prometheus.Registerer
-	// Version is told in the header Server. Default: the header is left out.
+	// Version is shown in the header Server. Default: the header is omitted.
 	Version string
-	// QueryBudget is how long a free query may take. Default 2 s.
+	// QueryBudget is the maximum duration of a free query. Default: 2 s.
 	QueryBudget time.Duration
-	// QueriesPerToken is how many free queries and exports of one token may run at a time. Default 8.
+	// QueriesPerToken is how many free queries and exports of one token may run concurrently. Default: 8.
 	QueriesPerToken int
-	// StreamIdle is how long a bulk import may wait for its client to send, or a stream for it to receive. Default 1 min.
+	// StreamIdle is how long a bulk import may wait for its client to send, or a stream for its client to receive. Default:
+	// 1 min.
 	StreamIdle time.Duration
-	// PageCache is how many bytes of pages that are asked for again are kept ready to be sent. Default 64 MiB.
+	// PageCache is the size of the page cache in bytes. Default: 64 MiB.
 	PageCache int64
-	// Pressure tells how short of memory the process is: unless it is library.Relaxed no pages are kept. Default relaxed.
+	// Pressure returns the level of memory pressure. No pages are cached unless it is library.Relaxed. Default: always
+	// library.Relaxed.
 	Pressure func() library.Pressure
-	// Rand is where seeds and filter ids are drawn. Default crypto/rand.
+	// Rand is the source of seeds and filter ids. Default: crypto/rand.
 	Rand io.Reader
 }
 
@@ -75,12 +77,12 @@ type Server struct {
 	scratch scratch
 	pages   *pageCache
 	metrics *metrics
-	// name is the header Server.
+	// name is the value of the header Server.
 	name string
 }
 
-// New returns a server of lib. It answers 503 until Run has taken in the library's tokens. It fails on an ExternalURL that
-// is no address and on metrics that are already registered.
+// New returns a server of lib. The server answers 503 until Run has loaded the library's tokens. New fails if ExternalURL
+// is not a valid URL or the metrics are already registered.
 func New(lib library.Library, o Options) (*Server, error) {
 	o = o.withDefaults()
 	if err := library.CheckExternalURL(o.ExternalURL); err != nil {
@@ -100,11 +102,11 @@ func New(lib library.Library, o Options) (*Server, error) {
 	return s, nil
 }
 
-// retryTokens is how long Run waits before it follows the tokens again after a failure.
+// retryTokens is the delay before Run retries after the token feed failed.
 const retryTokens = 250 * time.Millisecond
 
-// Run takes in the library's tokens and every change of them until ctx ends, when it returns nil, or the library closes,
-// when it returns an error that wraps library.ErrClosed. It has to run once for each server.
+// Run loads the library's tokens and follows their changes until ctx ends, when it returns nil, or the library closes, when
+// it returns an error that wraps library.ErrClosed. Call it exactly once for each server.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.pages.close()
 	for {
@@ -117,7 +119,7 @@ func (s *Server) Run(ctx context.Context) error {
 		case errors.Is(err, library.ErrClosed):
 			return fmt.Errorf("follow tokens: %w", err)
 		}
-		// Those known so far stay in use: a library that cannot tell of changes for a moment must not lock everyone out.
+		// The known tokens stay valid: a library whose feed fails briefly must not lock out all callers.
 		s.options.Logger.ErrorContext(ctx, "following tokens failed; starting again", "error", err)
 		retry := time.NewTimer(retryTokens)
 		select {
@@ -129,5 +131,5 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// Ready reports whether all tokens are known, so that a caller with a valid one is not turned away.
+// Ready reports whether all tokens are loaded, so that no caller with a valid token is refused.
 func (s *Server) Ready() bool { return s.tokens.synced() }

@@ -40,7 +40,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestLinksAndAddresses: the externalURL of a property beats the server's; without either links are paths from the root.
+// TestLinksAndAddresses checks that the externalURL of a property takes precedence over the server's, and that links are
+// paths from the root if neither is set.
 func TestLinksAndAddresses(t *testing.T) {
 	a := newApp(t, func(o *httpapi.Options) { o.ExternalURL = "https://content.example/" })
 	a.do(call{url: q("*:*", "page_size=1"), token: "ro", contains: []string{`"self":{"href":"/v2/content/items?page_size=1`, `"shortened_permalink":"https://content.example/i/code`}})
@@ -51,7 +52,7 @@ func TestLinksAndAddresses(t *testing.T) {
 	bare.do(call{url: q("id:1001"), token: "ro", contains: []string{`"self":{"href":"/v2/content/items?q=id%3A1001"}`, `"shortened_permalink":"/i/code1001"`}})
 }
 
-// measured returns the counters and the gauges of a registry by name and values of labels.
+// measured returns the counters and gauges of a registry by name and label values.
 func measured(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -91,7 +92,7 @@ func TestMetrics(t *testing.T) {
 		a.do(call{url: q("id:1001"), token: "ro"})
 	}
 	got := measured(t, registry)
-	got["vitrine_page_cache_bytes"] = min(got["vitrine_page_cache_bytes"], 1) // some
+	got["vitrine_page_cache_bytes"] = min(got["vitrine_page_cache_bytes"], 1) // some positive number
 	want := map[string]float64{
 		"vitrine_http_requests_in_flight":                                   0,
 		"vitrine_http_requests_total read-only GET /v1/ugc/{ugc_id} 200":    2,
@@ -111,7 +112,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// failing is a library whose token feed breaks a number of times.
+// failing is a library whose token feed fails a number of times.
 type failing struct {
 	library.Library
 	breaks atomic.Int32
@@ -126,7 +127,7 @@ func (f *failing) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, erro
 	}
 }
 
-// TestTokensAreFollowedAgain: a broken feed is begun anew.
+// TestTokensAreFollowedAgain checks that a failed feed is restarted.
 func TestTokensAreFollowedAgain(t *testing.T) {
 	f := &failing{}
 	f.breaks.Store(1)

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// followShortLink answers GET /i/{code} (extension): on to the original of an approved item.
+// followShortLink answers GET /i/{code} (extension) with a redirect to the original of an approved item.
 func (s *Server) followShortLink(x *exchange) error {
 	p, original, err := s.lib.ShortLink(x.r.Context(), x.r.PathValue("code"))
 	if errors.Is(err, library.ErrNotFound) {
@@ -19,7 +19,7 @@ func (s *Server) followShortLink(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	// The library promises as much; an address of another kind must not leave here in any case.
+	// The library already guarantees this; the check is a second line of defence against redirects to other schemes.
 	if u, err := url.Parse(original); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return absent("no short link has this code")
 	}
@@ -35,8 +35,8 @@ func (s *Server) followShortLink(x *exchange) error {
 	return nil
 }
 
-// escapedURL returns an address in which the bytes that RFC 3986 allows in no URI are percent-encoded, such as quotes, angle brackets
-// and everything beyond ASCII. A % stays, and with it what is already encoded.
+// escapedURL percent-encodes the bytes that RFC 3986 does not allow in a URI, such as quotes, angle brackets and non-ASCII
+// bytes. It keeps %, and with it existing escapes.
 func escapedURL(address string) string {
 	escaped := make([]byte, 0, len(address))
 	for i := range len(address) {

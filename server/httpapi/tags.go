@@ -10,19 +10,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// tagPageSize is the default and the most of the list of a tag's items (ours).
+// tagPageSize is the default and maximum page size of the list of a tag's items (our own limit).
 const tagPageSize = 500
 
-// maxTagText is more than a namespace or a key can have, so that their own rules word the limit.
+// maxTagText is larger than the limits of a namespace and a key, whose own errors are more precise.
 const maxTagText = 4 << 10
 
-// tagRecord is a tag as answers show it.
+// tagRecord is a tag in a response.
 type tagRecord struct {
 	Namespace string `json:"namespace"`
 	Key       string `json:"key"`
 }
 
-// addTag answers POST /v1/tags/ (specification, Tagging). One unknown id, and no item is tagged.
+// addTag answers POST /v1/tags/ (specification, Tagging). If any id is unknown, no item is tagged.
 func (s *Server) addTag(x *exchange) error {
 	body, err := x.members()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Server) addTag(x *exchange) error {
 	}{tagRecord(t), ids}))
 }
 
-// unknownItems names every unknown id among ids, some of which no item can have.
+// unknownItems returns an error with every unknown id in ids. wrong are those that are out of range.
 func (x *exchange) unknownItems(ids, wrong []item.ID) error {
 	unknown := wrong
 	for _, id := range ids {

@@ -9,34 +9,34 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// grant is what a token value allows.
+// grant is the access that a token value grants.
 type grant struct {
 	property  library.PropertyID
 	owner     library.Owner
 	readWrite bool
-	// restricted is true for a token that may list the filters (by UUID) and nothing else.
+	// restricted is true for a token that may only list filters (by UUID).
 	restricted bool
 	filters    map[string]bool
 	// expires is the first instant at which the value is refused; zero means never.
 	expires time.Time
-	// allowance is shared by all values of one token, and by its values before and after a change.
+	// allowance is shared by all values of one token, and survives changes of the token.
 	allowance *allowance
 }
 
 func (g grant) expired(now time.Time) bool { return !g.expires.IsZero() && !now.Before(g.expires) }
 
-// tokenTable knows every valid token value by its digest. Readers load one immutable map; follow swaps it.
+// tokenTable maps the digest of every valid token value to its grant. Readers load an immutable map, which follow replaces.
 type tokenTable struct {
 	current atomic.Pointer[map[library.Digest]grant]
 }
 
 func (t *tokenTable) synced() bool { return t.current.Load() != nil }
 
-// find returns what a token allows.
+// find returns the grant of a token.
 //
-// A look-up in a map takes a time that depends on the key, yet tells nobody anything: the key is the SHA-256 of what was
-// sent, and to learn from the time how close a digest came, one would have to choose digests, that is, to invert SHA-256.
-// This is why digests are compared and never the tokens themselves.
+// The time of the map lookup depends on the key, but reveals nothing: the key is the SHA-256 of the presented token. To
+// learn from the timing how close a digest came, an attacker would have to choose digests, that is, invert SHA-256.
+// Therefore find compares digests and never tokens.
 func (t *tokenTable) find(token string, now time.Time) (grant, bool) {
 	known := t.current.Load()
 	if known == nil {
@@ -49,19 +49,19 @@ func (t *tokenTable) find(token string, now time.Time) (grant, bool) {
 	return g, true
 }
 
-// tokenKey tells two tokens apart.
+// tokenKey identifies a token.
 type tokenKey struct {
 	property library.PropertyID
 	owner    library.Owner
 }
 
-// heldToken is a token as last told by the library.
+// heldToken is the latest state of a token from the library.
 type heldToken struct {
 	token     *library.Token
 	allowance *allowance
 }
 
-// follow takes in events until they end. The present table stays in use until the new one is complete.
+// follow processes events until they end. The current table stays in use until the new one is complete.
 func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 	held := map[tokenKey]heldToken{}
 	synced := false
@@ -87,8 +87,8 @@ func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 	return nil
 }
 
-// publish swaps in a table of the tokens held. A value that two tokens have is left out: the library gives it to one of them,
-// and until that change arrives neither works.
+// publish replaces the table. A value that two tokens have is omitted: the library gives it to one of them, and neither
+// works until that change arrives.
 func (t *tokenTable) publish(held map[tokenKey]heldToken) {
 	table := make(map[library.Digest]grant, len(held))
 	claimed := make(map[library.Digest]bool, len(held))

@@ -21,7 +21,7 @@ func tokenEvent(owner string, values ...string) (library.TokenEvent, error) {
 	return e, nil
 }
 
-// TestTokenTable feeds a table event by event and looks at it after each.
+// TestTokenTable feeds a table event by event and checks it after each.
 func TestTokenTable(t *testing.T) {
 	synced := func() (library.TokenEvent, error) { return library.TokenEvent{Synced: true}, nil }
 	set := func(owner string, values ...string) func() (library.TokenEvent, error) {
@@ -29,7 +29,7 @@ func TestTokenTable(t *testing.T) {
 	}
 	type step struct {
 		event func() (library.TokenEvent, error)
-		valid string // of the values a, b and c
+		valid string // among a, b and c
 	}
 	for name, steps := range map[string][]step{
 		"nothing before all are known": {{set("x", "a"), ""}, {set("y", "b"), ""}, {synced, "ab"}},
@@ -64,7 +64,8 @@ func TestTokenTable(t *testing.T) {
 	}
 }
 
-// TestTokenTableKeepsServing: a feed that breaks leaves what was known, and one that begins anew replaces it whole.
+// TestTokenTableKeepsServing checks that a failed feed keeps the known tokens, and that a restarted feed replaces them all
+// at once.
 func TestTokenTableKeepsServing(t *testing.T) {
 	var table tokenTable
 	valid := func() []string {

@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// listUnits answers GET /v1/activate_units/ (specification, Conversion units): all of them, archived ones too.
+// listUnits answers GET /v1/activate_units/ (specification, Conversion units) with all units, including archived ones.
 func (s *Server) listUnits(x *exchange) error {
 	units, err := s.lib.Units(x.grant.property)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Server) listUnits(x *exchange) error {
 	return x.show(append(body, '}'))
 }
 
-// showUnit answers GET /v1/activate_units/{id}: an array of one, as in the specification's sample.
+// showUnit answers GET /v1/activate_units/{id} with an array of one unit, as in the specification's sample.
 func (s *Server) showUnit(x *exchange) error {
 	u, err := s.lib.Unit(x.grant.property, x.pathID("id"))
 	if errors.Is(err, library.ErrNotFound) {
