@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,19 +153,18 @@ func query(i int) string {
 	return fmt.Sprintf("approval_status:app AND (text:%s OR text:%s) AND created_on:[%d TO *]", words[i%len(words)], words[(i/len(words))%len(words)], 2000+i%26)
 }
 
-// create compares the operator with a bare client that makes the same objects and writes one status each.
+// create compares the operator with a bare client that makes the same objects and writes one status each. Both are seen by a
+// watch, so that both pay for that.
 func (m *measurement) create(ctx context.Context, r *report.Scale) error {
 	for round := range m.rounds {
-		bare, err := m.bare(ctx, r.Small, round)
+		prefix := fmt.Sprintf("round%d-", round)
+		bare, err := m.untilReady(ctx, filters(unwatched, prefix, r.Small), m.createWithStatus)
 		if err != nil {
 			return err
 		}
-		prefix := fmt.Sprintf("round%d-", round)
 		var took time.Duration
 		written, err := m.cluster.during(ctx, func() (err error) {
-			took, err = m.createFilters(ctx, r.Small, func(i int) *v1alpha1.ContentFilter {
-				return filter(watched, fmt.Sprintf("%s%05d", prefix, i), query(i))
-			})
+			took, err = m.untilReady(ctx, filters(watched, prefix, r.Small), m.createOne)
 			return err
 		})
 		if err != nil {
@@ -185,92 +185,74 @@ func (m *measurement) create(ctx context.Context, r *report.Scale) error {
 	return nil
 }
 
-// bare creates objects that no operator watches and writes the status of each. It is seen as createFilters sees it, by a
-// watch, so that both pay for that.
-func (m *measurement) bare(ctx context.Context, n, round int) (time.Duration, error) {
-	name := func(i int) string { return fmt.Sprintf("round%d-%05d", round, i) }
-	ready, stop, err := m.awaitReady(ctx, unwatched, namesOf(n, name))
-	if err != nil {
-		return 0, err
+// filters returns n filters whose names begin with a prefix.
+func filters(namespace, prefix string, n int) []*v1alpha1.ContentFilter {
+	list := make([]*v1alpha1.ContentFilter, n)
+	for i := range list {
+		list[i] = filter(namespace, fmt.Sprintf("%s%05d", prefix, i), query(i))
 	}
-	defer stop()
-	began := time.Now()
-	err = each(ctx, n, m.workers, func(ctx context.Context, i int) error {
-		f := filter(unwatched, name(i), query(i))
-		if err := m.cluster.kube.Create(ctx, f); err != nil {
-			return err
+	return list
+}
+
+// createOne creates a filter for the operator.
+func (m *measurement) createOne(ctx context.Context, f *v1alpha1.ContentFilter) error {
+	return m.cluster.kube.Create(ctx, f)
+}
+
+// createWithStatus creates a filter and writes the status that the operator would write.
+func (m *measurement) createWithStatus(ctx context.Context, f *v1alpha1.ContentFilter) error {
+	if err := m.cluster.kube.Create(ctx, f); err != nil {
+		return err
+	}
+	before := f.DeepCopy()
+	f.Status.ObservedGeneration = f.Generation
+	f.Status.URL = "https://content.example/v2/content/filters/" + string(f.UID)
+	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Served", Message: "the filter is served"})
+	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: "QueryValid", Status: metav1.ConditionTrue, Reason: "Parsed", Message: "the query parses"})
+	return m.cluster.kube.Status().Patch(ctx, f, client.MergeFrom(before))
+}
+
+// untilReady creates filters of one namespace, and returns how long it took until a watch has seen each of them Ready, but for
+// those that are broken.
+func (m *measurement) untilReady(ctx context.Context, filters []*v1alpha1.ContentFilter, create func(context.Context, *v1alpha1.ContentFilter) error) (time.Duration, error) {
+	waits := map[string]bool{}
+	for _, f := range filters {
+		if f.Spec.Query != brokenQuery {
+			waits[f.Name] = true
 		}
-		before := f.DeepCopy()
-		f.Status.ObservedGeneration = f.Generation
-		f.Status.URL = "https://content.example/v2/content/filters/" + string(f.UID)
-		meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Served", Message: "the filter is served"})
-		meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: "QueryValid", Status: metav1.ConditionTrue, Reason: "Parsed", Message: "the query parses"})
-		return m.cluster.kube.Status().Patch(ctx, f, client.MergeFrom(before))
-	})
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not every filter is Ready after %s", patience))
+	defer cancel()
+	w, err := m.cluster.kube.Watch(ctx, &v1alpha1.ContentFilterList{}, client.InNamespace(filters[0].Namespace))
 	if err != nil {
 		return 0, err
 	}
-	return lasted(ctx, began, ready)
-}
-
-// namesOf is the set of n names.
-func namesOf(n int, name func(i int) string) map[string]bool {
-	names := make(map[string]bool, n)
-	for i := range n {
-		names[name(i)] = true
-	}
-	return names
-}
-
-// lasted returns how long after began everything was Ready.
-func lasted(ctx context.Context, began time.Time, ready <-chan time.Time) (time.Duration, error) {
-	select {
-	case at := <-ready:
-		return at.Sub(began), nil
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	case <-time.After(patience):
-		return 0, fmt.Errorf("not all of it is Ready after %s", patience)
-	}
-}
-
-// createFilters creates filters and waits until every one is Ready.
-func (m *measurement) createFilters(ctx context.Context, n int, of func(i int) *v1alpha1.ContentFilter) (time.Duration, error) {
-	ready, stop, err := m.awaitReady(ctx, watched, namesOf(n, func(i int) string { return of(i).Name }))
-	if err != nil {
-		return 0, err
-	}
-	defer stop()
+	defer w.Stop()
+	created := make(chan error, 1)
 	began := time.Now()
-	if err := each(ctx, n, m.workers, func(ctx context.Context, i int) error { return m.cluster.kube.Create(ctx, of(i)) }); err != nil {
-		return 0, err
-	}
-	return lasted(ctx, began, ready)
-}
-
-// awaitReady watches until every named filter of a namespace has been seen Ready, and tells when that was.
-func (m *measurement) awaitReady(ctx context.Context, namespace string, names map[string]bool) (<-chan time.Time, func(), error) {
-	w, err := m.cluster.kube.Watch(ctx, &v1alpha1.ContentFilterList{}, client.InNamespace(namespace))
-	if err != nil {
-		return nil, nil, err
-	}
-	done := make(chan time.Time, 1)
 	go func() {
-		left := len(names)
-		seen := map[string]bool{}
-		for e := range w.ResultChan() {
-			f, ok := e.Object.(*v1alpha1.ContentFilter)
-			if !ok || e.Type == watch.Deleted || !names[f.Name] || seen[f.Name] || !meta.IsStatusConditionTrue(f.Status.Conditions, "Ready") {
-				continue
-			}
-			seen[f.Name] = true
-			if left--; left == 0 {
-				done <- time.Now()
-				return
-			}
-		}
+		created <- each(ctx, len(filters), m.workers, func(ctx context.Context, i int) error { return create(ctx, filters[i]) })
 	}()
-	return done, w.Stop, nil
+	var took time.Duration
+	for len(waits) > 0 || created != nil {
+		select {
+		case e, open := <-w.ResultChan():
+			if !open {
+				return 0, cmp.Or(context.Cause(ctx), errors.New("the watch has ended"))
+			}
+			f, ok := e.Object.(*v1alpha1.ContentFilter)
+			if ok && waits[f.Name] && e.Type != watch.Deleted && meta.IsStatusConditionTrue(f.Status.Conditions, "Ready") {
+				delete(waits, f.Name)
+				took = time.Since(began)
+			}
+		case err := <-created:
+			if err != nil {
+				return 0, err
+			}
+			created = nil
+		}
+	}
+	return took, nil
 }
 
 // remove deletes the filters of a namespace whose names begin with a prefix. None has a finalizer: with the answer they are
@@ -288,32 +270,14 @@ func (m *measurement) remove(ctx context.Context, namespace, prefix string) erro
 	})
 }
 
+// brokenQuery does not parse.
+const brokenQuery = "approval_status:app AND (beach OR"
+
 // broken creates as many filters, one of which does not parse, and compares the time of the others.
 func (m *measurement) broken(ctx context.Context, r *report.Scale) error {
-	const bad = "broken-00500"
-	names := map[string]bool{}
-	of := func(i int) *v1alpha1.ContentFilter {
-		f := filter(watched, fmt.Sprintf("broken-%05d", i), query(i))
-		if f.Name == bad || i == 0 && r.Small <= 500 {
-			f.Spec.Query = "approval_status:app AND (beach OR"
-		}
-		return f
-	}
-	for i := range r.Small {
-		if f := of(i); !strings.HasSuffix(f.Spec.Query, "OR") {
-			names[f.Name] = true
-		}
-	}
-	ready, stop, err := m.awaitReady(ctx, watched, names)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	began := time.Now()
-	if err := each(ctx, r.Small, m.workers, func(ctx context.Context, i int) error { return m.cluster.kube.Create(ctx, of(i)) }); err != nil {
-		return err
-	}
-	took, err := lasted(ctx, began, ready)
+	list := filters(watched, "broken-", r.Small)
+	list[len(list)/2].Spec.Query = brokenQuery
+	took, err := m.untilReady(ctx, list, m.createOne)
 	if err != nil {
 		return fmt.Errorf("the others: %w", err)
 	}
@@ -363,9 +327,7 @@ func (m *measurement) many(ctx context.Context, r *report.Scale) error {
 	tags := max(1, m.objects/10)
 	rest := m.objects - r.Small - tags
 	if rest > 0 {
-		took, err := m.createFilters(ctx, rest, func(i int) *v1alpha1.ContentFilter {
-			return filter(watched, fmt.Sprintf("many-%05d", i), query(i))
-		})
+		took, err := m.untilReady(ctx, filters(watched, "many-", rest), m.createOne)
 		if err != nil {
 			return err
 		}
