@@ -29,8 +29,6 @@ type Spec struct {
 	Name string
 	Path string
 	Args []string
-	// Env is added to the environment of this process.
-	Env []string
 	// Output is the file that its output and errors are appended to.
 	Output string
 	// Stdin and Stdout, if set, take the place of nothing and of Output.
@@ -55,7 +53,6 @@ func Start(s Spec) (*Child, error) {
 		return nil, fmt.Errorf("open the output of %s: %w", s.Name, err)
 	}
 	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // it is stopped in an order of ours, not by a context
-	cmd.Env = append(os.Environ(), s.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, out, out
 	if s.Stdout != nil {
 		cmd.Stdout = s.Stdout

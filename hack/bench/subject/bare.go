@@ -1,7 +1,6 @@
 package subject
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,13 +11,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/loopback"
 )
 
 // Book is a file of answers for the bare server: their bodies one after the other, and a table of contents beside it.
@@ -28,7 +27,6 @@ type Book struct {
 	contents *os.File
 	encoder  *json.Encoder
 	length   int64
-	seen     map[string]bool
 }
 
 // leaf is a line of the table of contents.
@@ -36,7 +34,7 @@ type leaf struct {
 	Key    string
 	Header http.Header
 	Offset int64
-	Length int
+	Length int64
 }
 
 // NewBook makes an empty book.
@@ -49,30 +47,22 @@ func NewBook(path string) (*Book, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make the table of contents: %w", err), file.Close())
 	}
-	return &Book{path: path, file: file, contents: contents, encoder: json.NewEncoder(contents), seen: map[string]bool{}}, nil
+	return &Book{path: path, file: file, contents: contents, encoder: json.NewEncoder(contents)}, nil
 }
 
 // leafKey tells answers apart: by path and parameters, and by encoding. Every post has the same answer.
-func leafKey(method, uri, encoding string) string {
+func leafKey(method, uri string, header http.Header) string {
 	if method == http.MethodPost {
 		return method
 	}
-	return uri + " " + encoding
+	return uri + " " + header.Get("Accept-Encoding")
 }
-
-func keyOf(r load.Request) string {
-	return leafKey(r.Method, r.URL.RequestURI(), r.Header.Get("Accept-Encoding"))
-}
-
-// Has reports whether the answer to a request is in the book.
-func (b *Book) Has(r load.Request) bool { return b.seen[keyOf(r)] }
 
 // Add writes the answer to a request into the book, with every header that Vitrine sent.
 func (b *Book) Add(r load.Request, header http.Header, body []byte) error {
-	b.seen[keyOf(r)] = true
 	header = header.Clone()
 	header.Del("Date") // every net/http server sends its own
-	if err := b.encoder.Encode(leaf{keyOf(r), header, b.length, len(body)}); err != nil {
+	if err := b.encoder.Encode(leaf{leafKey(r.Method, r.URL.RequestURI(), r.Header), header, b.length, int64(len(body))}); err != nil {
 		return fmt.Errorf("write the table of contents: %w", err)
 	}
 	b.length += int64(len(body))
@@ -94,28 +84,29 @@ type Bare struct {
 	address string
 }
 
+// self is the path of this program.
+const self = "/proc/self/exe"
+
 // bareMode is the first argument that makes this program the bare server.
 const bareMode = "serve-bare"
 
 // StartBare starts the bare server: it answers with what is in the book, after it has appended the body of a POST to a file
 // in dir and that is on disk.
 func StartBare(ctx context.Context, dir string, book *Book) (*Bare, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	args := []string{bareMode, "-append", filepath.Join(dir, "bare-posts"), "-book", book.path}
-	reader, writer := io.Pipe()
-	c, err := child.Start(child.Spec{Name: "the bare server", Path: self, Args: args, Output: filepath.Join(dir, "bare.log"), Stdout: writer})
+	free, err := loopback.Free(1)
 	if err != nil {
 		return nil, err
 	}
-	go func() { <-c.Exited(); writer.Close() }()
-	line, err := bufio.NewReader(reader).ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("start the bare server: %w", errors.Join(err, c.Await(ctx, time.Second, "listening", func() bool { return false })))
+	b := &Bare{address: free[0]}
+	args := []string{bareMode, "-listen", b.address, "-append", filepath.Join(dir, "bare-posts"), "-book", book.path}
+	if b.Child, err = child.Start(child.Spec{Name: "the bare server", Path: self, Args: args, Output: filepath.Join(dir, "bare.log")}); err != nil {
+		return nil, err
 	}
-	return &Bare{Child: c, address: strings.TrimSpace(line)}, nil
+	err = b.Await(ctx, time.Minute, "listening", func() bool {
+		connection, err := net.Dial("tcp", b.address) //nolint:noctx // an address, without names to resolve
+		return err == nil && connection.Close() == nil
+	})
+	return b, err
 }
 
 // At is the same request to the bare server.
@@ -128,13 +119,9 @@ func (b *Bare) At(r load.Request) load.Request {
 
 // bareServer answers from memory.
 type bareServer struct {
-	book  map[string]bareLeaf
-	posts chan *barePost
-}
-
-type bareLeaf struct {
-	header http.Header
-	body   []byte
+	contents map[string]leaf
+	book     []byte
+	posts    chan *barePost
 }
 
 // barePost is a body on its way to disk.
@@ -143,15 +130,16 @@ type barePost struct {
 	done chan error
 }
 
-// RunBare is the program of the bare server. It prints its address and serves until it is killed.
-func RunBare(args []string, stdout io.Writer) error {
+// RunBare is the program of the bare server. It serves until it is killed.
+func RunBare(args []string) error {
 	set := flag.NewFlagSet(bareMode, flag.ContinueOnError)
+	address := set.String("listen", "", "the address to listen on")
 	book := set.String("book", "", "the book to answer from")
 	appendTo := set.String("append", "", "the file to append posts to")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	s := &bareServer{book: map[string]bareLeaf{}, posts: make(chan *barePost, 1024)}
+	s := &bareServer{contents: map[string]leaf{}, posts: make(chan *barePost, 1024)}
 	if err := s.open(*book); err != nil {
 		return err
 	}
@@ -160,13 +148,7 @@ func RunBare(args []string, stdout io.Writer) error {
 		return fmt.Errorf("open the file of posts: %w", err)
 	}
 	go s.write(file)
-	var config net.ListenConfig
-	listener, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	fmt.Fprintln(stdout, listener.Addr())
-	return (&http.Server{Handler: s, ReadHeaderTimeout: time.Minute}).Serve(listener)
+	return (&http.Server{Addr: *address, Handler: s, ReadHeaderTimeout: time.Minute}).ListenAndServe()
 }
 
 // open maps the book, and all of it at once: what is sent comes straight from the page cache.
@@ -180,7 +162,7 @@ func (s *bareServer) open(path string) error {
 	if err != nil {
 		return fmt.Errorf("open the book: %w", err)
 	}
-	all, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+	s.book, err = unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
 		return fmt.Errorf("map the book: %w", err)
 	}
@@ -196,7 +178,7 @@ func (s *bareServer) open(path string) error {
 		} else if err != nil {
 			return fmt.Errorf("read the table of contents: %w", err)
 		}
-		s.book[l.Key] = bareLeaf{l.Header, all[l.Offset : l.Offset+int64(l.Length)]}
+		s.contents[l.Key] = l
 	}
 }
 
@@ -206,21 +188,21 @@ func (s *bareServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.post(w, r)
 		return
 	}
-	l, ok := s.book[leafKey(r.Method, r.RequestURI, r.Header.Get("Accept-Encoding"))]
+	l, ok := s.contents[leafKey(r.Method, r.RequestURI, r.Header)]
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
 	status := http.StatusOK
-	if held := r.Header.Get("If-None-Match"); held != "" && held == l.header.Get("Etag") {
+	if held := r.Header.Get("If-None-Match"); held != "" && held == l.Header.Get("Etag") {
 		status = http.StatusNotModified
 	}
-	send(w, status, l)
+	s.send(w, status, l)
 }
 
-func send(w http.ResponseWriter, status int, l bareLeaf) {
+func (s *bareServer) send(w http.ResponseWriter, status int, l leaf) {
 	h := w.Header()
-	for name, values := range l.header {
+	for name, values := range l.Header {
 		h[name] = values
 	}
 	if status == http.StatusNotModified {
@@ -230,7 +212,7 @@ func send(w http.ResponseWriter, status int, l bareLeaf) {
 		return
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(l.body)
+	_, _ = w.Write(s.book[l.Offset:][:l.Length])
 }
 
 // posted is what the bare server decodes: the members of the bodies that are sent.
@@ -261,7 +243,7 @@ func (s *bareServer) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	send(w, http.StatusCreated, s.book[http.MethodPost])
+	s.send(w, http.StatusCreated, s.contents[http.MethodPost])
 }
 
 // write appends what has come in, all of it with one fdatasync, over and over.
@@ -296,7 +278,7 @@ func Main(args []string, stdin io.Reader, stdout io.Writer) (bool, error) {
 	}
 	switch args[0] {
 	case bareMode:
-		return true, RunBare(args[1:], stdout)
+		return true, RunBare(args[1:])
 	case bleveMode:
 		return true, RunBleve(args[1:], stdin, stdout)
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/rpc"
 	"net/rpc/jsonrpc"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -65,10 +64,6 @@ func (p pipe) Close() error { return p.close() }
 
 // StartBleve makes an empty index.
 func StartBleve(dir string) (*Bleve, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
 	commands, to := io.Pipe()
 	from, answers := io.Pipe()
 	path := filepath.Join(dir, "bleve")

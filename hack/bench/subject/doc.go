@@ -3,7 +3,8 @@
 //
 // Peers get what Vitrine gives: the same bytes and headers, and answers to writes that come after an fsync.
 //
-// It may import child and load, and of Vitrine the domain, the sample content, the library that seeds its store, and the engine's segments.
+// It may import child, load and loopback, and of Vitrine the domain, the sample content, the library that seeds its store, and
+// the engine's segments.
 package subject
 
 import (

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/loopback"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
@@ -72,24 +74,24 @@ func OpenOpenSearch(ctx context.Context, client *load.Client, o OpenSearchOption
 	return s, nil
 }
 
-// start runs the script. It needs a port and the one a hundred above it.
+// start runs the script.
 func (s *OpenSearch) start(ctx context.Context, o OpenSearchOptions) error {
-	port, err := freePort(ctx)
+	address, err := freePair()
 	if err != nil {
 		return err
 	}
+	s.base = &url.URL{Scheme: "http", Host: address}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the directory of OpenSearch: %w", err)
 	}
 	s.dir = filepath.Join(o.Dir, "node")
 	output := filepath.Join(o.Dir, "opensearch.log")
 	s.node, err = child.Start(child.Spec{
-		Name: "OpenSearch", Path: "bash", Args: []string{o.Script, s.dir, strconv.Itoa(port)}, Output: output,
+		Name: "OpenSearch", Path: "bash", Args: []string{o.Script, s.dir, s.base.Port()}, Output: output,
 	})
 	if err != nil {
 		return err
 	}
-	s.base = &url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", port)}
 	err = s.node.Await(ctx, 5*time.Minute, "ready", func() bool {
 		text, err := os.ReadFile(output)
 		return err == nil && (bytes.HasPrefix(text, []byte("ready")) || bytes.Contains(text, []byte("\nready")))
@@ -98,6 +100,21 @@ func (s *OpenSearch) start(ctx context.Context, o OpenSearchOptions) error {
 		return errors.Join(err, s.node.Stop(syscall.SIGKILL))
 	}
 	return nil
+}
+
+// freePair returns an address whose port is free, and the one a hundred above it, which the node takes for its transport.
+func freePair() (string, error) {
+	for range 100 {
+		free, err := loopback.Free(1)
+		if err != nil {
+			return "", err
+		}
+		port, _ := strconv.Atoi(strings.TrimPrefix(free[0], "127.0.0.1:"))
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+100)); err == nil { //nolint:noctx // an address, without names to resolve
+			return free[0], l.Close()
+		}
+	}
+	return "", errors.New("find a port: none of a hundred was free with the one a hundred above it")
 }
 
 // Close deletes our indices, and stops a node that we started.

@@ -73,8 +73,8 @@ func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !book.Has(page(2)) || book.Has(page(3)) || book.Bytes() != 3000 {
-		t.Error("the book does not know what it holds")
+	if book.Bytes() != 3000 {
+		t.Errorf("the book holds %d bytes, want 3000", book.Bytes())
 	}
 	posting := request(http.MethodPost, &url.URL{Scheme: "http", Host: "elsewhere.example"}, "/posts", nil, nil)
 	if err := errors.Join(book.Add(posting, http.Header{"Location": {"/made"}}, []byte("made")), book.Close()); err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/loopback"
 	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -118,7 +119,7 @@ const serveFor = 10 * time.Minute
 func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOptions) (*Vitrine, error) {
 	v := &Vitrine{Store: store, client: client}
 	// The addresses are chosen here: a log that shows warnings alone does not name them.
-	ports, err := freePorts(ctx, 4)
+	ports, err := loopback.Free(4)
 	if err != nil {
 		return nil, err
 	}

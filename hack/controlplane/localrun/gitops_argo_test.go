@@ -14,6 +14,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+	"github.com/vitrine-dev/vitrine/hack/loopback"
 )
 
 const argoNamespace = "argocd"
@@ -169,7 +170,7 @@ spec:
 // startPrograms starts redis, repo-server and application-controller.
 func (a *argoWalk) startPrograms() {
 	GinkgoHelper()
-	free, err := freeAddresses(4)
+	free, err := loopback.Free(4)
 	Expect(err).NotTo(HaveOccurred())
 	redis, repo, repoMetrics, metrics := free[0], free[1], free[2], free[3]
 	port := func(address string) string { return address[strings.LastIndex(address, ":")+1:] }

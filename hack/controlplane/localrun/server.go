@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+	"github.com/vitrine-dev/vitrine/hack/loopback"
 )
 
 // startServer starts vitrine and waits until it serves what the cluster has.
@@ -22,7 +23,7 @@ func (s *stack) startServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	free, err := freeAddresses(3)
+	free, err := loopback.Free(3)
 	if err != nil {
 		return err
 	}
@@ -93,18 +94,4 @@ func rememberedAddress(file string) (string, error) {
 		}
 	}
 	return "", errors.New("no port on loopback is free")
-}
-
-// freeAddresses returns n free addresses on loopback.
-func freeAddresses(n int) ([]string, error) {
-	out := make([]string, n)
-	for i := range out {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // an address, without names to resolve
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		defer l.Close() // not before all are found, or one could be found twice
-		out[i] = l.Addr().String()
-	}
-	return out, nil
 }

@@ -28,10 +28,3 @@ func TestRememberedAddress(t *testing.T) {
 		t.Errorf("%s (%v) after %s, want the same", again, err, other)
 	}
 }
-
-func TestFreeAddresses(t *testing.T) {
-	free, err := freeAddresses(2)
-	if err != nil || free[0] == free[1] {
-		t.Errorf("freeAddresses = %v, %v, want two", free, err)
-	}
-}

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,6 +24,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
+	"github.com/vitrine-dev/vitrine/hack/loopback"
 )
 
 // Plane is a running control plane.
@@ -96,10 +96,12 @@ func Start(dir, assets string) (_ *Plane, err error) {
 
 // hide has etcd listen on sockets that only this user can reach, because other users of the machine can reach loopback, and
 // etcd has Secrets. The URLs name files in the working directory of both programs: a path of a socket has 100 bytes or so.
-func hide(etcd *envtest.Etcd, api *envtest.APIServer) (err error) {
-	if etcd.URL, err = freeURL(); err != nil {
+func hide(etcd *envtest.Etcd, api *envtest.APIServer) error {
+	free, err := loopback.Free(1)
+	if err != nil {
 		return err
 	}
+	etcd.URL = &url.URL{Scheme: "http", Host: free[0]}
 	etcd.Configure().Set("listen-client-urls", "unix://clients").Set("advertise-client-urls", "unix://clients").
 		Set("listen-peer-urls", "unix://peers").
 		Set("listen-metrics-urls", etcd.URL.String()). // for envtest's health check; it serves no data
@@ -119,16 +121,6 @@ func (p *Plane) program(dir, assets, name string) (script string, log io.Writer,
 	}
 	log, err = process.CreateLog(p.logs[name])
 	return script, log, err
-}
-
-// freeURL returns an address on loopback that nothing listens on.
-func freeURL() (*url.URL, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // an address, without names to resolve
-	if err != nil {
-		return nil, fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return &url.URL{Scheme: "http", Host: l.Addr().String()}, nil
 }
 
 // tails returns the ends of both logs.
