@@ -62,47 +62,30 @@ func (b *suite) importItems(ctx context.Context) error {
 	return b.peers(ctx)
 }
 
-// importChunk gives a chunk to every subject. What a server does behind the import (merging) is waited for and counted
-// apart, so that it does not weigh on the next one.
+// importChunk gives a chunk to every subject.
 func (b *suite) importChunk(ctx context.Context, w *report.Workload, first int) error {
-	var takers []importer
-	takers = append(takers, importer{report.Vitrine, func() (load.Result, error) { return b.importVitrine(ctx, b.vitrine, first, b.scale.chunk) }, b.vitrine.CPU})
+	takers := []contender{importer(ctx, report.Vitrine, b.vitrine.CPU, func(int) (load.Result, error) { return b.importVitrine(ctx, b.vitrine, first, b.scale.chunk) })}
 	if b.opensearch != nil {
-		takers = append(takers, importer{report.OpenSearch, func() (load.Result, error) { return b.importOpenSearch(ctx, first, b.scale.chunk) }, b.opensearch.CPU})
+		takers = append(takers, importer(ctx, report.OpenSearch, b.opensearch.CPU, func(int) (load.Result, error) { return b.importOpenSearch(ctx, first, b.scale.chunk) }))
 	}
 	if first+b.scale.chunk <= b.scale.bleve {
-		takers = append(takers, importer{report.Bleve, func() (load.Result, error) { return b.bleve.Import(ctx, first, b.scale.chunk) }, b.bleve.CPU})
+		takers = append(takers, importer(ctx, report.Bleve, b.bleve.CPU, func(int) (load.Result, error) { return b.bleve.Import(ctx, first, b.scale.chunk) }))
 	}
-	return b.takeTurns(ctx, w, first/b.scale.chunk, takers)
+	return turn(w, first/b.scale.chunk, takers...)
 }
 
-// importer is one that takes part in an import.
-type importer struct {
-	name string
-	take func() (load.Result, error)
-	cpu  func() (time.Duration, error)
-}
-
-func (b *suite) takeTurns(ctx context.Context, w *report.Workload, turn int, takers []importer) error {
-	for i := range takers {
-		if turn%2 == 1 {
-			i = len(takers) - 1 - i
-		}
-		r, err := takers[i].take()
+// importer is a contender that imports items. What its server does behind the import (merging) is waited for and counted
+// apart, so that it does not weigh on the next one. Latencies are left out: they are those of requests with many lines.
+func importer(ctx context.Context, name string, cpu func() (time.Duration, error), take func(round int) (load.Result, error)) contender {
+	return contender{name, func(round int) (load.Result, error) {
+		r, err := take(round)
 		if err != nil {
-			return fmt.Errorf("import into %s: %w", takers[i].name, err)
+			return r, err
 		}
-		round := roundOf(r)
-		// Latencies are those of requests with many lines.
-		round.P50, round.P95, round.P99 = 0, 0, 0
-		after, err := settle(ctx, takers[i].cpu)
-		if err != nil {
-			return fmt.Errorf("wait for %s: %w", takers[i].name, err)
-		}
-		round.AfterSeconds = after.Seconds()
-		w.Add(takers[i].name, round)
-	}
-	return nil
+		r.Latencies = nil
+		r.After, err = settle(ctx, cpu)
+		return r, err
+	}}
 }
 
 // bodies makes the bodies of an import, ahead of its time: line writes what comes before an item.

@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
@@ -90,7 +91,7 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	set.StringVar(&s.flags, "flags", "", "further flags for vitrine serve, with spaces between them")
 	set.StringVar(&s.opensearch.URL, "url", os.Getenv("OPENSEARCH_URL"), "an OpenSearch node without security; default $OPENSEARCH_URL")
 	set.StringVar(&s.opensearch.Script, "opensearch", "", "a program that starts a node: PROGRAM DIR PORT; used without -url")
-	set.StringVar(&s.only, "only", "", "run only these parts, with commas between them: "+partNames())
+	set.StringVar(&s.only, "only", "", "run only these parts, with commas between them: "+strings.Join(parts, ", "))
 	set.StringVar(&s.profiles, "profiles", "", "write processor profiles of Vitrine into this directory")
 	set.BoolVar(&s.check, "check", false, "fail where a number has left its range")
 	set.BoolVar(&s.render, "render", false, "measure nothing, write the page again from the results that are there")

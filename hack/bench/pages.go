@@ -158,8 +158,9 @@ func (b *suite) startBare(ctx context.Context, book *subject.Book) (*subject.Bar
 	return bare, err
 }
 
-// pageRounds measures a log of pages on both servers.
-func (b *suite) pageRounds(ctx context.Context, w *report.Workload, bare *subject.Bare, rounds [][]load.Request, want int) error {
+// pageRounds measures rounds of pages on both servers.
+func (b *suite) pageRounds(ctx context.Context, bare *subject.Bare, id, title string, want int, rounds [][]load.Request) error {
+	w := b.workload(id, title, "requests", clients, b.present())
 	err := b.alternate(w, len(rounds),
 		b.sender(ctx, report.Vitrine, clients, want, b.vitrine.CPU, func(round int) []load.Request { return rounds[round] }),
 		b.sender(ctx, report.Bare, clients, want, bare.CPU, func(round int) []load.Request {
@@ -178,6 +179,11 @@ func (b *suite) pageRounds(ctx context.Context, w *report.Workload, bare *subjec
 		}
 	}
 	return nil
+}
+
+// hotRounds are rounds of the hot page.
+func (b *suite) hotRounds(plan pagePlan) [][]load.Request {
+	return repeat(b.vitrine.Page(plan.hot.filter, plan.hot.page), b.scale.rounds, 8*b.scale.requests)
 }
 
 // repeat is a log that asks for one thing over and over.
@@ -206,10 +212,10 @@ func (b *suite) earlyStage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.hotPages(ctx, bare, plan, report.EarlyHot, "Hot page, a fifth of the items"); err != nil {
+	if err := b.pageRounds(ctx, bare, report.EarlyHot, "Hot page, a fifth of the items", http.StatusOK, b.hotRounds(plan)); err != nil {
 		return err
 	}
-	if err := b.randomPages(ctx, bare, plan.zipf, report.EarlyZipf, "Random pages (Zipf), a fifth of the items"); err != nil {
+	if err := b.pageRounds(ctx, bare, report.EarlyZipf, "Random pages (Zipf), a fifth of the items", http.StatusOK, b.requests(plan.zipf)); err != nil {
 		return err
 	}
 	if err := b.stage(ctx, b.scale.early()); err != nil {
@@ -248,15 +254,6 @@ func (b *suite) openPages(ctx context.Context, name string, early bool) (*subjec
 	return bare, plan, err
 }
 
-func (b *suite) hotPages(ctx context.Context, bare *subject.Bare, plan pagePlan, id, title string) error {
-	w := b.workload(id, title, "requests", clients, b.present())
-	return b.pageRounds(ctx, w, bare, repeat(b.vitrine.Page(plan.hot.filter, plan.hot.page), b.scale.rounds, 8*b.scale.requests), http.StatusOK)
-}
-
-func (b *suite) randomPages(ctx context.Context, bare *subject.Bare, l pageLog, id, title string) error {
-	return b.pageRounds(ctx, b.workload(id, title, "requests", clients, b.present()), bare, b.requests(l), http.StatusOK)
-}
-
 // present is how many items the store has at the moment.
 func (b *suite) present() int {
 	if len(b.result.Stages) == 0 && b.result.Workload(report.Imports).Find(report.Vitrine) != nil {
@@ -271,29 +268,27 @@ func (b *suite) pages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.hotPages(ctx, bare, plan, report.HotPages, "Hot page of 50 items"); err != nil {
-		return err
-	}
 	hot := b.vitrine.Page(plan.hot.filter, plan.hot.page)
-	w := b.workload(report.ZippedPages, "Hot page, gzip", "requests", clients, b.scale.items)
-	if err := b.pageRounds(ctx, w, bare, repeat(zipped(hot), b.scale.rounds, b.scale.requests), http.StatusOK); err != nil {
-		return err
-	}
 	header, _, err := b.client.Do(ctx, hot, http.StatusOK)
 	if err != nil {
 		return err
 	}
 	held := hot
 	held.Header = http.Header{"If-None-Match": {header.Get("ETag")}}
-	w = b.workload(report.HeldPages, "Hot page that the caller holds (304)", "requests", clients, b.scale.items)
-	if err := b.pageRounds(ctx, w, bare, repeat(held, b.scale.rounds, 2*b.scale.requests), http.StatusNotModified); err != nil {
-		return err
-	}
-	if err := b.randomPages(ctx, bare, plan.zipf, report.ZipfPages, "Random pages, Zipf over 1,000 filters and their pages"); err != nil {
-		return err
-	}
-	if err := b.randomPages(ctx, bare, plan.uniform, report.UniformPages, "Random pages, uniform over 1,000 filters and their pages"); err != nil {
-		return err
+	for _, w := range []struct {
+		id, title string
+		want      int
+		rounds    [][]load.Request
+	}{
+		{report.HotPages, "Hot page of 50 items", http.StatusOK, b.hotRounds(plan)},
+		{report.ZippedPages, "Hot page, gzip", http.StatusOK, repeat(zipped(hot), b.scale.rounds, b.scale.requests)},
+		{report.HeldPages, "Hot page that the caller holds (304)", http.StatusNotModified, repeat(held, b.scale.rounds, 2*b.scale.requests)},
+		{report.ZipfPages, "Random pages, Zipf over 1,000 filters and their pages", http.StatusOK, b.requests(plan.zipf)},
+		{report.UniformPages, "Random pages, uniform over 1,000 filters and their pages", http.StatusOK, b.requests(plan.uniform)},
+	} {
+		if err := b.pageRounds(ctx, bare, w.id, w.title, w.want, w.rounds); err != nil {
+			return err
+		}
 	}
 	if err := b.depths(ctx, plan); err != nil {
 		return err
@@ -332,7 +327,7 @@ func (b *suite) quietPages(ctx context.Context, bare *subject.Bare, plan pagePla
 	if err := errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx, "--log-level", "warn")); err != nil {
 		return err
 	}
-	if err := b.hotPages(ctx, bare, plan, report.QuietPages, "Hot page of 50 items, --log-level warn"); err != nil {
+	if err := b.pageRounds(ctx, bare, report.QuietPages, "Hot page of 50 items, --log-level warn", http.StatusOK, b.hotRounds(plan)); err != nil {
 		return err
 	}
 	return errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,19 +68,14 @@ const (
 	partStanding = "standing"
 )
 
-func parts() []string { return []string{partPages, partSearch, partRestart, partPosts, partStanding} }
-
-func partNames() string { return strings.Join(parts(), ", ") }
+var parts = []string{partPages, partSearch, partRestart, partPosts, partStanding}
 
 // chosen reads the flag -only.
 func chosen(only string) (map[string]bool, error) {
 	wanted := map[string]bool{}
-	if only == "" {
-		only = strings.Join(parts(), ",")
-	}
-	for name := range strings.SplitSeq(only, ",") {
-		if !slices.Contains(parts(), name) {
-			return nil, fmt.Errorf("-only %q: there are %s", name, partNames())
+	for name := range strings.SplitSeq(cmp.Or(only, strings.Join(parts, ",")), ",") {
+		if !slices.Contains(parts, name) {
+			return nil, fmt.Errorf("-only %q: there are %s", name, strings.Join(parts, ", "))
 		}
 		wanted[name] = true
 	}

@@ -41,15 +41,12 @@ func (b *suite) standing(ctx context.Context) error {
 	w := b.workload(report.Standing, "Import beside standing filters", "items", importers, b.scale.standing)
 	const turns = 10
 	chunk := b.scale.standing / turns
-	for turn := range turns {
-		into := func(name string, v *subject.Vitrine) importer {
-			return importer{name, func() (load.Result, error) { return b.importVitrine(ctx, v, turn*chunk, chunk) }, v.CPU}
-		}
-		if err := b.takeTurns(ctx, w, turn, []importer{into(report.NoFilters, without), into(report.ManyFilters, with)}); err != nil {
-			return err
-		}
+	into := func(name string, v *subject.Vitrine) contender {
+		return importer(ctx, name, v.CPU, func(round int) (load.Result, error) { return b.importVitrine(ctx, v, round*chunk, chunk) })
 	}
-	b.tell(w)
+	if err := b.alternate(w, turns, into(report.NoFilters, without), into(report.ManyFilters, with)); err != nil {
+		return err
+	}
 	if err := without.Stop(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -122,9 +119,8 @@ func (b *suite) percolate(ctx context.Context, w *report.Workload, filters []sam
 		if err != nil {
 			return err
 		}
-		kept := roundOf(r)
-		kept.Requests, kept.P50, kept.P95, kept.P99 = b.scale.percolated, 0, 0, 0
-		w.Add(report.Percolator, kept)
+		r.Requests, r.Latencies = b.scale.percolated, nil
+		w.Add(report.Percolator, roundOf(r))
 	}
 	return nil
 }

@@ -181,22 +181,30 @@ func (b *suite) sender(ctx context.Context, name string, clients, want int, cpu 
 	}}
 }
 
-// alternate has the contenders take turns, every other time in the opposite order, so that neither what one leaves behind
-// nor a slow minute of the machine is always the same one's.
+// alternate has the contenders take turns for a number of rounds.
 func (b *suite) alternate(w *report.Workload, rounds int, contenders ...contender) error {
 	for round := range rounds {
-		for i := range contenders {
-			if round%2 == 1 {
-				i = len(contenders) - 1 - i
-			}
-			r, err := contenders[i].round(round)
-			if err != nil {
-				return fmt.Errorf("%s, %s: %w", w.ID, contenders[i].name, err)
-			}
-			w.Add(contenders[i].name, roundOf(r))
+		if err := turn(w, round, contenders...); err != nil {
+			return err
 		}
 	}
 	b.tell(w)
+	return nil
+}
+
+// turn is one round, every other time in the opposite order, so that neither what one contender leaves behind nor a slow minute
+// of the machine is always the same one's.
+func turn(w *report.Workload, round int, contenders ...contender) error {
+	for i := range contenders {
+		if round%2 == 1 {
+			i = len(contenders) - 1 - i
+		}
+		r, err := contenders[i].round(round)
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", w.ID, contenders[i].name, err)
+		}
+		w.Add(contenders[i].name, roundOf(r))
+	}
 	return nil
 }
 
@@ -212,7 +220,8 @@ func (b *suite) tell(w *report.Workload) {
 func roundOf(r load.Result) report.Round {
 	ms := func(q float64) float64 { return float64(load.Quantile(r.Latencies, q)) / float64(time.Millisecond) }
 	return report.Round{
-		Requests: r.Requests, Seconds: r.Elapsed.Seconds(), CPUSeconds: r.CPU.Seconds(), Bytes: r.Bytes, P50: ms(0.5), P95: ms(0.95), P99: ms(0.99),
+		Requests: r.Requests, Seconds: r.Elapsed.Seconds(), CPUSeconds: r.CPU.Seconds(), AfterSeconds: r.After.Seconds(), Bytes: r.Bytes,
+		P50: ms(0.5), P95: ms(0.95), P99: ms(0.99),
 	}
 }
 

@@ -55,31 +55,26 @@ func (e *StatusError) Error() string {
 // Do sends one request and returns the answer with its whole body. Any status but the wanted one is a *StatusError;
 // 0 wants any that is below 300.
 func (c *Client) Do(ctx context.Context, r Request, want int) (http.Header, []byte, error) {
-	resp, err := c.send(ctx, r)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the answer of %s: %w", r.URL.Path, err)
-	}
-	if want == 0 && resp.StatusCode >= 300 || want != 0 && resp.StatusCode != want {
-		return nil, nil, refused(r, resp.StatusCode, body)
-	}
-	return resp.Header, body, nil
+	var body bytes.Buffer
+	header, err := c.exchange(ctx, r, want, &body)
+	return header, body.Bytes(), err
 }
 
-func refused(r Request, status int, body []byte) error {
-	return &StatusError{r.Method, r.URL.Path, status, string(body[:min(len(body), 300)])}
-}
-
-func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
+// exchange is Do with a buffer for the body.
+func (c *Client) exchange(ctx context.Context, r Request, want int, body *bytes.Buffer) (http.Header, error) {
 	resp, err := c.transport.RoundTrip(request(ctx, r))
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", r.URL.Host, err)
 	}
-	return resp, nil
+	defer resp.Body.Close()
+	body.Reset()
+	if _, err := body.ReadFrom(resp.Body); err != nil {
+		return nil, fmt.Errorf("read the answer of %s: %w", r.URL.Path, err)
+	}
+	if want == 0 && resp.StatusCode >= 300 || want != 0 && resp.StatusCode != want {
+		return nil, &StatusError{r.Method, r.URL.Path, resp.StatusCode, string(body.Bytes()[:min(body.Len(), 300)])}
+	}
+	return resp.Header, nil
 }
 
 // request makes an http.Request without parsing anything again.
@@ -121,8 +116,8 @@ type Result struct {
 	Bytes int64
 	// Elapsed is from the first request to the end of the last answer.
 	Elapsed time.Duration
-	// CPU is what the server spent meanwhile.
-	CPU time.Duration
+	// CPU is what the server spent meanwhile, and After what it went on spending, where that was waited for.
+	CPU, After time.Duration
 	// Latencies by request: from sending it to the last byte of its answer.
 	Latencies []time.Duration
 }
@@ -152,13 +147,12 @@ func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 					return
 				}
 				sent := time.Now()
-				n, err := c.once(ctx, p, i, buffer)
-				if err != nil {
+				if err := c.once(ctx, p, i, buffer); err != nil {
 					stop(err)
 					return
 				}
 				res.Latencies[i] = time.Since(sent)
-				received.Add(n)
+				received.Add(int64(buffer.Len()))
 			}
 		})
 	}
@@ -172,28 +166,15 @@ func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 	return res, err
 }
 
-// once sends the i-th request of a plan and returns the length of the answer, which it reads into a buffer.
-func (c *Client) once(ctx context.Context, p Plan, i int, buffer *bytes.Buffer) (int64, error) {
-	r := p.Requests[i]
-	resp, err := c.send(ctx, r)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	buffer.Reset()
-	n, err := buffer.ReadFrom(resp.Body)
-	if err != nil {
-		return n, fmt.Errorf("read the answer of %s: %w", r.URL.Path, err)
-	}
-	if p.Want == 0 && resp.StatusCode >= 300 || p.Want != 0 && resp.StatusCode != p.Want {
-		return n, refused(r, resp.StatusCode, buffer.Bytes())
-	}
-	if p.Check != nil {
-		if err := p.Check(i, buffer.Bytes()); err != nil {
-			return n, fmt.Errorf("%s: %w", r.URL.Path, err)
+// once sends the i-th request of a plan, and reads the answer into a buffer.
+func (c *Client) once(ctx context.Context, p Plan, i int, buffer *bytes.Buffer) error {
+	_, err := c.exchange(ctx, p.Requests[i], p.Want, buffer)
+	if err == nil && p.Check != nil {
+		if err = p.Check(i, buffer.Bytes()); err != nil {
+			return fmt.Errorf("%s: %w", p.Requests[i].URL.Path, err)
 		}
 	}
-	return n, nil
+	return err
 }
 
 // Quantile returns the q-th quantile (0 to 1) of durations, 0 of none. It does not change them.
