@@ -68,29 +68,33 @@ type checkpointer interface {
 const checkpointPrefix = ".backup-"
 
 // Backup implements admin.Operations. The copy consists of hard links. It takes the time to index all of it, in memory and on one
-// processor, and then to read it. A copy that cannot be indexed is not sent.
-func (o operations) Backup(ctx context.Context, w io.Writer) (err error) {
+// processor, and then to read it. A copy that cannot be indexed is sent only with evenDamaged.
+func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error) {
 	lib, ok := o.p.lib.(checkpointer)
 	if !ok {
-		return errors.New("this library cannot be backed up: its items are not in the data directory")
+		return nil, errors.New("this library cannot be backed up: its items are not in the data directory")
 	}
 	o.p.backups.Add(1)
 	defer o.p.backups.Done()
 	dir, err := os.MkdirTemp(o.p.o.dataDir, checkpointPrefix)
 	if err != nil {
-		return fmt.Errorf("make room for the copy: %w", err)
+		return nil, fmt.Errorf("make room for the copy: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	began := time.Now()
 	if _, err := lib.Checkpoint(ctx, dir); err != nil {
-		return err
+		return nil, err
 	}
-	if err := lib.VerifyCopy(ctx, dir); err != nil {
-		return err
+	damage = lib.VerifyCopy(ctx, dir)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case damage != nil && !evenDamaged:
+		return nil, fmt.Errorf("%w; export writes the items that can be read, and backup --even-damaged copies the store as it is", damage)
 	}
 	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: buildVersion().version, Created: began.UTC()})
-	o.p.log.Info("backup", "took", time.Since(began).Round(time.Millisecond), "failed", err != nil)
-	return err
+	o.p.log.Info("backup", "took", time.Since(began).Round(time.Millisecond), "failed", err != nil, "damage", damage)
+	return damage, err
 }
 
 // removeCheckpoints removes what a process left that ended in the middle of a backup.

@@ -17,6 +17,7 @@ import (
 
 func newBackup() *cobra.Command {
 	var dataDir string
+	var evenDamaged bool
 	cmd := &cobra.Command{
 		Use:   "backup TARGET",
 		Short: "Copy the store of a running server into a directory or a tar stream",
@@ -26,14 +27,15 @@ func newBackup() *cobra.Command {
 			"kubectl exec deploy/vitrine -- vitrine backup - > vitrine.tar",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runBackup(cmd, admin.NewClient(dataDir), dataDir, args[0])
+			return runBackup(cmd, admin.NewClient(dataDir), dataDir, args[0], evenDamaged)
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
+	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8")
 	return cmd
 }
 
-func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string) error {
+func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, evenDamaged bool) error {
 	for _, suffix := range []string{".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip"} {
 		if strings.HasSuffix(target, suffix) {
 			return usagef("%s: backup does not compress: use a name that ends in .tar, or a pipe as in vitrine backup - | gzip > vitrine.tar.gz", target)
@@ -41,9 +43,11 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string) erro
 	}
 	ctx := cmd.Context()
 	stream, w := io.Pipe()
+	var damage error
 	received := make(chan error, 1)
 	go func() {
-		err := c.Backup(ctx, w)
+		var err error
+		damage, err = c.Backup(ctx, w, evenDamaged)
 		w.CloseWithError(err)
 		received <- err
 	}()
@@ -68,9 +72,13 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string) erro
 		}
 		return adminError(dataDir, err)
 	}
+	<-received
 	p.finish()
 	if target != "-" {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files copied to %s\n", text.Thousands(h.Bytes), h.Files, target)
+	}
+	if damage != nil {
+		return &codedError{exitDamaged, fmt.Errorf("the store that was copied is damaged: %w", damage)}
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func TestBackupThatCannotBeIndexed(t *testing.T) {
 	copies := t.TempDir()
 	for _, target := range []string{filepath.Join(copies, "copy"), filepath.Join(copies, "copy.tar"), "-"} {
 		got := vitrine(t.Context(), "", "backup", "--data-dir", dir, target)
-		got.want(t, exitFailed, "read item")
+		got.want(t, exitFailed, "read item", "backup --even-damaged copies the store as it is")
 		if got.stdout != "" {
 			t.Errorf("backup to %s writes %d bytes", target, len(got.stdout))
 		}
@@ -101,7 +101,11 @@ func TestBackupThatCannotBeIndexed(t *testing.T) {
 	if left, err := os.ReadDir(copies); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
+	asItIs := filepath.Join(copies, "as-it-is.tar")
+	vitrine(t.Context(), "", "backup", "--data-dir", dir, "--even-damaged", asItIs).want(t, exitDamaged, "copied to "+asItIs, "the store that was copied is damaged", "read item")
 	s.signal(syscall.SIGTERM)
+	restored := filepath.Join(t.TempDir(), "data")
+	vitrine(t.Context(), "", "restore", "--data-dir", restored, asItIs).want(t, 0, "restored")
 }
 
 // TestBackupThatIsCutShort holds that nothing is kept of one, neither by the client nor by the server.
@@ -131,19 +135,19 @@ func TestBackupThatIsCutShort(t *testing.T) {
 // broken is a server that ends in the middle of a backup.
 type broken struct{ admin.Operations }
 
-func (broken) Backup(ctx context.Context, w io.Writer) error {
+func (broken) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err error) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	if err := os.WriteFile(filepath.Join(dir, "000001.sst"), make([]byte, 1<<20), 0o600); err != nil {
-		return err
+		return nil, err
 	}
 	if err := backup.Write(ctx, &half{w}, dir, backup.Header{Vitrine: "test"}); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	return nil
+	return nil, nil
 }
 
 // half takes so much and no more.

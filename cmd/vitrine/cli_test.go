@@ -5,13 +5,16 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -66,6 +69,70 @@ func TestImportAndExportAreInverse(t *testing.T) {
 	if n := strings.Count(part.stdout, "\n"); n != 3 {
 		t.Errorf("%d lines for a query that matches 3", n)
 	}
+}
+
+// TestExportOfADamagedStore changes a byte of a block in a file of the database: the export has every readable item, and says which it
+// lacks.
+func TestExportOfADamagedStore(t *testing.T) {
+	const items, lost = 200, 100
+	dir := newStore(t)
+	lines := strings.SplitAfter(itemLines(1, items), "\n")
+	var marker string
+	random := rand.NewChaCha8([32]byte{})
+	for i := range items {
+		var noise [600]byte // which no compression shortens
+		_, _ = random.Read(noise[:])
+		text := base64.RawURLEncoding.EncodeToString(noise[:])
+		if i+1 == lost {
+			marker = text[100:120]
+		}
+		lines[i] = strings.Replace(lines[i], "item number", text, 1)
+	}
+	s := start(t, dir)
+	s.environment(t)
+	vitrine(t.Context(), strings.Join(lines, ""), "import", "-").want(t, 0, "200 added")
+	s.signal(syscall.SIGTERM)
+	start(t, dir).signal(syscall.SIGTERM) // the log becomes a table
+	tables, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for _, name := range tables {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := bytes.Index(content, []byte(marker)); at >= 0 {
+			content[at]++
+			damaged++
+			if err := os.WriteFile(name, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if damaged != 1 {
+		t.Fatalf("%d tables hold the item", damaged)
+	}
+	s = start(t, dir)
+	s.environment(t)
+	file := filepath.Join(t.TempDir(), "rescue.ndjson.gz")
+	toFile := vitrine(t.Context(), "", "export", "--file", file)
+	toFile.want(t, exitDamaged, "lines in", "vitrine: the server cannot read", "items, which are missing from the export: ")
+	toStdout := vitrine(t.Context(), "", "export")
+	toStdout.want(t, exitDamaged, "items, which are missing from the export: ")
+	rescued := unpack(t, file)
+	if rescued != toStdout.stdout {
+		t.Error("the file and the standard output differ")
+	}
+	n := strings.Count(rescued, "\n")
+	if n < items/2 || n >= items || !strings.Contains(rescued, `"id":1,`) || !strings.Contains(rescued, `"id":200,`) || strings.Contains(rescued, `"id":100,`) {
+		t.Errorf("%d items of %d are exported", n, items)
+	}
+	if !strings.Contains(toFile.stderr, fmt.Sprintf("cannot read %d items", items-n)) {
+		t.Errorf("%d items are missing, and the command says\n%s", items-n, toFile.stderr)
+	}
+	eventually(t, "logged", func() bool { return strings.Contains(s.logged(), "an export lacks items that cannot be read") })
 }
 
 func unpack(t *testing.T, file string) string {

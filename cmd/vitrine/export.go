@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/internal/text"
+	"github.com/vitrine-dev/vitrine/server/client"
 )
 
 type exportOptions struct {
@@ -63,7 +64,8 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 	began := time.Now()
 	lines, err := c.Export(cmd.Context(), out, o.query, func(lines, _ int64) { p.set(lines, lines) })
 	p.finish()
-	if err != nil {
+	unreadable, partial := errors.AsType[*client.UnreadableError](err)
+	if err != nil && !partial {
 		return advise(err)
 	}
 	if file != nil {
@@ -71,6 +73,9 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s lines in %s\n", text.Thousands(lines), time.Since(began).Round(time.Millisecond))
+	}
+	if partial {
+		return &codedError{exitDamaged, unreadable}
 	}
 	return nil
 }

@@ -95,6 +95,7 @@ const (
 	exitAddress     = 5
 	exitCertificate = 6
 	exitManifests   = 7
+	exitDamaged     = 8
 	exitInterrupted = 130
 )
 

@@ -49,8 +49,9 @@ type Operations interface {
 	Stored(ctx context.Context) (map[library.PropertyID]int64, error)
 	// Purge erases a property that no manifest brings any more.
 	Purge(ctx context.Context, p library.PropertyID) error
-	// Backup writes a consistent copy of the store as a stream. What was written before an error is no backup.
-	Backup(ctx context.Context, w io.Writer) error
+	// Backup writes a consistent copy of the store as a stream. What was written before an error is no backup. A store that is damaged is
+	// an error; with evenDamaged it is copied as it is, and damage says what is wrong with it.
+	Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error)
 }
 
 // Listen makes the socket of a data directory and replaces one that a stopped server left. The caller has to hold the
@@ -126,10 +127,13 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 		return answer{}, ops.Purge(r.Context(), library.PropertyID(r.PathValue("namespace")+"/"+r.PathValue("name")))
 	})
 	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Trailer", backupError)
+		w.Header().Set("Trailer", backupError+", "+backupDamage)
 		conn := http.NewResponseController(w)
-		err := ops.Backup(r.Context(), &steady{w, conn, stall})
+		damage, err := ops.Backup(r.Context(), &steady{w, conn, stall}, r.URL.RawQuery == evenDamagedQuery)
 		_ = conn.SetWriteDeadline(time.Now().Add(stall))
+		if damage != nil {
+			w.Header().Set(backupDamage, damage.Error())
+		}
 		if err != nil {
 			// The stream has an end that tells a whole one; beyond that, the client is told why there is none.
 			w.Header().Set(backupError, err.Error())
@@ -156,8 +160,14 @@ func (s *steady) Write(p []byte) (int, error) {
 	return s.Writer.Write(p)
 }
 
-// backupError is the trailer that says why a backup ended early.
-const backupError = "Vitrine-Error"
+const (
+	// backupError is the trailer that says why a backup ended early.
+	backupError = "Vitrine-Error"
+	// backupDamage is the trailer that says what is wrong with the store that was copied.
+	backupDamage = "Vitrine-Damage"
+	// evenDamagedQuery asks for a backup even of a damaged store.
+	evenDamagedQuery = "even-damaged"
+)
 
 // ErrNoServer says that no server runs on the data directory.
 var ErrNoServer = errors.New("no server runs there")
@@ -204,19 +214,26 @@ func (c *Client) Purge(ctx context.Context, p library.PropertyID) error {
 }
 
 // Backup implements Operations.
-func (c *Client) Backup(ctx context.Context, w io.Writer) error {
-	resp, err := c.send(ctx, http.MethodPost, "/backup")
+func (c *Client) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error) {
+	path := "/backup"
+	if evenDamaged {
+		path += "?" + evenDamagedQuery
+	}
+	resp, err := c.send(ctx, http.MethodPost, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(w, resp.Body); err != nil {
-		return fmt.Errorf("the backup is incomplete, run it again: the connection to the server ended early: %w", err)
+		return nil, fmt.Errorf("the backup is incomplete, run it again: the connection to the server ended early: %w", err)
 	}
 	if reason := resp.Trailer.Get(backupError); reason != "" {
-		return errors.New(reason)
+		return nil, errors.New(reason)
 	}
-	return nil
+	if reason := resp.Trailer.Get(backupDamage); reason != "" {
+		damage = errors.New(reason)
+	}
+	return damage, nil
 }
 
 func (c *Client) send(ctx context.Context, method, path string) (*http.Response, error) {

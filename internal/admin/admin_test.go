@@ -44,11 +44,14 @@ func (f *fake) Purge(_ context.Context, p library.PropertyID) error {
 	return nil
 }
 
-func (f *fake) Backup(_ context.Context, w io.Writer) error {
-	if _, err := io.WriteString(w, "half of it"); err != nil || f.held {
-		return err
+func (f *fake) Backup(_ context.Context, w io.Writer, evenDamaged bool) (damage, err error) {
+	if evenDamaged {
+		damage = errors.New("a bad block")
 	}
-	return errors.New("the disk is full")
+	if _, err := io.WriteString(w, "half of it"); err != nil || f.held {
+		return damage, err
+	}
+	return damage, errors.New("the disk is full")
 }
 
 // serve listens in dir until the returned function is called.
@@ -82,8 +85,11 @@ func TestOperations(t *testing.T) {
 		t.Errorf("sweep: %v\n%s", err, diff)
 	}
 	var copied strings.Builder
-	if err := c.Backup(ctx, &copied); err != nil || copied.String() != "half of it" {
-		t.Errorf("backup: %q, %v", copied.String(), err)
+	if damage, err := c.Backup(ctx, &copied, false); damage != nil || err != nil || copied.String() != "half of it" {
+		t.Errorf("backup: %q, %v, %v", copied.String(), damage, err)
+	}
+	if damage, err := c.Backup(ctx, io.Discard, true); damage == nil || damage.Error() != "a bad block" || err != nil {
+		t.Errorf("backup of a damaged store: %v, %v", damage, err)
 	}
 	if n, err := c.ConfirmSweep(ctx); n != 30 || err != nil {
 		t.Errorf("confirm: %d, %v", n, err)
@@ -92,7 +98,7 @@ func TestOperations(t *testing.T) {
 		t.Errorf("confirm again: %v", err)
 	}
 
-	if err := c.Backup(ctx, io.Discard); err == nil || err.Error() != "the disk is full" {
+	if _, err := c.Backup(ctx, io.Discard, false); err == nil || err.Error() != "the disk is full" {
 		t.Errorf("a backup that fails half way: %v", err)
 	}
 
@@ -130,16 +136,16 @@ func (s slow) ConfirmSweep(ctx context.Context) (int, error) { return 30, s.wait
 
 func (s slow) Purge(ctx context.Context, _ library.PropertyID) error { return s.wait(ctx) }
 
-func (s slow) Backup(ctx context.Context, w io.Writer) error {
+func (s slow) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err error) {
 	for range 3 {
 		if _, err := w.Write(piece); err != nil {
-			return err
+			return nil, err
 		}
 		if err := s.wait(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // TestNothingIsCutForItsLength holds that operations may take longer than the timeouts of the server.
@@ -150,7 +156,7 @@ func TestNothingIsCutForItsLength(t *testing.T) {
 	defer serveBy(t, dir, &http.Server{Handler: Handler(ops, time.Minute), ReadTimeout: timeout, WriteTimeout: timeout})()
 	c := NewClient(dir)
 	var copied bytes.Buffer
-	if err := c.Backup(ctx, &copied); err != nil || copied.Len() != 3*len(piece) {
+	if _, err := c.Backup(ctx, &copied, false); err != nil || copied.Len() != 3*len(piece) {
 		t.Errorf("backup: %d bytes, %v", copied.Len(), err)
 	}
 	if n, err := c.ConfirmSweep(ctx); n != 30 || err != nil {
@@ -167,13 +173,12 @@ type endless struct {
 	ended chan error
 }
 
-func (e endless) Backup(_ context.Context, w io.Writer) error {
-	var err error
+func (e endless) Backup(_ context.Context, w io.Writer, _ bool) (damage, err error) {
 	for err == nil {
 		_, err = w.Write(make([]byte, 64<<10))
 	}
 	e.ended <- err
-	return err
+	return nil, err
 }
 
 // TestReaderThatStallsIsCut holds that a backup whose reader takes nothing ends.
@@ -184,7 +189,10 @@ func TestReaderThatStallsIsCut(t *testing.T) {
 	r, w := io.Pipe() // nobody reads
 	defer r.Close()
 	received := make(chan error, 1)
-	go func() { received <- NewClient(dir).Backup(t.Context(), w) }()
+	go func() {
+		_, err := NewClient(dir).Backup(t.Context(), w, false)
+		received <- err
+	}()
 	if err := <-ops.ended; !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the backup ended with %v", err)
 	}

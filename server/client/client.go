@@ -155,6 +155,8 @@ type call struct {
 	query url.Values
 	// body is marshalled as JSON when set.
 	body any
+	// trailer asks for the trailer of the answer.
+	trailer bool
 }
 
 // do sends a call, again where that is safe, and decodes a JSON answer into out unless that is nil.
@@ -213,6 +215,9 @@ func (c *Client) once(ctx context.Context, k call, body io.Reader, length int64)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	req.Header.Set("User-Agent", c.userAgent)
+	if k.trailer {
+		req.Header.Set("TE", "trailers")
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, err

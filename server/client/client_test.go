@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -566,6 +567,51 @@ func TestTruncatedExport(t *testing.T) {
 			var out bytes.Buffer
 			if n, err := c.Export(t.Context(), &out, "", nil); !errors.Is(err, ErrTruncated) || n != 1 {
 				t.Errorf("%d lines, %v", n, err)
+			}
+		})
+	}
+}
+
+func TestExportWithUnreadableItems(t *testing.T) {
+	tests := map[string]struct {
+		trailer map[string]string
+		want    error
+	}{
+		"none":            {map[string]string{unreadableHeader: "0"}, nil},
+		"some":            {map[string]string{unreadableHeader: "3", unreadableIDsHeader: "7, 9-10"}, &UnreadableError{Items: 3, IDs: "7, 9-10"}},
+		"trailer is lost": {nil, ErrTruncated},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("TE") != "trailers" {
+					t.Errorf("TE: %q", r.Header.Get("TE"))
+				}
+				w.Header().Set("Trailer", unreadableHeader+", "+unreadableIDsHeader)
+				w.Header().Set("Content-Encoding", "gzip")
+				z := gzip.NewWriter(w)
+				fmt.Fprintln(z, `{"id":1}`)
+				z.Close()
+				for name, value := range c.trailer {
+					w.Header().Set(name, value)
+				}
+			}))
+			defer server.Close()
+			exporter, err := New(Options{Server: server.URL, Token: writer})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			n, err := exporter.Export(t.Context(), &out, "", nil)
+			if n != 1 || out.String() != "{\"id\":1}\n" {
+				t.Errorf("%d lines: %s", n, &out)
+			}
+			if want, ok := errors.AsType[*UnreadableError](c.want); ok {
+				if got, ok := errors.AsType[*UnreadableError](err); !ok || *got != *want {
+					t.Errorf("error %v; want %v", err, want)
+				}
+			} else if !errors.Is(err, c.want) {
+				t.Errorf("error %v; want %v", err, c.want)
 			}
 		})
 	}

@@ -1,14 +1,20 @@
 package engine
 
 import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/store"
 )
 
 // TestDamagedItemsAreReadFromTheStore flips bits where the bytes of items lie in a file that is in use.
@@ -91,4 +97,100 @@ func TestIndexesWithoutAStore(t *testing.T) {
 	if files, err := filepath.Glob(filepath.Join(dir, directory, "*", "*.seg")); err != nil || len(files) != 1 {
 		t.Errorf("files %v, error %v; want one", files, err)
 	}
+}
+
+// TestExportOfADamagedDatabase changes a byte of a block in a table of the database. Every item is then either exported or reported as
+// unreadable, those behind the block too.
+func TestExportOfADamagedDatabase(t *testing.T) {
+	const items, lost = 1500, 1200
+	dir := t.TempDir()
+	random := rand.NewChaCha8([32]byte{})
+	texts := make([]string, items+1)
+	l, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, l, definedProperty(trialShop))
+	var muts []library.Mutation
+	for id := item.ID(1); id <= items; id++ {
+		var noise [1500]byte // which no compression shortens
+		_, _ = random.Read(noise[:])
+		texts[id] = "beach " + base64.RawURLEncoding.EncodeToString(noise[:])
+		muts = append(muts, library.Mutation{Put: &item.Item{ID: id, Content: item.Content{ContentType: item.Image, Text: texts[id]}}})
+	}
+	mustWrite(t, l, trialShop, muts...)
+	for range 2 { // the second time, Pebble writes the log into a table
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if l, err = Open(Options{Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := damage(t, filepath.Join(dir, "pebble", "*.sst"), texts[lost][40:60]); n != 1 {
+		t.Fatalf("the text of an item stands in the tables %d times; want once", n)
+	}
+	if l, err = Open(Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := l.ItemsByID(trialShop, []item.ID{lost}); !store.Damaged(err) {
+		t.Fatalf("the item whose block is damaged is read with %v", err)
+	}
+	for name, q := range map[string]query.Node{"all": nil, "a query": query.Term{Text: "beach"}} {
+		t.Run(name, func(t *testing.T) {
+			var readable, unreadable []item.ID
+			next := item.ID(1)
+			for line, err := range l.Export(t.Context(), trialShop, q) {
+				id := next
+				if gone, ok := errors.AsType[*library.UnreadableItemError](err); ok {
+					id, unreadable = gone.ID, append(unreadable, gone.ID)
+				} else if err != nil {
+					t.Fatalf("after item %d: %v", next-1, err)
+				} else if !strings.Contains(string(line), texts[id]) {
+					t.Fatalf("item %d is exported as %s", id, line)
+				} else {
+					readable = append(readable, id)
+				}
+				if id != next {
+					t.Fatalf("item %d follows item %d", id, next-1)
+				}
+				next++
+			}
+			if next != items+1 || !slices.Contains(unreadable, lost) || !slices.Contains(readable, items) || len(unreadable) > 20 {
+				t.Errorf("the export ends before item %d; it reports %v as unreadable", next, unreadable)
+			}
+		})
+	}
+}
+
+// damage changes the last byte of a text wherever it stands in the files that match a pattern, and returns how often that is.
+func damage(t *testing.T, pattern, text string) int {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(content, []byte(text)); n > 0 {
+			found += n
+			changed := text[:len(text)-1] + "!"
+			if err := os.WriteFile(name, bytes.ReplaceAll(content, []byte(text), []byte(changed)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return found
 }

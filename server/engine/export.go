@@ -9,23 +9,25 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/store"
 )
-
-// exportChunk is how many items are read at once.
-const exportChunk = 256
 
 // Export yields items as lines, see library.Library.
 func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for it, err := range l.exported(ctx, p, q) {
-			var line []byte
-			if err == nil {
-				var c *definitions.Catalogue
-				if c, err = l.servedCatalogue(p); err == nil {
-					line = item.Marshal(it, ownUnits(c, it))
+			if err != nil {
+				if !yield(nil, err) {
+					return
 				}
+				continue
 			}
-			if !yield(line, err) || err != nil {
+			c, err := l.servedCatalogue(p)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(item.Marshal(it, ownUnits(c, it)), nil) {
 				return
 			}
 		}
@@ -55,35 +57,42 @@ func ownUnits(c *definitions.Catalogue, it *item.Item) []item.Unit {
 	return own
 }
 
-// exported yields the items that match, by id.
+// exported yields the items that match, by id, and a *library.UnreadableItemError for each that cannot be read. All items are read in
+// one pass over the store, whose keys are unknown behind a damaged block: from there on, the index says which items there are.
 func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[*item.Item, error] {
-	if _, err := l.servedCatalogue(p); err != nil {
-		return func(yield func(*item.Item, error) bool) { yield(nil, err) }
-	}
-	if _, all := q.(query.All); all || q == nil {
-		return l.Items(ctx, p)
-	}
 	return func(yield func(*item.Item, error) bool) {
+		if _, err := l.servedCatalogue(p); err != nil {
+			yield(nil, err)
+			return
+		}
+		var next item.ID
+		if _, all := q.(query.All); all || q == nil {
+			q = query.All{}
+			var it *item.Item
+			var err error
+			for it, err = range l.Items(ctx, p) {
+				if err != nil {
+					break
+				}
+				if !yield(it, nil) {
+					return
+				}
+				next = it.ID + 1
+			}
+			if !store.Damaged(err) {
+				if err != nil {
+					yield(nil, err)
+				}
+				return
+			}
+		}
 		ids, err := l.matching(ctx, p, q)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for chunk := range slices.Chunk(ids, exportChunk) {
-			items, err := l.ItemsByID(p, chunk)
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, it := range items {
-				if it != nil && !yield(it, nil) {
-					return
-				}
-			}
-		}
+		from, _ := slices.BinarySearch(ids, next)
+		l.Salvage(ctx, p, ids[from:])(yield)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -238,7 +240,8 @@ func (b *bulkImport) flush() { _ = b.conn.Flush() }
 const propertyHeader = "X-Vitrine-Property"
 
 // exportItems answers GET /v2/content/bulk (extension): every item that matches q, all without one, by id, a line each as
-// importItems takes it. An export that fails in the middle ends the connection, so that it cannot be taken for a whole.
+// importItems takes it. An export that fails in the middle ends the connection, so that it cannot be taken for a whole. One that lacks
+// unreadable items says so in its trailer; for a caller that accepts no trailer it ends the connection after the last readable item.
 func (s *Server) exportItems(x *exchange) error {
 	root, err := x.queryParam("q")
 	if err != nil {
@@ -264,10 +267,16 @@ func (s *Server) exportItems(x *exchange) error {
 	defer func() { _ = conn.SetWriteDeadline(time.Time{}) }()
 	buffered := bufio.NewWriterSize(out, 64<<10)
 	begun := false
+	var missing unreadableItems
 	for line, err := range s.lib.Export(x.r.Context(), x.grant.property, root) {
+		if gone, ok := errors.AsType[*library.UnreadableItemError](err); ok {
+			missing.add(gone)
+			continue
+		}
 		if err != nil {
 			return err
 		}
+		missing.closeRange()
 		if !begun {
 			x.beginExport()
 			begun = true
@@ -287,6 +296,7 @@ func (s *Server) exportItems(x *exchange) error {
 	if !begun {
 		x.beginExport()
 	}
+	_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle)) // damaged items may have taken long
 	err = buffered.Flush()
 	if zip != nil {
 		err = errors.Join(err, zip.Close())
@@ -294,7 +304,27 @@ func (s *Server) exportItems(x *exchange) error {
 	if err != nil {
 		return fmt.Errorf("send the export: %w", err)
 	}
+	x.endExport(conn, &missing)
 	return nil
+}
+
+// endExport reports the items that an export lacks.
+func (x *exchange) endExport(conn *http.ResponseController, missing *unreadableItems) {
+	if missing.count > 0 {
+		x.server.options.Logger.ErrorContext(x.r.Context(), "an export lacks items that cannot be read", "request", x.id,
+			"property", string(x.grant.property), "items", missing.count, "ids", missing.String(), "error", x.redact(missing.first.Error()))
+	}
+	switch {
+	case acceptsTrailers(x.r.Header):
+		h := x.Header()
+		h.Set(unreadableHeader, strconv.FormatInt(missing.count, 10))
+		if missing.count > 0 {
+			h.Set(unreadableIDsHeader, missing.String())
+		}
+	case missing.count > 0:
+		_ = conn.Flush() // what is readable still goes out
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // beginExport sends the head of the answer of an export.
@@ -307,5 +337,26 @@ func (x *exchange) beginExport() {
 	if acceptsGzip(x.r.Header) {
 		h.Set("Content-Encoding", "gzip")
 	}
+	if acceptsTrailers(x.r.Header) {
+		h.Set("Trailer", unreadableHeader+", "+unreadableIDsHeader)
+	}
 	x.WriteHeader(http.StatusOK)
+}
+
+// The trailer of an export: how many items it lacks because they cannot be read, and their ids as unreadableItems writes them.
+const (
+	unreadableHeader    = "X-Vitrine-Unreadable"
+	unreadableIDsHeader = "X-Vitrine-Unreadable-Ids"
+)
+
+// acceptsTrailers reports whether a caller asks for the trailer of an answer (TE: trailers).
+func acceptsTrailers(h http.Header) bool {
+	for _, line := range h.Values("TE") {
+		for coding := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(coding), "trailers") {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -20,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/vitrine-dev/vitrine/server/httpapi"
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -356,6 +358,81 @@ func TestFailingExport(t *testing.T) {
 				t.Error("the export ended well")
 			}
 		})
+	}
+}
+
+// TestExportWithUnreadableItems: all readable items are exported, the log and the trailer name the others, and the answer to a caller
+// that accepts no trailer does not end as a whole one does.
+func TestExportWithUnreadableItems(t *testing.T) {
+	const line = `{"id":1}`
+	unreadable := func(ids ...item.ID) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			for id := item.ID(1); id <= 9; id++ {
+				var err error
+				if slices.Contains(ids, id) {
+					err = &library.UnreadableItemError{ID: id, Err: errors.New("bad block")}
+				}
+				if !yield([]byte(line), err) {
+					return
+				}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		unreadable []item.ID
+		count, ids string
+	}{
+		"none":  {nil, "0", ""},
+		"some":  {[]item.ID{2, 5, 6, 7}, "4", "2, 5-7"},
+		"first": {[]item.ID{1}, "1", "1"},
+		"last":  {[]item.ID{8, 9}, "2", "8-9"},
+		"all":   {[]item.ID{1, 2, 3, 4, 5, 6, 7, 8, 9}, "9", "1-9"},
+	} {
+		for _, version := range []int{1, 2} {
+			for _, te := range []string{"", "deflate, Trailers"} {
+				t.Run(fmt.Sprintf("%s, HTTP/%d, TE %q", name, version, te), func(t *testing.T) {
+					if version == 2 && te != "" {
+						te = "trailers" // HTTP/2 has no other value
+					}
+					a, h := newHookedApp(t)
+					h.export = func() iter.Seq2[[]byte, error] { return unreadable(c.unreadable...) }
+					srv := httptest.NewUnstartedServer(a.server)
+					srv.EnableHTTP2 = version == 2
+					srv.StartTLS()
+					defer srv.Close()
+					req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/v2/content/bulk", nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					req.Header.Set("Authorization", "Bearer "+token("rw"))
+					if te != "" {
+						req.Header.Set("TE", te)
+					}
+					resp, err := srv.Client().Do(req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer resp.Body.Close()
+					body, err := io.ReadAll(resp.Body)
+					if got, want := strings.Count(string(body), line+"\n"), 9-len(c.unreadable); got != want || resp.StatusCode != 200 {
+						t.Errorf("status %d with %d lines; want %d", resp.StatusCode, got, want)
+					}
+					if whole := te != "" || len(c.unreadable) == 0; whole != (err == nil) {
+						t.Errorf("the answer ends with %v", err)
+					}
+					if te != "" {
+						count, ids := resp.Trailer.Get("X-Vitrine-Unreadable"), resp.Trailer.Get("X-Vitrine-Unreadable-Ids")
+						if count != c.count || ids != c.ids {
+							t.Errorf("the trailer is %q, %q; want %q, %q", count, ids, c.count, c.ids)
+						}
+					}
+					srv.Close()
+					if logged := strings.Contains(a.log.String(), "an export lacks items that cannot be read"); logged != (len(c.unreadable) > 0) {
+						t.Errorf("the log says\n%s", a.log)
+					}
+				})
+			}
+		}
 	}
 }
 

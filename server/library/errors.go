@@ -63,6 +63,19 @@ type ManagedError struct{ Owner Owner }
 
 func (e *ManagedError) Error() string { return "managed by " + e.Owner.String() }
 
+// UnreadableItemError says that an item is stored, but cannot be read: a file is damaged, the disk fails, or the stored bytes are no
+// item. Other items may still be readable.
+type UnreadableItemError struct {
+	ID item.ID
+	// Err is the cause.
+	Err error
+}
+
+func (e *UnreadableItemError) Error() string { return fmt.Sprintf("read item %d: %v", e.ID, e.Err) }
+
+// Unwrap returns the cause.
+func (e *UnreadableItemError) Unwrap() error { return e.Err }
+
 // UnknownItemsError names item ids that are not in the property.
 type UnknownItemsError struct{ IDs []item.ID }
 

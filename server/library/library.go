@@ -76,7 +76,8 @@ type Library interface {
 	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
 	// Export yields every item of a property that matches q (nil for all) by id, each as one NDJSON line without the
 	// newline: item.Marshal with the item's own tags and units. Items that change during the export may appear in either
-	// state.
+	// state. A library may yield an *UnreadableItemError for an item that it cannot read and continue with the next one; any
+	// other error is the last element.
 	Export(ctx context.Context, p PropertyID, q query.Node) iter.Seq2[[]byte, error]
 	// ShortLink returns the original URL of the approved item with that short code, across all properties, or ErrNotFound.
 	ShortLink(ctx context.Context, code string) (PropertyID, string, error)

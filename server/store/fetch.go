@@ -132,14 +132,14 @@ func holders(f finder, properties []library.PropertyID, code string) ([]place, e
 	return places, nil
 }
 
-// decodeItem reads a stored item.
+// decodeItem reads a stored item. *library.UnreadableItemError.
 func decodeItem(id item.ID, value []byte) (*item.Item, error) {
 	it, err := item.Unmarshal(value)
 	if err == nil && it.ID != id {
 		err = fmt.Errorf("it says that it is item %d", it.ID)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read item %d: %w", id, err)
+		return nil, &library.UnreadableItemError{ID: id, Err: err}
 	}
 	return it, nil
 }
