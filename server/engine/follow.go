@@ -120,7 +120,7 @@ func (f *follower) requireStore() error {
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("%s holds indexes, but the database of their items is missing: restore the newest backup, or move the directory away to begin anew", dir)
+	return fmt.Errorf("%s holds indexes, but the database of their items is missing: restore the newest backup, or move the directory away to start with an empty store", dir)
 }
 
 // dir is the directory of a property.

@@ -47,11 +47,15 @@ const filterBits = 10
 // written.
 func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	d := &database{log: o.Logger, failed: make(chan struct{}), readOnly: readOnly}
-	if err := requireMarker(o.FS, dir); err != nil {
+	names, err := databaseFiles(o.FS, dir)
+	if err != nil {
 		return nil, err
 	}
+	if !slices.ContainsFunc(names, isMarker) && slices.ContainsFunc(names, isData) {
+		return nil, errNoMarker // Pebble would make a new database there, and remove the files
+	}
 	if !readOnly {
-		if err := requireRoom(o.FS, o.Dir, dir); err != nil {
+		if err := requireRoom(o.FS, o.Dir, dir, names); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +66,6 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 		d.pebble, err = pebble.Open(dir, settings)
 		return err
 	})
-	var err error
 	select {
 	case err = <-opening:
 	case <-d.failed: // Pebble retries a flush that failed endlessly, and the opening waits for it
@@ -80,20 +83,15 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 
 // errNoMarker says that a database cannot be opened because the file that names its newest state is missing.
 var errNoMarker = errors.New("the database has tables or logs, but no file marker.manifest.*, which names its newest state: " +
-	"restore the newest backup, or move the directory away to begin anew")
+	"restore the newest backup, or move the directory away to start with an empty store")
 
-// requireMarker refuses a directory that holds a part of a database: Pebble would begin a new one there, and remove the rest.
-func requireMarker(disk vfs.FS, dir string) error {
+// databaseFiles lists the files of a database, none where its directory is missing.
+func databaseFiles(disk vfs.FS, dir string) ([]string, error) {
 	names, err := disk.List(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !slices.ContainsFunc(names, isMarker) && slices.ContainsFunc(names, isData):
-		return errNoMarker
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return nil
+	return names, err
 }
 
 func isMarker(name string) bool { return strings.HasPrefix(name, markerPrefix) }
@@ -104,28 +102,21 @@ func isData(name string) bool {
 
 // Made reports whether a store was ever made in a directory.
 func Made(disk vfs.FS, dir string) (bool, error) {
-	names, err := disk.List(disk.PathJoin(dir, databaseName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
+	names, err := databaseFiles(disk, disk.PathJoin(dir, databaseName))
 	return slices.ContainsFunc(names, func(name string) bool { return isMarker(name) || isData(name) }), err
 }
 
 // markerPrefix is how the name of the file begins that names the newest state of a database.
 const markerPrefix = "marker.manifest."
 
-// requireRoom refuses to open a database on a disk without room for it. An opening writes what the logs hold into tables
-// before the logs are removed. One that fails in the middle leaves its memory behind, so it is not tried in vain.
-func requireRoom(disk vfs.FS, storeDir, dir string) error {
+// requireRoom refuses to open a database with these files on a disk without room for it. An opening writes what the logs hold into
+// tables before the logs are removed. One that fails in the middle leaves its memory behind, so it is not tried in vain.
+func requireRoom(disk vfs.FS, storeDir, dir string, names []string) error {
 	usage, err := disk.GetDiskUsage(storeDir)
 	if errors.Is(err, vfs.ErrUnsupported) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("see how much room the disk has: %w", err)
-	}
-	names, err := disk.List(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	need := uint64(probeSize)
 	for _, name := range names {
@@ -184,7 +175,7 @@ type cleaner struct {
 
 type keepsNoLogs struct{ pebble.ArchiveCleaner }
 
-// commit makes a batch durable, or says why it may not be: after an error nobody knows, until the store is opened anew.
+// commit makes a batch durable, or says why it may not be: after an error that is unknown until the store is opened again.
 func (d *database) commit(b *pebble.Batch) error {
 	err := d.call(func() error { return b.Commit(pebble.Sync) })
 	if err != nil {

@@ -138,7 +138,7 @@ func (s *Store) publish(db *database, now *served) (*database, *served) {
 // advise says what to do about damaged files.
 func advise(err error) error {
 	if pebble.IsCorruptionError(err) {
-		return fmt.Errorf("a file is damaged: restore the newest backup, or move the directory away to begin anew: %w", err)
+		return fmt.Errorf("a file is damaged: restore the newest backup, or move the directory away to start with an empty store: %w", err)
 	}
 	return err
 }
