@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// operations are what the admin socket offers of a process.
+// operations provides the operations of a process on the admin socket.
 type operations struct{ p *process }
 
 var _ admin.Operations = operations{}
@@ -57,18 +57,18 @@ func (o operations) Purge(ctx context.Context, p library.PropertyID) error {
 	return err
 }
 
-// checkpointer is a library whose store can be copied while it is in use. VerifyCopy fails when the copy in a directory could not
-// be opened and indexed.
+// checkpointer is a library whose store can be copied while it is in use. VerifyCopy fails if the copy in a directory cannot be
+// opened and indexed.
 type checkpointer interface {
 	Checkpoint(ctx context.Context, dir string) (version uint64, err error)
 	VerifyCopy(ctx context.Context, dir string) error
 }
 
-// checkpointPrefix begins the name of the directory, within the data directory, in which a backup is made.
+// checkpointPrefix is the prefix of the directory, in the data directory, in which a backup is made.
 const checkpointPrefix = ".backup-"
 
-// Backup implements admin.Operations. The copy consists of hard links. It takes the time to index all of it, in memory and on one
-// processor, and then to read it. A copy that cannot be indexed is sent only with evenDamaged.
+// Backup implements admin.Operations. The copy consists of hard links. Backup first indexes the whole copy, in memory and on one
+// processor, and then reads it. It sends a copy that cannot be indexed only if evenDamaged is true.
 func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error) {
 	lib, ok := o.p.lib.(checkpointer)
 	if !ok {
@@ -97,7 +97,7 @@ func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (
 	return damage, err
 }
 
-// removeCheckpoints removes what a process left that ended in the middle of a backup.
+// removeCheckpoints removes the copies of a process that ended during a backup.
 func removeCheckpoints(dataDir string) error {
 	left, err := filepath.Glob(filepath.Join(dataDir, checkpointPrefix+"*"))
 	for _, dir := range left {

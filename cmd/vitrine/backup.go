@@ -66,7 +66,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, even
 	}
 	if err != nil {
 		stream.Close()
-		// A stream that ended early looks damaged. The reason why it ended is more useful.
+		// A stream that ended early looks damaged. The error that ended it is more useful.
 		if cut := <-received; cut != nil && !errors.Is(cut, io.ErrClosedPipe) {
 			err = cut
 		}
@@ -83,7 +83,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, even
 	return nil
 }
 
-// backupFile writes a stream into a file that appears under its name once it is whole.
+// backupFile writes a stream to a file that gets its name when it is complete.
 func backupFile(ctx context.Context, stream io.Reader, target string, progress backup.Progress) (backup.Header, error) {
 	f, err := createExport(target)
 	if err != nil {
@@ -129,7 +129,7 @@ func newRestore() *cobra.Command {
 	return cmd
 }
 
-// byteProgress is a progress that counts bytes.
+// byteProgress is a progress that counts bytes instead of lines.
 type byteProgress struct {
 	*progress
 	out  io.Writer
@@ -140,7 +140,7 @@ func newByteProgress(out io.Writer, verb string) *byteProgress {
 	return &byteProgress{out: out, verb: verb}
 }
 
-// bytes says how far the command is.
+// bytes reports how far the command is. Its first call starts the progress.
 func (p *byteProgress) bytes(done, total int64) {
 	if p.progress == nil {
 		p.progress = newProgress(p.out, p.verb, 0, 0, total)
@@ -149,7 +149,7 @@ func (p *byteProgress) bytes(done, total int64) {
 	p.set(done, done)
 }
 
-// finish takes the bar away; it can be called again.
+// finish removes the bar. The caller may call it again.
 func (p *byteProgress) finish() {
 	if p.progress != nil {
 		p.progress.finish()

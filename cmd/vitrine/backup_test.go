@@ -20,8 +20,8 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/backup"
 )
 
-// TestBackupAndRestore copies the store of a running server in every way there is, restores each copy, and holds what a
-// server on it exports against what there was.
+// TestBackupAndRestore copies the store of a running server in every way, restores each copy, and compares the export of a server
+// on it with the original export.
 func TestBackupAndRestore(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)
@@ -36,9 +36,9 @@ func TestBackupAndRestore(t *testing.T) {
 	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, dir).want(t, exitFailed, "is not empty")
 	nowhere := filepath.Join(t.TempDir(), "nowhere", "vitrine.tar")
 	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, nowhere).want(t, exitFailed, "write "+nowhere+": no such file or directory")
-	// What comes later is in none of them.
+	// These items come after all backups.
 	vitrine(t.Context(), itemLines(201, 10), "import", "-").want(t, 0, "10 added")
-	// The server tidies up after the one that was refused once it notices that nobody reads on.
+	// The server cleans up after the refused backup as soon as it notices that the client has stopped reading.
 	eventually(t, "nothing is left in the data directory", func() bool {
 		left, err := filepath.Glob(filepath.Join(s.dir, ".backup-*"))
 		return err == nil && len(left) == 0
@@ -68,8 +68,8 @@ func TestBackupAndRestore(t *testing.T) {
 	})
 }
 
-// TestBackupThatCannotBeIndexed holds that a store with an item that nobody could index is served, and that no backup of it passes for
-// whole.
+// TestBackupThatCannotBeIndexed checks that the server serves a store with an item that cannot be indexed, and that every backup of
+// that store fails.
 func TestBackupThatCannotBeIndexed(t *testing.T) {
 	dir := newStore(t)
 	s := start(t, dir)
@@ -108,7 +108,7 @@ func TestBackupThatCannotBeIndexed(t *testing.T) {
 	vitrine(t.Context(), "", "restore", "--data-dir", restored, asItIs).want(t, 0, "restored")
 }
 
-// TestBackupThatIsCutShort holds that nothing is kept of one, neither by the client nor by the server.
+// TestBackupThatIsCutShort checks that neither the client nor the server keeps an incomplete backup.
 func TestBackupThatIsCutShort(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)
@@ -132,7 +132,7 @@ func TestBackupThatIsCutShort(t *testing.T) {
 	}
 }
 
-// broken is a server that ends in the middle of a backup.
+// broken is a server that fails during a backup.
 type broken struct{ admin.Operations }
 
 func (broken) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err error) {
@@ -150,7 +150,7 @@ func (broken) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err erro
 	return nil, nil
 }
 
-// half takes so much and no more.
+// half is a writer whose writes of more than 16 KiB fail.
 type half struct{ io.Writer }
 
 func (h *half) Write(p []byte) (int, error) {
@@ -161,7 +161,7 @@ func (h *half) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestCutBackupIsNotDamaged holds that the message says what happened: the connection ended.
+// TestCutBackupIsNotDamaged checks that the error names the ended connection and not a damaged backup.
 func TestCutBackupIsNotDamaged(t *testing.T) {
 	dir := t.TempDir()
 	l, err := admin.Listen(dir)
@@ -180,8 +180,8 @@ func TestCutBackupIsNotDamaged(t *testing.T) {
 	}
 }
 
-// TestStoppingDuringABackup holds that a backup whose reader does not go on shares the drain with everything else, and leaves
-// nothing behind.
+// TestStoppingDuringABackup checks that a backup whose client has stopped reading does not extend the drain, and leaves no files
+// behind.
 func TestStoppingDuringABackup(t *testing.T) {
 	s := start(t, newStore(t), "--drain-timeout", "200ms")
 	s.environment(t)

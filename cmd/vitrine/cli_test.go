@@ -166,7 +166,8 @@ func TestImportTellsBadLines(t *testing.T) {
 	vitrine(t.Context(), "", "export", "-q", "a AND").want(t, exitFailed, "position")
 }
 
-// TestImportRefusesOtherFormats checks that a file which is not NDJSON is named as such, and that nothing of it is sent.
+// TestImportRefusesOtherFormats checks that the error names the format of a file that is not NDJSON, and that nothing of it is
+// sent.
 func TestImportRefusesOtherFormats(t *testing.T) {
 	t.Setenv("VITRINE_SERVER", "https://127.0.0.1:1")
 	t.Setenv("VITRINE_TOKEN", secret)
@@ -198,7 +199,7 @@ func TestImportRefusesOtherFormats(t *testing.T) {
 	}
 }
 
-// TestImportIsResumed interrupts an import of a file and repeats the command.
+// TestImportIsResumed interrupts an import of a file and runs the command again.
 func TestImportIsResumed(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)
@@ -210,7 +211,7 @@ func TestImportIsResumed(t *testing.T) {
 
 	s = start(t, s.dir)
 	s.environment(t)
-	// What an earlier run leaves after its second request, whose answer it did not live to see.
+	// The state of a run that was killed after its second request and before the response.
 	prefix := itemLines(1, 1000)
 	vitrine(t.Context(), itemLines(1, 2000), "import", "-").want(t, 0)
 	keepState(t, file, prefix, 1000, 2000)
@@ -291,7 +292,7 @@ func TestSweepAndPurge(t *testing.T) {
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "it has: nothing")
 }
 
-// forget removes what the test's manifests brought, as their deletion would.
+// forget removes what the test's manifests declared, as their deletion would.
 func forget(t *testing.T, dir string) {
 	t.Helper()
 	lib, err := reference.Open(reference.Options{Dir: dir})
@@ -313,7 +314,7 @@ func TestVersion(t *testing.T) {
 	vitrine(t.Context(), "", "version").want(t, 0, "vitrine ", "commit ", "go1.")
 }
 
-// keepState leaves behind what an import of file keeps after some lines, whose text is prefix.
+// keepState writes the state of an interrupted import of file: lines and sent, with prefix as the text of the lines.
 func keepState(t *testing.T, file, prefix string, lines, sent int64) {
 	t.Helper()
 	c, err := (&connection{}).open()

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// clusterFlags say which cluster and namespace the commands for people look at: as kubectl does, with the user's own
+// clusterFlags select the cluster and the namespace of the commands for users. As in kubectl, the commands use the user's own
 // kubeconfig and rights.
 type clusterFlags struct {
 	kubeconfig, context, namespace string
@@ -29,13 +29,13 @@ func (c *clusterFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVarP(&c.namespace, "namespace", "n", "", "namespace (default: that of the context)")
 }
 
-// bindAll adds the choice of all namespaces.
+// bindAll also binds the flag for all namespaces.
 func (c *clusterFlags) bindAll(fs *pflag.FlagSet) {
 	c.bind(fs)
 	fs.BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 }
 
-// open returns a client of the cluster, and the namespace to look at: "" for all.
+// open returns a client of the cluster, and the selected namespace, or "" for all.
 func (c *clusterFlags) open() (kube.Client, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
@@ -63,7 +63,7 @@ func (c *clusterFlags) open() (kube.Client, string, error) {
 			return nil, "", fmt.Errorf("register the kinds: %w", err)
 		}
 	}
-	// The library would complain, on the standard error, that nobody told it where to log.
+	// Without a logger, controller-runtime complains on standard error.
 	ctrl.SetLogger(logr.Discard())
 	k, err := kube.New(config, kube.Options{Scheme: scheme})
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *clusterFlags) open() (kube.Client, string, error) {
 	return k, namespace, nil
 }
 
-// listed returns the objects of a list.
+// listed lists the objects of the list's kind in a namespace.
 func listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, namespace string) ([]T, error) {
 	if err := k.List(ctx, list, kube.InNamespace(namespace)); meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("the cluster does not serve the kinds of %s: install Vitrine first", v1alpha1.GroupVersion.Group)

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
-// connection says which server a client command speaks to. There is no flag for the token itself: a command line shows in
+// connection is the server that a client command talks to. There is no flag for the token itself, because command lines appear in
 // process lists, shell histories and audit logs.
 type connection struct {
 	server, tokenFile, caFile string
@@ -51,7 +51,7 @@ func (c *connection) open() (*client.Client, error) {
 	return client.New(o)
 }
 
-// authority returns the only authority that is trusted; nil where none is named.
+// authority returns the only certificate authority to trust, or nil if the user names none.
 func (c *connection) authority() (*x509.CertPool, error) {
 	file := cmp.Or(c.caFile, os.Getenv("VITRINE_CA_FILE"))
 	if file == "" {
@@ -68,7 +68,7 @@ func (c *connection) authority() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// advise adds to an error of a call what to do about it, where the error alone does not say.
+// advise adds what the user can do to the error of a call, if the error itself does not say it.
 func advise(err error) error {
 	unknown, host := x509.UnknownAuthorityError{}, x509.HostnameError{}
 	problem := (*client.Problem)(nil)

@@ -5,8 +5,8 @@ import (
 	"net/http/pprof"
 )
 
-// debugHandler shows profiles of the process. They tell what is in memory, so they have an address of their own that is off
-// unless it is asked for; the paths are those that go tool pprof knows.
+// debugHandler serves profiles of the process. Profiles show memory contents, so they have an address of their own, which is off by
+// default. The paths are those that go tool pprof expects.
 func debugHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -98,7 +98,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkProperty refuses a token that does not belong to the property of the filters, or that is not READ-WRITE.
+// checkProperty returns an error for a token that is of another property than the filters, or that is not READ-WRITE.
 func checkProperty(ctx context.Context, c *client.Client, filters []validate.Judged) error {
 	if len(filters) == 0 {
 		return nil
@@ -114,7 +114,7 @@ func checkProperty(ctx context.Context, c *client.Client, filters []validate.Jud
 	return nil
 }
 
-// filters are the ContentFilters of the one property that a token can see, by name.
+// filters returns the ContentFilters of the one property that a token can read, sorted by name.
 func (o *diffOptions) filters(judged []validate.Judged) ([]validate.Judged, error) {
 	byProperty := map[string][]validate.Judged{}
 	for _, j := range judged {

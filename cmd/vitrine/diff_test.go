@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// bring stores filters as manifests of the test's property would have.
+// bring stores filters as if manifests of the test's property had declared them.
 func bring(t *testing.T, dir string, filters map[string]library.Filter) {
 	t.Helper()
 	lib, err := reference.Open(reference.Options{Dir: dir})

@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestDocumentation holds docs/cli.md against the commands: each has a section that names each of its flags with its
-// default, and no other.
+// TestDocumentation compares docs/cli.md with the commands: each command has a section that names exactly its flags, with their
+// defaults.
 func TestDocumentation(t *testing.T) {
 	content, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := string(content)
-	// The parts before the sections, each for all commands that have its flag.
+	// The parts before the sections. Each applies to all commands that have its flag.
 	shared := map[string]string{"server": section(page, "**Which server"), "context": section(page, "**Which cluster.**")}
 	flagNames := regexp.MustCompile("`--([a-z-]+)")
 	documented := map[string]bool{}
@@ -29,7 +29,7 @@ func TestDocumentation(t *testing.T) {
 			continue
 		}
 		documented[cmd.Name()] = true
-		// The parameters of a table's rows: what stands between the first two bars.
+		// The flags are in the first column of the tables.
 		rows := flagRows(text)
 		for flag, text := range shared {
 			if cmd.Flags().Lookup(flag) == nil {
@@ -67,7 +67,7 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// section returns what follows a heading up to the next one of its kind.
+// section returns the text between a heading and the next one of the same level.
 func section(page, heading string) string {
 	_, rest, ok := strings.Cut(page, heading)
 	if !ok {
@@ -77,7 +77,7 @@ func section(page, heading string) string {
 	return text
 }
 
-// flagRows returns the rows of tables whose first cell names flags, by flag.
+// flagRows returns the table rows whose first cell names flags, by flag.
 func flagRows(text string) map[string]string {
 	rows := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -92,7 +92,7 @@ func flagRows(text string) map[string]string {
 	return rows
 }
 
-// known reports whether any command has the flag: a section may speak of another command's.
+// known reports whether any command has the flag, because a section may mention the flag of another command.
 func known(cmd *cobra.Command, name string) bool {
 	for _, c := range cmd.Root().Commands() {
 		if c.Flags().Lookup(name) != nil {

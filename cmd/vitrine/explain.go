@@ -57,8 +57,8 @@ func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
 	})
 }
 
-// mark says whether a clause speaks for the item (✓), against it (✗), or neither (·): a clause that must not match speaks for
-// what it does not match, and one that may match against nothing.
+// mark returns ✓ if the result of a clause lets the item match: a "must not" clause that does not match, or any other clause that
+// matches. It returns · for a "should" clause that does not match, and ✗ otherwise.
 func mark(e client.Explanation) string {
 	switch {
 	case e.Matched != (e.Occur == "must not"):
@@ -69,7 +69,7 @@ func mark(e client.Explanation) string {
 	return "✗"
 }
 
-// tree writes a clause, and below it what it is made of. first leads to the clause, rest to the lines below.
+// tree writes a clause and, indented below it, its children. first prefixes the line of the clause, and rest the lines below.
 func tree(w io.Writer, e client.Explanation, first, rest string) {
 	fmt.Fprint(w, first, mark(e), " ")
 	if e.Occur != "" {

@@ -80,19 +80,18 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// exportFile is a file that appears under its name only once it is whole. It is readable by its owner alone, as it holds
-// personal data.
+// exportFile is a file that gets its name only when it is complete. Only its owner can read it, because it contains personal data.
 type exportFile struct {
 	io.Writer
 	path string
 	zip  *gzip.Writer
-	file *os.File // nil once kept or abandoned
+	file *os.File // nil after keep or abandon
 }
 
 func createExport(path string) (*exportFile, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".vitrine-export-*")
 	if err != nil {
-		// The error is about the file beside it, whose name tells nobody anything.
+		// The error names the temporary file, which means nothing to the user.
 		if e := (*fs.PathError)(nil); errors.As(err, &e) {
 			err = e.Err
 		}

@@ -79,7 +79,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 
 	from := state.At.Bytes
 	if in.compressed {
-		from = 0 // where that is in the file is not known
+		from = 0 // the position in the compressed file is not known
 	}
 	p := newProgress(stderr, "imported", state.At.Lines, from, in.size)
 	began := time.Now()
@@ -116,7 +116,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// state returns where to keep how far the import is (nil for standard input) and what is kept from an earlier run.
+// state returns the file that records the progress of the import, or nil for standard input, and the state of an earlier run.
 func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*importstate.File, importstate.State) {
 	fresh := importstate.State{Server: c.Server(), Input: in.path, Begun: time.Now().UTC()}
 	if in.path == "" {
@@ -141,7 +141,7 @@ func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*i
 	return kept, *state
 }
 
-// stopped says how far the import came and how to go on.
+// stopped returns an error that says how far the import came and how to continue.
 func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkpoint, err error) error {
 	again := "run the same command again to resume"
 	if in.path == "" {
@@ -173,15 +173,15 @@ func summary(at client.Checkpoint, took time.Duration) string {
 	return fmt.Sprintf("%s lines in %s: %s", text.Thousands(at.Lines), took.Round(time.Millisecond), strings.Join(parts, ", "))
 }
 
-// input is what is imported. It counts the bytes read of the file, before any decompression.
+// input is the input of an import. It counts the bytes read from the file, before decompression.
 type input struct {
 	io.Reader
 	name string
 	path string // absolute; "" for standard input
-	size int64  // of the file; 0 where it is not known
+	size int64  // of the file; 0 if unknown
 	read int64
 	file *os.File
-	// compressed: the bytes read of the file are not those of the lines.
+	// compressed is true if the bytes read differ from the bytes of the lines.
 	compressed bool
 }
 
@@ -219,11 +219,11 @@ func openInput(stdin io.Reader, name string) (*input, error) {
 	return in, nil
 }
 
-// maxFirstLine is how many bytes are read of an input at most to recognize its format.
+// maxFirstLine is the maximum number of bytes to read in order to recognize the format.
 const maxFirstLine = 64 << 10
 
-// checkFormat refuses an input whose first line that is not blank shows another format than NDJSON. Such a file would give an
-// error for each line, and store those that happen to be an item.
+// checkFormat refuses an input whose first non-blank line shows another format than NDJSON. Importing such a file would print an
+// error for each line, and would store the lines that happen to be items.
 func (in *input) checkFormat() error {
 	lines := bufio.NewReaderSize(in.Reader, maxFirstLine)
 	var head, first []byte
@@ -265,7 +265,7 @@ func (in *input) close() {
 	}
 }
 
-// counted adds up what is read.
+// counted counts the bytes that it reads.
 type counted struct {
 	r io.Reader
 	n *int64

@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// restConfig returns how to reach the cluster: the flag's file, else those that KUBECONFIG names, else that of the pod. The
-// user's own ~/.kube/config is never read: a server must not come to watch whatever cluster was used last. The function is
-// called again for each new connection, so that changed files are seen.
+// restConfig returns a function that returns the configuration of the cluster: from the file in flag, otherwise from the files in
+// KUBECONFIG, otherwise from the pod. It never reads the user's ~/.kube/config, because a server must not watch whatever cluster
+// the user selected last. The caller calls the function for each new connection, so that it sees changed files.
 func restConfig(flag string) (func() (*rest.Config, error), error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: flag}
 	if env := os.Getenv("KUBECONFIG"); flag == "" && env != "" {
@@ -39,7 +39,7 @@ func restConfig(flag string) (func() (*rest.Config, error), error) {
 		}
 		return c, nil
 	}
-	// A file that is wrong now is a mistake to be told; one that goes missing later is waited for.
+	// A file that is wrong at start is a usage error. If it goes missing later, the server waits for it.
 	if _, err := load(); err != nil {
 		return nil, usagef("%w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// kubeconfig writes one that names a server.
+// kubeconfig writes a kubeconfig that names a server, and returns its path.
 func kubeconfig(t *testing.T, name, server string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

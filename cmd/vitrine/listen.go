@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// Times that bound what one connection can cost. Streams (bulk import and export, backups) set their own as they go.
+// Timeouts that bound the cost of one connection. Streams (bulk import and export, backups) extend their own deadlines.
 const (
 	headerTimeout = 10 * time.Second
 	readTimeout   = 30 * time.Second
 	writeTimeout  = 90 * time.Second
 	idleTimeout   = 2 * time.Minute
-	// maxHeader leaves room for two queries of 16 KiB in a URL, each byte of them escaped.
+	// maxHeader leaves room for two queries of 16 KiB in a URL with every byte escaped.
 	maxHeader = 128 << 10
 )
 
-// listener is one address of the process with its HTTP server.
+// listener is one listening address of the process, with its HTTP server.
 type listener struct {
 	name   string
 	net    net.Listener
 	server *http.Server
-	open   atomic.Int64 // connections
+	open   atomic.Int64 // number of open connections
 }
 
-// listen binds an address that a flag names. A nil config means plain HTTP.
+// listen binds the address in a flag. A nil config means plain HTTP.
 func listen(ctx context.Context, name, flag, address string, h http.Handler, config *tls.Config, log *slog.Logger) (*listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -54,7 +54,7 @@ func newListener(name string, l net.Listener, h http.Handler, config *tls.Config
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		// What net/http reports here is done by clients: broken handshakes, and the like.
+		// The errors that net/http logs are caused by clients, such as failed TLS handshakes.
 		ErrorLog: slog.NewLogLogger(log.With("listener", name).Handler(), slog.LevelDebug),
 		ConnState: func(_ net.Conn, s http.ConnState) {
 			switch s {
@@ -68,7 +68,7 @@ func newListener(name string, l net.Listener, h http.Handler, config *tls.Config
 	return made
 }
 
-// serve answers until the listener is drained or closed.
+// serve serves requests until the listener is drained or closed.
 func (l *listener) serve() error {
 	var err error
 	if l.server.TLSConfig != nil {
@@ -82,7 +82,7 @@ func (l *listener) serve() error {
 	return fmt.Errorf("serve %s: %w", l.name, err)
 }
 
-// drain takes no new requests and waits for those under way until ctx ends, when they are cut off.
+// drain refuses new requests and waits for those in progress. When ctx ends, it closes their connections.
 func (l *listener) drain(ctx context.Context) error {
 	err := l.server.Shutdown(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// newLogger returns the log of the server: one structured line an event. flush writes what was gathered, and has to be
-// called in the end.
+// newLogger returns the logger of the server, which writes one structured line for each event. flush writes the buffered lines. The
+// caller calls it at the end.
 func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(), err error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
@@ -34,33 +34,33 @@ func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(
 	return slog.New(gathering{h, g}), g.flush, nil
 }
 
-// gatherFor is how late a line may be written, and gatherLines how many are not waited for.
+// gatherFor is the maximum delay of a line, and gatherLines the number of buffered lines at which they are written.
 const (
 	gatherFor   = 100 * time.Millisecond
 	gatherLines = 512
 )
 
-// gathered writes lines some at a time. With one for each request a call to the system for each line is a good part of what
-// the request costs, and so is its making: between the bytes of two pages the processor has to fetch again all that makes it.
+// gathered buffers lines and writes several at a time. A system call for each line would be a large part of the cost of a request.
+// So would formatting each line on its own, because in between, the processor caches lose the code and data that it needs.
 type gathered struct {
 	mu      sync.Mutex
 	lines   []line
 	waiting bool
 
-	// writing is held by whoever writes lines, which keeps them in their order; it is taken before mu.
+	// writing serializes the writers, which keeps the lines in order. It is locked before mu.
 	writing sync.Mutex
 	w       io.Writer
-	text    bytes.Buffer // where handlers write
+	text    bytes.Buffer // the handlers write here
 	spare   []line
 }
 
-// line is a record on its way to its handler.
+// line is a record and the handler that formats it.
 type line struct {
 	to     slog.Handler
 	record slog.Record
 }
 
-// add takes a line in; it is written at once where it may not wait.
+// add buffers a line, or writes all buffered lines if atOnce is set or the buffer is full.
 func (g *gathered) add(l line, atOnce bool) {
 	g.mu.Lock()
 	g.lines = append(g.lines, l)
@@ -82,18 +82,18 @@ func (g *gathered) flush() {
 	g.lines, g.waiting = g.spare, false
 	g.mu.Unlock()
 	for _, l := range lines {
-		_ = l.to.Handle(context.Background(), l.record) // it writes into memory
+		_ = l.to.Handle(context.Background(), l.record) // writes to memory, so it does not fail
 	}
 	if g.text.Len() > 0 {
-		_, _ = g.w.Write(g.text.Bytes()) // a log that cannot be written has nobody to tell
+		_, _ = g.w.Write(g.text.Bytes()) // there is no place to report that the log cannot be written
 		g.text.Reset()
 	}
 	clear(lines)
 	g.spare = lines[:0]
 }
 
-// gathering is a handler whose lines are gathered. Warnings and errors are written at once, with all that came before them,
-// and so is what holds values that could be others by the time they are written.
+// gathering is a handler that buffers its lines. It writes warnings and errors at once, together with the lines before them. It
+// also writes records at once whose values could change before they are written.
 type gathering struct {
 	slog.Handler
 	lines *gathered
@@ -105,7 +105,7 @@ func (g gathering) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// settled reports whether a record has plain values alone.
+// settled reports whether a record has only plain values, which cannot change.
 func settled(r slog.Record) bool {
 	plain := true
 	r.Attrs(func(a slog.Attr) bool {
@@ -128,8 +128,8 @@ func (g gathering) WithGroup(name string) slog.Handler {
 	return gathering{g.Handler.WithGroup(name), g.lines}
 }
 
-// bridge has the Kubernetes libraries write to the same log. They keep their loggers in package variables, so this is for
-// the process as a whole.
+// bridge makes the Kubernetes libraries write to the same log. Their loggers are package variables, so this affects the whole
+// process.
 func bridge(log *slog.Logger) logr.Logger {
 	l := logr.FromSlogHandler(log.Handler())
 	ctrl.SetLogger(l)

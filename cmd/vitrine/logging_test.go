@@ -28,7 +28,7 @@ func (w *writes) seen() (calls int, text string) {
 	return w.calls, w.text.String()
 }
 
-// TestLogIsGathered holds that lines are written some at a time, in their order, soon, and at once where something is wrong.
+// TestLogIsGathered checks that lines are written several at a time, in order and soon, and that warnings are written at once.
 func TestLogIsGathered(t *testing.T) {
 	w := &writes{}
 	log, flush, err := newLogger(w, "json", "info")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// controlGroup makes a control group with a memory limit, of either version; "" where that cannot be done, and why.
+// controlGroup creates a control group, of either version, with a memory limit. If that fails, dir is "" and why says why.
 func controlGroup(t *testing.T, bytes int) (dir, why string) {
 	t.Helper()
 	var errs []error
@@ -21,7 +21,7 @@ func controlGroup(t *testing.T, bytes int) (dir, why string) {
 		err := os.Mkdir(dir, 0o755)
 		if err == nil {
 			t.Cleanup(func() { _ = os.Remove(dir) })
-			// Where the controller is missing the file is: none is made by writing to it.
+			// The file exists if the kernel has the controller. Do not create it.
 			var f *os.File
 			if f, err = os.OpenFile(filepath.Join(dir, at.limit), os.O_WRONLY, 0); err == nil {
 				_, err = fmt.Fprint(f, bytes)
@@ -36,8 +36,8 @@ func controlGroup(t *testing.T, bytes int) (dir, why string) {
 	return "", errors.Join(errs...).Error()
 }
 
-// TestMemoryLimit runs the server where the kernel kills whoever takes too much, and gives it more to
-// store than it may take.
+// TestMemoryLimit runs the server in a control group whose limit the kernel enforces, and sends it more items than fit into the
+// limit.
 func TestMemoryLimit(t *testing.T) {
 	const limit = 160 << 20
 	group, why := controlGroup(t, limit)

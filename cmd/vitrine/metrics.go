@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// newMetrics returns where the server's own metrics are registered, and the page that shows them beside those of
+// newMetrics returns the registry of the server's own metrics, and a handler that shows them together with those of
 // controller-runtime, of the process and of the Go runtime.
 func newMetrics(lib library.Library, gauge *memory.Gauge) (prometheus.Registerer, http.Handler, error) {
 	own := prometheus.NewRegistry()
@@ -30,7 +30,7 @@ func newMetrics(lib library.Library, gauge *memory.Gauge) (prometheus.Registerer
 	return own, mux, nil
 }
 
-// memoryMetrics show the limit and how near it is.
+// memoryMetrics returns the metrics of the memory limit and of the memory pressure.
 func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -42,7 +42,7 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 	}
 }
 
-// libraryCollector shows the state of the library, and what else it tells of itself, whenever it is asked.
+// libraryCollector collects the state of the library, and the library's own measures, at every scrape.
 type libraryCollector struct {
 	lib                             library.Library
 	ready, items, definitions, disk *prometheus.Desc

@@ -21,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 )
 
-// described is a Registerer that keeps the names of what is registered: also of what shows only once it has happened.
+// described is a Registerer that records the names of the registered metrics, including those that have no value yet.
 type described map[string]bool
 
 var descName = regexp.MustCompile(`fqName: "([^"]+)"`)
@@ -49,7 +49,7 @@ func (d described) MustRegister(all ...prometheus.Collector) {
 // Unregister implements prometheus.Registerer.
 func (d described) Unregister(prometheus.Collector) bool { return false }
 
-// ownMetrics returns the names of all metrics of ours, with the engine.
+// ownMetrics returns the names of all metrics of the server, with the engine as its library.
 func ownMetrics(t *testing.T) described {
 	t.Helper()
 	lib, err := engine.Open(engine.Options{Dir: newStore(t)})
@@ -79,7 +79,7 @@ func ownMetrics(t *testing.T) described {
 
 var metricName = regexp.MustCompile(`\b(?:vitrine|go|process|controller_runtime|workqueue)_[a-z_]*[a-z]\b`)
 
-// series takes the suffix off that a histogram's series have.
+// series removes the suffix of a histogram's series.
 func series(name string) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		if base, ok := strings.CutSuffix(name, suffix); ok && strings.HasSuffix(base, "_seconds") {
@@ -89,7 +89,7 @@ func series(name string) string {
 	return name
 }
 
-// TestMetricsAreDocumented holds that docs/monitoring.md lists every metric of ours, and no other.
+// TestMetricsAreDocumented checks that docs/monitoring.md lists exactly the metrics of the server.
 func TestMetricsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/monitoring.md")
 	if err != nil {
@@ -108,16 +108,16 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestMonitoringKnowsItsMetrics holds that every metric that the alerts and the dashboard name is there.
+// TestMonitoringKnowsItsMetrics checks that every metric in the alerts and in the dashboard exists.
 func TestMonitoringKnowsItsMetrics(t *testing.T) {
 	known := ownMetrics(t)
-	// A process shows the metrics of the Go runtime and of the process at once.
+	// A process exposes the metrics of the Go runtime and of the process from the start.
 	s := start(t, newStore(t))
 	_, page := get(t, "http://"+s.addresses["metrics"]+"/metrics")
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(page, -1) {
 		known[m[1]] = true
 	}
-	// Those of controller-runtime show once a controller has run.
+	// The metrics of controller-runtime appear after a controller has run.
 	for _, name := range []string{"controller_runtime_reconcile_time_seconds", "workqueue_depth", "workqueue_queue_duration_seconds"} {
 		known[name] = true
 	}

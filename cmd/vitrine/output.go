@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// output is how a command for people shows what it found.
+// output is the output format of a command for users.
 type output struct{ format string }
 
 func (o *output) bind(fs *pflag.FlagSet) {
@@ -28,7 +28,7 @@ func (o *output) validate() error {
 	return usagef("--output %q: want table, json or yaml", o.format)
 }
 
-// show writes v for programs, or what table writes for people.
+// show writes v as JSON or YAML, or calls table to write it for users.
 func (o *output) show(w io.Writer, v any, table func(io.Writer) error) error {
 	var text []byte
 	var err error
@@ -48,7 +48,7 @@ func (o *output) show(w io.Writer, v any, table func(io.Writer) error) error {
 	return err
 }
 
-// columns writes a table as kubectl does. A cell is one line; an empty one is <none>.
+// columns writes a table as kubectl does. Each cell is one line, and an empty one is shown as <none>.
 func columns(w io.Writer, head []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, strings.Join(head, "\t"))
@@ -63,7 +63,7 @@ func columns(w io.Writer, head []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// since is how long ago something was, as kubectl writes it.
+// since formats the time from t to now as kubectl does, or returns "" for the zero time.
 func since(t, now time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestPagesUseCommandsThatThereAre holds every command line of ours in the pages about running it against the commands and
-// their flags.
+// TestPagesUseCommandsThatThereAre checks every vitrine command line in some pages against the commands and their flags.
 func TestPagesUseCommandsThatThereAre(t *testing.T) {
 	line := regexp.MustCompile(`(?:\bvitrine|\$VITRINE) ([a-z]+)((?: +[^\n|;&>` + "`" + `]*)?)`)
 	flag := regexp.MustCompile(`(?:^| )--([a-z-]+)`)
@@ -22,7 +21,7 @@ func TestPagesUseCommandsThatThereAre(t *testing.T) {
 		for _, m := range line.FindAllStringSubmatch(joined, -1) {
 			cmd, _, err := newRoot().Find([]string{m[1]})
 			if err != nil || cmd.Name() != m[1] {
-				continue // "vitrine waits": a sentence
+				continue // not a command, as in "vitrine waits"
 			}
 			seen++
 			for _, f := range flag.FindAllStringSubmatch(m[2], -1) {

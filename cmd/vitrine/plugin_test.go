@@ -25,7 +25,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
-// newCluster starts an API server with our kinds, and returns a client of it and a kubeconfig for it.
+// newCluster starts an API server with the CRDs, and returns a client and a kubeconfig for it.
 func newCluster(t *testing.T) (kube.Client, string) {
 	t.Helper()
 	const variable = "KUBEBUILDER_ASSETS"
@@ -60,7 +60,7 @@ func newCluster(t *testing.T) (kube.Client, string) {
 	return k, file
 }
 
-// apply makes the objects of manifests.
+// apply creates the objects of manifests.
 func apply(t *testing.T, k kube.Client, paths []string, text string) {
 	t.Helper()
 	files, err := manifest.Files(paths)
@@ -78,7 +78,7 @@ func apply(t *testing.T, k kube.Client, paths []string, text string) {
 	}
 }
 
-// TestPlugin walks the commands for people over a cluster and a server that follows it.
+// TestPlugin runs the commands for users against a cluster and a server that follows it.
 func TestPlugin(t *testing.T) {
 	k, config := newCluster(t)
 	if err := k.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
@@ -133,8 +133,8 @@ func TestPlugin(t *testing.T) {
 	t.Setenv("VITRINE_CA_FILE", "")
 
 	t.Run("which token", func(t *testing.T) {
-		// By class and name they come before the token of the samples. One is refused for its value, one holds none, and the
-		// third ends in a newline, which the operator cuts.
+		// Sorted by class and name, these tokens precede the token of the samples. One has a value that another token holds, one
+		// has a value that is too short, and one has a value with a trailing newline, which the operator removes.
 		secrets := map[string]string{
 			"a-twin": string(secretOf("storefront").Data["token"]), "a-short": "short", "b-newline": strings.Repeat("newline", 6) + "\n",
 		}
@@ -160,7 +160,7 @@ func TestPlugin(t *testing.T) {
 			return regexp.MustCompile(`a-twin +False`).MatchString(out) && regexp.MustCompile(`a-short +False`).MatchString(out) &&
 				regexp.MustCompile(`b-newline +True`).MatchString(out)
 		})
-		authority := filepath.Join(s.dir, "tls", "ca.crt") // the Secret that is read has none
+		authority := filepath.Join(s.dir, "tls", "ca.crt") // the Secret of the chosen token has no ca.crt
 		plugin(append([]string{"explain", "summer-wall", "1", "--ca-file", authority}, server...)...).want(t, 0, "Item 1 is in ContentFilter shop/summer-wall.")
 	})
 	t.Run("status", func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// startIn runs serve in a cluster on a new data directory.
+// startIn runs serve against a cluster, on a new data directory.
 func startIn(t *testing.T, kubeconfig string, flags ...string) *server {
 	t.Helper()
 	return start(t, filepath.Join(t.TempDir(), "data"), append([]string{"--without-kubernetes=false", "--kubeconfig", kubeconfig}, flags...)...)

@@ -11,26 +11,26 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// health is what the probes look at.
+// health is what the probes check.
 type health struct {
 	lib library.Library
-	// tokens reports whether all tokens are known.
+	// tokens reports whether the server has read all tokens.
 	tokens func() bool
-	// operator returns the state of what watches the cluster, and loaded whether the definitions are in: a complete load of
-	// the cluster, or an earlier one that the store remembers. Both are nil without a cluster.
+	// operator returns the state of the supervisor. loaded reports whether the definitions are loaded: by a complete load of the
+	// cluster, or by an earlier one that the store recorded. Both are nil without a cluster.
 	operator func() cluster.Status
 	loaded   func() bool
 	draining atomic.Bool
 }
 
-// check is one line of a probe's answer.
+// check is one line of a probe's response.
 type check struct {
 	name   string
 	ok     bool
 	detail string
 }
 
-// checks says how every part is. All of them have to be ok for the process to be ready.
+// checks returns the state of every part. The process is ready if all of them are ok.
 func (h *health) checks(r *http.Request) []check {
 	state := h.lib.State(r.Context())
 	store := check{"store", state.Ready, fmt.Sprintf("%s items, %s definitions", text.Thousands(state.Items), text.Thousands(state.Definitions))}
@@ -61,7 +61,7 @@ func (h *health) definitions() check {
 	return check{"definitions", h.loaded(), s.Message}
 }
 
-// probes serves /readyz and /healthz, each with the details as text.
+// probes serves /readyz and /healthz with the checks as text.
 func (h *health) probes() http.Handler {
 	mux := http.NewServeMux()
 	answer := func(w http.ResponseWriter, r *http.Request, word string, fails bool) {
@@ -83,13 +83,13 @@ func (h *health) probes() http.Handler {
 		fmt.Fprintf(w, "%s\n%s", word, b.String())
 	}
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, "ready", true) })
-	// A process that answers is alive: a restart cures neither a full disk nor an API server that is gone.
+	// A process that responds is alive: a restart repairs neither a full disk nor an unreachable API server.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, "alive", false) })
 	return mux
 }
 
-// gate answers 503 until the definitions are in: before that, a filter that exists would be reported as missing. While the
-// process stops, each answer says that its connection ends.
+// gate responds with 503 until the definitions are loaded, because the server would report existing filters as missing. While the
+// process stops, each response announces that its connection closes.
 func (h *health) gate(next http.Handler) http.Handler {
 	const body = `{"type":"https://vitrine.dev/problems/unavailable","title":"Unavailable","status":503,` +
 		`"detail":"the server is starting and loads its definitions: retry in a few seconds"}` + "\n"

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// stateOnly is a library of which only the state is asked.
+// stateOnly is a library that implements only State.
 type stateOnly struct {
 	library.Library
 	state library.State
@@ -26,11 +26,11 @@ func TestProbes(t *testing.T) {
 	cases := map[string]struct {
 		state    library.State
 		tokens   bool
-		operator *cluster.Status // nil: without Kubernetes
+		operator *cluster.Status // nil means without Kubernetes
 		draining bool
 		code     int
 		says     []string
-		gate     int // what callers of the interface get
+		gate     int // status code that callers of the HTTP interface get
 	}{
 		"following": {
 			state: ready, tokens: true, operator: &cluster.Status{Synced: true, Remembered: true, Message: "following the cluster"},

@@ -28,7 +28,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// process is a running server: its parts, in the order in which they start. They stop the other way round.
+// process is a running server. Its parts are listed in the order in which they start. They stop in reverse order.
 type process struct {
 	o        serveOptions
 	log      *slog.Logger
@@ -40,16 +40,16 @@ type process struct {
 	metrics  prometheus.Registerer
 	page     http.Handler // of the metrics
 	tls      *tls.Config
-	caBundle []byte // nil when a certificate was given
+	caBundle []byte // nil if the user provides a certificate
 	webhook  struct {
 		handler http.Handler
 		tls     *tls.Config
 	}
 	// background runs until the listeners are drained.
 	background []func(context.Context) error
-	// public take part in draining; private (probes, metrics, admin) answer until the end.
+	// public listeners are drained first; private ones (probes, metrics, admin) respond until the end.
 	public, private []*listener
-	// backups counts those in progress: each has a directory to remove.
+	// backups counts the backups in progress. Each has a directory to remove.
 	backups sync.WaitGroup
 }
 
@@ -62,7 +62,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	}
 	p := &process{o: o, log: log, memory: memory.NewGauge(limit, log)}
 	p.background = append(p.background, p.memory.Run)
-	// The cluster first: a wrong kubeconfig should not leave a data directory behind.
+	// Read the kubeconfig first, so that a wrong one leaves no data directory behind.
 	options := cluster.Options{Namespaces: o.watchNamespaces, ExternalURL: o.externalURL, Logger: logr}
 	if !o.withoutKubernetes {
 		if options.RESTConfig, err = restConfig(o.kubeconfig); err != nil {
@@ -92,7 +92,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	if p.webhook.handler, p.webhook.tls, err = p.openWebhook(options, logr); err != nil {
 		return err
 	}
-	// A signal that comes before everything runs is seen by run, which stops everything in order.
+	// If a signal arrives before everything runs, run handles it and stops everything in order.
 	if err := p.listen(context.WithoutCancel(ctx)); err != nil {
 		p.close()
 		return err
@@ -118,7 +118,7 @@ func openLibrary(o serveOptions, gauge *memory.Gauge, log *slog.Logger) (lib lib
 	return nil, &codedError{exitStore, fmt.Errorf("open the store in %s: %w", o.dataDir, err)}
 }
 
-// openCertificate prepares TLS: from the given files, else from an authority of the server's own.
+// openCertificate configures TLS with the given certificate files, or with a certificate from the server's own authority.
 func (p *process) openCertificate() error {
 	p.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	if p.o.certFile != "" {
@@ -140,8 +140,8 @@ func (p *process) openCertificate() error {
 	return nil
 }
 
-// listen makes the HTTP server and binds every address. From here on callers are answered, with 503 until the definitions
-// are in.
+// listen creates the HTTP server and binds all addresses. From then on the server responds, with 503 until the definitions are
+// loaded.
 func (p *process) listen(ctx context.Context) error {
 	var err error
 	p.api, err = httpapi.New(p.lib, httpapi.Options{
@@ -199,15 +199,15 @@ func loopbackOnly(address string) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// close lets go of addresses that were bound before one failed.
+// close closes the listeners that were bound before one failed.
 func (p *process) close() {
 	for _, l := range append(p.public, p.private...) {
 		l.net.Close()
 	}
 }
 
-// run starts every part, waits for ctx to end or a part to fail, and stops them: first no new requests are taken and those
-// under way finish, then the operator and the rest, then the probes.
+// run starts all parts, waits until ctx ends or a part fails, and stops them. First the public listeners refuse new requests and
+// finish those in progress, then the operator and the other background parts stop, and then the private listeners.
 func (p *process) run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -220,7 +220,7 @@ func (p *process) run(ctx context.Context) error {
 			if err := f(failed); err != nil && failed.Err() == nil {
 				return err
 			}
-			return nil // what a part says when it is stopped is of no interest
+			return nil // errors during the stop do not matter
 		})
 	}
 	select {
@@ -230,24 +230,24 @@ func (p *process) run(ctx context.Context) error {
 		p.log.Error("stopping because a component failed", "error", context.Cause(failed))
 	}
 	p.health.draining.Store(true)
-	// One deadline for everything: a pod has a single grace period.
+	// One deadline for all: a pod has a single grace period.
 	deadline, cancel := context.WithTimeout(context.Background(), p.o.drainFor)
 	defer cancel()
 	p.linger(deadline)
 	p.drain(deadline, p.public)
 	stop()
 	p.drain(deadline, p.private)
-	p.backups.Wait() // backups that were cut off remove their directories
+	p.backups.Wait() // interrupted backups remove their directories
 	err := parts.Wait()
 	p.log.Info("stopped")
 	return err
 }
 
-// lingerShare: for one lingerShare-th of the drain, callers are still answered, to tell them that their connection ends.
+// lingerShare limits linger to drainFor / lingerShare.
 const lingerShare = 20
 
-// linger waits, for a share of the drain, until no caller is connected. Meanwhile each answer says that its connection ends:
-// closing an idle connection may lose the request that its caller is just sending.
+// linger waits, for a share of the drain, until no client is connected. Meanwhile each response announces that its connection
+// closes. Closing an idle connection instead could lose a request that the client is sending.
 func (p *process) linger(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.drainFor/lingerShare)
 	defer cancel()

@@ -15,26 +15,26 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// progress shows how far a long command is: a bar on a terminal, else a line now and then.
+// progress shows the progress of a long command: a bar on a terminal, otherwise a line from time to time.
 type progress struct {
-	out   io.Writer // where messages go, above the bar
+	out   io.Writer // for messages, which appear above the bar
 	bar   *mpb.Bar
 	bars  *mpb.Progress
 	verb  string
-	unit  string // of what is counted
+	unit  string // the unit of lines
 	begun time.Time
-	// lines and share (of lines or bytes, as total is) done so far; from is the share at the beginning.
+	// lines and share are the work done so far. share and total are in lines or in bytes; from is share at the start.
 	lines, share atomic.Int64
 	from, total  int64
 	firstLine    int64
 	lastSaid     time.Time
 }
 
-// plainEvery is how often a line is printed where there is no terminal.
+// plainEvery is the interval between two lines without a terminal.
 const plainEvery = 10 * time.Second
 
-// newProgress begins to show how far a command is that is done when share reaches total (0: unknown), having begun at
-// share from and after firstLine lines.
+// newProgress starts to show the progress of a command. The command starts at share from, after firstLine lines, and is done when
+// share reaches total; 0 means that the total is unknown.
 func newProgress(out io.Writer, verb string, firstLine, from, total int64) *progress {
 	p := &progress{out: out, verb: verb, unit: "lines", begun: time.Now(), lastSaid: time.Now(), from: from, total: total, firstLine: firstLine}
 	p.lines.Store(firstLine)
@@ -49,16 +49,16 @@ func newProgress(out io.Writer, verb string, firstLine, from, total int64) *prog
 	} else {
 		p.bar = p.bars.AddSpinner(0, decorators)
 	}
-	p.out = p.bars // messages are printed above the bar
+	p.out = p.bars // prints messages above the bar
 	return p
 }
 
-// set says how far the command is.
+// set updates the progress.
 func (p *progress) set(lines, share int64) {
 	p.lines.Store(lines)
 	p.share.Store(share)
 	if p.bar != nil {
-		p.bar.SetCurrent(min(share, max(p.total-1, 0))) // complete only in finish
+		p.bar.SetCurrent(min(share, max(p.total-1, 0))) // finish completes the bar
 		return
 	}
 	if time.Since(p.lastSaid) >= plainEvery {
@@ -67,7 +67,7 @@ func (p *progress) set(lines, share int64) {
 	}
 }
 
-// finish takes the bar away.
+// finish removes the bar.
 func (p *progress) finish() {
 	if p.bar == nil {
 		return
@@ -76,7 +76,7 @@ func (p *progress) finish() {
 	p.bars.Wait()
 }
 
-// describe says in words how far it came in some time: lines, rate, time left.
+// describe formats the progress after the duration took: lines, rate, time left.
 func (p *progress) describe(took time.Duration) string {
 	lines := p.lines.Load()
 	var b strings.Builder

@@ -54,7 +54,7 @@ func newPurge() *cobra.Command {
 	return cmd
 }
 
-// confirmed asks on a terminal; elsewhere nobody can answer, and the answer is no.
+// confirmed asks the user on a terminal. Without a terminal it returns false.
 func confirmed(cmd *cobra.Command, p library.PropertyID, items int64) bool {
 	if !isTerminal(cmd.InOrStdin()) {
 		return false

@@ -23,8 +23,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
-// reach finds a ContentFilter in the cluster and a server that lists it: with the token that is given, as the other client
-// commands take it, else with one from the Secret of an AccessToken that the user may read.
+// reach finds a ContentFilter in the cluster and a server that lists it. It uses the token that the user gives, as in the other
+// client commands, or otherwise a token from the Secret of an AccessToken that the user may read.
 type reach struct {
 	cluster    clusterFlags
 	connection connection
@@ -35,7 +35,7 @@ func (r *reach) bind(fs *pflag.FlagSet) {
 	r.connection.bind(fs)
 }
 
-// filter returns a filter of the cluster, and a client that may read it. writer says that only a READ-WRITE token will do.
+// filter returns a filter of the cluster, and a client that may read it. If writer is true, the client has a READ-WRITE token.
 func (r *reach) filter(ctx context.Context, name string, writer bool) (*v1alpha1.ContentFilter, *client.Client, error) {
 	k, namespace, err := r.cluster.open()
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *reach) filter(ctx context.Context, name string, writer bool) (*v1alpha1
 	return f, c, err
 }
 
-// fromSecret returns a client with the first token that may read a filter and can be used, READ-WRITE ones first.
+// fromSecret returns a client with the first usable token that may read a filter. It tries READ-WRITE tokens first.
 func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.ContentFilter, writer bool) (*client.Client, error) {
 	all, err := listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, f.Namespace)
 	if err != nil {
@@ -104,7 +104,7 @@ func classOrder(t *v1alpha1.AccessToken) int {
 	return 1
 }
 
-// connect makes a client that uses a token, and the address and the authority in its Secret.
+// connect returns a client that uses a token, and the server URL and the certificate authority in the token's Secret.
 func (r *reach) connect(secret *corev1.Secret, token string) (*client.Client, error) {
 	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[tokens.URLKey]))
 	if server == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// TestEachUnusableTokenIsReported holds that the error names every token that was tried.
+// TestEachUnusableTokenIsReported checks that the error names every token that the command tried.
 func TestEachUnusableTokenIsReported(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pluginName is what the binary is called to be kubectl's plugin: kubectl vitrine.
+// pluginName is the name of the binary as a plugin of kubectl, which users call as kubectl vitrine.
 const pluginName = "kubectl-vitrine"
 
-// run executes a command line and returns the exit code. program is the path by which the binary was called: as a plugin,
-// help speaks of kubectl vitrine.
+// run executes a command line and returns the exit code. program is the path of the binary: as a plugin, its help names the command
+// kubectl vitrine.
 func run(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	if strings.TrimSuffix(filepath.Base(program), ".exe") == pluginName {
@@ -33,8 +33,8 @@ func run(ctx context.Context, program string, args []string, stdin io.Reader, st
 	return exitCode(err)
 }
 
-// oneLine is the text of an error for one line of a terminal or a log. Errors that were joined are a line each, and a
-// database that fails says the same from every part of it: what was said is not said again.
+// oneLine formats an error as one line for a terminal or a log. Joined errors are one line each, and a failed database reports the
+// same error from each of its parts: oneLine leaves out repetitions.
 func oneLine(err error) string {
 	var parts []string
 	for line := range strings.Lines(err.Error()) {
@@ -50,7 +50,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "vitrine",
 		Short: "A content library for Kubernetes: the server, its operator, and client commands",
-		// An error is printed once, in one line; how to use a command is for those who ask.
+		// run prints an error once, in one line. Users can ask for the usage.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -68,7 +68,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// asUsage has wrong arguments end with the code of a wrong command line.
+// asUsage turns errors about arguments into usage errors, which have their own exit code.
 func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -78,7 +78,7 @@ func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// usageError says that the command line cannot be used.
+// usageError is an error in the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -99,7 +99,7 @@ const (
 	exitInterrupted = 130
 )
 
-// codedError carries the exit code of a failure that has one of its own.
+// codedError is a failure with its own exit code.
 type codedError struct {
 	code int
 	err  error

@@ -35,7 +35,7 @@ type serveOptions struct {
 	logFormat, logLevel string
 }
 
-// The values of --library. Both keep their items in one store, so that either opens what the other has written.
+// The values of --library. Both store their items in the same format, so that each can open the store of the other.
 const (
 	libraryEngine    = "engine"
 	libraryReference = "reference"
@@ -83,7 +83,7 @@ func newServe() *cobra.Command {
 	return cmd
 }
 
-// validate refuses what cannot work, before anything is opened.
+// validate checks the flags before anything is opened.
 func (o *serveOptions) validate() error {
 	if o.library != libraryEngine && o.library != libraryReference {
 		return usagef("--library %q: want engine or reference", o.library)
@@ -111,7 +111,7 @@ func (o *serveOptions) validate() error {
 	for i, ns := range o.watchNamespaces {
 		ns = strings.TrimSpace(ns)
 		if len(validation.IsDNS1123Label(ns)) > 0 {
-			// An empty name would watch everything: what is meant as a restriction must not become none.
+			// An empty name would mean all namespaces. A list that is meant to restrict must not do the opposite.
 			return usagef("--watch-namespaces: %q is not a namespace: separate namespaces with commas, or omit the flag to watch all", ns)
 		}
 		o.watchNamespaces[i] = ns
@@ -126,7 +126,7 @@ func (o *serveOptions) validate() error {
 	return nil
 }
 
-// checkBindAddress refuses an address without a port; "" stands for none.
+// checkBindAddress returns an error for an address without a port. "" means no address.
 func checkBindAddress(flag, address string) error {
 	if address == "" {
 		return nil
@@ -141,13 +141,13 @@ func checkBindAddress(flag, address string) error {
 	return usagef("--%s: want [host]:port: %w", flag, err)
 }
 
-// certificateHosts are the names and addresses that the server's own certificate is for.
+// certificateHosts returns the names and addresses in the server's own certificate.
 func (o *serveOptions) certificateHosts() []string {
 	return append(reachedAt(o.https, o.externalURL), o.tlsHosts...)
 }
 
-// reachedAt are the names and addresses under which a listener is reached: on loopback, by the host of its URL ("" for
-// none), and at the IP address that it is bound to, unless that is all of them.
+// reachedAt returns the names and addresses of a listener: loopback, the host of its URL ("" for none), and the IP address that it
+// is bound to, unless that is the unspecified address.
 func reachedAt(address, external string) []string {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	if u, err := url.Parse(external); err == nil && u.Hostname() != "" {

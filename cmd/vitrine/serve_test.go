@@ -62,7 +62,7 @@ func TestPlainHTTPWhenAskedFor(t *testing.T) {
 	if s.addresses["https"] != "" {
 		t.Error("HTTPS is on though its address is empty")
 	}
-	// HTTP/1.1, where an answer that comes while the request is still being sent is not a matter of course.
+	// HTTP/1.1 needs special support for a response that starts before the request is complete.
 	s.environment(t)
 	t.Setenv("VITRINE_SERVER", "http://"+s.addresses["http"])
 	vitrine(t.Context(), itemLines(1, 2500), "import", "-").want(t, 0, "2,500 added")
@@ -73,7 +73,7 @@ func TestKilledServerServesWhatItAcknowledged(t *testing.T) {
 	s := start(t, dir)
 	s.environment(t)
 	vitrine(t.Context(), itemLines(1, 50), "import", "-").want(t, 0, "50 added")
-	begin(t, s, 51) // is answered, and its request goes on
+	begin(t, s, 51) // the server responds while the request goes on
 	s.signal(syscall.SIGKILL)
 
 	s = start(t, dir)
@@ -116,7 +116,7 @@ func TestNewerStoreIsRefused(t *testing.T) {
 	}
 }
 
-// serial returns the number of the certificate that is shown to a client that trusts bundle.
+// serial returns the serial number of the certificate that the server presents to a client that trusts bundle.
 func serial(t *testing.T, address string, bundle []byte) string {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -137,7 +137,7 @@ func TestGivenCertificateIsReloaded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The certificate and its key in one file serve as both.
+		// Use one file with both the certificate and its key.
 		if err := os.Rename(filepath.Join(dir, name, "server.pem"), given); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// begin sends the first line of an import, an item with that id, and keeps the request open. The answers come line by line.
+// begin sends the first line of an import, an item with this id, and keeps the request open. answers receives the response lines.
 func begin(t *testing.T, s *server, id int) (body *io.PipeWriter, answers *bufio.Reader) {
 	t.Helper()
 	bundle, err := os.ReadFile(filepath.Join(s.dir, "tls", "ca.crt"))
@@ -228,8 +228,8 @@ func TestStoppingLetsRequestsFinish(t *testing.T) {
 	}
 }
 
-// TestStoppingTellsCallers holds that a caller whose connection is kept open is answered while the server stops, and told
-// that the connection ends, so that the server does not close it under a request.
+// TestStoppingTellsCallers checks that a stopping server responds on an open connection and announces that the connection closes,
+// so that it does not close the connection during a request.
 func TestStoppingTellsCallers(t *testing.T) {
 	s := start(t, newStore(t), "--drain-timeout", "10m", "--http-bind-address", "127.0.0.1:0")
 	transport := &http.Transport{}
@@ -262,7 +262,7 @@ func TestStoppingTellsCallers(t *testing.T) {
 	}
 }
 
-// TestDrainFitsIntoTheGracePeriod holds that the pod is not killed while it drains and closes its store.
+// TestDrainFitsIntoTheGracePeriod checks that a pod is not killed while it drains and closes its store.
 func TestDrainFitsIntoTheGracePeriod(t *testing.T) {
 	text, err := os.ReadFile("../../config/manager/deployment.yaml")
 	if err != nil {
@@ -324,7 +324,7 @@ func TestSignalDuringTheStart(t *testing.T) {
 }
 
 func TestServeRefusesWhatCannotWork(t *testing.T) {
-	// None of these comes as far as opening a store, so they can run within the test.
+	// All of these fail before they open a store, so they can run in the test process.
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	dir := t.TempDir()
@@ -380,7 +380,7 @@ func TestBadCertificateIsRefused(t *testing.T) {
 	}
 }
 
-// silent keeps what Pebble has to say out of the test's output.
+// silent discards the log of Pebble.
 type silent struct{}
 
 func (silent) Infof(string, ...any)  {}

@@ -36,7 +36,7 @@ func newStatus() *cobra.Command {
 	return cmd
 }
 
-// clusterStatus is what status tells.
+// clusterStatus is the output of status.
 type clusterStatus struct {
 	Kinds    []kindStatus   `json:"kinds"`
 	Notable  []objectStatus `json:"notable"`
@@ -53,7 +53,7 @@ type kindStatus struct {
 	Advised   int    `json:"advised"`
 }
 
-// objectStatus is an object that somebody should look at.
+// objectStatus is an object that needs a user's attention.
 type objectStatus struct {
 	Kind      string    `json:"kind"`
 	Namespace string    `json:"namespace"`
@@ -94,7 +94,7 @@ func statusOf(ctx context.Context, k kube.Client, namespace string) (*clusterSta
 	}
 	none := !slices.ContainsFunc(s.Kinds, func(k kindStatus) bool { return k.Total > 0 })
 	if namespace != "" && none {
-		// Who may not read namespaces is told that there is nothing.
+		// Any other error does not matter here: a user who may not read namespaces sees an empty status.
 		if err := k.Get(ctx, kube.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("namespace %q does not exist: check --namespace and --context", namespace)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// defaultDataDir is where the manifests in config mount the server's volume.
+// defaultDataDir is the path at which the manifests in config mount the server's volume.
 const defaultDataDir = "/var/lib/vitrine"
 
 func bindDataDir(fs *pflag.FlagSet, dir *string) {
@@ -39,7 +39,7 @@ func newSweep() *cobra.Command {
 			case !s.Kubernetes:
 				fmt.Fprintln(out, "no sweep is held: the server watches no cluster")
 			case confirm:
-				// Also where nothing is held: this hands the store over from another cluster.
+				// Confirm even if no sweep is held: this hands over a store that belongs to another cluster.
 				n, err := c.ConfirmSweep(cmd.Context())
 				if err != nil {
 					return adminError(dataDir, err)

@@ -31,7 +31,7 @@ func newTokens() *cobra.Command {
 	return cmd
 }
 
-// tokenStatus is what is told of a token.
+// tokenStatus is the output for one token.
 type tokenStatus struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
@@ -40,11 +40,11 @@ type tokenStatus struct {
 	Property  string   `json:"property"`
 	Filters   []string `json:"filters,omitempty"`
 	Secret    string   `json:"secret"`
-	// Issued is when the present value was, Expires when it is refused, Rotates when it is replaced; zero means never.
+	// Issued, Expires and Rotates are the times at which the current value was issued, expires and is replaced; zero means never.
 	Issued  time.Time `json:"issued,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
 	Rotates time.Time `json:"rotates,omitzero"`
-	// Reason is why it is not ready.
+	// Reason is why the token is not ready.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -113,7 +113,7 @@ func tokenStatusOf(t *v1alpha1.AccessToken) tokenStatus {
 	return s
 }
 
-// until is how long something is away; "never" for the zero time.
+// until returns the time from now to t, or "never" for the zero time.
 func until(t, now time.Time) string {
 	switch {
 	case t.IsZero():

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// manifests say which manifests a command reads.
+// manifests selects the manifests that a command reads.
 type manifests struct {
 	paths     []string
 	namespace string
@@ -25,7 +25,7 @@ func (m *manifests) bind(fs *pflag.FlagSet) {
 	fs.StringVarP(&m.namespace, "namespace", "n", "default", "namespace of manifests without one")
 }
 
-// judge reads the manifests and judges them.
+// judge reads and validates the manifests.
 func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judged, error) {
 	if len(m.paths) == 0 {
 		return validate.Report{}, nil, usagef("no manifests: name files or directories with -f")
@@ -43,7 +43,7 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 	}
 	report, judged, err := validate.Run(cmd.Context(), objects, problems, m.namespace)
 	if err == nil && report.Objects+report.Errors == 0 {
-		// In a pipeline this is a wrong path, and must not pass for a clean result.
+		// In a pipeline, this is caused by a wrong path and must not look like a clean result.
 		err = fmt.Errorf("no manifest of %s in %d files: check -f", v1alpha1.GroupVersion.Group, len(files))
 	}
 	return report, judged, err
@@ -101,7 +101,7 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// tally is a report in one line.
+// tally returns a report in one line.
 func tally(r validate.Report) string {
 	return fmt.Sprintf("%s, %s, %s", text.Plural(r.Objects, "object"), text.Plural(r.Errors, "error"), text.Plural(r.Warnings, "warning"))
 }

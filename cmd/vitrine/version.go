@@ -21,7 +21,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// build is what the Go toolchain stamped into the binary.
+// build is the build information that the Go toolchain stamped into the binary.
 type build struct {
 	version string // of the module: a tag, or a pseudo-version
 	commit  string

@@ -23,7 +23,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// asCommand has the test binary run as vitrine itself, so that tests can start and kill real processes.
+// asCommand makes the test binary run as vitrine, so that tests can start and kill real processes.
 const asCommand = "VITRINE_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ const readOnly = "test-token-that-may-read-and-no-more"
 
 const property = library.PropertyID("shop/default")
 
-// newStore makes a data directory with a property and a token, as an operator would have.
+// newStore creates a data directory with a property and tokens, as an operator would.
 func newStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -76,19 +76,19 @@ type server struct {
 	t         *testing.T
 	cmd       *exec.Cmd
 	dir       string
-	addresses map[string]string // by the name of the listener
+	addresses map[string]string // by name of the listener
 	exited    chan struct{}
 	mu        sync.Mutex
 	log       bytes.Buffer
 }
 
-// start runs serve on a store, with ports of the system's choice, and waits until it is ready.
+// start runs serve on a store, with ports that the system chooses, and waits until the server is ready.
 func start(t *testing.T, dir string, flags ...string) *server {
 	t.Helper()
 	return startBy(t, dir, func(cmd *exec.Cmd) *exec.Cmd { return cmd }, flags...)
 }
 
-// startBy is start by another command, which by makes of that of the server.
+// startBy is like start, but runs the command that by derives from the command of the server.
 func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *server {
 	t.Helper()
 	s := &server{t: t, dir: dir, addresses: map[string]string{}, exited: make(chan struct{})}
@@ -127,14 +127,14 @@ func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...st
 	return s
 }
 
-// command returns this binary run as vitrine, without the user's environment.
+// command returns a command that runs this binary as vitrine, without the user's environment.
 func command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = []string{asCommand + "=1", "HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")}
 	return cmd
 }
 
-// follow reads the log until the process ends. bound is closed once the last address is listened on.
+// follow reads the log until the process ends. It closes bound when the server listens on its last address.
 func (s *server) follow(stderr io.Reader, bound chan struct{}) {
 	defer close(s.exited)
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
@@ -177,7 +177,7 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// signal sends a signal and waits for the process to end; it returns the exit code, -1 when the signal killed it.
+// signal sends a signal, waits for the process to end, and returns the exit code: -1 if the signal killed the process.
 func (s *server) signal(sig syscall.Signal) int {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(sig); err != nil {
@@ -196,7 +196,7 @@ func (s *server) wait() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// environment points the client commands of this process at the server.
+// environment points the client commands of this process to the server.
 func (s *server) environment(t *testing.T) {
 	t.Helper()
 	t.Setenv("VITRINE_SERVER", "https://"+s.addresses["https"])
@@ -205,13 +205,13 @@ func (s *server) environment(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 }
 
-// result is what a command printed and how it ended.
+// result is the output and the exit code of a command.
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-// vitrine runs a command within this process.
+// vitrine runs a command in this process.
 func vitrine(ctx context.Context, stdin string, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, "vitrine", args, strings.NewReader(stdin), &stdout, &stderr)
@@ -233,7 +233,7 @@ func (r result) want(t *testing.T, code int, parts ...string) {
 	}
 }
 
-// eventually waits for a condition of another process, for which there is no channel.
+// eventually waits for a condition of another process, for which there is no channel to wait on.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -248,7 +248,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// itemLines returns n import lines with ids from first on.
+// itemLines returns n import lines with consecutive ids that start at first.
 func itemLines(first, n int) string {
 	var b strings.Builder
 	for id := first; id < first+n; id++ {

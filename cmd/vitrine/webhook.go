@@ -50,13 +50,13 @@ func (o *webhookOptions) validate(withoutKubernetes bool) error {
 	return nil
 }
 
-// certificateHosts are the names and addresses that the webhook's certificate is for.
+// certificateHosts returns the names and addresses in the webhook's certificate.
 func (o *webhookOptions) certificateHosts() []string {
 	return append(reachedAt(o.address, o.url), o.hosts...)
 }
 
-// openWebhook makes the handler of the webhook and its certificate, and has the cluster trust that. It has an authority of
-// its own, so that a certificate that is given for the interface does not matter to the API server.
+// openWebhook creates the handler of the webhook and its certificate, and starts a Keeper, which makes the API server trust the
+// certificate. The webhook has its own authority, so that it does not depend on a certificate that the user provides for the API.
 func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler, *tls.Config, error) {
 	if p.o.webhook.address == "" {
 		return nil, nil, nil
@@ -77,7 +77,7 @@ func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler,
 	return handler, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: source.GetCertificate}, nil
 }
 
-// renew keeps a certificate of an authority of ours valid.
+// renew returns a function that keeps a certificate from one of the server's authorities valid.
 func (p *process) renew(source *servingcert.Source, of string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		source.Run(ctx, func(renewed bool, err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// freeAddress is one on loopback that nothing listens on, for what has to be known before it is bound.
+// freeAddress returns a loopback address on which no process listens, for tests that need the address before it is bound.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -24,7 +24,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestWebhook holds that serve judges manifests for a real API server, which trusts its certificate.
+// TestWebhook checks that serve validates manifests for a real API server, which trusts the webhook's certificate.
 func TestWebhook(t *testing.T) {
 	k, config := newCluster(t)
 	if err := k.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
