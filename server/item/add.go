@@ -31,20 +31,20 @@ const (
 // Active is the content_state of new items (specification, States and transitions).
 const Active = "active"
 
-// Direct is the social platform of items that were posted through the interface.
+// Direct is the social platform of items that were posted over HTTP.
 const Direct = "direct"
 
-// ErrNoAuthorKey says that a body brings a submission and ParseOptions no key to derive its author with.
+// ErrNoAuthorKey means that a body has a submission, but ParseOptions has no key to derive its author with.
 var ErrNoAuthorKey = errors.New("derive author: ParseOptions has no author key")
 
-// ParseOptions are what an item needs besides what is sent.
+// ParseOptions are the inputs of parsing in addition to the body.
 type ParseOptions struct {
-	// Now is when the item is made; zero means the system's clock.
+	// Now is the creation time; zero means the system's clock.
 	Now time.Time
-	// AuthorKey derives author references from submissions. It is required for bodies with a submission
-	// (ErrNoAuthorKey) and has to stay the same, or one person becomes two authors.
+	// AuthorKey derives author references from submissions. It is required for bodies with a submission (ErrNoAuthorKey).
+	// It must not change, because otherwise one person becomes two authors.
 	AuthorKey []byte
-	// Rand is where short codes and made-up references are drawn; nil means crypto/rand.
+	// Rand is the source of short codes and generated references; nil means crypto/rand.
 	Rand io.Reader
 }
 
@@ -55,14 +55,14 @@ func (o ParseOptions) now() time.Time {
 	return o.Now
 }
 
-// ParseAdd reads the body of POST /v2/content/ (specification, Adding content; HTTP interface, Bodies) into a new item,
-// whose ID is 0. Errors about the body are *InvalidError: Malformed for what is not JSON, of a wrong type or without
-// content_type; else for values and combinations that cannot be accepted. Unknown members are ignored.
+// ParseAdd parses the body of POST /v2/content/ (specification, Adding content; HTTP interface, Bodies) into a new item
+// with ID 0. Errors about the body are *InvalidError: Malformed for invalid JSON, a wrong type or a missing content_type,
+// not Malformed for values and combinations that are not accepted. Unknown members are ignored.
 //
-// The content_url of an image or video is its media's original_url, and the original of every item that has one; the
-// video_thumbnail of a video is its three media_urls. An explicit author wins over the submission. An author reference
-// that is not given comes from the submission as a keyed hash, else it is random; no public member ever holds the
-// submission's email, nor a username with an @.
+// The content_url becomes the OriginalURL of every item that has one, and also the media's original_url of an image or
+// video. The video_thumbnail of a video becomes its three media_urls. An explicit author takes precedence over the
+// submission. A missing author reference is derived from the submission as a keyed hash, or is random without one. No
+// public member ever contains the submission's email or a username with an @.
 func ParseAdd(body []byte, o ParseOptions) (*Item, error) {
 	root, err := (&decoder{}).document(body)
 	if err != nil {
@@ -124,7 +124,7 @@ func (o object) added(opts ParseOptions) (*Item, error) {
 	return it, nil
 }
 
-// complete derives and draws what the body of an added item does not say.
+// complete derives and draws the values that the body of an added item omits.
 func (it *Item) complete(submission object, author Author, o ParseOptions) error {
 	username, email := identity(submission.given("username")), identity(submission.given("email"))
 	if author == (Author{}) && username != "" && email != "" {
@@ -167,17 +167,17 @@ func authorHash(key []byte, identity string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// identity is how an email or a username is compared: writing it in capitals does not make another person.
+// identity returns the form in which emails and usernames are compared: trimmed and in lower case.
 func identity(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// base62 are the characters of what is drawn.
+// base62 is the alphabet of drawn codes.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewShortCode draws the code of a short link, 10 letters and digits, from r, nil for crypto/rand. A library that finds
-// the code taken, one chance in 8e17 for each item it holds, draws another one.
+// NewShortCode draws the code of a short link, 10 letters and digits, from r, or from crypto/rand if r is nil. If the code
+// is taken (a chance of 1 in 8e17 for each existing item), the library draws another.
 func NewShortCode(r io.Reader) (string, error) { return draw(r, 10) }
 
-// draw draws n characters, each of the 62 as likely as another.
+// draw draws n characters with uniform probability.
 func draw(r io.Reader, n int) (string, error) {
 	if r == nil {
 		r = rand.Reader
@@ -189,7 +189,7 @@ func draw(r io.Reader, n int) (string, error) {
 			return "", fmt.Errorf("draw a random code: %w", err)
 		}
 		for _, b := range buf {
-			// 248 is the greatest multiple of 62 in a byte: beyond it the first characters would come more often.
+			// 248 is the largest multiple of 62 in a byte. Larger bytes would favour the first characters.
 			if b < 248 {
 				drawn = append(drawn, base62[b%62])
 			}
@@ -200,8 +200,8 @@ func draw(r io.Reader, n int) (string, error) {
 	}
 }
 
-// submission reads the member submission: an object of strings, made compact with its members sorted; nil when it is
-// absent or has no members. Its members and their names are personal data: no error holds a value.
+// submission reads the member submission, an object of strings, as compact JSON with sorted members. It returns nil if the
+// member is absent or empty. Names and values are personal data: no error contains a value.
 func (o object) submission() json.RawMessage {
 	submission := o.child("submission")
 	var kept []member
@@ -218,7 +218,7 @@ func (o object) submission() json.RawMessage {
 	return o.keepSubmission(kept)
 }
 
-// keepSubmission makes the stored form of a submission.
+// keepSubmission returns the stored form of a submission.
 func (d *decoder) keepSubmission(members []member) json.RawMessage {
 	if len(members) > MaxSubmissionMembers {
 		d.unacceptable("submission", "at most %d members are accepted", MaxSubmissionMembers)

@@ -10,35 +10,35 @@ import (
 	"strings"
 )
 
-// decoder collects the first thing that is wrong while the members of a document are read one after the other.
+// decoder records the first error of a document while its members are read one after the other.
 type decoder struct {
-	// stored is true for what was accepted before: limits and ranges are not looked at again.
+	// stored is true for a document that was accepted before: limits and ranges are not checked again.
 	stored bool
 	err    *InvalidError
 }
 
-// malformed notes what cannot be understood (HTTP 400). It comes before anything unacceptable.
+// malformed records an error for something that cannot be understood (HTTP 400). It takes precedence over unacceptable.
 func (d *decoder) malformed(member, format string, args ...any) {
 	if d.err == nil || !d.err.Malformed {
 		d.err = &InvalidError{Malformed: true, Member: member, Reason: fmt.Sprintf(format, args...)}
 	}
 }
 
-// unacceptable notes what is well-formed yet cannot be taken (HTTP 422).
+// unacceptable records an error for something that is well-formed but not accepted (HTTP 422).
 func (d *decoder) unacceptable(member, format string, args ...any) {
 	if d.err == nil && !d.stored {
 		d.err = &InvalidError{Member: member, Reason: fmt.Sprintf(format, args...)}
 	}
 }
 
-// check notes what ValidNamespace or ValidKey says of a member, nothing for nil.
+// check records the error of ValidNamespace or ValidKey for a member; nil is ignored.
 func (d *decoder) check(member string, err error) {
 	if invalid, ok := errors.AsType[*InvalidError](err); ok {
 		d.unacceptable(member, "%s", invalid.Reason)
 	}
 }
 
-// failure returns what was noted, nil when nothing was.
+// failure returns the recorded error, if any.
 func (d *decoder) failure() error {
 	if d.err == nil {
 		return nil
@@ -46,13 +46,13 @@ func (d *decoder) failure() error {
 	return d.err
 }
 
-// document decodes body, which has to be one JSON object.
+// document decodes body, which must be one JSON object.
 func (d *decoder) document(body []byte) (object, error) {
 	v, err := decodeValue(body)
 	return d.root(v, err)
 }
 
-// root is the object that was decoded.
+// root returns the decoded value as an object.
 func (d *decoder) root(v value, err error) (object, error) {
 	if err != nil {
 		return object{}, err
@@ -63,7 +63,7 @@ func (d *decoder) root(v value, err error) (object, error) {
 	return object{decoder: d, value: v}, nil
 }
 
-// Nesting returns how deep arrays and objects are nested in a JSON text, 0 for a scalar.
+// Nesting returns the nesting depth of arrays and objects in a JSON text, 0 for a scalar.
 func Nesting(text []byte) int {
 	depth, deepest := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -80,8 +80,8 @@ func Nesting(text []byte) int {
 	return deepest
 }
 
-// object is a JSON object being read. Its methods return the zero value for a member that is absent, null or of the
-// wrong type; the last is noted in the decoder.
+// object is a JSON object that is being read. Its methods return the zero value for a member that is absent, null or of the
+// wrong type; they record a wrong type in the decoder.
 type object struct {
 	*decoder
 	path string
@@ -96,10 +96,10 @@ func (o object) at(name string) string {
 	return o.path + "." + name
 }
 
-// has reports whether the member is there and not null.
+// has reports whether the member is present and not null.
 func (o object) has(name string) bool { return o.get(name).there() }
 
-// wrongType notes that the member is not what was expected.
+// wrongType records that the member does not have the expected type.
 func (o object) wrongType(m member, expected string) {
 	o.malformed(o.at(m.name), "expected %s, got %s", expected, m.kind)
 }
@@ -109,7 +109,7 @@ func (o object) text(name string, limit int) string {
 	return o.said(member{name, o.get(name)}, limit)
 }
 
-// said reads a member that is at hand as a string of at most limit bytes.
+// said reads a member that was already looked up as a string of at most limit bytes.
 func (o object) said(m member, limit int) string {
 	if m.kind != text {
 		if m.there() {
@@ -126,7 +126,7 @@ func (o object) said(m member, limit int) string {
 // word reads a string of at most MaxString bytes.
 func (o object) word(name string) string { return o.text(name, MaxString) }
 
-// given is word with blanks alone counted as nothing.
+// given is like word, but returns "" for a blank string.
 func (o object) given(name string) string {
 	s := o.word(name)
 	if strings.TrimSpace(s) == "" {
@@ -135,7 +135,7 @@ func (o object) given(name string) string {
 	return s
 }
 
-// oneOf reads a string that has to be one of the choices; "" when it is empty or absent.
+// oneOf reads a string that must be one of the choices; "" if it is blank or absent.
 func (o object) oneOf(name string, choices ...string) string {
 	s := o.given(name)
 	if s == "" {
@@ -151,7 +151,7 @@ func (o object) oneOf(name string, choices ...string) string {
 	return s
 }
 
-// boolean reads true or false; false when the member is absent.
+// boolean reads true or false; false if the member is absent.
 func (o object) boolean(name string) bool {
 	v := o.get(name)
 	if v.there() && v.kind != boolean {
@@ -160,7 +160,7 @@ func (o object) boolean(name string) bool {
 	return v.kind == boolean && v.text == "true"
 }
 
-// id reads the member id of something of ours: a whole number from 1 to MaxID; 0 when it is absent.
+// id reads the member id of one of our own objects: an integer from 1 to MaxID; 0 if it is absent.
 func (o object) id() int64 {
 	if !o.has("id") {
 		return 0
@@ -168,7 +168,7 @@ func (o object) id() int64 {
 	return zero(o.wholeNumber(o.at("id"), o.get("id"), 1, MaxID))
 }
 
-// integer reads a whole number from 0 to most; nil when the member is absent.
+// integer reads an integer from 0 to most; nil if the member is absent.
 func (o object) integer(name string, most int64) *int64 {
 	if !o.has(name) {
 		return nil
@@ -176,7 +176,7 @@ func (o object) integer(name string, most int64) *int64 {
 	return o.wholeNumber(o.at(name), o.get(name), 0, most)
 }
 
-// wholeNumber reads a value that has to be a whole number from least to most.
+// wholeNumber reads a value that must be an integer from least to most.
 func (d *decoder) wholeNumber(member string, v value, least, most int64) *int64 {
 	if v.kind != number {
 		d.malformed(member, "expected a whole number, got %s", v.kind)
@@ -194,15 +194,15 @@ func (d *decoder) wholeNumber(member string, v value, least, most int64) *int64 
 	return &n
 }
 
-// parseWhole reads a JSON number exactly: whole is false for a fraction, inRange for what no int64 holds. 1e3 and 1.50e1
-// are whole numbers.
+// parseWhole parses a JSON number exactly. whole is false for a fraction, inRange is false for a number that does not fit
+// an int64. 1e3 and 1.50e1 are integers.
 func parseWhole(num string) (n int64, whole, inRange bool) {
 	digits, negative := strings.CutPrefix(num, "-")
 	exponent := 0
 	if i := strings.IndexAny(digits, "eE"); i >= 0 {
 		var err error
-		// A number whose exponent has more than nine digits is beyond any range or next to nothing: clamping it
-		// changes neither.
+		// A number whose exponent has more than nine digits is out of any range or almost 0. Clamping the exponent does not
+		// change that.
 		if exponent, err = strconv.Atoi(strings.TrimPrefix(digits[i+1:], "+")); err != nil || exponent > 1e9 || exponent < -1e9 {
 			exponent = 1e9
 			if digits[i+1] == '-' {
@@ -222,7 +222,7 @@ func parseWhole(num string) (n int64, whole, inRange bool) {
 	if exponent < 0 {
 		return 0, false, false
 	}
-	// An int64 has 19 digits at most; the zeros are written out only where that can hold.
+	// An int64 has at most 19 digits. Do not expand the zeros of longer numbers.
 	if len(trimmed)+exponent > 19 {
 		return 0, true, false
 	}
@@ -251,7 +251,7 @@ func (o object) coordinate(name string, limit float64) float64 {
 	return f
 }
 
-// child reads an object; the members of one that is absent are all absent.
+// child reads an object. If it is absent, so are all of its members.
 func (o object) child(name string) object {
 	v := o.get(name)
 	if v.kind != structure && v.there() {
@@ -263,7 +263,7 @@ func (o object) child(name string) object {
 // list reads an array.
 func (o object) list(name string) []member { return o.listed(member{name, o.get(name)}) }
 
-// listed reads a member that is at hand as an array.
+// listed reads a member that was already looked up as an array.
 func (o object) listed(m member) []member {
 	if m.kind == array {
 		return m.members
@@ -274,7 +274,7 @@ func (o object) listed(m member) []member {
 	return nil
 }
 
-// raw reads any JSON, made compact with its members sorted; nil for null.
+// raw reads any JSON as compact text with sorted members; nil for null.
 func (o object) raw(name string) json.RawMessage {
 	v := o.get(name)
 	if !v.there() {
@@ -290,8 +290,8 @@ func (o object) raw(name string) json.RawMessage {
 	return raw
 }
 
-// representable reports whether every number in a decoded value has a double: many JSON readers refuse the whole text for
-// one that has none.
+// representable reports whether every number in a decoded value fits a double. Many JSON parsers refuse the whole text
+// otherwise.
 func representable(v value) bool {
 	if v.kind == number {
 		_, err := strconv.ParseFloat(v.text, 64)
@@ -300,7 +300,7 @@ func representable(v value) bool {
 	return !slices.ContainsFunc(v.members, func(m member) bool { return !representable(m.value) })
 }
 
-// timestamp reads a timestamp and normalises it, see normalTimestamp.
+// timestamp reads a timestamp and normalizes it, see normalTimestamp.
 func (o object) timestamp(name string) string {
 	s := o.given(name)
 	if s == "" || o.stored {
@@ -313,7 +313,7 @@ func (o object) timestamp(name string) string {
 	return normal
 }
 
-// link reads an address as other systems hold it: kept as given unless its scheme is one that a page should not follow.
+// link reads a URL from another system. It keeps the URL as given, unless a page must not follow its scheme.
 func (o object) link(name string) string {
 	s := o.word(name)
 	if !harmless(s) {
@@ -322,8 +322,8 @@ func (o object) link(name string) string {
 	return s
 }
 
-// harmless reports whether an address has no scheme, http, https, or is about:blank. A browser skips blanks before a
-// scheme and control characters within.
+// harmless reports whether a URL has no scheme, has the scheme http or https, or is about:blank. Browsers skip blanks
+// before a scheme and control characters inside it.
 func harmless(address string) bool {
 	for i := range len(address) {
 		if address[i] < ' ' || address[i] == 0x7f {
@@ -342,7 +342,7 @@ func harmless(address string) bool {
 	return address == blank
 }
 
-// absoluteURL reads an absolute http or https URL; "" when the member is empty or absent.
+// absoluteURL reads an absolute http or https URL; "" if the member is blank or absent.
 func (o object) absoluteURL(name string) string {
 	s := o.given(name)
 	if s == "" {

@@ -13,7 +13,7 @@ func TestNesting(t *testing.T) {
 	mustLine(t, nested(MaxDepth))
 	_, err := ParseLine([]byte(nested(MaxDepth+1)), testOptions())
 	refused(t, err, true, "")
-	// Brackets in a string are no nesting.
+	// Brackets in a string do not count as nesting.
 	mustLine(t, `{"configuration":"`+strings.Repeat(`[{\"`, MaxDepth)+`",`+minimal+`}`)
 }
 

@@ -1,21 +1,21 @@
-// Package item is the content item: its types, how it is read from request bodies and import lines, how it is written
-// to responses, exports and the store, and which values of it can be searched.
+// Package item is the content item: its types, how it is parsed from request bodies and import lines, how it is encoded for
+// responses, exports and the store, and which of its values are indexed.
 //
-// Three forms of an item meet here:
+// An item has three forms:
 //
-//   - Item, what was given and nothing else. A zero member means that the item has none.
-//   - The line (Marshal, ParseLine, Unmarshal): the item shape of the specification without fillers, plus the members
+//   - Item holds what was given and nothing else. A zero member means that the item has no value for it.
+//   - The line (Marshal, ParseLine, Unmarshal) is the item shape of the specification without fillers, plus the members
 //     tags, claimed and short_code. Exports, imports and stores use it; ParseLine(Marshal(x)) is x.
-//   - The response (Encode): the item shape with every member that the specification requires, cut at slots where what
-//     other objects own is put in on reading, and with its private part in a span of its own.
+//   - The response (Encode) is the item shape with every member that the specification requires. It has slots, into which
+//     Append inserts data of other objects, and its private part is a separate span.
 //
-// Invariants. A public reading never holds the member submission, and Append needs no allocation of its own. What comes
-// out of ParseAdd, ParseLine and Patch.Apply is in normal form: strings are valid UTF-8, timestamps are UTC, tags are
-// sorted and unique, units unique, objects without any value nil, raw JSON compact with sorted members. Fillers stand in
-// Encode's output alone and are never seen by Values.
+// Invariants. The public form never contains the member submission, and Append does not allocate. The results of ParseAdd,
+// ParseLine and Patch.Apply are in normal form: strings are valid UTF-8, timestamps are in UTC, tags are sorted and unique,
+// units are unique, objects without any value are nil, and raw JSON is compact with sorted members. Fillers occur only in
+// the output of Encode; Values never yields them.
 //
-// JSON strings are written with `<`, `>`, U+2028 and U+2029 escaped, so that an answer can stand inside a script element
-// of a page; `&` is left alone, because it cannot end one and fills every other URL. Invalid UTF-8 becomes U+FFFD.
+// JSON strings escape `<`, `>`, U+2028 and U+2029, so that a page can embed a response in a script element. They do not
+// escape `&`, which cannot end a script element and occurs in most URLs. Invalid UTF-8 becomes U+FFFD.
 //
-// It may import query.
+// This package may import query.
 package item

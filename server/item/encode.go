@@ -8,13 +8,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Encoded is an item as responses show it, fillers in, cut at the slots. It is plain bytes that can be stored and mapped:
-// five little-endian uint32 (where the slots of the short link, the units and the default unit are, and where the private
-// part begins and ends, all counted from the end of these five), then the JSON text without the slots, in this order:
+// Encoded is an item in response form, with fillers and slots. It is plain bytes that can be stored and mapped: five
+// little-endian uint32 (the positions of the slots for the short link, the units and the default unit, and the beginning
+// and end of the private part, all relative to the end of these five), then the JSON text without the content of the slots,
+// in this order:
 //
 //	{"id":…,"shortened_permalink":‹short link›,"activate_units":‹units›,"default_activate_unit":‹default›‹,"submission":…›}
 //
-// An item with a permalink of its own has it in the text, and its first slot at slotless.
+// The text of an item with an imported permalink contains that permalink, and its first slot is slotless.
 type Encoded []byte
 
 const (
@@ -28,25 +29,25 @@ const (
 
 const (
 	frame = slots * 4
-	// slotless stands for a slot that the item does not have.
+	// slotless is the position of a slot that the item does not have.
 	slotless = 1<<32 - 1
 )
 
-// Slots are what other objects put into an encoded item.
+// Slots are the data of other objects that Append inserts into an encoded item.
 type Slots struct {
-	// Units are the item's conversion units, as EncodeUnit writes them, in order.
+	// Units are the item's conversion units in order, each encoded by EncodeUnit.
 	Units [][]byte
-	// Default is the item's default unit, as EncodeUnit writes it; nil means the null unit.
+	// Default is the item's default unit, encoded by EncodeUnit; nil means the null unit.
 	Default []byte
-	// BaseURL is put before the server's own short links, without a trailing slash.
+	// BaseURL is the prefix of the server's own short links, without a trailing slash.
 	BaseURL string
 }
 
-// nullUnit is the encoded null unit; never written to.
+// nullUnit is the encoded null unit. It must not be modified.
 var nullUnit = EncodeUnit(NullUnit())
 
-// Append appends the item as JSON, as the audience may see it: without the member submission for the public, with it,
-// null when there is none, for the private one. It allocates nothing but what dst lacks.
+// Append appends the item as JSON for the audience: without the member submission for query.Public, and with it, null if
+// there is none, for query.Private. It allocates only if dst must grow.
 func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
 	text := e[frame:]
 	from := 0
@@ -80,8 +81,8 @@ func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
 	return append(dst, text[e.slot(privateEnd):]...)
 }
 
-// Sound reports whether the slots lie within the text and in order, so that Append can be called. Bytes that Encode
-// returned always are; those that come from a file may be damaged.
+// Sound reports whether the slots lie within the text and in order, so that Append can be called. This always holds for the
+// result of Encode; bytes from a file may be damaged.
 func (e Encoded) Sound() bool {
 	if len(e) < frame {
 		return false
@@ -102,10 +103,10 @@ func (e Encoded) Sound() bool {
 
 func (e Encoded) slot(i int) int { return int(binary.LittleEndian.Uint32(e[i*4:])) }
 
-// Encode returns the item as responses show it, see Encoded. Every member that the specification requires is there and
-// not null; what the item does not have is filled in as the HTTP interface says ("Bodies"): a place "Unknown", geo_data
-// Point 0/0, the hashtag and the other platforms after the item's own, "direct" where that is missing too, campaign and
-// ids 0, about:blank for links, an author named as far as known, else "unknown".
+// Encode returns the item in response form, see Encoded. Every member that the specification requires is present and not
+// null. Missing values are filled in as the HTTP interface says ("Bodies"): place "Unknown", geo_data Point 0/0, campaign
+// and ids 0, about:blank for links, the item's social platform (or else "direct") for the platform of the hashtag, the
+// author and the media, and the author's known name or else "unknown".
 func Encode(it *Item) Encoded { return AppendEncoded(make([]byte, 0, frame+2048), it) }
 
 // AppendEncoded appends what Encode returns.
@@ -118,20 +119,20 @@ func AppendEncoded(dst []byte, it *Item) []byte {
 // encoder appends the members of one item.
 type encoder struct {
 	it *Item
-	// from is where the item begins in dst.
+	// from is the position of the item in dst.
 	from int
 	dst  []byte
 }
 
-// mark notes that a slot, or an end of the private part, is here.
+// mark sets the position of a slot, or of an end of the private part, to the current position.
 func (e *encoder) mark(slot int) { e.put(slot, uint32(len(e.dst)-e.from-frame)) }
 
 func (e *encoder) put(slot int, at uint32) { binary.LittleEndian.PutUint32(e.dst[e.from+slot*4:], at) }
 
-// literal appends text as it stands.
+// literal appends text without escaping it.
 func (e *encoder) literal(s string) { e.dst = append(e.dst, s...) }
 
-// text appends the first of the values that is not empty, after what leads to it.
+// text appends lead and the first of values that is not empty.
 func (e *encoder) text(lead string, values ...string) {
 	e.literal(lead)
 	e.dst = appendString(e.dst, cmp.Or(values...))
@@ -175,7 +176,7 @@ func (e *encoder) item() {
 	e.literal(`}`)
 }
 
-// permalink appends the short link: the one imported, else the server's own, whose base is a slot.
+// permalink appends the short link: the imported one, or else the server's own, whose base URL is a slot.
 func (e *encoder) permalink() {
 	e.literal(`,"shortened_permalink":`)
 	if own := e.it.ShortenedPermalink; own != "" || e.it.ShortCode == "" {
@@ -190,7 +191,7 @@ func (e *encoder) permalink() {
 	e.literal(`"`)
 }
 
-// ShortLinkPath stands between the base URL and the short code in a short link.
+// ShortLinkPath is the path between the base URL and the short code in a short link.
 const ShortLinkPath = "/i/"
 
 func (e *encoder) hashtag(platform string) {
@@ -299,7 +300,7 @@ func (e *encoder) media(m Media, kind, platform string) {
 	e.literal(`}}`)
 }
 
-// appendMember appends a member of an object that is not the first one.
+// appendMember appends a member of an object after a comma.
 func appendMember(dst []byte, name, value string) []byte {
 	dst = append(dst, ',')
 	dst = append(appendString(dst, name), ':')

@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// The members that the specification calls required, with their types ("Resources and their fields"). A type that ends
-// in + is a string that must not be empty.
+// The members that the specification requires, with their types ("Resources and their fields"). A type that ends in + is a
+// string that must not be empty.
 var (
 	requiredOfItem = map[string]string{
 		"id": "number", "activate_units": "array", "entry_confirmation_sent": "boolean", "approval_status": "string+", "campaign": "number",
@@ -55,7 +55,7 @@ var (
 	}
 )
 
-// missing walks a decoded object and names every required member that is absent, null, or of another type.
+// missing returns the names of all required members that are absent, null, or of another type.
 func missing(root map[string]any, required map[string]string) []string {
 	var wrong []string
 	for path, want := range required {
@@ -94,7 +94,7 @@ func typeOf(v any) string {
 	return "null"
 }
 
-// shown decodes the item as the audience sees it.
+// shown decodes the response form of the item for the audience.
 func shown(t *testing.T, it *Item, a query.Audience, s Slots) map[string]any {
 	t.Helper()
 	text := Encode(it).Append([]byte("before"), a, s)
@@ -105,7 +105,7 @@ func shown(t *testing.T, it *Item, a query.Audience, s Slots) map[string]any {
 	return m
 }
 
-// corpus are items of all sorts, by name.
+// corpus returns items of all kinds by name.
 func corpus(t *testing.T) map[string]*Item {
 	t.Helper()
 	add := func(body string) *Item {
@@ -131,7 +131,7 @@ func corpus(t *testing.T) map[string]*Item {
 	return items
 }
 
-// everything returns an image that has a value for every member.
+// everything returns an image with a value for every member.
 func everything() *Item {
 	n := func(n int64) *int64 { return &n }
 	return &Item{
@@ -295,7 +295,7 @@ func TestFillersFollowTheItem(t *testing.T) {
 func TestEncodeKeepsWhatIsGiven(t *testing.T) {
 	it := everything()
 	m := shown(t, it, query.Private, Slots{})
-	// The response of an item that lacks nothing, read as an import line, is that item.
+	// The response form of an item with all values, parsed as an import line, is that item.
 	m["tags"] = map[string]any{"hashtags": []string{"summer"}, "marketer_tags": []string{"hero"}}
 	m["activate_units"] = []int64{5}
 	line, err := json.Marshal(m)
@@ -441,7 +441,7 @@ func TestDamagedBytesAreNotSound(t *testing.T) {
 	for i := range 20 {
 		damaged := append(Encoded(nil), whole...)
 		damaged[i] ^= 0x80
-		if damaged.Sound() && i%4 != 0 { // the lowest byte of a slot may lead to another place within the text
+		if damaged.Sound() && i%4 != 0 { // changing the lowest byte of a slot can give another position within the text
 			t.Errorf("sound, though byte %d is damaged", i)
 		}
 	}

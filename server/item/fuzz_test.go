@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// checkAccepted checks what holds of every item that was accepted: its line comes back as the same item, and both
-// answers are JSON with all that the specification requires.
+// checkAccepted checks the invariants of an accepted item: its line parses back to the same item, and both response forms
+// are JSON with all required members.
 func checkAccepted(t *testing.T, l Line) {
 	t.Helper()
 	line := Marshal(l.Item, l.Units)
@@ -38,7 +38,7 @@ func checkAccepted(t *testing.T, l Line) {
 	}
 }
 
-// checkRefused checks that an error is one for the caller.
+// checkRefused checks that an error is an *InvalidError.
 func checkRefused(t *testing.T, err error) {
 	t.Helper()
 	if invalid, ok := errors.AsType[*InvalidError](err); !ok || invalid.Reason == "" {

@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// ID identifies an item within its property; always positive and at most 2^53-1.
+// ID identifies an item within its property. It is from 1 to 2^53-1.
 type ID = int64
 
-// MaxID is the largest id that an item, a unit or a filter can have: JSON numbers are exact up to here.
+// MaxID is the largest id of an item, a unit or a filter, because JSON numbers are exact up to here.
 const MaxID = 1<<53 - 1
 
-// ValidID reports whether an item, a unit or a filter can have the id: 1 to MaxID.
+// ValidID reports whether id is a valid id of an item, a unit or a filter: 1 to MaxID.
 func ValidID(id int64) bool { return id >= 1 && id <= MaxID }
 
-// Item is one content item as it is stored: what was given, nothing filled in. Zero values and nil pointers mean "the
-// item has none", which is what `_missing_` sees; the members that the specification requires are filled in on the way
-// out only (see Encode). Timestamps are RFC 3339 in UTC, or a year, a month or a day alone as imported.
+// Item is one content item as it is stored: only what was given. Zero values and nil pointers mean that the item has no
+// value, which `_missing_` matches; Encode fills in the members that the specification requires. Timestamps are RFC 3339 in
+// UTC, or a year, a month or a day as imported.
 //
-// The JSON form (Marshal, ParseLine, Unmarshal) is the item shape of the specification without fillers, plus tags,
-// claimed and short_code: the line of an export.
+// The JSON form (Marshal, ParseLine, Unmarshal) is the item shape of the specification without fillers, plus tags, claimed
+// and short_code. It is the line of an export.
 type Item struct {
 	ID                    ID
 	EntryConfirmationSent bool
@@ -34,10 +34,9 @@ type Item struct {
 	Configuration         json.RawMessage // any JSON; nil for null
 	Claimed               bool            // extension
 	Content               Content
-	// Tags are the mappings that belong to the item itself: made over HTTP or by import. Sorted by namespace and key,
-	// unique.
+	// Tags are the item's own tags: set over HTTP or by import. They are unique, sorted by namespace and key.
 	Tags []Tag
-	// Units are the conversion units attached to the item itself, by id, in the order given; unique.
+	// Units are the ids of the item's own conversion units, unique, in the order given.
 	Units []int64
 }
 
@@ -100,7 +99,7 @@ type Media struct {
 // Tag names a tag.
 type Tag struct{ Namespace, Key string }
 
-// Unit is a conversion unit as every item that carries it shows it.
+// Unit is a conversion unit as shown in every item that carries it.
 type Unit struct {
 	ID                  int64
 	Name                string
@@ -110,26 +109,26 @@ type Unit struct {
 	CatalogImageURLSrc  json.RawMessage // any JSON; nil for null
 	ExternalID          string          // "" for null
 	Archived            bool
-	Managed             bool // true when a manifest declares it, or when an import says that one did where it came from
+	Managed             bool // true if a manifest declares it, or if an import says that one declared it at its origin
 	CreatedOn           string
 	LastModified        string
 	ClickUnitLibrary    int64
 	ActivateUnitLibrary int64
 }
 
-// Reference reports whether only the id of the unit is known, and that it is managed: such a unit refers to one that a manifest
-// declares.
+// Reference reports whether only the id of the unit is known and that it is managed. Such a unit refers to one that a
+// manifest declares.
 func (u Unit) Reference() bool {
 	return u.Managed && u.Name == "" && u.ImageURL == "" && u.ClickThroughURL == "" && u.CatalogItem == nil &&
 		u.CatalogImageURLSrc == nil && u.ExternalID == ""
 }
 
-// InvalidError says what is wrong with a body, a patch or an import line.
+// InvalidError describes an invalid body, patch or import line.
 type InvalidError struct {
-	// Malformed is true for what cannot be understood (HTTP 400: not JSON, a wrong type, a required member missing) and
-	// false for what is well-formed yet unacceptable (HTTP 422).
+	// Malformed is true for something that cannot be understood (HTTP 400: not JSON, a wrong type, a required member
+	// missing), and false for something that is well-formed but not accepted (HTTP 422).
 	Malformed bool
-	// Member is the path of the member, such as submission.email; "" for the whole.
+	// Member is the path of the invalid member, such as submission.email; "" for the whole.
 	Member string
 	// Reason says what is wrong and what to do.
 	Reason string

@@ -10,14 +10,14 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s as a JSON string; which characters are escaped is said in the package comment.
+// appendString appends s as a JSON string. The package comment says which characters it escapes.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	dst = appendEscaped(dst, s)
 	return append(dst, '"')
 }
 
-// appendEscaped appends the characters of s as they stand between the quotes of a JSON string.
+// appendEscaped appends s as it appears between the quotes of a JSON string.
 func appendEscaped(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
@@ -66,8 +66,8 @@ func appendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[start:]...)
 }
 
-// A text is looked at eight bytes at a time: eight returns those that it begins with, the first of them lowest. What looks
-// at them marks bytes by their high bit, of which the first is right and those behind it may not be.
+// The scanner reads eight bytes at a time: eight returns the first eight bytes of a text, the first one lowest. equals and
+// ends mark bytes by their high bit. Only the first mark is reliable; later ones may be false.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -85,13 +85,13 @@ func equals(w uint64, c byte) uint64 {
 	return (w - ones) &^ w & highs
 }
 
-// ends marks the bytes that do not stand for themselves in any JSON string: quotes, backslashes and control characters.
+// ends marks the bytes that every JSON string must escape: quotes, backslashes and control characters.
 func ends(w uint64) uint64 { return equals(w, '"') | equals(w, '\\') | (w-ones*' ')&^w&highs }
 
-// first returns how many bytes come before the first one that is marked, 8 where none is.
+// first returns the number of bytes before the first marked byte, 8 if there is none.
 func first(marks uint64) int { return bits.TrailingZeros64(marks) / 8 }
 
-// appendFloat appends f as the shortest JSON number that reads back as f; 0 for what JSON has no number for.
+// appendFloat appends f as the shortest JSON number that parses back to f, and 0 for NaN and infinities.
 func appendFloat(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, '0')
@@ -103,8 +103,8 @@ func appendFloat(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
-// appendRaw appends raw without white space and with the escapes of appendString, and null for nil and for what is not
-// JSON. An item is one line of an export, whatever line breaks a manifest had in its free JSON.
+// appendRaw appends raw without white space and with the escapes of appendString. It appends null for nil and for invalid
+// JSON. Removing white space keeps an item on one line of an export, even if a manifest had line breaks in its free JSON.
 func appendRaw(dst []byte, raw json.RawMessage) []byte {
 	if !json.Valid(raw) {
 		return append(dst, "null"...)
@@ -125,7 +125,7 @@ func appendRaw(dst []byte, raw json.RawMessage) []byte {
 	return dst
 }
 
-// closingQuote returns the index of the quote that ends the string that begins at raw[i], len(raw) when none does.
+// closingQuote returns the index of the quote that ends the string starting at raw[i], or len(raw) if there is none.
 func closingQuote(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {
@@ -138,7 +138,7 @@ func closingQuote(raw []byte, i int) int {
 	return len(raw)
 }
 
-// appendEscapedAgain appends the inside of a JSON string, which keeps its escapes, with those added that it lacks.
+// appendEscapedAgain appends the inside of a JSON string. It keeps existing escapes and adds the missing ones.
 func appendEscapedAgain(dst, inside []byte) []byte {
 	for i := 0; i < len(inside); {
 		switch c := inside[i]; {
@@ -161,7 +161,7 @@ func appendEscapedAgain(dst, inside []byte) []byte {
 	return dst
 }
 
-// appendValue appends a decoded JSON value, members sorted.
+// appendValue appends a decoded JSON value with sorted members.
 func appendValue(dst []byte, v value) []byte {
 	switch v.kind {
 	case boolean, number:

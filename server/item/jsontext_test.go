@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestEscapesAnywhere has every character that is special, and some that are not, at every place of the eight bytes that are
-// looked at at once.
+// TestEscapesAnywhere puts special and ordinary characters at every position of the eight bytes that are read at a time.
 func TestEscapesAnywhere(t *testing.T) {
 	t.Parallel()
 	for r := range rune(0x3000) {

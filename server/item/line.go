@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// platformRef begins the name of the content's member that holds the platform's reference (specification, Content
-// object); the platform follows.
+// platformRef is the prefix of the content's member that holds the platform's reference (specification, Content object).
+// The platform follows the prefix.
 const platformRef = "platform_ref:"
 
-// Line is what one line of a bulk import brings.
+// Line is the result of parsing one line of a bulk import.
 type Line struct {
 	Item *Item
-	// Units are the conversion units that came as whole units with the item, which are created where the property does not have
-	// them, and those of which only the id and Managed true are known: their manifest may be applied later, and until then the
-	// item's reference to them may dangle. An id of Item.Units that is not among Units has to be known to the property.
+	// Units are the conversion units of the line that came with a name, which are created if the property does not have
+	// them, and references with only an id and Managed true. A reference may dangle until its manifest is applied. An id of
+	// Item.Units that is not among Units must exist in the property.
 	Units []Unit
 }
 
-// ParseLine reads one line of a bulk import: a whole item as Marshal writes it when it has an object content, else the
-// body of ParseAdd, which may have an id as well. It is the inverse of Marshal.
+// ParseLine parses one line of a bulk import. A line with an object content is a whole item as written by Marshal, of which
+// ParseLine is the inverse. Any other line is a body of ParseAdd, which may also have an id.
 //
-// In a whole item content.content_type is required and everything else optional; null and "" count as absent, unknown
-// members are ignored, as is default_activate_unit, which follows from the others. Without created_on the item is created
-// now, and without approval_status it is pending. The errors are *InvalidError with the path of the member.
+// In a whole item, content.content_type is required and everything else is optional. null and "" count as absent. Unknown
+// members are ignored, and so is default_activate_unit, which the other members determine. The default of created_on is
+// now, and that of approval_status is pending. Errors are *InvalidError with the path of the member.
 func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	d := &decoder{}
 	s := scratches.Get().(*scratch)
@@ -65,8 +65,9 @@ func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	return Line{Item: it, Units: units}, nil
 }
 
-// Unmarshal reads what Marshal wrote. Unlike ParseLine it looks at no limits, requires nothing and fills in nothing: it is
-// for a store that reads back what it accepted. Its errors are *InvalidError and mean that the stored bytes are damaged.
+// Unmarshal parses the output of Marshal. Unlike ParseLine, it checks no limits, requires nothing and fills in nothing: it
+// is for a store that reads what it accepted before. Its errors are *InvalidError and mean that the stored bytes are
+// damaged.
 func Unmarshal(stored []byte) (*Item, error) {
 	d := &decoder{stored: true}
 	s := scratches.Get().(*scratch)
@@ -83,8 +84,8 @@ func Unmarshal(stored []byte) (*Item, error) {
 }
 
 // Marshal returns the item as one line of an export, without the newline: the item shape without fillers, and the members
-// tags, claimed and short_code. units are the item's own units as far as the property has them; the others are written
-// as managed units of which nothing but the id is known. It is the inverse of ParseLine.
+// tags, claimed and short_code. units are the units of the property among the item's own units; the other units are written
+// as managed units with only an id. Marshal is the inverse of ParseLine.
 func Marshal(it *Item, units []Unit) []byte {
 	w := objectWriter{dst: make([]byte, 0, 2048)}
 	w.dst = append(w.dst, '{')
@@ -243,16 +244,16 @@ func (w *objectWriter) tags(tags []Tag) {
 	w.close()
 }
 
-// objectWriter appends the members of JSON objects, leaving out what is empty.
+// objectWriter appends the members of JSON objects and omits empty ones.
 type objectWriter struct{ dst []byte }
 
-// key begins a member whose name needs no escape.
+// key starts a member whose name needs no escaping.
 func (w *objectWriter) key(name string) {
 	w.next()
 	w.dst = append(append(append(w.dst, '"'), name...), '"', ':')
 }
 
-// keyOf begins a member by any name.
+// keyOf starts a member with any name.
 func (w *objectWriter) keyOf(name string) {
 	w.next()
 	w.dst = append(appendString(w.dst, name), ':')
@@ -278,7 +279,7 @@ func (w *objectWriter) text(name, value string) {
 	}
 }
 
-// number writes a number of which 0 means that it is not there.
+// number writes a number unless it is 0.
 func (w *objectWriter) number(name string, value int64) {
 	if value != 0 {
 		w.key(name)
@@ -286,7 +287,7 @@ func (w *objectWriter) number(name string, value int64) {
 	}
 }
 
-// pointer writes a number that may be absent while 0 is a value.
+// pointer writes a number unless it is nil.
 func (w *objectWriter) pointer(name string, value *int64) {
 	if value != nil {
 		w.key(name)
@@ -306,8 +307,7 @@ func (w *objectWriter) raw(name string, value json.RawMessage) {
 	}
 }
 
-// item reads the item shape. The ids of hashtags, authors and media are those of other systems, whose numbers go beyond
-// MaxID.
+// item reads the item shape. The ids of hashtags, authors and media come from other systems and can exceed MaxID.
 func (o object) item() (*Item, []Unit) {
 	it := &Item{
 		ID:                    o.id(),
@@ -351,8 +351,8 @@ func (o object) content() Content {
 		ContentType:             o.oneOf("content_type", Image, Video, Text),
 		Media:                   o.child("media").media(),
 	}
-	// The reference of the content's own platform counts; without one, the first by name, whose name also tells a
-	// platform that is not given elsewhere.
+	// The reference for the content's own platform takes precedence, then the first reference by name. If no platform is
+	// given, the name of that reference provides it.
 	name := platformRef + c.SocialPlatform
 	if !o.has(name) {
 		name = ""
@@ -372,7 +372,7 @@ func (o object) content() Content {
 	return c
 }
 
-// geo reads geo_data. A type alone locates nothing and counts as none.
+// geo reads geo_data. A type without coordinates counts as none.
 func (o object) geo() *Geo {
 	g := Geo{Type: o.word("type")}
 	coordinates := o.child("coordinates")
@@ -440,7 +440,7 @@ func (o object) shortCode() string {
 	return code
 }
 
-// orNil returns nil for an object without any value.
+// orNil returns nil for the zero value.
 func orNil[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testOptions are options under which nothing is left to chance but what is drawn.
+// testOptions returns options that make parsing deterministic except for drawn codes.
 func testOptions() ParseOptions {
 	return ParseOptions{Now: time.Date(2026, 11, 20, 9, 0, 0, 5e8, time.FixedZone("", 3600)), AuthorKey: []byte("key")}
 }
 
-// mustLine parses a line that has to be good.
+// mustLine parses a line that must be valid.
 func mustLine(t *testing.T, line string) Line {
 	t.Helper()
 	l, err := ParseLine([]byte(line), testOptions())
@@ -94,7 +94,7 @@ func TestFlatLinesBringTheirID(t *testing.T) {
 	}
 }
 
-// minimal is the content of the smallest whole item.
+// minimal is the content of the smallest possible whole item.
 const minimal = `"content":{"content_type":"text"}`
 
 func TestParseLineReadsWholeItems(t *testing.T) {
@@ -242,7 +242,7 @@ func TestParseLineTakesAddContentBodies(t *testing.T) {
 	}
 }
 
-// refused checks that err is an *InvalidError about the member.
+// refused checks that err is an *InvalidError for the member.
 func refused(t *testing.T, err error, malformed bool, member string) {
 	t.Helper()
 	invalid, ok := errors.AsType[*InvalidError](err)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestManyMembersTakeLinearTime reads bodies of about a megabyte, the most that is accepted, which take half a minute where
-// each member is looked up among all of them.
+// TestManyMembersTakeLinearTime parses bodies of about one megabyte, the maximum. They take half a minute if each member is
+// looked up among all others.
 func TestManyMembersTakeLinearTime(t *testing.T) {
 	const members = 70_000
 	for name, body := range map[string]struct{ before, member, after string }{
@@ -23,7 +23,7 @@ func TestManyMembersTakeLinearTime(t *testing.T) {
 				if i > 0 {
 					b.WriteByte(',')
 				}
-				// Backwards, so that each is the first by name so far.
+				// In reverse order, so that each name sorts before all previous ones.
 				fmt.Fprintf(&b, body.member, members-i)
 			}
 			b.WriteString(body.after)

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Patch is a parsed merge patch of the members that moderation may change; see ParsePatch.
+// Patch is a parsed merge patch of the members that moderation can change; see ParsePatch.
 type Patch struct {
-	// changes are made one after the other on a copy of the item.
+	// changes are applied one after the other to a copy of the item.
 	changes []func(*decoder, *Item)
 	units   []int64
 	hasUnit bool
 }
 
-// ParsePatch reads the body of PATCH /v2/content/{id}: a JSON merge patch (RFC 7396) of approval_status, featured,
+// ParsePatch parses the body of PATCH /v2/content/{id}: a JSON merge patch (RFC 7396) of approval_status, featured,
 // campaign, claimed, entry_confirmation_sent, activate_units as ids, submission, configuration, content.text and
 // content.content_state. Other members are ignored.
 //
-// null takes away campaign, submission and its members, configuration and its members, all units, content.content_state,
-// and the text of an image or a video; the others cannot be without a value (HTTP 422). Errors are *InvalidError.
+// null removes campaign, submission and its members, configuration and its members, all units, content.content_state, and
+// the text of an image or a video. The other members cannot be removed (HTTP 422). Errors are *InvalidError.
 func ParsePatch(body []byte) (*Patch, error) {
 	d := &decoder{}
 	root, err := d.document(body)
@@ -46,8 +46,8 @@ func ParsePatch(body []byte) (*Patch, error) {
 	return p, nil
 }
 
-// Apply changes the item, or returns an *InvalidError that is not Malformed and leaves it as it is. It replaces members
-// and never writes through them, so a shallow copy of an item that others read can be patched.
+// Apply changes the item. If it returns an error, which is an *InvalidError that is not Malformed, the item is unchanged.
+// Apply replaces members and never writes through them, so that a shallow copy of a shared item can be patched.
 func (p *Patch) Apply(it *Item) error {
 	changed := *it
 	d := &decoder{}
@@ -61,13 +61,13 @@ func (p *Patch) Apply(it *Item) error {
 	return nil
 }
 
-// Units returns the ids that the patch attaches in place of the present ones, and whether it touches them at all. Whether
-// they are known is for the library to say.
+// Units returns the ids with which the patch replaces the item's units, and whether it replaces them at all. The library
+// checks that the ids exist.
 func (p *Patch) Units() ([]int64, bool) { return slices.Clone(p.units), p.hasUnit }
 
 func (p *Patch) change(f func(*decoder, *Item)) { p.changes = append(p.changes, f) }
 
-// named reports whether the object has the member, null included.
+// named reports whether the object has the member, even if it is null.
 func (o object) named(name string) bool {
 	return o.get(name).kind != absent
 }
@@ -116,7 +116,7 @@ func (p *Patch) submission(root object) {
 		p.change(func(_ *decoder, it *Item) { it.Submission = nil })
 		return
 	}
-	// Read for its errors; what is merged are the members themselves, whose nulls mean something.
+	// This call only validates. The merge uses the undecoded members, in which null has a meaning.
 	root.submission()
 	merge := root.child("submission").value
 	p.change(func(d *decoder, it *Item) {
@@ -159,7 +159,7 @@ func (p *Patch) content(root object) {
 	}
 }
 
-// mergePatch applies a merge patch to a decoded value (RFC 7396, section 2) and leaves both as they are.
+// mergePatch returns target with a merge patch applied (RFC 7396, section 2). It modifies neither argument.
 func mergePatch(target, patch value) value {
 	if patch.kind != structure {
 		return patch
@@ -182,7 +182,7 @@ func mergePatch(target, patch value) value {
 	return out
 }
 
-// decoded returns the value of raw JSON, absent for none.
+// decoded decodes raw JSON. The result is absent if raw is empty.
 func decoded(raw json.RawMessage) value {
 	v, err := decodeValue(raw)
 	if err != nil {

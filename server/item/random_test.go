@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// maker makes random items in normal form, as ParseLine returns them.
+// maker makes random items in the normal form that ParseLine returns.
 type maker struct{ *rand.Rand }
 
 func newMaker(seed uint64) maker { return maker{rand.New(rand.NewPCG(seed, 1))} }
 
-// often is true three times out of four, so that most items have most members and each is absent at times.
+// often is true with probability 3/4, so that most items have most members, and each member is sometimes absent.
 func (m maker) often() bool { return m.IntN(4) > 0 }
 
 func (m maker) text() string {
@@ -43,7 +43,7 @@ func (m maker) date() string {
 
 func (m maker) id() int64 { return 1 + m.Int64N(MaxID) }
 
-// pointer is an id of another system, absent at times.
+// pointer returns an id of another system or nil.
 func (m maker) pointer() *int64 {
 	if !m.often() {
 		return nil

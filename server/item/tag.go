@@ -10,16 +10,16 @@ import (
 )
 
 // HashtagNamespace is the namespace of the tags that come from an item's hashtags (specification, Tag). Its keys may also
-// hold digits and underscores, and letters of any script.
+// contain digits, underscores and letters of any script.
 const HashtagNamespace = "hashtags"
 
-// MarketerNamespace is the namespace that the dashboard shows (specification, Tag), and the one that favorite_tag means
-// when it names none.
+// MarketerNamespace is the namespace that the dashboard shows (specification, Tag), and the default namespace of
+// favorite_tag.
 const MarketerNamespace = "marketer_tags"
 
-// ValidNamespace returns nil for a tag namespace that can be used over HTTP: 1 to MaxNamespace characters, none of them a
-// slash, a dot or a control character, not blank, and not "ugc", whose path is taken (HTTP interface, Bodies). Else it
-// returns an *InvalidError with the member namespace, never Malformed.
+// ValidNamespace returns nil for a tag namespace that can be used over HTTP: 1 to MaxNamespace characters, not blank,
+// without slashes, dots and control characters, and not "ugc", whose path is reserved (HTTP interface, Bodies). Otherwise
+// it returns an *InvalidError with the member namespace, never Malformed.
 func ValidNamespace(namespace string) error {
 	complain := ""
 	switch n := utf8.RuneCountInString(namespace); {
@@ -39,9 +39,9 @@ func ValidNamespace(namespace string) error {
 	return &InvalidError{Member: "namespace", Reason: "a tag namespace " + complain}
 }
 
-// ValidKey returns nil for a key that tags of the namespace can have: lowercase letters a to z only (specification, Tag),
-// at most MaxKey; in the namespace hashtags lower-cased letters of any script, digits and underscores, at most
-// MaxHashtagKey. Else it returns an *InvalidError with the member key, never Malformed.
+// ValidKey returns nil for a valid key of the namespace: 1 to MaxKey lowercase letters a to z (specification, Tag); in the
+// namespace hashtags, 1 to MaxHashtagKey lowercase letters of any script, digits and underscores. Otherwise it returns an
+// *InvalidError with the member key, never Malformed.
 func ValidKey(namespace, key string) error {
 	invalid := func(format string, args ...any) error {
 		return &InvalidError{Member: "key", Reason: fmt.Sprintf(format, args...)}
@@ -64,12 +64,13 @@ func ValidKey(namespace, key string) error {
 	return nil
 }
 
-// notInHashtag reports whether a character cannot stand in a hashtag. Marks are parts of letters in many scripts.
+// notInHashtag reports whether hashtags cannot contain r. Marks are allowed, because they are parts of letters in many
+// scripts.
 func notInHashtag(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && r != '_'
 }
 
-// CompareTags orders tags by namespace, then key.
+// CompareTags orders tags by namespace, then by key.
 func CompareTags(a, b Tag) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Key, b.Key))
 }
@@ -85,7 +86,7 @@ func (o object) tags() []Tag {
 	for _, n := range namespaces {
 		namespace := n.name
 		if err := ValidNamespace(namespace); err != nil {
-			// The path stays without the name: it can be of any length.
+			// The path does not contain the name, which can be of any length.
 			o.check(byNamespace.path, err)
 			if !o.stored {
 				continue
@@ -112,7 +113,7 @@ func (o object) tags() []Tag {
 	return slices.Compact(tags)
 }
 
-// tagKey reads one tag of a list: its key, or an object with it.
+// tagKey reads one tag of a list: its key, or an object that contains it.
 func (d *decoder) tagKey(path func() string, v value) (string, bool) {
 	within := ""
 	if v.kind == structure {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// blank stands where the specification requires an address and there is none.
+	// blank is the filler for required URLs.
 	blank = "about:blank"
-	// epoch stands where the specification requires a timestamp and there is none.
+	// epoch is the filler for required timestamps.
 	epoch = "1970-01-01T00:00:00Z"
 )
 
-// NullUnit returns the unit that is shown as default_activate_unit where there is none: id 0, archived, with addresses
-// that lead nowhere (HTTP interface, Bodies).
+// NullUnit returns the unit that is shown as default_activate_unit if there is none: id 0, archived, with about:blank as
+// URLs (HTTP interface, Bodies).
 func NullUnit() Unit {
 	return Unit{
 		Name:                "none",
@@ -29,8 +29,8 @@ func NullUnit() Unit {
 	}
 }
 
-// DefaultUnit returns the unit that an item shows as default_activate_unit: the first of its units that is not archived,
-// else the property's default, which may be nil for none.
+// DefaultUnit returns the unit that an item shows as default_activate_unit: the first of its units that is not archived, or
+// else the property's default, which is nil if there is none.
 func DefaultUnit(units []Unit, property *Unit) *Unit {
 	for i := range units {
 		if !units[i].Archived {
@@ -40,8 +40,8 @@ func DefaultUnit(units []Unit, property *Unit) *Unit {
 	return property
 }
 
-// EncodeUnit returns the unit as responses show it, with every member that the specification requires: what the unit does
-// not have is filled in as in NullUnit.
+// EncodeUnit returns the unit in response form, with every member that the specification requires. Missing values are
+// filled in as in NullUnit.
 func EncodeUnit(u Unit) []byte {
 	null := NullUnit()
 	dst := append([]byte(nil), `{"id":`...)
@@ -71,7 +71,7 @@ func EncodeUnit(u Unit) []byte {
 	return append(dst, `,"associated_contents":[]}`...)
 }
 
-// marshal appends the unit to an export line: what it has, no fillers.
+// marshal appends the unit to an export line, without fillers.
 func (u Unit) marshal(dst []byte) []byte {
 	w := objectWriter{dst: append(dst, '{')}
 	w.number("id", u.ID)
@@ -90,8 +90,8 @@ func (u Unit) marshal(dst []byte) []byte {
 	return append(w.dst, '}')
 }
 
-// units reads the member activate_units: ids, or objects with an id. ids are all of them, in order and unique; whole
-// holds those that came with a name of their own or marked as managed.
+// units reads the member activate_units: ids, or objects with an id. ids holds all of them, in order and unique; whole
+// holds those with a name and those marked as managed.
 func (o object) units() (ids []int64, whole []Unit) {
 	list := o.list("activate_units")
 	if len(list) > MaxUnits && !o.stored {
@@ -122,7 +122,8 @@ func (o object) units() (ids []int64, whole []Unit) {
 	return ids, whole
 }
 
-// detached returns the unit with texts of its own: a unit outlives the line that it came in by far, and should not keep it.
+// detached returns the unit with cloned strings. A unit outlives its import line by far and must not keep that line in
+// memory.
 func (u Unit) detached() Unit {
 	for _, s := range []*string{&u.Name, &u.ImageURL, &u.ClickThroughURL, &u.ExternalID, &u.CreatedOn, &u.LastModified} {
 		*s = strings.Clone(*s)
@@ -130,7 +131,7 @@ func (u Unit) detached() Unit {
 	return u
 }
 
-// unit reads a conversion unit. Only its id is required: an object with nothing else stands for its id.
+// unit reads a conversion unit. Only its id is required: an object with only an id means that id.
 func (o object) unit() Unit {
 	if !o.has("id") {
 		o.malformed(o.at("id"), "a unit needs its id")
@@ -152,7 +153,7 @@ func (o object) unit() Unit {
 	}
 }
 
-// zero returns what n points to, 0 for nil.
+// zero returns *n, or 0 if n is nil.
 func zero(n *int64) int64 {
 	if n == nil {
 		return 0

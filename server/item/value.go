@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// kind is the JSON type of a value. The zero kind is that of a member that is not there.
+// kind is the JSON type of a value. The zero kind means that the member is absent.
 type kind uint8
 
 const (
@@ -24,10 +24,10 @@ const (
 	number
 	text
 	array
-	structure // an object; the name object is taken by the one being read
+	structure // an object; the type of that name wraps the value being read
 )
 
-// String is the kind as an error names it.
+// String returns the kind as named in errors.
 func (k kind) String() string {
 	switch k {
 	case boolean:
@@ -44,12 +44,12 @@ func (k kind) String() string {
 	return "null"
 }
 
-// value is one decoded JSON value. What it holds shares the memory of the text that it was read from.
+// value is one decoded JSON value. It shares the memory of the text that it was decoded from.
 type value struct {
 	kind kind
-	// text is what a string says, and a number or boolean as written.
+	// text is a decoded string, or a number or boolean as written.
 	text string
-	// members are those of an object as they came, and the elements of an array, which have no names.
+	// members holds the members of an object in document order, or the elements of an array, which have no names.
 	members []member
 }
 
@@ -58,10 +58,10 @@ type member struct {
 	value
 }
 
-// there reports whether the value is one, and not null.
+// there reports whether the value is present and not null.
 func (v value) there() bool { return v.kind > null }
 
-// get returns the member of an object. Of two with one name the last one counts.
+// get returns the member of an object. If the name occurs more than once, the last one counts.
 func (v value) get(name string) value {
 	if v.kind != structure {
 		return value{}
@@ -74,8 +74,8 @@ func (v value) get(name string) value {
 	return value{}
 }
 
-// sorted returns the members of an object by name, each name once; nothing for any other value. They are not to be written
-// to: those that came in order, as our own writers leave them, are not copied.
+// sorted returns the members of an object by name, the last one for each name; nil for other values. Callers must not
+// modify the result: members that are already in order, as written by this package, are not copied.
 func (v value) sorted() []member {
 	if v.kind != structure {
 		return nil
@@ -98,14 +98,14 @@ func (v value) sorted() []member {
 	return kept
 }
 
-// decodeValue decodes one JSON value and nothing after it. Numbers stay as written. Errors are *InvalidError.
+// decodeValue decodes exactly one JSON value. Numbers stay as written. Errors are *InvalidError.
 func decodeValue(body []byte) (value, error) {
 	return decodeInto(&scratch{stack: make([]member, 0, 32), arena: make([]member, 0, len(body)/24+8)}, body)
 }
 
-// decodeInto is decodeValue with the members in a scratch.
+// decodeInto is decodeValue with memory from a scratch.
 func decodeInto(s *scratch, body []byte) (value, error) {
-	// A byte order mark is what some editors put before the first line of a file.
+	// Some editors write a byte order mark at the start of a file.
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
 	if utf8.Valid(body) {
 		r := reader{text: string(body), scratch: s}
@@ -116,20 +116,19 @@ func decodeInto(s *scratch, body []byte) (value, error) {
 	return value{}, complaint(body)
 }
 
-// scratch is where the members of a document are while it is read.
+// scratch is the memory for the members of a document while it is read.
 type scratch struct {
-	// stack holds the members of what is open; arena is where they go when it closes.
+	// stack holds the members of open containers. When a container closes, its members move to arena.
 	stack, arena []member
 }
 
-// scratches are those that nobody uses at present: lines come by the million, and the members of one take more memory than
-// its text.
+// scratches is a pool: an import has millions of lines, and the members of a line take more memory than its text.
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// maxScratch is how many members a scratch may have room for to be kept.
+// maxScratch is the maximum capacity, in members, of a scratch that is reused.
 const maxScratch = 512
 
-// release gives a scratch back, whose members nobody looks at any more.
+// release returns a scratch to the pool. Its members must no longer be in use.
 func (s *scratch) release() {
 	if cap(s.stack) > maxScratch || cap(s.arena) > maxScratch {
 		return
@@ -140,9 +139,9 @@ func (s *scratch) release() {
 	scratches.Put(s)
 }
 
-// reader reads a text that is UTF-8 as JSON (RFC 8259), in one pass and with one copy of it: the standard library makes a
-// map of every object and an interface of every value, which took most of the time of an import. It says nothing of what
-// is wrong: see complaint.
+// reader parses UTF-8 text as JSON (RFC 8259) in one pass with one copy of the text. The standard library builds a map for
+// every object and an interface for every value, which took most of the time of an import. reader does not describe errors:
+// see complaint.
 type reader struct {
 	text  string
 	at    int
@@ -168,7 +167,7 @@ func (r *reader) blank() {
 	}
 }
 
-// next takes one character, if it is the next one.
+// next consumes the character c if it comes next.
 func (r *reader) next(c byte) bool {
 	if r.at < len(r.text) && r.text[r.at] == c {
 		r.at++
@@ -206,7 +205,7 @@ func (r *reader) literal(word string, k kind) (value, bool) {
 	return value{kind: k, text: word}, true
 }
 
-// container reads an object or an array, whose bracket was taken.
+// container reads an object or an array after its opening bracket.
 func (r *reader) container(named bool) (value, bool) {
 	v, closing := value{kind: array}, byte(']')
 	if named {
@@ -251,7 +250,8 @@ func (r *reader) container(named bool) (value, bool) {
 	return v, true
 }
 
-// keep moves members from the stack into the arena, which is made anew where they do not fit: what lies there stays.
+// keep moves members from the stack to the arena. If they do not fit, it allocates a new arena; members in the old one stay
+// valid.
 func (r *reader) keep(members []member) []member {
 	if cap(r.arena)-len(r.arena) < len(members) {
 		r.arena = make([]member, 0, max(len(members), 2*cap(r.arena), 32))
@@ -307,11 +307,10 @@ func (r *reader) escaped(i int) (string, bool) {
 	return "", false
 }
 
-// escapes are the characters that one letter stands for.
+// escapes maps the letter of a short escape to its character.
 var escapes = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unescape writes the character that s begins with an escape of, and returns how long that is. Halves of surrogate pairs
-// are none.
+// unescape decodes the escape at the start of s and returns the length of the escape. It refuses unpaired surrogates.
 func unescape(b *strings.Builder, s string) (n int, ok bool) {
 	if len(s) < 2 {
 		return 0, false
@@ -337,7 +336,7 @@ func unescape(b *strings.Builder, s string) (n int, ok bool) {
 	return 12, true
 }
 
-// escapedUnit reads the \uXXXX that s begins with.
+// escapedUnit decodes the \uXXXX at the start of s.
 func escapedUnit(s string) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false
@@ -346,7 +345,7 @@ func escapedUnit(s string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// number reads a number and leaves it as written.
+// number reads a number as written.
 func (r *reader) number() (value, bool) {
 	from := r.at
 	r.next('-')
@@ -367,7 +366,7 @@ func (r *reader) number() (value, bool) {
 	return value{kind: number, text: r.text[from:r.at]}, true
 }
 
-// digits takes the digits that come next, and reports whether there is one.
+// digits consumes digits and reports whether there was at least one.
 func (r *reader) digits() bool {
 	from := r.at
 	for r.at < len(r.text) && '0' <= r.text[r.at] && r.text[r.at] <= '9' {
@@ -376,8 +375,8 @@ func (r *reader) digits() bool {
 	return r.at > from
 }
 
-// complaint says what is wrong with a text that a reader did not take: bytes that are no UTF-8, nesting that serves no item,
-// halves of surrogate pairs, which are no characters and cannot be written back, and what encoding/json has no value for.
+// complaint describes why reader refused a text: invalid UTF-8, nesting beyond MaxDepth, unpaired surrogates, which are not
+// characters and cannot be written back, and everything that encoding/json refuses.
 func complaint(body []byte) *InvalidError {
 	malformed := func(format string, args ...any) *InvalidError {
 		return &InvalidError{Malformed: true, Reason: fmt.Sprintf(format, args...)}
@@ -409,7 +408,7 @@ func complaint(body []byte) *InvalidError {
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
-		// Its own words name one character of the text at most.
+		// The message of encoding/json quotes at most one character of the text.
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return malformed("not JSON: %s, at byte %d", syntax, syntax.Offset)
 		}
@@ -421,7 +420,7 @@ func complaint(body []byte) *InvalidError {
 	return malformed("not JSON")
 }
 
-// invalidAt returns where a text stops being UTF-8.
+// invalidAt returns the position of the first invalid UTF-8.
 func invalidAt(body []byte) int {
 	i := 0
 	for i < len(body) {
@@ -434,7 +433,7 @@ func invalidAt(body []byte) int {
 	return i
 }
 
-// loneSurrogate returns where the inside of a JSON string escapes half of a surrogate pair, -1 when nowhere.
+// loneSurrogate returns the position of the first escaped unpaired surrogate in the inside of a JSON string, or -1.
 func loneSurrogate(inside string) int {
 	for i := 0; i < len(inside); i++ {
 		if inside[i] != '\\' {

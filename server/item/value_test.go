@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// standard decodes a text as the standard library does.
+// standard decodes a text with the standard library.
 func standard(t *testing.T, body []byte) any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -21,8 +21,8 @@ func standard(t *testing.T, body []byte) any {
 	return v
 }
 
-// checkValue holds what is decoded to what the standard library decodes. What is refused is refused for a reason that is
-// known: by the standard library, or because it is one of the few things that it would take and we do not.
+// checkValue compares the decoded value with that of the standard library. It accepts a refusal only if the standard
+// library refuses the text too, or for one of the few things that only this package refuses.
 func checkValue(t *testing.T, body []byte) {
 	t.Helper()
 	v, err := decodeValue(body)
@@ -39,7 +39,7 @@ func checkValue(t *testing.T, body []byte) {
 	}
 }
 
-// complaintOfNone is what a text is refused with in which nothing is wrong: never.
+// complaintOfNone is the complaint about a valid text. No refusal may return it.
 var complaintOfNone = complaint([]byte("{}")).Error()
 
 var valueSeeds = []string{
@@ -63,7 +63,7 @@ func FuzzDecodeValue(f *testing.F) {
 	f.Fuzz(checkValue)
 }
 
-// BenchmarkParseLine reads a line that has every member.
+// BenchmarkParseLine parses a line that has every member.
 func BenchmarkParseLine(b *testing.B) {
 	line := Marshal(everything(), nil)
 	b.SetBytes(int64(len(line)))

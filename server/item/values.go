@@ -8,15 +8,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Values yields everything of the item that is indexed: a field of the catalogue and one value of it, at a time; text and
-// keywords as stored, dates in milliseconds (a year, a month and a day stand for their first instant), free JSON as a string when
-// it is one, else as compact text. The texts that a bare word is looked up in come a second time, one by one, under
-// query.AllField. units and tags are all that
-// the item carries, its own and those of manifests, and def is the property's default unit, nil for none, which counts as
-// default_activate_unit where no unit of the item is live (see DefaultUnit).
+// Values yields every indexed value of the item with its field of the catalogue: text and keywords as stored, dates in
+// milliseconds (a year, a month or a day means its first instant), free JSON as a string if it is one, or else as compact
+// text. It yields each text that bare words search a second time under query.AllField. units and tags are all that the item
+// carries, its own and those of manifests. def is the property's default unit, or nil; it counts as default_activate_unit
+// if all units of the item are archived (see DefaultUnit).
 //
-// What the item does not have is not there, so fillers are never seen. The private fields of the submission are among
-// them: query.Field.Private says which.
+// Values yields nothing for missing values, so fillers are never indexed. It also yields the private fields of the
+// submission: see query.Field.Private.
 func (it *Item) Values(units []Unit, def *Unit, tags []Tag) iter.Seq2[query.Field, query.Value] {
 	return func(yield func(query.Field, query.Value) bool) {
 		e := emitter{yield: yield}
@@ -34,7 +33,7 @@ func (it *Item) Values(units []Unit, def *Unit, tags []Tag) iter.Seq2[query.Fiel
 }
 
 // FieldNames yields the canonical name of each dynamic field in which the item itself has a value (see query.TagField and
-// query.SubmissionField), once each.
+// query.SubmissionField), each once.
 func (it *Item) FieldNames() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		e := emitter{yield: func(f query.Field, _ query.Value) bool { return yield(f.Name) }}
@@ -49,7 +48,7 @@ func (it *Item) FieldNames() iter.Seq[string] {
 	}
 }
 
-// emitter yields values until the caller has enough.
+// emitter yields values until the consumer stops.
 type emitter struct {
 	yield func(query.Field, query.Value) bool
 	done  bool
@@ -61,14 +60,14 @@ func (e *emitter) value(f query.Field, v query.Value) {
 	}
 }
 
-// word yields a keyword or a text, and nothing for an empty one.
+// word yields a keyword or a text unless it is empty.
 func (e *emitter) word(f query.Field, s string) {
 	if s != "" {
 		e.value(f, query.Value{Str: s})
 	}
 }
 
-// found yields a text that bare words find too.
+// found yields a text, and yields it again for bare words.
 func (e *emitter) found(f query.Field, s string) {
 	e.word(f, s)
 	e.word(allField, s)
@@ -86,7 +85,7 @@ func (e *emitter) integer(f query.Field, n *int64) {
 	}
 }
 
-// number yields a number of which 0 means that it is not there.
+// number yields a number unless it is 0.
 func (e *emitter) number(f query.Field, n int64) {
 	if n != 0 {
 		e.value(f, query.Value{Int: n})
@@ -101,7 +100,7 @@ func (e *emitter) boolean(f query.Field, b bool) {
 	e.value(f, v)
 }
 
-// raw yields free JSON, and nothing for null, "", [] and {}, which count as missing (query language, Fields).
+// raw yields free JSON. It yields nothing for null, "", [] and {}, which count as missing (query language, Fields).
 func (e *emitter) raw(f query.Field, raw json.RawMessage) {
 	if raw == nil {
 		return
@@ -222,7 +221,7 @@ func (e *emitter) unit(f *unitFields, u *Unit) {
 	e.number(f.activateLibrary, u.ActivateUnitLibrary)
 }
 
-// The fields of the catalogue, looked up once.
+// The fields of the catalogue.
 var (
 	allField   = resolve(query.AllField)
 	itemFields = struct {
@@ -295,7 +294,7 @@ var (
 	defaultFields  = newUnitFields("default_activate_unit.")
 )
 
-// unitFields are the fields of a conversion unit, under one of the two members that show one.
+// unitFields are the fields of a conversion unit under activate_units or default_activate_unit.
 type unitFields struct {
 	id, name, imageURL, clickThroughURL, externalID, archived, managed query.Field
 	catalogItem, catalogImageURLSrc                                    query.Field
@@ -320,7 +319,7 @@ func newUnitFields(prefix string) unitFields {
 	}
 }
 
-// resolve looks a field up in the catalogue by its documented name. A test holds that every one used here is there.
+// resolve returns a field of the catalogue by its documented name. A test checks that every name used here exists.
 func resolve(name string) query.Field {
 	f, _ := query.Lookup(name)
 	return f

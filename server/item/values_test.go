@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// fullUnit has a value for every member.
+// fullUnit returns a unit with a value for every member.
 func fullUnit() Unit {
 	return Unit{
 		ID: 5, Name: "Shop the look", ImageURL: "https://cdn.example/5.png", ClickThroughURL: "https://shop.example/5",
@@ -22,7 +22,7 @@ func fullUnit() Unit {
 	}
 }
 
-// valuesOf collects what Values yields as text, by field name.
+// valuesOf collects the values of Values as text, by field name.
 func valuesOf(it *Item, units []Unit, def *Unit, tags []Tag) map[string][]string {
 	got := map[string][]string{}
 	for f, v := range it.Values(units, def, tags) {
