@@ -31,7 +31,7 @@ func (b *suite) importItems(ctx context.Context) error {
 		return err
 	}
 	if b.opensearch != nil {
-		if err := b.opensearch.Create(ctx, mainIndex, subject.ItemIndex); err != nil {
+		if err := b.opensearch.Create(ctx, mainIndex, subject.ItemMapping()); err != nil {
 			return fmt.Errorf("make the index: %w", err)
 		}
 	}

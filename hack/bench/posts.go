@@ -48,7 +48,7 @@ func (b *suite) posts(ctx context.Context) error {
 		of(report.Bare, b.scale.posts, bare.CPU, func(body []byte) load.Request { return bare.At(b.vitrine.Post(body)) }),
 	}
 	if b.opensearch != nil {
-		if err := b.opensearch.Create(ctx, "posts", subject.PlainIndex); err != nil {
+		if err := b.opensearch.Create(ctx, "posts", nil); err != nil {
 			return err
 		}
 		contenders = append(contenders, of(report.OpenSearch, b.scale.postsOpenSearch, b.opensearch.CPU, func(body []byte) load.Request {

@@ -97,7 +97,7 @@ func (b *suite) percolate(ctx context.Context, w *report.Workload, filters []sam
 		}
 	}
 	const index = "percolator"
-	if err := b.opensearch.Create(ctx, index, subject.PercolatorIndex); err != nil {
+	if err := b.opensearch.Create(ctx, index, subject.PercolatorMapping()); err != nil {
 		return err
 	}
 	if err := b.opensearch.Register(ctx, index, queries); err != nil {

@@ -60,30 +60,20 @@ func documents(ctx context.Context, source, arch, binary string) (papers, error)
 // linked returns the parts of the binary, the standard library first and the modules in the order of their paths, with the
 // texts beside the linked packages and above them.
 func linked(ctx context.Context, source, arch string, info *debug.BuildInfo) ([]part, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}\t{{$.Dir}}{{end}}", command)
+	const format = "{{if .Standard}}std\t{{.Root}}\t{{.Root}}{{else}}{{.Module.Path}}\t{{.Module.Dir}}\t{{.Dir}}{{end}}"
+	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-deps", "-f", format, command)
 	cmd.Dir, cmd.Env, cmd.Stderr = source, environment(arch), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("list the packages of %s: %w", command, err)
 	}
-	dirs := map[string][]string{} // of packages, by module
-	roots := map[string]string{}
+	roots, dirs := map[string]string{}, map[string][]string{} // of modules and of their packages, by module
 	for line := range strings.Lines(string(out)) {
-		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
-			dirs[f[0]] = append(dirs[f[0]], f[2])
-			roots[f[0]] = f[1]
-		}
+		f := strings.Split(strings.TrimSpace(line), "\t")
+		roots[f[0]], dirs[f[0]] = f[1], append(dirs[f[0]], f[2])
 	}
-	goroot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
-	if err != nil {
-		return nil, fmt.Errorf("find the standard library: %w", err)
-	}
-	library := part{path: "std", version: strings.TrimPrefix(info.GoVersion, "go")}
-	if library.texts, err = texts(strings.TrimSpace(string(goroot)), nil); err != nil {
-		return nil, err
-	}
-	parts := []part{library}
-	for _, m := range info.Deps {
+	var parts []part
+	for _, m := range append([]*debug.Module{{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}}, info.Deps...) {
 		p := part{path: m.Path, version: m.Version, sum: m.Sum}
 		if m.Replace != nil {
 			p.path, p.version, p.sum = m.Replace.Path, m.Replace.Version, m.Replace.Sum
@@ -91,12 +81,10 @@ func linked(ctx context.Context, source, arch string, info *debug.BuildInfo) ([]
 		if p.texts, err = texts(roots[m.Path], dirs[m.Path]); err != nil {
 			return nil, err
 		}
-		parts = append(parts, p)
-	}
-	for _, p := range parts {
 		if len(p.texts) == 0 {
 			return nil, fmt.Errorf("%s %s is linked into the binary, and no licence of it was found", p.path, p.version)
 		}
+		parts = append(parts, p)
 	}
 	return parts, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,11 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -27,42 +27,31 @@ import (
 // cluster is a kube-apiserver with its etcd.
 type cluster struct {
 	env        *envtest.Environment
-	config     *rest.Config
-	raw        *rest.RESTClient
+	typed      kubernetes.Interface
 	kube       client.WithWatch
 	kubeconfig string
 }
 
-// assetsVariable names the directory of kube-apiserver and etcd.
-const assetsVariable = "KUBEBUILDER_ASSETS"
-
 func startCluster(ctx context.Context, crds, work string) (*cluster, error) {
-	if os.Getenv(assetsVariable) == "" {
-		return nil, fmt.Errorf("%s is not set: run `make scale`, or `%s=\"$(make -s assets)\" go run ./hack/scale`", assetsVariable, assetsVariable)
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return nil, errors.New("KUBEBUILDER_ASSETS is not set: run make scale, which sets it")
 	}
 	ctrllog.SetLogger(logr.Discard())
 	c := &cluster{env: &envtest.Environment{CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true}}
 	// The limits on requests in flight are those of a small real API server; the defaults of envtest are the same.
-	var err error
-	if c.config, err = c.env.Start(); err != nil {
+	config, err := c.env.Start()
+	if err != nil {
 		return nil, fmt.Errorf("start the API server: %w", err)
 	}
-	// No client of ours may wait for itself: what is measured is the server and the operator.
-	c.config.QPS = -1
-	s := runtime.NewScheme()
-	if err := scheme.AddToScheme(s); err != nil {
+	// None of these clients may wait for itself: what is measured is the server and the operator.
+	config.QPS = -1
+	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
 		return nil, err
 	}
-	if err := v1alpha1.AddToScheme(s); err != nil {
+	if c.kube, err = client.NewWithWatch(config, client.Options{}); err != nil {
 		return nil, err
 	}
-	if c.kube, err = client.NewWithWatch(c.config, client.Options{Scheme: s}); err != nil {
-		return nil, err
-	}
-	plain := rest.CopyConfig(c.config)
-	plain.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	plain.GroupVersion = &corev1.SchemeGroupVersion
-	if c.raw, err = rest.UnversionedRESTClientFor(plain); err != nil {
+	if c.typed, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}
 	c.kubeconfig = filepath.Join(work, "kubeconfig")
@@ -78,7 +67,7 @@ func (c *cluster) stop() { _ = c.env.Stop() }
 
 // writes reads the API server's own counts of requests that change something of our kinds, or Events.
 func (c *cluster) writes(ctx context.Context) (plane.Writes, error) {
-	text, err := c.raw.Get().AbsPath("/metrics").DoRaw(ctx)
+	text, err := c.typed.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's counters: %w", err)
 	}

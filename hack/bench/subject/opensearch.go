@@ -156,41 +156,39 @@ func encode(body any) []byte {
 // index is the name of one of our indices.
 func (s *OpenSearch) index(name string) string { return "/bench-" + s.stamp + "-" + name }
 
-// IndexKind is what an index of OpenSearch is for.
-type IndexKind uint8
-
-const (
-	// ItemIndex has every field of the catalogue.
-	ItemIndex IndexKind = iota
-	// PercolatorIndex has them too, and takes queries.
-	PercolatorIndex
-	// PlainIndex has no mapping: fields are made as documents bring them.
-	PlainIndex
-)
-
-// Create makes an index. Refreshes come when they are asked for, which is the fastest way to import; the translog is
-// synced before each answer, as it is by default.
-func (s *OpenSearch) Create(ctx context.Context, name string, kind IndexKind) error {
+// Create makes an index with a mapping; nil has fields made as documents bring them. Refreshes come when they are asked for,
+// which is the fastest way to import; the translog is synced before each answer, as it is by default.
+func (s *OpenSearch) Create(ctx context.Context, name string, mapping map[string]any) error {
 	body := map[string]any{"settings": map[string]any{
 		"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "request",
 		"analysis": querystring.Analysis(),
 	}}
-	if kind != PlainIndex {
-		mapping := querystring.Mapping()
+	if mapping != nil {
 		body["mappings"] = mapping
-		properties := mapping["properties"].(map[string]any)
-		for _, name := range found {
-			properties[name].(map[string]any)["copy_to"] = querystring.DefaultAllField
-		}
-		if kind == PercolatorIndex {
-			properties[percolatorField] = map[string]any{"type": "percolator"}
-			// A query is read when it is registered, before any item could have made the fields.
-			for _, name := range dynamicFields {
-				properties[name] = querystring.FieldMapping(query.Keyword)
-			}
-		}
 	}
 	return s.do(ctx, http.MethodPut, s.index(name), body, nil)
+}
+
+// ItemMapping is the mapping of an index of items: every field of the catalogue, and one for bare words.
+func ItemMapping() map[string]any {
+	mapping := querystring.Mapping()
+	properties := mapping["properties"].(map[string]any)
+	for _, name := range found {
+		properties[name].(map[string]any)["copy_to"] = querystring.DefaultAllField
+	}
+	return mapping
+}
+
+// PercolatorMapping is ItemMapping for a percolator, which takes queries.
+func PercolatorMapping() map[string]any {
+	mapping := ItemMapping()
+	properties := mapping["properties"].(map[string]any)
+	properties[percolatorField] = map[string]any{"type": "percolator"}
+	// A query is read when it is registered, before any item could have made the fields.
+	for _, name := range dynamicFields {
+		properties[name] = querystring.FieldMapping(query.Keyword)
+	}
+	return mapping
 }
 
 // found are the fields that a bare word is looked for in; a test compares them with the item's own values.

@@ -28,16 +28,21 @@ func (c cluster) run(ctx context.Context, stdin string, args ...string) (string,
 	cmd := exec.CommandContext(ctx, c.kubectl, args...)
 	cmd.Env = append(os.Environ(), c.environment()...)
 	cmd.Stdin = strings.NewReader(stdin)
+	text, messages, err := output(ctx, cmd)
+	if err != nil {
+		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(messages))
+	}
+	return text, nil
+}
+
+// output runs a command and returns what it writes. Once ctx has ended, the error is its cause.
+func output(ctx context.Context, cmd *exec.Cmd) (text, messages string, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
+	if err = cmd.Run(); ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	if err != nil {
-		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
-	}
-	return stdout.String(), nil
+	return stdout.String(), stderr.String(), err
 }
 
 // get decodes what `kubectl get -o json` finds for args.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -87,15 +86,11 @@ func (s *stack) shell(ctx context.Context, script string) (string, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
 	cmd.Dir = s.root
 	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+s.cluster.cache, "KUBERC=off")
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		return "", fmt.Errorf("run by a shell: %w\n%s\n%s%s", err, indent(script), indent(stdout.String()), indent(stderr.String()))
+	text, messages, err := output(ctx, cmd)
+	if err != nil {
+		return "", fmt.Errorf("run by a shell: %w\n%s\n%s%s", err, indent(script), indent(text), indent(messages))
 	}
-	return stdout.String(), nil
+	return text, nil
 }
 
 func indent(text string) string {
