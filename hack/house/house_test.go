@@ -57,8 +57,9 @@ var rooms = map[string]room{
 	"server/item":           {own: []string{"server/query"}, others: []string{}},
 	"server/library":        {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid", "github.com/cespare/xxhash/v2"}},
 	"server/eval":           {own: []string{"server/item", "server/library", "server/query"}, others: []string{}},
-	"server/store":          {own: append([]string{"server/definitions", "server/mutations"}, domain...), others: []string{"github.com/cockroachdb/pebble/v2"}},
+	"server/store":          {own: append([]string{"server/definitions", "server/mutations", "server/parallel"}, domain...), others: []string{"github.com/cockroachdb/pebble/v2"}},
 	"server/reference":      {own: append([]string{"server/definitions", "server/eval", "server/store"}, domain...), others: []string{}},
+	"server/parallel":       {others: []string{}},
 	"server/definitions": {
 		own: domain, others: []string{"github.com/tidwall/btree"},
 	},
@@ -80,7 +81,7 @@ var rooms = map[string]room{
 		others: []string{"github.com/RoaringBitmap/roaring/v2"},
 	},
 	"server/engine/index": {
-		own:    append([]string{"server/engine/segment", "server/store"}, domain...),
+		own:    append([]string{"server/engine/segment", "server/parallel", "server/store"}, domain...),
 		others: []string{"github.com/RoaringBitmap/roaring/v2", "github.com/cockroachdb/pebble/v2"},
 	},
 	"server/engine/segment": {

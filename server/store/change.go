@@ -10,6 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/mutations"
+	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
 // change gathers what the requests of one group change. Those that come later see what those before them staged.
@@ -251,7 +252,7 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 		}
 	}
 	lines := make([][]byte, len(pc.Items))
-	parallel(len(pc.Items), func(i int) {
+	parallel.Each(len(pc.Items), func(i int) {
 		if it := pc.Items[i].Item; it != nil {
 			lines[i] = item.Marshal(it, nil)
 		}

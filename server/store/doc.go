@@ -51,5 +51,5 @@
 //	2  without d
 //	3  as above
 //
-// It may import definitions, mutations, library, query and item.
+// It may import definitions, mutations, parallel, library, query and item.
 package store

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
 // finder looks up single keys. Unlike DB.Get it asks the filters of the lowest level too, which hold most of what is
@@ -30,23 +32,17 @@ func (f finder) has(key []byte) (bool, error) {
 
 // findAll calls do with 0 to n-1, on all processors where there are many. The calls must not depend on one another.
 func findAll(db *pebble.DB, n int, do func(f finder, i int) error) error {
-	count := workers(n)
-	ends := make([]<-chan error, count)
-	for w := range count {
-		ends[w] = guard(func() error {
+	workers := parallel.Workers(n)
+	return parallel.Run(workers, func(worker int) error {
+		return <-guard(func() error {
 			it, err := db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 			if err != nil {
 				return err
 			}
-			for i := w; i < n && err == nil; i += count {
+			for i := worker; i < n && err == nil; i += workers {
 				err = do(finder{it}, i)
 			}
 			return errors.Join(err, it.Close())
 		})
-	}
-	var err error
-	for _, end := range ends {
-		err = errors.Join(err, <-end)
-	}
-	return err
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/mutations"
+	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
 // toFormat3 notes the names of the dynamic fields that the items of each property have. Names that only deleted items had are
@@ -75,7 +76,7 @@ func (u *upgrade3) key(it *pebble.Iterator) (skip []byte, err error) {
 // flush notes the names of the items that were gathered.
 func (u *upgrade3) flush() error {
 	names := make([][]string, len(u.lines))
-	parallel(len(u.lines), func(i int) {
+	parallel.Each(len(u.lines), func(i int) {
 		// An item that cannot be read has no fields that a query finds, and must not keep the store from opening.
 		if stored, err := item.Unmarshal(u.lines[i]); err == nil {
 			names[i] = slices.Collect(stored.FieldNames())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
 // readChunk is how many items are read and decoded at once: enough for all processors, few enough for little memory.
@@ -103,7 +104,7 @@ func itemsFrom(db *pebble.DB, p library.PropertyID, from item.ID) ([]*item.Item,
 	}
 	items := make([]*item.Item, len(lines))
 	errs := make([]error, len(lines))
-	parallel(len(lines), func(i int) { items[i], errs[i] = decodeItem(lines[i].id, lines[i].value) })
+	parallel.Each(len(lines), func(i int) { items[i], errs[i] = decodeItem(lines[i].id, lines[i].value) })
 	return items, errors.Join(errs...)
 }
 

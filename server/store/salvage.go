@@ -11,6 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
 // Damaged reports whether err says that stored bytes are damaged or that the disk cannot read them. Other items may still be
@@ -30,7 +31,7 @@ func (s *Store) Salvage(ctx context.Context, p library.PropertyID, ids []item.ID
 			errs := make([]error, len(chunk))
 			if Damaged(err) {
 				items, err = make([]*item.Item, len(chunk)), nil
-				parallel(len(chunk), func(i int) {
+				parallel.Each(len(chunk), func(i int) {
 					if errs[i] = ctx.Err(); errs[i] == nil {
 						items[i], errs[i] = s.salvage(p, chunk[i])
 					}

@@ -32,5 +32,5 @@
 // Where the store has seen a later batch of the property than v says, another library wrote it without its index, which is
 // rebuilt.
 //
-// It may import segment, server/store, library, item and query.
+// It may import segment, server/store, server/parallel, library, item and query.
 package index

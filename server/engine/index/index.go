@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/parallel"
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
@@ -278,55 +278,47 @@ func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool)
 	}
 }
 
-const (
-	// parallelFrom is the number of items from which documents are made on all processors, splitFrom that from which each
-	// processor builds a segment of its own: building is most of the work, and what is large need not be merged in memory.
-	parallelFrom = 64
-	splitFrom    = 2048
-)
+// splitFrom is the number of items from which each processor builds a segment of its own: building is most of the work, and what
+// is large need not be merged in memory.
+const splitFrom = 2048
 
 // buildItems makes segments of items: one, or a few of many.
 func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
-	workers := runtime.GOMAXPROCS(0)
-	if len(items) < parallelFrom {
-		workers = 1
-	}
+	workers := parallel.Workers(len(items))
 	docs := make([]segment.Doc, len(items))
-	var all sync.WaitGroup
-	for w := range workers {
+	scratches := make([]*segment.Scratch, workers)
+	_ = parallel.Run(workers, func(worker int) error {
 		scratch, ok := x.scratches.Get().(*segment.Scratch)
 		if !ok {
 			scratch = new(segment.Scratch)
 		}
-		defer func() {
+		for i := worker; i < len(items); i += workers {
+			docs[i] = scratch.NewDoc(items[i])
+		}
+		scratches[worker] = scratch
+		return nil
+	})
+	defer func() {
+		for _, scratch := range scratches {
 			scratch.Reset()
 			x.scratches.Put(scratch)
-		}()
-		all.Go(func() {
-			for i := w; i < len(items); i += workers {
-				docs[i] = scratch.NewDoc(items[i])
-			}
-		})
-	}
-	all.Wait()
+		}
+	}()
 	pieces := 1
 	if len(items) >= splitFrom {
 		pieces = min(workers, maxPieces)
 	}
 	built := make([]*segment.Segment, pieces)
-	errs := make([]error, pieces)
-	for n := range pieces {
-		all.Go(func() {
-			b, ok := x.builders.Get().(*segment.Builder)
-			if !ok {
-				b = segment.NewBuilder()
-			}
-			built[n], errs[n] = b.Build(docs[n*len(docs)/pieces : (n+1)*len(docs)/pieces])
-			x.builders.Put(b)
-		})
-	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
+	err := parallel.Run(pieces, func(n int) (err error) {
+		b, ok := x.builders.Get().(*segment.Builder)
+		if !ok {
+			b = segment.NewBuilder()
+		}
+		built[n], err = b.Build(docs[n*len(docs)/pieces : (n+1)*len(docs)/pieces])
+		x.builders.Put(b)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("build a segment: %w", err)
 	}
 	return built, nil
