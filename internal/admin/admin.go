@@ -1,9 +1,9 @@
-// Package admin is what may be done to a running server by whoever may write in its data directory: confirm a held sweep,
-// purge a property, back the store up. It is HTTP over a Unix socket in that directory, made for `kubectl exec`; there is no token, the file's
-// mode is the permission.
+// Package admin provides the operations on a running server for callers that may write to its data directory: confirm a held sweep,
+// purge a property, back up the store. It is HTTP over a Unix socket in that directory, for `kubectl exec`. There is no token: the
+// mode of the socket file is the permission.
 //
-// Invariants: the socket is readable and writable by its owner alone from the instant it can be found; nothing is changed
-// by a GET. It may import library.
+// Invariants: only the owner can read and write the socket, from the moment at which it gets its name. A GET changes nothing. It
+// may import library.
 package admin
 
 import (
@@ -24,40 +24,40 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// SocketPath returns where the socket of a data directory is.
+// SocketPath returns the path of the socket of a data directory.
 func SocketPath(dataDir string) string { return filepath.Join(dataDir, "admin.sock") }
 
-// Sweep says how the guarded sweep stands.
+// Sweep describes the state of the guarded sweep.
 type Sweep struct {
-	// Kubernetes is false for a server that watches no cluster: it never sweeps.
+	// Kubernetes is false if the server watches no cluster, and therefore never sweeps.
 	Kubernetes bool `json:"kubernetes"`
-	// Held is true when a sweep waits to be confirmed: it would remove Remove of Total definitions.
+	// Held is true if a sweep waits for confirmation: it would remove Remove of Total definitions.
 	Held   bool `json:"held"`
 	Remove int  `json:"remove"`
 	Total  int  `json:"total"`
-	// Message is how the server follows its cluster, in one sentence.
+	// Message describes in one sentence how far the server follows its cluster.
 	Message string `json:"message"`
 }
 
-// Operations are what the socket offers.
+// Operations are the operations on the socket.
 type Operations interface {
-	// Sweep says how the sweep stands.
+	// Sweep returns the state of the sweep.
 	Sweep(ctx context.Context) (Sweep, error)
-	// ConfirmSweep lets a held sweep go ahead; it returns how many definitions were removed.
+	// ConfirmSweep runs a held sweep and returns how many definitions it removed.
 	ConfirmSweep(ctx context.Context) (int, error)
-	// Stored lists every property that has anything stored, with its number of items.
+	// Stored returns every property with stored data, and its number of items.
 	Stored(ctx context.Context) (map[library.PropertyID]int64, error)
-	// Purge erases a property that no manifest brings any more.
+	// Purge erases a property that no manifest declares.
 	Purge(ctx context.Context, p library.PropertyID) error
-	// Backup writes a consistent copy of the store as a stream. What was written before an error is no backup. A store that is damaged is
-	// an error; with evenDamaged it is copied as it is, and damage says what is wrong with it.
+	// Backup writes a consistent copy of the store as a stream. If it fails, what it has written is not a backup. It fails for a
+	// damaged store, unless evenDamaged is true: then it copies the store as it is, and damage describes what is wrong with it.
 	Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error)
 }
 
-// Listen makes the socket of a data directory and replaces one that a stopped server left. The caller has to hold the
-// store's lock, so that no living server loses its socket.
+// Listen creates the socket of a data directory, and replaces a socket that a stopped server left. The caller must hold the store's
+// lock, so that Listen never replaces the socket of a running server.
 func Listen(dataDir string) (net.Listener, error) {
-	// Made in a directory that nobody else may enter, and moved once its mode is right.
+	// Create the socket in a directory that no other user may enter, and move it after its mode is set.
 	dir, err := os.MkdirTemp(dataDir, ".admin-")
 	if err != nil {
 		return nil, fmt.Errorf("make the admin socket: %w", err)
@@ -76,7 +76,7 @@ func Listen(dataDir string) (net.Listener, error) {
 	return &listener{l, path}, nil
 }
 
-// listener removes its socket when it closes, so that a client is told at once that no server runs.
+// listener removes its socket when it closes, so that clients see at once that no server runs.
 type listener struct {
 	net.Listener
 	path string
@@ -88,7 +88,7 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// answer is the body of every answer.
+// answer is the body of every response except that of a backup.
 type answer struct {
 	Error   string                       `json:"error,omitempty"`
 	Sweep   *Sweep                       `json:"sweep,omitempty"`
@@ -96,8 +96,8 @@ type answer struct {
 	Stored  map[library.PropertyID]int64 `json:"stored,omitempty"`
 }
 
-// Handler serves the operations. The timeouts of the http.Server do not apply: an operation may take as long, and a backup be as
-// large, as it needs. A connection is cut only when its reader accepts nothing for the time stall.
+// Handler serves the operations. The timeouts of the http.Server do not apply: an operation may take any time, and a backup may
+// have any size. Handler cuts a connection only if its client accepts no data for the duration stall.
 func Handler(ops Operations, stall time.Duration) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, f func(r *http.Request) (answer, error)) {
@@ -108,7 +108,7 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 				a = answer{Error: err.Error()}
 				w.WriteHeader(http.StatusConflict)
 			}
-			_ = json.NewEncoder(w).Encode(a) // a caller that is gone needs no answer
+			_ = json.NewEncoder(w).Encode(a) // if the client is gone, the response is not needed
 		})
 	}
 	handle("GET /sweep", func(r *http.Request) (answer, error) {
@@ -135,7 +135,7 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 			w.Header().Set(backupDamage, damage.Error())
 		}
 		if err != nil {
-			// The stream has an end that tells a whole one; beyond that, the client is told why there is none.
+			// The stream has an end mark, so a client detects an incomplete one. The trailer adds the reason.
 			w.Header().Set(backupError, err.Error())
 		}
 	})
@@ -147,7 +147,7 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 	})
 }
 
-// steady sets a new write deadline for every piece of a stream.
+// steady sets a new write deadline for each write to a stream.
 type steady struct {
 	io.Writer
 	conn  *http.ResponseController
@@ -161,23 +161,23 @@ func (s *steady) Write(p []byte) (int, error) {
 }
 
 const (
-	// backupError is the trailer that says why a backup ended early.
+	// backupError is the trailer with the reason why a backup ended early.
 	backupError = "Vitrine-Error"
-	// backupDamage is the trailer that says what is wrong with the store that was copied.
+	// backupDamage is the trailer that describes the damage of the copied store.
 	backupDamage = "Vitrine-Damage"
 	// evenDamagedQuery asks for a backup even of a damaged store.
 	evenDamagedQuery = "even-damaged"
 )
 
-// ErrNoServer says that no server runs on the data directory.
+// ErrNoServer means that no server runs on the data directory.
 var ErrNoServer = errors.New("no server runs there")
 
-// Client offers the operations of the server that runs on a data directory.
+// Client calls the operations of the server that runs on a data directory.
 type Client struct{ http *http.Client }
 
 var _ Operations = (*Client)(nil)
 
-// NewClient returns a client; it connects with each call, and a call fails with ErrNoServer when no server runs on dataDir.
+// NewClient returns a client. It connects for each call, and a call fails with ErrNoServer if no server runs on dataDir.
 func NewClient(dataDir string) *Client {
 	path := SocketPath(dataDir)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {

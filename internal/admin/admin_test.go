@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// fake is a server whose sweep is held and that has one property.
+// fake is a server with a held sweep and one property.
 type fake struct {
 	held   bool
 	stored map[library.PropertyID]int64
@@ -54,13 +54,13 @@ func (f *fake) Backup(_ context.Context, w io.Writer, evenDamaged bool) (damage,
 	return damage, errors.New("the disk is full")
 }
 
-// serve listens in dir until the returned function is called.
+// serve serves ops on the socket in dir until the returned function is called.
 func serve(t *testing.T, dir string, ops Operations) (stop func()) {
 	t.Helper()
 	return serveBy(t, dir, &http.Server{Handler: Handler(ops, time.Minute), ReadHeaderTimeout: time.Second})
 }
 
-// serveBy is serve by a given server.
+// serveBy is like serve, but with the given server.
 func serveBy(t *testing.T, dir string, s *http.Server) (stop func()) {
 	t.Helper()
 	l, err := Listen(dir)
@@ -114,7 +114,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// piece is too much for the buffers of a connection's server.
+// piece does not fit into the buffers of a connection.
 var piece = make([]byte, 64<<10)
 
 // slow is a server whose operations take longer than the timeouts of its http.Server.
@@ -148,7 +148,7 @@ func (s slow) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err erro
 	return nil, nil
 }
 
-// TestNothingIsCutForItsLength holds that operations may take longer than the timeouts of the server.
+// TestNothingIsCutForItsLength checks that operations may take longer than the timeouts of the http.Server.
 func TestNothingIsCutForItsLength(t *testing.T) {
 	const timeout = 50 * time.Millisecond
 	ctx, dir := t.Context(), t.TempDir()
@@ -167,7 +167,7 @@ func TestNothingIsCutForItsLength(t *testing.T) {
 	}
 }
 
-// endless is a server whose backup has no end. ended tells why it was cut.
+// endless is a server whose backup never ends. ended receives the error that stopped it.
 type endless struct {
 	*fake
 	ended chan error
@@ -181,12 +181,12 @@ func (e endless) Backup(_ context.Context, w io.Writer, _ bool) (damage, err err
 	return nil, err
 }
 
-// TestReaderThatStallsIsCut holds that a backup whose reader takes nothing ends.
+// TestReaderThatStallsIsCut checks that a backup ends if its client reads nothing.
 func TestReaderThatStallsIsCut(t *testing.T) {
 	dir := t.TempDir()
 	ops := endless{&fake{}, make(chan error, 1)}
 	defer serveBy(t, dir, &http.Server{Handler: Handler(ops, 50*time.Millisecond), ReadHeaderTimeout: time.Second})()
-	r, w := io.Pipe() // nobody reads
+	r, w := io.Pipe() // nothing reads from r yet
 	defer r.Close()
 	received := make(chan error, 1)
 	go func() {

@@ -1,14 +1,14 @@
-// Package backup writes a consistent copy of a store as a tar stream, takes such a stream apart again, and holds every
-// byte of it against the checksums that it carries.
+// Package backup writes a consistent copy of a store as a tar stream, extracts such a stream, and checks every byte against the
+// checksums in it.
 //
-// A backup holds the truth: items, definitions, tokens' digests and the store's own keys. What a library derives from it,
-// its index, is not in it, and is made anew when the restored store is opened first; neither is the server's certificate.
-// It holds personal data and the key of author references: it is to be kept as the store is.
+// A backup contains items, definitions, the digests of tokens and the store's own keys. It does not contain the index, which the
+// library rebuilds when it first opens the restored store, nor the server's certificate. It contains personal data and the key of
+// author references, so it needs the same protection as the store.
 //
 // # The stream
 //
-// A tar with, in this order: vitrine-backup.json (a Header), the files of the database under pebble/, and SHA256SUMS, with a
-// line for each of the others as sha256sum writes and checks them. A stream without its last entry is incomplete.
+// A stream is a tar with, in this order: vitrine-backup.json (a Header), the files of the database under pebble/, and SHA256SUMS,
+// which has a line for each of the others in the format of sha256sum. A stream without its last entry is incomplete.
 //
 // It imports nothing of this project.
 package backup
@@ -36,30 +36,30 @@ import (
 const (
 	headerName   = "vitrine-backup.json"
 	checksumName = "SHA256SUMS"
-	// databaseName is the folder of the database, in a backup and in a data directory alike.
+	// databaseName is the folder of the database, both in a backup and in a data directory.
 	databaseName = "pebble"
-	// formatVersion is that of the stream.
+	// formatVersion is the version of the stream format.
 	formatVersion = 1
-	// maxHeader and maxChecksums bound what is read into memory of a stream that may not be ours.
+	// maxHeader and maxChecksums limit what is read into memory from a stream that may not be a backup.
 	maxHeader    = 64 << 10
 	maxChecksums = 64 << 20
 )
 
-// Header says what a backup is.
+// Header describes a backup.
 type Header struct {
 	Format int `json:"format"`
-	// Vitrine is the version that wrote it.
+	// Vitrine is the version that wrote the backup.
 	Vitrine string    `json:"vitrine"`
 	Created time.Time `json:"created"`
-	// Files and Bytes are how much follows.
+	// Files and Bytes are the number and the total size of the files that follow.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// Progress is told how many bytes of how many are done.
+// Progress is called with the number of bytes done and the total.
 type Progress func(done, total int64)
 
-// Write writes the database in dir, which nobody may write to meanwhile, as a stream.
+// Write writes the database in dir as a stream. The files in dir must not change meanwhile.
 func Write(ctx context.Context, w io.Writer, dir string, h Header) error {
 	h.Format = formatVersion
 	var files []string
@@ -106,7 +106,7 @@ func Write(ctx context.Context, w io.Writer, dir string, h Header) error {
 	return out.tar.Close()
 }
 
-// writer writes entries and gathers their checksums.
+// writer writes entries and collects their checksums.
 type writer struct {
 	tar     *tar.Writer
 	created time.Time
@@ -139,12 +139,12 @@ func (w *writer) entry(name string, size int64, content io.Reader) error {
 	return nil
 }
 
-// DatabaseIn returns where the database is in a data directory, or in a copy of one.
+// DatabaseIn returns the path of the database in a data directory or in a copy of one.
 func DatabaseIn(dir string) string { return filepath.Join(dir, databaseName) }
 
-// DamagedError says that a backup is not what was written.
+// DamagedError means that a backup differs from what was written.
 type DamagedError struct {
-	// File is the entry that is wrong, "" for the whole.
+	// File is the damaged entry, or "" for the whole backup.
 	File   string
 	Reason string
 }
@@ -156,8 +156,8 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the backup is damaged: %s: %s", e.File, e.Reason)
 }
 
-// Extract writes a stream's files into dir, which it makes and which has to be empty, and checks all of them. On any error
-// dir is left as it was found. *DamagedError when the stream is not whole.
+// Extract writes the files of a stream to dir and checks all of them. dir must be empty or missing; Extract creates it. After an
+// error, dir is as it was before. The error is a *DamagedError if the stream is incomplete or damaged.
 func Extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
 	made, err := prepareDir(dir)
 	if err != nil {
@@ -198,18 +198,18 @@ func clearDir(dir string, made bool) error {
 	return err
 }
 
-// ErrCompressed says that a stream is not a tar, but one that was compressed with gzip.
+// ErrCompressed means that a stream is not a tar but is compressed with gzip.
 var ErrCompressed = errors.New("the backup is compressed with gzip: decompress it first, as in gunzip -c vitrine.tar.gz | vitrine restore -")
 
-// Check reads a stream to its end and checks all of it. *DamagedError.
+// Check reads a stream to its end and checks all of it. The error is a *DamagedError if the stream is incomplete or damaged.
 func Check(ctx context.Context, r io.Reader, progress Progress) (Header, error) {
 	return extract(ctx, r, "", progress)
 }
 
-// extract reads a stream and writes its files into dir, "" for nowhere.
+// extract reads a stream and writes its files to dir; "" means to discard them.
 func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
 	buffered := bufio.NewReader(r)
-	// A stream of fewer bytes, or a failed one, is reported when it is read.
+	// Errors, and streams of fewer bytes, are reported when the stream is read below.
 	if start, err := buffered.Peek(2); err == nil && string(start) == "\x1f\x8b" {
 		return Header{}, ErrCompressed
 	}
@@ -242,13 +242,13 @@ func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (H
 	}
 }
 
-// extraction is a stream on its way into a directory.
+// extraction is the state of an extraction.
 type extraction struct {
 	in       *tar.Reader
-	dir      string // "" for nowhere
+	dir      string // "" means to discard the files
 	progress Progress
 	header   Header
-	sums     map[string]string // by the name of the entry
+	sums     map[string]string // by name of the entry
 	done     int64             // bytes
 }
 
@@ -284,7 +284,7 @@ func (x *extraction) file(entry *tar.Header) error {
 	return nil
 }
 
-// last reads the entry with the checksums, and stream to its end.
+// last reads the entry with the checksums, and then the stream to its end.
 func (x *extraction) last(stream io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(x.in, maxChecksums))
 	if err != nil {
@@ -293,14 +293,14 @@ func (x *extraction) last(stream io.Reader) error {
 	if err := checkSums(text, x.sums); err != nil {
 		return err
 	}
-	// What is left is the padding of the archive, and the sender's word that all went well.
+	// The rest is the padding of the archive and, as the error of the last read, the result of the sender.
 	if _, err := io.Copy(io.Discard, stream); err != nil {
 		return err
 	}
 	return keep(x.dir, checksumName, text)
 }
 
-// keep writes a small file of a backup, nowhere when dir is "".
+// keep writes a small file of a backup, unless dir is "".
 func keep(dir, name string, text []byte) error {
 	if dir == "" {
 		return nil
@@ -308,7 +308,7 @@ func keep(dir, name string, text []byte) error {
 	return os.WriteFile(filepath.Join(dir, name), text, 0o600)
 }
 
-// ours reports whether a backup can have an entry of that name: a file below the database, and nothing outside.
+// ours reports whether a backup can have an entry with this name: a file below the database folder.
 func ours(name string) bool {
 	rest, ok := strings.CutPrefix(name, databaseName+"/")
 	return ok && rest != "" && path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name))
@@ -334,7 +334,7 @@ func readHeader(r io.Reader, name string) (Header, []byte, error) {
 	return h, text, nil
 }
 
-// checkSums holds the checksums of what was read against the list.
+// checkSums compares the checksums of what was read with the list.
 func checkSums(list []byte, sums map[string]string) error {
 	listed := 0
 	for line := range strings.Lines(string(list)) {
@@ -357,7 +357,7 @@ func checkSums(list []byte, sums map[string]string) error {
 	return nil
 }
 
-// writeFile writes a file with its folders, nothing when name is "", and its checksum into sum; said is told of every
+// writeFile writes a file and creates its folders, or discards the content if name is "". It updates sum, and calls said after each
 // piece.
 func writeFile(name string, content io.Reader, sum hash.Hash, said func(int64)) (err error) {
 	if name == "" {
@@ -395,7 +395,7 @@ func copyPieces(w io.Writer, content io.Reader, sum hash.Hash, said func(int64))
 	}
 }
 
-// syncTree makes the names of all files durable.
+// syncTree makes the names of all files in dir durable.
 func syncTree(dir string) error {
 	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {
@@ -413,7 +413,7 @@ func syncDir(name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Open returns a backup as a stream: a file, or a directory that Extract wrote. The caller closes it.
+// Open returns a backup as a stream. source is a file, or a directory that Extract wrote. The caller closes the stream.
 func Open(source string) (io.ReadCloser, error) {
 	info, err := os.Stat(source)
 	if err != nil {
@@ -454,10 +454,10 @@ func Open(source string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// NotEmptyError says that there is a store already.
+// NotEmptyError means that the data directory is not empty.
 type NotEmptyError struct {
 	Dir string
-	// Holds is what is there.
+	// Holds is the name of a file in it.
 	Holds string
 }
 
@@ -465,12 +465,12 @@ func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("%s is not empty: it contains %s. Restore to a new directory, or move the contents away", e.Dir, e.Holds)
 }
 
-// spare reports whether a name in a data directory is no part of a store: what a volume brings, and the certificates of the
+// spare reports whether a name in a data directory is not a part of a store: lost+found of a volume, and the certificates of the
 // interface and of the webhook.
 func spare(name string) bool { return name == "lost+found" || name == "tls" || name == "webhook" }
 
-// Restore makes the store of a stream in a data directory that has none. Nothing is there before all of it has been
-// checked. *NotEmptyError, *DamagedError.
+// Restore creates the store of a stream in a data directory without a store. It puts files in place only after it has checked all
+// of them. The error can be a *NotEmptyError or a *DamagedError.
 func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress) (Header, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return Header{}, err

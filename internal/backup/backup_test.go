@@ -21,7 +21,7 @@ import (
 
 func ignore(int64, int64) {}
 
-// database makes the files of a database, and returns their contents by name.
+// database creates the files of a database, and returns their contents by name.
 func database(t *testing.T) (dir string, files map[string]string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -52,7 +52,7 @@ func stream(t *testing.T) ([]byte, map[string]string) {
 	return b.Bytes(), files
 }
 
-// tree reads all files below a directory.
+// tree returns the contents of all files below a directory.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -99,7 +99,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestDirectory takes the way over a directory, which sha256sum -c can check.
+// TestDirectory checks a backup in a directory, which sha256sum -c can verify.
 func TestDirectory(t *testing.T) {
 	whole, files := stream(t)
 	dir := filepath.Join(t.TempDir(), "backup")
@@ -150,7 +150,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// TestDamage cuts a stream at many places and flips bits of it: nothing of that is restored, in part or whole.
+// TestDamage cuts a stream at many places and flips bits of it, and checks that Restore fails and leaves no files.
 func TestDamage(t *testing.T) {
 	whole, _ := stream(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -179,7 +179,6 @@ func TestDamage(t *testing.T) {
 	try("something else", bytes.Repeat([]byte("something else"), 1000))
 }
 
-// TestHostile holds that no entry can lead out of the directory.
 func TestCompressed(t *testing.T) {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
@@ -194,6 +193,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
+// TestHostile checks that Restore refuses entries outside of the database folder.
 func TestHostile(t *testing.T) {
 	for name, h := range map[string]tar.Header{
 		"parent":   {Typeflag: tar.TypeReg, Name: "pebble/../../evil"},

@@ -1,5 +1,5 @@
-// Package memory keeps the process within its memory: it finds the limit, has the garbage collector mind it, and tells
-// caches and writers how near it is.
+// Package memory keeps the process within its memory limit. It determines the limit, sets it in the garbage collector, and reports
+// the memory pressure to caches and writers.
 //
 // It may import the domain, and nothing else of this project.
 package memory
@@ -23,15 +23,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// least is the smallest limit that makes sense: an empty server takes about 40 MiB.
+// least is the smallest limit that makes sense: an empty server uses about 40 MiB.
 const least = 64 << 20
 
-// share is the part of a container's limit that the heap may take. The rest is for the pages of mapped files, which the
-// kernel counts to the container as well, for stacks and for what the collector needs to work.
+// share is the part of a container's limit that the heap may use. The rest is for the pages of mapped files, which the kernel also
+// counts for the container, for stacks, and for the work of the garbage collector.
 const share = 0.8
 
-// Limit returns how many bytes the process may take: the flag's, else GOMEMLIMIT's, else 80 % of its container's; 0 for no
-// limit. The container is the process's own control group, of version 1 or 2, or the narrowest of those around it.
+// Limit returns how many bytes the process may use: the flag, otherwise GOMEMLIMIT, otherwise 80 % of the container's limit; 0
+// means no limit. The container is the process's own control group, of version 1 or 2, or the one around it with the lowest limit.
 func Limit(flag string) (int64, error) { return limit(flag, memlimit.FromCgroup) }
 
 func limit(flag string, ofContainer func() (uint64, error)) (int64, error) {
@@ -51,41 +51,41 @@ func limit(flag string, ofContainer func() (uint64, error)) (int64, error) {
 		return 0, nil
 	case err != nil:
 		return 0, fmt.Errorf("find the container's memory limit (or give --memory-limit): %w", err)
-	case n > math.MaxInt64/2: // how version 1 says that there is none
+	case n > math.MaxInt64/2: // the way in which version 1 represents no limit
 		return 0, nil
 	}
 	return int64(float64(n) * share), nil
 }
 
-// The shares of the limit at which the pressure rises and, a good deal lower, falls again.
+// Shares of the limit above which the pressure rises, and below which it falls again.
 const (
 	tightAbove, tightBelow = 0.75, 0.65
 	fullAbove, fullBelow   = 0.90, 0.82
 )
 
-// Gauge tells how near the process is to its limit.
+// Gauge measures how near the process is to its limit.
 type Gauge struct {
 	limit   int64
 	log     *slog.Logger
 	use     func() Use
 	collect func()
-	// pace sets the collector's percentage; nil where the environment did.
+	// pace sets GOGC; nil if the environment sets it.
 	pace     func(percent int)
 	pressure atomic.Int32
 }
 
-// Use is what the Go runtime holds, in bytes.
+// Use is the memory use of the Go runtime, in bytes.
 type Use struct {
-	// Live is what the last collection could not free, with what the runtime needs beside the heap.
+	// Live is the heap that survived the last collection, plus the memory of the runtime outside of the heap.
 	Live int64
-	// Heap is the part of it that is in the heap.
+	// Heap is the heap that survived the last collection.
 	Heap int64
-	// Collections is how many there have been.
+	// Collections is the number of collections so far.
 	Collections uint64
 }
 
-// NewGauge returns a gauge for a limit, and has the garbage collector keep below it; 0 is no limit, under which the
-// pressure never rises. GOGC, where it is set, is left alone.
+// NewGauge returns a gauge for a limit, and sets the limit in the garbage collector. 0 means no limit; the pressure then never
+// rises. NewGauge does not override GOGC if the environment sets it.
 func NewGauge(limit int64, log *slog.Logger) *Gauge {
 	if limit > 0 {
 		debug.SetMemoryLimit(limit)
@@ -98,18 +98,18 @@ func NewGauge(limit int64, log *slog.Logger) *Gauge {
 	return g
 }
 
-// The collector of Go works in proportion to what was allocated, however little is kept: with 20 MiB of small objects in use
-// (ten thousand parsed filters) it looked at all of them for every 20 MiB of an import. So it waits until the heap has
-// heapFloor, or the fourth part of the limit where that is less, and then until it has doubled, as ever.
+// Go starts a collection in proportion to the live heap, even if it is small: with 20 MiB of small objects in use (ten thousand
+// parsed filters), each collection scanned all of them for every 20 MiB of an import. Therefore the next collection waits until the
+// heap has min(heapFloor, limit/floorShare), and for a larger heap until it has doubled, as by default.
 const (
 	heapFloor       = 320 << 20
 	floorShare      = 4
 	leastPercentage = 100
 	mostPercentage  = 1000
-	percentageStep  = 25 // differences below are not worth a pause
+	percentageStep  = 25 // smaller differences are not worth a pause
 )
 
-// percentage is what the collector is told with so much in the heap.
+// percentage returns the GOGC value for a live heap of heap bytes.
 func percentage(heap, limit int64) int {
 	floor := int64(heapFloor)
 	if limit > 0 {
@@ -118,20 +118,20 @@ func percentage(heap, limit int64) int {
 	return int(min(max(100*floor/max(heap, 1)-100, leastPercentage), mostPercentage))
 }
 
-// Limit returns the limit in bytes, 0 for none.
+// Limit returns the limit in bytes; 0 means no limit.
 func (g *Gauge) Limit() int64 { return g.limit }
 
-// Pressure returns the present pressure. It costs a load.
+// Pressure returns the current pressure. It costs one atomic load.
 func (g *Gauge) Pressure() library.Pressure { return library.Pressure(g.pressure.Load()) }
 
-// interval is how often Run looks. What can be written in that time has to fit between Full and the limit.
+// interval is the interval at which Run reads the memory use. Writes during an interval have to fit between Full and the limit.
 const interval = 50 * time.Millisecond
 
-// stale is how many looks without a collection are waited for under pressure: what is live is only known after one, and
-// a process that refuses writes may not need one for long.
+// stale is the number of intervals under pressure after which Run starts a collection if none has happened. Only a collection shows
+// what is live, and a process that refuses writes may not need one for long.
 const stale = 20
 
-// Run looks at the memory until ctx ends.
+// Run updates the pressure and GOGC until ctx ends.
 func (g *Gauge) Run(ctx context.Context) error {
 	if g.limit == 0 && g.pace == nil {
 		return nil
@@ -161,7 +161,7 @@ func (g *Gauge) Run(ctx context.Context) error {
 	}
 }
 
-// look reads the use and sets the pressure.
+// look reads the memory use and sets the pressure.
 func (g *Gauge) look() Use {
 	u := g.use()
 	if g.limit == 0 {
@@ -181,7 +181,7 @@ func (g *Gauge) look() Use {
 	return u
 }
 
-// next returns the pressure after before at a share of the limit.
+// next returns the pressure that follows before at a share of the limit.
 func next(before library.Pressure, share float64) library.Pressure {
 	switch {
 	case share >= fullAbove, before == library.Full && share >= fullBelow:
@@ -192,7 +192,7 @@ func next(before library.Pressure, share float64) library.Pressure {
 	return library.Relaxed
 }
 
-// readUse asks the runtime.
+// readUse reads the metrics of the runtime.
 func readUse() Use {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}, {Name: "/memory/classes/total:bytes"},

@@ -68,7 +68,7 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestRun holds that the pressure follows the use, and that a collection is asked for where none comes by itself.
+// TestRun checks that the pressure follows the use, and that Run starts a collection under pressure if none happens by itself.
 func TestRun(t *testing.T) {
 	var live atomic.Int64
 	collected := make(chan struct{}, 100)
@@ -122,7 +122,7 @@ func TestPercentage(t *testing.T) {
 	}
 }
 
-// TestPace holds that the collector is told after a collection, and only of what differs.
+// TestPace checks that Run sets the percentage after a collection, and only if it differs enough.
 func TestPace(t *testing.T) {
 	var collections atomic.Uint64
 	collections.Store(1)
@@ -151,7 +151,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestUse holds that what is kept is seen.
+// TestUse checks that readUse counts live memory.
 func TestUse(t *testing.T) {
 	runtime.GC()
 	before := readUse()

@@ -1,8 +1,8 @@
-// Package servingcert makes the certificate that the server shows when none is given: an authority of its own, made once
-// and kept in a directory, and a server certificate from it that is renewed before it expires.
+// Package servingcert creates the certificate of a server for which the user provides none: an authority, created once and kept in
+// a directory, and a server certificate from it, which is renewed before it expires.
 //
-// Invariants: private keys are readable by their owner alone and never leave the directory; files are replaced by rename,
-// so that a crash leaves the old or the new one. It imports the standard library only.
+// Invariants: only their owner can read private keys, and they never leave the directory. Files are replaced by rename, so that a
+// crash leaves either the old or the new one. It imports the standard library only.
 package servingcert
 
 import (
@@ -30,16 +30,16 @@ import (
 )
 
 const (
-	// authorityFor is how long the authority lasts. It is made anew, and clients then need the new one, when less than
-	// authorityLeft remains at a start.
+	// authorityFor is the lifetime of the authority. If less than authorityLeft remains at a start, Open creates a new authority,
+	// and clients then need the new one.
 	authorityFor  = 10 * 365 * 24 * time.Hour
 	authorityLeft = 365 * 24 * time.Hour
-	// certificateFor is how long a server certificate lasts; it is renewed when less than certificateLeft remains.
+	// certificateFor is the lifetime of a server certificate. It is renewed when less than certificateLeft remains.
 	certificateFor  = 90 * 24 * time.Hour
 	certificateLeft = 30 * 24 * time.Hour
 	// backdate allows for clients whose clocks are behind.
 	backdate = time.Hour
-	// lookEvery is how often Run looks whether the certificate has to be renewed.
+	// lookEvery is the interval at which Run checks the certificate.
 	lookEvery = 6 * time.Hour
 )
 
@@ -58,8 +58,8 @@ type pair struct {
 	key         *ecdsa.PrivateKey
 }
 
-// Open reads the authority and the server certificate kept in dir, and makes what is missing, expired soon, or not valid
-// for all of hosts (names and IP addresses). A nil clock means time.Now.
+// Open reads the authority and the server certificate from dir. It creates them if they are missing, expire soon, or are not valid
+// for all hosts (names and IP addresses). A nil clock means time.Now.
 func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
 	if clock == nil {
 		clock = time.Now
@@ -78,19 +78,19 @@ func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
 	return s, nil
 }
 
-// GetCertificate is for tls.Config.
+// GetCertificate is the callback for tls.Config.
 func (s *Source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return s.current.Load(), nil
 }
 
-// CABundle returns the authority as PEM: what clients have to trust.
+// CABundle returns the certificate of the authority in PEM, which clients have to trust.
 func (s *Source) CABundle() []byte { return encodeCertificate(s.authority.certificate) }
 
-// CAFile returns the path of the file with the CABundle.
+// CAFile returns the path of the file with the CA bundle.
 func (s *Source) CAFile() string { return filepath.Join(s.dir, "ca.crt") }
 
-// Run renews the certificate when it is time to, until ctx ends. An error of a renewal goes to report; the old certificate
-// stays in use and it is tried again.
+// Run renews the certificate when necessary, until ctx ends. It calls report after each renewal and each error. After an error, the
+// old certificate stays in use and Run retries.
 func (s *Source) Run(ctx context.Context, report func(renewed bool, err error)) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -106,7 +106,7 @@ func (s *Source) Run(ctx context.Context, report func(renewed bool, err error)) 
 	}
 }
 
-// Renew makes a new server certificate if the kept one does not do any more, and reports whether it did.
+// Renew creates a new server certificate if the kept one is no longer sufficient, and reports whether it did.
 func (s *Source) Renew() (bool, error) {
 	path := filepath.Join(s.dir, "server.pem")
 	kept, err := readPair(path)
@@ -132,7 +132,7 @@ func (s *Source) use(p pair) {
 	s.current.Store(&tls.Certificate{Certificate: [][]byte{p.certificate.Raw}, PrivateKey: p.key, Leaf: p.certificate})
 }
 
-// serves reports whether a certificate is of this authority, lasts, and is good for every host.
+// serves reports whether a certificate is from this authority, does not expire soon, and is valid for every host.
 func (s *Source) serves(p pair) bool {
 	if p.certificate.CheckSignatureFrom(s.authority.certificate) != nil || s.clock().Add(certificateLeft).After(p.certificate.NotAfter) {
 		return false
@@ -152,7 +152,7 @@ func (s *Source) openAuthority() (pair, error) {
 	case err == nil && s.clock().Add(authorityLeft).Before(kept.certificate.NotAfter):
 		return kept, writeFile(s.CAFile(), encodeCertificate(kept.certificate), 0o644)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		// Never replaced silently: every client that trusts it would be cut off.
+		// Do not replace the authority silently: every client that trusts it could no longer connect.
 		return pair{}, fmt.Errorf("read the certificate authority in %s (if you remove the file, the server creates a new authority, and clients need the new ca.crt): %w", keyed, err)
 	}
 	made, err := s.makeAuthority()
@@ -172,7 +172,7 @@ func (s *Source) makeAuthority() (pair, error) {
 	}
 	return s.sign(&x509.Certificate{
 		SerialNumber: serial,
-		// The number keeps two authorities apart in a list of trusted ones.
+		// The number distinguishes two authorities in a list of trusted ones.
 		Subject:               pkix.Name{CommonName: "vitrine authority " + hex.EncodeToString(serial.Bytes()[:4])},
 		NotBefore:             s.clock().Add(-backdate),
 		NotAfter:              s.clock().Add(authorityFor),
@@ -207,7 +207,7 @@ func (s *Source) issue() (pair, error) {
 	return s.sign(c, &s.authority)
 }
 
-// sign makes a key for c and has it signed by parent, nil for itself.
+// sign creates a key for c and signs c with the key of parent; nil means self-signed.
 func (s *Source) sign(c *x509.Certificate, parent *pair) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -225,7 +225,7 @@ func (s *Source) sign(c *x509.Certificate, parent *pair) (pair, error) {
 	return pair{made, key}, err
 }
 
-// newSerial draws 127 random bits; the topmost is set so that its length is always the same.
+// newSerial returns 127 random bits. The topmost is always set, so that all serial numbers have the same length.
 func newSerial() (*big.Int, error) {
 	b := make([]byte, 16)
 	if _, err := rand.Read(b); err != nil {
@@ -277,7 +277,7 @@ func encodeCertificate(c *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }
 
-// writeFile replaces a file by rename; one that already holds the content is left alone.
+// writeFile replaces a file by rename. It leaves a file alone that already has the content.
 func writeFile(path string, content []byte, mode fs.FileMode) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return nil

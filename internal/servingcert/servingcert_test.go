@@ -11,7 +11,7 @@ import (
 
 var hosts = []string{"localhost", "127.0.0.1", "::1", "Vitrine.shop.svc"}
 
-// verify has a client that trusts bundle alone connect under a name.
+// verify connects under a name with a client that trusts only bundle.
 func verify(t *testing.T, s *Source, bundle []byte, name string, now time.Time) error {
 	t.Helper()
 	roots := x509.NewCertPool()

@@ -1,11 +1,11 @@
-// Package text words numbers and shortens texts for people.
+// Package text formats numbers and shortens texts for users.
 //
 // It may import the standard library alone.
 package text
 
 import "strconv"
 
-// Cut shortens s to at most n characters, of which the last is … when something is left out.
+// Cut shortens s to at most n characters. If it leaves something out, the last character is ….
 func Cut(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
@@ -13,7 +13,7 @@ func Cut(s string, n int) string {
 	return s
 }
 
-// Thousands writes a number with commas: 1,234,567.
+// Thousands formats a number with commas: 1,234,567.
 func Thousands[N int | int64](n N) string {
 	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -22,7 +22,7 @@ func Thousands[N int | int64](n N) string {
 	return s
 }
 
-// Plural writes a number of things: 1 error, 2 errors. The plural of what ends in s.
+// Plural formats a number of things: 1 error, 2 errors. It forms the plural with s.
 func Plural[N int | int64](n N, what string) string {
 	if n != 1 {
 		what += "s"

@@ -1,5 +1,5 @@
-// Package filterdiff says what a changed ContentFilter would show that the served one does not, and the reverse: it asks
-// a server with queries made of both, so that nothing is changed to find out.
+// Package filterdiff finds which items a changed ContentFilter would show that the served one does not, and the reverse. It sends a
+// server queries that combine both, so that it changes nothing.
 //
 // It may import server/client and the domain.
 package filterdiff
@@ -20,39 +20,39 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// compared is how many of the first items are compared for their order.
+// compared is the number of first items whose order is compared.
 const compared = 100
 
-// The states of a filter.
+// States of a filter.
 const (
 	New       = "new"
 	Changed   = "changed"
 	Unchanged = "unchanged"
-	// Suspended: the manifest says spec.suspend, so that what is served stays, whatever else it says.
+	// Suspended means that the manifest sets spec.suspend, so that its other changes have no effect.
 	Suspended = "suspended"
-	// Failed: the server could not answer.
+	// Failed means that the server could not answer.
 	Failed = "failed"
 )
 
-// Change is what would become of one filter.
+// Change is the effect of a manifest on one filter.
 type Change struct {
-	// Filter is its namespace/name.
+	// Filter is the namespace/name of the filter.
 	Filter string `json:"filter"`
 	State  string `json:"state"`
 	// Before is nil for a new filter.
 	Before *Version `json:"before,omitempty"`
 	After  Version  `json:"after"`
-	// Enter and Leave are the items that only one of the versions shows, each in the order of its version.
+	// Enter and Leave are the items that only the new or only the served version shows, in the order of that version.
 	Enter Items `json:"enter"`
 	Leave Items `json:"leave"`
-	// Reordered is true when the items that stay come in another order: the sort order differs, or the first 100 do, as they
-	// do by another favourite tag or, by relevance, with another query.
+	// Reordered is true if the sort orders differ, or if the first 100 items of both versions have another order. The latter can
+	// result from another favorite tag or, with a sort by relevance, from another query.
 	Reordered bool `json:"reordered"`
 	// Problem is why the server could not answer.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Version is a filter as it is served, or as it would be.
+// Version is a filter as it is served or as it would be served.
 type Version struct {
 	Query string `json:"query"`
 	Order string `json:"order"`
@@ -65,7 +65,7 @@ type Items struct {
 	First []Item `json:"first"`
 }
 
-// Item is what is told of an item: nothing of who submitted it.
+// Item is the part of an item to report. It contains nothing about the submitter.
 type Item struct {
 	ID          item.ID `json:"id"`
 	ContentType string  `json:"content_type"`
@@ -73,7 +73,7 @@ type Item struct {
 	Text        string  `json:"text"`
 }
 
-// Server is what is asked; *client.Client is one, with a READ-WRITE token.
+// Server is the server to query: *client.Client with a READ-WRITE token implements it.
 type Server interface {
 	Filter(ctx context.Context, filter string) (client.Filter, error)
 	CountItems(ctx context.Context, query string) (int64, error)
@@ -81,8 +81,8 @@ type Server interface {
 	FilterItems(ctx context.Context, filter string, l client.Listing) iter.Seq2[client.Item, error]
 }
 
-// Compare asks server what would become of the filter d, whose definition is sound. At most first items are listed of each
-// kind. An error that only this filter meets stands in Problem; the error that is returned will meet every other one.
+// Compare queries server for the effect of the valid filter definition d. It lists at most first entering and first leaving items.
+// An error that concerns only this filter is in Problem. The returned error would occur for every filter.
 func Compare(ctx context.Context, server Server, d library.Definition, first int) (Change, error) {
 	c := Change{Filter: d.Owner.Namespace + "/" + d.Owner.Name, State: New}
 	err := c.compare(ctx, server, d.Filter, first)
@@ -144,7 +144,7 @@ func (c *Change) compare(ctx context.Context, server Server, f *library.Filter, 
 	return nil
 }
 
-// canonical is a sort order in one spelling.
+// canonical returns the canonical form of a sort order.
 func canonical(order string) (string, error) {
 	o, err := query.ParseOrder(cmp.Or(order, library.DefaultOrder))
 	if err != nil {
@@ -153,7 +153,7 @@ func canonical(order string) (string, error) {
 	return o.String(), nil
 }
 
-// only lists what matches one query and not another.
+// only returns the items that match this query and not the other.
 func only(ctx context.Context, server Server, this, other query.Node, order string, first int) (Items, error) {
 	q := query.Bool{Clauses: []query.Clause{{Occur: query.Must, Node: this}, {Occur: query.MustNot, Node: other}}}.String()
 	total, err := server.CountItems(ctx, q)
@@ -164,7 +164,7 @@ func only(ctx context.Context, server Server, this, other query.Node, order stri
 	return Items{Total: total, First: items}, err
 }
 
-// sorted lists in an order. A random one would be another in every report.
+// sorted returns a listing in an order. It replaces the random order, which would differ in every report.
 func sorted(order string, size int) client.Listing {
 	if order == query.RandomKey {
 		order = library.DefaultOrder
@@ -194,7 +194,7 @@ func (c *Change) reordered(ctx context.Context, server Server, ref string, f *li
 	return !slices.Equal(common(was, is), common(is, was)), nil
 }
 
-// common are the ids in a that b has too, in the order of a.
+// common returns the ids of a that are also in b, in the order of a.
 func common(a, b []Item) []item.ID {
 	in := map[item.ID]bool{}
 	for _, i := range b {

@@ -8,13 +8,13 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// How much is shown of an item's text and of a query, in characters: a comment on a pull request has a limit of 64 Ki.
+// Maximum lengths of an item's text and of a query, in characters. A comment on a pull request is limited to 64 Ki.
 const (
 	textLength  = 60
 	queryLength = 1000
 )
 
-// Markdown writes changes for a pull request. Unchanged and suspended filters are only counted.
+// Markdown writes changes for a pull request. It only counts unchanged and suspended filters.
 func Markdown(w io.Writer, changes []Change) {
 	states := map[string]int64{}
 	for _, c := range changes {
@@ -80,10 +80,10 @@ func (i Items) markdown(w io.Writer, verb string) {
 	}
 }
 
-// excerpt is the beginning of a text, in one line.
+// excerpt returns the beginning of a text in one line.
 func excerpt(s string, n int) string { return text.Cut(strings.Join(strings.Fields(s), " "), n) }
 
-// code shows text as it is: nothing in it is markup, a link, or a mention of somebody.
+// code formats text as inline code, so that it contains no markup, links or mentions.
 func code(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	fence := "`"
@@ -96,5 +96,5 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// cell is code within a table, where a bar would end the cell.
+// cell formats text as code in a table, where a bar would end the cell.
 func cell(s string) string { return strings.ReplaceAll(code(excerpt(s, queryLength)), "|", `\|`) }

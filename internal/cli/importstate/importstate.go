@@ -1,8 +1,8 @@
-// Package importstate keeps how far an import has come between two runs of the command: one small file an import under the
+// Package importstate keeps the progress of an import between two runs of the command, in one small file for each import, in the
 // user's cache directory.
 //
-// Invariants: nothing of the token or of the content can be read from a file or its name; a file is replaced by rename, so
-// that a crash leaves the old state or the new one. It may import client.
+// Invariants: a file and its name reveal nothing about the token or the content. A file is replaced by rename, so that a crash
+// leaves either the old or the new state. It may import client.
 package importstate
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
-// State is what is kept of an import.
+// State is the recorded state of an import.
 type State struct {
 	Server string            `json:"server"`
 	Input  string            `json:"input"` // absolute path
@@ -27,17 +27,17 @@ type State struct {
 	At     client.Checkpoint `json:"at"`
 }
 
-// File is where the state of one import is kept.
+// File is the file with the state of one import.
 type File struct{ path string }
 
-// Open returns the file of the import of input (an absolute path) into a server as an identity (of the token, as that
-// decides the property), under dir.
+// Open returns the file in dir for the import of input (an absolute path) into a server. identity identifies the token, which
+// determines the property.
 func Open(dir, server, identity, input string) *File {
 	sum := sha256.Sum256([]byte(server + "\x00" + identity + "\x00" + input))
 	return &File{filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")}
 }
 
-// Load returns the kept state, or nil when there is none.
+// Load returns the recorded state, or nil if there is none.
 func (f *File) Load() (*State, error) {
 	content, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func (f *File) Load() (*State, error) {
 	return s, nil
 }
 
-// Save keeps a state.
+// Save replaces the recorded state.
 func (f *File) Save(s State) error {
 	content, err := json.Marshal(s)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *File) Save(s State) error {
 	return os.Rename(next, f.path)
 }
 
-// Remove forgets the state.
+// Remove removes the recorded state.
 func (f *File) Remove() error {
 	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget how far the import was: %w", err)

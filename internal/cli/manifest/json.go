@@ -12,7 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// json reads the objects of a document that is JSON, one or several. A YAML parser refuses some JSON, such as an escaped character
+// json reads one or several objects from a document that is JSON. A YAML parser refuses some JSON, such as an escaped character
 // beyond U+FFFF. ok is false for a document that is not JSON.
 func (f *file) json(d document) (objects []Object, problems []Problem, ok bool) {
 	if !bytes.HasPrefix(bytes.TrimLeft(d.text, " \t\r\n"), []byte("{")) {
@@ -53,14 +53,14 @@ func (f *file) json(d document) (objects []Object, problems []Problem, ok bool) 
 	return objects, problems, true
 }
 
-// jsonReader builds the nodes of JSON that is known to be sound, with the places where they stand.
+// jsonReader builds the nodes of valid JSON, with their places.
 type jsonReader struct {
 	dec  *json.Decoder
 	text []byte
-	// offset is how many bytes of text are passed, and line and column are the place behind them.
+	// offset is the number of bytes of text that were read. line and column are the place after them.
 	offset       int
 	line, column int
-	twice        []*yaml.Node // keys that an object has already
+	twice        []*yaml.Node // duplicate keys
 }
 
 // node reads one value.
@@ -99,7 +99,7 @@ func (r *jsonReader) node() *yaml.Node {
 	return n
 }
 
-// token reads the next token and passes it.
+// token reads the next token.
 func (r *jsonReader) token() json.Token {
 	token, err := r.dec.Token()
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *jsonReader) token() json.Token {
 	return token
 }
 
-// pass moves on to an offset.
+// pass advances to an offset.
 func (r *jsonReader) pass(to int) {
 	for r.offset < to {
 		char, size := utf8.DecodeRune(r.text[r.offset:])

@@ -1,5 +1,5 @@
-// Package manifest reads Kubernetes manifests from files, folders and the standard input, and knows where in them each
-// member stands. It judges nothing but that they are YAML or JSON.
+// Package manifest reads Kubernetes manifests from files, folders and standard input, and knows the place of each member. It checks
+// only that they are YAML or JSON.
 //
 // It may import the libraries of Kubernetes.
 package manifest
@@ -21,10 +21,10 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Stdin is the path that stands for the standard input.
+// Stdin is the path that means standard input.
 const Stdin = "-"
 
-// maxBytes is the most that is read of one file: more is no manifest.
+// maxBytes is the maximum size of a file. Manifests are smaller.
 const maxBytes = 32 << 20
 
 // Object is one object of a manifest.
@@ -34,20 +34,20 @@ type Object struct {
 	node *yaml.Node // the mapping of the object
 }
 
-// Problem is a file, or a part of one, that is no manifest.
+// Problem is a file, or a part of a file, that is not a manifest.
 type Problem struct {
 	Place   Place
 	Message string
 }
 
-// file is the text of a file, cut into lines.
+// file is the text of a file, split into lines.
 type file struct {
 	path  string
 	lines []string
 }
 
-// Files lists the files that paths stand for: a file itself, and all *.yaml, *.yml and *.json below a folder but for
-// hidden ones, in the order of their names. Stdin stays what it is.
+// Files resolves paths to files: a file to itself, and a folder to all *.yaml, *.yml and *.json files below it except hidden ones,
+// sorted by name. Stdin is kept.
 func Files(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
@@ -84,9 +84,9 @@ func Files(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// Read reads every object of the files that is ours by its apiVersion and kind, either of which may be missing; others are
-// left out. The members of a List are objects of their own. Problems are told of what cannot be read as YAML, or is no
-// object; the error is about files that cannot be read at all.
+// Read returns the objects of the files for which ours returns true. Either argument of ours may be "". Read returns the members of
+// a List as separate objects. It returns Problems for what is not valid YAML or not an object. It returns an error for files that
+// it cannot read at all.
 func Read(files []string, stdin io.Reader, ours func(apiVersion, kind string) bool) ([]Object, []Problem, error) {
 	var objects []Object
 	var problems []Problem
@@ -135,10 +135,10 @@ func readFile(path string, stdin io.Reader) ([]byte, error) {
 // document is one document of a YAML stream.
 type document struct {
 	text  []byte
-	first int // line of the file on which it begins, from 0
+	first int // first line of the document in the file, from 0
 }
 
-// split cuts a stream as kubectl does: at lines that begin with three dashes.
+// split splits a stream as kubectl does: at lines that start with three dashes.
 func split(text []byte) []document {
 	var all []document
 	current := document{}
@@ -173,11 +173,11 @@ func (f *file) document(d document) ([]Object, []Problem) {
 	members, ok := content.(map[string]any)
 	if !ok {
 		if content == nil {
-			return nil, nil // nothing but comments
+			return nil, nil // only comments
 		}
 		return nil, []Problem{f.problem(d, errors.New(noObject))}
 	}
-	// Where members stand is worth nothing where this parser does not follow: places are then those of the document.
+	// If this parser fails where the other one succeeds, use the place of the document for all members.
 	var root yaml.Node
 	var node *yaml.Node
 	if yaml.Unmarshal(d.text, &root) == nil && len(root.Content) == 1 {
@@ -189,7 +189,7 @@ func (f *file) document(d document) ([]Object, []Problem) {
 	return f.objects(members, node)
 }
 
-// objects returns an object, or the members of a List, with a problem for each that is none.
+// objects returns an object, or the members of a List, and a problem for each member that is not an object.
 func (f *file) objects(members map[string]any, node *yaml.Node) ([]Object, []Problem) {
 	o := Object{Unstructured: &unstructured.Unstructured{Object: members}, file: f, node: node}
 	if o.GetAPIVersion() != "v1" || o.GetKind() != "List" {
@@ -213,7 +213,7 @@ func (f *file) objects(members map[string]any, node *yaml.Node) ([]Object, []Pro
 	return all, problems
 }
 
-// problem words an error of a YAML parser. It tells the line in its text alone, counted within the document.
+// problem converts an error of a YAML parser. The line is only in the error's text, and counts from the start of the document.
 func (f *file) problem(d document, err error) Problem {
 	message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	line := 1
@@ -227,7 +227,7 @@ func (f *file) problem(d document, err error) Problem {
 	return Problem{Place: f.place(d.first+line, 1), Message: strings.TrimSpace(message)}
 }
 
-// shift moves the places of a document to where it stands in its file.
+// shift moves the places in a document by the line at which the document starts.
 func shift(n *yaml.Node, lines int, done map[*yaml.Node]bool) {
 	if n == nil || done[n] {
 		return

@@ -20,14 +20,13 @@ func read(t *testing.T, text string) ([]Object, []Problem) {
 	return objects, problems
 }
 
-// TestCharacter holds that a character of a value is found in its source, whatever way it is written. The character
-// behind ^ in want is the one that is looked for.
+// TestCharacter checks that a character of a value is found in its source, in every style of YAML.
 func TestCharacter(t *testing.T) {
 	const head = "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nspec:\n"
 	tests := map[string]struct {
 		spec   string
-		search string // what stands at the character in the value
-		line   int    // counted from spec
+		search string // the value's text at the character
+		line   int    // counted from the line of spec
 		column int
 	}{
 		"plain":                    {"  query: a AND (b OR\n", "(b", 1, 16},
@@ -63,7 +62,7 @@ func TestCharacter(t *testing.T) {
 	}
 }
 
-// TestCharacterInJSON holds that JSON is read as JSON, wherever it stands, and that places in it are found.
+// TestCharacterInJSON checks that JSON is parsed as JSON in every position in a file, and that places in it are found.
 func TestCharacterInJSON(t *testing.T) {
 	const object = `{"apiVersion": "vitrine.dev/v1alpha1", "kind": "ContentFilter", "metadata": {"name": "a"},
 	"spec": {"x": "東京", "y": [1, {"z": null}], "query": "\ud83d\ude0d a\u00e9\/\ud83d\ude0d (b"}}`
@@ -98,8 +97,8 @@ func TestCharacterInJSON(t *testing.T) {
 	}
 }
 
-// TestCharacterIsLinear holds that the place of a character in a long line is found at a cost by its length: where that was
-// its square, this took minutes.
+// TestCharacterIsLinear checks that finding a character in a long line takes linear time. With quadratic time, this test takes
+// minutes.
 func TestCharacterIsLinear(t *testing.T) {
 	const n = 200_000
 	objects, _ := read(t, "apiVersion: vitrine.dev/v1alpha1\nspec: {query: \""+strings.Repeat(`\u00e9`, n)+" (\"}\n")

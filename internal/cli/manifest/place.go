@@ -25,8 +25,8 @@ func (f *file) place(line, column int) Place {
 	return p
 }
 
-// Key says where the name of a member stands; path is such as spec.items[0]. What is not there is nearest where its parent
-// is.
+// Key returns the place of a member's name. path is such as spec.items[0]. For a member that does not exist, it returns the nearest
+// place that does: that of the parent.
 func (o Object) Key(path string) Place {
 	at := o.find(steps(path))
 	n := at.key
@@ -36,7 +36,7 @@ func (o Object) Key(path string) Place {
 	return o.file.place(n.Line, n.Column)
 }
 
-// Value says where the value of a member stands; that of one that is not there is where its parent's name is.
+// Value returns the place of a member's value. For a member that does not exist, it returns the place of the parent's name.
 func (o Object) Value(path string) Place {
 	at := o.find(steps(path))
 	if !at.whole {
@@ -45,9 +45,8 @@ func (o Object) Value(path string) Place {
 	return o.file.place(at.value.Line, at.value.Column)
 }
 
-// Character says where a character of a text member stands, counted from 0; the one behind the last is where the text
-// ends. Escapes, folded lines and blocks are looked through. false where the text cannot be followed; the place is that
-// of the value then.
+// Character returns the place of a character of a text member. index counts from 0; an index after the last character means the end
+// of the text. Character resolves escapes, folded lines and blocks. If it cannot, it returns false and the place of the value.
 func (o Object) Character(path string, index int) (Place, bool) {
 	at := o.find(steps(path))
 	if !at.whole || at.value.Kind != yaml.ScalarNode {
@@ -60,11 +59,11 @@ func (o Object) Character(path string, index int) (Place, bool) {
 	return o.file.place(line, column), true
 }
 
-// found is how far a path leads.
+// found is the part of a path that exists.
 type found struct {
-	// key is the name of the last member that is there, nil for a list's or for the object itself.
+	// key is the name of the last member that exists, or nil for an element of a list and for the object itself.
 	key, value *yaml.Node
-	// whole is true when the path leads to its end.
+	// whole is true if the whole path exists.
 	whole bool
 }
 
@@ -102,7 +101,7 @@ func descend(n *yaml.Node, step string) (found, bool) {
 	return found{}, false
 }
 
-// steps cuts a path: spec.items[0] into spec, items and [0]. A key in brackets may hold dots.
+// steps splits a path: spec.items[0] into spec, items and [0]. A key in brackets may contain dots.
 func steps(path string) []string {
 	var out []string
 	for path != "" && path != "<nil>" {
@@ -124,11 +123,10 @@ func steps(path string) []string {
 	return out
 }
 
-// follow walks along the source of a scalar and its value at once, up to the character at index.
+// follow reads the source of a scalar and its value in parallel, up to the character at index.
 //
-// Between two characters that are no blanks the source may hold what the value does not: folded line ends, indentation,
-// quotes, backslashes. So a character that is no blank is looked for behind any blanks, and one that is a blank takes at
-// most one of them.
+// Between two non-blank characters, the source may contain what the value does not: folded line ends, indentation, quotes,
+// backslashes. Therefore follow skips any blanks before a non-blank character, and at most one blank for a blank.
 func follow(lines []string, n *yaml.Node, index int) (line, column int, ok bool) {
 	s := &source{lines: lines, line: n.Line, column: n.Column}
 	switch n.Style &^ yaml.TaggedStyle {
@@ -151,17 +149,17 @@ func follow(lines []string, n *yaml.Node, index int) (line, column int, ok bool)
 	return s.line, s.column, true
 }
 
-// source is a place in a text of lines that moves forward.
+// source is a place in lines of text that moves forward.
 type source struct {
 	lines        []string
 	line, column int
-	quote        rune // 0 for none
-	// runes are the characters of the line with the number decoded, 0 for none.
+	quote        rune // 0 means none
+	// runes are the characters of line number decoded; 0 means no line.
 	runes   []rune
 	decoded int
 }
 
-// at returns the character at the place; a line ends with \n.
+// at returns the character at the place. A line ends with \n.
 func (s *source) at() rune {
 	if s.line > len(s.lines) {
 		return 0
@@ -189,15 +187,15 @@ func (s *source) skipBlanks() {
 	}
 }
 
-// escapes are the lengths of the escapes of double quotes that name a character by its number.
+// escapes maps the escapes that give a character by its number, in double quotes, to their number of digits.
 var escapes = map[rune]int{'x': 2, 'u': 4, 'U': 8}
 
-// next moves behind the next character of the value, which is r, and returns where it stood.
+// next moves past the next character of the value, which is r, and returns its place.
 func (s *source) next(r rune) (line, column int, ok bool) {
 	for s.quote == '"' && s.at() == '\\' {
 		line, column = s.line, s.column
 		s.advance()
-		if s.at() == '\n' { // a line that is joined to the next without a space
+		if s.at() == '\n' { // an escaped line end joins two lines without a space
 			s.skipBlanks()
 			continue
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// advise tells of a warning about the query of o: of an unknown field where it is named, of anything else at the query.
+// advise returns the finding for a warning about the query of o. It is at the field for an unknown field, and at the query
+// otherwise.
 func (j Judged) advise(o v1alpha1.Object, w query.Warning) Finding {
 	member, text := v1alpha1.QueryOf(o)
 	f := j.finding(Warning, ruleAdvice+w.Code, member, w.Message)
@@ -24,7 +25,7 @@ func (j Judged) advise(o v1alpha1.Object, w query.Warning) Finding {
 	return f
 }
 
-// unknownField finds the character at which the unknown field that a message quotes is named for the first time.
+// unknownField returns the index of the first occurrence of the unknown field that a message quotes.
 func unknownField(text, message string) (int, bool) {
 	parsed, err := query.Parse(text)
 	if err != nil {
@@ -36,7 +37,7 @@ func unknownField(text, message string) (int, bool) {
 		if _, known := query.Lookup(name); found || name == "" || known || !strings.Contains(message, strconv.Quote(name)) {
 			return !found
 		}
-		// A node knows where its value stands; the name is before that, where it is written as it is.
+		// The position of a node is that of its value. The name precedes it if the text writes it unescaped.
 		index, found = query.ErrorAt(n, "", "").Position, true
 		before := string([]rune(text)[:min(index, utf8.RuneCountInString(text))])
 		if start := strings.LastIndex(before, name+":"); start >= 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
 )
 
-// TestAgainstTheAPIServer holds that what is said of a manifest is what a real API server says of it, in its words.
+// TestAgainstTheAPIServer checks that the findings about a manifest equal the errors of a real API server, including the messages.
 func TestAgainstTheAPIServer(t *testing.T) {
 	const variable = "KUBEBUILDER_ASSETS"
 	if os.Getenv(variable) == "" {
@@ -78,7 +78,7 @@ func TestAgainstTheAPIServer(t *testing.T) {
 	}
 }
 
-// causes are what the API server says of each member.
+// causes returns the errors of the API server by member.
 func causes(t *testing.T, err error) []string {
 	t.Helper()
 	var all []string
@@ -87,10 +87,10 @@ func causes(t *testing.T, err error) []string {
 		return nil
 	}
 	if !errors.As(err, &status) || !apierrors.IsInvalid(err) {
-		return []string{"metadata: malformed"} // it cannot even be decoded
+		return []string{"metadata: malformed"} // the API server cannot decode it
 	}
 	for _, c := range status.ErrStatus.Details.Causes {
-		if c.Field != "<nil>" { // that rules were left out
+		if c.Field != "<nil>" { // the cause that the rules were skipped
 			all = append(all, c.Field+": "+c.Message)
 		}
 	}
@@ -98,7 +98,7 @@ func causes(t *testing.T, err error) []string {
 	return slices.Compact(all)
 }
 
-// said are the findings that are the API server's to make.
+// said returns the findings that correspond to errors of the API server.
 func said(r Report) []string {
 	var all []string
 	for _, f := range r.Findings {

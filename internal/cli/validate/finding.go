@@ -12,32 +12,32 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
 )
 
-// Severity says how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
 const (
-	// Error means that the API server would refuse the object, or its controller would not serve it.
+	// Error means that the API server would refuse the object, or that its controller would not serve it.
 	Error Severity = "error"
-	// Warning means that the object is served, and something about it is likely not meant.
+	// Warning means that the object is served, and that something about it is probably a mistake.
 	Warning Severity = "warning"
 )
 
-// Finding is one thing that is wrong with a manifest, or may be.
+// Finding is an error or a warning about a manifest.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Rule is a stable word; docs/cli.md lists them.
+	// Rule is a stable identifier. docs/cli.md lists all rules.
 	Rule string `json:"rule"`
 	File string `json:"file"`
 	// Line and Column count from 1, columns in characters.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Object is such as "ContentFilter shop/summer"; "" for a file that could not be read.
+	// Object is such as "ContentFilter shop/summer", or "" for a file that could not be read.
 	Object string `json:"object,omitempty"`
-	// Member is such as spec.query; "" where it is about the object as a whole.
+	// Member is such as spec.query, or "" for the object as a whole.
 	Member  string `json:"member,omitempty"`
 	Message string `json:"message"`
 
-	text string // the line
+	text string // text of the line
 }
 
 func at(p manifest.Place, f Finding) Finding {
@@ -45,7 +45,7 @@ func at(p manifest.Place, f Finding) Finding {
 	return f
 }
 
-// subject is what the finding is about and what it says, in one line.
+// subject returns the object, the member and the message in one line.
 func (f Finding) subject() string {
 	var parts []string
 	for _, p := range []string{f.Object, f.Member, f.Message} {
@@ -56,7 +56,7 @@ func (f Finding) subject() string {
 	return strings.Join(parts, ": ")
 }
 
-// Text writes the findings for people: place, object and message, the line that it is about and a caret below the place.
+// Text writes the findings for users: place, object, message, and the line in question with a caret below the place.
 func Text(w io.Writer, findings []Finding) {
 	for _, f := range findings {
 		fmt.Fprintf(w, "%s:%d:%d: %s: %s\n", f.File, f.Line, f.Column, f.Severity, f.subject())
@@ -69,10 +69,10 @@ func Text(w io.Writer, findings []Finding) {
 	}
 }
 
-// How much of a long line is shown before and behind the place.
+// Number of characters of a long line to show before and after the place.
 const before, behind = 80, 40
 
-// window cuts a line around a column, and returns the blanks that lead to the column on a terminal.
+// window cuts a line around a column, and returns the blanks that align a caret with the column on a terminal.
 func window(text string, column int) (line, blanks string) {
 	runes := []rune(text)
 	column = min(max(column, 1), len(runes)+1)
@@ -99,13 +99,13 @@ func window(text string, column int) (line, blanks string) {
 	return head + string(runes[from:to]) + tail, b.String()
 }
 
-// wide reports whether a terminal shows r two columns wide.
+// wide reports whether a terminal shows r with the width of two columns.
 func wide(r rune) bool {
 	k := width.LookupRune(r).Kind()
 	return k == width.EastAsianWide || k == width.EastAsianFullwidth
 }
 
-// JSON writes the findings for programs.
+// JSON writes the report as JSON.
 func JSON(w io.Writer, r Report) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -113,9 +113,9 @@ func JSON(w io.Writer, r Report) error {
 	return e.Encode(r)
 }
 
-// GitHub writes the findings as workflow commands, which GitHub shows beside the lines of a pull request.
+// GitHub writes the findings as workflow commands, which GitHub shows next to the lines of a pull request.
 func GitHub(w io.Writer, findings []Finding) {
-	// What stands in a property of a command, and what stands behind it, is escaped in two ways.
+	// The properties and the message of a workflow command have different escapes.
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	for _, f := range findings {

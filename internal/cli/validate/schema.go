@@ -25,17 +25,17 @@ import (
 	"github.com/vitrine-dev/vitrine/config/crd"
 )
 
-// schemas judge objects as the API server does: with its own library, in its order. Those of a kind are made when they
-// are first needed, since that takes a tenth of a second.
+// schemas validates objects as the API server does: with its library and in its order. The schemas are loaded on first use, because
+// that takes about 0.1 s.
 type schemas struct {
 	byKind map[string]*kindSchema // by kind; nil before the first use
 }
 
-// kindSchema is what the API server makes of one CustomResourceDefinition.
+// kindSchema is the validation of one CustomResourceDefinition.
 type kindSchema struct {
 	structural *structuralschema.Structural
 	values     validation.SchemaValidator
-	rules      *cel.Validator // nil where there are none
+	rules      *cel.Validator // nil if there are none
 }
 
 func newSchemas() *schemas { return &schemas{} }
@@ -86,7 +86,7 @@ func newKindSchema(v1 *apiextensionsv1.CustomResourceValidation) (*kindSchema, e
 	return &kindSchema{structural: structural, values: values, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// judge says what the API server would to a creation of an object.
+// judge returns what the API server would report if the object was created.
 func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
 	if s.byKind == nil {
 		if err := s.load(); err != nil {
@@ -109,7 +109,7 @@ func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
 			Severity: Error, Rule: RuleUnknownField, Object: j.name(), Member: path, Message: "unknown field",
 		}))
 	}
-	// What a creation says of the status is dropped.
+	// The API server ignores the status in a create request.
 	delete(content, "status")
 	for _, e := range k.errors(ctx, content) {
 		member := e.Field
@@ -121,7 +121,7 @@ func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
 	return findings, nil
 }
 
-// unknown prunes what the schema does not know and returns its paths.
+// unknown removes fields that the schema does not have and returns their paths.
 func (k *kindSchema) unknown(content map[string]any) []string {
 	paths := pruning.PruneWithOptions(content, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	_, _, inMetadata, err := objectmeta.GetObjectMetaWithOptions(content, objectmeta.ObjectMetaOptions{
@@ -136,7 +136,7 @@ func (k *kindSchema) unknown(content map[string]any) []string {
 	return paths
 }
 
-// errors are those of a creation, in the order in which the API server looks for them.
+// errors returns the errors of a create request, in the order of the API server's checks.
 func (k *kindSchema) errors(ctx context.Context, content map[string]any) field.ErrorList {
 	meta, _, _, err := objectmeta.GetObjectMetaWithOptions(content, objectmeta.ObjectMetaOptions{})
 	if err != nil {
@@ -160,7 +160,7 @@ func (k *kindSchema) errors(ctx context.Context, content map[string]any) field.E
 	return append(errs, broken...)
 }
 
-// blocking reports whether the rules cannot be asked: they rely on types and limits.
+// blocking reports whether the CEL rules cannot run, because they rely on types and limits.
 func blocking(errs field.ErrorList) bool {
 	for _, e := range errs {
 		switch e.Type {

@@ -1,6 +1,6 @@
-// Package validate judges manifests without a cluster: as the API server would, by the schema and the rules of the
-// CustomResourceDefinitions, and then as the controllers would, in the words of their conditions; each object by itself,
-// and all of them against each other.
+// Package validate checks manifests without a cluster: first as the API server would, with the schemas and rules of the
+// CustomResourceDefinitions, and then as the controllers would, with the messages of their conditions. It checks each object on its
+// own, and then all of them together.
 //
 // It may import manifest, config/crd, api, controllers/translate, controllers/verdict, and the domain.
 package validate
@@ -21,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// The rules that findings name.
+// Rules of findings.
 const (
 	RuleYAML         = "yaml"
 	RuleUnknownKind  = "unknown-kind"
@@ -32,36 +32,37 @@ const (
 	RuleSpec         = "spec"
 	RuleDuplicate    = "duplicate"
 	RuleClaim        = "claim"
-	// Rules of warnings are the codes of query warnings with this in front.
+	// ruleAdvice is the prefix of the rules of warnings; the code of the query warning follows.
 	ruleAdvice = "query-"
 )
 
-// Report is what was found.
+// Report is the result of a validation.
 type Report struct {
-	// Objects is how many objects were judged.
+	// Objects is the number of checked objects.
 	Objects  int       `json:"objects"`
 	Errors   int       `json:"errors"`
 	Warnings int       `json:"warnings"`
 	Findings []Finding `json:"findings"`
 }
 
-// Judged is an object that was read, with what its controller would make of it.
+// Judged is an object of a manifest, with the judgement of its controller.
 type Judged struct {
 	manifest.Object
-	// Typed is nil where the object cannot be read as its kind.
+	// Typed is nil if the object cannot be decoded as its kind.
 	Typed v1alpha1.Object
-	// Judgement is what it means; Sound is false where there is an error about it, or would be if it were not suspended.
+	// Judgement is the meaning of the object. Sound is false if the object has an error, or would have one if it were not
+	// suspended.
 	Judgement verdict.Judgement
 	Sound     bool
 }
 
-// name is the object as findings name it.
+// name returns the name of the object in findings.
 func (j Judged) name() string {
 	return fmt.Sprintf("%s %s/%s", j.GetKind(), j.GetNamespace(), j.GetName())
 }
 
-// Ours tells an object that is to be judged from those of others: it is of our group, or it is of one of our kinds and its
-// apiVersion is missing or lacks the version. Left out, such a one would pass, and be refused when it is applied.
+// Ours reports whether an object has to be checked: it is of this API group, or it is of one of its kinds and its apiVersion is
+// missing or lacks the version. If such an object were skipped, it would pass here, and the API server would refuse it.
 func Ours(apiVersion, kind string) bool {
 	switch apiVersion {
 	case "", v1alpha1.GroupVersion.Group:
@@ -70,7 +71,7 @@ func Ours(apiVersion, kind string) bool {
 	return schema.FromAPIVersionAndKind(apiVersion, kind).Group == v1alpha1.GroupVersion.Group
 }
 
-// Run judges objects. Those without a namespace are taken to be for namespace.
+// Run checks objects. An object without a namespace gets namespace.
 func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Problem, namespace string) (Report, []Judged, error) {
 	schemas := newSchemas()
 	r := Report{Objects: len(objects), Findings: []Finding{}}
@@ -108,8 +109,8 @@ func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Pro
 	return r, all, nil
 }
 
-// judge reads an object as its kind and asks its controller. Where the API server refuses it already, only what it did
-// not say of a member is added.
+// judge decodes an object as its kind and adds the judgement of its controller. If the API server refuses the object, judge adds
+// only findings about members for which the API server reports nothing.
 func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	o := v1alpha1.NewObject(j.GetKind())
 	if o == nil {
@@ -168,7 +169,7 @@ func ruleOf(reason string) string {
 	return RuleSpec
 }
 
-// finding is one about a member, where its value stands.
+// finding returns a finding about a member, at the place of its value.
 func (j Judged) finding(s Severity, rule, member, message string) Finding {
 	return at(j.Value(member), Finding{Severity: s, Rule: rule, Object: j.name(), Member: member, Message: message})
 }
