@@ -22,7 +22,7 @@ WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test e2e bin/e2e parity clients scale bench verify generate format lint build image manifest chart samples assets \
+.PHONY: help run smoke gitops test e2e bin/e2e parity clients scale bench verify generate format lint prose build image manifest chart samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -65,9 +65,10 @@ verify: ## what must hold of the tree: generated files, formatting, vet, lint, i
 	$(MAKE) generate
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	$(MAKE) vet
-	@set -e; for module in $(MODULES) hack/tools hack/controlplane/tools/kubernetes; do (set -x; $(GO) -C $$module mod tidy -diff); done
+	@set -e; for module in $(MODULES) hack/tools hack/tools/vale hack/controlplane/tools/kubernetes; do (set -x; $(GO) -C $$module mod tidy -diff); done
 	$(GO) test ./hack/house
 	$(MAKE) lint
+	$(MAKE) prose
 	@[ -z "$$(git status --porcelain)" ] || { echo "the tree is dirty: commit these, or what make generate made of them:"; git status --short; git diff; exit 1; }
 
 generate: ## CRDs, deep copies and RBAC from the markers in the code
@@ -85,6 +86,9 @@ format: ## gofmt
 
 lint: ## golangci-lint, with .golangci.yml
 	@set -e; for module in $(MODULES); do (set -x; cd $$module && $(TOOL) golangci-lint run ./...); done
+
+prose: ## Vale over docs and over the texts that the programs show, with the rules of hack/prose
+	@$(GO) run ./hack/prose
 
 build: ## bin/vitrine
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/vitrine ./cmd/vitrine

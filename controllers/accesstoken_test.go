@@ -131,7 +131,7 @@ var _ = Describe("AccessToken", func() {
 		Eventually(func() string { return string(w.own(ctx, name).Data["url"]) }).Should(Equal(externalURL))
 	})
 
-	It("never touches a Secret that is somebody else's", func(ctx context.Context) {
+	It("never touches a Secret that it does not own", func(ctx context.Context) {
 		foreign := w.secret("storefront", "mine")
 		Expect(kube.Create(ctx, foreign)).To(Succeed())
 		t := w.token("storefront")
@@ -242,7 +242,7 @@ var _ = Describe("AccessToken", func() {
 		Expect(w.accepts(string(w.own(ctx, "storefront").Data["token"]))).To(BeTrue())
 	})
 
-	It("does not rotate while suspended, and expires all the same", func(ctx context.Context) {
+	It("does not rotate while suspended, but expires", func(ctx context.Context) {
 		t := w.token("storefront")
 		t.Spec.Rotation = &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
 		t.Spec.ExpiresAfter = &metav1.Duration{Duration: 720 * time.Hour}

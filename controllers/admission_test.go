@@ -277,7 +277,7 @@ var _ = Describe("Admission", Ordered, func() {
 		Expect(kinds).To(HaveLen(len(subjects)), "an example of each kind")
 	})
 
-	It("brings nobody a change that they did not make", func(ctx context.Context) {
+	It("never changes what the user applied", func(ctx context.Context) {
 		for kind, rest := range belonging {
 			u := object(kind, rest)
 			want := u.DeepCopy().Object["spec"]

@@ -326,7 +326,7 @@ var _ = Describe("Manifests from Git", func() {
 		Eventually(func() *library.HeldError { return w.supervisor.Status().HeldSweep }).Should(BeNil())
 	})
 
-	It("have a token wait for the Secret of its forerunner to be collected", func(ctx context.Context) {
+	It("have a token wait until the Secret of its predecessor is collected", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		w.apply(ctx, w.token("storefront"))
 		old := string(w.own(ctx, "storefront").Data["token"])
@@ -341,7 +341,7 @@ var _ = Describe("Manifests from Git", func() {
 		Expect(w.accepts(old)).To(BeFalse())
 	})
 
-	It("show no change that nobody made, to server-side and to client-side apply", func(ctx context.Context) {
+	It("show no spurious change to server-side and client-side apply", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		user, err := plane.AddUser(envtest.User{Name: "gitops", Groups: []string{"system:masters"}}, nil)
 		Expect(err).NotTo(HaveOccurred())

@@ -186,7 +186,7 @@ var _ = Describe("Every kind", func() {
 				})
 			}
 
-			It("is frozen while suspended, and goes all the same when deleted", func(ctx context.Context) {
+			It("is frozen while suspended, and is removed when deleted", func(ctx context.Context) {
 				o := s.new(w, "summer")
 				w.apply(ctx, o)
 				w.change(ctx, o, func() { s.change(o); s.suspend(o, true) })

@@ -75,7 +75,7 @@ var _ = Describe("The sweep at start", func() {
 		Expect(w.supervisor.Status().HeldSweep).To(HaveField("Remove", 24))
 	})
 
-	It("takes away nothing in another cluster, until it is told that the store is to be its", func(ctx context.Context) {
+	It("removes nothing in another cluster until the store is handed over", func(ctx context.Context) {
 		f := w.filter("f", "approval_status:app")
 		w.apply(ctx, f)
 		w.stop()

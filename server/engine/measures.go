@@ -33,7 +33,7 @@ func (f *follower) measures() []library.Measure {
 		{Name: "segment_files", Help: "Segments of the index that are files.", Value: files},
 		{Name: "segment_memory_parts", Help: "Segments of the index that are in memory until they become a file.", Value: parts},
 		{Name: "segment_merges_total", Help: "Files of the index that were made from several.", Counter: true, Value: merges},
-		{Name: "segment_rebuilds_total", Help: "Damaged files of the index that were made anew from the store.", Counter: true, Value: rebuilt},
+		{Name: "segment_rebuilds_total", Help: "Damaged index files that were rebuilt from the store.", Counter: true, Value: rebuilt},
 		{Name: "segment_rebuild_items", Help: "Items that are still to be read again for damaged files.", Value: left},
 	}
 }

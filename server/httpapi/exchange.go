@@ -141,7 +141,7 @@ func (x *exchange) admit() error {
 func underMaintenance(m *library.Maintenance) error {
 	p := &problem{Type: maintenance, Detail: m.Message, retryAfter: m.RetryAfter}
 	if p.Detail == "" {
-		p.Detail = "this property is under maintenance: come again later"
+		p.Detail = "this property is under maintenance: retry later"
 	}
 	p.retryAfter = max(p.retryAfter, time.Second)
 	return p

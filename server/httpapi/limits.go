@@ -56,7 +56,7 @@ func (a *allowance) take(now time.Time, p library.Property, h http.Header) error
 	wait := max(1, seconds((1-left)/p.RatePerSecond))
 	return &problem{
 		Type: rateLimited, retryAfter: time.Duration(wait) * time.Second,
-		Detail: fmt.Sprintf("this token may send %g requests a second, %d at once: come again in %d s", p.RatePerSecond, burst, wait),
+		Detail: fmt.Sprintf("this token may send %g requests a second, %d at once: retry in %d s", p.RatePerSecond, burst, wait),
 	}
 }
 

@@ -194,20 +194,20 @@ func problemOf(err error) *problem {
 	case diskFull(err):
 		return &problem{Type: unavailable, Detail: diskFullDetail, retryAfter: 5 * time.Second}
 	case errors.Is(err, library.ErrUnavailable), errors.Is(err, library.ErrClosed):
-		return &problem{Type: unavailable, Detail: "the store takes no requests now: come again later", retryAfter: 5 * time.Second}
+		return &problem{Type: unavailable, Detail: "the store accepts no requests now: retry later", retryAfter: 5 * time.Second}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return &problem{Type: unavailable, Detail: "the request was given up", retryAfter: time.Second}
+		return &problem{Type: unavailable, Detail: "the request was canceled", retryAfter: time.Second}
 	}
 	return &problem{Type: internal, Detail: internalDetail}
 }
 
 // internalDetail is the whole detail of an internal problem.
-const internalDetail = "the server failed to answer; its log says why, under this request id"
+const internalDetail = "the server failed to answer the request: its log has the cause, under this request id"
 
 // diskFullDetail is the detail of a problem caused by a full disk. The path of the data is only logged; callers can only
 // wait.
-const diskFullDetail = "the server's disk is full. Reads go on; whoever runs the server has to enlarge the volume " +
-	"of its data directory or to free space there, and writes are taken again by themselves"
+const diskFullDetail = "the server's disk is full. Reads continue. The operator of the server must enlarge the volume of its data " +
+	"directory or free space there; then the server accepts writes again by itself"
 
 // diskFull reports whether the store refuses writes because its disk or quota is exhausted.
 func diskFull(err error) bool {

@@ -24,7 +24,7 @@ func Expand(rules []rbacv1.PolicyRule) ([]Grant, error) {
 	var out []Grant
 	for _, r := range rules {
 		if len(r.NonResourceURLs) > 0 || slices.Contains(slices.Concat(r.Verbs, r.Resources, r.APIGroups), "*") {
-			return nil, fmt.Errorf("the rule %v names what cannot be held against calls", r)
+			return nil, fmt.Errorf("the rule %v has a wildcard or a URL, which cannot be compared with calls", r)
 		}
 		for _, group := range r.APIGroups {
 			for _, resource := range r.Resources {

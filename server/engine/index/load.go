@@ -28,7 +28,7 @@ func (x *Index) load(ctx context.Context) error {
 	// A backup has no index.
 	restored := len(m.Files) > 0 && !x.hasFiles()
 	if restored && !x.o.Sound {
-		x.o.Logger.Info("no segment is there, as after a restore: all are made anew from the store")
+		x.o.Logger.Info("there is no segment, as after a restore: rebuilding all from the store")
 	}
 	for _, f := range m.Files {
 		opened, err := x.openFile(f.Name)
@@ -49,7 +49,7 @@ func (x *Index) load(ctx context.Context) error {
 		}
 		if err != nil {
 			if lost = true; !restored && !x.o.Sound {
-				x.o.Logger.Error("a segment cannot be used and is made anew from the store", slog.String("file", f.Name), slog.Any("error", err))
+				x.o.Logger.Error("a segment cannot be used and is rebuilt from the store", slog.String("file", f.Name), slog.Any("error", err))
 			}
 			continue
 		}
@@ -101,7 +101,7 @@ func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 	if len(changed) > 0 {
 		x.counters.rebuilt.Add(1)
 	}
-	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "make the index anew from the store")
+	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "rebuild the index from the store")
 }
 
 const (

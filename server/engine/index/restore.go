@@ -115,7 +115,7 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	if damaged == nil {
 		return nil // it was replaced meanwhile
 	}
-	x.o.Logger.Error("a segment is damaged and is made anew from the store", slog.String("file", p.file), slog.Any("error", cause))
+	x.o.Logger.Error("a segment is damaged and is rebuilt from the store", slog.String("file", p.file), slog.Any("error", cause))
 	ids := damaged.input().IDs()
 	x.counters.rebuildLeft.Store(int64(len(ids)))
 	defer x.counters.rebuildLeft.Store(0)
@@ -130,7 +130,7 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	for chunk := range slices.Chunk(ids, x.o.SealDocs) {
 		made, err := x.read(ctx, chunk)
 		if err != nil {
-			return fmt.Errorf("make segment %s anew: %w", p.file, err)
+			return fmt.Errorf("rebuild segment %s: %w", p.file, err)
 		}
 		if made != nil {
 			made.refs.Add(1)
@@ -150,7 +150,7 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	})
 	obsolete = err != nil && !errors.Is(err, errUncertain)
 	if err != nil {
-		return fmt.Errorf("make segment %s anew: %w", p.file, err)
+		return fmt.Errorf("rebuild segment %s: %w", p.file, err)
 	}
 	p.obsolete.Store(true)
 	x.counters.rebuilt.Add(1)

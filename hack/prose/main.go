@@ -1,0 +1,196 @@
+// Prose checks the texts that people read with Vale: the pages of the repository, and what the programs show: messages in Go code,
+// descriptions of the kinds and of the HTTP API, and alerts. The rules are in vale.ini and styles/Vitrine. From the root of the
+// repository:
+//
+//	go run ./hack/prose
+//
+// It prints a line for each finding and fails if there is one.
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "prose:", err)
+		os.Exit(1)
+	}
+}
+
+// text is one text of a program and where it is.
+type text struct{ place, text string }
+
+func run() error {
+	files, err := exec.Command("git", "ls-files", "-co", "--exclude-standard").Output()
+	if err != nil {
+		return fmt.Errorf("list the files: %w", err)
+	}
+	var pages []string
+	var texts []text
+	for file := range strings.Lines(string(files)) {
+		file = strings.TrimSpace(file)
+		var found []text
+		switch {
+		case strings.Contains(file, "testdata/") || written[file]:
+		case strings.HasSuffix(file, ".md"):
+			pages = append(pages, file)
+		case strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && !strings.Contains(file, "librarytest/"):
+			found, err = messages(file)
+		case strings.HasPrefix(file, "config/crd/bases/"), file == "config/monitoring/rules.yaml", file == "server/httpapi/openapi.json":
+			found, err = descriptions(file)
+		}
+		if err != nil {
+			return err
+		}
+		texts = append(texts, found...)
+	}
+	findings, err := check(pages, texts)
+	if err != nil {
+		return err
+	}
+	for _, f := range findings {
+		fmt.Println(f)
+	}
+	fmt.Printf("prose: %d pages and %d texts, %d findings\n", len(pages), len(texts), len(findings))
+	if len(findings) > 0 {
+		return errors.New("rewrite these texts; hack/prose/styles has the rules")
+	}
+	return nil
+}
+
+// written are the pages that programs write. Their texts are in templates.
+var written = map[string]bool{"docs/benchmarks.md": true, "docs/scale.md": true}
+
+// finding is what Vale reports of a line.
+type finding struct {
+	Line           int
+	Message, Check string
+}
+
+// check has Vale read the pages and the texts, which it gets as a file with one text a line.
+func check(pages []string, texts []text) ([]string, error) {
+	dir, err := os.MkdirTemp("", "prose-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	var lines strings.Builder
+	for _, t := range texts {
+		lines.WriteString(t.text + "\n\n")
+	}
+	extracted := filepath.Join(dir, "texts.md")
+	if err := os.WriteFile(extracted, []byte(lines.String()), 0o600); err != nil {
+		return nil, fmt.Errorf("write the texts: %w", err)
+	}
+	vale := exec.Command("go", append([]string{
+		"tool", "-modfile=hack/tools/vale/go.mod", "vale", "--no-global", "--config=hack/prose/vale.ini", "--output=JSON", "--no-exit", extracted,
+	}, pages...)...)
+	vale.Stderr = os.Stderr
+	out, err := vale.Output()
+	if err != nil {
+		return nil, fmt.Errorf("run vale: %w", err)
+	}
+	var reported map[string][]finding
+	if err := json.Unmarshal(out, &reported); err != nil {
+		return nil, fmt.Errorf("read what vale reports: %w", err)
+	}
+	var all []string
+	for file, findings := range reported {
+		for _, f := range findings {
+			place := fmt.Sprintf("%s:%d", file, f.Line)
+			if file == extracted {
+				place = texts[(f.Line-1)/2].place
+			}
+			all = append(all, fmt.Sprintf("%s: %s (%s)", place, f.Message, f.Check))
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+var (
+	verb = regexp.MustCompile(`%[-+#0-9.\[\]]*[a-zA-Z]`)
+	word = regexp.MustCompile(`\b[a-z]{2,}\b`)
+)
+
+// prose returns s on one line, with another letter for each verb of a format. ok is false if it has fewer than three words.
+func prose(s string) (_ string, ok bool) {
+	letter := 'A' - 1
+	s = verb.ReplaceAllStringFunc(s, func(string) string { letter++; return string(letter) })
+	s = strings.Join(strings.Fields(s), " ")
+	return s, len(word.FindAllString(s, 3)) == 3 && strings.Contains(s, " ")
+}
+
+// messages returns the string literals of a Go file that are prose.
+func messages(file string) ([]text, error) {
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	var texts []text
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		literal, ok := n.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING {
+			return true
+		}
+		if s, err := strconv.Unquote(literal.Value); err == nil {
+			if s, ok := prose(s); ok {
+				texts = append(texts, text{set.Position(literal.Pos()).String(), s})
+			}
+		}
+		return true
+	})
+	return texts, nil
+}
+
+// descriptions returns the texts of a YAML or JSON file: what a member says that is named for people.
+func descriptions(file string) ([]text, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	var document any
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return nil, fmt.Errorf("parse %s: %w", file, err)
+	}
+	var texts []text
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for member, of := range v {
+				s, isText := of.(string)
+				if isText && (member == "description" || member == "summary" || member == "message") {
+					if s, ok := prose(s); ok {
+						texts = append(texts, text{file + path + "." + member, s})
+					}
+				}
+				walk(path+"."+member, of)
+			}
+		case []any:
+			for i, of := range v {
+				walk(fmt.Sprintf("%s[%d]", path, i), of)
+			}
+		}
+	}
+	walk("", document)
+	slices.SortFunc(texts, func(a, b text) int { return cmp.Compare(a.place, b.place) })
+	return texts, nil
+}
