@@ -18,7 +18,7 @@ type PropertyReference struct {
 	Name string `json:"name"`
 }
 
-// NameOf returns the name of the referenced Property, "default" if r is nil.
+// NameOf returns the name of the referenced Property, or "default" if r is nil.
 func (r *PropertyReference) NameOf() string {
 	if r == nil {
 		return DefaultPropertyName
@@ -60,7 +60,7 @@ type MissingItems struct {
 	First []int64 `json:"first,omitempty"`
 }
 
-// JSON is any JSON value. Its bytes are kept as they are.
+// JSON is any JSON value. Its bytes are kept unchanged.
 // +kubebuilder:object:generate=true
 type JSON struct {
 	// Raw is the text of the value; empty means null.

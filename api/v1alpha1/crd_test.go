@@ -15,10 +15,10 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// maxCRDBytes is what a client-side apply can still put into its annotation.
+// maxCRDBytes is the maximum size of the annotation of a client-side apply.
 const maxCRDBytes = 256 << 10
 
-// crds reads the generated CRDs, by kind.
+// crds returns the generated CRDs by kind.
 func crds(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
@@ -43,13 +43,13 @@ func crds(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition {
 	return all
 }
 
-// TestNames holds what people type and see in kubectl.
+// TestNames checks the names that users type and see in kubectl.
 func TestNames(t *testing.T) {
 	type names struct {
 		Plural, Short string
-		// Columns are those of kubectl get; (wide) marks those of -o wide.
+		// Columns are the columns of kubectl get. (wide) marks the additional ones of -o wide.
 		Columns string
-		// Required are the members of spec that have to be given.
+		// Required are the required members of spec.
 		Required []string
 	}
 	want := map[string]names{
@@ -98,7 +98,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestConventions holds the mechanical part of the Kubernetes API conventions over every member of every kind.
+// TestConventions checks every member of every kind against the mechanical part of the Kubernetes API conventions.
 func TestConventions(t *testing.T) {
 	for kind, crd := range crds(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestConventions(t *testing.T) {
 	}
 }
 
-// hold reports what a member lacks.
+// hold reports the violations of a member.
 func hold(t *testing.T, path string, s apiextensionsv1.JSONSchemaProps) {
 	t.Helper()
 	if s.Description == "" && !strings.HasSuffix(path, "[]") {
@@ -166,7 +166,7 @@ func hold(t *testing.T, path string, s apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// walk visits a schema and all below it, list elements as path[].
+// walk visits a schema and all schemas below it. The elements of a list have the path path[].
 func walk(path string, s apiextensionsv1.JSONSchemaProps, visit func(string, apiextensionsv1.JSONSchemaProps)) {
 	visit(path, s)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {

@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// page is where people look up what a member or a reason means.
+// page is the page that explains members and reasons to users.
 const page = "../../docs/kinds.md"
 
-// TestPageExplainsEveryConditionAndReason holds the tables of the page against the constants: none is missing, none is made up,
-// and each reason has a cause and a cure.
+// TestPageExplainsEveryConditionAndReason compares the tables of the page with the constants: both have the same names, and each
+// reason has a cause and a cure.
 func TestPageExplainsEveryConditionAndReason(t *testing.T) {
 	var conditions, reasons []string
 	for name, value := range constants(t, "conditions.go") {
@@ -50,7 +50,7 @@ func TestPageExplainsEveryConditionAndReason(t *testing.T) {
 	}
 }
 
-// TestPageExplainsEveryMember holds the tables of each kind against the members of its schema.
+// TestPageExplainsEveryMember compares the tables of each kind with the members of its schema.
 func TestPageExplainsEveryMember(t *testing.T) {
 	text := readPage(t)
 	for kind, crd := range crds(t) {
@@ -86,7 +86,8 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// tableAfter reads the first table whose heading begins so: the name in the first cell, in backticks, to the other cells.
+// tableAfter returns the first table whose heading starts with heading: it maps the name in the first cell, which is in backticks,
+// to the other cells.
 func tableAfter(t *testing.T, text, heading string) map[string][]string {
 	t.Helper()
 	_, rest, ok := strings.Cut(text, "\n"+heading)
@@ -96,7 +97,7 @@ func tableAfter(t *testing.T, text, heading string) map[string][]string {
 	rows := map[string][]string{}
 	for i, line := range strings.Split(rest, "\n") {
 		if i < 2 {
-			continue // the rest of the heading, and the line below it
+			continue // the rest of the heading and the delimiter row
 		}
 		if !strings.HasPrefix(line, "|") {
 			break
@@ -114,7 +115,7 @@ func tableAfter(t *testing.T, text, heading string) map[string][]string {
 	return rows
 }
 
-// constants reads the string constants of a file of this package.
+// constants returns the string constants of a file of this package.
 func constants(t *testing.T, file string) map[string]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

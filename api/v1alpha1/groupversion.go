@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the API group and version of all five kinds.
+// GroupVersion is the API group and version of all kinds.
 var GroupVersion = schema.GroupVersion{Group: "vitrine.dev", Version: "v1alpha1"}
 
-// The names of the five kinds.
+// Names of the kinds.
 const (
 	PropertyKind      = "Property"
 	AccessTokenKind   = "AccessToken"
@@ -19,7 +19,7 @@ const (
 	ActivateUnitKind  = "ActivateUnit"
 )
 
-// Kind is one of the kinds of the group, for code that treats all of them alike.
+// Kind is one of the kinds of the group. It is for code that handles all of them in the same way.
 // +kubebuilder:object:generate=false
 type Kind struct {
 	// Name is the kind in a manifest, such as ContentFilter.
@@ -30,7 +30,7 @@ type Kind struct {
 	NewList func() ObjectList
 }
 
-// Kinds is the registry of the kinds, in the order in which tools list them. Every other list of kinds derives from it.
+// Kinds returns the registry of the kinds, in the order in which tools list them. Every other list of kinds derives from it.
 func Kinds() []Kind {
 	return []Kind{
 		{PropertyKind, func() Object { return &Property{} }, func() ObjectList { return &PropertyList{} }},
@@ -41,13 +41,13 @@ func Kinds() []Kind {
 	}
 }
 
-// Resource returns the name of the kind in the paths of the API server, such as contentfilters.vitrine.dev.
+// Resource returns the resource of the kind in the paths of the API server, such as contentfilters.
 func (k Kind) Resource() schema.GroupVersionResource {
 	plural, _ := meta.UnsafeGuessKindToResource(GroupVersion.WithKind(k.Name))
 	return plural
 }
 
-// KindNamed returns the kind with a name; the zero Kind when the group has none.
+// KindNamed returns the kind with a name, or the zero Kind if the group has none.
 func KindNamed(name string) Kind {
 	for _, k := range Kinds() {
 		if k.Name == name {
@@ -57,7 +57,7 @@ func KindNamed(name string) Kind {
 	return Kind{}
 }
 
-// NewObject returns an empty object of the named kind, nil when the group has no such kind.
+// NewObject returns an empty object of the named kind, or nil if the group has no such kind.
 func NewObject(name string) Object {
 	if k := KindNamed(name); k.New != nil {
 		return k.New()
@@ -65,7 +65,7 @@ func NewObject(name string) Object {
 	return nil
 }
 
-// QueryOf returns the member of an object that holds its query, and the query; "" for an object without one.
+// QueryOf returns the path of the member with the query of an object, and the query. Both are "" if the object has none.
 func QueryOf(o Object) (member, text string) {
 	var selector *Selector
 	switch o := o.(type) {

@@ -5,14 +5,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Phase says what becomes of the newest spec of an object. An object is in exactly one phase.
+// Phase is the state of the newest spec of an object. An object is in exactly one phase.
 type Phase string
 
-// The phases.
+// Phases of an object.
 const (
 	PhaseReady     Phase = "ready"
-	PhaseStalled   Phase = "stalled"   // not served until a user changes something
-	PhaseWaiting   Phase = "waiting"   // for something that is expected to come
+	PhaseStalled   Phase = "stalled"   // not served until a user makes a change
+	PhaseWaiting   Phase = "waiting"   // waits for something that is expected soon
 	PhaseSuspended Phase = "suspended" // frozen by spec.suspend
 	PhaseUnknown   Phase = "unknown"   // no operator has reported on it yet
 )
@@ -22,18 +22,18 @@ func Phases() []Phase {
 	return []Phase{PhaseReady, PhaseStalled, PhaseWaiting, PhaseSuspended, PhaseUnknown}
 }
 
-// State is how an object is, according to its status.
+// State summarizes the status of an object.
 // +kubebuilder:object:generate=false
 type State struct {
 	Phase Phase
-	// Ready is the status of the Ready condition; Unknown while there is none.
+	// Ready is the status of the Ready condition, or Unknown if there is none.
 	Ready metav1.ConditionStatus
-	// Current is true when the newest generation is served: a Ready condition of an earlier generation says nothing about it.
+	// Current is true if the newest generation is served: a Ready condition of an earlier generation says nothing about it.
 	Current bool
-	// Advised is true when there is advice on the query.
+	// Advised is true if there are warnings about the query.
 	Advised bool
-	// Tells is the condition that a user should read: Ready while it is not True, else Suspended, else QueryValid with advice, else
-	// Ready. nil while there is no Ready condition.
+	// Tells is the condition that a user should read: Ready if it is not True, otherwise Suspended if it is present, otherwise
+	// QueryValid if it has warnings, otherwise Ready. It is nil if there is no Ready condition.
 	Tells *metav1.Condition
 }
 
