@@ -129,7 +129,7 @@ func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 	owner := translate.Owner(r.Install, r.kind.Definition, o)
 	stored, err := r.Library.Definition(ctx, owner)
 	if err != nil && !errors.Is(err, library.ErrNotFound) {
-		return fmt.Errorf("look up what the object brought: %w", err)
+		return fmt.Errorf("look up the stored definition: %w", err)
 	}
 	if err == nil {
 		if err := r.Removals.Permit(ctx, owner, stored.Created); err != nil {
@@ -137,7 +137,7 @@ func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 		}
 	}
 	if _, err := r.Library.Remove(ctx, []library.Owner{owner}); err != nil {
-		return fmt.Errorf("remove what the object brought: %w", err)
+		return fmt.Errorf("remove the definition: %w", err)
 	}
 	if r.kind.Definition == library.KindToken {
 		if err := r.noteRival(ctx, o, ""); err != nil {

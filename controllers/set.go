@@ -100,7 +100,7 @@ func New(mgr manager.Manager, config Config) (*Set, error) {
 			}
 		}
 		if err := b.Complete(&reconciler{Set: s, kind: k}); err != nil {
-			return nil, fmt.Errorf("make the %s controller: %w", k.Name, err)
+			return nil, fmt.Errorf("create the %s controller: %w", k.Name, err)
 		}
 	}
 	return s, nil

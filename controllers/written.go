@@ -71,7 +71,7 @@ func (s *Set) get(ctx context.Context, name types.NamespacedName, o client.Objec
 		return nil
 	}
 	if err := s.direct.Get(ctx, name, o); err != nil {
-		return fmt.Errorf("read past the cache: %w", err)
+		return fmt.Errorf("read from the API server: %w", err)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func New(o Options) (http.Handler, error) {
 	}
 	hook, err := webhook.StandaloneWebhook(&webhook.Webhook{Handler: j}, webhook.StandaloneOptions{Logger: o.Logger})
 	if err != nil {
-		return nil, fmt.Errorf("make the webhook: %w", err)
+		return nil, fmt.Errorf("create the webhook: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST "+Path, hook)

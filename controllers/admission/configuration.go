@@ -67,11 +67,11 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case err != nil:
 			wait = interval / 60
 			if err.Error() != told {
-				log.Info("the webhook is not called; manifests are judged by the controllers alone", "reason", err.Error())
+				log.Info("the API server does not call the webhook; only the controllers validate objects", "reason", err.Error())
 			}
 			told = err.Error()
 		case changed:
-			log.Info("the webhook's configuration trusts our authority", "configuration", k.Name)
+			log.Info("set the certificate authority in the webhook configuration", "configuration", k.Name)
 			told = ""
 		}
 		select {
@@ -108,7 +108,7 @@ func (k *Keeper) Once(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if k.URL == "" && find(present) == nil {
-		return false, fmt.Errorf("give ValidatingWebhookConfiguration %s a webhook named %s (config/webhook)", k.Name, WebhookName)
+		return false, fmt.Errorf("add a webhook named %[2]s to ValidatingWebhookConfiguration %[1]s (config/webhook)", k.Name, WebhookName)
 	}
 	// Server-side apply keeps the fields of other field managers. A manifest without the CA bundle does not remove it.
 	err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(k.wanted()), client.FieldOwner(fieldManager), client.ForceOwnership)

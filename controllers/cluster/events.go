@@ -28,7 +28,7 @@ func startEvents(ctx context.Context, cfg *rest.Config, c *http.Client) (events.
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = eventRate, eventBurst, nil
 	sink, err := eventsv1.NewForConfigAndClient(cfg, c)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for Events: %w", err)
+		return nil, fmt.Errorf("create a client for Events: %w", err)
 	}
 	b := events.NewBroadcaster(&events.EventSinkImpl{Interface: sink})
 	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {

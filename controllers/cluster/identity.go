@@ -50,7 +50,7 @@ func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 	}
 	served, err := d.ServerResourcesForGroupVersionWithContext(ctx, v1alpha1.GroupVersion.String())
 	if err != nil && !apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("ask which kinds are served: %w", err)
+		return "", fmt.Errorf("list the served kinds: %w", err)
 	}
 	var absent []string
 	for _, k := range kinds() {
@@ -80,7 +80,7 @@ func clusterOf(ctx context.Context, r client.Reader) (string, error) {
 
 // errOtherCluster means that the cluster's identity has changed: another cluster answers at the address of the API server, or the
 // cluster's data was replaced.
-var errOtherCluster = errors.New("the API server answers for another cluster than before")
+var errOtherCluster = errors.New("another cluster answers at the address of the API server")
 
 // sameCluster fails unless the API server still belongs to the cluster that this manager was created for.
 func (f *follower) sameCluster(ctx context.Context) error {

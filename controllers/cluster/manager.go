@@ -83,7 +83,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error)
 		Controller:             config.Controller{SkipNameValidation: &skipNames, MaxConcurrentReconciles: o.Concurrency},
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a manager: %w", err)
+		return nil, nil, fmt.Errorf("create a manager: %w", err)
 	}
 	return mgr, seen, nil
 }

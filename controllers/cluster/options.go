@@ -51,7 +51,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("cluster: RESTConfig and Library are required")
 	}
 	if slices.Contains(o.Namespaces, "") {
-		return o, errors.New("cluster: an empty namespace would stand for all: leave Namespaces out for that")
+		return o, errors.New("cluster: Namespaces contains an empty name: omit Namespaces to watch all")
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

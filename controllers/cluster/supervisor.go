@@ -94,7 +94,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		s.mu.Lock()
 		s.status.Synced, s.status.LastError, s.current, s.unreachable = false, err, nil, nil
 		s.mu.Unlock()
-		s.options.Logger.Info("no manager runs; what is stored is served on", "reason", err.Error(), "retry", backoff.String())
+		s.options.Logger.Info("no manager runs; still serving the stored state", "reason", err.Error(), "retry", backoff.String())
 		if time.Since(started) > time.Minute {
 			backoff = time.Second
 		}
@@ -338,7 +338,7 @@ func (s *Supervisor) handOver(ctx context.Context, to string) (int, error) {
 	s.loaded.Store(false)
 	removed, err := lib.Sweep(ctx, library.Scope{Install: recorded, Confirmed: true, Kinds: kinds()}, nil)
 	if err != nil {
-		return 0, fmt.Errorf("remove what the other cluster brought: %w", err)
+		return 0, fmt.Errorf("remove the definitions of the other cluster: %w", err)
 	}
 	if err := lib.SetMark(ctx, markInstall, to); err != nil {
 		return removed, fmt.Errorf("record the cluster identity: %w", err)

@@ -30,7 +30,7 @@ func nameStore(ctx context.Context, lib library.Library) (string, error) {
 	}
 	b := make([]byte, 8)
 	if _, err := rand.Read(b); err != nil {
-		return "", fmt.Errorf("draw a name: %w", err)
+		return "", fmt.Errorf("generate a name: %w", err)
 	}
 	name = hex.EncodeToString(b)
 	return name, lib.SetMark(ctx, markStore, name)
@@ -130,7 +130,7 @@ func (f *follower) confirmedSweep(ctx context.Context) (int, error) {
 func (f *follower) missing(ctx context.Context, scope library.Scope, keep []library.Owner) ([]library.Owner, error) {
 	stored, err := f.Library.Owners(ctx, scope)
 	if err != nil {
-		return nil, fmt.Errorf("list what is stored: %w", err)
+		return nil, fmt.Errorf("list the stored definitions: %w", err)
 	}
 	kept := make(map[library.Owner]bool, len(keep))
 	for _, o := range keep {

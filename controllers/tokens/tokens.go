@@ -116,7 +116,7 @@ const valueBytes = 32
 func draw(now time.Time) (Value, error) {
 	b := make([]byte, valueBytes)
 	if _, err := rand.Read(b); err != nil {
-		return Value{}, fmt.Errorf("draw a token: %w", err)
+		return Value{}, fmt.Errorf("generate a token: %w", err)
 	}
 	text := base64.RawURLEncoding.EncodeToString(b)
 	// The annotation of the Secret has a resolution of one second.

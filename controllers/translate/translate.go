@@ -71,7 +71,7 @@ func Object(install string, o v1alpha1.Object) (d library.Definition, warnings [
 	case *v1alpha1.ActivateUnit:
 		return ActivateUnit(install, o)
 	default:
-		err = fmt.Errorf("translate a %T: it is of none of the kinds", o)
+		err = fmt.Errorf("translate a %T: the API group has no such kind", o)
 	}
 	return d, warnings, err
 }
@@ -237,10 +237,10 @@ func freeJSON(member string, j *v1alpha1.JSON) ([]byte, error) {
 		return nil, nil
 	}
 	if len(j.Raw) > item.MaxRaw {
-		return nil, &SpecError{v1alpha1.ReasonInvalidSpec, member, fmt.Errorf("%d bytes of JSON are more than %d", len(j.Raw), item.MaxRaw)}
+		return nil, &SpecError{v1alpha1.ReasonInvalidSpec, member, fmt.Errorf("%d bytes of JSON exceed the limit of %d", len(j.Raw), item.MaxRaw)}
 	}
 	if n := item.Nesting(j.Raw); n > maxNesting {
-		return nil, &SpecError{v1alpha1.ReasonInvalidSpec, member, fmt.Errorf("%d levels of JSON are more than %d", n, maxNesting)}
+		return nil, &SpecError{v1alpha1.ReasonInvalidSpec, member, fmt.Errorf("%d levels of JSON exceed the limit of %d", n, maxNesting)}
 	}
 	return j.Raw, nil
 }
