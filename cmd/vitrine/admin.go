@@ -78,7 +78,7 @@ func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (
 	defer o.p.backups.Done()
 	dir, err := os.MkdirTemp(o.p.o.dataDir, checkpointPrefix)
 	if err != nil {
-		return nil, fmt.Errorf("make room for the copy: %w", err)
+		return nil, fmt.Errorf("create the directory of the copy: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	began := time.Now()

@@ -77,7 +77,7 @@ func listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, nam
 	if err := k.List(ctx, list, kube.InNamespace(namespace)); meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("the cluster does not serve the kinds of %s: install Vitrine first", v1alpha1.GroupVersion.Group)
 	} else if err != nil {
-		return nil, fmt.Errorf("ask the cluster: %w", err)
+		return nil, fmt.Errorf("list the objects: %w", err)
 	}
 	var all []T
 	err := meta.EachListItem(list, func(o runtime.Object) error {

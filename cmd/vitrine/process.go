@@ -85,7 +85,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	if !o.withoutKubernetes {
 		options.Library, options.CABundle, options.Metrics = p.lib, p.caBundle, p.metrics
 		if p.operator, err = cluster.NewSupervisor(options); err != nil {
-			return fmt.Errorf("make the operator: %w", err)
+			return fmt.Errorf("create the operator: %w", err)
 		}
 		p.background = append(p.background, p.operator.Run)
 	}
@@ -149,7 +149,7 @@ func (p *process) listen(ctx context.Context) error {
 		Pressure: p.memory.Pressure,
 	})
 	if err != nil {
-		return fmt.Errorf("make the HTTP interface: %w", err)
+		return fmt.Errorf("create the HTTP interface: %w", err)
 	}
 	p.background = append(p.background, p.api.Run)
 	p.health = &health{lib: p.lib, tokens: p.api.Ready}

@@ -63,7 +63,7 @@ func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler,
 	}
 	handler, err := admission.New(admission.Options{Library: p.lib, Logger: log.WithName("admission"), Metrics: p.metrics})
 	if err != nil {
-		return nil, nil, fmt.Errorf("make the webhook: %w", err)
+		return nil, nil, fmt.Errorf("create the webhook: %w", err)
 	}
 	source, err := servingcert.Open(filepath.Join(p.o.dataDir, "webhook"), p.o.webhook.certificateHosts(), nil)
 	if err != nil {
