@@ -60,18 +60,18 @@ func Listen(dataDir string) (net.Listener, error) {
 	// Create the socket in a directory that no other user may enter, and move it after its mode is set.
 	dir, err := os.MkdirTemp(dataDir, ".admin-")
 	if err != nil {
-		return nil, fmt.Errorf("make the admin socket: %w", err)
+		return nil, fmt.Errorf("create the admin socket: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	made := filepath.Join(dir, "s")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("make the admin socket (a path of about 90 bytes is the most that works; a shorter --data-dir helps): %w", err)
+		return nil, fmt.Errorf("create the admin socket (its path is limited to about 90 bytes: use a shorter --data-dir): %w", err)
 	}
 	l.SetUnlinkOnClose(false)
 	path := SocketPath(dataDir)
 	if err := errors.Join(os.Chmod(made, 0o600), os.Rename(made, path)); err != nil {
-		return nil, errors.Join(fmt.Errorf("make the admin socket: %w", err), l.Close())
+		return nil, errors.Join(fmt.Errorf("create the admin socket: %w", err), l.Close())
 	}
 	return &listener{l, path}, nil
 }

@@ -65,7 +65,7 @@ func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
 		clock = time.Now
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the certificates: %w", err)
+		return nil, fmt.Errorf("create the directory of the certificates: %w", err)
 	}
 	s := &Source{dir: dir, hosts: slices.Clone(hosts), clock: clock}
 	var err error
@@ -119,10 +119,10 @@ func (s *Source) Renew() (bool, error) {
 	}
 	made, err := s.issue()
 	if err != nil {
-		return false, fmt.Errorf("make a server certificate: %w", err)
+		return false, fmt.Errorf("create a server certificate: %w", err)
 	}
 	if err := writePair(path, made); err != nil {
-		return false, fmt.Errorf("keep the server certificate: %w", err)
+		return false, fmt.Errorf("store the server certificate: %w", err)
 	}
 	s.use(made)
 	return true, nil
@@ -157,10 +157,10 @@ func (s *Source) openAuthority() (pair, error) {
 	}
 	made, err := s.makeAuthority()
 	if err != nil {
-		return pair{}, fmt.Errorf("make an authority: %w", err)
+		return pair{}, fmt.Errorf("create an authority: %w", err)
 	}
 	if err := writePair(keyed, made); err != nil {
-		return pair{}, fmt.Errorf("keep the authority: %w", err)
+		return pair{}, fmt.Errorf("store the authority: %w", err)
 	}
 	return made, writeFile(s.CAFile(), encodeCertificate(made.certificate), 0o644)
 }

@@ -44,11 +44,11 @@ func (f *File) Load() (*State, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read how far the import is: %w", err)
+		return nil, fmt.Errorf("read the progress of the import: %w", err)
 	}
 	s := &State{}
 	if err := json.Unmarshal(content, s); err != nil {
-		return nil, fmt.Errorf("read how far the import is from %s: %w", f.path, err)
+		return nil, fmt.Errorf("read the progress of the import from %s: %w", f.path, err)
 	}
 	return s, nil
 }
@@ -72,7 +72,7 @@ func (f *File) Save(s State) error {
 // Remove removes the recorded state.
 func (f *File) Remove() error {
 	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forget how far the import was: %w", err)
+		return fmt.Errorf("remove the progress of the import: %w", err)
 	}
 	return nil
 }
