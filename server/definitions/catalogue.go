@@ -16,28 +16,28 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Catalogue is everything that a property serves besides its items. It is never changed, only replaced, so that a pointer
-// tells one version; nobody may write to what it holds.
+// Catalogue holds everything that a property serves except its items. It is immutable, so that a pointer identifies one
+// version. Callers must not modify its contents.
 type Catalogue struct {
-	// Property is whose it is, Spec its settings.
+	// Property is the id of the property, and Spec its settings.
 	Property library.PropertyID
 	Spec     library.Property
-	// Units are by id; see Unit for one of them.
+	// Units are sorted by id; use Unit to find one.
 	Units []*Unit
 	// Default is the property's default unit, nil for none.
 	Default *Unit
-	// TagRules are the Tag manifests, sorted by owner. No two bring the same tag.
+	// TagRules are the Tag manifests, sorted by owner. Each has a different tag.
 	TagRules []*Rule
-	// UnitRules are the ActivateUnit manifests, sorted by the id of their unit: the order in which units by rule follow an
-	// item's own ones. Units made over HTTP have no rule.
+	// UnitRules are the ActivateUnit manifests, sorted by the id of their unit. This is the order in which units by rule
+	// follow an item's own units. HTTP-made units have no rule.
 	UnitRules []*Rule
 
-	// filters are by name, then id.
+	// filters are sorted by name, then by id.
 	filters tree[library.FilterPlace, *Filter]
 	byUUID  tree[string, *Filter]
 	byID    tree[int64, *Filter]
 	units   tree[int64, *Unit]
-	// parts says what each source brought to this catalogue, and which version of it.
+	// parts records what each source contributes to this catalogue, and which version of it.
 	parts tree[Source, part]
 }
 
@@ -49,7 +49,7 @@ func (f *Filter) listed() library.FilterPlace {
 	return library.FilterPlace{Name: f.Record.Name, ID: f.Record.ID}
 }
 
-// part is what one source brings to a catalogue; nothing but its version where that is the property itself.
+// part is the contribution of one source to a catalogue. For the Property itself, only version is set.
 type part struct {
 	version version
 	filter  *Filter
@@ -65,50 +65,50 @@ type Filter struct {
 	parse  func() (library.ParsedFilter, error)
 }
 
-// Parsed returns the filter with its texts parsed, which is done when it is first asked for: of many filters few may be in
-// use, and every collection of garbage goes through all that is kept. An error means that a store is read by a version
-// that does not understand what an earlier one accepted.
+// Parsed returns the filter with its query and order parsed. The first call parses them: usually few of many filters are in
+// use, and every garbage collection scans all parsed ones. It fails if this version of Vitrine cannot parse what an earlier
+// one accepted.
 func (f *Filter) Parsed() (library.ParsedFilter, error) {
 	p, err := f.parse()
 	if err != nil {
-		// The cause is not wrapped: no caller's query is wrong.
+		// Do not wrap the cause: the caller's own query is not at fault.
 		return library.ParsedFilter{}, fmt.Errorf("%w: filter %s: %s", library.ErrUnreadable, f.Record.UUID, err.Error())
 	}
 	p.Favourite = f.Record.Favourite
 	return p, nil
 }
 
-// Unit is a served conversion unit with its JSON, as item.Slots take it.
+// Unit is a served conversion unit with its JSON for item.Slots.
 type Unit struct {
 	item.Unit
 	Encoded []byte
 }
 
-// Rule is a served Tag or ActivateUnit: which items carry the tag or the unit because of it. A Rule is never changed; an
-// equal rule of a later catalogue is the same pointer, until the library is opened again.
+// Rule is a served Tag or ActivateUnit: it determines which items carry the tag or the unit. A Rule is immutable. An equal
+// rule in a later catalogue has the same pointer until the library is closed.
 type Rule struct {
-	// Name differs between any two rules, and between any two versions of one; it outlives restarts.
+	// Name differs between any two rules and between any two versions of a rule. It survives restarts.
 	Name  string
 	Owner library.Owner
-	// Tag is that of a Tag, Unit the id of an ActivateUnit's; the other one is zero.
+	// Tag is the tag of a Tag; Unit is the id of an ActivateUnit's unit. The other one is zero.
 	Tag  item.Tag
 	Unit int64
-	// IDs are the items named one by one, there or not; sorted and unique.
+	// IDs are the ids that the rule lists, sorted and unique. The items need not exist.
 	IDs []item.ID
-	// Selector is nil where there is none.
+	// Selector is nil if there is none.
 	Selector query.Node
-	// Volatile rules depend on more than the item: on the time, or (a fuzzy word stands for the most similar words there
-	// are) on all other items.
+	// Volatile is true if the rule depends on more than the item: on the time, or on all other items (a fuzzy term expands
+	// to the most similar indexed terms).
 	Volatile bool
 }
 
-// Names reports whether the rule names an item by its id.
+// Names reports whether the rule lists the id of an item.
 func (r *Rule) Names(id item.ID) bool {
 	_, found := slices.BinarySearch(r.IDs, id)
 	return found
 }
 
-// Filter finds a filter by either of its names. ErrNotFound, also for a nil catalogue.
+// Filter returns a filter by its UUID or id, or ErrNotFound. It accepts a nil catalogue.
 func (c *Catalogue) Filter(ref library.FilterRef) (*Filter, error) {
 	if c == nil {
 		return nil, fmt.Errorf("property: %w", library.ErrNotFound)
@@ -123,10 +123,10 @@ func (c *Catalogue) Filter(ref library.FilterRef) (*Filter, error) {
 	return f, nil
 }
 
-// Unit finds a unit, nil where there is none.
+// Unit returns a unit, or nil.
 func (c *Catalogue) Unit(id int64) *Unit { return c.units.get(id) }
 
-// Listing puts a Read together with the filter that it names. Errors are those of library.NewListing and ErrNotFound.
+// Listing combines a Read with the filter that it names. It fails like library.NewListing, and with ErrNotFound.
 func (c *Catalogue) Listing(r library.Read) (library.Listing, error) {
 	if r.Filter == nil {
 		return library.NewListing(r, nil, "")
@@ -142,17 +142,17 @@ func (c *Catalogue) Listing(r library.Read) (library.Listing, error) {
 	return library.NewListing(r, &parsed, f.Record.UUID)
 }
 
-// Filters lists the filters by name, then id: from offset on, at most limit (0: all), and the number of all.
+// Filters lists at most limit (0: all) filters by name, then id, from offset on. It also returns their total number.
 func (c *Catalogue) Filters(offset, limit int) ([]library.FilterRecord, int) {
 	return records(c.filters.from(max(offset, 0)), limit), c.filters.len()
 }
 
-// FiltersAfter lists at most limit (0: all) filters that come after a place, and the number of all.
+// FiltersAfter lists at most limit (0: all) filters that follow a place. It also returns the total number.
 func (c *Catalogue) FiltersAfter(after library.FilterPlace, limit int) ([]library.FilterRecord, int) {
 	return records(c.filters.after(after), limit), c.filters.len()
 }
 
-// records collects at most limit (0: all) records of filters.
+// records collects the records of at most limit (0: all) filters.
 func records(filters iter.Seq2[library.FilterPlace, *Filter], limit int) []library.FilterRecord {
 	found := []library.FilterRecord{}
 	for _, f := range filters {
@@ -164,8 +164,8 @@ func records(filters iter.Seq2[library.FilterPlace, *Filter], limit int) []libra
 	return found
 }
 
-// Slots makes the slots of an item that shows units, by id and in order; those that the property does not have are left
-// out. The first that is not archived is the item's default, else the property's.
+// Slots returns the slots of an item with the given units, in order. It omits units that the property does not have. The
+// default is the first unit that is not archived, or else the property's default unit.
 func (c *Catalogue) Slots(units []int64, baseURL string) item.Slots {
 	slots := item.Slots{BaseURL: baseURL}
 	for _, id := range units {
@@ -184,8 +184,8 @@ func (c *Catalogue) Slots(units []int64, baseURL string) item.Slots {
 	return slots
 }
 
-// newCatalogues makes the catalogue of every served property. Those of before that would come out the same are kept, and
-// so is what did not change within the others.
+// newCatalogues builds the catalogue of every served property. It reuses unchanged catalogues of before, and the unchanged
+// parts of the others.
 func newCatalogues(all entries, before map[library.PropertyID]*Catalogue) (map[library.PropertyID]*Catalogue, error) {
 	sources := map[library.PropertyID][]Source{}
 	specs := map[library.PropertyID]*library.Property{}
@@ -210,7 +210,7 @@ func newCatalogues(all entries, before map[library.PropertyID]*Catalogue) (map[l
 	return after, nil
 }
 
-// newCatalogue makes a catalogue of what sorted sources bring.
+// newCatalogue builds a catalogue from sorted sources.
 func newCatalogue(p library.PropertyID, spec library.Property, all entries, sources []Source, before *Catalogue) (*Catalogue, error) {
 	if before != nil && before.parts.len() == len(sources) && !slices.ContainsFunc(sources, func(s Source) bool {
 		return before.parts.get(s).version != all.get(s).version()
@@ -246,7 +246,7 @@ func newCatalogue(p library.PropertyID, spec library.Property, all entries, sour
 	return c, nil
 }
 
-// followCatalogues brings the catalogues to what became of some sources. No Property is among them.
+// followCatalogues updates the catalogues after the judged sources changed. None of them is a Property.
 func followCatalogues(
 	all, before entries, judged []Source, catalogues map[library.PropertyID]*Catalogue,
 ) (map[library.PropertyID]*Catalogue, error) {
@@ -264,7 +264,7 @@ func followCatalogues(
 	for p, sources := range touched {
 		c := catalogues[p]
 		if c == nil {
-			continue // a token may outlive its property
+			continue // a token can outlive its property
 		}
 		next, err := c.follow(all, sources)
 		if err != nil {
@@ -281,12 +281,12 @@ func followCatalogues(
 	return after, nil
 }
 
-// follow returns the catalogue with what became of some sources; itself where that is nothing new.
+// follow returns the catalogue after some sources changed, or c itself if nothing in it changed.
 func (c *Catalogue) follow(all entries, sources []Source) (*Catalogue, error) {
 	next := *c
 	var come []part
 	same := true
-	// Everything that goes goes first: what comes may have its names.
+	// Remove all outdated parts first, because a new part can reuse their names.
 	for _, s := range sources {
 		known := c.parts.get(s)
 		h := all.get(s)
@@ -329,7 +329,7 @@ func (c *Catalogue) follow(all entries, sources []Source) (*Catalogue, error) {
 	return &next, nil
 }
 
-// index makes what a part brings to be found by its names.
+// index adds the names of a part to the indexes.
 func (c *Catalogue) index(p part) {
 	if f := p.filter; f != nil {
 		c.filters = c.filters.with(f.listed(), f)
@@ -344,7 +344,7 @@ func (c *Catalogue) index(p part) {
 	}
 }
 
-// remove takes out what a part brought.
+// remove removes a part from the indexes and lists.
 func (c *Catalogue) remove(p part) {
 	if f := p.filter; f != nil {
 		c.filters = c.filters.without(f.listed())
@@ -364,7 +364,7 @@ func (c *Catalogue) remove(p part) {
 	}
 }
 
-// rules is the list that the rule of a part is in, and its order.
+// rules returns the list for the rule of a part, and the order of that list.
 func (c *Catalogue) rules(p part) (*[]*Rule, func(a, b *Rule) int) {
 	if p.unit != nil {
 		return &c.UnitRules, compareUnitRules
@@ -378,13 +378,13 @@ func compareTagRules(a, b *Rule) int {
 	return compareSources(Source{Owner: a.Owner}, Source{Owner: b.Owner})
 }
 
-// inserted puts one into a sorted list.
+// inserted inserts e into a sorted list.
 func inserted[E any](list []E, e E, compare func(a, b E) int) []E {
 	at, _ := slices.BinarySearchFunc(list, e, compare)
 	return slices.Insert(list, at, e)
 }
 
-// removed takes one out of a sorted list.
+// removed removes e from a sorted list.
 func removed[E any](list []E, e E, compare func(a, b E) int) []E {
 	at, found := slices.BinarySearchFunc(list, e, compare)
 	if !found {
@@ -393,7 +393,7 @@ func removed[E any](list []E, e E, compare func(a, b E) int) []E {
 	return slices.Delete(list, at, at+1)
 }
 
-// part makes what a source brings. What is known of the same version is kept.
+// part returns the contribution of a source. It reuses known if the version is the same.
 func (c *Catalogue) part(h held, known part) (part, error) {
 	d := *h.served()
 	p := part{version: h.version()}
@@ -423,7 +423,7 @@ func (c *Catalogue) part(h held, known part) (part, error) {
 	return p, err
 }
 
-// newFilter makes a filter. What is parsed of the one before, which is nil for none, is kept where the texts are the same.
+// newFilter builds a filter. It reuses the parser result of before, which may be nil, if the texts are the same.
 func (c *Catalogue) newFilter(d library.Definition, before *Filter) *Filter {
 	f := &Filter{Record: library.FilterRecord{Filter: *d.Filter, PlatformPageID: c.Spec.PlatformPageID, Owner: d.Owner}}
 	if before != nil && before.Record.Query == d.Filter.Query && before.Record.Order == d.Filter.Order {
@@ -434,7 +434,7 @@ func (c *Catalogue) newFilter(d library.Definition, before *Filter) *Filter {
 	return f
 }
 
-// newUnit makes a unit whose definition came at a time.
+// newUnit builds a unit from a definition that was last changed at the given time.
 func newUnit(d library.Definition, changed time.Time) *Unit {
 	u := d.Unit.Unit
 	u.Managed = u.Managed || !d.Owner.IsHTTP()
@@ -447,7 +447,7 @@ func newUnit(d library.Definition, changed time.Time) *Unit {
 	return &Unit{Unit: u, Encoded: item.EncodeUnit(u)}
 }
 
-// ownerOfUnit returns the manifest that brings a unit, or HTTP.
+// ownerOfUnit returns the manifest of a unit, or the zero Owner for HTTP.
 func (c *Catalogue) ownerOfUnit(id int64) library.Owner {
 	for _, r := range c.UnitRules {
 		if r.Unit == id {
@@ -474,7 +474,7 @@ func newRule(d library.Definition, kind library.Kind, ids []item.ID, selector st
 	}, nil
 }
 
-// hasFuzzy reports whether a tree holds a fuzzy word.
+// hasFuzzy reports whether a tree contains a fuzzy term.
 func hasFuzzy(n query.Node) bool {
 	return !query.Walk(n, func(n query.Node) bool {
 		_, fuzzy := n.(query.Fuzzy)

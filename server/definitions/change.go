@@ -11,21 +11,21 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Change stages changes of a Set. Later calls see what earlier ones staged; a call that returns an error stages nothing.
+// Change stages changes of a Set. Each call sees what earlier calls staged; a call that returns an error stages nothing.
 type Change struct {
-	// Set is what will be served.
+	// Set is the set after the change.
 	Set
-	// Changed holds the entries to store by their sources; nil for one to delete.
+	// Changed maps sources to the entries to store; nil deletes an entry.
 	Changed map[Source]*Entry
-	// Tokens is true where a token may have changed.
+	// Tokens is true if a token may have changed.
 	Tokens bool
 }
 
 // NewChange starts a change of a Set.
 func NewChange(s Set) *Change { return &Change{Set: s, Changed: map[Source]*Entry{}} }
 
-// Apply stages definitions that come at the time now. It sets Err, Changed and Displaced of results[i] for defs[i], as
-// library.Library.Apply does.
+// Apply stages definitions that arrive at the time now. It sets Err, Changed and Displaced of results[i] for defs[i], as
+// library.Library.Apply specifies.
 func (c *Change) Apply(defs []library.Definition, now time.Time, results []library.Result) error {
 	before := c.entries
 	changed := map[Source]*Entry{}
@@ -67,7 +67,7 @@ func (c *Change) Apply(defs []library.Definition, now time.Time, results []libra
 	return nil
 }
 
-// nextEntry returns the entry that replaces the present one of a definition, nil when it says the same.
+// nextEntry returns the entry that replaces the current entry of a definition, or nil if both are equal.
 func (c *Change) nextEntry(d library.Definition, now time.Time) (*Entry, error) {
 	present := c.entries.get(SourceOf(d))
 	var good *library.Definition
@@ -85,13 +85,14 @@ func (c *Change) nextEntry(d library.Definition, now time.Time) (*Entry, error) 
 	return e, nil
 }
 
-// keepReplaced returns a definition that follows present, with what a token keeps of it: the values that it replaces stay
-// claimed, and one that it brings again keeps its first Since. A value that present was refused for is not kept: it was never its own.
+// keepReplaced returns definition d, which follows present, with the token values that must be kept: values that d replaces
+// stay claimed, and a value that d brings again keeps its first Since. A value for which present was refused is not kept,
+// because present never owned it.
 func keepReplaced(d library.Definition, present held) library.Definition {
 	if d.Token == nil || present.Latest.Token == nil {
 		return d
 	}
-	var before []library.TokenValue // the newest first
+	var before []library.TokenValue // newest first
 	var conflict *library.ConflictError
 	if !errors.As(present.verdict.Err, &conflict) {
 		before = present.Latest.Token.Values
@@ -115,8 +116,8 @@ func keepReplaced(d library.Definition, present held) library.Definition {
 	return d
 }
 
-// checkHTTP refuses what is made over HTTP where a manifest or another filter has the name. Unlike a manifest's, such a
-// definition is not stored to wait.
+// checkHTTP refuses an HTTP-made definition if a manifest or another filter has its name. Unlike one from a manifest, a
+// refused HTTP-made definition is not stored.
 func (c *Change) checkHTTP(d library.Definition) error {
 	served := c.catalogues[d.Property]
 	if served == nil {
@@ -140,7 +141,7 @@ func (c *Change) checkHTTP(d library.Definition) error {
 	return nil
 }
 
-// displaced finds, for each owner, the owners that lost a claim to it and held the claim before, among the judged sources.
+// displaced returns, for each owner, the owners that lost a claim to it which they held before, among the judged sources.
 func (c *Change) displaced(before entries, judged []Source, changed map[Source]*Entry) map[library.Owner][]library.Owner {
 	lost := map[library.Owner][]library.Owner{}
 	for _, s := range judged {
@@ -149,7 +150,7 @@ func (c *Change) displaced(before entries, judged []Source, changed map[Source]*
 			continue
 		}
 		if _, came := changed[s]; came {
-			continue // it lost the claim by its own change
+			continue // lost the claim through its own change
 		}
 		var conflict *library.ConflictError
 		var taken *library.IDTakenError
@@ -164,8 +165,7 @@ func (c *Change) displaced(before entries, judged []Source, changed map[Source]*
 	return lost
 }
 
-// displacer returns the owner whose change gave a holder its claim: the holder, or its Property, which has to be served
-// first.
+// displacer returns the owner whose change gave holder its claim: holder itself, or the Property that must be served first.
 func (c *Change) displacer(holder library.Owner, changed map[Source]*Entry) library.Owner {
 	s := Source{Owner: holder}
 	if _, came := changed[s]; came || c.Entry(s) == nil {
@@ -175,7 +175,7 @@ func (c *Change) displacer(holder library.Owner, changed map[Source]*Entry) libr
 	return p.Owner
 }
 
-// Remove stages the removal of what owners brought, and returns how many definitions go.
+// Remove stages the removal of all definitions of the owners, and returns their number.
 func (c *Change) Remove(owners []library.Owner) (int, error) {
 	gone := map[Source]*Entry{}
 	for _, o := range owners {
@@ -200,7 +200,7 @@ func (c *Change) Sweep(scope library.Scope, keep []library.Owner) (int, error) {
 	return c.Remove(gone)
 }
 
-// RemoveFilter stages the removal of a filter made over HTTP. ErrNotFound, *library.ManagedError.
+// RemoveFilter stages the removal of an HTTP-made filter. It fails with ErrNotFound or *library.ManagedError.
 func (c *Change) RemoveFilter(p library.PropertyID, ref library.FilterRef) error {
 	if c.catalogues[p] == nil {
 		return library.UnknownProperty(p)
@@ -216,8 +216,8 @@ func (c *Change) RemoveFilter(p library.PropertyID, ref library.FilterRef) error
 	return err
 }
 
-// Purge stages the removal of what was made over HTTP in a property. *library.ManagedError while a manifest brings the
-// property.
+// Purge stages the removal of the HTTP-made definitions of a property. It fails with *library.ManagedError while a manifest
+// brings the property.
 func (c *Change) Purge(p library.PropertyID) error {
 	gone := map[Source]*Entry{}
 	for s, h := range c.entries.of.all() {
@@ -232,8 +232,8 @@ func (c *Change) Purge(p library.PropertyID) error {
 	return err
 }
 
-// NewUnits returns entries for the units of an import line that a property does not have, see library.Mutation.Units; has
-// says which it has. An unsound unit is an *item.InvalidError.
+// NewUnits returns entries for the units of an import line that a property does not have, see library.Mutation.Units. has
+// reports which units exist. An invalid unit is an *item.InvalidError.
 func NewUnits(p library.PropertyID, units []item.Unit, has func(id int64) bool, now time.Time) (map[Source]*Entry, error) {
 	made := map[Source]*Entry{}
 	now = now.UTC()
@@ -257,8 +257,8 @@ func NewUnits(p library.PropertyID, units []item.Unit, has func(id int64) bool, 
 	return made, nil
 }
 
-// Stage brings entries in, nil for those that go, and decides anew what is served. A store calls it with entries that are
-// sound and whose changes were decided elsewhere, such as by another replica.
+// Stage replaces entries (nil removes one) and recomputes what is served. A store calls it with valid entries whose changes
+// were decided elsewhere, such as by another replica.
 func (c *Change) Stage(changed map[Source]*Entry) error {
 	if len(changed) == 0 {
 		return nil
@@ -267,14 +267,15 @@ func (c *Change) Stage(changed map[Source]*Entry) error {
 	return err
 }
 
-// stage is Stage. judged are the sources whose verdict may differ now; whole is true where these are all.
+// stage implements Stage. judged are the sources whose verdict may have changed; whole is true if these are all sources,
+// and judged is then nil.
 func (c *Change) stage(changed map[Source]*Entry) (judged []Source, whole bool, err error) {
 	before := c.entries
 	all, judged, whole := before.with(changed)
 	changed = maps.Clone(changed)
 	settle := func(s Source, h held) {
 		if h.Entry != nil && h.Good != nil && h.verdict.Err == nil {
-			// The newest version is served: the good version before it does not count any more.
+			// The newest version is served, so the earlier good version is no longer needed.
 			all = all.settled(s)
 			changed[s] = all.get(s).Entry
 		}

@@ -8,21 +8,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// entries are all definitions, with what becomes of each. They are never changed, only replaced.
+// entries are all definitions with their verdicts. They are immutable.
 type entries struct {
 	of tree[Source, held]
-	// stakes are the sources that contend for each thing: by them a change is judged without a look at what it does not
-	// touch.
+	// stakes maps each stake to the sources that contend for it. It finds the definitions that a change can affect.
 	stakes tree[library.Stake, []Source]
 }
 
-// held is one definition and what becomes of it.
+// held is one definition with its verdict.
 type held struct {
 	*Entry
 	verdict library.Verdict
 }
 
-// served is the definition that is served, nil for none.
+// served returns the served definition, or nil.
 func (h held) served() *library.Definition { return h.verdict.Serve }
 
 func (h held) version() version {
@@ -37,10 +36,10 @@ func (h held) version() version {
 	return out
 }
 
-// get returns what a source brought; its entry is nil where that is nothing.
+// get returns the entry of a source with its verdict; the entry is nil if there is none.
 func (all entries) get(s Source) held { return all.of.get(s) }
 
-// sources yields all of them, sorted.
+// sources yields all sources, sorted.
 func (all entries) sources() iter.Seq[Source] {
 	return func(yield func(Source) bool) {
 		for s := range all.of.all() {
@@ -51,14 +50,14 @@ func (all entries) sources() iter.Seq[Source] {
 	}
 }
 
-// wholeShare is from which share of all definitions on a change has all of them judged anew: one in wholeShare.
+// A change of more than 1/wholeShare of all definitions makes with judge all of them.
 const wholeShare = 4
 
-// with brings definitions in, nil for those that go, and decides what is served. judged are the sources whose verdict may
-// be another one now, sorted; whole is true where that is everything, and judged is then nil.
+// with replaces definitions (nil removes one) and decides which are served. judged are the sources whose verdict may have
+// changed, sorted. whole is true if these are all sources, and judged is then nil.
 //
-// What touches nobody else is judged alone, and what touches others with those, see library.Candidate.Stakes. Everything is
-// judged where a Property changes, and where most of it does.
+// A definition that contends with no other is judged alone; otherwise it is judged together with its rivals, see
+// library.Candidate.Stakes. All definitions are judged if a Property changes, or if more than 1/wholeShare of them change.
 func (all entries) with(changed map[Source]*Entry) (after entries, judged []Source, whole bool) {
 	whole = len(changed)*wholeShare > all.of.len()
 	for s, e := range changed {
@@ -88,7 +87,7 @@ func (all entries) with(changed map[Source]*Entry) (after entries, judged []Sour
 	for i, v := range library.Rejudge(candidates, all.serves) {
 		all.of = all.of.with(judged[i], held{Entry: all.get(judged[i]).Entry, verdict: v})
 	}
-	// What went has no verdict, and its absence is news.
+	// Removed sources have no verdict, but their absence is a change.
 	for s, e := range changed {
 		if e == nil {
 			judged = append(judged, s)
@@ -98,8 +97,8 @@ func (all entries) with(changed map[Source]*Entry) (after entries, judged []Sour
 	return all, judged, false
 }
 
-// rivals lists the sources that have a stake in what was touched, and those that share another stake with one of them, and
-// so on, sorted. Those of changed that are there are among them also where they have no stake.
+// rivals returns, sorted, the sources that have a touched stake, those that share another stake with one of them, and so
+// on. It includes all sources in changed that still exist, even those without a stake.
 func (all entries) rivals(changed map[Source]*Entry, touched map[library.Stake]bool) []Source {
 	found := map[Source]bool{}
 	for s, e := range changed {
@@ -142,7 +141,7 @@ func (all entries) serves(p library.PropertyID) bool {
 	return ok
 }
 
-// property returns the source of the manifest by which a property is served.
+// property returns the source of the manifest that makes a property served.
 func (all entries) property(p library.PropertyID) (Source, bool) {
 	for _, s := range all.stakes.get(propertyStake(p)) {
 		if served := all.get(s).served(); served != nil && served.Property == p {
@@ -152,11 +151,11 @@ func (all entries) property(p library.PropertyID) (Source, bool) {
 	return Source{}, false
 }
 
-// propertyStake is under which the Property manifests of a property are found. It is no stake of theirs: a change of one
-// has everything judged.
+// propertyStake returns the key of the Property manifests of a property in entries.stakes. It is not a real stake: a change
+// of a Property judges all definitions.
 func propertyStake(p library.PropertyID) library.Stake { return library.Stake("property\x00" + p) }
 
-// stakesOf lists under what a source is found.
+// stakesOf returns the keys of an entry in entries.stakes.
 func stakesOf(e *Entry) []library.Stake {
 	stakes, property := e.candidate().Stakes()
 	if !property {
@@ -172,7 +171,7 @@ func stakesOf(e *Entry) []library.Stake {
 func (all entries) stake(s Source, e *Entry, touched map[library.Stake]bool) entries {
 	for _, stake := range stakesOf(e) {
 		touched[stake] = true
-		// Copied: whoever holds the entries of before reads the list of before.
+		// Clip forces a copy: the previous entries share the list.
 		all.stakes = all.stakes.with(stake, append(slices.Clip(all.stakes.get(stake)), s))
 	}
 	return all
@@ -194,7 +193,7 @@ func (all entries) unstake(s Source, e *Entry, touched map[library.Stake]bool) e
 	return all
 }
 
-// settled replaces an entry by one that says the same and has no good version: the newest is served.
+// settled removes the good version of an entry whose newest version is served.
 func (all entries) settled(s Source) entries {
 	h := all.get(s)
 	e := &Entry{Latest: h.Latest, Changed: h.Changed, sum: h.sum}
@@ -203,7 +202,7 @@ func (all entries) settled(s Source) entries {
 	return all.stake(s, e, map[library.Stake]bool{})
 }
 
-// rebuilt brings definitions in and judges everything.
+// rebuilt replaces definitions and judges all of them.
 func (all entries) rebuilt(changed map[Source]*Entry) entries {
 	bySource := make(map[Source]*Entry, all.of.len()+len(changed))
 	for s, h := range all.of.all() {
@@ -219,7 +218,7 @@ func (all entries) rebuilt(changed map[Source]*Entry) entries {
 	return arbitrate(bySource)
 }
 
-// arbitrate decides what is served of the definitions.
+// arbitrate builds entries and decides which definitions are served.
 func arbitrate(bySource map[Source]*Entry) entries {
 	sources := make([]Source, 0, len(bySource))
 	for s := range bySource {

@@ -24,10 +24,10 @@ func newProperty(p library.PropertyID) library.Definition {
 	}
 }
 
-// keys are what random definitions contend for.
+// keys are the keys for which random definitions contend.
 var keys = []string{"beach", "sunset", "city", "summer", "winter", "friends"}
 
-// crowd makes random definitions that contend for few things, among some that nobody contends for.
+// crowd makes random definitions, most of which contend for a few keys, ids and values.
 type crowd struct{ *rand.Rand }
 
 var crowdStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -72,7 +72,7 @@ func (r crowd) definition() library.Definition {
 	return d
 }
 
-// bystanders are definitions that nobody contends for, enough that a change of a few is not judged as a whole.
+// bystanders are definitions without rivals, so many that a change of a few definitions does not judge all.
 func bystanders() []library.Definition {
 	defs := []library.Definition{newProperty(shop)}
 	for i := range 40 {
@@ -84,7 +84,7 @@ func bystanders() []library.Definition {
 	return defs
 }
 
-// view is everything that a catalogue shows, so that two can be compared.
+// view is the visible content of a catalogue, for comparison.
 type view struct {
 	Spec      library.Property
 	Filters   []library.FilterRecord
@@ -124,7 +124,7 @@ func viewOf(c *Catalogue) view {
 	return v
 }
 
-// checkServed compares what a set serves with what it would serve if all its definitions were judged anew.
+// checkServed compares what a set serves with the result of judging all its definitions from scratch.
 func checkServed(t *testing.T, got Set, tokens map[library.Owner]library.TokenEvent) {
 	t.Helper()
 	want := arbitrate(got.Entries())
@@ -137,7 +137,7 @@ func checkServed(t *testing.T, got Set, tokens map[library.Owner]library.TokenEv
 			t.Fatalf("%s is served and keeps the version of before", at.Owner)
 		}
 	}
-	// Lists under a stake are in the order in which they came.
+	// The lists of stakes are in order of arrival, so compare them as sets.
 	members := func(all entries) map[library.Stake]map[Source]int {
 		out := map[library.Stake]map[Source]int{}
 		for stake, sources := range all.stakes.all() {
@@ -170,8 +170,7 @@ func checkServed(t *testing.T, got Set, tokens map[library.Owner]library.TokenEv
 	}
 }
 
-// TestChangesAreJudgedAsTheWhole holds what is decided about a change to what would be decided about everything, over random
-// changes.
+// TestChangesAreJudgedAsTheWhole compares the result of random changes with that of judging all definitions.
 func TestChangesAreJudgedAsTheWhole(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -204,7 +203,7 @@ func TestChangesAreJudgedAsTheWhole(t *testing.T) {
 			for range 120 {
 				switch n := r.IntN(20); {
 				case n == 0:
-					// The other property comes and goes: everything is judged.
+					// Removing and adding the other property judges all definitions.
 					remove(newProperty(wall).Owner)
 				case n == 1:
 					apply(newProperty(wall))
@@ -213,7 +212,7 @@ func TestChangesAreJudgedAsTheWhole(t *testing.T) {
 				case n == 6:
 					ref := library.FilterRef{ID: int64(1 + r.IntN(8))}
 					p := r.property()
-					// Most of the time there is none that may be removed.
+					// Usually there is no such filter or it cannot be removed.
 					change(func(c *Change) error { _ = c.RemoveFilter(p, ref); return nil })
 				default:
 					defs := make([]library.Definition, 1+r.IntN(3))

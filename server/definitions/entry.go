@@ -10,19 +10,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Source identifies where a definition came from: the manifest that owns it, or, for one made over HTTP, its property, its
-// kind and its name. A library stores one entry for each source.
+// Source identifies where a definition comes from: its manifest or, if it is HTTP-made, its property, kind and name. A
+// library stores one entry for each source.
 type Source struct {
-	// Owner is the manifest; the zero Owner for HTTP, and then the other members are set.
+	// Owner is the manifest. For HTTP it is zero, and the other members are set.
 	Owner    library.Owner
 	Property library.PropertyID
-	// Kind is KindFilter, with UUID, or KindUnit, with ID.
+	// Kind is KindFilter, with UUID set, or KindUnit, with ID set.
 	Kind library.Kind
 	UUID string
 	ID   int64
 }
 
-// SourceOf returns the source of a sound definition.
+// SourceOf returns the source of a valid definition.
 func SourceOf(d library.Definition) Source {
 	switch {
 	case !d.Owner.IsHTTP():
@@ -43,18 +43,19 @@ func compareSources(a, b Source) int {
 	)
 }
 
-// Entry is what one source brought. An Entry is replaced and never changed, so that a pointer identifies one version.
+// Entry is the stored state of one source. An Entry is immutable, so that a pointer identifies one version.
 type Entry struct {
 	// Latest is the newest version.
 	Latest library.Definition
-	// Good is the version that was served when Latest came and was refused; nil when Latest is served or nothing was.
+	// Good is the version that was served when Latest was refused; nil if Latest is served or no version was.
 	Good *library.Definition
-	// Changed is when Latest came.
+	// Changed is when Latest arrived.
 	Changed time.Time
 	sum     [32]byte
 }
 
-// NewEntry returns the entry for a definition that came at the time changed; good is nil or the version served until then.
+// NewEntry returns the entry for a definition that arrived at the time changed. good is the version that was served until
+// then, or nil.
 func NewEntry(d library.Definition, good *library.Definition, changed time.Time) (*Entry, error) {
 	sum, err := library.Fingerprint(d)
 	if err != nil {
@@ -85,7 +86,7 @@ func (e *Entry) Encode() ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// DecodeEntry reads the output of Encode.
+// DecodeEntry decodes the output of Encode.
 func DecodeEntry(value []byte) (*Entry, error) {
 	var r entryJSON
 	if err := json.Unmarshal(value, &r); err != nil {
@@ -110,10 +111,10 @@ func (e *Entry) candidate() library.Candidate {
 	return library.Candidate{Latest: e.Latest, Good: e.Good}
 }
 
-// version identifies which version of a source is served; the zero value stands for none.
+// version identifies the served version of a source; the zero value means none.
 type version struct {
 	entry    *Entry
 	fallback bool
-	// adopted is the UUID that an adopting filter takes over from the filter that it adopts.
+	// adopted is the UUID that an adopting filter takes over.
 	adopted string
 }

@@ -7,14 +7,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Set is all definitions of a library, with the decision what is served. The zero value is not valid: use NewSet.
+// Set is all definitions of a library and the decision which are served. The zero value is not valid: use NewSet.
 type Set struct {
 	entries    entries
 	catalogues map[library.PropertyID]*Catalogue
 }
 
-// NewSet decides what is served of some entries, each stored under its source. An entry whose rule does not parse any more
-// is an error.
+// NewSet decides which entries, given by source, are served. It fails if a rule can no longer be parsed.
 func NewSet(bySource map[Source]*Entry) (Set, error) {
 	all := arbitrate(bySource)
 	catalogues, err := newCatalogues(all, nil)
@@ -24,7 +23,7 @@ func NewSet(bySource map[Source]*Entry) (Set, error) {
 	return Set{entries: all, catalogues: catalogues}, nil
 }
 
-// Len is the number of definitions, served or not.
+// Len returns the number of definitions, served or not.
 func (s Set) Len() int { return s.entries.of.len() }
 
 // Entries returns every entry by its source.
@@ -36,16 +35,16 @@ func (s Set) Entries() map[Source]*Entry {
 	return out
 }
 
-// Entry returns the entry of a source, nil for none.
+// Entry returns the entry of a source, or nil.
 func (s Set) Entry(from Source) *Entry { return s.entries.get(from).Entry }
 
-// Catalogue returns the catalogue of a property, nil while it is not served.
+// Catalogue returns the catalogue of a property, or nil if the property is not served.
 func (s Set) Catalogue(p library.PropertyID) *Catalogue { return s.catalogues[p] }
 
-// Catalogues returns the catalogues of all served properties. The map is read only.
+// Catalogues returns the catalogues of all served properties. Callers must not modify the map.
 func (s Set) Catalogues() map[library.PropertyID]*Catalogue { return s.catalogues }
 
-// Owners lists the owners of one install, "" for all, sorted.
+// Owners lists the owners of one install (all if install is ""), sorted.
 func (s Set) Owners(install string) []library.Owner {
 	owners := []library.Owner{}
 	for from := range s.entries.sources() {
@@ -61,7 +60,7 @@ func (s Set) Scoped(scope library.Scope) []library.Owner {
 	return slices.DeleteFunc(s.Owners(scope.Install), func(o library.Owner) bool { return !scope.Contains(o) })
 }
 
-// Definition returns what an owner brought: the served version, else the newest one. ErrNotFound.
+// Definition returns the served version of an owner's definition, or else the newest one. It fails with ErrNotFound.
 func (s Set) Definition(owner library.Owner) (library.Definition, error) {
 	h := s.entries.get(Source{Owner: owner})
 	if h.Entry == nil || owner.IsHTTP() {

@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TokenFeed sends the served tokens to any number of listeners. Each listener has a set of pending events, one an owner, so
-// that a slow listener delays no other and receives the newest state alone.
+// TokenFeed sends the served tokens to any number of listeners. Each listener has a set of pending events, at most one for
+// each owner, so that a slow listener delays no other and receives only the newest state.
 type TokenFeed struct {
 	mu        sync.Mutex
 	current   map[library.Owner]library.TokenEvent
@@ -23,7 +23,7 @@ type TokenFeed struct {
 
 type tokenListener struct {
 	pending map[library.Owner]library.TokenEvent
-	// wake holds one signal at most.
+	// wake holds at most one signal.
 	wake chan struct{}
 }
 
@@ -38,7 +38,7 @@ func (f *TokenFeed) Set(tokens map[library.Owner]library.TokenEvent) {
 	defer f.mu.Unlock()
 	changes := map[library.Owner]library.TokenEvent{}
 	for o, e := range tokens {
-		// A token is replaced, never changed: an equal pointer means an equal token.
+		// Tokens are immutable: an equal pointer means an equal token.
 		if f.current[o].Token != e.Token {
 			changes[o] = e
 		}
@@ -75,7 +75,8 @@ func (f *TokenFeed) Close() {
 	}
 }
 
-// Listen yields all tokens, the marker, then changes, until ctx ends or the feed is closed, see library.Library.Tokens.
+// Listen yields all tokens, an event with Synced true, then changes, until ctx ends or the feed is closed, see
+// library.Library.Tokens.
 func (f *TokenFeed) Listen(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
 	return func(yield func(library.TokenEvent, error) bool) {
 		l := &tokenListener{pending: map[library.Owner]library.TokenEvent{}, wake: make(chan struct{}, 1)}
@@ -125,7 +126,7 @@ func (f *TokenFeed) take(l *tokenListener) (changes []library.TokenEvent, closed
 	return changes, f.closed
 }
 
-// sortedEvents puts revocations first: nothing may delay them.
+// sortedEvents returns revocations first, because nothing may delay them.
 func sortedEvents(events map[library.Owner]library.TokenEvent) []library.TokenEvent {
 	return slices.SortedFunc(maps.Values(events), func(a, b library.TokenEvent) int {
 		if (a.Token == nil) != (b.Token == nil) {

@@ -6,9 +6,9 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// tree is a sorted map that is never changed: with and without return another one that shares with it all but the path to
-// what changed. So one more definition among ten thousand costs a few small nodes, and whoever holds the map of before goes
-// on reading it without a lock. The zero value is of no use, see newTree.
+// tree is an immutable sorted map: with and without return a new tree that shares everything except the path to the change.
+// One more definition among ten thousand therefore costs a few small nodes, and readers of the previous tree need no lock.
+// The zero value is not usable, see newTree.
 type tree[K, V any] struct {
 	pairs *btree.BTreeG[pair[K, V]]
 }
@@ -18,18 +18,18 @@ type pair[K, V any] struct {
 	value V
 }
 
-// treeDegree keeps nodes small: each change copies those on its path.
+// treeDegree keeps nodes small: each change copies the nodes on its path.
 const treeDegree = 8
 
 func newTree[K, V any](compare func(a, b K) int) tree[K, V] {
 	return tree[K, V]{btree.NewBTreeGOptions(
 		func(a, b pair[K, V]) bool { return compare(a.key, b.key) < 0 },
-		// Nobody writes to a tree that another one can see.
+		// No locks: a tree is never modified once it is shared.
 		btree.Options{NoLocks: true, Degree: treeDegree},
 	)}
 }
 
-// treeOf makes a tree of n pairs at once; at returns them in the order of their keys, which differ.
+// treeOf builds a tree of n pairs, which at returns in the order of their distinct keys.
 func treeOf[K, V any](compare func(a, b K) int, n int, at func(i int) (K, V)) tree[K, V] {
 	t := newTree[K, V](compare)
 	for i := range n {
@@ -41,30 +41,30 @@ func treeOf[K, V any](compare func(a, b K) int, n int, at func(i int) (K, V)) tr
 
 func (t tree[K, V]) len() int { return t.pairs.Len() }
 
-// get returns the value of a key, the zero value where there is none.
+// get returns the value of a key, or the zero value.
 func (t tree[K, V]) get(k K) V {
 	found, _ := t.pairs.Get(pair[K, V]{key: k})
 	return found.value
 }
 
-// with returns the tree with that value for a key.
+// with returns the tree with the value v for the key k.
 func (t tree[K, V]) with(k K, v V) tree[K, V] {
 	next := t.pairs.Copy()
 	next.Set(pair[K, V]{k, v})
 	return tree[K, V]{next}
 }
 
-// without returns the tree without a key.
+// without returns the tree without the key k.
 func (t tree[K, V]) without(k K) tree[K, V] {
 	next := t.pairs.Copy()
 	next.Delete(pair[K, V]{key: k})
 	return tree[K, V]{next}
 }
 
-// all yields the pairs in the order of their keys.
+// all yields the pairs in key order.
 func (t tree[K, V]) all() iter.Seq2[K, V] { return t.from(0) }
 
-// from yields the pairs in the order of their keys, without the first n.
+// from yields the pairs in key order, without the first n.
 func (t tree[K, V]) from(n int) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		first, found := t.pairs.GetAt(n)
@@ -75,7 +75,7 @@ func (t tree[K, V]) from(n int) iter.Seq2[K, V] {
 	}
 }
 
-// after yields the pairs whose keys come after k, in the order of their keys.
+// after yields the pairs whose keys follow k, in key order.
 func (t tree[K, V]) after(k K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		pivot := pair[K, V]{key: k}

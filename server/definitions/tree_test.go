@@ -16,7 +16,7 @@ func TestTreesAreSortedMapsThatStayAsTheyAre(t *testing.T) {
 	kept, wasKept := now, maps.Clone(want)
 	for step := range 20_000 {
 		k := r.IntN(500)
-		// The share of removals swings, so that the tree grows and shrinks.
+		// The share of removals alternates, so that the tree grows and shrinks.
 		if r.IntN(100) < 20+60*(step/2000%2) {
 			now = now.without(k)
 			delete(want, k)
@@ -35,7 +35,7 @@ func TestTreesAreSortedMapsThatStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// checkTree compares a tree with a map, from the beginning and from any pair on.
+// checkTree compares a tree with a map, from the start and from any pair.
 func checkTree(t *testing.T, got tree[int, int], want map[int]int) {
 	t.Helper()
 	keys := slices.Sorted(maps.Keys(want))
