@@ -11,57 +11,58 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Base is what a property holds before a Stage. Its errors are returned as outcomes.
+// Base is the state of a property before a Stage. Its errors are returned as outcomes.
 type Base interface {
-	// Item returns a stored item, nil where there is none.
+	// Item returns a stored item, or nil.
 	Item(id item.ID) (*item.Item, error)
 	// Exists reports whether an item is stored.
 	Exists(id item.ID) (bool, error)
 	// Unit reports whether the property serves a conversion unit.
 	Unit(id int64) bool
-	// CodeHeld reports whether an item other than id, of whatever property, has a short code.
+	// CodeHeld reports whether an item other than id, in any property, has a short code.
 	CodeHeld(code string, id item.ID) (bool, error)
-	// TagMade reports whether a tag is known to have been made; false is allowed for one that was.
+	// TagMade reports whether a tag is known to exist. It may return false for an existing tag.
 	TagMade(t item.Tag) bool
-	// NameKnown reports whether the items of the property have had a field name, Names how many they have had.
+	// NameKnown reports whether any item of the property ever had a field name; Names returns the number of such names.
 	NameKnown(n NameSum) bool
 	Names() int
-	// TagOwner returns a manifest by which an item carries a tag, besides the item's own tags.
+	// TagOwner returns a manifest that puts the tag on an item, independently of the item's own tags.
 	TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error)
 }
 
-// Stage collects what mutations make of the items of one property.
+// Stage collects the effect of mutations on the items of one property.
 type Stage struct {
 	Property library.PropertyID
 	Base     Base
 	Namer    *Namer
-	// Random draws short codes, Now dates units.
+	// Random is the source of short codes; Now is the timestamp of new units.
 	Random io.Reader
 	Now    time.Time
-	// Sequence is the highest id ever drawn or imported. Items without an id get the next ones.
+	// Sequence is the highest id ever drawn or imported. Items without an id get the ids that follow.
 	Sequence item.ID
 
-	// Items are the items that change, in the order in which they first changed.
+	// Items are the changed items, in the order of their first change.
 	Items []Item
-	// Tags are those that were made and not known before, Names the field names, Units the conversion units.
+	// Tags, Names and Units are the tags, field names and conversion units that are new.
 	Tags  map[item.Tag]bool
 	Names map[NameSum]bool
 	Units map[definitions.Source]*definitions.Entry
-	// Codes are the short codes of staged items. Stages of one write share it.
+	// Codes are the short codes of staged items. All stages of one write share it.
 	Codes map[string]bool
 
-	at map[item.ID]int // where an item is among Items
+	at map[item.ID]int // index of an item in Items
 }
 
-// Item is an item as it will be, and what it was.
+// Item is the new state of an item and facts about its previous state.
 type Item struct {
 	ID item.ID
-	// Item is the new item, nil for one that goes.
+	// Item is the new item; nil deletes it.
 	Item *item.Item
-	// Existed is whether the item was stored before, with Code as its short code.
+	// Existed reports whether the item was stored before; Code is its previous short code.
 	Existed bool
 	Code    string
-	// Erase is whether the bytes of before have to leave the store: the item goes, or its submission changes.
+	// Erase reports whether the previous bytes must be erased from the store, because the item is deleted or its submission
+	// changes.
 	Erase bool
 }
 
@@ -78,7 +79,7 @@ func (s *Stage) Empty() bool {
 	return len(s.Items) == 0 && len(s.Tags) == 0 && len(s.Names) == 0 && len(s.Units) == 0
 }
 
-// set stages an item as it will be, nil for none. before is what item returned for it.
+// set stages the new state of an item; nil deletes it. before must be the result of s.item.
 func (s *Stage) set(id item.ID, before, after *item.Item) {
 	erase := before != nil && (after == nil || before.Submission != nil && !bytes.Equal(before.Submission, after.Submission))
 	if i, staged := s.at[id]; staged {
@@ -94,7 +95,7 @@ func (s *Stage) set(id item.ID, before, after *item.Item) {
 	s.Items = append(s.Items, next)
 }
 
-// item returns an item as it will be, nil when it is not there.
+// item returns the staged or stored item, or nil.
 func (s *Stage) item(id item.ID) (*item.Item, error) {
 	if i, staged := s.at[id]; staged {
 		return s.Items[i].Item, nil
@@ -102,7 +103,7 @@ func (s *Stage) item(id item.ID) (*item.Item, error) {
 	return s.Base.Item(id)
 }
 
-// exists reports whether an item will be there.
+// exists reports whether the item exists in the staged state.
 func (s *Stage) exists(id item.ID) (bool, error) {
 	if i, staged := s.at[id]; staged {
 		return s.Items[i].Item != nil, nil
@@ -110,10 +111,10 @@ func (s *Stage) exists(id item.ID) (bool, error) {
 	return s.Base.Exists(id)
 }
 
-// MakeTag stages that a tag was made.
+// MakeTag stages the existence of a tag.
 func (s *Stage) MakeTag(t item.Tag) {
 	if !s.Base.TagMade(t) {
-		// The tag is kept for longer than the text of the item that it came in.
+		// Clone the strings: the tag outlives the text of its item.
 		s.Tags[item.Tag{Namespace: strings.Clone(t.Namespace), Key: strings.Clone(t.Key)}] = true
 	}
 }

@@ -1,11 +1,12 @@
-// Package mutations applies mutations to the items of one property in memory: the rules of library.Library.Write that do not
-// depend on how items are stored. A store brings what the property holds (Base) and writes what a Stage collects.
+// Package mutations applies mutations to the items of one property in memory. It implements the rules of
+// library.Library.Write that do not depend on how items are stored. A store provides the current state (Base) and writes
+// what a Stage collects.
 //
 // # Invariants
 //
-//   - A Stage is what the property will hold: each mutation sees what those before it staged.
+//   - A Stage represents the next state of the property: each mutation sees the effects of the previous ones.
 //   - A refused mutation stages nothing.
-//   - A Stage never changes an item that Base returned.
+//   - A Stage never modifies an item that Base returned.
 //
-// It may import definitions, library, query and item.
+// This package may import definitions, library, query and item.
 package mutations

@@ -12,9 +12,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// NameSum stands for the name of a dynamic field of a property. It is the beginning of a keyed hash: a submission's member can
-// be named after a person, and a store remembers names longer than items. The probability that two
-// of item.MaxFieldNames names have the same sum is below 10^-11; they would count as one name.
+// NameSum identifies the name of a dynamic field of a property. It is a prefix of a keyed hash, because a member of a
+// submission can be named after a person, and a store remembers names longer than items. The probability that two of
+// item.MaxFieldNames names have the same sum is below 10^-11; they would count as one name.
 type NameSum uint64
 
 // Namer computes NameSums with the author key of a store. It is not safe for concurrent use.
@@ -27,13 +27,12 @@ func NewNamer(authorKey []byte) *Namer { return &Namer{hmac.New(sha256.New, auth
 func (n *Namer) Sum(name string) NameSum {
 	var sum [sha256.Size]byte
 	n.mac.Reset()
-	_, _ = n.mac.Write([]byte("field\x00" + name)) // a hash takes everything
+	_, _ = n.mac.Write([]byte("field\x00" + name)) // a hash never fails
 	return NameSum(binary.BigEndian.Uint64(n.mac.Sum(sum[:0])))
 }
 
-// newNames returns those of an item's field names that its property has never had. It fails with *item.InvalidError when the
-// property already has item.MaxFieldNames names, or more in a store from before that limit. Names that the property has are always
-// accepted.
+// newNames returns the field names of an item that are new to its property. It fails with *item.InvalidError if that would
+// exceed item.MaxFieldNames. Known names are always accepted, even if an older store already exceeds the limit.
 func (s *Stage) newNames(names iter.Seq[string]) ([]NameSum, error) {
 	var fresh []NameSum
 	for name := range names {
@@ -50,7 +49,7 @@ func (s *Stage) newNames(names iter.Seq[string]) ([]NameSum, error) {
 	return fresh, nil
 }
 
-// memberOf returns the member of an item that a field comes from.
+// memberOf returns the item member that a field comes from.
 func memberOf(field string) string {
 	if namespace, ok := strings.CutPrefix(field, "tags."); ok {
 		return "tags." + strings.TrimSuffix(namespace, ".key")
@@ -58,7 +57,7 @@ func memberOf(field string) string {
 	return field
 }
 
-// takeNames stages the result of newNames, once it is certain that the mutation is accepted.
+// takeNames stages the result of newNames. Call it only once the mutation is certain to be accepted.
 func (s *Stage) takeNames(names []NameSum) {
 	for _, n := range names {
 		s.Names[n] = true

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Mutate stages one mutation, or nothing.
+// Mutate stages one mutation. If it is refused, nothing is staged.
 func (s *Stage) Mutate(m library.Mutation) library.Outcome {
 	switch {
 	case m.Put != nil:
@@ -38,7 +38,7 @@ func (s *Stage) delete(id item.ID) error {
 	return nil
 }
 
-// present returns an item as it will be. ErrNotFound.
+// present returns the staged or stored item, or ErrNotFound.
 func (s *Stage) present(id item.ID) (*item.Item, error) {
 	it, err := s.item(id)
 	if err == nil && it == nil {
@@ -90,15 +90,15 @@ func (s *Stage) putItem(m library.Mutation) library.Outcome {
 	return library.Outcome{ID: it.ID, Created: before == nil}
 }
 
-// noIDLeft refuses an item without an id of its own. Ids are drawn above the highest one of the property's history, which an import
+// noIDLeft refuses an item without an id. Ids are drawn above the highest id that the property ever had, which an import
 // can raise to item.MaxID.
 func noIDLeft() error {
 	return &item.InvalidError{Member: "id", Reason: fmt.Sprintf(
 		"no id is left to draw: this property has had an item with id %d, the highest that there is, and ids are drawn above the highest one. Import the item with an id of its own", item.MaxID)}
 }
 
-// replaced returns the item that a put replaces, nil where it makes a new one; ErrExists where it may not. An id of 0 is
-// drawn above all others, and needs no look.
+// replaced returns the item that a put replaces, or nil if the put creates one. It fails with ErrExists if the put must not
+// replace. An id of 0 needs no check, because the drawn id is above all others.
 func (s *Stage) replaced(id item.ID, replace bool) (*item.Item, error) {
 	if id == 0 {
 		return nil, nil
@@ -113,7 +113,7 @@ func (s *Stage) replaced(id item.ID, replace bool) (*item.Item, error) {
 	return nil, err
 }
 
-// drawCode gives an item another short code for as long as another item has it.
+// drawCode gives an item a new short code until no other item has it.
 func (s *Stage) drawCode(it, before *item.Item) error {
 	for it.ShortCode != "" && (before == nil || before.ShortCode != it.ShortCode) {
 		held := s.Codes[it.ShortCode]
@@ -141,7 +141,7 @@ func unknownUnit(id int64) error {
 	return &item.InvalidError{Member: "activate_units", Reason: fmt.Sprintf("there is no conversion unit with id %d: make it first, or send it whole", id)}
 }
 
-// makeUnits makes the units of an import line that the property does not have.
+// makeUnits stages the units of an import line that the property does not have.
 func (s *Stage) makeUnits(units []item.Unit) error {
 	made, err := definitions.NewUnits(s.Property, units, s.hasUnit, s.Now)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Stage) patch(id item.ID, patch *item.Patch) error {
 	}
 	if units, touched := patch.Units(); touched {
 		for _, u := range units {
-			// A unit that the item already refers to may stay, even while its manifest is away.
+			// A patch can keep a unit that the item already refers to, even while its manifest is missing.
 			if !s.hasUnit(u) && !slices.Contains(before.Units, u) {
 				return unknownUnit(u)
 			}
@@ -179,7 +179,7 @@ func (s *Stage) patch(id item.ID, patch *item.Patch) error {
 	return nil
 }
 
-// tag adds one mapping to all items, or to none.
+// tag adds one mapping to all items or to none.
 func (s *Stage) tag(t item.Tag, ids []item.ID) error {
 	if err := item.ValidNamespace(t.Namespace); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (s *Stage) tag(t item.Tag, ids []item.ID) error {
 	return nil
 }
 
-// untag takes one mapping from all items, or from none.
+// untag removes one mapping from all items or from none.
 func (s *Stage) untag(t item.Tag, ids []item.ID) error {
 	items, err := s.requireItems(ids)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *Stage) untag(t item.Tag, ids []item.ID) error {
 	return nil
 }
 
-// requireItems returns the items as they will be, each once, or says which of them are not there.
+// requireItems returns the staged or stored items without duplicates, or *UnknownItemsError with all missing ids.
 func (s *Stage) requireItems(ids []item.ID) ([]*item.Item, error) {
 	items := make([]*item.Item, 0, len(ids))
 	var unknown []item.ID
