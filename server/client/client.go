@@ -1,11 +1,11 @@
 // Package client is the Go client of a content library's HTTP interface: items, filters, tags, conversion units, bulk
 // import and export.
 //
-// Invariants: the token travels in the Authorization header alone, never in a URL, and stands in no error; it is sent to
-// no other host (redirects are not followed) and over plain HTTP to this machine alone. A call is sent again only where
-// that cannot do anything twice.
+// Invariants: the client sends the token only in the Authorization header, never in a URL, and no error contains it. It
+// sends the token to no other host (it follows no redirects), and over plain HTTP only to the local machine. It retries a
+// call only if that cannot apply the call twice.
 //
-// It may import server/item.
+// This package may import server/item.
 package client
 
 import (
@@ -28,26 +28,27 @@ import (
 	"time"
 )
 
-// Options describe a server and how to speak to it.
+// Options configures a Client.
 type Options struct {
-	// Server is the base address, such as https://content.shop.example:8443; a path in it is put before every path of the
-	// interface. Required. Plain http is accepted for this machine only, as it would show the token to the network.
+	// Server is the base URL, such as https://content.shop.example:8443. A path in it is the prefix of every path of the
+	// interface. Required. Plain http is accepted only for the local machine, because it would expose the token to the
+	// network.
 	Server string
-	// Token is the access token; it decides the property and what may be done. Required.
+	// Token is the access token. It determines the property and the permitted operations. Required.
 	Token string
-	// RootCAs are the authorities that the server's certificate may come from; nil means those of the system.
+	// RootCAs are the certificate authorities for the server's certificate; nil means the system's.
 	RootCAs *x509.CertPool
-	// Transport replaces the connection handling, RootCAs included; for tests and proxies. Default: none.
+	// Transport replaces the connection handling, including RootCAs, for tests and proxies. Default: none.
 	Transport http.RoundTripper
-	// Attempts is how often a call is sent at most, the first time included. Default 4.
+	// Attempts is the maximum number of times that a call is sent. Default: 4.
 	Attempts int
-	// Wait pauses between attempts and returns early with the error of a context that ended. Default: a timer.
+	// Wait pauses between attempts. It returns early with the error of a context that ended. Default: a timer.
 	Wait func(ctx context.Context, d time.Duration) error
-	// UserAgent is sent with each call. Default "vitrine-client".
+	// UserAgent is sent with each call. Default: "vitrine-client".
 	UserAgent string
 }
 
-// Client speaks to one property of one server. It is safe for concurrent use.
+// Client accesses one property of one server. It is safe for concurrent use.
 type Client struct {
 	base      *url.URL
 	token     string
@@ -57,7 +58,7 @@ type Client struct {
 	userAgent string
 }
 
-// New returns a client. It fails on options that cannot work and makes no connection.
+// New returns a client. It fails on invalid options and does not connect.
 func New(o Options) (*Client, error) {
 	base, err := parseServer(o.Server)
 	if err != nil {
@@ -119,7 +120,7 @@ func parseServer(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// redact cuts what may hold a token or a password from an address that did not parse as one of ours.
+// redact removes parts of an invalid URL that may contain a token or a password.
 func redact(s string) string {
 	if i := strings.IndexAny(s, "?#"); i >= 0 {
 		s = s[:i]
@@ -138,28 +139,28 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// Server returns the base address, without a trailing slash.
+// Server returns the base URL, without a trailing slash.
 func (c *Client) Server() string { return c.base.String() }
 
-// Identity returns a digest that is the same for the same token and tells nothing of it.
+// Identity returns a digest that is the same for the same token and reveals nothing about it.
 func (c *Client) Identity() string {
 	sum := sha256.Sum256([]byte("vitrine client\x00" + c.token))
 	return hex.EncodeToString(sum[:])
 }
 
-// call is one request of the interface.
+// call is one request.
 type call struct {
 	method string
-	// path begins with a slash; its segments are escaped.
+	// path starts with a slash; its segments are escaped.
 	path  string
 	query url.Values
-	// body is marshalled as JSON when set.
+	// body, if not nil, is encoded as JSON.
 	body any
 	// trailer asks for the trailer of the answer.
 	trailer bool
 }
 
-// do sends a call, again where that is safe, and decodes a JSON answer into out unless that is nil.
+// do sends a call, retries it if that is safe, and decodes the JSON response into out unless out is nil.
 func (c *Client) do(ctx context.Context, k call, out any) error {
 	var body []byte
 	if k.body != nil {
@@ -182,7 +183,7 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 	return nil
 }
 
-// send returns the first successful answer to a call; its body is the caller's to close.
+// send returns the first successful response to a call. The caller must close its body.
 func (c *Client) send(ctx context.Context, k call, body []byte) (*http.Response, error) {
 	for attempt := 1; ; attempt++ {
 		resp, err := c.once(ctx, k, bytes.NewReader(body), int64(len(body)))
@@ -198,8 +199,8 @@ func (c *Client) send(ctx context.Context, k call, body []byte) (*http.Response,
 	}
 }
 
-// once sends a call a single time. A status that is not a success is returned as *Problem, anything else that went wrong
-// on the way as *url.Error.
+// once sends a call without retries. A status other than 2xx is returned as *Problem, any other failure in transit as
+// *url.Error.
 func (c *Client) once(ctx context.Context, k call, body io.Reader, length int64) (*http.Response, error) {
 	target := c.base.String() + k.path
 	if len(k.query) > 0 {
@@ -229,14 +230,14 @@ func (c *Client) once(ctx context.Context, k call, body io.Reader, length int64)
 	return resp, nil
 }
 
-// drain reads a bounded rest so that the connection can be used again, and closes.
+// drain reads a bounded rest of the body, so that the connection can be reused, and closes it.
 func drain(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 64<<10)
 	body.Close()
 }
 
-// retriable reports whether a failed call may be sent again: the server refused it before doing anything, the connection
-// was never made, or doing it twice is the same as doing it once.
+// retriable reports whether a failed call may be retried: the server refused it without any effect, the connection was not
+// established, or the call can be repeated with the same result.
 func retriable(method string, err error) bool {
 	if fateOf(err) == refused {
 		return true
@@ -244,15 +245,15 @@ func retriable(method string, err error) bool {
 	return fateOf(err) == unknown && (method == http.MethodGet || method == http.MethodPut)
 }
 
-// fate is what became of a request that failed.
+// fate is the possible effect of a failed request.
 type fate uint8
 
 const (
-	// final: sending it again would give the same.
+	// final means that a retry would fail in the same way.
 	final fate = iota
-	// refused: the server did nothing, and may accept it later.
+	// refused means that the request had no effect, and the server may accept it later.
 	refused
-	// unknown: the server may have done it.
+	// unknown means that the request may have had its effect.
 	unknown
 )
 
@@ -261,7 +262,7 @@ func fateOf(err error) fate {
 		switch {
 		case p.Status == http.StatusTooManyRequests, p.Status == http.StatusServiceUnavailable && p.Documented:
 			return refused
-		case p.Status >= 502 && p.Status <= 504: // a proxy that lost the server
+		case p.Status >= 502 && p.Status <= 504: // from a proxy that lost the server
 			return unknown
 		}
 		return final
@@ -281,8 +282,8 @@ func fateOf(err error) fate {
 	return final
 }
 
-// pause is how long to wait after the attempt that failed with err: what the server asked for, else half a second doubled
-// each time up to 30 s, a fifth more or less so that clients do not come back all at once.
+// pause returns how long to wait after the attempt that failed with err: as long as the server asked, or else half a
+// second, doubled with each attempt up to 30 s. It varies the latter by ±20 %, so that clients do not all retry at once.
 func pause(attempt int, err error) time.Duration {
 	if p, ok := errors.AsType[*Problem](err); ok && p.RetryAfter > 0 {
 		return p.RetryAfter
@@ -302,7 +303,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// path joins segments into a path of the interface, each escaped.
+// path joins escaped segments into a path.
 func path(segments ...string) string {
 	var b strings.Builder
 	for _, s := range segments {

@@ -33,7 +33,7 @@ const (
 	reader = "read-only-token-of-the-shop-property"
 )
 
-// realServer is the interface over a store in a temporary directory, behind TLS as in production.
+// realServer is the HTTP interface over a store in a temporary directory, behind TLS as in production.
 type realServer struct {
 	*httptest.Server
 	lib *reference.Library
@@ -426,11 +426,11 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-// scripted answers each request with the next of its answers, and the last one from then on.
+// scripted answers each request with the next of its answers, and repeats the last one.
 type scripted struct {
 	answers []http.HandlerFunc
 	mu      sync.Mutex
-	// seen are the requests: their address and their Authorization.
+	// seen records the requests: their URL and their Authorization.
 	seen [][2]string
 }
 
@@ -644,7 +644,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestItemMembers holds the client's item against a full one of the interface: what is read and written again is the same.
+// TestItemMembers checks that decoding and encoding a full item preserves all of its members.
 func TestItemMembers(t *testing.T) {
 	s := newRealServer(t)
 	if _, err := s.client(t, writer).Import(t.Context(), strings.NewReader(lines(2)), ImportOptions{}); err != nil {

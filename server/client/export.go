@@ -11,25 +11,27 @@ import (
 	"strconv"
 )
 
-// ErrTruncated says that an export ended in the middle: what was written is not the whole.
+// ErrTruncated means that an export ended early: the written lines are incomplete.
 var ErrTruncated = errors.New("the export ended early")
 
-// UnreadableError says that an export has come to its end, but lacks items that the server cannot read.
+// UnreadableError means that an export is finished, but lacks items that the server cannot read.
 type UnreadableError struct {
 	Items int64
-	// IDs are those of the items, as ranges that no exported item lies in, such as "7, 1200-1231". Of very many ranges it names the first.
+	// IDs are the ids of the items, as ranges without an exported item, such as "7, 1200-1231". If there are too many ranges, it lists
+	// the first ones.
 	IDs string
 }
 
+// Error says how many items are missing, and which.
 func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("the server cannot read %d items, which are missing from the export: %s", e.Items, e.IDs)
 }
 
-// ErrNoPropertyNamed says that a server does not name the property of a token, as servers before this version do not.
+// ErrNoPropertyNamed means that the server does not name the property of a token. Servers older than this version do not.
 var ErrNoPropertyNamed = errors.New("the server does not say which property the access token belongs to: is it older than this client?")
 
-// Property returns the property that the token belongs to, as the namespace/name of its manifest. It needs a READ-WRITE token:
-// another one is a *Problem with the status 403.
+// Property returns the property of the token as the namespace/name of its manifest. It needs a READ-WRITE token; with any
+// other it fails with a *Problem with status 403.
 func (c *Client) Property(ctx context.Context) (string, error) {
 	nothing := url.Values{"q": {"id:0"}}
 	resp, err := c.send(ctx, call{method: http.MethodGet, path: "/v2/content/bulk", query: nothing}, nil) //nolint:bodyclose // drain closes it
@@ -44,10 +46,10 @@ func (c *Client) Property(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// Export writes every item that matches a query ("" for all), by id, as one line of NDJSON each: what Import takes. It
-// needs a READ-WRITE token, as submissions and tags are part of a line. progress, unless nil, is called now and then with
-// the lines and bytes written so far. It returns the number of lines; an error after the first byte leaves part of the
-// export written and is not tried again. With an *UnreadableError, everything that the server can read was written.
+// Export writes every item that matches a query ("" for all) by id, each as one line of NDJSON, in the format of Import. It
+// needs a READ-WRITE token, because a line contains submissions and tags. progress, if not nil, is called from time to time
+// with the lines and bytes written so far. Export returns the number of lines. After the first byte it does not retry: an
+// error leaves a partial export. With an *UnreadableError, it has written every item that the server can read.
 func (c *Client) Export(ctx context.Context, w io.Writer, query string, progress func(lines, bytes int64)) (int64, error) {
 	v := url.Values{}
 	if query != "" {

@@ -11,22 +11,22 @@ import (
 // Filter is a saved query and order (specification, Filter).
 type Filter struct {
 	ID int64 `json:"id"`
-	// UUID is the other name of the filter in paths (extension).
+	// UUID identifies the filter in paths, like ID (extension).
 	UUID           string `json:"filter_uuid"`
 	Name           string `json:"name"`
 	PlatformPageID int64  `json:"platform_page_id"`
-	// Query is "" where the caller may list the items but not see the criteria.
+	// Query is "" if the caller may list the items but not see the criteria.
 	Query  string `json:"query"`
 	SortBy string `json:"sort_by"`
-	// IsEditable is false for filters that a manifest brings.
+	// IsEditable is false for filters from manifests.
 	IsEditable bool `json:"is_editable"`
-	// TotalResults and ManagedBy are answered by Filter alone: how many items match, and "ContentFilter namespace/name" or
-	// "" (extensions).
+	// TotalResults and ManagedBy are set only by Client.Filter: the number of matching items, and "ContentFilter
+	// namespace/name" or "" (extensions).
 	TotalResults int64  `json:"total_results"`
 	ManagedBy    string `json:"managed_by"`
 }
 
-// Filters yields every filter of the property, by name. READ-WRITE.
+// Filters yields every filter of the property by name. It needs a READ-WRITE token.
 func (c *Client) Filters(ctx context.Context) iter.Seq2[Filter, error] {
 	return listed(ctx, c, "/v2/content/filters", url.Values{"page_size": {"100"}}, func(raw json.RawMessage) ([]Filter, error) {
 		var list []Filter
@@ -35,14 +35,15 @@ func (c *Client) Filters(ctx context.Context) iter.Seq2[Filter, error] {
 	})
 }
 
-// Filter returns one filter, named by its UUID or its numeric id.
+// Filter returns one filter by its UUID or numeric id.
 func (c *Client) Filter(ctx context.Context, filter string) (Filter, error) {
 	var f Filter
 	err := c.do(ctx, call{method: http.MethodGet, path: path("v2", "content", "filters", filter), query: url.Values{"info": {"1"}}}, &f)
 	return f, err
 }
 
-// CreateFilter saves a query and an order under a name. READ-WRITE. It is sent once.
+// CreateFilter saves a query and an order under a name. It needs a READ-WRITE token. It is not retried if it may have had
+// its effect.
 func (c *Client) CreateFilter(ctx context.Context, name, query, sortBy string) (Filter, error) {
 	var f Filter
 	err := c.do(ctx, call{
@@ -52,8 +53,8 @@ func (c *Client) CreateFilter(ctx context.Context, name, query, sortBy string) (
 	return f, err
 }
 
-// UpdateFilter gives a filter, named by its UUID or its numeric id, another query and order. READ-WRITE. A filter that a
-// manifest brings is a *Problem with status 403.
+// UpdateFilter replaces the query and the order of a filter, given by its UUID or numeric id. It needs a READ-WRITE token.
+// A filter from a manifest is a *Problem with status 403.
 func (c *Client) UpdateFilter(ctx context.Context, filter, query, sortBy string) error {
 	return c.do(ctx, call{
 		method: http.MethodPut, path: "/v2/content/filters", query: url.Values{"filter_id": {filter}},
@@ -61,7 +62,7 @@ func (c *Client) UpdateFilter(ctx context.Context, filter, query, sortBy string)
 	}, nil)
 }
 
-// DeleteFilter removes a filter that was made over HTTP. READ-WRITE.
+// DeleteFilter deletes an HTTP-made filter. It needs a READ-WRITE token.
 func (c *Client) DeleteFilter(ctx context.Context, filter string) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: path("v2", "content", "filters", filter)}, nil)
 }

@@ -14,64 +14,65 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// OnConflict says what to do with a line whose id the property already has.
+// OnConflict says how to handle a line whose id exists in the property.
 type OnConflict string
 
-// What can be done with an id that exists.
+// The ways to handle a line whose id exists.
 const (
-	// Fail reports the line as failed; the item stays as it is. The zero value means this.
+	// Fail reports the line as failed and keeps the item. It is the default.
 	Fail OnConflict = "fail"
-	// Replace stores the line in place of the item.
+	// Replace replaces the item.
 	Replace OnConflict = "replace"
-	// Skip passes over the line; the item stays as it is.
+	// Skip skips the line and keeps the item.
 	Skip OnConflict = "skip"
 )
 
-// Unanswered says what to do with a line that has no id of its own when the server's answer to it was lost: it may have
-// been added, and sent again it would be added twice. (A line with an id can always be sent again.)
+// Unanswered says how to handle a line without an id if the server's answer to it was lost. The line may have been added,
+// and a retry would then add it twice. (A line with an id can always be retried.)
 type Unanswered string
 
-// What can be done with a line whose answer was lost.
+// The ways to handle a line whose answer was lost.
 const (
-	// Stop ends the import with an *UnansweredError. The zero value means this.
+	// Stop ends the import with an *UnansweredError. It is the default.
 	Stop Unanswered = "stop"
-	// Resend sends the line again: it may then be there twice.
+	// Resend retries the line, which may add it twice.
 	Resend Unanswered = "resend"
-	// PassOver does not send it again: it may then be missing.
+	// PassOver does not retry the line, which may then be missing.
 	PassOver Unanswered = "skip"
 )
 
-// ImportOptions say how to import. The zero value works.
+// ImportOptions configures an import. The zero value works.
 type ImportOptions struct {
 	OnConflict OnConflict
 	Unanswered Unanswered
-	// Resume continues an earlier import of the same input, which is read from its beginning all the same.
+	// Resume continues an earlier import of the same input, which must be passed from its start.
 	Resume *Checkpoint
-	// ChunkLines and ChunkBytes bound one request: at most that many lines, and no further line once it holds that many
-	// bytes. Defaults 1,000 and 4 MiB.
+	// ChunkLines is the maximum number of lines in one request. A request also gets no further line once it has ChunkBytes
+	// bytes. Defaults: 1,000 and 4 MiB.
 	ChunkLines, ChunkBytes int
-	// GiveUpAfter is how long to try without any line being answered. Default 5 minutes.
+	// GiveUpAfter is how long to retry without an answer to any line. Default: 5 minutes.
 	GiveUpAfter time.Duration
-	// Save, unless nil, is called before each request and after each answer; a Checkpoint that it kept can be resumed. An
-	// error ends the import.
+	// Save, if not nil, is called before each request and after each answer with a Checkpoint that Resume accepts. An error
+	// ends the import.
 	Save func(Checkpoint) error
-	// Failed, unless nil, is called for each line that was not stored, in the order of the lines within a request.
+	// Failed, if not nil, is called for each line that was not stored, in the order of the lines within a request.
 	Failed func(LineError)
-	// Retrying, unless nil, is told that a request failed and when it is sent again.
+	// Retrying, if not nil, is called when a request failed, with the delay before the retry.
 	Retrying func(err error, in time.Duration)
 }
 
-// Checkpoint is how far an import has come.
+// Checkpoint is the progress of an import.
 type Checkpoint struct {
-	// Lines is how many lines, from the first, need no further attention: stored, passed over or failed for good.
+	// Lines is the number of leading lines that are finished: stored, passed over or permanently failed.
 	Lines int64 `json:"lines"`
-	// Bytes is their length, and SHA256 the digest of their bytes as lower-case hex.
+	// Bytes is the length of these lines, and SHA256 the lower-case hex digest of their bytes.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// Sent is the last line that was ever sent: those after Lines up to here may have been stored.
+	// Sent is the last line that was ever sent. The lines after Lines, up to Sent, may have been stored.
 	Sent int64 `json:"sent"`
-	// Of the Lines: Created and Replaced were stored. Present were passed over as their id was there. Unknown had no id, lost
-	// their answer, and were passed over (PassOver). Failed were refused. Blank lines count nowhere.
+	// These members count Lines by outcome. Created and Replaced were stored. Present were passed over because their id
+	// exists. Unknown have no id, lost their answer, and were passed over (PassOver). Failed were refused. Blank lines are
+	// not counted.
 	Created  int64 `json:"created"`
 	Replaced int64 `json:"replaced"`
 	Present  int64 `json:"present"`
@@ -81,19 +82,19 @@ type Checkpoint struct {
 
 // LineError says why a line was not stored.
 type LineError struct {
-	// Line counts from 1, blank lines included.
+	// Line counts from 1, including blank lines.
 	Line int64
-	// Status is the HTTP status that the line would have had alone.
+	// Status is the HTTP status of the line.
 	Status int
-	// Reason says what is wrong, such as "content.text: …".
+	// Reason describes the error, such as "content.text: …".
 	Reason string
 }
 
 func (e LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
-// UnansweredError says that the import stopped at lines which may or may not have been added; see Unanswered.
+// UnansweredError says that the import stopped at lines that may or may not have been added; see Unanswered.
 type UnansweredError struct {
-	// First and Last are the first and the last such line; Count is how many of the lines between have no id.
+	// First and Last are the first and last such line; Count is the number of them.
 	First, Last, Count int64
 }
 
@@ -101,17 +102,17 @@ func (e *UnansweredError) Error() string {
 	return fmt.Sprintf("the server's answer to lines %d to %d was lost, and %d of them have no id: they may have been added already", e.First, e.Last, e.Count)
 }
 
-// ErrChanged says that the input to resume is not the one that was begun.
+// ErrChanged means that the input differs from that of the import to resume.
 var ErrChanged = errors.New("the lines already imported are not those at the beginning of this input")
 
-// maxLine is the limit of the interface for one line of a bulk request, in bytes (HTTP interface, Bodies).
+// maxLine is the maximum length of one line of a bulk request, in bytes (HTTP interface, Bodies).
 const maxLine = 1 << 20
 
 // Import reads NDJSON and stores each line as an item through POST /v2/content/bulk (extension), in requests of bounded
-// size. The server judges each line on its own; refused ones are told to Failed and counted. It waits and tries again,
-// as long as GiveUpAfter allows, when the connection is lost or the server asks for patience (429, 503). When ctx ends, the
-// request under way has another 10 seconds, so that its answers are not lost. It returns how far it came; with an error,
-// Resume can continue from there. READ-WRITE.
+// size. The server decides on each line separately; Import counts refused lines and passes them to Failed. It retries, as
+// long as GiveUpAfter permits, if the connection is lost or the server responds with 429 or 503. When ctx ends, the current
+// request has another 10 seconds, so that its answers are not lost. Import returns its progress, from which Resume can
+// continue after an error. It needs a READ-WRITE token.
 func (c *Client) Import(ctx context.Context, r io.Reader, o ImportOptions) (Checkpoint, error) {
 	im, err := newImporter(c, r, o)
 	if err != nil {
@@ -167,7 +168,7 @@ func newImporter(c *Client, r io.Reader, o ImportOptions) (*importer, error) {
 	return im, nil
 }
 
-// resume passes over what an earlier import has done with, when it is the same.
+// resume skips the lines that an earlier import finished. It fails if they differ.
 func (im *importer) resume(at Checkpoint) error {
 	for im.lines.number < at.Lines {
 		l, err := im.lines.next()
@@ -186,7 +187,7 @@ func (im *importer) resume(at Checkpoint) error {
 	return nil
 }
 
-// store has every line of a chunk answered.
+// store sends the lines of a chunk until all are answered.
 func (im *importer) store(ctx context.Context, chunk []*line) error {
 	for _, l := range chunk {
 		switch {
@@ -235,7 +236,7 @@ func (im *importer) store(ctx context.Context, chunk []*line) error {
 	}
 }
 
-// settle keeps, before giving up, that no line is in doubt when none is.
+// settle saves, before giving up, that no line is in doubt, if that is so.
 func (im *importer) settle(chunk []*line) error {
 	for _, l := range chunk {
 		if l.unsure && !l.done {
@@ -253,8 +254,8 @@ func (im *importer) save() error {
 	return nil
 }
 
-// settleUnsure decides about lines that may have been stored already: those with an id can be sent again, as the server
-// then says that the id is there; the others are up to Unanswered.
+// settleUnsure handles lines that may have been stored. Lines with an id can be retried, because the server then reports
+// that the id exists. Unanswered decides about the others.
 func (im *importer) settleUnsure(chunk []*line) error {
 	var open []*line
 	for _, l := range chunk {
@@ -278,17 +279,17 @@ func (im *importer) settleUnsure(chunk []*line) error {
 	return nil
 }
 
-// lineAnswer is one line of the answer to a bulk request.
+// lineAnswer is one line of the response to a bulk request.
 type lineAnswer struct {
-	// Line counts the lines of the request from 1.
+	// Line is the number of the line in the request, from 1.
 	Line    int      `json:"line"`
 	Status  int      `json:"status"`
 	ID      item.ID  `json:"id"`
 	Problem *Problem `json:"problem"`
 }
 
-// request sends lines once and takes in the answers as they come. An error leaves unanswered lines unfinished, and unsure
-// unless the server is known to have done nothing.
+// request sends lines once and processes the answers as they arrive. After an error, unanswered lines are unfinished, and
+// also unsure unless the server certainly did nothing.
 func (im *importer) request(ctx context.Context, lines []*line) error {
 	var body bytes.Buffer
 	for _, l := range lines {
@@ -340,17 +341,19 @@ func (im *importer) request(ctx context.Context, lines []*line) error {
 	return nil
 }
 
-// lastRequest is how long a request under way may go on after the import was cancelled, so that its answers are not lost.
+// lastRequest is how long the current request may continue after the import was cancelled, so that its answers are not
+// lost.
 const lastRequest = 10 * time.Second
 
-// outlive returns a context that ends some time after ctx does.
+// outlive returns a context that ends by after ctx does.
 func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
 	return longer, func() { stop(); cancel() }
 }
 
-// answered takes in the answer to one line. It returns a problem that is not the line's own: it may be accepted later.
+// answered processes the answer to one line. It returns a problem that is not the line's fault: the line may be accepted
+// later.
 func (im *importer) answered(l *line, a lineAnswer) *Problem {
 	if l.done {
 		return nil
@@ -361,7 +364,7 @@ func (im *importer) answered(l *line, a lineAnswer) *Problem {
 	case a.Status/100 == 2:
 		im.at.Replaced++
 	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable, a.Status == http.StatusForbidden:
-		// Nothing was stored. Forbidden is the token that was revoked meanwhile: no fault of the line.
+		// Nothing was stored. Forbidden means that the token was revoked during the import, which is not the line's fault.
 		l.unsure = false
 		p := a.Problem
 		if p == nil {
@@ -394,7 +397,7 @@ func (im *importer) refuse(l *line, status int, reason string) {
 	im.o.Failed(LineError{Line: l.number, Status: status, Reason: reason})
 }
 
-// advance moves the checkpoint over the finished lines at the beginning of the chunk.
+// advance moves the checkpoint past the leading finished lines of the chunk.
 func (im *importer) advance(chunk []*line) error {
 	moved := false
 	for _, l := range chunk {

@@ -17,27 +17,27 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// bulkServer is a property that is filled over the bulk path, by one request at a time, and whose connection fails as a
-// test says.
+// bulkServer is a property that bulk requests fill, one at a time. Its connection fails as the test specifies.
 type bulkServer struct {
 	t  *testing.T
-	mu sync.Mutex // held while a request is answered
-	// items counts what is stored: under its id, or under its caption where it came without one.
+	mu sync.Mutex // held while a request is processed
+	// items counts stored items by id, or by caption for lines without an id.
 	items map[string]int
 	// requests are the lines of each request.
 	requests [][]string
-	// faults[i] is what goes wrong with request i; nothing where there is none.
+	// faults[i] is the fault of request i; later requests have none.
 	faults []fault
 }
 
 type fault struct {
-	// status, when set, is answered instead of anything else. documented makes it a problem document.
+	// status, if not 0, replaces the normal response. documented makes it a problem document.
 	status     int
 	documented bool
-	// store says how many lines are stored all the same, and answer how many answers are sent, before the connection breaks.
+	// store is the number of lines that are stored, and answer the number of answers that are sent, before the connection
+	// breaks.
 	cut           bool
 	store, answer int
-	// refuse has every line from this one on answered with 503, or with refuseWith; 0 means none.
+	// refuse, if not 0, is the first line that is answered with 503, or with refuseWith.
 	refuse, refuseWith int
 }
 
@@ -119,7 +119,7 @@ func (s *bulkServer) store(l string, replace bool) map[string]any {
 	return map[string]any{"status": 201, "id": body.ID}
 }
 
-// start returns a client of s whose waits are noted instead of waited.
+// start returns a client of s that records its waits instead of waiting.
 func (s *bulkServer) start(t *testing.T) (*Client, *[]time.Duration) {
 	t.Helper()
 	s.t, s.items = t, map[string]int{}
@@ -151,7 +151,7 @@ const withoutIDs = `{"caption":"a"}
 func TestImport(t *testing.T) {
 	cases := map[string]struct {
 		input    string
-		before   []string // ids that are there
+		before   []string // existing ids
 		faults   []fault
 		options  ImportOptions
 		want     Checkpoint // without Bytes and SHA256
@@ -316,7 +316,7 @@ func TestImportGivesUp(t *testing.T) {
 	}
 }
 
-// TestResume stops imports of every length in every way that leaves a checkpoint, and goes on from it.
+// TestResume stops imports of every length at every checkpoint and resumes them.
 func TestResume(t *testing.T) {
 	for stop := range 6 {
 		t.Run(fmt.Sprint(stop), func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// Item is a content item as the interface shows it (specification, Content item). Timestamps are as the server keeps
-// them: RFC 3339 in UTC, or a year, a month or a day alone where it was imported so.
+// Item is a content item in response form (specification, Content item). Timestamps are RFC 3339 in UTC, or a year, a month
+// or a day if it was imported so.
 type Item struct {
 	ID                    item.ID `json:"id"`
 	ActivateUnits         []Unit  `json:"activate_units"`
@@ -24,7 +24,7 @@ type Item struct {
 	ApprovalStatus      string `json:"approval_status"`
 	Campaign            int64  `json:"campaign"`
 	DefaultActivateUnit Unit   `json:"default_activate_unit"`
-	// Submission holds PII; nil for READ-ONLY tokens and for items without one.
+	// Submission contains PII. It is nil for READ-ONLY tokens and for items without one.
 	Submission         json.RawMessage `json:"submission,omitempty"`
 	Content            Content         `json:"content"`
 	ShortenedPermalink string          `json:"shortened_permalink"`
@@ -59,7 +59,7 @@ type Content struct {
 	Media       Media  `json:"media"`
 }
 
-// UnmarshalJSON reads the content object, with the member whose name depends on the platform.
+// UnmarshalJSON decodes the content object, including the member whose name depends on the platform.
 func (c *Content) UnmarshalJSON(b []byte) error {
 	type plain Content
 	if err := json.Unmarshal(b, (*plain)(c)); err != nil {
@@ -79,7 +79,7 @@ func (c *Content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// PlatformData says where an item was made.
+// PlatformData describes the origin of an item.
 type PlatformData struct {
 	GeoData struct {
 		Type        string `json:"type"`
@@ -102,7 +102,7 @@ type PlatformData struct {
 	SocialPlatformOriginalURL string `json:"social_platform_original_url"`
 }
 
-// Author made an item.
+// Author is the author of an item.
 type Author struct {
 	Profile struct {
 		Username    string `json:"username"`
@@ -117,7 +117,7 @@ type Author struct {
 	ID             int64  `json:"id"`
 }
 
-// Media is the picture or film of an item (specification, Media).
+// Media is the image or video of an item (specification, Media).
 type Media struct {
 	PlatformData struct {
 		URL string `json:"url"`
@@ -134,17 +134,18 @@ type Media struct {
 	ID int64 `json:"id"`
 }
 
-// Listing says which items to list and in which order. The zero value lists in the server's order.
+// Listing selects the order and page size of a list of items. The zero value means the server's defaults.
 type Listing struct {
 	// SortBy is `<field>:<asc|desc>`, a comma-separated list of them, `_score:desc` or `random`.
 	SortBy string
-	// Seed is a number that keeps a random order the same over time; the server draws one for a listing when it is empty.
+	// Seed is a number that keeps a random order the same across listings; if it is empty, the server draws one for each
+	// listing.
 	Seed string
-	// FavoriteTag is a key of the namespace marketer_tags or `namespace:key`: items that carry it come first.
+	// FavoriteTag is a key of the namespace marketer_tags or `namespace:key`. Items that carry the tag come first.
 	FavoriteTag string
-	// AdditionalQuery is ANDed to a filter's query; FilterItems only.
+	// AdditionalQuery is ANDed with a filter's query; only for FilterItems.
 	AdditionalQuery string
-	// PageSize is how many items travel at once, 1 to 500; 0 means the server's default of 50.
+	// PageSize is the number of items in one response, 1 to 500; 0 means the server's default of 50.
 	PageSize int
 }
 
@@ -165,16 +166,16 @@ func (l Listing) values() url.Values {
 	return v
 }
 
-// ListItems yields every item that matches a query, page after page. Items added meanwhile neither repeat nor hide
-// others. The first error ends the listing; a query that does not parse is a *Problem with a Position.
+// ListItems yields every item that matches a query, page by page. Items added meanwhile do not cause other items to be
+// repeated or skipped. The first error ends the listing. A query with a syntax error is a *Problem with a Position.
 func (c *Client) ListItems(ctx context.Context, query string, l Listing) iter.Seq2[Item, error] {
 	v := l.values()
 	v.Set("q", query)
 	return c.listItems(ctx, "/v2/content/items", v)
 }
 
-// FilterItems yields every item of a filter, named by its UUID or its numeric id. It needs a READ-WRITE token unless the
-// filter lets READ-ONLY ones list it.
+// FilterItems yields every item of a filter, given by its UUID or numeric id. It needs a READ-WRITE token unless READ-ONLY
+// tokens may list the filter.
 func (c *Client) FilterItems(ctx context.Context, filter string, l Listing) iter.Seq2[Item, error] {
 	return c.listItems(ctx, path("v2", "content", "filters", filter), l.values())
 }
@@ -198,24 +199,24 @@ func (c *Client) CountItems(ctx context.Context, query string) (int64, error) {
 	return page.Total, err
 }
 
-// Item returns one item (a deprecated read of the specification, and the only one by id).
+// Item returns one item. It uses a deprecated endpoint, which is the only one that reads an item by id.
 func (c *Client) Item(ctx context.Context, id item.ID) (Item, error) {
 	var it Item
 	err := c.do(ctx, call{method: http.MethodGet, path: path("v1", "ugc", number(id)) + "/"}, &it)
 	return it, err
 }
 
-// NewItem is the body that adds an item (specification, Content queries and adding content).
+// NewItem is the body of a request that adds an item (specification, Content queries and adding content).
 type NewItem struct {
 	// ContentType is image, video or text.
 	ContentType string `json:"content_type"`
-	// ContentURL is the picture or film: absolute, http or https; required for both.
+	// ContentURL is the absolute http or https URL of the image or video, for which it is required.
 	ContentURL string `json:"content_url,omitempty"`
 	// VideoThumbnail is required for a video.
 	VideoThumbnail string `json:"video_thumbnail,omitempty"`
 	// Caption is required for a text.
 	Caption string `json:"caption,omitempty"`
-	// ContentRef is a reference of the caller's own; the server makes one up when it is empty.
+	// ContentRef is the caller's own reference; the server generates one if it is empty.
 	ContentRef string `json:"content_ref,omitempty"`
 	// Submission is PII: username, email and anything else; returned to READ-WRITE tokens only.
 	Submission map[string]string `json:"submission,omitempty"`
@@ -226,15 +227,15 @@ type NewItem struct {
 	ApprovalStatus string `json:"approval_status,omitempty"`
 }
 
-// NewAuthor names the author of an added item; without one it is derived from the submission.
+// NewAuthor is the author of an added item. Without one, the server derives it from the submission.
 type NewAuthor struct {
 	Username string `json:"username,omitempty"`
-	// AuthorRef is the author's unique id; "" lets the server derive one.
+	// AuthorRef is the author's unique id; if it is "", the server derives one.
 	AuthorRef string `json:"author_ref,omitempty"`
 }
 
-// AddItem adds an item and returns it as stored. It is sent once: an answer that was lost leaves open whether the item
-// was added.
+// AddItem adds an item and returns it as stored. It is not retried if the item may have been added: after a lost response,
+// the caller cannot know.
 func (c *Client) AddItem(ctx context.Context, n NewItem) (Item, error) {
 	var it Item
 	err := c.do(ctx, call{method: http.MethodPost, path: "/v2/content/", body: n}, &it)
@@ -252,7 +253,7 @@ func (c *Client) DeleteItem(ctx context.Context, id item.ID) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: path("v2", "content", number(id))}, nil)
 }
 
-// page is what every list of the interface has around its members. The filter list spells one name differently.
+// page is the envelope of every list. The list of filters spells one name differently.
 type page struct {
 	Total    int64           `json:"total_results"`
 	Embedded json.RawMessage `json:"_embedded"`
@@ -264,7 +265,7 @@ type page struct {
 	} `json:"_links"`
 }
 
-// listed yields the members of a list, following its next links.
+// listed yields the members of a list and follows its next links.
 func listed[T any](ctx context.Context, c *Client, p string, v url.Values, members func(json.RawMessage) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
@@ -299,7 +300,7 @@ func listed[T any](ctx context.Context, c *Client, p string, v url.Values, membe
 	}
 }
 
-// follow reads a link of an answer. Only its path and query count, so that no answer can send the token elsewhere.
+// follow parses a link of a response. It uses only the path and query, so that no response can send the token elsewhere.
 func (c *Client) follow(href string) (string, url.Values, error) {
 	u, err := url.Parse(href)
 	if err != nil || !strings.HasPrefix(u.Path, "/") {

@@ -14,18 +14,18 @@ import (
 // line is one line of an import.
 type line struct {
 	number int64 // from 1
-	// raw is the line with its line end; of one that is too long only the first bytes.
+	// raw is the line with its line end. It is nil if the line is too long.
 	raw     []byte
 	length  int64
-	digest  [sha256.Size]byte // of the whole line where it is too long
+	digest  [sha256.Size]byte // of the whole line, if it is too long
 	blank   bool
 	tooLong bool
-	// done: nothing is left to do about it. unsure: it was sent, and what became of it is not known.
+	// done means that nothing is left to do. unsure means that the line was sent with an unknown outcome.
 	done, unsure bool
 }
 
-// identified reports whether the line can be sent again without adding a second item: it holds a whole item with an id,
-// or is no JSON object, which no server stores.
+// identified reports whether a retry of the line cannot add a second item: it is a whole item with an id, or it is not a
+// JSON object, which no server stores.
 func (l *line) identified() bool {
 	var probe struct{ ID, Content json.RawMessage }
 	if json.Unmarshal(l.raw, &probe) != nil {
@@ -34,7 +34,7 @@ func (l *line) identified() bool {
 	return bytes.HasPrefix(probe.Content, []byte("{")) && len(probe.ID) > 0 && probe.ID[0] >= '1' && probe.ID[0] <= '9'
 }
 
-// lineReader cuts an input into lines, holding no more than maxLine bytes of one.
+// lineReader splits an input into lines. It holds at most maxLine bytes of a line.
 type lineReader struct {
 	r      *bufio.Reader
 	number int64
@@ -42,7 +42,7 @@ type lineReader struct {
 
 func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 256<<10)} }
 
-// chunk returns the next lines; none at the end of the input.
+// chunk returns the next lines, or none at the end of the input.
 func (lr *lineReader) chunk(maxLines, maxBytes int) ([]*line, error) {
 	var lines []*line
 	for size := 0; len(lines) < maxLines && size < maxBytes; {
@@ -59,7 +59,7 @@ func (lr *lineReader) chunk(maxLines, maxBytes int) ([]*line, error) {
 	return lines, nil
 }
 
-// next returns one line, or io.EOF. The last one may lack its line end.
+// next returns one line, or io.EOF. The last line may lack its line end.
 func (lr *lineReader) next() (line, error) {
 	l := line{}
 	var rest hash.Hash
@@ -69,7 +69,7 @@ func (lr *lineReader) next() (line, error) {
 		switch {
 		case rest != nil:
 			rest.Write(part)
-		case len(l.raw)+len(part) > maxLine+2: // a line end of two bytes does not count
+		case len(l.raw)+len(part) > maxLine+2: // a line end of up to two bytes does not count
 			l.tooLong, rest = true, sha256.New()
 			rest.Write(l.raw)
 			rest.Write(part)
@@ -97,7 +97,7 @@ func (lr *lineReader) next() (line, error) {
 	return l, nil
 }
 
-// prefixDigest is the digest of all lines added so far.
+// prefixDigest is the running digest of all lines added so far.
 type prefixDigest struct {
 	h     hash.Hash
 	bytes int64

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// Problem is an answer that is not a success: the server's problem document (RFC 9457), or what can be said of an answer
-// that has none, such as that of a proxy. Use errors.As.
+// Problem is a response other than 2xx: the server's problem document (RFC 9457), or a description of a response without
+// one, such as that of a proxy. Use errors.As.
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
-	// Position is where a query does not parse, in characters from 0; nil for other problems. Near is the text there and
-	// Expected what could stand there.
+	// Position is the position of a syntax error in a query, in characters from 0; nil for other problems. Near is the text
+	// at that position, and Expected what the parser expects there.
 	Position *int   `json:"position"`
 	Near     string `json:"near"`
 	Expected string `json:"expected"`
-	// RetryAfter is when the server asked to be called again; 0 when it did not say.
+	// RetryAfter is the delay that the server asked for; 0 if it did not.
 	RetryAfter time.Duration `json:"-"`
-	// Documented is true when the answer was a problem document: it came from the server itself.
+	// Documented is true if the response was a problem document, and therefore came from the server itself.
 	Documented bool `json:"-"`
 }
 
-// Error says what is wrong; the detail of a query's problem says where.
+// Error returns the detail, or else the title, with the status.
 func (p *Problem) Error() string {
 	s := p.Detail
 	if s == "" {
@@ -59,7 +59,7 @@ func problemOf(resp *http.Response) *Problem {
 	return p
 }
 
-// retryAfter reads both forms of the header: seconds, and a date.
+// retryAfter parses both forms of the header: seconds and a date.
 func retryAfter(s string, now time.Time) time.Duration {
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil && n > 0 {
 		return time.Duration(n) * time.Second

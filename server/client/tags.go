@@ -15,8 +15,8 @@ type Tag struct {
 	Key       string `json:"key"`
 }
 
-// AddTag makes the tag if it is new and applies it to all of the items, or to none when one of them is unknown. READ-WRITE.
-// Tagging twice is the same as once.
+// AddTag creates the tag if it does not exist, and puts it on all of the items, or on none if one of them is unknown. It is
+// idempotent. It needs a READ-WRITE token.
 func (c *Client) AddTag(ctx context.Context, t Tag, ids ...item.ID) error {
 	body := struct {
 		Tag
@@ -25,14 +25,14 @@ func (c *Client) AddTag(ctx context.Context, t Tag, ids ...item.ID) error {
 	return c.do(ctx, call{method: http.MethodPost, path: "/v1/tags/", body: body}, nil)
 }
 
-// RemoveTag takes the tag from one item. READ-WRITE. A mapping that is not there is a *Problem with status 404, one that a
-// manifest holds with status 403.
+// RemoveTag removes the tag from one item. It needs a READ-WRITE token. A missing mapping is a *Problem with status 404,
+// one from a manifest with status 403.
 func (c *Client) RemoveTag(ctx context.Context, t Tag, id item.ID) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: path("v1", "tags", t.Namespace, t.Key, number(id))}, nil)
 }
 
-// TaggedItems yields the items that carry a tag, newest first. For content management and low volume use only
-// (specification, Tagging); displays list filters or queries.
+// TaggedItems yields the items that carry a tag, newest first. Use it only for content management at low volume
+// (specification, Tagging); displays should list filters or queries.
 func (c *Client) TaggedItems(ctx context.Context, t Tag) iter.Seq2[Item, error] {
 	return listed(ctx, c, path("v1", "tags", t.Namespace, t.Key)+"/", nil, func(raw json.RawMessage) ([]Item, error) {
 		var embedded struct {
@@ -43,7 +43,7 @@ func (c *Client) TaggedItems(ctx context.Context, t Tag) iter.Seq2[Item, error] 
 	})
 }
 
-// ItemTags returns the tags of one item, by namespace and key.
+// ItemTags returns the tags of one item by namespace and key.
 func (c *Client) ItemTags(ctx context.Context, id item.ID) ([]Tag, error) {
 	var answer struct {
 		Embedded struct {

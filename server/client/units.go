@@ -7,8 +7,7 @@ import (
 	"net/http"
 )
 
-// Unit is a conversion unit: an action, such as a purchase, that can be attached to items (specification, Conversion
-// unit).
+// Unit is a conversion unit: an action, such as a purchase, that can be attached to items (specification, Conversion unit).
 type Unit struct {
 	ID                 int64           `json:"id"`
 	Name               string          `json:"name"`
@@ -18,7 +17,7 @@ type Unit struct {
 	CatalogImageURLSrc json.RawMessage `json:"catalog_image_url_src,omitempty"`
 	ExternalID         json.RawMessage `json:"external_id,omitempty"`
 	Archived           bool            `json:"archived"`
-	// Managed is true for units that a manifest brings.
+	// Managed is true for units from manifests.
 	Managed             bool   `json:"managed"`
 	CreatedOn           string `json:"created_on"`
 	LastModified        string `json:"last_modified"`
@@ -26,7 +25,7 @@ type Unit struct {
 	ActivateUnitLibrary int64  `json:"activate_unit_library"`
 }
 
-// Units returns all conversion units of the property, archived ones too.
+// Units returns all conversion units of the property, including archived ones.
 func (c *Client) Units(ctx context.Context) ([]Unit, error) {
 	var answer struct {
 		Embedded struct {
@@ -37,9 +36,9 @@ func (c *Client) Units(ctx context.Context) ([]Unit, error) {
 	return answer.Embedded.Units, err
 }
 
-// Unit returns one conversion unit. Low volume use only (specification, Conversion units).
+// Unit returns one conversion unit. Use it only at low volume (specification, Conversion units).
 func (c *Client) Unit(ctx context.Context, id int64) (Unit, error) {
-	var answer []Unit // the interface wraps it in an array of one
+	var answer []Unit // the interface returns an array of one
 	if err := c.do(ctx, call{method: http.MethodGet, path: path("v1", "activate_units", number(id))}, &answer); err != nil {
 		return Unit{}, err
 	}
