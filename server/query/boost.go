@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// boosted parses the ^factor that may follow n.
+// boosted parses an optional ^factor after n.
 func (p *parser) boosted(n Node, in scope) (Node, error) {
 	tok, err := p.peek(in.list())
 	if err != nil || tok.kind != tokBoost {
@@ -19,7 +19,7 @@ func (p *parser) boosted(n Node, in scope) (Node, error) {
 	return Boost{Node: n, Factor: factor}, nil
 }
 
-// factor takes ^ and the number right behind it: digits, with a decimal part if need be, and no sign.
+// factor parses the number right after ^: digits, optionally with a decimal part, without a sign.
 func (p *parser) factor(sign token) (float64, error) {
 	digits := func(i int) int {
 		for i < len(p.src) && '0' <= p.src[i] && p.src[i] <= '9' {

@@ -6,29 +6,29 @@ import (
 	"sync"
 )
 
-// AllField is the name of the field that stands for "no field": it holds the words of every Row with InAll. It may be
-// written like any other field.
+// AllField is the name of the default field: it holds the words of every Row with InAll. Queries can also name it
+// explicitly.
 const AllField = "_all"
 
-// Row is a field of the catalogue with what documentation and mappings need besides.
+// Row is a field of the catalogue with additional data for documentation and mappings.
 type Row struct {
 	Field
-	// InAll is true where the values are also values of AllField.
+	// InAll is true if the values are also values of AllField.
 	InAll bool
-	// About says in a few words what the field holds.
+	// About describes the field in a few words.
 	About string
 }
 
-// CreatedOn is the field of the tie rule: items that an order does not tell apart come newest first.
+// CreatedOn is the field of the tie rule: items with equal sort values are ordered newest first.
 const CreatedOn = "created_on"
 
-// Static and dynamic fields. A dynamic one stands for all fields of its shape, one for each platform, namespace or key.
+// Static and dynamic fields. A dynamic field represents all fields of its shape, one for each platform, namespace or key.
 const (
-	// ReferenceField is the shape of the fields that hold the reference on one platform.
+	// ReferenceField is the shape of the fields for the reference on one platform.
 	ReferenceField = "content.platform_ref:<platform>"
-	// TagField is the shape of the fields that hold the keys of the tags of one namespace.
+	// TagField is the shape of the fields for the tag keys of one namespace.
 	TagField = "tags.<namespace>.key"
-	// SubmissionField is the shape of the fields that hold the members of a submission.
+	// SubmissionField is the shape of the fields for the members of a submission.
 	SubmissionField = "submission.<key>"
 
 	referencePrefix  = "content.platform_ref:"
@@ -37,8 +37,8 @@ const (
 	submissionPrefix = "submission."
 )
 
-// rows is the catalogue, in the order of the documentation. Everything that knows fields comes from here: look-ups,
-// the OpenSearch mapping, docs/query-language.md.
+// rows returns the catalogue in the order of the documentation. It is the single source for lookups, the OpenSearch mapping
+// and docs/query-language.md.
 func rows() []Row {
 	keyword := func(name, about string) Row { return Row{Field: Field{Name: name, Sortable: true}, About: about} }
 	text := func(name, about string) Row { return Row{Field: Field{Name: name, Type: Text}, About: about} }
@@ -133,7 +133,7 @@ func rows() []Row {
 	)
 }
 
-// shortNames are the names of the documentation that leave out "content.": short form to canonical name.
+// shortNames maps the documented short names, which omit "content.", to canonical names.
 func shortNames() map[string]string {
 	return map[string]string{
 		"text":            "content.text",
@@ -144,17 +144,17 @@ func shortNames() map[string]string {
 	}
 }
 
-// shortPrefixes are the objects whose "content." may be left out.
+// shortPrefixes maps the objects whose "content." can be omitted to their canonical prefixes.
 func shortPrefixes() map[string]string {
 	return map[string]string{"author.": "content.author.", "media.": "content.media."}
 }
 
-// catalogue is the table ready for look-ups.
+// catalogue is the table with its lookup structures.
 type catalogue struct {
 	rows    []Row
-	fields  map[string]Field // by canonical and by short name, static ones
+	fields  map[string]Field // static fields by canonical and by short name
 	objects map[string]bool  // every object that holds fields, such as content.media
-	names   []string         // all of fields' keys, sorted
+	names   []string         // all keys of fields, sorted
 }
 
 var loadCatalogue = sync.OnceValue(func() *catalogue {
@@ -187,11 +187,11 @@ var loadCatalogue = sync.OnceValue(func() *catalogue {
 	return c
 })
 
-// Rows returns the catalogue in the order of the documentation, dynamic fields by their shape (ReferenceField, TagField,
-// SubmissionField). AllField is not among them.
+// Rows returns the catalogue in the order of the documentation. Dynamic fields appear as their shapes (ReferenceField,
+// TagField, SubmissionField). AllField is not included.
 func Rows() []Row { return slices.Clone(loadCatalogue().rows) }
 
-// Fields returns the static fields of the catalogue by their canonical names, in the order of the documentation.
+// Fields returns the static fields of the catalogue with their canonical names, in the order of the documentation.
 func Fields() []Field {
 	var out []Field
 	for _, r := range loadCatalogue().rows {
@@ -215,7 +215,7 @@ func Aliases(canonical string) []string {
 }
 
 // Lookup finds a field by its documented name, a short name (text, author.username), or the name of a dynamic field
-// (content.platform_ref:<platform>, tags.<namespace>, tags.<namespace>.key, submission.<key>). The Field has the canonical
+// (content.platform_ref:<platform>, tags.<namespace>, tags.<namespace>.key, submission.<key>). The result has the canonical
 // name.
 func Lookup(name string) (Field, bool) {
 	if f, ok := loadCatalogue().fields[name]; ok {
@@ -237,19 +237,19 @@ func Lookup(name string) (Field, bool) {
 	return Field{}, false
 }
 
-// TagFieldName is the canonical name of the field that holds the keys of the tags of a namespace.
+// TagFieldName returns the canonical name of the field with the tag keys of a namespace.
 func TagFieldName(namespace string) string { return tagPrefix + namespace + tagSuffix }
 
-// IsTagField reports whether a canonical field name is one that TagFieldName returns.
+// IsTagField reports whether a canonical field name is of the form that TagFieldName returns.
 func IsTagField(name string) bool { return strings.HasPrefix(name, tagPrefix) }
 
-// Dynamic reports whether a canonical field name is that of a dynamic field.
+// Dynamic reports whether a canonical field name names a dynamic field.
 func Dynamic(name string) bool {
 	return strings.HasPrefix(name, referencePrefix) || IsTagField(name) || strings.HasPrefix(name, submissionPrefix)
 }
 
-// Object reports whether name is an object that holds fields, such as content.media, tags or author: _exists_ and
-// _missing_ may name one. The canonical name comes back.
+// Object reports whether name is an object with fields, such as content.media, tags or author, which _exists_ and _missing_
+// may name. It returns the canonical name.
 func Object(name string) (string, bool) {
 	canonical := expandShort(name)
 	if loadCatalogue().objects[canonical] {
@@ -258,7 +258,7 @@ func Object(name string) (string, bool) {
 	return "", false
 }
 
-// expandShort puts "content." before a name that leaves it out, objects included.
+// expandShort returns the canonical form of a name that omits "content.", including names of objects.
 func expandShort(name string) string {
 	for short, long := range shortPrefixes() {
 		if rest, ok := strings.CutPrefix(name+".", short); ok {
@@ -271,7 +271,7 @@ func expandShort(name string) string {
 	return name
 }
 
-// private reports whether a name that Lookup or Object may not know lies in the private part of an item.
+// private reports whether a name is in the private part of an item, even if Lookup and Object do not know it.
 func private(name string) bool {
 	return name == strings.TrimSuffix(submissionPrefix, ".") || strings.HasPrefix(name, submissionPrefix)
 }

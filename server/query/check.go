@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// ParseFor is Parse and Check in one: it reads a query with the rights of its audience. The warnings are of both.
+// ParseFor combines Parse and Check: it parses a query with the rights of its audience. It returns the warnings of both.
 func ParseFor(q string, a Audience) (Query, error) {
 	parsed, err := Parse(q)
 	if err != nil {
@@ -22,9 +22,9 @@ func ParseFor(q string, a Audience) (Query, error) {
 	return parsed, nil
 }
 
-// Check judges a tree against the catalogue, without an index. Warnings name fields that do not exist, the first 20 of
-// them. The error is a *SyntaxError where a value or a construct does not fit the type of its field or a limit is
-// passed, and a *ForbiddenFieldError where n names a private field to the Public.
+// Check validates a tree against the catalogue, without an index. Warnings name the first 20 unknown fields. The error is a
+// *SyntaxError if a value or a construct does not fit the type of its field or a limit is exceeded, and a
+// *ForbiddenFieldError if n names a private field for the Public audience.
 func Check(n Node, a Audience) ([]Warning, error) {
 	var (
 		warnings []Warning
@@ -78,13 +78,13 @@ func Check(n Node, a Audience) ([]Warning, error) {
 	return warnings, nil
 }
 
-// namesPrivate reports whether f is a private field. A pattern never reaches one for the Public; one that begins like
-// them names them all the same.
+// namesPrivate reports whether f names a private field. For the Public audience, a pattern never matches private fields,
+// but a pattern that starts like them is refused too.
 func namesPrivate(f FieldName) bool {
 	return private(f.Name) || f.Pattern && strings.HasPrefix(f.Name, strings.TrimSuffix(submissionPrefix, "."))
 }
 
-// leafCount is 1 for a node that looks at a field.
+// leafCount returns 1 for a leaf and 0 for other nodes.
 func leafCount(n Node) int {
 	switch n.(type) {
 	case Bool, Any, Boost:
@@ -93,16 +93,16 @@ func leafCount(n Node) int {
 	return 1
 }
 
-// tooManyClauses is the error about the clause with which MaxClauses is passed.
+// tooManyClauses returns the error about the clause that exceeds MaxClauses.
 func tooManyClauses(n Node) error {
 	err := ErrorAt(n, "too many clauses", fmt.Sprintf("at most %d", MaxClauses))
 	err.Limit = true
 	return err
 }
 
-// clauseCount is how many clauses n comes to over the fields that its name stands for in any corpus: each word that a text
-// is cut into is one, and so is every field that is looked at for presence. What the dynamic fields of a corpus add to a
-// pattern shows when the query is asked.
+// clauseCount returns the number of clauses to which n expands over the fields that its name matches in every corpus: one
+// for each word of an analyzed text, and one for each field whose presence is tested. Clauses that a pattern adds through
+// the dynamic fields of a corpus are counted only when the query runs.
 func clauseCount(n Node, fields []Field) int {
 	text := ""
 	switch n := n.(type) {
@@ -137,16 +137,16 @@ func clauseCount(n Node, fields []Field) int {
 	return count
 }
 
-// ExpandedError is the error about the clause with which MaxClauses is passed once words, lists and field patterns are
-// expanded.
+// ExpandedError returns the error about the clause that exceeds MaxClauses after the expansion of words, lists and field
+// patterns.
 func ExpandedError(n Node) *SyntaxError {
 	err := ErrorAt(n, "too many clauses once words, lists and field patterns are expanded", fmt.Sprintf("at most %d", MaxClauses))
 	err.Limit = true
 	return err
 }
 
-// Resolve returns the fields that f stands for to an audience: one for a name, those that a pattern covers, none for an
-// unknown name. dynamic lists the canonical names of the dynamic fields that a corpus holds, which only patterns need.
+// Resolve returns the fields that f matches for an audience: one for a known name, all matches of a pattern, none for an
+// unknown name. dynamic lists the canonical names of the dynamic fields of a corpus; only patterns need it.
 func Resolve(f FieldName, a Audience, dynamic []string) []Field {
 	if !f.Pattern {
 		if field, ok := Lookup(f.Name); ok {
@@ -157,7 +157,7 @@ func Resolve(f FieldName, a Audience, dynamic []string) []Field {
 	return collect(a, dynamic, func(name string) bool { return f.Matches(name) })
 }
 
-// ResolveObject returns the fields below the object that f names, none where it names no object. dynamic is as for
+// ResolveObject returns the fields below the object that f names, or none if f does not name an object. dynamic is as in
 // Resolve.
 func ResolveObject(f FieldName, a Audience, dynamic []string) []Field {
 	object, ok := Object(f.Name)
@@ -167,7 +167,7 @@ func ResolveObject(f FieldName, a Audience, dynamic []string) []Field {
 	return collect(a, dynamic, func(name string) bool { return strings.HasPrefix(name, object+".") })
 }
 
-// collect returns the fields that wanted accepts.
+// collect returns the fields that wanted accepts and the audience may see.
 func collect(a Audience, dynamic []string, wanted func(string) bool) []Field {
 	var out []Field
 	for _, field := range Fields() {
@@ -183,8 +183,8 @@ func collect(a Audience, dynamic []string, wanted func(string) bool) []Field {
 	return out
 }
 
-// known reports whether a name that stands for no static field is no mistake: a pattern over dynamic fields, or the
-// presence of an object.
+// known reports whether a name without a matching static field is still valid: a pattern that can match dynamic fields, or
+// an object whose presence is tested.
 func known(n Node, f FieldName) bool {
 	if f.Pattern {
 		return f.Reaches("tags") || f.Reaches("submission") || starsMeet(f.Name, referencePrefix+"*")
@@ -202,7 +202,7 @@ func known(n Node, f FieldName) bool {
 	return ok
 }
 
-// unknownField warns of a field that the catalogue does not have.
+// unknownField warns about a field that the catalogue does not have.
 func unknownField(f FieldName) Warning {
 	name := excerpt(f.Name, longestName)
 	if f.Pattern {
@@ -227,7 +227,7 @@ func memberOf(object string) string {
 	return object
 }
 
-// checkFit judges whether the construct n and its value fit the field.
+// checkFit checks that the construct n and its value fit the type of the field.
 func checkFit(n Node, f Field, patterns *Patterns) error {
 	switch f.Type {
 	case Keyword, Text:
@@ -260,13 +260,13 @@ func checkFit(n Node, f Field, patterns *Patterns) error {
 	return nil
 }
 
-// wrongConstruct is the error about a construct that compares words, on a field that has none.
+// wrongConstruct returns the error about a construct that compares words, on a field without words.
 func wrongConstruct(n Node, f Field, construct string) error {
 	return ErrorAt(n, fmt.Sprintf("%s on the %s field %q", construct, typeNoun(f.Type), f.Name), "a value, a range, or * for any value")
 }
 
-// nearestField returns the name in the catalogue that needs the fewest edits to become name, "" when none is near:
-// at most a third of its characters.
+// nearestField returns the field name of the catalogue with the smallest edit distance to name, at most a third of the
+// characters of name, or "".
 func nearestField(name string) string {
 	if len(name) > longestName {
 		return ""
@@ -280,7 +280,7 @@ func nearestField(name string) string {
 		for _, s := range []string{whole, tail} {
 			d := editDistance(name, s)
 			if s == tail && s != whole {
-				d++ // a member alone counts as one edit further than a whole name
+				d++ // a match of the last member alone counts as one more edit
 			}
 			if d < edits || d == edits && best != "" && len(candidate) < len(best) {
 				best, edits = candidate, d
@@ -290,7 +290,7 @@ func nearestField(name string) string {
 	return best
 }
 
-// editDistance is the Levenshtein distance in characters.
+// editDistance returns the Levenshtein distance in characters.
 func editDistance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	row := make([]int, len(t)+1)

@@ -123,7 +123,7 @@ func TestCheckLimitsClausesOfComposedTrees(t *testing.T) {
 	}
 }
 
-// What is stored is judged once: a filter that is accepted must not be refused whenever it is listed.
+// A stored query is checked only once: after a filter is accepted, listing it must never fail.
 func TestCheckCountsWhatClausesExpandTo(t *testing.T) {
 	for name, q := range map[string]string{
 		"words":         "text:" + strings.Repeat("a-", query.MaxClauses),

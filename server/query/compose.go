@@ -1,7 +1,7 @@
 package query
 
-// And returns the query that every part has to match: compositions join trees, never strings, so that no part can
-// break out of its place. nil parts are left out; a single part stands for itself; no part at all is nil.
+// And returns the conjunction of the nodes. It joins trees and never strings, so that no part can affect how another is
+// parsed. And ignores nil nodes. It returns a single node unchanged, and nil for none.
 func And(nodes ...Node) Node {
 	var parts []Clause
 	for _, n := range nodes {
@@ -18,8 +18,7 @@ func And(nodes ...Node) Node {
 	return Bool{Clauses: parts}
 }
 
-// FieldTerm returns the query for one value of a field, which means what field:value does, whatever characters value
-// holds.
+// FieldTerm returns the query field:value. value is never parsed and can contain any characters.
 func FieldTerm(field, value string) Node {
 	if value == "" {
 		return Phrase{Field: FieldName{Name: field}}
@@ -27,8 +26,8 @@ func FieldTerm(field, value string) Node {
 	return Term{Field: FieldName{Name: field}, Text: value}
 }
 
-// Walk calls visit for n and everything below it, parents first. What is below a node is left out where visit returns
-// false. Walk reports whether no call returned false.
+// Walk calls visit for n and everything below it, parents first. If visit returns false, Walk skips what is below that
+// node. Walk reports whether all calls returned true.
 func Walk(n Node, visit func(Node) bool) bool {
 	if n == nil {
 		return true
@@ -52,8 +51,8 @@ func Walk(n Node, visit func(Node) bool) bool {
 	return whole
 }
 
-// Names lists the fields and patterns that n names as written, each once, in the order of their first appearance.
-// Clauses without a field name none.
+// Names lists the fields and patterns that n names, as written and without duplicates, in order of first appearance. It
+// omits clauses without a field.
 func Names(n Node) []FieldName {
 	var out []FieldName
 	seen := map[FieldName]bool{}
@@ -67,7 +66,7 @@ func Names(n Node) []FieldName {
 	return out
 }
 
-// namesDate reports whether f is a date, or a pattern that covers one.
+// namesDate reports whether f is a date field, or a pattern that matches one.
 func namesDate(f FieldName) bool {
 	if !f.Pattern {
 		field, ok := Lookup(f.Name)
@@ -81,7 +80,8 @@ func namesDate(f FieldName) bool {
 	return false
 }
 
-// FieldOf returns the field of a leaf as written, of Exists and Missing the one that they ask for; none for anything else.
+// FieldOf returns the field of a leaf as written; for Exists and Missing, the tested field. It returns the zero FieldName
+// for other nodes.
 func FieldOf(n Node) FieldName {
 	switch n := n.(type) {
 	case Term:

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// period is the time that a date text stands for, from its first to its last millisecond: a year, a month, a day, an
-// hour, a minute, a second or an instant.
+// period is the interval of a date text, from its first to its last millisecond: a year, a month, a day, an hour, a minute,
+// a second or an instant.
 type period struct{ from, to int64 }
 
-// errDate is the reason of every text that is no date.
+// errDate is the error for every text that is not a date.
 var errDate = errors.New("not a date")
 
-// parsePeriod reads a date without date math: 2024, 2024-05, 2024-05-21, 2024-05-21T10 down to fractions of a second,
-// with a zone (Z, +02, +0200, +02:00) once there is an hour, UTC without; or more than four digits, milliseconds since
-// 1970.
+// parsePeriod parses a date without date math: 2024, 2024-05, 2024-05-21, 2024-05-21T10 down to fractions of a second. A
+// text with a time can have a zone (Z, +02, +0200, +02:00); the default is UTC. A number of more than four digits means
+// milliseconds since 1970.
 func parsePeriod(s string) (period, error) {
 	if digits := strings.TrimPrefix(s, "-"); len(digits) > 4 && allDigits(digits) {
 		ms, err := strconv.ParseInt(s, 10, 64)
@@ -40,14 +40,14 @@ func parsePeriod(s string) (period, error) {
 	return parseClock(start, clock)
 }
 
-// CalendarDate returns the first instant of a year, a month or a day, written as 2024, 2024-05 or 2024-05-21 (UTC). It is
-// false for anything else, and for a day that does not exist.
+// CalendarDate returns the first instant of a year, a month or a day, written as 2024, 2024-05 or 2024-05-21 (UTC). It
+// returns false for anything else and for a day that does not exist.
 func CalendarDate(s string) (time.Time, bool) {
 	start, _, err := parseCalendar(s)
 	return start, err == nil
 }
 
-// parseCalendar returns the first instant of a year, a month or a day, and that of the next one.
+// parseCalendar returns the first instant of a year, a month or a day, and that of the following one.
 func parseCalendar(s string) (start, end time.Time, err error) {
 	year, month, date, parts := 0, 1, 1, strings.Split(s, "-")
 	for i, p := range parts {
@@ -80,10 +80,10 @@ func parseCalendar(s string) (start, end time.Time, err error) {
 	}
 }
 
-// span is the period from one instant to just before another.
+// span returns the period from one instant to just before another.
 func span(from, to time.Time) period { return period{from.UnixMilli(), to.UnixMilli() - 1} }
 
-// parseClock reads the time of day behind the T.
+// parseClock parses the time of day after the T.
 func parseClock(day time.Time, s string) (period, error) {
 	offset := time.Duration(0)
 	if i := strings.IndexAny(s, "Z+-"); i >= 0 {
@@ -116,7 +116,7 @@ func parseClock(day time.Time, s string) (period, error) {
 	return period{instant, instant}, nil
 }
 
-// parseZone reads Z, +02, +0200 or +02:00.
+// parseZone parses Z, +02, +0200 or +02:00.
 func parseZone(s string) (time.Duration, error) {
 	if s == "Z" {
 		return 0, nil
@@ -143,9 +143,8 @@ func parseZone(s string) (time.Duration, error) {
 	return offset, nil
 }
 
-// boundDate reads a date as a query writes it, with date math or without, as an instant in milliseconds. up decides
-// which end of a period is meant: a partial date and every rounding stand for their first millisecond, or with up for
-// their last one (query language, "Ranges and dates").
+// boundDate parses a date of a query, with or without date math, as an instant in milliseconds. A partial date and each
+// rounding mean their first millisecond, or with up their last one (query language, "Ranges and dates").
 func boundDate(s string, now time.Time, up bool) (int64, error) {
 	var t time.Time
 	steps, ok := strings.CutPrefix(s, "now")
@@ -179,14 +178,14 @@ func boundDate(s string, now time.Time, up bool) (int64, error) {
 	return t.UnixMilli(), nil
 }
 
-// step is one operation of date math: n units added, or with round a rounding to one unit.
+// step is one operation of date math: adding n units or, with round, rounding to one unit.
 type step struct {
 	round bool
 	n     int
 	unit  byte
 }
 
-// nextStep cuts the first operation off: +, - or /, digits (one unit where there are none), and a unit.
+// nextStep parses the first operation: +, - or /, digits (default: one unit), and a unit.
 func nextStep(s string) (step, string, error) {
 	var st step
 	sign := 1
@@ -223,7 +222,7 @@ func nextStep(s string) (step, string, error) {
 	return st, s[i+1:], nil
 }
 
-// maxYear keeps every instant within 64 bits of milliseconds.
+// maxYear ensures that milliseconds fit into 64 bits.
 const maxYear = 200_000_000
 
 func (st step) apply(t time.Time, up bool) (time.Time, error) {
@@ -244,7 +243,7 @@ func (st step) apply(t time.Time, up bool) (time.Time, error) {
 	return t, nil
 }
 
-// add adds n units. A month that lacks the day ends on its last one.
+// add adds n units. If the resulting month lacks the day, the result is on its last day.
 func add(t time.Time, n int, unit byte) time.Time {
 	seconds := func(size int64) time.Time {
 		return time.Unix(t.Unix()+int64(n)*size, int64(t.Nanosecond())).UTC()
@@ -271,7 +270,7 @@ func add(t time.Time, n int, unit byte) time.Time {
 	}
 }
 
-// floor returns the first instant of the unit that t lies in. Weeks begin on Monday.
+// floor returns the first instant of the unit that contains t. Weeks begin on Monday.
 func floor(t time.Time, unit byte) time.Time {
 	y, m, d := t.Date()
 	switch unit {

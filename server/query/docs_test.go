@@ -26,7 +26,7 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// fieldTable is the catalogue as the page shows it.
+// fieldTable returns the catalogue as the table of the documentation.
 func fieldTable() string {
 	var b strings.Builder
 	b.WriteString("| Field | Type | | Holds |\n| --- | --- | --- | --- |\n")
@@ -69,7 +69,7 @@ func TestPageHoldsTheCatalogue(t *testing.T) {
 	}
 }
 
-// rows returns the first two cells of every row of the tables whose head begins with the cell first.
+// rows returns the first two cells of each row of the tables whose first header cell is first.
 func rows(text, first string) [][2]string {
 	var out [][2]string
 	inside := false

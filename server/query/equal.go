@@ -2,7 +2,7 @@ package query
 
 import "slices"
 
-// Equal reports whether two trees are the same, wherever they stood in a query. Two nil nodes are equal.
+// Equal reports whether two trees are the same, ignoring positions in a query. Two nil nodes are equal.
 func Equal(a, b Node) bool {
 	switch a := a.(type) {
 	case nil:
@@ -40,7 +40,7 @@ func Equal(a, b Node) bool {
 	case Missing:
 		b, ok := b.(Missing)
 		return ok && a.Equal(b)
-	default: // All and None hold nothing.
+	default: // All and None have no content.
 		return a == b
 	}
 }
@@ -58,31 +58,31 @@ func (n Any) Equal(o Any) bool { return slices.EqualFunc(n.Values, o.Values, Equ
 // Equal compares node and factor.
 func (n Boost) Equal(o Boost) bool { return n.Factor == o.Factor && Equal(n.Node, o.Node) }
 
-// Equal compares all but the place in the query.
+// Equal compares everything except the position in the query.
 func (n Term) Equal(o Term) bool { n.at, o.at = place{}, place{}; return n == o }
 
-// Equal compares all but the place in the query.
+// Equal compares everything except the position in the query.
 func (n Phrase) Equal(o Phrase) bool { n.at, o.at = place{}, place{}; return n == o }
 
-// Equal compares all but the place in the query.
+// Equal compares everything except the position in the query.
 func (n Wildcard) Equal(o Wildcard) bool { n.at, o.at = place{}, place{}; return n == o }
 
-// Equal compares all but the place in the query.
+// Equal compares everything except the position in the query.
 func (n Fuzzy) Equal(o Fuzzy) bool { n.at, o.at = place{}, place{}; return n == o }
 
-// Equal compares all but the place in the query.
+// Equal compares everything except the position in the query.
 func (n Regexp) Equal(o Regexp) bool { n.at, o.at = place{}, place{}; return n == o }
 
-// Equal compares all but the place in the query.
+// Equal compares everything except the position in the query.
 func (n Range) Equal(o Range) bool {
 	return n.Field == o.Field && n.From.Equal(o.From) && n.To.Equal(o.To)
 }
 
-// Equal compares all but the place in the query.
+// Equal compares everything except the position in the query.
 func (n Exists) Equal(o Exists) bool { return n.Field == o.Field }
 
-// Equal compares all but the place in the query.
+// Equal compares everything except the position in the query.
 func (n Missing) Equal(o Missing) bool { return n.Field == o.Field }
 
-// Equal compares all but the place in the query.
+// Equal compares everything except the position in the query.
 func (b Bound) Equal(o Bound) bool { b.at, o.at = place{}, place{}; return b == o }

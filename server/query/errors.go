@@ -2,18 +2,18 @@ package query
 
 import "fmt"
 
-// SyntaxError says where and why a query or a sort string could not be used. Its Error text is the one sentence that
-// users see over HTTP, in a condition and on the command line, in the same words.
+// SyntaxError says where and why a query or a sort string is invalid. Its Error text is the sentence that users see,
+// identical over HTTP, in conditions and on the command line.
 type SyntaxError struct {
-	// Reason is the complaint without its place, such as "unbalanced bracket".
+	// Reason describes the error without its position, such as "unbalanced bracket".
 	Reason string
 	// Position counts characters (not bytes) from 0.
 	Position int
 	// Near is the text at Position, at most 20 characters, "" at the end of the query.
 	Near string
-	// Expected says what would have been right, such as `")"`; "" when there is nothing useful to say.
+	// Expected says what is expected at Position, such as `")"`; "" if unknown.
 	Expected string
-	// Limit is true when a limit was passed (length, nesting, clauses, automaton states) rather than the syntax broken.
+	// Limit is true if a limit was exceeded (length, nesting, clauses, automaton states), and false for invalid syntax.
 	Limit bool
 }
 
@@ -29,7 +29,7 @@ func (e *SyntaxError) Error() string {
 	return s
 }
 
-// ForbiddenFieldError says that a public caller named a private field, in a query or in a sort string.
+// ForbiddenFieldError says that a public caller named a private field in a query or a sort string.
 type ForbiddenFieldError struct{ Field string }
 
 func (e *ForbiddenFieldError) Error() string {
@@ -38,29 +38,29 @@ func (e *ForbiddenFieldError) Error() string {
 
 // The codes of warnings.
 const (
-	// WarnMixedOperators: AND and OR stand in one group without brackets, where there is no precedence.
+	// WarnMixedOperators: a group contains AND and OR without brackets. There is no precedence between them.
 	WarnMixedOperators = "mixed-operators"
 	// WarnUnknownField: the catalogue does not have the field, so the clause matches nothing.
 	WarnUnknownField = "unknown-field"
-	// WarnLeadingWildcard: a pattern begins with a wildcard, so that every word has to be looked at.
+	// WarnLeadingWildcard: a pattern starts with a wildcard, so that every term must be tested.
 	WarnLeadingWildcard = "leading-wildcard"
 )
 
-// Warning is advice on a query that can be used as it stands.
+// Warning is advice about a valid query.
 type Warning struct {
-	// Code is a stable word: mixed-operators, unknown-field, leading-wildcard.
+	// Code is a stable identifier: mixed-operators, unknown-field, leading-wildcard.
 	Code string
-	// Message is one sentence with what was seen and what to do.
+	// Message is one sentence that describes the finding and what to do.
 	Message string
 }
 
-// How many characters messages quote of a query, and of a field name in it.
+// The maximum number of characters that messages quote of a query and of a field name.
 const (
 	nearLength  = 20
 	longestName = 100
 )
 
-// excerpt cuts s to n characters for a message.
+// excerpt truncates s to n characters for a message.
 func excerpt(s string, n int) string {
 	i := 0
 	for at := range s {

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// unescape removes the backslashes of src[start:end]: \x is x for every character x but u, \uXXXX the character with
-// that hexadecimal UTF-16 code (two of them for one outside the basic plane). With wild, \*, \? and \\ stay escaped, as
-// a Wildcard keeps them.
+// unescape removes the backslashes of src[start:end]. \x is x for every character x except u; \uXXXX is the character with
+// that hexadecimal UTF-16 code (two codes for a character outside the basic plane). With wild, \*, \? and \\ stay escaped,
+// as Wildcard requires.
 func (p *parser) unescape(start, end int, wild bool) (string, error) {
 	var b strings.Builder
 	for i := start; i < end; i++ {
 		c := p.src[i]
 		if c == '\\' {
-			i++ // the lexer has seen to it that a character follows
+			i++ // the lexer guarantees that a character follows
 			if p.src[i] == 'u' {
 				decoded, next, err := p.codePoint(i-1, end)
 				if err != nil {
@@ -33,7 +33,7 @@ func (p *parser) unescape(start, end int, wild bool) (string, error) {
 	return b.String(), nil
 }
 
-// codePoint decodes the \uXXXX (or the surrogate pair of them) at i and returns where it ends.
+// codePoint decodes the \uXXXX, or the surrogate pair of two, at i. It returns the end of the escape.
 func (p *parser) codePoint(i, end int) (rune, int, error) {
 	high, ok := p.codeUnit(i, end)
 	if !ok {
@@ -71,8 +71,8 @@ func (p *parser) codeUnit(i, end int) (rune, bool) {
 	return unit, true
 }
 
-// writeWord writes s so that it is read as one word again. A value of a named field also has its commas escaped, which
-// would begin a list, and a comparison sign at its beginning.
+// writeWord writes s with escapes so that it parses as one word. In a value of a named field it also escapes commas, which
+// would start a list, and a leading comparison sign.
 func writeWord(b *strings.Builder, s string, value bool) {
 	switch s {
 	case "AND", "OR", "NOT", "&&", "||":
@@ -104,7 +104,7 @@ func writeQuoted(b *strings.Builder, s string) {
 	b.WriteByte('"')
 }
 
-// write writes the name and a colon; nothing for no field.
+// write writes the name and a colon, or nothing for no field.
 func (f FieldName) write(b *strings.Builder) {
 	if f.Name != "" {
 		writeWord(b, f.Name, false)

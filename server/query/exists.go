@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// The two names that ask for the presence of a field rather than for a value.
+// The two pseudo-fields that test the presence of a field.
 const (
 	existsName  = "_exists_"
 	missingName = "_missing_"
 )
 
-// presence reports whether the scope asks for the presence of a field.
+// presence reports whether the scope tests the presence of a field.
 func (s scope) presence() bool { return s.field.Name == existsName || s.field.Name == missingName }
 
-// presence parses the field name, or the pattern of them, that follows _exists_: or _missing_:.
+// presence parses the field name or pattern after _exists_: or _missing_:.
 func (p *parser) presence(in scope) (Node, error) {
 	tok, err := p.peek(true)
 	if err != nil {

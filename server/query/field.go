@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// Type is the type of a field; it decides how its values are indexed, compared, sorted and ranked.
+// Type is the type of a field. It determines how values are indexed, compared, sorted and ranked.
 type Type uint8
 
 const (
-	// Keyword values are compared whole and in lower case, and shown as stored.
+	// Keyword values are compared as a whole in lower case, and shown as stored.
 	Keyword Type = iota
-	// Text values are cut into words (UAX #29, lower case) with positions; a gap of 100 lies between two values.
+	// Text values are split into words (UAX #29, lower case) with positions. There is a position gap of 100 between two
+	// values.
 	Text
 	// Long values are 64-bit integers.
 	Long
@@ -23,7 +24,7 @@ const (
 	Date
 )
 
-// String returns the name of the type as documentation and OpenSearch mappings write it.
+// String returns the name of the type as in the documentation and OpenSearch mappings.
 func (t Type) String() string {
 	switch t {
 	case Keyword:
@@ -47,13 +48,13 @@ type Field struct {
 	// Name is the documented path, such as content.text.
 	Name string
 	Type Type
-	// Private fields (submission and everything below) are seen by READ-WRITE callers alone.
+	// Private fields (submission and everything below it) are visible only to READ-WRITE callers.
 	Private bool
-	// Sortable fields have at most one value an item and may stand in sort_by. Text fields never do.
+	// Sortable fields have at most one value per item and are permitted in sort_by. Text fields are never sortable.
 	Sortable bool
 }
 
-// Value is one value of a field as it is indexed. Which member holds it follows from the field's type.
+// Value is one indexed value of a field. The field's type determines which member holds it.
 type Value struct {
 	// Str holds Keyword (as stored, not lower-cased) and Text values.
 	Str string
@@ -63,17 +64,17 @@ type Value struct {
 	Float float64
 }
 
-// Audience is who reads: it decides which fields can be named and which bytes are sent.
+// Audience is the kind of reader. It determines which fields can be named and which bytes are returned.
 type Audience uint8
 
 const (
-	// Public is the audience of READ-ONLY tokens, and the zero value: nothing private.
+	// Public is the audience of READ-ONLY tokens and the zero value. It sees nothing private.
 	Public Audience = iota
-	// Private is the audience of READ-WRITE tokens: everything.
+	// Private is the audience of READ-WRITE tokens. It sees everything.
 	Private
 )
 
-// Matches reports whether the name as written is, or the pattern covers, the canonical field name.
+// Matches reports whether the name, possibly a short one, means the canonical field name, or the pattern matches it.
 func (f FieldName) Matches(canonical string) bool {
 	if !f.Pattern {
 		field, ok := Lookup(f.Name)
@@ -95,8 +96,8 @@ func (f FieldName) Matches(canonical string) bool {
 	return false
 }
 
-// Reaches reports whether the name is the object (such as tags), something below it, or a pattern that covers anything
-// of either: what a rule against naming an object has to ask. Short names count as what they stand for.
+// Reaches reports whether the name is the object (such as tags) or something below it, or a pattern that can match either.
+// Rules that forbid naming an object use it. Short names count as their canonical names.
 func (f FieldName) Reaches(object string) bool {
 	if f.Pattern {
 		return starsMeet(f.Name, object) || starsMeet(f.Name, object+".*")
@@ -105,7 +106,7 @@ func (f FieldName) Reaches(object string) bool {
 	return name == object || strings.HasPrefix(name, object+".")
 }
 
-// matchStars reports whether s matches a pattern in which * stands for any characters.
+// matchStars reports whether s matches a pattern in which * matches any characters.
 func matchStars(pattern, s string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -128,10 +129,10 @@ func matchStars(pattern, s string) bool {
 
 // starsMeet reports whether some string matches both patterns.
 func starsMeet(a, b string) bool {
-	// meet[j] says whether a[:i] and b[:j] have a string in common.
+	// meet[j] reports whether a[:i] and b[:j] have a match in common.
 	meet := make([]bool, len(b)+1)
 	for i := range len(a) + 1 {
-		diagonal := false // meet[j-1] of the row before
+		diagonal := false // meet[j-1] of the previous row
 		for j := range len(b) + 1 {
 			above := meet[j]
 			switch {

@@ -14,10 +14,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// patience is what one call may take at most; a query within the limits takes milliseconds.
+// patience is the maximum duration of one call; a query within the limits takes milliseconds.
 const patience = 5 * time.Second
 
-// addSeeds gives every line of testdata/seeds.txt to a fuzz target.
+// addSeeds adds every line of testdata/seeds.txt to a fuzz target.
 func addSeeds(f *testing.F) {
 	f.Helper()
 	file, err := os.Open("testdata/seeds.txt")
@@ -34,7 +34,7 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// checkPlace holds that an error points into the query, at the text that it quotes.
+// checkPlace checks that the position of an error is within the query, at the quoted text.
 func checkPlace(t *testing.T, q string, err error) {
 	t.Helper()
 	var syntax *query.SyntaxError
@@ -67,7 +67,7 @@ func FuzzParse(f *testing.F) {
 		var syntax *query.SyntaxError
 		switch {
 		case errors.As(err, &syntax) && syntax.Limit:
-			// Brackets hand their field down to every clause, so that the canonical form can be the longer one.
+			// Brackets pass their field to every clause, so that the canonical form can be longer than the query.
 		case err != nil:
 			t.Fatalf("%q: its canonical form %q: %v", q, canonical, err)
 		case !query.Equal(parsed.Root, again.Root):

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxEdits is the largest edit distance; a larger number means this one, as in OpenSearch.
+// maxEdits is the maximum edit distance. Larger numbers are reduced to it, as in OpenSearch.
 const maxEdits = 2
 
-// fuzzy makes the leaf of word~ or word~N. A fraction is cut off.
+// fuzzy makes the leaf of word~ or word~N. It truncates fractions.
 func (p *parser) fuzzy(tok token, s suffix, in scope) (Node, error) {
 	text := p.text(tok)
 	if tok.kind != tokBareSign {
@@ -29,7 +29,7 @@ func (p *parser) fuzzy(tok token, s suffix, in scope) (Node, error) {
 	return n, nil
 }
 
-// wholePart reads the whole part of a decimal number without a sign; at most 2^31-1, which larger numbers mean.
+// wholePart parses the integer part of a decimal number without a sign. Numbers above 2^31-1 are reduced to it.
 func wholePart(s string) (int, bool) {
 	whole, fraction, _ := strings.Cut(s, ".")
 	if !allDigits(whole + fraction) {
@@ -44,7 +44,7 @@ func wholePart(s string) (int, bool) {
 	return n, true
 }
 
-// allDigits reports whether s is one decimal digit or more.
+// allDigits reports whether s consists of one or more decimal digits.
 func allDigits(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -54,7 +54,7 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
-// EditsFor returns the edit distance that AUTO stands for, by the number of characters: 0 for 1–2, 1 for 3–5, 2 from 6.
+// EditsFor returns the edit distance of AUTO by the number of characters: 0 for 1–2, 1 for 3–5, 2 from 6.
 func EditsFor(text string) int {
 	switch n := len([]rune(text)); {
 	case n < 3:

@@ -8,8 +8,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// group parses clauses up to the end of the query, or up to the bracket that closes the one at position open (-1 for
-// none). There is no precedence: AND makes the clause before it and the one after it Must, OR changes nothing.
+// group parses clauses up to the end of the query, or up to the bracket that closes the one at position open (-1 for none).
+// There is no precedence: AND makes the clauses before and after it Must, OR changes nothing.
 func (p *parser) group(in scope, open int) (Node, error) {
 	var (
 		clauses       []Clause
@@ -61,7 +61,7 @@ func (p *parser) group(in scope, open int) (Node, error) {
 	return n, nil
 }
 
-// closing judges the token that ends a group.
+// closing checks the token that ends a group.
 func (p *parser) closing(tok token, open int, empty bool) error {
 	switch {
 	case tok.kind == tokClose && open < 0:
@@ -74,7 +74,7 @@ func (p *parser) closing(tok token, open int, empty bool) error {
 	return nil
 }
 
-// wantClause refuses an operator or a sign, sign, with no clause after it.
+// wantClause returns an error if no clause follows the operator or sign.
 func (p *parser) wantClause(in scope, sign token) error {
 	next, err := p.peek(in.list())
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *parser) wantClause(in scope, sign token) error {
 	return nil
 }
 
-// requireLast makes the clause that an AND reaches back to Must, unless it is prohibited.
+// requireLast makes the clause before an AND Must, unless it is MustNot. It skips clauses without words.
 func requireLast(clauses []Clause) {
 	for i := len(clauses) - 1; i >= 0; i-- {
 		if wordless(clauses[i].Node) {
@@ -100,8 +100,8 @@ func requireLast(clauses []Clause) {
 	}
 }
 
-// wordless reports whether n asks for words and holds none, such as "...": it vanishes from its group, and an AND
-// behind it reaches back to the clause before it.
+// wordless reports whether n is a text query without any words, such as "...". It vanishes from its group, and an AND after
+// it applies to the clause before it.
 func wordless(n Node) bool {
 	var text string
 	switch n := n.(type) {
@@ -126,7 +126,7 @@ func wordless(n Node) bool {
 	return !analysis.HasWord(text)
 }
 
-// modified parses a clause with the sign before it, if any.
+// modified parses a clause with an optional sign before it.
 func (p *parser) modified(in scope) (Clause, error) {
 	tok, err := p.peek(in.list())
 	if err != nil {
@@ -157,7 +157,7 @@ func (p *parser) modified(in scope) (Clause, error) {
 	return Clause{Occur: occur, Node: n}, err
 }
 
-// clause parses [field:] and what it applies to: brackets, or values.
+// clause parses an optional field prefix and what it applies to: brackets or values.
 func (p *parser) clause(in scope) (Node, error) {
 	tok, err := p.peek(in.list())
 	if err != nil {
@@ -183,7 +183,7 @@ func (p *parser) colonAfter(i int) bool {
 	return i < len(p.src) && p.src[i] == ':'
 }
 
-// fielded parses a clause of the field that name spells.
+// fielded parses a clause with a field prefix, where name is the token of the field.
 func (p *parser) fielded(name token) (Node, error) {
 	if name.kind == tokPrefix || name.kind == tokWildcard {
 		return nil, p.errorAt(name.start, "a field name with an unescaped wildcard", `a field name; its pattern is written with \*`)
@@ -252,7 +252,7 @@ func (n Bool) String() string {
 	return b.String()
 }
 
-// nested returns n as it stands in a group or before a boost.
+// nested returns the form of n inside a group or before a boost.
 func nested(n Node) string {
 	switch n := n.(type) {
 	case Bool:
@@ -269,7 +269,7 @@ func (All) String() string { return "*:*" }
 // String returns the blank query.
 func (None) String() string { return "" }
 
-// shorten cuts a canonical form that goes into a message to 300 characters.
+// shorten truncates a canonical form for a message to 300 characters.
 func shorten(s string) string {
 	if cut := excerpt(s, 300); cut != s {
 		return cut + "…"

@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// tokenKind is the kind of a token. The lexer takes the longest token that begins at a place, as Lucene's does.
+// tokenKind is the kind of a token. The lexer takes the longest token at a position, like Lucene's.
 type tokenKind uint8
 
 const (
@@ -13,7 +13,7 @@ const (
 	tokStar               // * alone
 	tokQuoted             // "text"
 	tokRegexp             // /pattern/
-	tokFuzzy              // ~ and what sticks to it
+	tokFuzzy              // ~ and the word characters that follow it
 	tokAnd                // AND, &&
 	tokOr                 // OR, ||
 	tokNot                // NOT, !
@@ -40,23 +40,23 @@ func isSpace(c rune) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\u3000'
 }
 
-// isTermStart reports whether c may begin a word as it is. A backslash and the character after it may, too.
+// isTermStart reports whether c can start a word without a backslash.
 func isTermStart(c rune) bool {
 	return !isSpace(c) && !strings.ContainsRune(`+-!():^[]"{}~*?\/`, c)
 }
 
-// isTermPart reports whether c may stand inside a word as it is.
+// isTermPart reports whether c can be inside a word without a backslash.
 func isTermPart(c rune) bool { return isTermStart(c) || c == '+' || c == '-' }
 
-// skipSpace moves to the next character that is not white space.
+// skipSpace advances to the next character that is not white space.
 func (p *parser) skipSpace() {
 	for p.pos < len(p.src) && isSpace(p.src[p.pos]) {
 		p.pos++
 	}
 }
 
-// peek returns the next token, behind white space, without taking either. In a list of values (list is true) a comma is
-// a token of its own and ends a word.
+// peek returns the next token after white space without consuming anything. In a list of values (list is true), a comma is
+// a separate token and ends a word.
 func (p *parser) peek(list bool) (token, error) {
 	at := p.pos
 	for at < len(p.src) && isSpace(p.src[at]) {
@@ -99,7 +99,7 @@ func (p *parser) peek(list bool) (token, error) {
 	return p.word(at, list)
 }
 
-// word lexes a word, with or without wildcards, or an operator that is spelled like one.
+// word lexes a word, with or without wildcards, or an operator that consists of word characters.
 func (p *parser) word(start int, list bool) (token, error) {
 	end, err := p.wordEnd(start, list, true)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *parser) word(start int, list bool) (token, error) {
 	}
 }
 
-// wordEnd returns where the run of word characters ends that begins at i; with wild, * and ? are among them.
+// wordEnd returns the end of the run of word characters that starts at i. With wild, the run can contain * and ?.
 func (p *parser) wordEnd(i int, list, wild bool) (int, error) {
 	for i < len(p.src) {
 		switch c := p.src[i]; {
@@ -155,7 +155,7 @@ func (p *parser) wordEnd(i int, list, wild bool) (int, error) {
 	return i, nil
 }
 
-// delimited lexes the token at start that ends with the delimiter it begins with; a backslash escapes.
+// delimited lexes a token that starts and ends with a delimiter; a backslash escapes.
 func (p *parser) delimited(start int, kind tokenKind, delimiter rune, complaint string) (token, error) {
 	for i := start + 1; i < len(p.src); i++ {
 		switch p.src[i] {

@@ -1,21 +1,23 @@
 package query
 
-// The limits of a query. Passing one is a SyntaxError of its own with Limit set.
+// The limits of a query. Exceeding one is a SyntaxError with Limit set.
 const (
-	// MaxLength is the longest query, in bytes.
+	// MaxLength is the maximum length of a query, in bytes.
 	MaxLength = 16 << 10
-	// MaxNesting is how deep brackets may stand in one another.
+	// MaxNesting is the maximum nesting depth of brackets.
 	MaxNesting = 200
-	// MaxClauses is the number of leaves that a query may have, before and after words, lists and field patterns are
-	// expanded. OpenSearch counts the same way (indices.query.bool.max_clause_count).
+	// MaxClauses is the maximum number of leaves of a query, both before and after the expansion of words, lists and field
+	// patterns. OpenSearch counts in the same way (indices.query.bool.max_clause_count).
 	MaxClauses = 1024
-	// MaxStates is the number of states that the automata of all patterns of a query may have together; each alone is
-	// bounded by automaton.MaxStates. Without it a thousand patterns, each within its limit, take ten seconds to compile.
+	// MaxStates is the maximum total number of states of the automata of all patterns of a query; automaton.MaxStates
+	// limits each of them. Without this limit, a thousand patterns within their own limits take ten seconds to compile.
 	MaxStates = 100_000
-	// MaxEffort is the number of steps, as automaton.Effort counts them, that making these automata may take together. It is
-	// a count, so that the same query is refused at any speed: on usual machines it stands for half a second, and some 30 MiB.
+	// MaxEffort is the maximum total number of steps, as automaton.Effort counts them, to compile these automata. It is a
+	// count and not a time, so that a query is accepted or refused independently of the machine. On usual machines it
+	// corresponds to half a second and about 30 MiB.
 	MaxEffort = 15_000_000
 
-	// maxWarnings is how many warnings Parse and Check give each: they go into headers and conditions.
+	// maxWarnings is the maximum number of warnings that Parse and Check each return, because warnings appear in headers
+	// and conditions.
 	maxWarnings = 20
 )

@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// values parses one value, or the comma form field:a,b ("specification, Query language": any of several).
+// values parses one value, or the comma form field:a,b ("specification, Query language"), which matches any of its values.
 func (p *parser) values(in scope) (Node, error) {
 	one := p.value
 	if in.presence() {
@@ -45,7 +45,7 @@ func (p *parser) values(in scope) (Node, error) {
 	return Any{Values: values}, nil
 }
 
-// anyOf returns the group in which one of the nodes has to match.
+// anyOf returns the disjunction of the nodes.
 func anyOf(nodes []Node) Node {
 	b := Bool{Clauses: make([]Clause, len(nodes))}
 	for i, n := range nodes {
@@ -54,7 +54,7 @@ func anyOf(nodes []Node) Node {
 	return b
 }
 
-// comma takes the comma that continues a list.
+// comma consumes the comma that continues a list.
 func (p *parser) comma(in scope) bool {
 	i := p.pos
 	for in.bracketed && i < len(p.src) && isSpace(p.src[i]) {
@@ -84,7 +84,7 @@ func (n Any) String() string {
 	return b.String()
 }
 
-// splitField returns the field of a value and the value without it.
+// splitField returns a value without its field, and the field.
 func splitField(v Node) (string, FieldName) {
 	f := FieldOf(v)
 	var b strings.Builder

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Span reads a Term, Phrase or Range on a Long, Date or Boolean field as the closed interval of values that it covers;
-// with lo > hi it covers none. now is what date math calls now. The error is a *SyntaxError.
+// Span returns the closed interval of values that a Term, Phrase or Range on a Long, Date or Boolean field covers; lo > hi
+// means none. now is the value of now in date math. The error is a *SyntaxError.
 func Span(n Node, f Field, now time.Time) (lo, hi int64, err error) {
 	r := asRange(n)
 	lo, hi = math.MinInt64, math.MaxInt64
@@ -62,7 +62,7 @@ func FloatSpan(n Node, f Field) (lo, hi float64, err error) {
 	return lo, hi, nil
 }
 
-// asRange returns the range that a Term or Phrase stands for on a field without words: from its value to its value.
+// asRange returns the range that is equivalent to a Term or Phrase on a field without words.
 func asRange(n Node) Range {
 	switch n := n.(type) {
 	case Term:
@@ -77,7 +77,7 @@ func asRange(n Node) Range {
 	return Range{From: Bound{Open: true}, To: Bound{Open: true}, at: placeOf(n)}
 }
 
-// lowest returns the lowest value that lies above b; beyond is true where there is none.
+// lowest returns the lowest value that the lower bound b admits; beyond is true if there is none.
 func lowest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) {
 	switch f.Type {
 	case Date:
@@ -86,7 +86,7 @@ func lowest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) {
 		v, err = parseBoolean(b.Text)
 	case Long, Double, Keyword, Text:
 		w, err := parseWhole(b.Text)
-		// 5.5 begins at 6, -5.5 at -5, whichever the bracket.
+		// With either bracket, a lower bound of 5.5 starts at 6, and one of -5.5 at -5.
 		if err != nil || w.cut && w.negative {
 			return w.n, false, err
 		}
@@ -102,7 +102,7 @@ func lowest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) {
 	return v + 1, v == math.MaxInt64, nil
 }
 
-// highest returns the highest value that lies below b; beyond is true where there is none.
+// highest returns the highest value that the upper bound b admits; beyond is true if there is none.
 func highest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) {
 	switch f.Type {
 	case Date:
@@ -126,7 +126,7 @@ func highest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) 
 	return v - 1, v == math.MinInt64, nil
 }
 
-// misfit is the error about a value that the type of its field cannot hold.
+// misfit returns the error about a value that does not fit the type of its field.
 func misfit(b Bound, f Field, err error) *SyntaxError {
 	reason := fmt.Sprintf("bad %s for field %q", typeNoun(f.Type), f.Name)
 	expected := ""
@@ -139,7 +139,7 @@ func misfit(b Bound, f Field, err error) *SyntaxError {
 		expected = "true or false"
 	case Date:
 		expected = `a date such as 2026-11-20, 2026-11 or "2026-11-20T10:00:00Z", or date math such as now-30d`
-	case Keyword, Text: // hold every value
+	case Keyword, Text: // accept every value
 	}
 	switch {
 	case errors.Is(err, errRange):

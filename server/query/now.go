@@ -2,8 +2,8 @@ package query
 
 import "strings"
 
-// UsesNow reports whether the answer to n depends on the instant at which it is read: whether a date field is compared
-// with date math on now.
+// UsesNow reports whether the result of n depends on the time of the read, that is, whether n compares a date field with
+// now.
 func UsesNow(n Node) bool {
 	return !Walk(n, func(n Node) bool {
 		switch n.(type) {

@@ -9,20 +9,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// errNumber and errRange are the reasons of texts that are no number, or one that the type cannot hold.
+// errNumber and errRange are the errors for text that is not a number, and for a number out of the range of the type.
 var (
 	errNumber = errors.New("not a number")
 	errRange  = errors.New("out of range")
 )
 
-// whole is a decimal number cut to its integer part.
+// whole is a decimal number truncated to an integer.
 type whole struct {
 	n int64
-	// cut is true where a fraction was cut off; negative is the sign of the number before that.
+	// cut is true if a fraction was removed. negative is the sign before truncation.
 	cut, negative bool
 }
 
-// parseWhole reads a decimal number, with a fraction and an exponent if need be, exactly.
+// parseWhole parses a decimal number exactly; a fraction and an exponent are optional.
 func parseWhole(s string) (whole, error) {
 	var w whole
 	digits, point, err := decimal(s)
@@ -57,7 +57,7 @@ func parseWhole(s string) (whole, error) {
 	return w, nil
 }
 
-// decimal splits [sign]digits[.digits][e[sign]digits] into all its digits and the place of the point among them.
+// decimal splits [sign]digits[.digits][e[sign]digits] into its digits and the position of the point among them.
 func decimal(s string) (digits string, point int, err error) {
 	if s != "" && (s[0] == '+' || s[0] == '-') {
 		s = s[1:]
@@ -69,7 +69,7 @@ func decimal(s string) (digits string, point int, err error) {
 		if !allDigits(e) || len(s[i+1:])-len(e) > 1 {
 			return "", 0, errNumber
 		}
-		// An exponent past this makes every number that fits into a query zero or out of range.
+		// A larger exponent makes every number that fits into a query zero or out of range.
 		n, convErr := strconv.Atoi(e)
 		if convErr != nil || n > 4*MaxLength {
 			n = 4 * MaxLength
@@ -86,7 +86,7 @@ func decimal(s string) (digits string, point int, err error) {
 	return digits, len(integer) + exponent, nil
 }
 
-// parseDouble reads a decimal number.
+// parseDouble parses a decimal number.
 func parseDouble(s string) (float64, error) {
 	if _, _, err := decimal(s); err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func parseDouble(s string) (float64, error) {
 	return f, nil
 }
 
-// errBoolean is the reason of a text that is no boolean.
+// errBoolean is the error for text that is not a boolean.
 var errBoolean = errors.New("not a boolean")
 
 func parseBoolean(s string) (int64, error) {
@@ -111,5 +111,5 @@ func parseBoolean(s string) (int64, error) {
 	return 0, errBoolean
 }
 
-// Fold returns a keyword as it is compared: in lower case, character by character.
+// Fold returns the form in which keywords are compared: in lower case, character by character.
 func Fold(s string) string { return analysis.Keyword(s) }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Order is a parsed sort_by: its keys from the most significant on. A nil Order means "not given". Every order is
-// completed by the tie rule: newest created_on, then highest id. Items without a value come last in either direction.
+// Order is a parsed sort_by, most significant key first. nil means "not given". The tie rule completes every order: newest
+// created_on, then highest id. Items without a value come last in both directions.
 type Order []Key
 
 // Key is one key of an Order.
@@ -22,13 +22,13 @@ type Key struct {
 const (
 	// ScoreKey sorts by relevance; only _score:desc exists.
 	ScoreKey = "_score"
-	// RandomKey sorts by hash(seed, id); it stands alone.
+	// RandomKey sorts by hash(seed, id). It must be the only key.
 	RandomKey = "random"
 )
 
-// ParseOrder reads a sort string ("specification, Endpoints"): <field>:<asc|desc>, a comma-separated list of them, with
-// _score:desc for relevance, or random alone. The error is a *SyntaxError; that of a field which cannot be sorted on
-// names those that can.
+// ParseOrder parses a sort string ("specification, Endpoints"): a comma-separated list of <field>:<asc|desc>, with
+// _score:desc for relevance, or only random. The error is a *SyntaxError; for a field that is not sortable it lists those
+// that are.
 func ParseOrder(s string) (Order, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, &SyntaxError{
@@ -48,11 +48,11 @@ func ParseOrder(s string) (Order, error) {
 	return order, nil
 }
 
-// parseKeys reads the keys; its error lacks Near.
+// parseKeys parses the keys. Its error lacks Near.
 func parseKeys(s string) (Order, *SyntaxError) {
 	var order Order
 	parts := strings.Split(s, ",")
-	at := 0 // of the part, in characters
+	at := 0 // position of the part, in characters
 	for _, part := range parts {
 		blank := utf8.RuneCountInString(part) - utf8.RuneCountInString(strings.TrimLeftFunc(part, isSpace))
 		key, err := parseKey(strings.TrimFunc(part, isSpace), at+blank)
@@ -71,7 +71,7 @@ func parseKeys(s string) (Order, *SyntaxError) {
 	return order, nil
 }
 
-// parseKey reads one key, which stands at position at.
+// parseKey parses one key at position at.
 func parseKey(s string, at int) (Key, *SyntaxError) {
 	if s == RandomKey {
 		return Key{Field: RandomKey}, nil
@@ -115,15 +115,15 @@ func orderError(reason string, at int, expected string) *SyntaxError {
 	return &SyntaxError{Reason: reason, Position: at, Expected: expected}
 }
 
-// Random reports whether the order is the random one, which needs a seed.
+// Random reports whether the order is random and therefore needs a seed.
 func (o Order) Random() bool { return len(o) > 0 && o[0].Field == RandomKey }
 
-// Scored reports whether the order looks at relevance.
+// Scored reports whether the order uses relevance.
 func (o Order) Scored() bool {
 	return slices.ContainsFunc(o, func(k Key) bool { return k.Field == ScoreKey })
 }
 
-// CheckOrder refuses an order that names a field which a may not see, with a *ForbiddenFieldError.
+// CheckOrder returns a *ForbiddenFieldError if the order names a field that the audience a must not see.
 func CheckOrder(o Order, a Audience) error {
 	for _, k := range o {
 		if a == Public && private(k.Field) {
@@ -152,7 +152,7 @@ func (o Order) String() string {
 	return b.String()
 }
 
-// SortableFields lists the public fields that can stand in a sort string, by canonical name, with _score and random.
+// SortableFields lists the canonical names of the public fields that a sort string can contain, and _score and random.
 func SortableFields() []string {
 	var out []string
 	for _, f := range Fields() {

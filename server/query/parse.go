@@ -11,7 +11,7 @@ import (
 // Query is a parsed query.
 type Query struct {
 	Root Node
-	// Warnings speak of the syntax alone: mixed AND and OR, leading wildcards. Check adds what the catalogue knows.
+	// Warnings are about syntax only: mixed AND and OR, leading wildcards. Check adds those that need the catalogue.
 	Warnings []Warning
 }
 
@@ -23,7 +23,7 @@ func (q Query) String() string {
 	return q.Root.String()
 }
 
-// Parse reads a query ("specification, Query language"). A blank one is None, which matches nothing. The error is a
+// Parse parses a query ("specification, Query language"). A blank query is None, which matches nothing. The error is a
 // *SyntaxError.
 func Parse(q string) (Query, error) {
 	if len(q) > MaxLength {
@@ -50,7 +50,7 @@ func Parse(q string) (Query, error) {
 	return Query{Root: root, Warnings: p.warnings}, nil
 }
 
-// invalidAt returns the position of the first character of s that is not UTF-8.
+// invalidAt returns the position of the first invalid UTF-8 in s, in characters.
 func invalidAt(s string) int {
 	n := 0
 	for i, c := range s {
@@ -64,43 +64,44 @@ func invalidAt(s string) int {
 	return n
 }
 
-// parser holds the state of one Parse: a recursive descent over the characters of the query.
+// parser is the state of one Parse: a recursive descent over the characters of the query.
 type parser struct {
 	src      []rune
 	pos      int // the next character
-	depth    int // of brackets
+	depth    int // nesting of brackets
 	leaves   int
 	warnings []Warning
 }
 
-// scope is what brackets hand down to the clauses in them.
+// scope is what brackets pass to their clauses.
 type scope struct {
-	// field is the field before the brackets, "" for none.
+	// field is the field before the brackets, or "".
 	field FieldName
-	// bracketed is true for the clauses in brackets after a field, where white space may stand around a comma.
+	// bracketed is true for clauses in brackets after a field, where white space is permitted around a comma.
 	bracketed bool
 }
 
-// list reports whether a comma separates values: after a field prefix, and only there.
+// list reports whether a comma separates values, which is so only after a field prefix.
 func (s scope) list() bool { return s.field.Name != "" }
 
-// errorAt makes the error about position i.
+// errorAt returns the error about position i.
 func (p *parser) errorAt(i int, reason, expected string) *SyntaxError {
 	return &SyntaxError{Reason: reason, Position: i, Near: p.near(i), Expected: expected}
 }
 
-// near returns the text at i, for messages.
+// near returns the text at i for messages.
 func (p *parser) near(i int) string {
 	return string(p.src[i:min(i+nearLength, len(p.src))])
 }
 
-// at returns the place of what begins at i.
+// at returns the place of what starts at i.
 func (p *parser) at(i int) place { return place{pos: i, near: p.near(i)} }
 
 // text returns the characters of a token as written.
 func (p *parser) text(t token) string { return string(p.src[t.start:t.end]) }
 
-// warn adds a warning once, and no more than maxWarnings. A message is one line, whatever the query holds: it may go into a header.
+// warn adds a warning unless it is a duplicate or exceeds maxWarnings. It replaces control characters in the message, which
+// may go into a header.
 func (p *parser) warn(code, message string) {
 	message = strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
@@ -119,7 +120,7 @@ func (p *parser) warn(code, message string) {
 	p.warnings = append(p.warnings, Warning{Code: code, Message: message})
 }
 
-// leaf counts a leaf that begins at i against MaxClauses.
+// leaf counts a leaf at i towards MaxClauses.
 func (p *parser) leaf(i int) error {
 	if p.leaves++; p.leaves > MaxClauses {
 		err := p.errorAt(i, "too many clauses", fmt.Sprintf("at most %d", MaxClauses))
@@ -129,10 +130,10 @@ func (p *parser) leaf(i int) error {
 	return nil
 }
 
-// opened says where the thing began that is not closed.
+// opened adds the position of the unclosed start to a complaint.
 func opened(complaint string, at int) string {
 	return fmt.Sprintf("%s (opened at position %d)", complaint, at)
 }
 
-// quoted returns c in double quotes, as Expected names characters.
+// quoted returns c in double quotes, as in SyntaxError.Expected.
 func quoted(c rune) string { return strconv.Quote(string(c)) }

@@ -10,14 +10,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// parseCase is a query, the canonical form that it has to have, and the codes of its warnings.
+// parseCase is a query with its expected canonical form and warning codes.
 type parseCase struct {
 	query string
 	want  string
 	warns []string
 }
 
-// testParse holds that each query has its canonical form, and that the form has an equal tree.
+// testParse checks that each query has its canonical form, and that this form parses to an equal tree.
 func testParse(t *testing.T, cases map[string]parseCase) {
 	t.Helper()
 	for name, c := range cases {
@@ -47,7 +47,7 @@ func testParse(t *testing.T, cases map[string]parseCase) {
 	}
 }
 
-// failCase is a query, and the whole sentence that users read about it.
+// failCase is a query with the complete expected message.
 type failCase struct{ query, want string }
 
 func testFail(t *testing.T, cases map[string]failCase) {
@@ -85,7 +85,7 @@ func TestParseLimits(t *testing.T) {
 	word := func(n int) string { return strings.Repeat("x", n) }
 	cases := map[string]struct {
 		query    string
-		reason   string // "" for a query that passes
+		reason   string // "" for a valid query
 		position int
 	}{
 		"length":           {query: word(query.MaxLength)},

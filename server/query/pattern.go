@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// wildcard makes the leaf of a word with wildcards. *:* is everything.
+// wildcard makes the leaf of a word with wildcards. *:* is All.
 func (p *parser) wildcard(tok token, in scope) (Node, error) {
 	if tok.kind == tokStar && in.field == (FieldName{Name: "*", Pattern: true}) {
 		return All{}, nil
@@ -64,17 +64,17 @@ func (n Regexp) String() string {
 	return b.String()
 }
 
-// Patterns compiles the wildcards and regular expressions of one query, each different one once. The zero value is
-// ready; it is not safe for concurrent use.
+// Patterns compiles the wildcards and regular expressions of one query, each distinct one once. The zero value is ready to
+// use; it is not safe for concurrent use.
 type Patterns struct {
 	compiled map[string]automaton.Automaton
 	states   int
 	effort   int
 }
 
-// Compile returns the automaton of a Wildcard or Regexp, in lower case throughout, as texts and keywords are compared
-// (and as OpenSearch does it). The error is a *SyntaxError, with Limit set where the pattern passes
-// automaton.MaxStates, or all patterns together pass MaxStates or MaxEffort.
+// Compile returns the automaton of a Wildcard or Regexp in lower case, because texts and keywords are compared in lower
+// case (as in OpenSearch). The error is a *SyntaxError, with Limit set if the pattern exceeds automaton.MaxStates, or all
+// patterns together exceed MaxStates or MaxEffort.
 func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
 	var (
 		key, pattern string
@@ -112,7 +112,7 @@ func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
 	return a, nil
 }
 
-// compileWildcard compiles a wildcard; a mere prefix, the most frequent one, needs no table.
+// compileWildcard compiles a wildcard. A plain prefix, the most frequent pattern, needs no table.
 func compileWildcard(pattern string) (automaton.Automaton, error) {
 	if prefix, ok := strings.CutSuffix(pattern, "*"); ok && !strings.ContainsAny(prefix, `*?\`) {
 		return automaton.Prefix(prefix), nil
@@ -120,7 +120,7 @@ func compileWildcard(pattern string) (automaton.Automaton, error) {
 	return automaton.Wildcard(pattern)
 }
 
-// patternError places the error about a pattern whose text begins lead characters behind its place.
+// patternError returns the error about a pattern whose text starts lead characters after its place.
 func patternError(at place, pattern string, lead int, err error) *SyntaxError {
 	var syntax *automaton.SyntaxError
 	if errors.As(err, &syntax) {

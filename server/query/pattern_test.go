@@ -138,7 +138,7 @@ func TestPatternAutomata(t *testing.T) {
 }
 
 func TestPatternsHaveALimitTogether(t *testing.T) {
-	var one strings.Builder // 12 patterns of 8,192 states and more, all different
+	var one strings.Builder // 12 different patterns of at least 8,192 states
 	for i := range 13 {
 		fmt.Fprintf(&one, "/%c(a|b)*a(a|b){12}/ ", 'c'+rune(i))
 	}
@@ -151,7 +151,7 @@ func TestPatternsHaveALimitTogether(t *testing.T) {
 	if !errors.As(err, &syntax) || !syntax.Limit {
 		t.Errorf("13 large patterns: %v, want a limit", err)
 	}
-	var small strings.Builder // 40 patterns of some thousand states, which take long to find
+	var small strings.Builder // 40 patterns of some thousand states, which take long to compile
 	for i := range 40 {
 		fmt.Fprintf(&small, "/(.?){200}a%d/ ", i)
 	}

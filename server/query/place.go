@@ -1,14 +1,14 @@
 package query
 
-// place is where a node stands in the query that it was parsed from. It takes no part in comparisons: a tree equals
-// the tree of its canonical form. The zero place belongs to nodes made by programs.
+// place is the position of a node in the query that it was parsed from. Comparisons ignore it, so that a tree equals the
+// tree of its canonical form. Nodes made by programs have the zero place.
 type place struct {
 	pos  int
 	near string
 }
 
-// errorAt makes a SyntaxError about the value text that stands at the place; a node made by a program has no query
-// around it, so its value stands for what was near.
+// errorAt returns a SyntaxError about the text at the place. For a node made by a program, text also serves as
+// SyntaxError.Near.
 func (at place) errorAt(text, reason, expected string) *SyntaxError {
 	near := at.near
 	if near == "" {
@@ -50,8 +50,8 @@ func placeOf(n Node) place {
 	return place{}
 }
 
-// ErrorAt makes a SyntaxError about n, at the place where it stood in the query that it was parsed from (position 0
-// for a node made by a program). Packages that give trees a meaning report with it.
+// ErrorAt returns a SyntaxError about n, at its place in the query that it was parsed from (position 0 for a node made by a
+// program). Packages that evaluate trees use it to report errors.
 func ErrorAt(n Node, reason, expected string) *SyntaxError {
 	return placeOf(n).errorAt(n.String(), reason, expected)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// trees makes random trees of the shapes that Parse can return.
+// trees makes random trees that Parse can return.
 type trees struct{ *rand.Rand }
 
 // pick returns one of the values.
@@ -67,7 +67,7 @@ func (r trees) leaf(f query.FieldName) query.Node {
 	return r.value(f)
 }
 
-// value returns a leaf that may also stand in a list.
+// value returns a leaf that can also be in a list.
 func (r trees) value(f query.FieldName) query.Node {
 	switch r.IntN(6) {
 	case 0:
@@ -96,7 +96,7 @@ func (r trees) bound() query.Bound {
 	return query.Bound{Text: text, Inclusive: r.IntN(2) == 0}
 }
 
-// text returns at least so many characters, the awkward ones among them.
+// text returns at least least characters, including awkward ones.
 func (r trees) text(least int) string {
 	if r.IntN(8) == 0 {
 		return pick(r.Rand, "AND", "OR", "NOT", "&&", "||", "TO", "-", "+", "!", ">", ">=", "<x", ",", "now", "auto")
@@ -109,7 +109,7 @@ func (r trees) text(least int) string {
 	return b.String()
 }
 
-// escaped returns a text in which each of the characters has a backslash before it.
+// escaped returns a text with a backslash before each of the characters.
 func (r trees) escaped(special string) string {
 	var b strings.Builder
 	for _, c := range r.text(0) {

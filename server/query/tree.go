@@ -1,22 +1,22 @@
 package query
 
-// Node is one node of a parsed query. The tree is what the user wrote, before any field is looked up or any text is
-// cut into words: package plan gives it a meaning. A Node is immutable once made and safe for concurrent use.
+// Node is one node of a parsed query. The tree represents what the user wrote, before fields are looked up and texts are
+// split into words; package plan interprets it. Nodes are immutable and safe for concurrent use.
 //
-// String returns the canonical form: parsing it again yields an equal tree. A node that was parsed remembers where it
-// stood, which its Equal method leaves out; compare trees with Equal or cmp.Diff, never with == or reflect.DeepEqual.
+// String returns the canonical form, which parses to an equal tree. A parsed node has a position, which its Equal method
+// ignores. Compare trees with Equal or cmp.Diff, never with == or reflect.DeepEqual.
 type Node interface {
 	String() string
 	node()
 }
 
-// Occur says how a clause takes part in its group (query language, "Clauses, not a tree").
+// Occur is the role of a clause in its group (query language, "Clauses, not a tree").
 type Occur uint8
 
 const (
-	// Should clauses rank; at least one must match where the group has no Must clause.
+	// Should clauses contribute to the score. At least one must match if the group has no Must clause.
 	Should Occur = iota
-	// Must clauses have to match, and rank.
+	// Must clauses must match, and contribute to the score.
 	Must
 	// MustNot clauses must not match.
 	MustNot
@@ -29,19 +29,19 @@ type (
 		Node  Node
 	}
 
-	// Bool is a group of clauses, at least one. There is no precedence in it: AND, OR, NOT, + and - have already
-	// become the Occur of each clause. Parse never makes one of a single Should clause.
+	// Bool is a group of one or more clauses. It has no precedence: the parser has already mapped AND, OR, NOT, + and - to
+	// the Occur of each clause. Parse never returns a Bool with a single Should clause.
 	Bool struct{ Clauses []Clause }
 
-	// Term is a bare word or a single value, never "". Field is the name as written ("" for no field; a name with a *
-	// is a pattern, see FieldName). Text has its escapes removed.
+	// Term is a bare word or a single value, never "". Field is the name as written ("" for none; a name with a * is a
+	// pattern, see FieldName). Text is unescaped.
 	Term struct {
 		Field FieldName
 		Text  string
 		at    place
 	}
 
-	// Phrase is a quoted text. Slop is the number of moves allowed, 0 for an exact phrase.
+	// Phrase is quoted text. Slop is the number of permitted moves, 0 for an exact phrase.
 	Phrase struct {
 		Field FieldName
 		Text  string
@@ -49,8 +49,8 @@ type (
 		at    place
 	}
 
-	// Wildcard is a word with * or ?, prefixes (word*) included. Pattern keeps \*, \? and \\ escaped and has all
-	// other escapes removed. The pattern * alone asks for the presence of the field, as Exists does.
+	// Wildcard is a word with * or ?, including prefixes (word*). Pattern keeps \*, \? and \\ escaped and has no other
+	// escapes. The pattern * tests the presence of the field, like Exists.
 	Wildcard struct {
 		Field   FieldName
 		Pattern string
@@ -65,7 +65,7 @@ type (
 		at    place
 	}
 
-	// Regexp is /pattern/ in Lucene's RegExp syntax, the slashes around it taken off; one inside stays escaped (\/).
+	// Regexp is /pattern/ in Lucene's RegExp syntax, without the enclosing slashes; a slash inside stays escaped (\/).
 	Regexp struct {
 		Field   FieldName
 		Pattern string
@@ -79,8 +79,8 @@ type (
 		at       place
 	}
 
-	// Any is the comma form field:(a,b) or field:a,b (specification, Query language): any of the values, ranked as
-	// their OR. Each value is a Term, Phrase, Wildcard, Fuzzy, Regexp or Range of the same field.
+	// Any is the comma form field:(a,b) or field:a,b (specification, Query language). It matches any of the values and
+	// ranks like their OR. Each value is a Term, Phrase, Wildcard, Fuzzy, Regexp or Range of the same field.
 	Any struct{ Values []Node }
 
 	// Exists is _exists_:field.
@@ -89,13 +89,13 @@ type (
 		at    place
 	}
 
-	// Missing is _missing_:field, the exact negation of Exists; it ranks as a constant 1.
+	// Missing is _missing_:field, the exact negation of Exists. Its score is a constant 1.
 	Missing struct {
 		Field FieldName
 		at    place
 	}
 
-	// Boost multiplies the score of Node by Factor, which is greater than or equal to 0.
+	// Boost multiplies the score of Node by Factor, which is at least 0.
 	Boost struct {
 		Node   Node
 		Factor float64
@@ -108,21 +108,21 @@ type (
 	None struct{}
 )
 
-// AutoEdits stands for the number of edits by length: 0 for 1–2 characters, 1 for 3–5, 2 from 6.
+// AutoEdits selects the number of edits by length: 0 for 1–2 characters, 1 for 3–5, 2 from 6.
 const AutoEdits = -1
 
-// FieldName is a field as written: a name with its escapes removed, or a pattern whose stars are wild. No field has a
-// star in its name; in a query the star of a pattern is written escaped (tags.\*:x), as in Lucene.
+// FieldName is a field as written: an unescaped name, or a pattern with stars. No field has a star in its name; a query
+// writes the star of a pattern with an escape (tags.\*:x), as in Lucene.
 type FieldName struct {
-	// Name is the name, or the pattern with * for "any characters". "" means no field.
+	// Name is the name, or the pattern in which * matches any characters. "" means no field.
 	Name string
-	// Pattern is true where a * in Name is wild.
+	// Pattern is true if a * in Name is a wildcard.
 	Pattern bool
 }
 
 // Bound is one end of a Range.
 type Bound struct {
-	// Text is the value with its escapes and quotes removed; it means nothing when Open.
+	// Text is the value without escapes and quotes; it is not used if Open.
 	Text string
 	// Open is true for *.
 	Open bool

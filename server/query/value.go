@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// value parses a word, a phrase, a pattern or a range, with the boost and the nearness behind it.
+// value parses a word, a phrase, a pattern or a range, with the suffixes ^factor and ~number.
 func (p *parser) value(in scope) (Node, error) {
 	tok, err := p.peek(in.list())
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *parser) value(in scope) (Node, error) {
 	return n, nil
 }
 
-// leafOf makes the leaf of a token. A nearness sign after a pattern has no effect, as in Lucene.
+// leafOf makes the leaf of a token. A ~ after a pattern has no effect, as in Lucene.
 func (p *parser) leafOf(tok token, s suffix, in scope) (Node, error) {
 	at := p.at(tok.start)
 	switch tok.kind {
@@ -63,13 +63,13 @@ func (p *parser) leafOf(tok token, s suffix, in scope) (Node, error) {
 	return Term{Field: in.field, Text: text, at: at}, err
 }
 
-// suffix is what may follow a value: ^factor and ~number, in either order.
+// suffix holds the optional suffixes of a value: ^factor and ~number, in either order.
 type suffix struct {
 	boosted bool
 	factor  float64
 	near    bool
-	number  string // what sticks to ~
-	at      int    // of ~
+	number  string // the text right after ~
+	at      int    // position of ~
 }
 
 func (p *parser) suffix(in scope) (suffix, error) {
@@ -94,7 +94,7 @@ func (p *parser) suffix(in scope) (suffix, error) {
 	}
 }
 
-// unexpected is the error about a token that cannot begin a clause.
+// unexpected returns the error about a token that cannot start a clause.
 func (p *parser) unexpected(tok token) error {
 	switch tok.kind {
 	case tokRangeEnd:
@@ -122,7 +122,7 @@ func (n Term) String() string {
 	return b.String()
 }
 
-// phrase makes the leaf of quoted text. The number after ~ is the slop, none is 0.
+// phrase makes the leaf of quoted text. The number after ~ is the slop; the default is 0.
 func (p *parser) phrase(tok token, s suffix, in scope) (Node, error) {
 	text, err := p.unescape(tok.start+1, tok.end-1, false)
 	if err != nil {
