@@ -64,19 +64,19 @@ func TestPagesArePlannedWithinFilters(t *testing.T) {
 	if totals[p.hot.filter] < 50 || p.hot.page != 1 {
 		t.Errorf("the hot page is %+v", p.hot)
 	}
-	for _, l := range []pageLog{p.zipf, p.uniform, p.first, p.last} {
-		if len(l.rounds) != b.scale.rounds {
-			t.Errorf("%s: %d rounds; want %d", l.name, len(l.rounds), b.scale.rounds)
+	for name, l := range map[string]pageLog{"zipf": p.zipf, "uniform": p.uniform, "first": p.first, "last": p.last} {
+		if len(l) != b.scale.rounds {
+			t.Errorf("%s: %d rounds; want %d", name, len(l), b.scale.rounds)
 		}
-		for _, v := range slices.Concat(l.rounds...) {
+		for _, v := range slices.Concat(l...) {
 			if v.page < 1 || v.page > 1 && int64(v.page-1)*50 >= totals[v.filter] {
-				t.Fatalf("%s asks for page %d of %d items", l.name, v.page, totals[v.filter])
+				t.Fatalf("%s asks for page %d of %d items", name, v.page, totals[v.filter])
 			}
 		}
 	}
 	// Both ends are full pages, and no round has those of another.
 	seen := map[filterPage]bool{}
-	for _, v := range append(slices.Concat(p.first.rounds...), slices.Concat(p.last.rounds...)...) {
+	for _, v := range append(slices.Concat(p.first...), slices.Concat(p.last...)...) {
 		if seen[v] || int64(v.page)*50 > totals[v.filter] {
 			t.Errorf("%+v of %d items", v, totals[v.filter])
 		}
@@ -86,7 +86,7 @@ func TestPagesArePlannedWithinFilters(t *testing.T) {
 		t.Error("no filter is long enough")
 	}
 	again, err := b.planPages(totals)
-	if err != nil || !slices.EqualFunc(p.uniform.rounds, again.uniform.rounds, slices.Equal) {
+	if err != nil || !slices.EqualFunc(p.uniform, again.uniform, slices.Equal) {
 		t.Error("every run asks for other pages")
 	}
 	if _, err := b.planPages(make([]int64, 100)); err == nil {

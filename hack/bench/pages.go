@@ -28,18 +28,12 @@ type filterPage struct{ filter, page int }
 
 // pageLog is what is asked for: every round has pages of its own, so that no round finds what the one before it left in a
 // cache, except where the log itself repeats one.
-type pageLog struct {
-	name   string
-	rounds [][]filterPage
-}
+type pageLog [][]filterPage
 
 // pagePlan is which pages all workloads ask for.
 type pagePlan struct {
-	hot     filterPage
-	zipf    pageLog
-	uniform pageLog
-	first   pageLog
-	last    pageLog
+	hot                        filterPage
+	zipf, uniform, first, last pageLog
 }
 
 // planPages chooses pages by the number of items of each filter.
@@ -47,7 +41,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	s := b.scale
 	dice := rand.New(rand.NewPCG(pagesSeed, 0))
 	pagesOf := func(filter int) int { return max(1, int(totals[filter]+subject.PageSize-1)/subject.PageSize) }
-	p := pagePlan{zipf: pageLog{name: report.ZipfPages}, uniform: pageLog{name: report.UniformPages}, first: pageLog{name: report.FirstPage}, last: pageLog{name: report.LastPage}}
+	var p pagePlan
 	p.hot.filter = slices.IndexFunc(totals, func(n int64) bool { return n >= subject.PageSize })
 	p.hot.page = 1
 	if p.hot.filter < 0 {
@@ -68,7 +62,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 			f := dice.IntN(len(totals))
 			uniform = append(uniform, filterPage{f, 1 + dice.IntN(pagesOf(f))})
 		}
-		p.zipf.rounds, p.uniform.rounds = append(p.zipf.rounds, zipf), append(p.uniform.rounds, uniform)
+		p.zipf, p.uniform = append(p.zipf, zipf), append(p.uniform, uniform)
 	}
 	// The ends: of filters long enough that every round has full pages of its own at both.
 	var long []int
@@ -83,7 +77,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 			first = append(first, filterPage{f, 1 + round})
 			last = append(last, filterPage{f, int(totals[f])/subject.PageSize - round})
 		}
-		p.first.rounds, p.last.rounds = append(p.first.rounds, first), append(p.last.rounds, last)
+		p.first, p.last = append(p.first, first), append(p.last, last)
 	}
 	return p, nil
 }
@@ -111,14 +105,10 @@ func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ..
 	hotPage := b.vitrine.Page(hot.filter, hot.page)
 	list := []load.Request{hotPage, zipped(hotPage)}
 	seen := map[filterPage]bool{hot: true}
-	for _, l := range logs {
-		for _, round := range l.rounds {
-			for _, v := range round {
-				if !seen[v] {
-					seen[v] = true
-					list = append(list, b.vitrine.Page(v.filter, v.page))
-				}
-			}
+	for _, v := range slices.Concat(slices.Concat(logs...)...) {
+		if !seen[v] {
+			seen[v] = true
+			list = append(list, b.vitrine.Page(v.filter, v.page))
 		}
 	}
 	// Two at once, as many as there are cores; the book takes one at a time.
@@ -197,8 +187,8 @@ func repeat(r load.Request, rounds, requests int) [][]load.Request {
 
 // requests makes requests of a log.
 func (b *suite) requests(l pageLog) [][]load.Request {
-	list := make([][]load.Request, len(l.rounds))
-	for i, round := range l.rounds {
+	list := make([][]load.Request, len(l))
+	for i, round := range l {
 		for _, v := range round {
 			list[i] = append(list[i], b.vitrine.Page(v.filter, v.page))
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"path/filepath"
 
@@ -30,8 +29,14 @@ func (b *suite) profile(ctx context.Context, name string, list []load.Request) e
 
 // profileLoad does something over and over while a profile of so many seconds is taken, or once for a shorter profile.
 func (b *suite) profileLoad(ctx context.Context, name string, seconds int, do func() error) error {
-	taken := make(chan error, 1)
-	go func() { taken <- b.keepProfile(ctx, name, seconds) }()
+	path, taken := filepath.Join(b.profiles, name+".pprof"), make(chan error, 1)
+	go func() {
+		err := b.vitrine.Profile(ctx, seconds, path)
+		if err == nil {
+			b.say("profile of %s: %s", name, path)
+		}
+		taken <- err
+	}()
 	for {
 		if err := do(); err != nil || seconds < profileSeconds {
 			return errors.Join(err, <-taken)
@@ -42,13 +47,4 @@ func (b *suite) profileLoad(ctx context.Context, name string, seconds int, do fu
 		default:
 		}
 	}
-}
-
-func (b *suite) keepProfile(ctx context.Context, name string, seconds int) error {
-	path := filepath.Join(b.profiles, name+".pprof")
-	if err := b.vitrine.Profile(ctx, seconds, path); err != nil {
-		return fmt.Errorf("profile %s: %w", name, err)
-	}
-	b.say("profile of %s: %s", name, path)
-	return nil
 }

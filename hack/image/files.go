@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/pem"
 	"errors"
@@ -50,10 +49,6 @@ func build(ctx context.Context, source, arch string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	certificates, err := authorities()
-	if err != nil {
-		return nil, err
-	}
 	folder := func(name string) file { return file{name: name, mode: fs.ModeDir | 0o755} }
 	text := func(name string, content []byte) file { return file{name: name, mode: 0o644, content: content} }
 	return []file{
@@ -62,7 +57,7 @@ func build(ctx context.Context, source, arch string) ([]file, error) {
 		text("etc/passwd", []byte(fmt.Sprintf("vitrine:x:%d:%d:Vitrine:/%s:/vitrine\n", uid, uid, dataDir))),
 		text("etc/group", []byte(fmt.Sprintf("vitrine:x:%d:\n", uid))),
 		folder("etc/ssl"), folder("etc/ssl/certs"),
-		text("etc/ssl/certs/ca-certificates.crt", certificates),
+		text("etc/ssl/certs/ca-certificates.crt", authorities()),
 		folder("var"), folder("var/lib"), {name: dataDir, mode: fs.ModeDir | 0o700, uid: uid},
 		folder("usr"), folder("usr/share"), folder("usr/share/doc"), folder(docDir),
 		text(docDir+"/"+licenseFile, docs.license),
@@ -91,17 +86,13 @@ func writeFiles(dir string, files []file) error {
 
 // authorities returns the public certificate authorities as PEM, without those that are trusted under a constraint, such as
 // for certificates issued before a date: PEM cannot express it.
-func authorities() ([]byte, error) {
-	var out bytes.Buffer
+func authorities() (out []byte) {
 	for root := range bundle.Roots() {
-		if root.Constraint != nil {
-			continue
-		}
-		if err := pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
-			return nil, fmt.Errorf("encode the authorities: %w", err)
+		if root.Constraint == nil {
+			out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate})...)
 		}
 	}
-	return out.Bytes(), nil
+	return out
 }
 
 // compile builds the main package pkg of the module in source for linux on arch, static and reproducible, into the file to.

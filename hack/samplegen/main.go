@@ -5,9 +5,9 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
@@ -23,25 +23,16 @@ func main() {
 	}
 }
 
-func run(items int, output string) (err error) {
+func run(items int, output string) error {
 	if items < 1 || items > 1_000_000 {
 		return fmt.Errorf("-items %d: give a number from 1 to 1000000", items)
 	}
-	var w io.Writer = os.Stdout
-	if output != "-" {
-		file, err := os.Create(output)
-		if err != nil {
-			return fmt.Errorf("create the output: %w", err)
-		}
-		defer func() {
-			if closing := file.Close(); err == nil && closing != nil {
-				err = fmt.Errorf("close the output: %w", closing)
-			}
-		}()
-		w = file
+	if output == "-" {
+		return sample.Write(os.Stdout, items)
 	}
-	if err := sample.Write(w, items); err != nil {
-		return fmt.Errorf("write the sample: %w", err)
+	file, err := os.Create(output)
+	if err != nil {
+		return fmt.Errorf("create the output: %w", err)
 	}
-	return nil
+	return errors.Join(sample.Write(file, items), file.Close())
 }

@@ -147,8 +147,6 @@ func (c *Child) CPU() (time.Duration, error) {
 type Memory struct {
 	// Resident is Anonymous (heap, stacks) and File (mapped files in memory) together.
 	Resident, Anonymous, File int64
-	// PeakResident is the most that Resident ever was.
-	PeakResident int64
 	// Mapped is the length of all maps of files below the directory that was asked for, in memory or not; Files are those
 	// files, each once, but for removed ones.
 	Mapped int64
@@ -170,7 +168,7 @@ func (c *Child) Memory(dir string) (Memory, error) {
 	if err := errors.Join(statusErr, err); err != nil {
 		return Memory{}, fmt.Errorf("read the memory of %s: %w", c.Name, err)
 	}
-	m := Memory{Resident: int64(status.VmRSS), Anonymous: int64(status.RssAnon), File: int64(status.RssFile), PeakResident: int64(status.VmHWM)}
+	m := Memory{Resident: int64(status.VmRSS), Anonymous: int64(status.RssAnon), File: int64(status.RssFile)}
 	m.count(maps, dir)
 	return m, nil
 }

@@ -30,12 +30,8 @@ func (s *stack) importContent(ctx context.Context) error {
 	// From the beginning: the position of an interrupted run may be of other data.
 	cmd := exec.CommandContext(ctx, s.binary(), "import", "--on-conflict=replace", "--restart", file)
 	cmd.Env = append(os.Environ(), "VITRINE_SERVER="+s.url, "VITRINE_TOKEN="+s.tokens[readWrite].value, "VITRINE_CA_FILE="+s.authority())
-	output, err := cmd.CombinedOutput()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("import the sample content: %w\n%s", err, output)
+	if text, messages, err := output(ctx, cmd); err != nil {
+		return fmt.Errorf("import the sample content: %w\n%s%s", err, text, messages)
 	}
 	return writePrivate(mark, digest)
 }
