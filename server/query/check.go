@@ -206,7 +206,7 @@ func known(n Node, f FieldName) bool {
 func unknownField(f FieldName) Warning {
 	name := excerpt(f.Name, longestName)
 	if f.Pattern {
-		return Warning{Code: WarnUnknownField, Message: fmt.Sprintf("no field matches the pattern %q, so its clause finds nothing", name)}
+		return Warning{WarnUnknownField, fmt.Sprintf("no field matches the pattern %q, so its clause finds nothing", name), f.Name}
 	}
 	message := fmt.Sprintf("there is no field %q, so its clause finds nothing", name)
 	if object, ok := Object(f.Name); ok {
@@ -214,7 +214,7 @@ func unknownField(f FieldName) Warning {
 	} else if near := nearestField(f.Name); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
-	return Warning{Code: WarnUnknownField, Message: message}
+	return Warning{WarnUnknownField, message, f.Name}
 }
 
 // memberOf returns the first member of an object.

@@ -52,6 +52,9 @@ type Warning struct {
 	Code string
 	// Message is one sentence that describes the finding and what to do.
 	Message string
+	// Field is the name or the pattern of the field that the warning is about, as in FieldName.Name; "" for other warnings than
+	// unknown-field.
+	Field string
 }
 
 // The maximum number of characters that messages quote of a query and of a field name.

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -14,10 +13,10 @@ import (
 func (j Judged) advise(o v1alpha1.Object, w query.Warning) Finding {
 	member, text := v1alpha1.QueryOf(o)
 	f := j.finding(Warning, ruleAdvice+w.Code, member, w.Message)
-	if w.Code != query.WarnUnknownField {
+	if w.Field == "" {
 		return f
 	}
-	if index, ok := unknownField(text, w.Message); ok {
+	if index, ok := firstOf(text, w.Field); ok {
 		if place, ok := j.Character(member, index); ok {
 			f = at(place, f)
 		}
@@ -25,22 +24,21 @@ func (j Judged) advise(o v1alpha1.Object, w query.Warning) Finding {
 	return f
 }
 
-// unknownField returns the index of the first occurrence of the unknown field that a message quotes.
-func unknownField(text, message string) (int, bool) {
+// firstOf returns the index, in characters, of the first clause of a query that names field.
+func firstOf(text, field string) (int, bool) {
 	parsed, err := query.Parse(text)
 	if err != nil {
 		return 0, false
 	}
 	index, found := 0, false
 	query.Walk(parsed.Root, func(n query.Node) bool {
-		name := query.FieldOf(n).Name
-		if _, known := query.Lookup(name); found || name == "" || known || !strings.Contains(message, strconv.Quote(name)) {
+		if found || query.FieldOf(n).Name != field {
 			return !found
 		}
 		// The position of a node is that of its value. The name precedes it if the text writes it unescaped.
 		index, found = query.ErrorAt(n, "", "").Position, true
 		before := string([]rune(text)[:min(index, utf8.RuneCountInString(text))])
-		if start := strings.LastIndex(before, name+":"); start >= 0 {
+		if start := strings.LastIndex(before, field+":"); start >= 0 {
 			index = utf8.RuneCountInString(before[:start])
 		}
 		return false
