@@ -13,6 +13,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // lineAnswer is one line of the answer to an import.
@@ -266,35 +267,9 @@ func (s *Server) exportItems(x *exchange) error {
 	}
 	defer func() { _ = conn.SetWriteDeadline(time.Time{}) }()
 	buffered := bufio.NewWriterSize(out, 64<<10)
-	begun := false
-	var missing unreadableItems
-	for line, err := range s.lib.Export(x.r.Context(), x.grant.property, root) {
-		if gone, ok := errors.AsType[*library.UnreadableItemError](err); ok {
-			missing.add(gone)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		missing.closeRange()
-		if !begun {
-			x.beginExport()
-			begun = true
-		}
-		if buffered.Available() <= len(line) {
-			if !x.stillValid() {
-				return errRevoked
-			}
-			_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle))
-		}
-		// An error of the first one comes again with the second.
-		_, _ = buffered.Write(line)
-		if err := buffered.WriteByte('\n'); err != nil {
-			return fmt.Errorf("send the export: %w", err)
-		}
-	}
-	if !begun {
-		x.beginExport()
+	missing, err := s.exportLines(x, conn, buffered, root)
+	if err != nil {
+		return err
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle)) // damaged items may have taken long
 	err = buffered.Flush()
@@ -304,8 +279,44 @@ func (s *Server) exportItems(x *exchange) error {
 	if err != nil {
 		return fmt.Errorf("send the export: %w", err)
 	}
-	x.endExport(conn, &missing)
+	x.endExport(conn, missing)
 	return nil
+}
+
+// exportLines begins the response and writes the items of the property that match root, nil for all. It returns the items that the
+// library cannot read.
+func (s *Server) exportLines(x *exchange, conn *http.ResponseController, w *bufio.Writer, root query.Node) (*unreadableItems, error) {
+	begun := false
+	missing := new(unreadableItems)
+	for line, err := range s.lib.Export(x.r.Context(), x.grant.property, root) {
+		if gone, ok := errors.AsType[*library.UnreadableItemError](err); ok {
+			missing.add(gone)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		missing.closeRange()
+		if !begun {
+			x.beginExport()
+			begun = true
+		}
+		if w.Available() <= len(line) {
+			if !x.stillValid() {
+				return nil, errRevoked
+			}
+			_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle))
+		}
+		// An error of the first one comes again with the second.
+		_, _ = w.Write(line)
+		if err := w.WriteByte('\n'); err != nil {
+			return nil, fmt.Errorf("send the export: %w", err)
+		}
+	}
+	if !begun {
+		x.beginExport()
+	}
+	return missing, nil
 }
 
 // endExport reports the items that an export lacks.
