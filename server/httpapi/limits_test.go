@@ -239,7 +239,7 @@ func TestStoreFailures(t *testing.T) {
 			return fmt.Errorf("%w: %w", library.ErrUnavailable, &fs.PathError{Op: "write", Path: path, Err: cause})
 		}
 		a.do(call{method: "POST", url: "/v2/content/", token: "rw", body: `{"content_type":"text","caption":"x"}`, status: 503,
-			contains: []string{"problems/unavailable", "the server's disk is full", "Reads go on"}, lacks: []string{"/data"}, want: map[string]string{"Retry-After": "5"}})
+			contains: []string{"problems/unavailable", "the server's disk is full", "Reads continue"}, lacks: []string{"/data"}, want: map[string]string{"Retry-After": "5"}})
 		if got := strings.Count(a.log.String(), path); got != 1 {
 			t.Errorf("%s: the log names the file %d times after one request, want once", name, got)
 		}
