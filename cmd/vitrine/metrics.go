@@ -52,7 +52,7 @@ type libraryCollector struct {
 func newLibraryCollector(lib library.Library) *libraryCollector {
 	return &libraryCollector{
 		lib:         lib,
-		ready:       prometheus.NewDesc("vitrine_store_ready", "1 if the store serves reads and writes.", nil, nil),
+		ready:       prometheus.NewDesc("vitrine_store_ready", "1 if the store serves reads, even if it rejects writes.", nil, nil),
 		items:       prometheus.NewDesc("vitrine_items", "Stored items, by property.", []string{"property"}, nil),
 		definitions: prometheus.NewDesc("vitrine_definitions", "Stored definitions of all properties.", nil, nil),
 		disk:        prometheus.NewDesc("vitrine_store_bytes", "Size of the store on disk, in bytes.", nil, nil),

@@ -66,7 +66,7 @@ func newServe() *cobra.Command {
 	bindDataDir(fs, &o.dataDir)
 	fs.StringVar(&o.library, "library", libraryEngine, "engine, or reference for tests that compare the two")
 	fs.Lookup("library").Hidden = true
-	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: near it caches shrink, and at it the server refuses item writes (default GOMEMLIMIT, else 80 % of the limit of the container)")
+	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: near it caches shrink, and the server rejects item writes from 90 % of it (default GOMEMLIMIT, else 80 % of the limit of the container)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM format, reloaded when it changes (default: a certificate from an authority in the data directory)")
 	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "private key of the certificate in PEM format")
