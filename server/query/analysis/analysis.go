@@ -1,8 +1,8 @@
-// Package analysis cuts texts into words and folds keywords, for items and for queries alike, so that both sides meet.
-// It gives the same tokens and positions as the standard analyzer of OpenSearch (Lucene 10: StandardTokenizer, then
-// LowerCaseFilter), and for keywords the same text as its lowercase normalizer.
+// Package analysis splits texts into words and folds keywords, in the same way for items and for queries. It produces the
+// same tokens and positions as the standard analyzer of OpenSearch (Lucene 10: StandardTokenizer, then LowerCaseFilter),
+// and for keywords the same text as its lowercase normalizer.
 //
-// What it returns is stored in indexes: a change of any result makes old indexes wrong.
+// Indexes store the results: any change of a result invalidates existing indexes.
 //
 // # Unicode versions
 //
@@ -11,13 +11,13 @@
 //	emoji properties          Unicode 12.1  Unicode 12.1 (Lucene 10)        none
 //	lower case                Unicode 16.0  Unicode 16.0 on JDK 24 and 25   none
 //	                                        Unicode 15.x on JDK 21 to 23    U+1C89, U+A7CB, U+A7CC, U+A7DA, U+A7DC and
-//	                                                                        U+10D50 to U+10D65 stay as they are there,
+//	                                                                        U+10D50 to U+10D65 stay unchanged there,
 //	                                                                        in keywords (they are in no word)
 //
-// Letters and ideographs that came into Unicode after 12.1 (CJK Extensions G and later, Vithkuqi and Kawi among
-// others) are no words, in OpenSearch as here; the emoji that came since are, because their places were reserved.
+// Letters and ideographs added to Unicode after 12.1 (CJK Extensions G and later, Vithkuqi and Kawi among others) are not
+// words, neither in OpenSearch nor here. Emoji added since then are words, because their code points were reserved.
 //
-// It imports the standard library alone.
+// This package imports only the standard library.
 package analysis
 
 import (
@@ -25,25 +25,25 @@ import (
 	"unicode/utf8"
 )
 
-// maxWordUnits is the length of the longest word in UTF-16 units, which Lucene counts in (max_token_length); what
-// follows begins a word of its own.
+// maxWordUnits is the maximum length of a word in UTF-16 units, in which Lucene counts (max_token_length). The rest of a
+// longer word starts a new word.
 const maxWordUnits = 255
 
-// PositionGap is the distance between the last word of one value of a text field and the first of the next, so that no
-// phrase reaches over (OpenSearch: position_increment_gap).
+// PositionGap is the position gap between the last word of one value of a text field and the first word of the next, so
+// that no phrase spans two values (OpenSearch: position_increment_gap).
 const PositionGap = 100
 
 // Token is one word of a text.
 type Token struct {
 	// Text is the word in lower case.
 	Text string
-	// Position counts the words of the text from 0.
+	// Position is the index of the word in the text, from 0.
 	Position int
-	// Start and End enclose the word in the text, in bytes.
+	// Start and End are the byte offsets of the word in the text.
 	Start, End int
 }
 
-// Analyze returns the words of a text, none for a text without any. Bytes that are not UTF-8 are skipped.
+// Analyze returns the words of a text. It skips bytes that are not UTF-8.
 func Analyze(text string) []Token {
 	var tokens []Token
 	for from, to := range cut(text) {
@@ -52,8 +52,8 @@ func Analyze(text string) []Token {
 	return tokens
 }
 
-// AppendWords appends the words of a text to dst, one behind the other, and the end of each in dst to ends: the words that
-// Analyze returns, whose positions count them, without a string for each.
+// AppendWords appends the words of a text to dst, without separators, and the end of each in dst to ends. The words are
+// those of Analyze, and their positions are consecutive. It does not allocate a string for each word.
 func AppendWords(dst []byte, ends []int, text string) ([]byte, []int) {
 	for from, to := range cut(text) {
 		dst = appendLower(dst, text[from:to])
@@ -71,7 +71,7 @@ func CountWords(text string) int {
 	return n
 }
 
-// cut yields where each word of a text begins and ends, in bytes.
+// cut yields the start and end of each word in a text, in bytes.
 func cut(text string) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		words := words()
@@ -90,7 +90,7 @@ func cut(text string) iter.Seq2[int, int] {
 	}
 }
 
-// HasWord reports whether a text holds at least one word.
+// HasWord reports whether a text contains at least one word.
 func HasWord(text string) bool {
 	for range cut(text) {
 		return true
@@ -98,8 +98,8 @@ func HasWord(text string) bool {
 	return false
 }
 
-// Keyword returns a keyword as it is compared: in lower case, character by character.
+// Keyword returns the form in which a keyword is compared: in lower case, character by character.
 func Keyword(s string) string { return lower(s) }
 
-// AppendKeyword appends what Keyword returns.
+// AppendKeyword appends the result of Keyword.
 func AppendKeyword(dst []byte, s string) []byte { return appendLower(dst, s) }

@@ -4,11 +4,12 @@ import "slices"
 
 //go:generate sh -c "npm pack --silent @unicode/unicode-12.1.0@2.0.7 && go run generate.go unicode-unicode-12.1.0-2.0.7.tgz && rm unicode-unicode-12.1.0-2.0.7.tgz"
 
-// class is what the grammar knows of a code point. There are fewer than 32, so that a set of them is a bit mask.
+// class is the category of a code point in the grammar. There are fewer than 32 classes, so that a bit mask can represent a
+// set of them.
 type class uint8
 
 const (
-	other class = iota // no part of any word
+	other class = iota // not part of any word
 	letter
 	hebrew
 	numeric
@@ -16,27 +17,27 @@ const (
 	katakana
 	hiragana
 	han
-	complexLetter // Thai, Lao, Khmer, Myanmar and others whose words cannot be told from the characters alone
-	complexMark   // a mark of these scripts: it also extends any other character
-	connector     // _ and its like
+	complexLetter // Thai, Lao, Khmer, Myanmar and other scripts whose word boundaries cannot be derived from the characters
+	complexMark   // a mark of these scripts; like extend, it can follow any other character
+	connector     // _ and similar characters
 	midLetter
 	midNum
 	midNumLet
 	singleQuote
 	doubleQuote
-	extend // combining marks and format characters: they stay with what they follow
+	extend // combining marks and format characters, which belong to the preceding character
 	joiner // U+200D, which joins emoji
 	textStyle
 	emojiStyle
 	pictograph
-	letterPictograph // a letter that is an emoji as well, such as U+2139
+	letterPictograph // a letter that is also an emoji, such as U+2139
 	modifier         // skin tones
 	regional         // two of them make a flag
 	keycapSign       // # and *
 	keycap           // U+20E3
 	tagSpec
 	tagEnd
-	classes // their number
+	classes // the number of classes
 )
 
 type classRange struct {
@@ -44,7 +45,7 @@ type classRange struct {
 	class  class
 }
 
-// classTable holds the classes of the basic plane, which nearly all texts stay in; the ranges have the others.
+// classTable holds the classes of the basic plane, which covers nearly all text. classRanges has those of the other planes.
 type classTable [0x10000]class
 
 func newClassTable() *classTable {

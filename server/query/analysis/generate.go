@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Command generate writes classtable.go from the Unicode data of the npm package that is named below, of which it takes the path of
-// the tarball that `npm pack` makes. The data and the version are fixed, so that it writes the committed file again.
+// Command generate writes classtable.go from the Unicode data of the npm package named below. Its argument is the path of
+// the tarball that `npm pack` creates. The package and its version are fixed, so that the output is reproducible.
 package main
 
 import (
@@ -46,10 +46,10 @@ func run(tarball string) error {
 	return os.WriteFile("classtable.go", table, 0o644)
 }
 
-// set holds code points.
+// set is a set of code points.
 type set map[rune]bool
 
-// ranges finds the encoded ranges in a module of the package.
+// ranges matches the encoded ranges in a module of the package.
 var ranges = regexp.MustCompile(`decodeRanges\('([^']*)'\)`)
 
 // read returns the code points of each property, by its path in the package.
@@ -88,8 +88,9 @@ func read(tarball string) (map[string]set, error) {
 	}
 }
 
-// decode reads ranges as decode-ranges.mjs of the package does: the distance of each range from the one before, and its length less
-// one. A number has 1 to 4 digits of 6 bits; the highest bits of the first one say how many.
+// decode decodes ranges like decode-ranges.mjs of the package: for each range, the distance from the end of the previous
+// one, and the length minus one. A number has 1 to 4 digits of 6 bits; the high bits of the first digit encode the number
+// of digits.
 func decode(text string) set {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	next := func() rune {
@@ -183,7 +184,7 @@ package analysis
 var classRanges = [...]classRange{
 `
 
-// width is the length of a line.
+// width is the maximum length of a line.
 const width = 117
 
 // write returns the source of the table.

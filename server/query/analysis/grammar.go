@@ -1,16 +1,16 @@
 package analysis
 
-// The words of a text are what this grammar matches, the longest match first; everything else is skipped, a character
-// at a time. It is Unicode Standard Annex 29 as Lucene's StandardTokenizer has it: ideographs and Hiragana one by one,
-// runs of Thai, Lao, Khmer or Myanmar whole, emoji sequences (UTS 51) as words.
+// The grammar matches the words of a text. The longest match wins; a character that starts no match is skipped. It is
+// Unicode Standard Annex 29 as implemented by Lucene's StandardTokenizer: each ideograph and Hiragana is a word, as are
+// whole runs of Thai, Lao, Khmer or Myanmar, and emoji sequences (UTS 51).
 
-// Rule WB4: what follows a character and has no width of its own stays with it.
+// Rule WB4: zero-width characters belong to the character before them.
 var (
 	marks         = of(extend, complexMark, joiner, textStyle, emojiStyle, modifier, keycap, tagSpec, tagEnd)
 	unstyledMarks = marks &^ of(textStyle, emojiStyle)
 )
 
-// of returns the set of some classes.
+// of returns a set of classes.
 func of(cs ...class) (set uint32) {
 	for _, c := range cs {
 		set |= 1 << c
@@ -18,7 +18,7 @@ func of(cs ...class) (set uint32) {
 	return set
 }
 
-// wordGrammar is the whole of it.
+// wordGrammar returns the whole grammar.
 func wordGrammar() rule {
 	marked := func(cs ...class) rule { return seq(one(of(cs...)), star(one(marks))) }
 	var (
@@ -32,7 +32,8 @@ func wordGrammar() rule {
 		quote      = marked(singleQuote)
 		quotes     = marked(doubleQuote)
 	)
-	// WB5 to WB13b. A part is Katakana, or letters and numbers in any mix; connectors join parts and surround them.
+	// WB5 to WB13b. A part is Katakana, or any mix of letters and numbers. Connectors join parts, and can precede and
+	// follow them.
 	part := alt(
 		seq(katakanas, star(seq(star(connectors), katakanas))),
 		plus(alt(
@@ -43,7 +44,7 @@ func wordGrammar() rule {
 	)
 	word := seq(star(connectors), part, star(seq(plus(connectors), part)), star(connectors))
 
-	// A style selector decides about an emoji, so that only the other marks are part of a single one.
+	// A style selector selects the form of an emoji. Only the other marks belong to a single emoji.
 	unstyled := func(cs ...class) rule { return seq(one(of(cs...)), star(one(unstyledMarks))) }
 	emoji := alt(
 		seq(star(one(of(joiner))), unstyled(pictograph, letterPictograph), opt(one(of(emojiStyle)))),

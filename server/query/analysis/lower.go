@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// lower folds each character by itself, as Java's Character.toLowerCase does: a final sigma stays σ, İ becomes i.
+// lower folds each character separately, like Java's Character.toLowerCase: a final sigma stays σ, and İ becomes i.
 func lower(s string) string {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
 			return strings.Map(lowerRune, s)
 		}
 	}
-	return strings.ToLower(s) // ASCII: s itself where there is nothing to fold
+	return strings.ToLower(s) // ASCII; returns s itself if it is lower case
 }
 
-// appendLower appends what lower returns.
+// appendLower appends the result of lower.
 func appendLower(dst []byte, s string) []byte {
 	from := len(dst)
 	dst = append(dst, s...)
@@ -31,8 +31,8 @@ func appendLower(dst []byte, s string) []byte {
 	return dst
 }
 
-// lowerRune adds to Go's Unicode 15.0 the pairs that Unicode 16.0, which JDK 25 has, knows besides. A later Go has them
-// too.
+// lowerRune adds to Go's Unicode 15.0 the pairs that are new in Unicode 16.0, which JDK 25 has. A later Go version will
+// have them too.
 func lowerRune(r rune) rune {
 	switch {
 	case r < 0x1C89:

@@ -10,18 +10,18 @@ import (
 // scanner is the grammar as a deterministic automaton over classes.
 type scanner struct {
 	classes *classTable
-	next    [][classes]int16 // next[state][class], -1 where no word goes on
+	next    [][classes]int16 // next[state][class], -1 if no word continues
 	accept  []bool
 }
 
-// words is compiled at the first use and never changes.
+// words is compiled on first use and is immutable.
 var words = sync.OnceValue(func() *scanner { return compile(wordGrammar()) })
 
-// A rule adds itself to a nondeterministic automaton that is built from its end: it continues at next and returns the
-// node to enter at.
+// A rule adds itself to a nondeterministic automaton, which is built from the end: it continues at next and returns its
+// entry node.
 type rule func(n *nodes, next int) int
 
-// node reads one class of set and goes to next, or, where set is empty, goes to next and alt without reading. The node
+// node reads one class of set and goes to next. If set is empty, it goes to next and alt without reading. The node
 // acceptNode ends the match.
 type node struct {
 	set       uint32
@@ -73,7 +73,7 @@ func plus(r rule) rule { return seq(r, star(r)) }
 
 func opt(r rule) rule { return alt(r, seq()) }
 
-// compile makes a rule deterministic (subset construction).
+// compile converts a rule to a deterministic automaton (subset construction).
 func compile(r rule) *scanner {
 	n := nodes{{}}
 	start := r(&n, acceptNode)
@@ -81,9 +81,9 @@ func compile(r rule) *scanner {
 	var (
 		sets [][]int
 		ids  = map[string]int16{}
-		seen = make([]int, len(n)) // the round in which a node was met last
+		seen = make([]int, len(n)) // the last round that visited each node
 	)
-	// state returns the state for some nodes and all that they reach without reading.
+	// state returns the state for a set of nodes and all nodes that they reach without reading.
 	round := 0
 	state := func(from []int) int16 {
 		round++
@@ -133,7 +133,7 @@ func compile(r rule) *scanner {
 	return s
 }
 
-// keyOf returns a string that differs for different sets of nodes.
+// keyOf returns a unique key for a set of nodes.
 func keyOf(set []int) string {
 	var key []byte
 	for _, at := range set {
@@ -142,8 +142,8 @@ func keyOf(set []int) string {
 	return string(key)
 }
 
-// match returns the length in bytes of the longest word at the start of text, 0 where there is none. It looks no
-// further than maxWordUnits UTF-16 units, and cuts longer words there.
+// match returns the length in bytes of the longest word at the start of text, or 0. It reads at most maxWordUnits UTF-16
+// units and truncates longer words there.
 func (s *scanner) match(text string) int {
 	state, end, units := int16(0), 0, 0
 	for i, r := range text {

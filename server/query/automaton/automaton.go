@@ -1,12 +1,12 @@
-// Package automaton makes finite automata over the UTF-8 bytes of a term: prefixes, wildcards, Lucene's regular
-// expressions and Levenshtein distances. Its interface is the one that term dictionaries walk with, so that one
-// automaton serves a test on a single word and a walk over a sorted dictionary alike.
+// Package automaton builds finite automata over the UTF-8 bytes of a term: prefixes, wildcards, Lucene's regular
+// expressions and Levenshtein distances. Its interface is that of term dictionaries, so that the same automaton can test a
+// single word and walk a sorted dictionary.
 //
-// It imports nothing of this project.
+// This package imports nothing of this project.
 package automaton
 
-// Automaton accepts or refuses byte strings. States are small integers; a negative state is dead. An Automaton is
-// immutable and safe for concurrent use.
+// Automaton accepts or rejects byte strings. States are small integers; a negative state is dead. An Automaton is immutable
+// and safe for concurrent use.
 type Automaton interface {
 	// Start returns the start state.
 	Start() int
@@ -20,7 +20,7 @@ type Automaton interface {
 	Accept(state int, b byte) int
 }
 
-// Match runs a over the whole of term.
+// Match reports whether a accepts term.
 func Match(a Automaton, term string) bool {
 	s := a.Start()
 	for i := 0; i < len(term); i++ {

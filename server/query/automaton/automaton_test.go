@@ -14,8 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// accepted returns those of the terms that a accepts, and checks on the way that the other answers of the automaton
-// agree with what it accepts.
+// accepted returns the terms that a accepts. It also checks that the other methods of the automaton are consistent with
+// that.
 func accepted(t *testing.T, a automaton.Automaton, terms []string) []string {
 	t.Helper()
 	out := []string{}
@@ -94,7 +94,7 @@ func TestWildcard(t *testing.T) {
 	}
 }
 
-// TestRegexp holds the syntax to what Lucene 10 answered for the same patterns and terms.
+// TestRegexp compares the syntax with the results of Lucene 10 for the same patterns and terms.
 func TestRegexp(t *testing.T) {
 	terms := []string{"", "a", "b", "ab", "abc", "aab", "aaab", "^a", "a$", "a|b", "|a", "5", "x5", "_", " ", "é", "東", "😀", "]", "-", ")", "a.b", `a"b`, "*a"}
 	tests := map[string]struct {
@@ -198,7 +198,7 @@ func TestRegexpErrors(t *testing.T) {
 	}
 }
 
-// TestRegexpOperators holds the optional operators to what Lucene 10 answered for the same patterns and terms.
+// TestRegexpOperators compares the optional operators with the results of Lucene 10 for the same patterns and terms.
 func TestRegexpOperators(t *testing.T) {
 	terms := []string{
 		"", "a", "b", "ab", "~a", "&", "&a", "a&b", "@", "<1-5>", "7", "07", "007", "1", "01", "12", "15", "100", "a12", "joe@example.com", "joe-example.com", "😀",
@@ -254,7 +254,7 @@ func TestRegexpOperators(t *testing.T) {
 	}
 }
 
-// TestRegexpIntervals compares intervals with the numbers that they hold.
+// TestRegexpIntervals compares intervals with the numbers in them.
 func TestRegexpIntervals(t *testing.T) {
 	for _, ends := range [][2]int{{0, 0}, {0, 5}, {0, 10}, {3, 8}, {9, 11}, {10, 99}, {12, 17}, {5, 120}, {99, 101}, {100, 1000}, {119, 1203}, {0, 9999}} {
 		for _, width := range []int{0, 4} {
@@ -320,7 +320,7 @@ func TestEffortIsACount(t *testing.T) {
 	}
 }
 
-// A pattern that is refused, at the latest, must not have taken much memory until then: anybody who may ask may send many.
+// A pattern must take little memory even if it is refused in the end, because any caller can send many.
 func TestComplexPatternsTakeLittleMemory(t *testing.T) {
 	tests := map[string]func() (automaton.Automaton, error){
 		"large sets, refused":  func() (automaton.Automaton, error) { return automaton.Regexp("(.?){500}a{500}") },
@@ -398,7 +398,7 @@ func TestLevenshteinEdits(t *testing.T) {
 	}
 }
 
-// naiveDistance is the whole table of optimal string alignment.
+// naiveDistance computes the whole table of optimal string alignment.
 func naiveDistance(a, b []rune) int {
 	table := make([][]int, len(a)+1)
 	for i := range table {
@@ -458,7 +458,7 @@ func FuzzLevenshtein(f *testing.F) {
 	})
 }
 
-// naiveWildcard matches by trying everything.
+// naiveWildcard matches by exhaustive search.
 func naiveWildcard(pattern, text []rune) bool {
 	if len(pattern) == 0 {
 		return len(text) == 0

@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	// maxEffort bounds the steps of the subset construction of a pattern, so that it is refused within about a quarter of
-	// a second even when it stays under MaxStates: the sets that its states stand for can be as large as the pattern.
+	// maxEffort bounds the steps of the subset construction of a pattern, so that a pattern is refused within about a
+	// quarter of a second even if it stays below MaxStates: the instruction sets of its states can be as large as the
+	// pattern.
 	maxEffort = 8_000_000
-	// maxFuzzyEffort is the same for Levenshtein, whose patterns are ours, and large only with the word.
+	// maxFuzzyEffort is the same for Levenshtein, whose programs grow only with the word.
 	maxFuzzyEffort = 30_000_000
-	// cellEffort is what a cell of the table counts for, so that the effort bounds the memory of the table as well.
+	// cellEffort is the effort of one table cell. It makes the effort also bound the memory of the table.
 	cellEffort = 2
 	// pairEffort is the same for an intersection, which looks up each cell.
 	pairEffort = 8
@@ -21,14 +22,14 @@ const (
 
 const dead = -1
 
-// dfa is a complete deterministic automaton over bytes. Bytes that no state tells apart share a column.
+// dfa is a complete deterministic automaton over bytes. Bytes that no state distinguishes share a column.
 type dfa struct {
 	columns [256]uint8
-	width   int     // columns
-	next    []int32 // next[state*width+column], dead where nothing can follow
+	width   int     // number of columns
+	next    []int32 // next[state*width+column]; dead if nothing can follow
 	accept  []bool
 	always  []bool // every continuation is accepted
-	effort  int    // steps that making it took
+	effort  int    // steps that its construction took
 }
 
 func (d *dfa) Start() int {
@@ -49,8 +50,8 @@ func (d *dfa) Accept(s int, b byte) int {
 	return int(d.next[s*d.width+int(d.columns[b])])
 }
 
-// determinize makes the program that is entered at entry deterministic (subset construction), with at most limit
-// states and at most the given effort, and removes the states that lead nowhere.
+// determinize converts the program with the given entry to a deterministic automaton (subset construction) with at most
+// limit states and the given effort. It removes states from which no match is possible.
 func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -59,8 +60,8 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	p.columns(d)
 	var (
 		ids = map[string]int32{}
-		// keys are the sets of instructions, one a state, written as keys of ids: they share its bytes, as the sets of a
-		// large pattern are most of the memory that it takes.
+		// keys holds the instruction set of each state, encoded as a key of ids. The strings share memory, because the sets
+		// of a large pattern take most of its memory.
 		keys    []string
 		set     []int32
 		key     []byte
@@ -69,8 +70,8 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 		stamp   int32
 		targets = make([][]int32, d.width)
 	)
-	// closure follows the splits from the given addresses and returns the sorted instructions that read or accept, until
-	// it is called again.
+	// closure follows the splits from the given addresses. It returns the sorted instructions that read or accept; the
+	// result is valid until the next call.
 	closure := func(from []int32) []int32 {
 		stamp++
 		stack = append(stack[:0], from...)
@@ -93,7 +94,7 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 		slices.Sort(set)
 		return set
 	}
-	// state returns the number of the state for a set of instructions, a new one at its first sight.
+	// state returns the number of the state for a set of instructions, and creates the state if it is new.
 	state := func(set []int32) int32 {
 		if len(set) == 0 {
 			return dead
@@ -153,8 +154,8 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	return d, nil
 }
 
-// intersect returns an automaton for what both a and b accept (product construction), with at most limit states and at
-// most the given effort.
+// intersect returns an automaton that accepts what both a and b accept (product construction), with at most limit states
+// and the given effort.
 func intersect(a, b *dfa, limit, effort int) (*dfa, error) {
 	d := &dfa{}
 	if len(a.accept) == 0 || len(b.accept) == 0 {
@@ -225,8 +226,8 @@ func members(key string) iter.Seq[int32] {
 	}
 }
 
-// columns gives bytes that no instruction tells apart the same column. Columns ascend with the bytes, so that a range
-// of bytes is a range of columns.
+// columns assigns the same column to bytes that no instruction distinguishes. Columns ascend with the bytes, so that a
+// range of bytes is a range of columns.
 func (p *program) columns(d *dfa) {
 	var starts [257]bool
 	starts[0] = true
@@ -246,8 +247,8 @@ func (p *program) columns(d *dfa) {
 	d.width = n + 1
 }
 
-// trim sends every transition into a state from which nothing can be accepted to dead, renumbers what remains, and
-// finds the states whose every continuation is accepted.
+// trim redirects every transition into a state without a possible match to dead, renumbers the remaining states, and finds
+// those that always match.
 func (d *dfa) trim() {
 	n := len(d.accept)
 	before := make([][]int32, n)
@@ -304,8 +305,8 @@ func (d *dfa) trim() {
 	d.findAlways()
 }
 
-// findAlways finds the states that always match: a state does when it accepts and so does all that follows. It takes away until
-// nothing changes.
+// findAlways finds the states that always match: a state that accepts, and all of whose successors always match. It starts
+// with the accepting states and removes states until nothing changes.
 func (d *dfa) findAlways() {
 	d.always = slices.Clone(d.accept)
 	for changed := true; changed; {

@@ -2,13 +2,13 @@ package automaton
 
 import "unicode/utf8"
 
-// Distance returns the number of edits between two terms as Levenshtein counts them, or limit+1 when there are more
-// than limit. It compares code points.
+// Distance returns the number of Levenshtein edits between two terms, or limit+1 if there are more than limit. It compares
+// code points.
 func Distance(a, b string, limit int) int {
 	if a == b {
 		return 0
 	}
-	// A length that differs by more than the limit decides without looking; bytes first, which are free to count.
+	// A difference in length above the limit decides. Test the bytes first, because their number is known.
 	if d := len(a) - len(b); d > limit*utf8.UTFMax || -d > limit*utf8.UTFMax {
 		return limit + 1
 	}
@@ -23,7 +23,7 @@ func appendRunes(dst []rune, s string) []rune {
 	return dst
 }
 
-// distance is the table of optimal string alignment, three rows of it, computed in the band that the limit leaves.
+// distance computes optimal string alignment with three rows of the table, only within the band that the limit permits.
 func distance(a, b []rune, limit int) int {
 	over := limit + 1
 	if d := len(a) - len(b); d > limit || -d > limit {
@@ -65,7 +65,7 @@ func distance(a, b []rune, limit int) int {
 			row[j] = min(d, over)
 			best = min(best, row[j])
 		}
-		// All that follows grows from this row and, by transpositions, from the one before.
+		// All later rows grow from this row and, through transpositions, from the previous one.
 		if best >= over && lastBest >= over {
 			return over
 		}

@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// MaxStates is the number of states that the automaton of a pattern may have (query language, "Words": limits).
+// MaxStates is the maximum number of states of the automaton of a pattern (query language, "Words": limits).
 const MaxStates = 10_000
 
-// ErrTooComplex is returned for a pattern whose automaton would have more than MaxStates states, or would take an
-// unreasonable effort to find out. Errors wrap it.
+// ErrTooComplex means that the automaton of a pattern would have more than MaxStates states, or that its construction would
+// take too much effort. Errors wrap it.
 var ErrTooComplex = errors.New("pattern is too complex")
 
-// SyntaxError says where and why a regular expression cannot be read.
+// SyntaxError says where and why a regular expression is invalid.
 type SyntaxError struct {
 	// Offset counts characters (not bytes) of the pattern from 0.
 	Offset int
-	// Reason is one phrase without the place, such as `missing ")"`.
+	// Reason is one phrase without the position, such as `missing ")"`.
 	Reason string
 }
 

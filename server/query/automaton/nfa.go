@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxInstructions bounds the program that a pattern is compiled to before it is made deterministic: repetitions such as
+// maxInstructions bounds the program of a pattern before it is made deterministic, because repetitions such as
 // a{1000}{1000} multiply. A program of MaxStates states rarely needs a tenth of it.
 const maxInstructions = 100_000
 
-// op is what an instruction of a program does.
+// op is the operation of an instruction.
 type op uint8
 
 const (
@@ -25,9 +25,9 @@ type instruction struct {
 	out, alt int32
 }
 
-// program is a nondeterministic automaton over bytes, built from its end: every build method takes the address to
-// continue at and returns the address to enter at. Terms are valid UTF-8, which the program relies on: "any string" is
-// any bytes, and "any character" does not check for overlong forms.
+// program is a nondeterministic automaton over bytes. It is built from the end: every build method takes the address at
+// which to continue and returns its entry address. The program relies on terms being valid UTF-8: "any string" is any
+// bytes, and "any character" does not check for overlong forms.
 type program struct {
 	code []instruction
 	err  error
@@ -74,7 +74,7 @@ func (p *program) literal(r rune, next int32) int32 {
 	return next
 }
 
-// anyRune reads one character, whichever it is.
+// anyRune reads any one character.
 func (p *program) anyRune(next int32) int32 {
 	one := p.bytes(0x80, 0xBF, next)
 	two := p.bytes(0x80, 0xBF, one)
@@ -84,7 +84,7 @@ func (p *program) anyRune(next int32) int32 {
 		p.split(p.bytes(0xE0, 0xEF, two), p.bytes(0xF0, 0xF4, three)))
 }
 
-// runes reads one character of a normalised set of ranges; none at all for an empty set.
+// runes reads one character of a normalized set of ranges; an empty set never matches.
 func (p *program) runes(set []runeRange, next int32) int32 {
 	if len(set) == 1 && set[0] == (runeRange{0, utf8.MaxRune}) {
 		return p.anyRune(next)
@@ -112,7 +112,7 @@ func (p *program) runes(set []runeRange, next int32) int32 {
 	return entry
 }
 
-// embed adds a deterministic automaton, which must accept something.
+// embed adds a deterministic automaton, which must accept at least one string.
 func (p *program) embed(d *dfa, next int32) int32 {
 	heads := make([]int32, len(d.accept))
 	for s := range heads {

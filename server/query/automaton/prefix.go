@@ -1,9 +1,10 @@
 package automaton
 
-// prefix accepts the strings that begin with it. State i means that its first i bytes were read; the last state stays.
+// prefix accepts the strings that start with it. State i means that the first i bytes have matched; the last state is
+// final.
 type prefix string
 
-// Prefix returns an automaton that accepts every term that begins with text, byte for byte.
+// Prefix returns an automaton that accepts every term that starts with the bytes of text.
 func Prefix(text string) Automaton { return prefix(text) }
 
 func (p prefix) Start() int                 { return 0 }

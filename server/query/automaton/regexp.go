@@ -12,10 +12,10 @@ import (
 
 // Regexp returns an automaton for a regular expression in the syntax of Lucene's RegExp with all optional operators,
 // anchored at both ends: . ? * + {n} {n,} {n,m} | & ( ) [ ] [^ ], "quoted text", a backslash before any character that is
-// not a letter, and \d \D \s \S \w \W (ASCII). @ is any string, # matches nothing and () the empty string. <n-m> is a
-// number from n to m: with as many digits as n and m where these have equally many, else with any number of zeros before
-// it. & binds closer than |, and concatenation binds closer than &. ^, $ and ~ stand for themselves. As in Lucene, an operator
-// where an operand is expected is an ordinary character. Letters are compared as they are.
+// not a letter, and \d \D \s \S \w \W (ASCII). @ matches any string, # nothing, and () the empty string. <n-m> matches a
+// number from n to m: with the same number of digits if n and m have equally many, otherwise with any number of leading
+// zeros. & binds tighter than |, and concatenation binds tighter than &. ^, $ and ~ are ordinary characters. As in Lucene,
+// so is an operator where an operand is expected. The comparison is case-sensitive.
 //
 // Errors are *SyntaxError, or wrap ErrTooComplex.
 func Regexp(pattern string) (Automaton, error) {
@@ -45,13 +45,13 @@ type exprKind uint8
 
 const (
 	exprRunes  exprKind = iota // one character of set
-	exprConcat                 // parts one after another; none is the empty string
+	exprConcat                 // parts in sequence; none means the empty string
 	exprUnion                  // one of parts
-	exprRepeat                 // parts[0], from min to max times
-	exprDFA                    // what dfa accepts, which is something
+	exprRepeat                 // parts[0], min to max times
+	exprDFA                    // what dfa accepts, which is not empty
 )
 
-// unbounded is the max of a repetition without one.
+// unbounded is the max of a repetition without an upper limit.
 const unbounded = -1
 
 type expression struct {
@@ -62,7 +62,8 @@ type expression struct {
 	dfa      *dfa
 }
 
-// never reports whether e accepts nothing at all, as # does. Lucene takes a starred one to accept nothing either.
+// never reports whether e accepts nothing at all, like #. In Lucene, a starred expression of this kind accepts nothing
+// either.
 func (e expression) never() bool {
 	switch e.kind {
 	case exprRunes:
@@ -78,7 +79,7 @@ func (e expression) never() bool {
 	}
 }
 
-// compile adds e to a program and returns where to enter it; next is where it continues.
+// compile adds e to a program and returns its entry; next is the address at which it continues.
 func (e expression) compile(p *program, next int32) int32 {
 	if p.err != nil {
 		return next
@@ -104,8 +105,8 @@ func (e expression) compile(p *program, next int32) int32 {
 	}
 }
 
-// repeat writes the body out min times, then either a loop around the last of them or the optional rest, each able to
-// leave to next.
+// repeat compiles the body min times, then either a loop around the last copy or the optional copies, each of which can
+// exit to next.
 func (e expression) repeat(p *program, next int32) int32 {
 	body, at, copies := e.parts[0], next, e.min
 	if e.max == unbounded {
@@ -117,7 +118,7 @@ func (e expression) repeat(p *program, next int32) int32 {
 		size := len(p.code)
 		entry := body.compile(p, at)
 		if p.err != nil || len(p.code) == size {
-			break // no more room, or the body is the empty string
+			break // no room left, or the body is the empty string
 		}
 		if e.max != unbounded && i < e.max-e.min {
 			entry = p.split(entry, next)
@@ -127,7 +128,7 @@ func (e expression) repeat(p *program, next int32) int32 {
 	return at
 }
 
-// loop reads the body any number of times, at least once where min says so.
+// loop matches the body any number of times, or at least once if min > 0.
 func (e expression) loop(p *program, next int32) int32 {
 	body := e.parts[0]
 	if body.never() {
@@ -152,7 +153,7 @@ func (e expression) loop(p *program, next int32) int32 {
 type regexpParser struct {
 	text []rune
 	pos  int
-	// effort is how many steps of maxEffort are left.
+	// effort is the remaining part of maxEffort.
 	effort int
 }
 
@@ -163,7 +164,7 @@ func (ps *regexpParser) peek(set string) bool {
 	return ps.more() && strings.ContainsRune(set, ps.text[ps.pos])
 }
 
-// take reads the next character when it is r.
+// take consumes the next character if it is r.
 func (ps *regexpParser) take(r rune) bool {
 	if ps.more() && ps.text[ps.pos] == r {
 		ps.pos++
@@ -176,7 +177,7 @@ func (ps *regexpParser) errorf(at int, format string, args ...any) error {
 	return &SyntaxError{Offset: at, Reason: fmt.Sprintf(format, args...)}
 }
 
-// next reads any one character.
+// next consumes any one character.
 func (ps *regexpParser) next() (rune, error) {
 	if !ps.more() {
 		return 0, ps.errorf(ps.pos, "unexpected end")
@@ -186,7 +187,8 @@ func (ps *regexpParser) next() (rune, error) {
 	return r, nil
 }
 
-// determinize makes an expression deterministic within the remaining effort, and subtracts what that took.
+// determinize converts an expression to a deterministic automaton within the remaining effort, and subtracts the effort
+// used.
 func (ps *regexpParser) determinize(e expression) (*dfa, error) {
 	p := &program{}
 	entry := e.compile(p, p.match())
@@ -216,7 +218,7 @@ func (ps *regexpParser) union() (expression, error) {
 	return u, nil
 }
 
-// intersection reads operands with & between them. It makes each one deterministic, because only deterministic automata can be
+// intersection parses operands separated by &. It makes each one deterministic, because only deterministic automata can be
 // intersected.
 func (ps *regexpParser) intersection() (expression, error) {
 	e, err := ps.concat()
@@ -274,7 +276,7 @@ func (ps *regexpParser) repetition() (expression, error) {
 		default:
 			err = ps.count(&r)
 		}
-		// x** is x*: a run of operators would otherwise nest as deep as the pattern is long.
+		// x** is x*. Without this, a run of operators would nest as deeply as the pattern is long.
 		if e.kind == exprRepeat && e.min == 0 && e.max == unbounded && r.min <= 1 && r.max != 0 && !e.never() {
 			continue
 		}
@@ -283,7 +285,7 @@ func (ps *regexpParser) repetition() (expression, error) {
 	return e, err
 }
 
-// count reads {n}, {n,} or {n,m}.
+// count parses {n}, {n,} or {n,m}.
 func (ps *regexpParser) count(r *expression) error {
 	open := ps.pos
 	ps.pos++
@@ -323,7 +325,7 @@ func (ps *regexpParser) number() (int, error) {
 	return n, nil
 }
 
-// operand reads what a repetition applies to.
+// operand parses the operand of a repetition.
 func (ps *regexpParser) operand() (expression, error) {
 	start := ps.pos
 	switch {
@@ -360,7 +362,7 @@ func anyOf(set ...runeRange) expression {
 	return expression{kind: exprRunes, set: normalise(set)}
 }
 
-// interval reads <n-m> after its "<" at start. Lucene takes the two numbers in any order.
+// interval parses <n-m> after its "<" at start. Like Lucene, it accepts the two numbers in any order.
 func (ps *regexpParser) interval(start int) (expression, error) {
 	end := start + 1
 	for end < len(ps.text) && ps.text[end] != '>' {
@@ -377,7 +379,7 @@ func (ps *regexpParser) interval(start int) (expression, error) {
 	if len(low) == len(high) {
 		return between(fmt.Sprintf("%0*d", len(low), from), fmt.Sprintf("%0*d", len(low), to)), nil
 	}
-	// The numbers of each length that have no zero before them, and 0.
+	// The numbers of each length without leading zeros, and 0.
 	byLength := expression{kind: exprUnion}
 	for first := uint64(0); first <= to; first = max(10, 10*first) {
 		last := max(10, 10*first) - 1
@@ -389,7 +391,7 @@ func (ps *regexpParser) interval(start int) (expression, error) {
 	return expression{kind: exprConcat, parts: []expression{zeros, byLength}}, nil
 }
 
-// between accepts the strings of digits from one string to another of the same length that is not less.
+// between accepts the strings of digits from one string to another of the same length, which must not be less.
 func between(from, to string) expression {
 	if from == "" {
 		return expression{kind: exprConcat}
@@ -425,7 +427,7 @@ func (ps *regexpParser) quoted(start int) (expression, error) {
 	return e, nil
 }
 
-// escape reads what follows a backslash: a named class, or a character that is no letter.
+// escape parses what follows a backslash: a named class, or a character that is not a letter.
 func (ps *regexpParser) escape() ([]runeRange, error) {
 	at := ps.pos - 1
 	r, err := ps.next()
@@ -455,7 +457,7 @@ func (ps *regexpParser) escape() ([]runeRange, error) {
 	return []runeRange{{r, r}}, nil
 }
 
-// class reads a bracket expression after its "[" at start. A "]" that comes first is an ordinary character.
+// class parses a bracket expression after its "[" at start. A leading "]" is an ordinary character.
 func (ps *regexpParser) class(start int) (expression, error) {
 	negated := ps.take('^')
 	var set []runeRange

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// randomPattern writes a pattern that means the same to Lucene and, within (?s)^…$, to Go.
+// randomPattern returns a pattern that means the same in Lucene and, within (?s)^…$, in Go.
 func randomPattern(rng *rand.Rand, depth int) string {
 	if depth == 0 {
 		return []string{"a", "b", "c", ".", "[ab]", "[^a]", `\.`, "é", "[é-東]", `\d`, `\w`, "1"}[rng.IntN(12)]
@@ -61,7 +61,7 @@ func TestRegexpAgainstGo(t *testing.T) {
 	}
 }
 
-// FuzzRegexp looks for patterns that are neither read nor refused with an error of the documented kinds.
+// FuzzRegexp searches for patterns that cause neither success nor one of the documented errors.
 func FuzzRegexp(f *testing.F) {
 	for _, seed := range []string{"", "a", "(a|b)*", "[^a-c]{2,3}", `\d+"x"`, "a{1000}{1000}", "((((", "]]]", "#+{0,}?", "[]-a]", `\`, "a++++", "東[é-東]*", "@&<1-20>é", "(a&b)*", "&&", "<9-10"} {
 		f.Add(seed, "aé")

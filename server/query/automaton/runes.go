@@ -11,7 +11,7 @@ type runeRange struct{ lo, hi rune }
 // byteRange is a closed range of bytes.
 type byteRange struct{ lo, hi byte }
 
-// normalise sorts ranges and merges those that touch.
+// normalise sorts ranges and merges adjacent ones.
 func normalise(set []runeRange) []runeRange {
 	set = slices.Clone(set)
 	slices.SortFunc(set, func(a, b runeRange) int { return int(a.lo - b.lo) })
@@ -26,7 +26,7 @@ func normalise(set []runeRange) []runeRange {
 	return out
 }
 
-// complement returns the code points that a normalised set leaves out.
+// complement returns the code points that are not in a normalized set.
 func complement(set []runeRange) []runeRange {
 	var out []runeRange
 	next := rune(0)
@@ -42,8 +42,8 @@ func complement(set []runeRange) []runeRange {
 	return out
 }
 
-// utf8Sequences returns sequences of byte ranges that together accept exactly the UTF-8 forms of a range. Surrogates
-// have no such form and are left out.
+// utf8Sequences returns sequences of byte ranges that together accept exactly the UTF-8 forms of a range. It omits
+// surrogates, which have no UTF-8 form.
 func utf8Sequences(r runeRange) [][]byteRange {
 	var out [][]byteRange
 	var split func(lo, hi rune)
@@ -63,7 +63,7 @@ func utf8Sequences(r runeRange) [][]byteRange {
 				return
 			}
 		}
-		// Both ends have the same length. All bytes after the first in which they differ must span 80 to BF.
+		// Both ends have the same length. All bytes after the first difference must span 80 to BF.
 		for shift := 6; shift <= 18; shift += 6 {
 			mask := rune(1)<<shift - 1
 			if hi>>shift == 0 && hi <= 0x7F || lo&^mask == hi&^mask {

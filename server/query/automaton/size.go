@@ -1,7 +1,7 @@
 package automaton
 
-// Size returns the number of states that a keeps in memory: 0 for one that needs no table. It lets a caller bound what
-// all patterns of a query need together.
+// Size returns the number of states that a keeps in memory, or 0 if it needs no table. Callers use it to limit all patterns
+// of a query together.
 func Size(a Automaton) int {
 	if d, ok := a.(*dfa); ok {
 		return len(d.accept)
@@ -9,8 +9,9 @@ func Size(a Automaton) int {
 	return 0
 }
 
-// Effort returns how many steps it took to make a, some ten million a second: 0 for one that needs no table. A state can
-// take as many as its pattern is long, so that patterns of few states cost much together.
+// Effort returns the number of steps of the construction of a, or 0 if it needs no table. About ten million steps take a
+// second. A state can take as many steps as its pattern is long, so that patterns with few states can be expensive
+// together.
 func Effort(a Automaton) int {
 	if d, ok := a.(*dfa); ok {
 		return d.effort

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Wildcard returns an automaton for Lucene's wildcard patterns: * is any string, ? any one character, and a backslash
-// takes the character after it literally (a last one stands for itself). The whole term must match; letters are
-// compared as they are. The only error wraps ErrTooComplex.
+// Wildcard returns an automaton for Lucene's wildcard patterns: * matches any string, ? any one character, and a backslash
+// escapes the next character (a trailing backslash matches itself). The pattern must match the whole term and is
+// case-sensitive. The only error wraps ErrTooComplex.
 func Wildcard(pattern string) (Automaton, error) {
 	type piece struct {
 		wild byte // '*', '?' or 0

@@ -6,28 +6,28 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// horizon is how far ahead Boundary looks: what changes later than that counts as never.
+// horizon limits the search of Boundary. A later change counts as never.
 const horizon = 200 * 365 * 24 * time.Hour
 
-// Ends are the values of a date, in milliseconds since 1970, at which a moving range changes what it holds. The zero value
-// is a range that no item is in or ahead of.
+// Ends are the date values, in milliseconds since 1970, at which a moving range changes its content. The zero value is for
+// a range that no item is in or ahead of.
 type Ends struct {
-	// Leaving is the smallest value that the range's lower end has not passed yet, where Leave says that there is one.
+	// Leaving is the smallest value that is not below the range's lower end. It is valid if Leave is true.
 	Leaving int64
 	Leave   bool
-	// Entering is the smallest value that its upper end has not reached yet, where Enter says that there is one.
+	// Entering is the smallest value above the range's upper end. It is valid if Enter is true.
 	Entering int64
 	Enter    bool
 }
 
-// Boundary returns the first instant after now at which queries that use `now` may match other items than at now, because a
-// date of one passes into or out of a range that moves; zero for never, which is more than 200 years ahead. build gives the
-// queries their meaning at a time, and ahead tells of the items' dates at a range as it is at now. Errors are those that
-// build and ahead have for now.
+// Boundary returns the first instant after now at which queries that use `now` may match different items than at now,
+// because the date of an item leaves or enters a moving range. Zero means never, or more than 200 years ahead. build plans
+// the queries for a given time, and ahead returns the Ends of a range at now. Boundary returns the errors of build and
+// ahead for now.
 //
-// Both ends of such a range only ever move forwards. So a range lo(t)…hi(t) changes what it holds when lo passes the
-// smallest value that is still in or ahead, or hi reaches the smallest value ahead of it; the first such t is searched
-// by halving.
+// Both ends of a moving range only move forwards. A range lo(t)…hi(t) therefore changes its content when lo passes the
+// smallest value in or ahead of the range, or when hi reaches the smallest value ahead of it. Boundary finds the first such
+// t by binary search.
 func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(IntRange) (Ends, error)) (time.Time, error) {
 	roots, err := build(now)
 	if err != nil {
@@ -49,7 +49,7 @@ func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(I
 		}
 		leaves := leavesOf(roots)
 		if len(leaves) != len(start) {
-			// The query has another shape then (a range that became empty): look again at that time.
+			// The plan has a different shape (for example, a range became empty): evaluate it again then.
 			return true
 		}
 		for i, leaf := range leaves {
@@ -69,7 +69,7 @@ func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(I
 			return time.Time{}, nil
 		}
 	}
-	// changed(now+step) and not changed(now+step/2): the first instant lies between.
+	// changed(now+step) and !changed(now+step/2): the first instant lies between them.
 	low, high := step/2, step
 	if step == time.Millisecond {
 		low = 0
@@ -81,11 +81,11 @@ func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(I
 			low = mid
 		}
 	}
-	// What a query sees of the time is whole milliseconds.
+	// Queries see time in whole milliseconds.
 	return time.UnixMilli(now.Add(high).UnixMilli()), nil
 }
 
-// leavesOf lists the nodes of plans that have none below them, from left to right.
+// leavesOf lists the leaves of plans from left to right.
 func leavesOf(roots []Node) []Node {
 	var leaves []Node
 	for _, n := range roots {

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestBoundary has one item, made an hour before now, and asks to the millisecond when a query may see it otherwise.
+// TestBoundary has one item, created an hour before now, and checks to the millisecond when a query may match differently.
 func TestBoundary(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	created := now.Add(-time.Hour)
@@ -58,7 +58,7 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestBoundaryOfWhatCannotBeBuilt tells a query that has no meaning now from one that loses it.
+// TestBoundaryOfWhatCannotBeBuilt distinguishes a query that cannot be built now from one that cannot be built later.
 func TestBoundaryOfWhatCannotBeBuilt(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	cannot := errors.New("too many fields")

@@ -9,14 +9,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// maxExpansions is the number of terms that a fuzzy word expands to (query language, "Phrases, patterns, nearness").
+// maxExpansions is the maximum number of terms that a fuzzy word expands to (query language, "Phrases, patterns,
+// nearness").
 const maxExpansions = 50
 
-// errNoNow is returned for Options without Now.
+// errNoNow is the error for Options without Now.
 var errNoNow = errors.New("plan: Options.Now is required")
 
-// Build gives a query its meaning. The error is a *query.SyntaxError (a value that does not fit its field, a bad
-// pattern, a limit) or a *query.ForbiddenFieldError, as query.Check gives them. A nil query matches nothing.
+// Build plans a query. The error is a *query.SyntaxError (a value that does not fit its field, an invalid pattern, a limit)
+// or a *query.ForbiddenFieldError, as in query.Check. A nil query matches nothing.
 func Build(n query.Node, o Options) (*Plan, error) {
 	if o.Now.IsZero() {
 		return nil, errNoNow
@@ -38,7 +39,7 @@ func Build(n query.Node, o Options) (*Plan, error) {
 	return &Plan{Root: root}, nil
 }
 
-// builder is one run of Build. A nil Node stands for a clause without words: it vanishes from its group.
+// builder is the state of one Build. A nil Node is a clause without words, which vanishes from its group.
 type builder struct {
 	Options
 	patterns query.Patterns
@@ -73,7 +74,7 @@ func (b *builder) build(n query.Node) (Node, error) {
 	return b.leaf(n)
 }
 
-// count counts clauses against query.MaxClauses; n is the clause with which they may pass it.
+// count counts clauses towards query.MaxClauses. n is the clause to report if they exceed it.
 func (b *builder) count(n query.Node, clauses int) error {
 	if b.clauses += clauses; b.clauses <= query.MaxClauses {
 		return nil
@@ -81,7 +82,7 @@ func (b *builder) count(n query.Node, clauses int) error {
 	return query.ExpandedError(n)
 }
 
-// leaf builds a leaf over every field that its name stands for.
+// leaf builds a leaf over every field that its name matches.
 func (b *builder) leaf(n query.Node) (Node, error) {
 	name := query.FieldOf(n)
 	if name.Name == "" {
@@ -136,8 +137,8 @@ func (b *builder) onText(n query.Node, f query.Field) (Node, error) {
 	return b.onTerms(n, f)
 }
 
-// words builds a bare word: every word that the text of it is cut into is a clause of its own, as with
-// auto_generate_phrase_queries off.
+// words builds a bare word: each word of its analyzed text becomes a separate clause, as with auto_generate_phrase_queries
+// off.
 func (b *builder) words(n query.Node, f query.Field, tokens []analysis.Token) (Node, error) {
 	if err := b.count(n, len(tokens)); err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func (b *builder) words(n query.Node, f query.Field, tokens []analysis.Token) (N
 	return group, nil
 }
 
-// phrase builds a phrase; one word alone is a term.
+// phrase builds a phrase; a single word becomes a term.
 func (b *builder) phrase(n query.Phrase, f query.Field, tokens []analysis.Token) (Node, error) {
 	if err := b.count(n, len(tokens)); err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (b *builder) phrase(n query.Phrase, f query.Field, tokens []analysis.Token)
 	return p, nil
 }
 
-// onKeyword builds a leaf on a keyword field, whose values are compared whole and in lower case.
+// onKeyword builds a leaf on a keyword field, whose values are compared as a whole in lower case.
 func (b *builder) onKeyword(n query.Node, f query.Field) (Node, error) {
 	text := ""
 	switch n := n.(type) {
@@ -190,8 +191,8 @@ func (b *builder) onKeyword(n query.Node, f query.Field) (Node, error) {
 	return Term{Field: f, Text: query.Fold(text)}, b.count(n, 1)
 }
 
-// onTerms builds the leaves that look at terms one by one, on text and keyword fields alike: the text is put into lower
-// case but never cut.
+// onTerms builds the leaves that compare terms one by one, on text and keyword fields. Their text is converted to lower
+// case but never split into words.
 func (b *builder) onTerms(n query.Node, f query.Field) (Node, error) {
 	if err := b.count(n, 1); err != nil {
 		return nil, err
@@ -223,7 +224,7 @@ func (b *builder) onTerms(n query.Node, f query.Field) (Node, error) {
 	return nil, fmt.Errorf("plan: unknown clause %T", n)
 }
 
-// onInteger builds a leaf on a Long, Date or Boolean field: a single value is a range of one.
+// onInteger builds a leaf on a Long, Date or Boolean field. A single value is a range of one.
 func (b *builder) onInteger(n query.Node, f query.Field) (Node, error) {
 	if err := b.count(n, 1); err != nil {
 		return nil, err
@@ -236,7 +237,7 @@ func (b *builder) onInteger(n query.Node, f query.Field) (Node, error) {
 		return None{}, nil
 	}
 	if f.Type == query.Boolean && lo == hi {
-		// One truth value is a term and ranks by its rarity, also where a range comes down to it, as OpenSearch has it.
+		// A single boolean value is a term and ranks by its idf, even if it comes from a range, as in OpenSearch.
 		return Term{Field: f, Text: []string{"false", "true"}[lo]}, nil
 	}
 	return IntRange{Field: f, Lo: lo, Hi: hi}, nil

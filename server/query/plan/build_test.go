@@ -15,7 +15,7 @@ import (
 // now is a Saturday.
 var now = time.Date(2026, 11, 21, 10, 30, 15, 0, time.UTC)
 
-// show writes a plan in one line: + Must, ? Should, - MustNot.
+// show formats a plan in one line: + Must, ? Should, - MustNot.
 func show(n plan.Node) string {
 	list := func(sign string, nodes []plan.Node) string {
 		var b strings.Builder
@@ -92,7 +92,7 @@ func build(t *testing.T, q string, o plan.Options) *plan.Plan {
 	return p
 }
 
-// options are those of the tables: a private reader at now, over a corpus with two namespaces and two members.
+// options are those of the tables: the Private audience at now, over a corpus with two namespaces and two members.
 func options() plan.Options {
 	return plan.Options{
 		Audience: query.Private,
@@ -101,7 +101,7 @@ func options() plan.Options {
 	}
 }
 
-// testBuild holds the plan of each query.
+// testBuild checks the plan of each query.
 func testBuild(t *testing.T, cases map[string]struct{ query, want string }) {
 	t.Helper()
 	for name, c := range cases {

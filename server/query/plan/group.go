@@ -2,8 +2,8 @@ package plan
 
 import "github.com/vitrine-dev/vitrine/server/query"
 
-// group builds a Bool. Clauses without words vanish; where only prohibited ones are left, the group is everything but
-// those (OpenSearch's fix, with no score).
+// group builds a Bool. Clauses without words vanish. If only prohibited clauses remain, the group matches everything except
+// them (as OpenSearch does, without a score).
 func (b *builder) group(n query.Bool) (Node, error) {
 	var out Bool
 	for _, c := range n.Clauses {

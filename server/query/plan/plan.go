@@ -1,9 +1,9 @@
-// Package plan gives a parsed query its meaning: fields are looked up in the catalogue, texts cut into words or read as
-// numbers and dates, date math bound to an instant, and every construct reduced to the few typed leaves that a library
-// can evaluate. The rules that every library shares end here; what needs an index (document frequencies, the terms
-// that a fuzzy word expands to) begins behind it.
+// Package plan translates a parsed query into a typed plan: it looks up fields in the catalogue, splits texts into words or
+// parses them as numbers and dates, binds date math to an instant, and reduces every construct to the few typed leaves that
+// a library can evaluate. It implements all rules that libraries share. Everything that needs an index (document
+// frequencies, the terms that a fuzzy word expands to) comes later.
 //
-// It may import query and its other subpackages.
+// This package may import query and its other subpackages.
 package plan
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// Options are what a query's meaning depends on besides its text.
+// Options are the inputs of a plan in addition to the query.
 type Options struct {
-	// Audience decides which fields may be named and which a pattern expands to. The zero value is Public.
+	// Audience determines which fields can be named and which a pattern expands to. The zero value is Public.
 	Audience query.Audience
-	// Now is what `now` stands for. Required.
+	// Now is the value of `now`. Required.
 	Now time.Time
-	// Fields lists the canonical names of the dynamic fields (see query.Dynamic) that the corpus holds, for field patterns. Static
-	// fields need not be listed.
+	// Fields lists the canonical names of the dynamic fields (see query.Dynamic) of the corpus, for field patterns. It need
+	// not list static fields.
 	Fields []string
 }
 
@@ -29,7 +29,7 @@ type Plan struct {
 	Root Node
 }
 
-// Node is a node of a plan. All leaves are typed; Field is always a canonical catalogue name, or query.AllField.
+// Node is a node of a plan. All leaves are typed; their Field is always a canonical catalogue name or query.AllField.
 //
 //sumtype:decl
 type Node interface{ plan() }
@@ -41,20 +41,20 @@ type (
 	// None matches nothing.
 	None struct{}
 
-	// Bool matches when every Must and no MustNot matches and, where Must is empty, at least one Should. Its score is
-	// the sum of the scores of the matching Must and Should. A Bool with MustNot alone never occurs: Build adds All to
-	// Must (with score 0 by Const where Lucene gives none).
+	// Bool matches if every Must and no MustNot matches and, if Must is empty, at least one Should. Its score is the sum of
+	// the scores of the matching Must and Should. A Bool never has only MustNot: Build adds All to Must (with score 0
+	// through Const where Lucene gives none).
 	Bool struct{ Must, Should, MustNot []Node }
 
-	// Term matches items whose Field holds Text: one analysed word of a text field, scored by BM25; one lower-cased
-	// keyword, score 1; "true" or "false" of a boolean, scored by idf.
+	// Term matches items whose Field contains Text: one analyzed word of a text field, scored by BM25; one lower-cased
+	// keyword, score 1; or "true" or "false" of a boolean, scored by idf.
 	Term struct {
 		Field query.Field
 		Text  string
 	}
 
-	// Phrase matches items in which the words stand at the given relative positions, moves up to Slop allowed, on a
-	// text field; scored by BM25 with the sum of the idf and the (sloppy) phrase frequency.
+	// Phrase matches items with the words at the given relative positions, with up to Slop moves, in a text field. It is
+	// scored by BM25 with the sum of the idf and the (sloppy) phrase frequency.
 	Phrase struct {
 		Field query.Field
 		Words []Word
@@ -62,16 +62,16 @@ type (
 	}
 
 	// Pattern matches items with at least one term (word or lower-cased keyword) that the automaton accepts; score 1.
-	// Source is the pattern as written, for explanations; with Regexp it tells the automaton from every other one.
+	// Source is the pattern as written, for explanations. Source and Regexp together identify the automaton.
 	Pattern struct {
 		Field     query.Field
 		Automaton automaton.Automaton
 		Source    string
-		Regexp    bool // a regular expression, else a wildcard
+		Regexp    bool // a regular expression, otherwise a wildcard
 	}
 
-	// Fuzzy matches items with a term within Edits (transposition one edit) of Text; at most MaxExpansions terms, the
-	// most similar first, scored as Lucene's top-terms blended-frequency rewrite does.
+	// Fuzzy matches items with a term within Edits of Text, where a transposition is one edit. It expands to at most
+	// MaxExpansions terms, the most similar first, scored like Lucene's top-terms blended-frequency rewrite.
 	Fuzzy struct {
 		Field         query.Field
 		Text          string
@@ -79,20 +79,21 @@ type (
 		MaxExpansions int
 	}
 
-	// IntRange matches items with a value v of a Long, Date or Boolean field, Lo <= v <= Hi; score 1. Exact numbers and
-	// dates are ranges of one value. Build turns exclusive and open ends into closed ones; Lo > Hi never occurs.
+	// IntRange matches items with a value v of a Long, Date or Boolean field such that Lo <= v <= Hi; score 1. Exact
+	// numbers and dates are ranges of one value. Build converts exclusive and open ends to closed ones; Lo > Hi never
+	// occurs.
 	IntRange struct {
 		Field  query.Field
 		Lo, Hi int64
 	}
 
-	// FloatRange is the same for a Double field; open ends are infinities.
+	// FloatRange is IntRange for a Double field; open ends are infinities.
 	FloatRange struct {
 		Field  query.Field
 		Lo, Hi float64
 	}
 
-	// TermRange matches items with a term of a Keyword or Text field between the bounds, compared by bytes; score 1.
+	// TermRange matches items with a term of a Keyword or Text field between the bounds in byte order; score 1.
 	TermRange struct {
 		Field          query.Field
 		Lo, Hi         string
@@ -100,8 +101,8 @@ type (
 		LoIncl, HiIncl bool
 	}
 
-	// Exists matches items in which Field has at least one value that is not empty; score 1. A text without a word is
-	// such a value.
+	// Exists matches items in which Field has at least one non-empty value; score 1. A text without any word is such a
+	// value.
 	Exists struct{ Field query.Field }
 
 	// Const gives every match of Node the score Score.
@@ -116,11 +117,12 @@ type (
 		Factor float32
 	}
 
-	// DisMax matches where any of Nodes does, with the highest of their scores: one clause over several fields.
+	// DisMax matches if any of Nodes matches, with the highest of their scores. It represents one clause over several
+	// fields.
 	DisMax struct{ Nodes []Node }
 )
 
-// Leaf is a node that looks at one field.
+// Leaf is a node that reads one field.
 type Leaf interface {
 	Node
 	// LooksAt returns the field.

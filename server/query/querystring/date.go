@@ -7,10 +7,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// instant is how a moment is written for OpenSearch: complete, so that nothing is left to be rounded.
+// instant is the format of an instant for OpenSearch. It is complete, so that OpenSearch rounds nothing.
 const instant = "2006-01-02T15:04:05.000Z"
 
-// date rewrites a single date, which n asks for.
+// date rewrites n, a query for a single date.
 func (r *rewriter) date(n query.Node, b query.Bound) (query.Node, error) {
 	f := fieldOf(n)
 	switch {
@@ -30,7 +30,7 @@ func (r *rewriter) date(n query.Node, b query.Bound) (query.Node, error) {
 	return n, nil
 }
 
-// dateRange rewrites the bounds of a range of dates, each for itself.
+// dateRange rewrites each bound of a range of dates.
 func (r *rewriter) dateRange(n query.Range) (query.Node, error) {
 	open := query.Bound{Open: true, Inclusive: true}
 	date := query.Field{Name: n.Field.Name, Type: query.Date}
@@ -62,7 +62,7 @@ func (r *rewriter) dateRange(n query.Range) (query.Node, error) {
 	return n, nil
 }
 
-// bindNow replaces now by the instant that it stands for.
+// bindNow replaces now by the instant that it means.
 func (r *rewriter) bindNow(text string) string {
 	math, ok := strings.CutPrefix(text, "now")
 	switch {
@@ -74,7 +74,7 @@ func (r *rewriter) bindNow(text string) string {
 	return r.now + "||" + math
 }
 
-// isPartial reports whether a date text is a year or a month: OpenSearch reads the first day of it in its place.
+// isPartial reports whether a date text is a year or a month. OpenSearch would read it as its first day.
 func isPartial(text string) bool {
 	year, month, hasMonth := strings.Cut(text, "-")
 	return isDigits(year, 4) && (!hasMonth || isDigits(month, 2))

@@ -7,8 +7,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
-// FuzzRewrite holds that whatever can be read can be sent: the text is a query again, within the rules of the catalogue,
-// and nothing in it is left to be rewritten. The field of all texts keeps its name, since a name is not rewritten twice.
+// FuzzRewrite checks that the rewritten text of every valid query is a valid query, and that rewriting it again changes
+// nothing. AllField keeps its name, because names must not be rewritten twice.
 func FuzzRewrite(f *testing.F) {
 	for _, q := range []string{
 		`approval_status:(app,pen) AND -_missing_:media`, `created_on:[now-1M/M TO 2024]^2`, `author.\*:(a b "c d"~2)`, `_exists_:tags.*`, `text:\>a\-b OR x`,

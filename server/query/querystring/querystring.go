@@ -1,9 +1,9 @@
-// Package querystring writes a query as text for OpenSearch's query_string query. Both sides mean the same by most of
-// the language; what only this one has, or what it means in its own way, is rewritten into the common part by Rewrite,
-// the one place that knows these differences. Libraries on OpenSearch and the parity run send what it returns. Mapping
-// returns the mapping of an index that these queries fit.
+// Package querystring formats a query for OpenSearch's query_string query. Most of the language means the same on both
+// sides. Rewrite replaces constructs that only this language has, or that it interprets differently, by constructs that
+// both share; it is the only place that knows these differences. Libraries on OpenSearch and the parity run send its
+// output. Mapping returns the mapping of an index for these queries.
 //
-// It may import query and its subpackages, and knows no index.
+// This package may import query and its subpackages, and does not depend on an index.
 package querystring
 
 import (
@@ -14,52 +14,51 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// DefaultAllField is the name that query.AllField has in an OpenSearch index, where names with a leading underscore are
-// taken.
+// DefaultAllField is the name of query.AllField in an OpenSearch index, where names with a leading underscore are reserved.
 const DefaultAllField = "all"
 
-// Options are what a rewriting depends on besides the tree.
+// Options are the inputs of Rewrite in addition to the tree.
 type Options struct {
-	// Now is what `now` stands for. Required.
+	// Now is the value of `now`. Required.
 	Now time.Time
-	// AllField is the field of the index that holds what query.AllField does; the search has to name it as the only
-	// one of its fields (not as default_field, which would make comparisons of bare words that begin with < or >).
-	// Empty means DefaultAllField.
+	// AllField is the field of the index that corresponds to query.AllField. The search must name it as its only field (not
+	// as default_field, which would turn bare words that start with < or > into comparisons). Empty means DefaultAllField.
 	AllField string
-	// Source is the text that the tree was parsed from, "" for a tree that was composed. It comes back unchanged where
-	// nothing has to be rewritten.
+	// Source is the text that the tree was parsed from, or "" for a composed tree. Rewrite returns it unchanged if nothing
+	// must be rewritten.
 	Source string
 }
 
-// errNoNow is returned for Options without Now.
+// errNoNow is the error for Options without Now.
 var errNoNow = errors.New("querystring: Options.Now is required")
 
-// Rewrite returns the text of a query_string query that selects and ranks as n does, over documents that hold no empty
-// values. OpenSearch's own total of a lone _exists_ on a text field leaves out texts without a word, which are among the
-// hits; a search with a post_filter counts them. It rewrites:
+// Rewrite returns the text of a query_string query that selects and ranks like n, over documents without empty values. For
+// a single _exists_ on a text field, OpenSearch's total omits texts without any word, although they are among the hits; a
+// search with a post_filter counts them. Rewrite replaces:
 //
-//   - a list of values, field:(a,b), to a group of the values;
-//   - _missing_:f to (+*:* -_exists_:f);
-//   - the blank query within another to (+*:* -*:*), which matches nothing;
-//   - short names that an index cannot have as an alias (author.username, tags.<namespace>, _all and so on) to the
-//     names of the catalogue, no matter whether a value is looked for or the presence of a field;
-//   - names that an index has, or cannot have, and the catalogue does not know (Options.AllField, _id, dots) to nothing;
-//   - _exists_ of a pattern of names to one with its stars escaped, of all names to everything;
-//   - now on a date field to Options.Now, with the date math behind it as it is;
-//   - a year or a month on a date field to the range or the bound that it stands for;
-//   - a comparison with a quoted value, f:>"a b", to a range;
-//   - a bound of a range with an escaped space, f:[a\ b TO c], to a quoted one;
-//   - a range in a text with other white space than spaces, to one with spaces;
-//   - a pattern with escaped letters, l\u006fv*, to one without;
-//   - a zero with a minus sign on a double field to one without, since Lucene tells the two apart;
-//   - an escaped sign of comparison before a value, f:\>a, to a quoted value, or to the words behind it;
-//   - bare words side by side on a field that is no text, which OpenSearch would glue together, to one clause each.
+//   - a list of values, field:(a,b), by a group of the values;
+//   - _missing_:f by (+*:* -_exists_:f);
+//   - the blank query within another by (+*:* -*:*), which matches nothing;
+//   - short names that cannot be aliases in an index (author.username, tags.<namespace>, _all and so on) by canonical
+//     names, both in value and in presence tests;
+//   - names that the catalogue does not have, but that mean something to the index or are errors there (Options.AllField,
+//     _id, dots), by a query that matches nothing;
+//   - _exists_ of a name pattern by one with escaped stars, and of all names by *:*;
+//   - now on a date field by Options.Now, followed by its date math unchanged;
+//   - a year or a month on a date field by the equivalent range or bound;
+//   - a comparison with a quoted value, f:>"a b", by a range;
+//   - a range bound with an escaped space, f:[a\ b TO c], by a quoted one;
+//   - a range in a text with white space other than spaces by one with spaces;
+//   - a pattern with escaped letters, l\u006fv*, by one without;
+//   - a negative zero on a double field by zero, because Lucene distinguishes them;
+//   - an escaped comparison sign before a value, f:\>a, by a quoted value, or by the words after it;
+//   - adjacent bare words on a field that is not a text field, which OpenSearch would join, by one clause each.
 //
-// Where none of these occurs Options.Source comes back, or without one the canonical form of the tree.
+// If none of these occurs, Rewrite returns Options.Source or, without one, the canonical form of the tree.
 //
-// A pattern of field names is sent as it is: it covers what the index has, private fields included, so that a library
-// with readers who may not see them must keep those out of their reach itself. The index needs the aliases that Aliases
-// lists. The tree must have passed query.Check for its audience. The error is a *query.SyntaxError about a date.
+// Rewrite does not change a pattern of field names. Such a pattern matches all fields of the index, including private ones:
+// a library with readers who must not see them must exclude them itself. The index needs the aliases of Aliases. The tree
+// must have passed query.Check for its audience. The error is a *query.SyntaxError about a date.
 func Rewrite(n query.Node, o Options) (string, error) {
 	if o.Now.IsZero() {
 		return "", errNoNow
@@ -78,8 +77,8 @@ func Rewrite(n query.Node, o Options) (string, error) {
 	return out.String(), nil
 }
 
-// Aliases returns the short names of fields that an index has to know as aliases of their canonical names, alias to
-// canonical name. The other short names cannot be aliases, since they are objects as well; Rewrite replaces them.
+// Aliases returns the short field names that an index must define as aliases, mapped to their canonical names. The other
+// short names cannot be aliases, because they are also objects; Rewrite replaces them.
 func Aliases() map[string]string {
 	aliases := map[string]string{}
 	for _, f := range query.Fields() {
@@ -92,17 +91,17 @@ func Aliases() map[string]string {
 	return aliases
 }
 
-// aliasable reports whether a short name can stand beside the canonical names in one mapping: it has one part, so that
-// nothing lies below it once all other short names are replaced.
+// aliasable reports whether a mapping can contain both a short name and the canonical names. The short name must have one
+// part, so that nothing is below it once Rewrite has replaced the others.
 func aliasable(short string) bool { return !strings.Contains(short, ".") }
 
-// rewriter is one run of Rewrite.
+// rewriter is the state of one Rewrite.
 type rewriter struct {
 	Options
 	now string
 }
 
-// node returns n without what OpenSearch does not understand or understands otherwise.
+// node returns n without constructs that OpenSearch does not support or interprets differently.
 func (r *rewriter) node(n query.Node) (query.Node, error) {
 	switch n := n.(type) {
 	case query.Bool:
@@ -179,7 +178,7 @@ func (r *rewriter) term(n query.Term) (query.Node, error) {
 		n.Text = unsigned(n.Text)
 	}
 	if rest := strings.TrimLeft(n.Text, "<>"); n.Field.Name != "" && rest != n.Text {
-		// An escaped sign of comparison is one all the same in OpenSearch.
+		// OpenSearch interprets even an escaped comparison sign.
 		if rest == "" || !isText(n.Field) {
 			return query.Phrase{Field: r.field(n.Field), Text: n.Text}, nil
 		}
@@ -202,7 +201,7 @@ func (r *rewriter) group(clauses []query.Clause) (query.Node, error) {
 	return query.Bool{Clauses: out}, nil
 }
 
-// except is everything but n, with score 1.
+// except returns a query for everything except n, with score 1.
 func except(n query.Node) query.Node {
 	return query.Bool{Clauses: []query.Clause{
 		{Occur: query.Must, Node: query.All{}},
@@ -210,7 +209,7 @@ func except(n query.Node) query.Node {
 	}}
 }
 
-// field returns the name that the index has for a field as written.
+// field returns the index name of a field as written.
 func (r *rewriter) field(f query.FieldName) query.FieldName {
 	if f.Name == query.AllField {
 		return query.FieldName{Name: r.AllField}
@@ -229,7 +228,7 @@ func (r *rewriter) field(f query.FieldName) query.FieldName {
 	return f
 }
 
-// presence is field for _exists_ and _missing_, which may name an object as well.
+// presence is field for _exists_ and _missing_, which can also name an object.
 func (r *rewriter) presence(f query.FieldName) query.FieldName {
 	if object, ok := query.Object(f.Name); ok && !f.Pattern {
 		return query.FieldName{Name: object}
@@ -237,28 +236,28 @@ func (r *rewriter) presence(f query.FieldName) query.FieldName {
 	return r.field(f)
 }
 
-// exists rewrites the presence of a field, of an object or of a pattern of them.
+// exists rewrites the presence of a field, an object or a pattern.
 func (r *rewriter) exists(n query.Exists) query.Node {
 	switch {
 	case r.hidden(n.Field):
 		return nothing()
 	case everyField(n.Field):
-		return query.All{} // no item is without an id
+		return query.All{} // every item has an id
 	}
 	n.Field = r.presence(n.Field)
 	return n
 }
 
-// everyField reports whether f is a pattern of all names, which would cover those that only the index has.
+// everyField reports whether f is a pattern that matches all names. It would match names that only the index has.
 func everyField(f query.FieldName) bool { return f.Pattern && strings.Trim(f.Name, "*") == "" }
 
-// hidden reports whether f is no name of the catalogue, and one that means something to the index.
+// hidden reports whether f is not in the catalogue, but means something to the index.
 func (r *rewriter) hidden(f query.FieldName) bool {
 	if f.Pattern || f.Name == query.AllField {
 		return false
 	}
 	_, known := query.Lookup(f.Name)
-	onlyDots := f.Name != "" && strings.Trim(f.Name, ".") == "" // an error of OpenSearch's
+	onlyDots := f.Name != "" && strings.Trim(f.Name, ".") == "" // an error in OpenSearch
 	return !known && (f.Name == r.AllField || strings.HasPrefix(f.Name, "_") || onlyDots)
 }
 
@@ -270,10 +269,10 @@ func fieldOf(n query.Node) query.FieldName {
 	return query.FieldName{}
 }
 
-// nothing is what no item matches.
+// nothing returns a query that matches no item.
 func nothing() query.Node { return except(query.All{}) }
 
-// unsigned takes the minus sign from a zero.
+// unsigned removes the minus sign of a zero.
 func unsigned(text string) string {
 	if rest, ok := strings.CutPrefix(text, "-"); ok && rest != "" && strings.Trim(rest, "0.") == "" {
 		return rest
@@ -281,7 +280,8 @@ func unsigned(text string) string {
 	return text
 }
 
-// isOnly reports whether a name stands for fields of one type alone: such a field, or a pattern that covers nothing else.
+// isOnly reports whether a name matches only fields of one type: it is such a field, or a pattern that matches nothing
+// else.
 func isOnly(f query.FieldName, t query.Type) bool {
 	fields := query.Resolve(f, query.Private, nil)
 	for _, field := range fields {
@@ -292,7 +292,7 @@ func isOnly(f query.FieldName, t query.Type) bool {
 	return len(fields) > 0
 }
 
-// isText reports whether a name stands for words: that of a text field, or no name at all.
+// isText reports whether a name is that of a text field, or empty.
 func isText(f query.FieldName) bool {
 	if f.Name == "" {
 		return true

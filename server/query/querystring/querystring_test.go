@@ -68,7 +68,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestSourceUnchanged holds that what is common to both goes out as it was written.
+// TestSourceUnchanged checks that constructs that both languages share are sent as written.
 func TestSourceUnchanged(t *testing.T) {
 	for _, source := range []string{
 		`love   AND great OR day`, `text:love`, `author:foodie`, `_exists_:text`, `text:(love great)`, `approval_status:(app OR pen)`,
@@ -112,7 +112,7 @@ func TestRewriteErrors(t *testing.T) {
 	}
 }
 
-// TestRewriteIsStable holds that what was rewritten is common to both: nothing in it is rewritten again.
+// TestRewriteIsStable checks that rewriting a rewritten query changes nothing.
 func TestRewriteIsStable(t *testing.T) {
 	for _, source := range []string{
 		`approval_status:(app,pen)`, `_missing_:campaign`, `tags.vibe:bold`, `created_on:[now-30d TO 2024]`, `tags.\*:(a b)`, `created_on:2024`, `author.\*:x`,
@@ -151,7 +151,7 @@ func parse(t *testing.T, source string) query.Node {
 	return q.Root
 }
 
-// TestMapping checks that the mapping has every field of the catalogue, each by its type, and every alias.
+// TestMapping checks that the mapping has every field of the catalogue with its type, and every alias.
 func TestMapping(t *testing.T) {
 	properties := querystring.Mapping()["properties"].(map[string]any)
 	want := map[string]string{querystring.DefaultAllField: "text"}

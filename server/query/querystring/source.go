@@ -8,12 +8,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// source is the text that a tree was parsed from. Some of what is this language's own shows there alone.
+// source is the text that a tree was parsed from. Some constructs of this language are visible only there.
 type source []rune
 
 func newSource(text string) source { return source([]rune(text)) }
 
-// ours reports whether anything below n is written in a way that OpenSearch reads otherwise.
+// ours reports whether any part of n is written in a way that OpenSearch interprets differently.
 func (s source) ours(n query.Node) bool {
 	found := false
 	query.Walk(n, func(n query.Node) bool {
@@ -32,13 +32,13 @@ func (s source) ours(n query.Node) bool {
 	return found
 }
 
-// exotic reports whether the source has white space other than the space, which does not end a bound in OpenSearch.
+// exotic reports whether the source has white space other than spaces. In OpenSearch it does not end a bound.
 func (s source) exotic() bool {
 	return slices.ContainsFunc(s, func(c rune) bool { return c != ' ' && isSpace(c) })
 }
 
-// glued reports whether two bare words on a field that is no text stand side by side, without an operator between them:
-// OpenSearch takes such words as one value.
+// glued reports whether two bare words on a field that is not a text field are adjacent, without an operator between them.
+// OpenSearch treats such words as one value.
 func (s source) glued(group query.Bool) bool {
 	for i := 1; i < len(group.Clauses); i++ {
 		a, ok := group.Clauses[i-1].Node.(query.Term)
@@ -50,7 +50,7 @@ func (s source) glued(group query.Bool) bool {
 	return false
 }
 
-// joined reports whether an operator stands right before the word at to, which follows the one at from.
+// joined reports whether an operator is right before the word at to, which follows the one at from.
 func (s source) joined(from, to int) bool {
 	if from >= to || to > len(s) {
 		return false
@@ -63,15 +63,15 @@ func (s source) joined(from, to int) bool {
 	return false
 }
 
-// comparesQuoted reports whether the range is a sign of comparison before a quoted value.
+// comparesQuoted reports whether the range is a comparison with a quoted value.
 func (s source) comparesQuoted(n query.Range) bool {
 	rest := string(s[min(position(n), len(s)):])
 	value := strings.TrimPrefix(strings.TrimLeft(rest, "<>"), "=")
 	return value != rest && strings.HasPrefix(strings.TrimSpace(value), `"`)
 }
 
-// escapesLetter reports whether a letter of the pattern stands escaped, as itself or by its code: OpenSearch does not
-// decode codes in patterns, nor put such letters into lower case.
+// escapesLetter reports whether the pattern contains an escaped letter, as itself or by its code. In patterns, OpenSearch
+// does not decode codes, and does not convert such letters to lower case.
 func (s source) escapesLetter(n query.Wildcard) bool {
 	word := s[min(position(n), len(s)):]
 	for i, c := range word {
@@ -88,8 +88,8 @@ func (s source) escapesLetter(n query.Wildcard) bool {
 // isSpace reports whether c separates clauses.
 func isSpace(c rune) bool { return strings.ContainsRune(" \t\r\n\u3000", c) }
 
-// spaced reports whether white space may stand escaped in the bound.
+// spaced reports whether the bound contains white space, which may be escaped in the source.
 func spaced(b query.Bound) bool { return strings.ContainsFunc(b.Text, isSpace) }
 
-// position returns where a node stood in the source, in characters.
+// position returns the position of a node in the source, in characters.
 func position(n query.Node) int { return query.ErrorAt(n, "", "").Position }

@@ -10,18 +10,18 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// Expansion is one term that a fuzzy word stands for.
+// Expansion is one term that a fuzzy word expands to.
 type Expansion struct {
 	Term string
-	// Similarity is 1 for the word itself, less the more edits lie between in relation to the shorter of both, never
-	// negative; the score of the term is multiplied by it.
+	// Similarity is a factor of the term's score. It is 1 for the word itself, and decreases with the number of edits
+	// relative to the length of the shorter of both. It is never negative.
 	Similarity float32
-	// DocFreq is the number of items that hold the term.
+	// DocFreq is the number of items that contain the term.
 	DocFreq int64
 }
 
-// Expansions chooses the terms that a fuzzy word stands for out of all terms of a field: the most similar ones, the
-// first in byte order among equals. Its terms may come in any order.
+// Expansions selects the expansions of a fuzzy word from all terms of a field: the most similar ones, and among equals the
+// first in byte order. The terms can be offered in any order.
 type Expansions struct {
 	text  string
 	runes int
@@ -30,12 +30,12 @@ type Expansions struct {
 	best  leastFirst
 }
 
-// NewExpansions begins the choice of at most max terms within edits of text.
+// NewExpansions starts the selection of at most max terms within edits of text.
 func NewExpansions(text string, edits, max int) *Expansions {
 	return &Expansions{text: text, runes: utf8.RuneCountInString(text), edits: edits, max: max}
 }
 
-// Offer considers a term. Each term may be offered once.
+// Offer considers a term. Each term must be offered at most once.
 func (e *Expansions) Offer(term string, docFreq int64) {
 	d := automaton.Distance(e.text, term, e.edits)
 	if d > e.edits || e.max <= 0 {
@@ -56,7 +56,7 @@ func (e *Expansions) Offer(term string, docFreq int64) {
 	heap.Push(&e.best, x)
 }
 
-// Terms returns the chosen terms in byte order, with Similarity cut at 0.
+// Terms returns the selected terms in byte order, with Similarity at least 0.
 func (e *Expansions) Terms() []Expansion {
 	terms := slices.Clone([]Expansion(e.best))
 	for i := range terms {
@@ -66,9 +66,9 @@ func (e *Expansions) Terms() []Expansion {
 	return terms
 }
 
-// WeighExpansions returns what the terms that a fuzzy word stands for are scored with, their boost the similarity; total and
-// norms are those of the field. All have the idf of the highest of their document frequencies, so that a rare misspelling
-// does not outweigh the word.
+// WeighExpansions returns the weights of the expansions of a fuzzy word, with the similarity as their boost. total and
+// norms are those of the field. All expansions get the idf of the highest of their document frequencies, so that a rare
+// misspelling does not outweigh the word.
 func WeighExpansions(f query.Field, expansions []Expansion, total Field, norms *Norms) []WeightedTerm {
 	var docFreq int64
 	for _, e := range expansions {
@@ -82,7 +82,7 @@ func WeighExpansions(f query.Field, expansions []Expansion, total Field, norms *
 	return terms
 }
 
-// compareExpansions orders by merit: the more similar is greater, then the first in byte order.
+// compareExpansions orders by merit: by similarity, then the first in byte order is greater.
 func compareExpansions(a, b Expansion) int {
 	if c := cmp.Compare(a.Similarity, b.Similarity); c != 0 {
 		return c

@@ -9,28 +9,28 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Lucene rewrites a group before it scores it. Groups of optional clauses inside an optional clause, and of required
-// ones inside a required one, are taken apart into the outer group, a fuzzy word into its expansions, and then a term
-// that stands in the group several times becomes one clause: its boosts are added up, and the statistics of the one that
-// came first are used. That shows in scores where a word and a fuzzy word meet, as in `beach beach~`: the expansions are
-// scored with the document frequency of the commonest of them, the word with its own. Where boosts differ, Lucene takes
-// either one, by chance; Merge always the first.
+// Lucene rewrites a group before it scores it. It merges groups of optional clauses inside an optional clause, and groups
+// of required clauses inside a required one, into the outer group, and replaces a fuzzy word by its expansions. Then a term
+// that occurs several times in the group becomes one clause with the sum of the boosts and the statistics of the first
+// occurrence. This affects scores if a word and a fuzzy word meet, as in `beach beach~`: the expansions are scored with the
+// document frequency of the most frequent of them, the word with its own. If boosts differ, Lucene uses either statistics
+// at random; Merge always uses the first.
 
-// Occur says which of the two scored lists of a group is meant.
+// Occur selects one of the two scored lists of a group.
 type Occur bool
 
 const (
-	// Optional is the list of plan.Bool.Should.
+	// Optional selects plan.Bool.Should.
 	Optional Occur = false
-	// Required is that of plan.Bool.Must.
+	// Required selects plan.Bool.Must.
 	Required Occur = true
 )
 
-// WeightedTerm is a term and what it is scored with.
+// WeightedTerm is a term with its weights.
 type WeightedTerm struct {
 	Field query.Field
 	Text  string
-	// Boost is the product of the boosts around the term within its group, or the sum of several such.
+	// Boost is the product of the boosts around the term within its group, or the sum of several such products.
 	Boost float64
 	IDF   float32
 	Norms *Norms
@@ -41,28 +41,29 @@ func (t WeightedTerm) Scorer(boost float32) Scorer {
 	return NewScorer(t.Norms, float32(t.Boost)*boost, t.IDF)
 }
 
-// Weights has the statistics of a corpus. Its methods may take long, and return the cause of ctx when ctx ends.
+// Weights provides the statistics of a corpus. Its methods can take long; they return the cause of ctx when ctx ends.
 type Weights interface {
-	// Weigh returns what a term of a text field is scored with, its boost 1.
+	// Weigh returns the weights of a term of a text field, with boost 1.
 	Weigh(ctx context.Context, t plan.Term) (WeightedTerm, error)
-	// Expand returns the terms that a fuzzy word stands for, their boost the similarity.
+	// Expand returns the expansions of a fuzzy word, with the similarity as their boost.
 	Expand(ctx context.Context, n plan.Fuzzy) ([]WeightedTerm, error)
 }
 
-// Merged is one clause of a list that was merged: a node, or terms.
+// Merged is one clause of a merged list: a node or terms.
 type Merged struct {
-	// Node is a clause that stands as it is, where there are no Terms. Factor is the product of the boosts around it within the group.
+	// Node is an unmerged clause, set if there are no Terms. Factor is the product of the boosts around it within the
+	// group.
 	Node   plan.Node
 	Factor float32
-	// Terms is one term, or several of one field, in the order of their bytes, that a document needs one of: the scores of
-	// those that it holds are added up and rounded before they are added to those of the other clauses.
+	// Terms is one term, or several terms of one field in byte order, of which a document needs one. The scores of its
+	// matching terms are summed and rounded before they are added to those of the other clauses.
 	Terms []WeightedTerm
 }
 
-// manyTerms is the number of optional terms of one field from which on they are one clause.
+// manyTerms is the number of optional terms of one field from which they form one clause.
 const manyTerms = 4
 
-// Merge takes one list of the clauses of a group apart, and puts it together as it is scored. Errors are those of w.
+// Merge merges one list of the clauses of a group into the clauses that Lucene scores. It returns the errors of w.
 func Merge(ctx context.Context, nodes []plan.Node, o Occur, w Weights) ([]Merged, error) {
 	m := merger{occur: o, weights: w, seen: map[termKey]int{}}
 	for _, n := range nodes {
@@ -79,12 +80,12 @@ type merger struct {
 	weights Weights
 	clauses []Merged
 	terms   []WeightedTerm
-	seen    map[termKey]int // into terms
+	seen    map[termKey]int // index into terms
 }
 
 type termKey struct{ field, text string }
 
-// take takes a node apart as far as that can be done; factor is the product of the boosts around it within the group.
+// take decomposes a node as far as possible. factor is the product of the boosts around it within the group.
 func (m *merger) take(ctx context.Context, n plan.Node, factor float64) error {
 	switch n := n.(type) {
 	case plan.Boost:
@@ -119,13 +120,13 @@ func (m *merger) take(ctx context.Context, n plan.Node, factor float64) error {
 			}
 			return nil
 		}
-	default: // a clause of its own
+	default: // a separate clause
 	}
 	m.clauses = append(m.clauses, Merged{Node: n, Factor: float32(factor)})
 	return nil
 }
 
-// inner returns the clauses of a group that can stand in the outer group instead of it.
+// inner returns the clauses of a group that can replace it in the outer group.
 func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
 	switch {
 	case len(n.MustNot) > 0 || len(n.Must)+len(n.Should) == 0:
@@ -141,7 +142,8 @@ func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
 	}
 }
 
-// add adds a term, or its boost to that of the same term. One without boost only matches: it stays out of the sum.
+// add adds a term, or its boost to that of the same term. A term with boost 0 only matches and does not contribute to the
+// sum.
 func (m *merger) add(t WeightedTerm) {
 	if t.Boost == 0 {
 		m.clauses = append(m.clauses, Merged{Node: plan.Const{Node: plan.Term{Field: t.Field, Text: t.Text}}, Factor: 1})
@@ -156,13 +158,13 @@ func (m *merger) add(t WeightedTerm) {
 	m.terms = append(m.terms, t)
 }
 
-// addTerms makes clauses of the terms.
+// addTerms converts the terms to clauses.
 func (m *merger) addTerms() {
 	perField := map[string]int{}
 	for _, t := range m.terms {
 		perField[t.Field.Name]++
 	}
-	together := map[string]int{} // into clauses
+	together := map[string]int{} // index into clauses
 	for _, t := range m.terms {
 		name := t.Field.Name
 		at, begun := together[name]

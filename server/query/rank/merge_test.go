@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// weights weighs every word with 2, and expands a fuzzy word into those listed, with 3.
+// weights gives every word the idf 2, and the listed expansions of a fuzzy word the idf 3.
 type weights map[string][]string
 
 func (weights) Weigh(_ context.Context, t plan.Term) (rank.WeightedTerm, error) {

@@ -5,19 +5,17 @@ import (
 	"slices"
 )
 
-// Phrase counts a phrase in the positions of its words, as Lucene's exact and sloppy phrase matchers do. It is immutable
-// and safe for concurrent use.
+// Phrase counts occurrences of a phrase from the positions of its words, like Lucene's exact and sloppy phrase matchers. It
+// is immutable and safe for concurrent use.
 type Phrase struct {
 	offsets []int
 	slop    int
-	// groups holds, for each word that the phrase repeats, where it stands, in ascending order. repeats[i] is the group
-	// of word i, or -1.
+	// groups holds the indexes of each repeated word in ascending order. repeats[i] is the group of word i, or -1.
 	groups  [][]int
 	repeats []int
 }
 
-// NewPhrase makes a phrase of words that stand at the given offsets, ascending, with slop moves allowed. Two words or
-// more make a phrase.
+// NewPhrase returns a phrase of two or more words at the given ascending offsets, with slop permitted moves.
 func NewPhrase(words []string, offsets []int, slop int) *Phrase {
 	p := &Phrase{offsets: offsets, slop: slop, repeats: make([]int, len(words))}
 	for i, w := range words {
@@ -37,9 +35,9 @@ func NewPhrase(words []string, offsets []int, slop int) *Phrase {
 	return p
 }
 
-// Freq returns how often the phrase occurs in an item: each occurrence counts 1/(1+d), where d is its distance, the
-// number of moves that separate it from the phrase. It is 0 where the phrase does not occur. positions[i] are those of
-// word i, ascending, without duplicates.
+// Freq returns the frequency of the phrase in an item: each occurrence counts 1/(1+d), where d is its distance, the number
+// of moves between it and the phrase. It is 0 if the phrase does not occur. positions[i] are the positions of word i,
+// ascending and without duplicates.
 func (p *Phrase) Freq(positions [][]uint32) float32 {
 	for _, list := range positions {
 		if len(list) == 0 {
@@ -49,7 +47,7 @@ func (p *Phrase) Freq(positions [][]uint32) float32 {
 	if p.slop == 0 {
 		return p.exact(positions)
 	}
-	var buf [8]cursor // so that few words need no room in the heap
+	var buf [8]cursor // avoids a heap allocation for short phrases
 	s := sloppy{phrase: p, cursors: append(buf[:0], make([]cursor, len(p.offsets))...), end: math.MinInt}
 	for i := range s.cursors {
 		s.cursors[i] = cursor{list: positions[i], offset: p.offsets[i]}
@@ -58,7 +56,7 @@ func (p *Phrase) Freq(positions [][]uint32) float32 {
 	return s.freq()
 }
 
-// exact counts the places at which every word stands at its offset.
+// exact counts the positions at which every word is at its offset.
 func (p *Phrase) exact(positions [][]uint32) float32 {
 	lead := 0
 	for i, list := range positions {
@@ -68,7 +66,7 @@ func (p *Phrase) exact(positions [][]uint32) float32 {
 	}
 	freq := 0
 	var buf [8]int
-	at := append(buf[:0], make([]int, len(positions))...) // how far each list was read
+	at := append(buf[:0], make([]int, len(positions))...) // index into each list
 next:
 	for _, pos := range positions[lead] {
 		start := int(pos) - p.offsets[lead]
@@ -89,11 +87,11 @@ next:
 	return float32(freq)
 }
 
-// cursor walks the positions of one word of the phrase.
+// cursor iterates over the positions of one word of the phrase.
 type cursor struct {
-	list   []uint32 // what is still to be read
+	list   []uint32 // the remaining positions
 	offset int
-	// start is where the phrase would begin, judged by this word alone: where all cursors agree, there is an exact match.
+	// start is where the phrase starts according to this word. If all cursors agree, the match is exact.
 	start  int
 	popped bool
 }
@@ -107,19 +105,19 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// place is the position that the cursor stands on.
+// place is the current position of the cursor.
 func (c *cursor) place() int { return c.start + c.offset }
 
-// sloppy is one count of a phrase with slop. The cursor that lies furthest behind moves on until it passes the next
-// one; the narrowest spread seen on the way is the distance of an occurrence. Cursors of one repeated word may not stand
-// on the same position: then the one that lies behind moves on.
+// sloppy computes the frequency of a phrase with slop. The last cursor advances until it passes the next one; the smallest
+// spread on the way is the distance of an occurrence. Two cursors of a repeated word must not be at the same position: if
+// they are, the one behind advances.
 //
-// The order in which cursors move decides which occurrences are seen, and so the frequency: it has to be Lucene's, even
-// where another order would find more.
+// The order in which cursors advance determines which occurrences are found, and therefore the frequency. It must be
+// Lucene's, even where another order would find more.
 type sloppy struct {
 	phrase  *Phrase
 	cursors []cursor
-	end     int // the greatest start
+	end     int // the maximum start
 }
 
 func (s *sloppy) freq() float32 {
@@ -141,7 +139,7 @@ func (s *sloppy) freq() float32 {
 		width := s.end - s.cursors[lead].start
 		for {
 			if !s.advance(lead) || !s.separate(lead) {
-				// The words are used up: what was seen last may still be an occurrence.
+				// A list is exhausted. The last spread can still be an occurrence.
 				return s.count(freq, width)
 			}
 			if s.cursors[lead].start > bound {
@@ -154,7 +152,7 @@ func (s *sloppy) freq() float32 {
 	}
 }
 
-// count adds an occurrence of the given distance, if it is one.
+// count adds an occurrence with the given distance if that is within the slop.
 func (s *sloppy) count(freq float32, distance int) float32 {
 	if distance <= s.phrase.slop {
 		freq += 1 / (1 + float32(distance))
@@ -162,7 +160,7 @@ func (s *sloppy) count(freq float32, distance int) float32 {
 	return freq
 }
 
-// pop takes the cursor that lies furthest behind, and returns it and the start of the one that comes next.
+// pop removes the last cursor. It returns the cursor and the start of the one that follows it.
 func (s *sloppy) pop() (lead, bound int) {
 	lead = s.hindmost()
 	s.cursors[lead].popped = true
@@ -185,7 +183,7 @@ func (s *sloppy) behind(i, j int) bool {
 	return a.start < b.start || a.start == b.start && a.offset < b.offset
 }
 
-// advance moves a cursor on; it returns false when there is nothing left.
+// advance advances a cursor. It returns false at the end of the list.
 func (s *sloppy) advance(i int) bool {
 	c := &s.cursors[i]
 	if !c.next() {
@@ -195,7 +193,7 @@ func (s *sloppy) advance(i int) bool {
 	return true
 }
 
-// separate resolves the collisions of a cursor that has just moved with others of the same word.
+// separate resolves the collisions of a cursor that has just advanced with others of the same word.
 func (s *sloppy) separate(i int) bool {
 	g := s.phrase.repeats[i]
 	if g < 0 {
@@ -215,7 +213,7 @@ func (s *sloppy) separate(i int) bool {
 	}
 }
 
-// collision returns the first cursor of a group that stands where cursor i does, or -1.
+// collision returns the first other cursor of a group at the position of cursor i, or -1.
 func (s *sloppy) collision(i int, group []int) int {
 	for _, j := range group {
 		if j != i && s.cursors[j].place() == s.cursors[i].place() {

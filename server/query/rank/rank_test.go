@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// TestNorms holds the norm to what Lucene's SmallFloat gives.
+// TestNorms compares norms with those of Lucene's SmallFloat.
 func TestNorms(t *testing.T) {
 	tests := []struct {
 		length  int
@@ -64,7 +64,7 @@ func TestNorms(t *testing.T) {
 	}
 }
 
-// TestScore holds scores to the explanations of a node.
+// TestScore compares scores with the explanations of an OpenSearch node.
 func TestScore(t *testing.T) {
 	tests := map[string]struct {
 		field         rank.Field
@@ -186,7 +186,7 @@ func TestPhraseOffsets(t *testing.T) {
 	}
 }
 
-// narrowest returns the smallest distance of any choice of positions in which no two words share one, or -1.
+// narrowest returns the smallest distance of any choice of distinct positions, or -1.
 func narrowest(lists [][]uint32) int {
 	best := -1
 	var choose func(i int, chosen []uint32)
@@ -211,8 +211,8 @@ func narrowest(lists [][]uint32) int {
 	return best
 }
 
-// FuzzPhrase compares phrases with the choice of all positions. Where a phrase repeats a word, Lucene does not see every
-// occurrence, so that only what it sees has to be one.
+// FuzzPhrase compares Freq with an exhaustive search. If a phrase repeats a word, Lucene does not find every occurrence, so
+// the test checks only that each one it finds exists.
 func FuzzPhrase(f *testing.F) {
 	for seed := range uint64(400) {
 		f.Add(seed)
@@ -283,7 +283,7 @@ func TestExpansions(t *testing.T) {
 	}
 }
 
-// TestWeighExpansions holds that all expansions have the idf of the one that most items hold.
+// TestWeighExpansions checks that all expansions have the idf of the most frequent one.
 func TestWeighExpansions(t *testing.T) {
 	text, norms := query.Field{Name: "content.text", Type: query.Text}, rank.NewNorms(rank.Field{Docs: 20, Terms: 90})
 	idf := rank.IDF(9, 20)
@@ -298,7 +298,7 @@ func TestWeighExpansions(t *testing.T) {
 	}
 }
 
-// FuzzExpansions compares the choice with sorting all terms.
+// FuzzExpansions compares the selection with sorting all terms.
 func FuzzExpansions(f *testing.F) {
 	for seed := range uint64(100) {
 		f.Add(seed)

@@ -1,7 +1,7 @@
 package rank
 
-// Sum adds the scores of the clauses of one group, the required ones and the optional ones each in double precision,
-// and then both in single precision, as Lucene's scorers do. The zero value is empty.
+// Sum adds the scores of the clauses of one group like Lucene's scorers: the required and the optional ones each in double
+// precision, and then both sums in single precision. The zero value is an empty sum.
 type Sum struct {
 	must, should   float64
 	musts, shoulds int
@@ -19,7 +19,7 @@ func (s *Sum) Should(score float32) {
 	s.shoulds++
 }
 
-// Score returns the total, 0 for an empty sum.
+// Score returns the total, which is 0 for an empty sum.
 func (s *Sum) Score() float32 {
 	switch {
 	case s.musts == 0:

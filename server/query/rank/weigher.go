@@ -6,18 +6,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Statistics describes all documents that are ranked together. Its methods return the cause of ctx when ctx ends.
+// Statistics provides the statistics of all documents that are ranked together. Its methods return the cause of ctx when
+// ctx ends.
 type Statistics interface {
-	// Field returns the totals of a field and, for each of terms, the number of documents that hold it there. A field
-	// that no document has gives zeros.
+	// Field returns the totals of a field and, for each of terms, the number of documents that contain it in the field. For
+	// an unknown field it returns zeros.
 	Field(ctx context.Context, field string, terms []string) (total Field, docFreqs []int64, err error)
-	// Similar offers terms of the fuzzy word's field with the number of documents that hold them, in any order and each
-	// once: at least every term within the word's edits.
+	// Similar offers terms of the fuzzy word's field with their document frequencies, in any order and each once. It must
+	// offer at least every term within the word's edits.
 	Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error
 }
 
-// Weigher computes the weights of the terms of one query. It asks its Statistics for nothing twice. It is not safe for concurrent
-// use.
+// Weigher computes the weights of the terms of one query. It caches results, so that it requests no statistics twice. It is
+// not safe for concurrent use.
 type Weigher struct {
 	source     Statistics
 	fields     map[string]*weighedField
@@ -26,7 +27,7 @@ type Weigher struct {
 
 var _ Weights = (*Weigher)(nil)
 
-// weighedField is what is known of one field.
+// weighedField caches the statistics of one field.
 type weighedField struct {
 	total    Field
 	norms    *Norms
@@ -38,7 +39,7 @@ func NewWeigher(s Statistics) *Weigher {
 	return &Weigher{source: s, fields: map[string]*weighedField{}, expansions: map[plan.Fuzzy][]Expansion{}}
 }
 
-// field returns what is known of a field, with the document frequencies of at least these terms.
+// field returns the statistics of a field, including the document frequencies of at least these terms.
 func (w *Weigher) field(ctx context.Context, name string, terms ...string) (*weighedField, error) {
 	f, known := w.fields[name]
 	if !known {
@@ -89,7 +90,7 @@ func (w *Weigher) Weigh(ctx context.Context, t plan.Term) (WeightedTerm, error) 
 	return WeightedTerm{Field: t.Field, Text: t.Text, Boost: 1, IDF: IDF(f.docFreqs[t.Text], f.total.Docs), Norms: f.norms}, nil
 }
 
-// Expansions returns the terms that a fuzzy word stands for, in byte order.
+// Expansions returns the expansions of a fuzzy word in byte order.
 func (w *Weigher) Expansions(ctx context.Context, n plan.Fuzzy) ([]Expansion, error) {
 	if known, ok := w.expansions[n]; ok {
 		return known, nil
@@ -105,8 +106,8 @@ func (w *Weigher) Expansions(ctx context.Context, n plan.Fuzzy) ([]Expansion, er
 	return w.expansions[n], nil
 }
 
-// Expand implements Weights. All terms have the idf of the highest of their document frequencies, so that a rare misspelling
-// does not outweigh the word.
+// Expand implements Weights. All expansions get the idf of the highest of their document frequencies, so that a rare
+// misspelling does not outweigh the word.
 func (w *Weigher) Expand(ctx context.Context, n plan.Fuzzy) ([]WeightedTerm, error) {
 	expansions, err := w.Expansions(ctx, n)
 	if err != nil || len(expansions) == 0 {

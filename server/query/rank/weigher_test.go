@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// counted are statistics of one field that count what they are asked for.
+// counted are statistics of one field that count requests.
 type counted struct {
 	docFreqs map[string]int64
 	fields   [][]string
@@ -44,7 +44,7 @@ func (c *counted) Similar(_ context.Context, _ plan.Fuzzy, offer func(string, in
 	return nil
 }
 
-// TestWeigher checks the weights of terms, fuzzy words and phrases, and that nothing is asked twice.
+// TestWeigher checks the weights of terms, fuzzy words and phrases, and that nothing is requested twice.
 func TestWeigher(t *testing.T) {
 	text := query.Field{Name: "content.text", Type: query.Text}
 	fuzzy := plan.Fuzzy{Field: text, Text: "beach", Edits: 1, MaxExpansions: 50}
