@@ -1,0 +1,97 @@
+// Command opensearch starts real OpenSearch nodes on 127.0.0.1 until it is interrupted:
+//
+//	go run ./hack/opensearch [--version 3.8.0] [--nodes 1] [--port 9200] [--dir DIR] [--heap 768m]
+//
+// It prints a line for each node that is ready. It needs a JDK; the jars come from Maven Central, with checksums.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var o node.Options
+	flag.StringVar(&o.Version, "version", node.Version3, "version of OpenSearch")
+	nodes := flag.Int("nodes", 1, "number of nodes of the cluster")
+	flag.IntVar(&o.Port, "port", 9200, "HTTP port of the first node; the others have the next ones, and transport ports 100 higher")
+	flag.StringVar(&o.Heap, "heap", "768m", "Java heap of each node")
+	dir := flag.String("dir", "", "directory of the data (default a temporary one)")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if *dir == "" {
+		temp, err := os.MkdirTemp("", "opensearch-")
+		if err != nil {
+			return fmt.Errorf("make a directory: %w", err)
+		}
+		defer os.RemoveAll(temp)
+		*dir = temp
+	}
+	o.Log = os.Stderr
+	running := make([]*node.Node, *nodes)
+	var g errgroup.Group
+	for i := range running {
+		g.Go(func() (err error) {
+			running[i], err = node.Start(ctx, member(o, *dir, i, *nodes))
+			return err
+		})
+	}
+	err := g.Wait()
+	for _, n := range running {
+		if n != nil {
+			fmt.Println("ready", n.URL)
+		}
+	}
+	if err == nil {
+		<-ctx.Done()
+	}
+	// A second signal ends the program at once, and the nodes with it.
+	stop()
+	closing, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, n := range running {
+		if n != nil {
+			err = errors.Join(err, n.Stop(closing))
+		}
+	}
+	return err
+}
+
+// member returns the options of node i of n.
+func member(o node.Options, dir string, i, n int) node.Options {
+	o.Dir = filepath.Join(dir, fmt.Sprintf("n%d", i+1))
+	first := o.Port
+	o.Port += i
+	transport := func(i int) int { return first + 100 + i }
+	o.Settings = []string{fmt.Sprintf("node.name=n%d", i+1), fmt.Sprintf("transport.port=%d", transport(i))}
+	if n > 1 {
+		var names, seeds []string
+		for k := range n {
+			names = append(names, fmt.Sprintf("n%d", k+1))
+			seeds = append(seeds, fmt.Sprintf("127.0.0.1:%d", transport(k)))
+		}
+		o.Settings = append(o.Settings, "discovery.type=zen",
+			"cluster.initial_cluster_manager_nodes="+strings.Join(names, ","), "discovery.seed_hosts="+strings.Join(seeds, ","))
+	}
+	return o
+}

@@ -1,0 +1,233 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// mavenCentral is where jars come from.
+const mavenCentral = "https://repo1.maven.org/maven2/"
+
+// files are the jars of each version, with their SHA-256, and the launcher.
+//
+//go:embed jars-*.txt java
+var files embed.FS
+
+// launcher is a version that is ready to be started.
+type launcher struct {
+	java      string
+	release   int
+	classPath []string
+	logging   string
+	// archive keeps loaded classes between starts, which halves the time of later ones.
+	archive string
+}
+
+// provide finds a JDK, downloads what is missing of a version and compiles the launcher.
+func provide(ctx context.Context, version string) (*launcher, error) {
+	release := 21
+	if strings.HasPrefix(version, "2.") {
+		release = 11
+	}
+	home, major := newestJDK(ctx)
+	if major < release {
+		return nil, &AbsentError{fmt.Sprintf("OpenSearch %s needs a JDK of version %d or newer: install one, or set OPENSEARCH_JAVA to its directory", version, release)}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, &AbsentError{err.Error()}
+	}
+	cache = filepath.Join(cache, "vitrine", "opensearch")
+	jars, err := provideJars(ctx, version, filepath.Join(cache, "maven"))
+	if err != nil {
+		return nil, err
+	}
+	l := &launcher{java: filepath.Join(home, "bin", "java"), release: major}
+	if l.classPath, l.logging, err = compile(ctx, home, release, version, filepath.Join(cache, version), jars); err != nil {
+		return nil, err
+	}
+	l.archive = filepath.Join(cache, version, fmt.Sprintf("classes-%d.jsa", major))
+	return l, nil
+}
+
+// arguments are those of java before the class and its own.
+func (l *launcher) arguments(heap, temp string) []string {
+	args := []string{
+		"-Xms" + heap, "-Xmx" + heap, "-XX:+UseG1GC", "-Xss1m", "-Djava.io.tmpdir=" + temp, "-Dfile.encoding=UTF-8",
+		"-Djava.awt.headless=true", "-Djna.nosys=true", "-Dio.netty.noUnsafe=true", "-Dio.netty.noKeySetOptimization=true",
+		"-Dio.netty.recycler.maxCapacityPerThread=0", "-Dlog4j.shutdownHookEnabled=false",
+		"-Dlog4j2.configurationFile=" + l.logging, "-Dopensearch.bundled_jdk=true",
+	}
+	if l.release >= 21 {
+		args = append(args, "-Xlog:disable", "-XX:+AutoCreateSharedArchive", "-XX:SharedArchiveFile="+l.archive, "--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED")
+	}
+	return append(args, "-cp", strings.Join(l.classPath, string(os.PathListSeparator)))
+}
+
+var javaVersion = regexp.MustCompile(`(?m)^javac (\d+)`)
+
+// newestJDK returns the directory and the version of a JDK: that of OPENSEARCH_JAVA, else the newest of JAVA_HOME,
+// /usr/lib/jvm and the PATH.
+func newestJDK(ctx context.Context) (home string, major int) {
+	candidates := []string{os.Getenv("OPENSEARCH_JAVA")}
+	if candidates[0] == "" {
+		candidates, _ = filepath.Glob("/usr/lib/jvm/*")
+		candidates = append(candidates, os.Getenv("JAVA_HOME"))
+		if javac, err := exec.LookPath("javac"); err == nil {
+			if javac, err = filepath.EvalSymlinks(javac); err == nil {
+				candidates = append(candidates, filepath.Dir(filepath.Dir(javac)))
+			}
+		}
+	}
+	for _, c := range candidates {
+		if c == "" {
+			continue
+		}
+		output, err := exec.CommandContext(ctx, filepath.Join(c, "bin", "javac"), "-version").CombinedOutput()
+		if err != nil {
+			continue
+		}
+		if m := javaVersion.FindSubmatch(output); m != nil {
+			if v, err := strconv.Atoi(string(m[1])); err == nil && v > major {
+				home, major = c, v
+			}
+		}
+	}
+	return home, major
+}
+
+// provideJars returns the jars of a version, after downloading those that are missing.
+func provideJars(ctx context.Context, version, dir string) ([]string, error) {
+	list, err := files.Open("jars-" + version + ".txt")
+	if err != nil {
+		return nil, fmt.Errorf("provide OpenSearch %s: the versions are %s and %s", version, Version3, Version2)
+	}
+	defer list.Close()
+	var jars []string
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for lines := bufio.NewScanner(list); lines.Scan(); {
+		sum, path, ok := strings.Cut(lines.Text(), "  ")
+		if !ok {
+			return nil, fmt.Errorf("provide OpenSearch %s: bad line %q", version, lines.Text())
+		}
+		file := filepath.Join(dir, filepath.FromSlash(path))
+		jars = append(jars, file)
+		g.Go(func() error { return provideJar(ctx, file, path, sum) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, &AbsentError{err.Error()}
+	}
+	return jars, nil
+}
+
+// provideJar downloads a jar unless it is there. What is there was checked when it came: it was renamed after that.
+func provideJar(ctx context.Context, file, path, sum string) error {
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, mavenCentral+path, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("download %s: %w", path, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("download %s: %s", path, res.Status)
+	}
+	temp, err := os.CreateTemp(filepath.Dir(file), ".download-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	h := sha256.New()
+	_, err = io.Copy(io.MultiWriter(temp, h), res.Body)
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return fmt.Errorf("download %s: %w", path, err)
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
+		return fmt.Errorf("download %s: its SHA-256 is %s, want %s", path, got, sum)
+	}
+	return os.Rename(temp.Name(), file)
+}
+
+// launcherJar is the name of the jar of the compiled launcher.
+const launcherJar = "launcher.jar"
+
+// compile compiles the launcher once for each of its versions, and returns the class path.
+func compile(ctx context.Context, home string, release int, version, dir string, jars []string) ([]string, string, error) {
+	sources := []string{"java/Main.java", "java/v" + version[:1] + "/ClassPathNode.java", "java/log4j2.properties"}
+	h := sha256.New()
+	texts := make([][]byte, len(sources))
+	for i, name := range sources {
+		var err error
+		if texts[i], err = files.ReadFile(name); err != nil {
+			return nil, "", fmt.Errorf("compile the launcher: %w", err)
+		}
+		_, _ = h.Write(texts[i])
+	}
+	launcher := filepath.Join(dir, "launcher-"+hex.EncodeToString(h.Sum(nil)[:8]))
+	logging := filepath.Join(launcher, "log4j2.properties")
+	// A jar: with a directory on the class path Java does not write the archive of classes, and fails for it in the end.
+	classPath := append([]string{filepath.Join(launcher, launcherJar)}, jars...)
+	if _, err := os.Stat(launcher); err == nil {
+		return classPath, logging, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, "", fmt.Errorf("compile the launcher: %w", err)
+	}
+	temp, err := os.MkdirTemp(dir, ".launcher-*")
+	if err != nil {
+		return nil, "", fmt.Errorf("compile the launcher: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	args := []string{
+		"--release", strconv.Itoa(max(release, 17)), "-nowarn", "-proc:none", "-d", filepath.Join(temp, "classes"), "-cp", strings.Join(jars, string(os.PathListSeparator)),
+	}
+	for i, name := range sources {
+		file := filepath.Join(temp, filepath.Base(name))
+		if err := os.WriteFile(file, texts[i], 0o600); err != nil {
+			return nil, "", fmt.Errorf("compile the launcher: %w", err)
+		}
+		if strings.HasSuffix(name, ".java") {
+			args = append(args, file)
+		}
+	}
+	output, err := exec.CommandContext(ctx, filepath.Join(home, "bin", "javac"), args...).CombinedOutput()
+	if err != nil {
+		return nil, "", fmt.Errorf("compile the launcher: %w\n%s", err, output)
+	}
+	output, err = exec.CommandContext(ctx, filepath.Join(home, "bin", "jar"), "--create", "--file", filepath.Join(temp, launcherJar),
+		"-C", filepath.Join(temp, "classes"), ".").CombinedOutput()
+	if err != nil {
+		return nil, "", fmt.Errorf("compile the launcher: %w\n%s", err, output)
+	}
+	if err := os.Rename(temp, launcher); err != nil {
+		// Another process may have been faster.
+		if _, there := os.Stat(launcher); there != nil {
+			return nil, "", fmt.Errorf("compile the launcher: %w", err)
+		}
+	}
+	return classPath, logging, nil
+}
