@@ -66,6 +66,11 @@ var rooms = map[string]room{
 	"server/mutations": {
 		own: append([]string{"server/definitions"}, domain...), others: []string{},
 	},
+	"server/opensearch": {
+		own:        append([]string{"server/definitions", "server/eval", "server/mutations"}, domain...),
+		ownInTests: []string{"hack/opensearch/node", "server/reference"},
+		others:     []string{"github.com/opensearch-project/opensearch-go/v4", "golang.org/x/sync/"},
+	},
 	"server/engine": {
 		own:        append([]string{"server/definitions", "server/engine/index", "server/engine/read", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
 		ownInTests: []string{"server/reference"},
@@ -89,7 +94,7 @@ var rooms = map[string]room{
 		others: []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sys/"},
 	},
 	"server/httpapi": {
-		own: domain, ownInTests: []string{"server/reference"},
+		own: domain, ownInTests: []string{"server/opensearch", "server/reference"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
 	"server/client":   {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},

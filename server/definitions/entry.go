@@ -64,6 +64,9 @@ func NewEntry(d library.Definition, good *library.Definition, changed time.Time)
 	return &Entry{Latest: d, Good: good, Changed: changed, sum: sum}, nil
 }
 
+// Same reports whether two entries say the same.
+func (e *Entry) Same(o *Entry) bool { return e.sum == o.sum }
+
 // entryJSON is the stored form of an Entry.
 type entryJSON struct {
 	Latest  json.RawMessage `json:"latest"`

@@ -24,7 +24,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/library/librarytest"
-	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
 // began is the time at which every test begins.
@@ -70,7 +69,7 @@ func digest(name string) library.Digest { return sha256.Sum256([]byte(token(name
 type app struct {
 	t      testing.TB
 	clock  *librarytest.Clock
-	lib    *reference.Library
+	lib    library.Library
 	server *httpapi.Server
 	log    *logBuffer
 	cancel context.CancelFunc
@@ -87,10 +86,7 @@ func newApp(t testing.TB, adjust ...func(*httpapi.Options)) *app {
 func newAppOver(t testing.TB, between func(library.Library) library.Library, adjust ...func(*httpapi.Options)) *app {
 	t.Helper()
 	a := &app{t: t, clock: librarytest.NewClock(began), log: &logBuffer{}, run: make(chan error, 1)}
-	var err error
-	if a.lib, err = reference.Open(reference.Options{Dir: t.TempDir(), Clock: a.clock.Now}); err != nil {
-		t.Fatal(err)
-	}
+	a.lib = openLibrary(t, a.clock.Now)
 	a.apply(definitions()...)
 	a.apply(madeFilter())
 	a.write(shop, sampleLines()...)
@@ -105,6 +101,7 @@ func newAppOver(t testing.TB, between func(library.Library) library.Library, adj
 	for _, f := range adjust {
 		f(&options)
 	}
+	var err error
 	if a.server, err = httpapi.New(between(a.lib), options); err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestKeptPages(t *testing.T) {
 			get.status = 304
 			a.do(get)
 
-			a.write(shop, `{"id":5001,"approval_status":"app","created_on":"2026-11-21T11:59:00Z","content":{"content_type":"image","text":"beach summer","social_platform":"instagram"}}`)
+			a.write(shop, `{"id":5001,"approval_status":"app","created_on":"2026-11-21T11:59:00Z","content":{"content_type":"image","text":"beach summer","social_platform":"instagram"},"tags":{"marketer_tags":[{"key":"summer"}]}}`)
 			get.status = 200
 			if after := a.do(get); bytes.Equal(after.body, first.body) && after.header.Get("ETag") == first.header.Get("ETag") {
 				t.Error("the page is as it was before a write")

@@ -1,0 +1,50 @@
+package httpapi_test
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+// openLibrary opens the library that these tests run against: the reference, or one on the cluster at OPENSEARCH_URL where
+// VITRINE_TEST_LIBRARY is opensearch.
+func openLibrary(t testing.TB, clock func() time.Time) library.Library {
+	t.Helper()
+	if os.Getenv("VITRINE_TEST_LIBRARY") != "opensearch" {
+		l, err := reference.Open(reference.Options{Dir: t.TempDir(), Clock: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	url := os.Getenv("OPENSEARCH_URL")
+	prefix := "http-" + strings.ToLower(rand.Text())
+	t.Cleanup(func() {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, url+"/"+prefix+"-*", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := res.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	l, err := opensearch.Open(t.Context(), opensearch.Options{
+		URLs: []string{url}, Prefix: prefix, Clock: clock, RefreshInterval: 20 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}

@@ -1,0 +1,185 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/mutations"
+)
+
+// base is what a property holds before a write, as far as the mutations ask for it.
+type base struct {
+	*view
+	ctx    context.Context //nolint:containedctx // of the one write that it is for: mutations.Base has none
+	ledger *ledger
+	// items are those looked up; nil for one that is not there.
+	items map[item.ID]*stored
+	// holders are the items that have a short code.
+	holders map[string][]holder
+}
+
+var _ mutations.Base = (*base)(nil)
+
+// stored is an item as the cluster has it.
+type stored struct {
+	version
+	item  *item.Item
+	token string
+}
+
+// holder is an item that has a short code.
+type holder struct {
+	property library.PropertyID
+	id       item.ID
+}
+
+// fetch looks up all items and short codes that mutations name, at once.
+func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
+	var ids []item.ID
+	var codes []string
+	seen := map[item.ID]bool{}
+	want := func(id item.ID) {
+		if item.ValidID(id) && !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for _, m := range pending {
+		switch {
+		case m.Put != nil:
+			want(m.Put.ID)
+			if m.Put.ShortCode != "" {
+				codes = append(codes, m.Put.ShortCode)
+			}
+		case m.Tag != nil || m.Untag != nil:
+			for _, id := range m.IDs {
+				want(id)
+			}
+		default:
+			want(m.ID)
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		b.items, err = b.load(ctx, ids, fieldItem)
+		return err
+	})
+	g.Go(func() (err error) {
+		b.holders, err = b.library.codeHolders(ctx, codes)
+		return err
+	})
+	return g.Wait()
+}
+
+// load reads items by id, as of the last acknowledged write, with one of the stored fields.
+func (b *base) load(ctx context.Context, ids []item.ID, field string) (map[item.ID]*stored, error) {
+	out := make(map[item.ID]*stored, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	var answer struct {
+		Docs []struct {
+			ID     string `json:"_id"`
+			Seq    int64  `json:"_seq_no"`
+			Term   int64  `json:"_primary_term"`
+			Found  bool   `json:"found"`
+			Fields struct {
+				Item  []string `json:"item"`
+				Write []string `json:"write"`
+			} `json:"fields"`
+			Error *cause `json:"error"`
+		} `json:"docs"`
+	}
+	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", b.index(), field)
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = strconv.FormatInt(id, 10)
+	}
+	if err := b.library.cluster.do(ctx, http.MethodPost, path, object{"ids": names}, &answer); err != nil {
+		return nil, fmt.Errorf("look up items: %w", err)
+	}
+	for _, d := range answer.Docs {
+		if d.Error != nil {
+			return nil, fmt.Errorf("look up item %s: %w", d.ID, d.Error.failure(http.StatusServiceUnavailable))
+		}
+		if !d.Found {
+			continue
+		}
+		id, err := strconv.ParseInt(d.ID, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("look up items: %w", err)
+		}
+		s := &stored{version: version{d.Seq, d.Term}}
+		if len(d.Fields.Write) == 1 {
+			s.token = d.Fields.Write[0]
+		}
+		if len(d.Fields.Item) == 1 {
+			if s.item, err = item.Unmarshal([]byte(d.Fields.Item[0])); err != nil {
+				return nil, fmt.Errorf("read item %d: %w", id, err)
+			}
+		}
+		out[id] = s
+	}
+	return out, nil
+}
+
+// Item returns a stored item, nil when it is not there.
+func (b *base) Item(id item.ID) (*item.Item, error) {
+	if s := b.items[id]; s != nil {
+		return s.item, nil
+	}
+	return nil, nil
+}
+
+// Exists reports whether an item is stored.
+func (b *base) Exists(id item.ID) (bool, error) { return b.items[id] != nil, nil }
+
+// Unit reports whether the property serves a unit.
+func (b *base) Unit(id int64) bool { return b.catalogue.Unit(id) != nil }
+
+// CodeHeld reports whether an item other than id has a short code. Two writes at one time may give two items one code; the
+// link then leads to the first by property and id.
+func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
+	for _, h := range b.holders[code] {
+		if h != (holder{b.catalogue.Property, id}) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// TagMade reports whether a tag is known to have been made.
+func (b *base) TagMade(t item.Tag) bool { return b.library.made.knows(b.catalogue.Property, t) }
+
+// NameKnown reports whether an item has had a field name.
+func (b *base) NameKnown(n mutations.NameSum) bool { return b.ledger.names[n] }
+
+// Names is the number of field names that items have had.
+func (b *base) Names() int { return len(b.ledger.names) }
+
+// TagOwner returns the manifest by which an item carries a tag.
+func (b *base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
+	it, err := b.Item(id)
+	if err != nil || it == nil {
+		return library.Owner{}, false, err
+	}
+	for _, r := range b.catalogue.TagRules {
+		if r.Tag != t {
+			continue
+		}
+		if r.Names(id) {
+			return r.Owner, true, nil
+		}
+		members, err := b.members(b.ctx, r, corpusOf([]*item.Item{it}, [][]item.Tag{it.Tags}))
+		if err != nil || members[id] {
+			return r.Owner, err == nil, err
+		}
+	}
+	return library.Owner{}, false, nil
+}

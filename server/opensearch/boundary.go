@@ -1,0 +1,95 @@
+package opensearch
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// expires returns the first instant at which the clock alone may change a listing: by its own queries, or by a rule. Zero
+// means never.
+func (v *view) expires(ctx context.Context, listing library.Listing) (time.Time, error) {
+	parts := slices.Clone(listing.Parts)
+	for _, r := range slices.Concat(v.catalogue.TagRules, v.catalogue.UnitRules) {
+		if r.Selector != nil {
+			parts = append(parts, library.Part{Query: r.Selector, Audience: query.Private})
+		}
+	}
+	parts = slices.DeleteFunc(parts, func(p library.Part) bool { return !query.UsesNow(p.Query) })
+	if len(parts) == 0 {
+		return time.Time{}, nil
+	}
+	roots := func(t time.Time) ([]plan.Node, error) {
+		roots := make([]plan.Node, 0, len(parts))
+		for _, part := range parts {
+			root, err := v.plan(ctx, part, t)
+			if err != nil && !isAboutQuery(err) {
+				return nil, err
+			}
+			if err == nil { // else it matches nothing at any time
+				roots = append(roots, root)
+			}
+		}
+		return roots, nil
+	}
+	return plan.Boundary(v.now, roots, func(r plan.IntRange) (plan.Ends, error) { return v.ends(ctx, r) })
+}
+
+// ends finds the dates at which a moving range changes what it holds.
+func (v *view) ends(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
+	if k := kindOf(r.Field.Name); k == ofUnits || k == ofDefault {
+		return v.unitEnds(r), nil
+	}
+	smallest := func(bound string, at int64) object {
+		return object{
+			"filter": object{"range": object{r.Field.Name: object{bound: at}}},
+			"aggs":   object{"value": object{"min": object{"field": r.Field.Name}}},
+		}
+	}
+	type bucket struct {
+		Value struct {
+			Value *float64 `json:"value"`
+		} `json:"value"`
+	}
+	var answer struct {
+		Aggregations struct {
+			Leaving  bucket `json:"leaving"`
+			Entering bucket `json:"entering"`
+		} `json:"aggregations"`
+	}
+	err := v.search(ctx, object{"size": 0, "track_total_hits": false, "aggs": object{
+		"leaving": smallest("gte", r.Lo), "entering": smallest("gt", r.Hi),
+	}}, &answer)
+	var e plan.Ends
+	if at := answer.Aggregations.Leaving.Value.Value; at != nil {
+		e.Leave, e.Leaving = true, int64(*at)
+	}
+	if at := answer.Aggregations.Entering.Value.Value; at != nil {
+		e.Enter, e.Entering = true, int64(*at)
+	}
+	return e, err
+}
+
+// unitEnds looks through the dates of all units.
+func (v *view) unitEnds(r plan.IntRange) plan.Ends {
+	var e plan.Ends
+	for _, u := range v.catalogue.Units {
+		for f, value := range (&item.Item{}).Values([]item.Unit{u.Unit}, &u.Unit, nil) {
+			if f.Name != r.Field.Name {
+				continue
+			}
+			if at := value.Int; at >= r.Lo && (!e.Leave || at < e.Leaving) {
+				e.Leave, e.Leaving = true, at
+			}
+			if at := value.Int; at > r.Hi && (!e.Enter || at < e.Entering) {
+				e.Enter, e.Entering = true, at
+			}
+		}
+	}
+	return e
+}

@@ -1,0 +1,154 @@
+package opensearch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// version identifies one state of a document.
+type version struct {
+	Seq  int64
+	Term int64
+}
+
+// operation is one line of a bulk request.
+type operation struct {
+	index, id string
+	// doc is what to store; nil deletes.
+	doc any
+	// at is the state that the operation replaces; nil for a document that must not exist.
+	at *version
+}
+
+// outcome is what became of an operation.
+type outcome struct {
+	version
+	// conflict is true when the document was not in the state that the operation replaces. Nothing was changed.
+	conflict bool
+}
+
+// The values of the refresh parameter.
+const (
+	refreshNow  = "true"
+	refreshWait = "wait_for"
+	refreshNone = "false"
+)
+
+// bulkBytes is about how large a bulk request gets.
+const bulkBytes = 8 << 20
+
+// bulk runs operations. Those that the cluster refuses for lack of capacity are sent again until the context ends or the
+// timeout passes. An error means that some operations may have been run and others not: each can be run again, and then
+// conflicts with itself.
+func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) ([]outcome, error) {
+	within, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	outcomes := make([]outcome, len(ops))
+	pending := make([]int, len(ops))
+	for i := range ops {
+		pending[i] = i
+	}
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+		var refused error
+		left := pending[:0:0]
+		for len(pending) > 0 {
+			body, n, err := encodeBulk(ops, pending)
+			if err != nil {
+				return nil, err
+			}
+			again, err := c.bulkOnce(ctx, body, ops, pending[:n], refresh, outcomes)
+			if err != nil && len(again) == 0 {
+				return nil, err
+			}
+			if err != nil {
+				refused = err
+			}
+			left, pending = append(left, again...), pending[n:]
+		}
+		if len(left) == 0 {
+			return outcomes, nil
+		}
+		if pending = left; !wait(within, pause) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, refused
+		}
+	}
+}
+
+// encodeBulk writes pending operations, up to bulkBytes, and returns how many those are.
+func encodeBulk(ops []operation, pending []int) ([]byte, int, error) {
+	var body bytes.Buffer
+	lines := json.NewEncoder(&body)
+	lines.SetEscapeHTML(false)
+	n := 0
+	for _, i := range pending {
+		op := &ops[i]
+		about := object{"_index": op.index, "_id": op.id}
+		action := "create"
+		if op.at != nil {
+			action = "index"
+			about["if_seq_no"], about["if_primary_term"] = op.at.Seq, op.at.Term
+		}
+		if op.doc == nil {
+			action = "delete"
+		}
+		if err := lines.Encode(object{action: about}); err != nil {
+			return nil, 0, fmt.Errorf("encode a bulk request: %w", err)
+		}
+		if op.doc != nil {
+			if err := lines.Encode(op.doc); err != nil {
+				return nil, 0, fmt.Errorf("encode a bulk request: %w", err)
+			}
+		}
+		if n++; body.Len() > bulkBytes {
+			break
+		}
+	}
+	return body.Bytes(), n, nil
+}
+
+// bulkOnce sends one bulk request. It returns the operations that the cluster refused for lack of capacity, with an error
+// that says so.
+func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, sent []int, refresh string, outcomes []outcome) ([]int, error) {
+	var answer struct {
+		Items []map[string]struct {
+			Status int    `json:"status"`
+			Seq    int64  `json:"_seq_no"`
+			Term   int64  `json:"_primary_term"`
+			Error  *cause `json:"error"`
+		} `json:"items"`
+	}
+	if err := c.do(ctx, http.MethodPost, "/_bulk?refresh="+refresh, body, &answer); err != nil {
+		return nil, err
+	}
+	if len(answer.Items) != len(sent) {
+		return nil, fmt.Errorf("read the answer of OpenSearch to a bulk request: %d items for %d operations", len(answer.Items), len(sent))
+	}
+	var again []int
+	var refused error
+	for k, of := range answer.Items {
+		i := sent[k]
+		for _, r := range of {
+			switch {
+			case r.Error == nil && r.Status == http.StatusNotFound: // of a deletion
+				outcomes[i] = outcome{conflict: true}
+			case r.Error == nil:
+				outcomes[i] = outcome{version: version{r.Seq, r.Term}}
+			case r.Status == http.StatusConflict:
+				outcomes[i] = outcome{conflict: true}
+			default:
+				err := r.Error.failure(r.Status)
+				if !err.passing() {
+					return nil, fmt.Errorf("store document %s of index %s: %w", ops[i].id, ops[i].index, err)
+				}
+				again, refused = append(again, i), err
+			}
+		}
+	}
+	return again, refused
+}

@@ -1,0 +1,297 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Apply stores definitions, see library.Library. The batch is not atomic for other replicas: they see its definitions within
+// milliseconds of one another.
+func (l *Library) Apply(ctx context.Context, defs []library.Definition) ([]library.Result, error) {
+	if err := l.alive(ctx); err != nil {
+		return nil, err
+	}
+	results := make([]library.Result, len(defs))
+	if err := l.countMissing(ctx, defs, results); err != nil {
+		return nil, err
+	}
+	changed := make([]bool, len(defs))
+	err := l.records.change(ctx, func(c *definitions.Change) error {
+		for i := range results {
+			results[i].Err, results[i].Changed, results[i].Displaced = nil, false, nil
+		}
+		err := c.Apply(defs, l.now(), results)
+		for i := range results {
+			// A definition that an earlier attempt stored is not news in a later one.
+			changed[i] = changed[i] || results[i].Changed
+			results[i].Changed = changed[i]
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// namedMissing is how many missing ids a Result names.
+const namedMissing = 10
+
+// countMissing counts the items that definitions name and that are not there.
+func (l *Library) countMissing(ctx context.Context, defs []library.Definition, results []library.Result) error {
+	named := map[library.PropertyID][]item.ID{}
+	idsOf := func(d library.Definition) []item.ID {
+		switch {
+		case d.Tag != nil:
+			return d.Tag.Items
+		case d.Unit != nil:
+			return d.Unit.Items
+		}
+		return nil
+	}
+	for _, d := range defs {
+		if ids := idsOf(d); len(ids) > 0 {
+			named[d.Property] = append(named[d.Property], ids...)
+		}
+	}
+	for p, ids := range named {
+		there, err := l.existing(ctx, p, ids)
+		if err != nil {
+			return err
+		}
+		for i, d := range defs {
+			if d.Property != p {
+				continue
+			}
+			counted := map[item.ID]bool{}
+			for _, id := range idsOf(d) {
+				if there[id] || counted[id] {
+					continue
+				}
+				counted[id] = true
+				results[i].MissingItems++
+				if len(results[i].MissingFirst) < namedMissing {
+					results[i].MissingFirst = append(results[i].MissingFirst, id)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// existing returns which of some items are there.
+func (l *Library) existing(ctx context.Context, p library.PropertyID, ids []item.ID) (map[item.ID]bool, error) {
+	there := map[item.ID]bool{}
+	for chunk := range slices.Chunk(ids, termsAtOnce) {
+		var answer struct {
+			Hits struct {
+				Hits []struct {
+					Sort [1]int64 `json:"sort"`
+				} `json:"hits"`
+			} `json:"hits"`
+		}
+		body := object{
+			"size": len(chunk), "track_total_hits": false, "stored_fields": "_none_", "sort": []any{object{"id": "asc"}},
+			"query": object{"bool": object{"filter": object{"terms": object{"id": chunk}}}},
+		}
+		err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+searchPath, body, &answer)
+		if hasStatus(err, http.StatusNotFound) {
+			return there, nil // no index, no items
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look up items: %w", err)
+		}
+		for _, h := range answer.Hits.Hits {
+			there[h.Sort[0]] = true
+		}
+	}
+	return there, nil
+}
+
+// Remove takes away what the owners brought, see library.Library.
+func (l *Library) Remove(ctx context.Context, owners []library.Owner) (n int, err error) {
+	if err := l.alive(ctx); err != nil {
+		return 0, err
+	}
+	err = l.records.change(ctx, func(c *definitions.Change) (err error) {
+		n, err = c.Remove(owners)
+		return err
+	})
+	return n, err
+}
+
+// Sweep removes what keep does not name, see library.Library.
+func (l *Library) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (n int, err error) {
+	if err := l.alive(ctx); err != nil {
+		return 0, err
+	}
+	err = l.records.change(ctx, func(c *definitions.Change) (err error) {
+		n, err = c.Sweep(scope, keep)
+		return err
+	})
+	return n, err
+}
+
+// RemoveFilter deletes an HTTP-made filter, see library.Library.
+func (l *Library) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
+	if err := l.alive(ctx); err != nil {
+		return err
+	}
+	return l.records.change(ctx, func(c *definitions.Change) error { return c.RemoveFilter(p, ref) })
+}
+
+// Owners lists the owners within scope, see library.Library.
+func (l *Library) Owners(ctx context.Context, scope library.Scope) ([]library.Owner, error) {
+	if err := l.alive(ctx); err != nil {
+		return nil, err
+	}
+	return l.records.state.Load().set.Scoped(scope), nil
+}
+
+// Definition returns what owner brought, see library.Library.
+func (l *Library) Definition(ctx context.Context, owner library.Owner) (library.Definition, error) {
+	if err := l.alive(ctx); err != nil {
+		return library.Definition{}, err
+	}
+	return l.records.state.Load().set.Definition(owner)
+}
+
+// alive returns ErrClosed once the library is closed, and the context's error once that ended.
+func (l *Library) alive(ctx context.Context) error {
+	if l.closed.Load() {
+		return library.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// catalogue returns what a property serves besides its items. ErrNotFound, ErrClosed.
+func (l *Library) catalogue(p library.PropertyID) (*definitions.Catalogue, error) {
+	if l.closed.Load() {
+		return nil, library.ErrClosed
+	}
+	c := l.records.state.Load().set.Catalogue(p)
+	if c == nil {
+		return nil, library.UnknownProperty(p)
+	}
+	return c, nil
+}
+
+// Property returns a property's settings, see library.Library.
+func (l *Library) Property(p library.PropertyID) (library.Property, error) {
+	c, err := l.catalogue(p)
+	if err != nil {
+		return library.Property{}, err
+	}
+	return c.Spec, nil
+}
+
+// Properties lists all properties that are served, see library.Library.
+func (l *Library) Properties() []library.PropertyID {
+	return slices.Sorted(maps.Keys(l.records.state.Load().set.Catalogues()))
+}
+
+// Filter returns one filter, see library.Library.
+func (l *Library) Filter(p library.PropertyID, ref library.FilterRef) (library.FilterRecord, error) {
+	c, err := l.catalogue(p)
+	if err != nil {
+		return library.FilterRecord{}, err
+	}
+	f, err := c.Filter(ref)
+	if err != nil {
+		return library.FilterRecord{}, err
+	}
+	return f.Record, nil
+}
+
+// Filters lists the filters of a property, see library.Library.
+func (l *Library) Filters(p library.PropertyID, offset, limit int) ([]library.FilterRecord, int, error) {
+	c, err := l.catalogue(p)
+	if err != nil {
+		return nil, 0, err
+	}
+	found, total := c.Filters(offset, limit)
+	return found, total, nil
+}
+
+// FiltersAfter lists the filters of a property after a place, see library.Library.
+func (l *Library) FiltersAfter(p library.PropertyID, after library.FilterPlace, limit int) ([]library.FilterRecord, int, error) {
+	c, err := l.catalogue(p)
+	if err != nil {
+		return nil, 0, err
+	}
+	found, total := c.FiltersAfter(after, limit)
+	return found, total, nil
+}
+
+// Unit returns one conversion unit, see library.Library.
+func (l *Library) Unit(p library.PropertyID, id int64) (item.Unit, error) {
+	c, err := l.catalogue(p)
+	if err != nil {
+		return item.Unit{}, err
+	}
+	u := c.Unit(id)
+	if u == nil {
+		return item.Unit{}, fmt.Errorf("unit %d of property %s: %w", id, p, library.ErrNotFound)
+	}
+	return u.Unit, nil
+}
+
+// Units lists all units of a property by id, see library.Library.
+func (l *Library) Units(p library.PropertyID) ([]item.Unit, error) {
+	c, err := l.catalogue(p)
+	if err != nil {
+		return nil, err
+	}
+	units := make([]item.Unit, len(c.Units))
+	for i, u := range c.Units {
+		units[i] = u.Unit
+	}
+	return units, nil
+}
+
+// Tokens yields all tokens and then their changes, see library.Library.
+func (l *Library) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
+	return l.records.feed.Listen(ctx)
+}
+
+// SetMark keeps a small fact, see library.Library.
+func (l *Library) SetMark(ctx context.Context, key, value string) error {
+	if err := l.alive(ctx); err != nil {
+		return err
+	}
+	return l.records.setMark(ctx, key, value)
+}
+
+// Mark returns a small fact of the operator, see library.Library.
+func (l *Library) Mark(key string) (string, error) {
+	if l.closed.Load() {
+		return "", library.ErrClosed
+	}
+	return l.records.state.Load().marks[key], nil
+}
+
+// Purge erases a property, see library.Library.
+func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
+	if err := l.alive(ctx); err != nil {
+		return err
+	}
+	if err := l.records.change(ctx, func(c *definitions.Change) error { return c.Purge(p) }); err != nil {
+		return err
+	}
+	err := l.cluster.do(ctx, http.MethodDelete, "/"+l.names.generation(p), nil, nil)
+	if hasStatus(err, http.StatusNotFound) {
+		return library.UnknownProperty(p)
+	}
+	if err != nil {
+		return fmt.Errorf("purge property %s: %w", p, err)
+	}
+	return l.forgetFacts(ctx, p)
+}

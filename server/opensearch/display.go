@@ -1,0 +1,187 @@
+package opensearch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// appendItems appends the items of a page as the reader may see them, with commas between.
+func (v *view) appendItems(ctx context.Context, dst []byte, hits []hit, a query.Audience, baseURL string) ([]byte, error) {
+	items := make([]*item.Item, len(hits))
+	for i, h := range hits {
+		it, err := item.Unmarshal(h.line)
+		if err != nil {
+			return nil, fmt.Errorf("read item %d: %w", h.place.ID, err)
+		}
+		items[i] = it
+	}
+	shown, err := v.shownUnits(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	for i, it := range items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = item.Encode(it).Append(dst, a, v.catalogue.Slots(shown[i], baseURL))
+	}
+	return dst, nil
+}
+
+// shownUnits returns the ids of the units that each of some items shows: its own, then those of rules by id. One that the
+// property does not have may be among them.
+func (v *view) shownUnits(ctx context.Context, items []*item.Item) ([][]int64, error) {
+	shown := make([][]int64, len(items))
+	for i, it := range items {
+		shown[i] = slices.Clip(it.Units)
+	}
+	if len(v.catalogue.UnitRules) == 0 || len(items) == 0 {
+		return shown, nil
+	}
+	tags, err := v.shownTags(ctx, items, slices.ContainsFunc(v.catalogue.UnitRules, namesTags))
+	if err != nil {
+		return nil, err
+	}
+	corpus := corpusOf(items, tags)
+	for _, r := range v.catalogue.UnitRules {
+		members, err := v.members(ctx, r, corpus)
+		if err != nil {
+			return nil, err
+		}
+		for i, it := range items {
+			if (r.Names(it.ID) || members[it.ID]) && !slices.Contains(shown[i], r.Unit) {
+				shown[i] = append(shown[i], r.Unit)
+			}
+		}
+	}
+	return shown, nil
+}
+
+// namesTags reports whether the selector of a rule looks at tags.
+func namesTags(r *definitions.Rule) bool {
+	return r.Selector != nil && slices.ContainsFunc(query.Names(r.Selector), func(n query.FieldName) bool { return n.Reaches("tags") })
+}
+
+// shownTags returns the tags that each of some items carries, sorted; with rules those of manifests too.
+func (v *view) shownTags(ctx context.Context, items []*item.Item, rules bool) ([][]item.Tag, error) {
+	tags := make([][]item.Tag, len(items))
+	for i, it := range items {
+		tags[i] = slices.Clone(it.Tags)
+	}
+	if !rules || len(v.catalogue.TagRules) == 0 {
+		return tags, nil
+	}
+	corpus := corpusOf(items, tags)
+	for _, r := range v.catalogue.TagRules {
+		members, err := v.members(ctx, r, corpus)
+		if err != nil {
+			return nil, err
+		}
+		for i, it := range items {
+			if r.Names(it.ID) || members[it.ID] {
+				tags[i] = append(tags[i], r.Tag)
+			}
+		}
+	}
+	for i := range tags {
+		slices.SortFunc(tags[i], item.CompareTags)
+		tags[i] = slices.Compact(tags[i])
+	}
+	return tags, nil
+}
+
+// corpusOf makes documents of items with some tags, without units.
+func corpusOf(items []*item.Item, tags [][]item.Tag) *eval.Corpus {
+	corpus := eval.NewCorpus()
+	for i, it := range items {
+		corpus.Put(eval.NewItemDoc(it, nil, nil, tags[i]))
+	}
+	return corpus
+}
+
+// members returns which items of a corpus the selector of a rule matches.
+func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Corpus) (map[item.ID]bool, error) {
+	selector, err := v.selector(ctx, r)
+	if err != nil || selector == nil {
+		return nil, err
+	}
+	hits, err := search(ctx, corpus, selector)
+	if err != nil {
+		return nil, err
+	}
+	members := make(map[item.ID]bool, len(hits))
+	for _, h := range hits {
+		members[h.Doc.ID()] = true
+	}
+	return members, nil
+}
+
+// item returns a stored item, as of the last acknowledged write. ErrNotFound.
+func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
+	var found struct {
+		Fields struct {
+			Item []string `json:"item"`
+		} `json:"fields"`
+	}
+	path := fmt.Sprintf("/%s/_doc/%d?stored_fields=%s", v.index(), id, fieldItem)
+	err := v.library.cluster.do(ctx, http.MethodGet, path, nil, &found)
+	if hasStatus(err, http.StatusNotFound) {
+		return nil, library.UnknownItem(id)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read item %d: %w", id, err)
+	}
+	if len(found.Fields.Item) != 1 {
+		return nil, fmt.Errorf("read item %d: its document has no item", id)
+	}
+	it, err := item.Unmarshal(json.RawMessage(found.Fields.Item[0]))
+	if err != nil {
+		return nil, fmt.Errorf("read item %d: %w", id, err)
+	}
+	return it, nil
+}
+
+// ReadItem returns one item, see library.Library.
+func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
+	c, err := l.catalogue(r.Property)
+	if err != nil {
+		return nil, err
+	}
+	v := l.view(c, l.now())
+	it, err := v.item(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := v.shownUnits(ctx, []*item.Item{it})
+	if err != nil {
+		return nil, err
+	}
+	return item.Encode(it).Append(nil, r.Audience, c.Slots(shown[0], r.BaseURL)), nil
+}
+
+// ItemTags lists the tags of one item, see library.Library.
+func (l *Library) ItemTags(ctx context.Context, p library.PropertyID, id item.ID) ([]item.Tag, error) {
+	c, err := l.catalogue(p)
+	if err != nil {
+		return nil, err
+	}
+	v := l.view(c, l.now())
+	it, err := v.item(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := v.shownTags(ctx, []*item.Item{it}, true)
+	if err != nil {
+		return nil, err
+	}
+	return tags[0], nil
+}

@@ -1,0 +1,112 @@
+package opensearch
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
+)
+
+// kind says what brings the values of a field.
+type kind uint8
+
+const (
+	ofItem kind = iota
+	// ofTags are the fields of tags: an item has values of its own, and manifests bring more.
+	ofTags
+	// ofUnits and ofDefault are the fields of the units that an item shows and of its default unit. They are in no document.
+	ofUnits
+	ofDefault
+)
+
+// The prefixes of the fields of units.
+const (
+	unitPrefix    = "activate_units."
+	defaultPrefix = "default_activate_unit."
+)
+
+func kindOf(field string) kind {
+	switch {
+	case strings.HasPrefix(field, unitPrefix):
+		return ofUnits
+	case strings.HasPrefix(field, defaultPrefix):
+		return ofDefault
+	case query.IsTagField(field):
+		return ofTags
+	}
+	return ofItem
+}
+
+// longestTerm is the length in bytes to which keywords are cut: Lucene refuses terms of more than 32,766.
+const longestTerm = 32_000
+
+// document makes the document of an item; token identifies the write.
+func document(it *item.Item, token string) object {
+	doc := object{fieldItem: string(item.Marshal(it, nil)), fieldWrite: token}
+	if it.ShortCode != "" {
+		doc[fieldCode] = it.ShortCode
+	}
+	if len(it.Units) > 0 {
+		words := make([]string, len(it.Units))
+		for i, id := range it.Units {
+			words[i] = strconv.FormatInt(id, 10)
+		}
+		doc[fieldUnits] = strings.Join(words, " ")
+	}
+	var dynamic, present []string
+	seen := map[string]bool{}
+	for f, v := range it.Values(nil, nil, it.Tags) {
+		if !seen[f.Name] {
+			seen[f.Name] = true
+			present = append(present, f.Name)
+		}
+		switch {
+		case query.Dynamic(f.Name):
+			dynamic = append(dynamic, dynamicTerm(f.Name, v.Str))
+		case f.Name == query.AllField:
+			list, _ := doc[fieldAll].([]string)
+			doc[fieldAll] = append(list, v.Str)
+		default:
+			doc[f.Name] = fieldValue(f, v)
+		}
+	}
+	doc[fieldPresent] = present
+	if dynamic != nil {
+		doc[fieldDynamic] = dynamic
+	}
+	return doc
+}
+
+// dynamicTerm is a value of a dynamic field in fieldDynamic.
+func dynamicTerm(name, value string) string { return cut(name + "\x00" + analysis.Keyword(value)) }
+
+// fieldValue is a value of a field of the catalogue as JSON takes it.
+func fieldValue(f query.Field, v query.Value) any {
+	switch f.Type {
+	case query.Text:
+		return v.Str
+	case query.Long, query.Date:
+		return v.Int
+	case query.Double:
+		return v.Float
+	case query.Boolean:
+		return v.Int != 0
+	case query.Keyword:
+	}
+	return cut(analysis.Keyword(v.Str))
+}
+
+// cut shortens a keyword to longestTerm.
+func cut(s string) string {
+	if len(s) <= longestTerm {
+		return s
+	}
+	n := longestTerm
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

@@ -1,0 +1,150 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+	"github.com/vitrine-dev/vitrine/server/query/rank"
+)
+
+// Explain says why an item is in an answer or is not, see library.Library.
+func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
+	if err := l.alive(ctx); err != nil {
+		return nil, err
+	}
+	c, err := l.catalogue(r.Property)
+	if err != nil {
+		return nil, err
+	}
+	if r.Now.IsZero() {
+		r.Now = l.now()
+	}
+	listing, err := c.Listing(r)
+	if err != nil {
+		return nil, err
+	}
+	v := l.view(c, r.Now)
+	it, err := v.item(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	root, err := v.root(ctx, listing)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := v.document(ctx, it)
+	if err != nil {
+		return nil, err
+	}
+	e, err := eval.Explain(ctx, statistics{v}, root, doc)
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// document makes the document of one item with the tags and units that it shows.
+func (v *view) document(ctx context.Context, it *item.Item) (*eval.Doc, error) {
+	items := []*item.Item{it}
+	tags, err := v.shownTags(ctx, items, true)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := v.shownUnits(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	var units []item.Unit
+	for _, id := range shown[0] {
+		if u := v.catalogue.Unit(id); u != nil {
+			units = append(units, u.Unit)
+		}
+	}
+	var byDefault *item.Unit
+	if v.catalogue.Default != nil {
+		byDefault = &v.catalogue.Default.Unit
+	}
+	return eval.NewItemDoc(it, units, byDefault, tags[0]), nil
+}
+
+// statistics are what the cluster knows of the words of all items.
+type statistics struct{ *view }
+
+var _ rank.Statistics = statistics{}
+
+// Field returns the totals of a field and the number of items with each of some terms, as the first shard has them.
+func (s statistics) Field(ctx context.Context, field string, terms []string) (rank.Field, []int64, error) {
+	freqs := make([]int64, len(terms))
+	f, ok := query.Lookup(field)
+	if !ok || f.Type != query.Text || kindOf(field) != ofItem {
+		return rank.Field{}, freqs, nil
+	}
+	name := indexed(f)
+	var answer struct {
+		Vectors map[string]struct {
+			Statistics struct {
+				Docs  int64 `json:"doc_count"`
+				Terms int64 `json:"sum_ttf"`
+			} `json:"field_statistics"`
+			Terms map[string]struct {
+				Docs int64 `json:"doc_freq"`
+			} `json:"terms"`
+		} `json:"term_vectors"`
+	}
+	// A document that is not stored: its words are looked up. Without a word there are no statistics.
+	body := object{
+		"doc": object{name: append([]string{"a"}, terms...)}, "term_statistics": true, "field_statistics": true,
+		"positions": false, "offsets": false,
+	}
+	if err := s.library.cluster.do(ctx, http.MethodPost, "/"+s.index()+"/_termvectors", body, &answer); err != nil {
+		return rank.Field{}, nil, fmt.Errorf("look up the frequencies of words: %w", err)
+	}
+	found := answer.Vectors[name]
+	for i, t := range terms {
+		freqs[i] = found.Terms[t].Docs
+	}
+	return rank.Field{Docs: max(0, found.Statistics.Docs), Terms: max(0, found.Statistics.Terms)}, freqs, nil
+}
+
+// Similar offers the terms of the field that are within the edits of a fuzzy word.
+func (s statistics) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
+	if n.Field.Type != query.Text || kindOf(n.Field.Name) != ofItem {
+		return nil
+	}
+	var answer struct {
+		Suggest struct {
+			Similar []struct {
+				Options []struct {
+					Text string `json:"text"`
+					Freq int64  `json:"freq"`
+				} `json:"options"`
+			} `json:"similar"`
+		} `json:"suggest"`
+	}
+	err := s.search(ctx, object{"size": 0, "suggest": object{"similar": object{"text": n.Text, "term": object{
+		"field": indexed(n.Field), "suggest_mode": "always", "max_edits": max(1, n.Edits), "prefix_length": 0,
+		"min_word_length": 1, "size": n.MaxExpansions,
+	}}}}, &answer)
+	if err != nil {
+		return err
+	}
+	_, freqs, err := s.Field(ctx, n.Field.Name, []string{n.Text})
+	if err != nil {
+		return err
+	}
+	if freqs[0] > 0 {
+		offer(n.Text, freqs[0])
+	}
+	for _, word := range answer.Suggest.Similar {
+		for _, o := range word.Options {
+			offer(o.Text, o.Freq)
+		}
+	}
+	return nil
+}

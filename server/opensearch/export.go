@@ -1,0 +1,86 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// exportChunk is how many items one search of an export returns.
+const exportChunk = 500
+
+// Export yields items as lines, see library.Library.
+func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if q == nil {
+			q = query.All{}
+		}
+		if err := l.export(ctx, p, q, yield); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+func (l *Library) export(ctx context.Context, p library.PropertyID, q query.Node, yield func([]byte, error) bool) error {
+	c, err := l.catalogue(p)
+	if err != nil {
+		return err
+	}
+	v := l.view(c, l.now())
+	root, err := v.plan(ctx, library.Part{Query: q, Audience: query.Private}, v.now)
+	if err != nil {
+		return err
+	}
+	matching, err := v.translate(ctx, root)
+	if err != nil {
+		return err
+	}
+	for last := item.ID(0); ; {
+		if err := l.alive(ctx); err != nil {
+			return err
+		}
+		body := object{
+			"query": allOf(matching), "size": exportChunk, "track_total_hits": false, "stored_fields": []string{fieldItem},
+			"sort": []any{object{"id": "asc"}}, "search_after": []any{last},
+		}
+		var found answer
+		if err := v.search(ctx, body, &found); err != nil {
+			return err
+		}
+		for _, h := range found.Hits.Hits {
+			if len(h.Fields.Item) != 1 {
+				return fmt.Errorf("export: the document behind item %d has no item", last)
+			}
+			it, err := item.Unmarshal([]byte(h.Fields.Item[0]))
+			if err != nil {
+				return fmt.Errorf("export: the item behind item %d: %w", last, err)
+			}
+			last = it.ID
+			if !yield(item.Marshal(it, l.ownUnits(p, it)), nil) {
+				return nil
+			}
+		}
+		if len(found.Hits.Hits) < exportChunk {
+			return nil
+		}
+	}
+}
+
+// ownUnits returns the units of the item itself, as they are now. Those of manifests come from manifests.
+func (l *Library) ownUnits(p library.PropertyID, it *item.Item) []item.Unit {
+	var own []item.Unit
+	c := l.records.state.Load().set.Catalogue(p)
+	if c == nil {
+		return nil
+	}
+	for _, id := range it.Units {
+		if u := c.Unit(id); u != nil {
+			own = append(own, u.Unit)
+		}
+	}
+	return own
+}

@@ -1,0 +1,36 @@
+package opensearch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// TestNamesOfIndices: the name of an index says whose items it holds, and is one that OpenSearch takes.
+func TestNamesOfIndices(t *testing.T) {
+	n := names{"vitrine"}
+	for p, want := range map[library.PropertyID]string{
+		"shop/default": "vitrine-items-shop_default-1",
+		"a-b/c.d-2":    "vitrine-items-a-b_c.d-2-1",
+		"Shop/x_y":     "vitrine-items-=53hop_x=5fy-1",
+		"été/*":        "vitrine-items-=c3=a9t=c3=a9_=2a-1",
+	} {
+		got := n.generation(p)
+		if got != want {
+			t.Errorf("%s: %s, want %s", p, got, want)
+		}
+		if back, ok := n.property(got); !ok || back != p {
+			t.Errorf("%s is read as %q", got, back)
+		}
+	}
+	long := library.PropertyID(strings.Repeat("n", 63) + "/" + strings.Repeat("n", 253))
+	if got := n.generation(long); len(got) > 255 {
+		t.Errorf("a name of %d bytes", len(got))
+	}
+	for _, other := range []string{"vitrine-facts", "vitrine-items-x", "else-items-shop_default-1", "vitrine-items-=zz-1", "vitrine-items-==00-1"} {
+		if p, ok := n.property(other); ok {
+			t.Errorf("%s is read as the items of %q", other, p)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package opensearch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/library/librarytest"
+)
+
+// open opens the library of a directory: its name stands for the prefix, which is its own. The indices are deleted after
+// the test.
+func open(t *testing.T, dir string, clock func() time.Time) *Library {
+	t.Helper()
+	return openWith(t, dir, clock, nil)
+}
+
+// openWith is open with a transport.
+func openWith(t *testing.T, dir string, clock func() time.Time, transport http.RoundTripper) *Library {
+	t.Helper()
+	sum := sha256.Sum256([]byte(dir))
+	o := Options{
+		URLs: clusterURLs(t), Prefix: "test-" + hex.EncodeToString(sum[:8]), Clock: clock,
+		RefreshInterval: 20 * time.Millisecond, FollowInterval: 100 * time.Millisecond, Transport: transport,
+	}
+	mark := filepath.Join(dir, "opened")
+	if _, err := os.Stat(mark); err != nil {
+		t.Cleanup(func() { dropIndices(t, o) })
+		if err := os.WriteFile(mark, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// dropIndices deletes the indices of a prefix.
+func dropIndices(t *testing.T, o Options) {
+	t.Helper()
+	o, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCluster(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.remove(context.Background(), o.Prefix+"-*"); err != nil {
+		t.Error(err)
+	}
+	if err := c.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLibrary(t *testing.T) {
+	clusterURLs(t)
+	librarytest.Run(t, func(t *testing.T, dir string, clock func() time.Time) library.Library {
+		t.Helper()
+		return open(t, dir, clock)
+	})
+}

@@ -1,0 +1,239 @@
+package opensearch
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// orderKey is one key of an order: how OpenSearch sorts by it, and how its values are read from hits and sent back in
+// search_after. A key takes one sort value, the random one two.
+type orderKey struct {
+	sorts []any
+	read  func(values []json.RawMessage) (eval.SortValue, error)
+	write func(eval.SortValue, item.ID) []any
+}
+
+// order is an order of a listing for OpenSearch.
+type order []orderKey
+
+// order translates an order; seed is that of the random one. ranks are clauses that give each item its score in a listing
+// that is not ranked by relevance, for a key that reads it.
+func (v *view) order(ctx context.Context, o query.Order, seed string) (out order, ranks []object, err error) {
+	out = make(order, len(o))
+	for i, key := range o {
+		if kindOf(key.Field) == ofDefault {
+			if ranks != nil || o.Scored() {
+				return nil, nil, &query.SyntaxError{
+					Reason:   fmt.Sprintf("the key %s stands beside relevance or another field of the default unit", key.Field),
+					Expected: "one field of the default unit, and no _score",
+				}
+			}
+			if out[i], ranks, err = v.defaultKey(ctx, key); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		switch key.Field {
+		case query.ScoreKey:
+			out[i] = scoreKey()
+		case query.RandomKey:
+			out[i] = randomKey(seed)
+		default:
+			f, ok := query.Lookup(key.Field)
+			if !ok {
+				return nil, nil, fmt.Errorf("sort: unknown field %q", key.Field)
+			}
+			out[i] = fieldKey(f, key.Desc)
+		}
+	}
+	return out, ranks, nil
+}
+
+// sorts is the sort of a search: the keys, and then the tie rule.
+func (o order) sorts() []any {
+	var list []any
+	for _, k := range o {
+		list = append(list, k.sorts...)
+	}
+	return append(list, sortBy(query.CreatedOn, true), sortBy("id", true))
+}
+
+// place reads where a hit stands from its sort values.
+func (o order) place(values []json.RawMessage, rest bool) (eval.Place, error) {
+	p := eval.Place{Rest: rest, Values: make([]eval.SortValue, len(o))}
+	var err error
+	for i, k := range o {
+		n := len(k.sorts)
+		if len(values) < n+2 {
+			return p, fmt.Errorf("read a hit of OpenSearch: %d sort values are missing", n+2-len(values))
+		}
+		if p.Values[i], err = k.read(values[:n]); err != nil {
+			return p, fmt.Errorf("read a hit of OpenSearch: %w", err)
+		}
+		values = values[n:]
+	}
+	if len(values) != 2 {
+		return p, fmt.Errorf("read a hit of OpenSearch: %d sort values are left, want 2", len(values))
+	}
+	if err = json.Unmarshal(values[0], &p.Created); err == nil {
+		err = json.Unmarshal(values[1], &p.ID)
+	}
+	if err != nil {
+		return p, fmt.Errorf("read a hit of OpenSearch: %w", err)
+	}
+	return p, nil
+}
+
+// after is the search_after of the listing behind a place.
+func (o order) after(p eval.Place) ([]any, error) {
+	if len(p.Values) != len(o) {
+		return nil, &library.CursorError{Reason: "it has other sort keys than the listing: start again from the first page"}
+	}
+	var values []any
+	for i, k := range o {
+		values = append(values, k.write(p.Values[i], p.ID)...)
+	}
+	return append(values, p.Created, p.ID), nil
+}
+
+// sortBy sorts by a field of the index, items without a value last.
+func sortBy(field string, desc bool) object {
+	return object{field: object{"order": direction(desc), "missing": "_last"}}
+}
+
+func direction(desc bool) string {
+	if desc {
+		return "desc"
+	}
+	return "asc"
+}
+
+func scoreKey() orderKey {
+	return orderKey{
+		sorts: []any{object{"_score": "desc"}},
+		read: func(values []json.RawMessage) (v eval.SortValue, err error) {
+			err = json.Unmarshal(values[0], (*float64)(&v.Float))
+			return v, err
+		},
+		write: func(v eval.SortValue, _ item.ID) []any { return []any{float64(v.Float)} },
+	}
+}
+
+// fieldKey sorts by a field of the catalogue. OpenSearch gives a missing whole number as the last one there is, a missing
+// keyword as null.
+func fieldKey(f query.Field, desc bool) orderKey {
+	switch {
+	case query.Dynamic(f.Name):
+		return dynamicKey(f, desc)
+	case f.Type == query.Double:
+		return doubleKey(f, desc)
+	case f.Type == query.Keyword:
+		return orderKey{
+			sorts: []any{sortBy(f.Name, desc)},
+			read: func(values []json.RawMessage) (v eval.SortValue, err error) {
+				v.Missing = bytes.Equal(values[0], []byte("null"))
+				err = json.Unmarshal(values[0], &v.Str)
+				return v, err
+			},
+			write: func(v eval.SortValue, _ item.ID) []any {
+				if v.Missing {
+					return []any{nil}
+				}
+				return []any{v.Str}
+			},
+		}
+	}
+	missing := int64(math.MaxInt64)
+	if desc {
+		missing = math.MinInt64
+	}
+	return orderKey{
+		sorts: []any{sortBy(f.Name, desc)},
+		read: func(values []json.RawMessage) (v eval.SortValue, err error) {
+			err = json.Unmarshal(values[0], &v.Int)
+			if v.Int == missing {
+				v = eval.SortValue{Missing: true}
+			}
+			return v, err
+		},
+		write: func(v eval.SortValue, _ item.ID) []any {
+			if v.Missing {
+				return []any{missing}
+			}
+			return []any{v.Int}
+		},
+	}
+}
+
+// doubleKey sorts by a floating-point number; a missing one is infinite.
+func doubleKey(f query.Field, desc bool) orderKey {
+	missing := math.Inf(1)
+	if desc {
+		missing = math.Inf(-1)
+	}
+	return orderKey{
+		sorts: []any{sortBy(f.Name, desc)},
+		read: func(values []json.RawMessage) (eval.SortValue, error) {
+			d, err := strconv.ParseFloat(string(bytes.Trim(values[0], `"`)), 64)
+			if d == missing {
+				return eval.SortValue{Missing: true}, err
+			}
+			return eval.SortValue{Float: eval.Number(d)}, err
+		},
+		write: func(v eval.SortValue, _ item.ID) []any {
+			d := float64(v.Float)
+			if v.Missing {
+				d = missing
+			}
+			if math.IsInf(d, 0) {
+				return []any{map[bool]string{true: "Infinity", false: "-Infinity"}[d > 0]}
+			}
+			return []any{d}
+		},
+	}
+}
+
+// dynamicSource sorts by a dynamic field: the script finds the value among those of fieldDynamic. The first letter has the
+// items without a value come last.
+//
+//go:embed dynamic.painless
+var dynamicSource string
+
+func dynamicKey(f query.Field, desc bool) orderKey {
+	there, missing := "0", "1"
+	if desc {
+		there, missing = "1", "0"
+	}
+	return orderKey{
+		sorts: []any{object{"_script": object{"type": "string", "order": direction(desc), "script": object{
+			"source": dynamicSource,
+			"params": object{"field": fieldDynamic, "prefix": f.Name + "\x00", "there": there, "missing": missing},
+		}}}},
+		read: func(values []json.RawMessage) (v eval.SortValue, err error) {
+			var text string
+			if err = json.Unmarshal(values[0], &text); err != nil || text == "" {
+				return v, err
+			}
+			if text[:1] == missing {
+				return eval.SortValue{Missing: true}, nil
+			}
+			return eval.SortValue{Str: text[1:]}, nil
+		},
+		write: func(v eval.SortValue, _ item.ID) []any {
+			if v.Missing {
+				return []any{missing}
+			}
+			return []any{there + v.Str}
+		},
+	}
+}

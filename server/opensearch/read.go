@@ -1,0 +1,305 @@
+package opensearch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Read finds a page of items, see library.Library.
+func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
+	if err := l.alive(ctx); err != nil {
+		return nil, err
+	}
+	c, err := l.catalogue(r.Property)
+	if err != nil {
+		return nil, err
+	}
+	if r.Now.IsZero() {
+		r.Now = l.now()
+	}
+	listing, err := c.Listing(r)
+	if err != nil {
+		return nil, err
+	}
+	v := l.view(c, r.Now)
+	s, err := v.listed(ctx, listing)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.page(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	page := &library.Page{Total: found.total, Count: len(found.hits), Items: r.Into}
+	if page.Expires, err = v.expires(ctx, listing); err != nil {
+		return nil, err
+	}
+	if page.Items, err = v.appendItems(ctx, r.Into, found.hits, r.Audience, r.BaseURL); err != nil {
+		return nil, err
+	}
+	if found.more {
+		if page.Next, err = l.sealer.Seal(listing.Identity, found.hits[len(found.hits)-1].place); err != nil {
+			return nil, err
+		}
+	}
+	page.Version = versionOf(page, len(r.Into), listing, found.hits)
+	if r.IfVersion == page.Version {
+		return &library.Page{Version: page.Version, Expires: page.Expires}, library.ErrNotModified
+	}
+	return page, nil
+}
+
+// versionOf names what a page shows: the listing as it is defined now, the states of its items and their bytes, which
+// begin at from. The cluster has no number that changes with the page alone.
+func versionOf(p *library.Page, from int, listing library.Listing, hits []hit) string {
+	var text []byte
+	for _, part := range listing.Parts {
+		text = append(append(text, part.Query.String()...), 0)
+	}
+	text = fmt.Appendf(text, "%s %v %d %s\x00", listing.Order, listing.Favourite, p.Total, p.Next)
+	for _, h := range hits {
+		text = fmt.Appendf(text, "%d %d %d\x00", h.place.ID, h.Seq, h.Term)
+	}
+	sum := sha256.Sum256(append(text, p.Items[from:]...))
+	return hex.EncodeToString(sum[:12])
+}
+
+// listed is a listing ready to be searched: its sections, one behind the other. There are two where favourites come first.
+type listed struct {
+	*view
+	listing  library.Listing
+	order    order
+	sections []object
+}
+
+// listed translates a listing.
+func (v *view) listed(ctx context.Context, listing library.Listing) (*listed, error) {
+	root, err := v.root(ctx, listing)
+	if err != nil {
+		return nil, err
+	}
+	s := &listed{view: v, listing: listing}
+	var ranks []object
+	if s.order, ranks, err = v.order(ctx, listing.Order, listing.Seed); err != nil {
+		return nil, err
+	}
+	matching, err := v.translate(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	section := func(filter, mustNot []object) object {
+		group := object{"must_not": mustNot}
+		if listing.Order.Scored() {
+			group["must"], group["filter"] = matching, filter
+		} else {
+			group["filter"], group["should"] = append(filter, matching), ranks
+		}
+		return object{"bool": group}
+	}
+	if listing.Favourite == nil {
+		s.sections = []object{section([]object{}, []object{})}
+		return s, nil
+	}
+	term, err := v.plan(ctx, library.Part{Query: library.FavouriteTerm(*listing.Favourite), Audience: query.Private}, v.now)
+	if err != nil {
+		return nil, err
+	}
+	favourite, err := v.translate(ctx, term)
+	if err != nil {
+		return nil, err
+	}
+	s.sections = []object{section([]object{favourite}, []object{}), section([]object{}, []object{favourite})}
+	return s, nil
+}
+
+// hit is an item that a search found.
+type hit struct {
+	version
+	place eval.Place
+	line  []byte
+}
+
+// result is a part of a listing.
+type result struct {
+	hits  []hit
+	total int64
+	// more is whether an item follows the last hit.
+	more bool
+}
+
+// page finds the page that a read asks for.
+func (s *listed) page(ctx context.Context, r library.Read) (*result, error) {
+	if r.After == "" {
+		return s.collect(ctx, 0, nil, r.Offset, r.Limit)
+	}
+	var after eval.Place
+	if err := s.library.sealer.Open(r.After, s.listing.Identity, &after); err != nil {
+		return nil, err
+	}
+	if s.listing.Order.Scored() {
+		// A write may have changed the score of any item: the page continues behind the item's current place, which counts in
+		// the same state of the index alone.
+		release, err := s.freeze(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		now, err := s.find(ctx, after.ID)
+		if err != nil {
+			return nil, err
+		}
+		if now != nil {
+			after = *now
+		}
+	}
+	values, err := s.order.after(after)
+	if err != nil {
+		return nil, err
+	}
+	first := 0
+	if after.Rest && len(s.sections) > 1 {
+		first = 1
+	}
+	return s.collect(ctx, first, values, 0, r.Limit)
+}
+
+// collect finds limit items from an offset on, or behind a place in section first, and counts all.
+func (s *listed) collect(ctx context.Context, first int, after []any, offset int64, limit int) (*result, error) {
+	found := &result{}
+	for i := range s.sections {
+		size := 0
+		if limit > 0 && i >= first {
+			size = limit + 1 - len(found.hits)
+		}
+		if i > first {
+			after = nil
+		}
+		part, err := s.section(ctx, i, after, offset, size)
+		if err != nil {
+			return nil, err
+		}
+		found.total += part.total
+		found.hits = append(found.hits, part.hits...)
+		offset = max(0, offset-part.total)
+	}
+	if len(found.hits) > limit {
+		found.hits, found.more = found.hits[:limit], true
+	}
+	return found, nil
+}
+
+// stepSize is how many hits are skipped at once on the way to an offset behind the window.
+const stepSize = 10_000
+
+// section finds at most size items of a section, from an offset on or behind a place.
+func (s *listed) section(ctx context.Context, i int, after []any, offset int64, size int) (*result, error) {
+	if offset+int64(size) <= window {
+		return s.search(ctx, i, after, int(offset), size)
+	}
+	counted, err := s.search(ctx, i, nil, 0, 0)
+	if err != nil || offset >= counted.total {
+		return counted, err
+	}
+	for offset > 0 {
+		step, err := s.search(ctx, i, after, 0, int(min(offset, stepSize)))
+		if err != nil || len(step.hits) == 0 {
+			return counted, err
+		}
+		offset -= int64(len(step.hits))
+		if after, err = s.order.after(step.hits[len(step.hits)-1].place); err != nil {
+			return nil, err
+		}
+	}
+	part, err := s.search(ctx, i, after, 0, size)
+	if err != nil {
+		return nil, err
+	}
+	part.total = counted.total
+	return part, nil
+}
+
+// answer is the answer to a search for items.
+type answer struct {
+	Hits struct {
+		Total struct {
+			Value int64 `json:"value"`
+		} `json:"total"`
+		Hits []struct {
+			Seq    int64             `json:"_seq_no"`
+			Term   int64             `json:"_primary_term"`
+			Sort   []json.RawMessage `json:"sort"`
+			Fields struct {
+				Item []string `json:"item"`
+			} `json:"fields"`
+		} `json:"hits"`
+	} `json:"hits"`
+}
+
+// search sends one search of a section.
+func (s *listed) search(ctx context.Context, i int, after []any, from, size int) (*result, error) {
+	body := object{
+		"query": s.sections[i], "size": size, "track_total_hits": true, "stored_fields": []string{fieldItem},
+		"seq_no_primary_term": true,
+	}
+	if size > 0 {
+		body["sort"] = s.order.sorts()
+	}
+	switch {
+	case size == 0:
+	case after != nil:
+		body["search_after"] = after
+	case from > 0:
+		body["from"] = from
+	}
+	var found answer
+	if err := s.view.search(ctx, body, &found); err != nil {
+		return nil, err
+	}
+	return s.read(&found, i)
+}
+
+// read takes the hits out of an answer.
+func (s *listed) read(found *answer, section int) (*result, error) {
+	out := &result{total: found.Hits.Total.Value, hits: make([]hit, len(found.Hits.Hits))}
+	for k, h := range found.Hits.Hits {
+		place, err := s.order.place(h.Sort, section > 0)
+		if err != nil {
+			return nil, err
+		}
+		if len(h.Fields.Item) != 1 {
+			return nil, fmt.Errorf("read item %d: its document has no item", place.ID)
+		}
+		out.hits[k] = hit{version: version{h.Seq, h.Term}, place: place, line: []byte(h.Fields.Item[0])}
+	}
+	return out, nil
+}
+
+// find returns where an item stands in the listing, nil when it is not listed.
+func (s *listed) find(ctx context.Context, id item.ID) (*eval.Place, error) {
+	for i, section := range s.sections {
+		body := object{
+			"query": object{"bool": object{"must": section, "filter": object{"term": object{"id": id}}}},
+			"size":  1, "track_total_hits": false, "stored_fields": []string{fieldItem}, "sort": s.order.sorts(),
+		}
+		var found answer
+		if err := s.view.search(ctx, body, &found); err != nil {
+			return nil, err
+		}
+		part, err := s.read(&found, i)
+		if err != nil {
+			return nil, err
+		}
+		if len(part.hits) > 0 {
+			return &part.hits[0].place, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,348 @@
+package opensearch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/definitions"
+)
+
+// record is a document of the definitions index.
+type record struct {
+	// Type says what the record is: recordMeta, recordMark or recordDefinition.
+	Type string `json:"type"`
+	// Name is that of a mark.
+	Name string `json:"name,omitempty"`
+	// Value is a metaRecord, the value of a mark, or a definitions.Entry.
+	Value string `json:"value"`
+	// Gone is true for a definition that was removed. The record stays, so that followers learn of the removal.
+	Gone bool `json:"gone,omitempty"`
+}
+
+const (
+	recordMeta       = "meta"
+	recordMark       = "mark"
+	recordDefinition = "definition"
+)
+
+// recordFormat is the version of the documents of all indices.
+const recordFormat = 1
+
+// metaRecord identifies the library.
+type metaRecord struct {
+	Format    int    `json:"format"`
+	AuthorKey string `json:"author_key"`
+}
+
+func recordMapping() object {
+	return object{"dynamic": "strict", "properties": object{
+		"type": object{"type": "keyword"}, "name": object{"type": "keyword"}, "gone": object{"type": "boolean"},
+		"value": object{"type": "keyword", "index": false, "doc_values": false},
+	}}
+}
+
+// recordID is the id of the document of a definition.
+func recordID(s definitions.Source) string {
+	key, _ := json.Marshal(s) // strings and numbers alone
+	sum := sha256.Sum256(key)
+	return recordDefinition + "-" + hex.EncodeToString(sum[:])
+}
+
+// known is what a replica has in memory of the definitions index. It is replaced and never changed.
+type known struct {
+	set       definitions.Set
+	marks     map[string]string
+	authorKey []byte
+}
+
+// records are the definitions index as this replica sees it.
+type records struct {
+	library *Library
+	feed    *definitions.TokenFeed
+	state   atomic.Pointer[known]
+
+	// mu is held while news is read from the index or the index is changed.
+	mu sync.Mutex
+	// seen are the states of all documents.
+	seen map[string]seenRecord
+	// next is the lowest sequence number that may bring news; term the highest primary term seen.
+	next, term int64
+	// gapped is since when an operation with number next is missing; zero when it is not.
+	gapped time.Time
+
+	problemMu sync.Mutex
+	failure   error
+}
+
+// seenRecord is one state of a document and the source of its definition.
+type seenRecord struct {
+	version
+	source definitions.Source
+}
+
+func newRecords(l *Library) *records {
+	r := &records{library: l, feed: definitions.NewTokenFeed(), seen: map[string]seenRecord{}}
+	set, _ := definitions.NewSet(nil) // fails for entries alone
+	r.state.Store(&known{set: set, marks: map[string]string{}})
+	return r
+}
+
+// open draws the keys of a new library, and reads all records.
+func (r *records) open(ctx context.Context) error {
+	key := make([]byte, 32)
+	if _, err := io.ReadFull(r.library.options.Random, key); err != nil {
+		return fmt.Errorf("draw the key of a new library: %w", err)
+	}
+	value, err := json.Marshal(metaRecord{Format: recordFormat, AuthorKey: base64.StdEncoding.EncodeToString(key)})
+	if err != nil {
+		return fmt.Errorf("encode the key of a new library: %w", err)
+	}
+	// A library that is there keeps its own.
+	op := operation{index: r.library.names.definitions(), id: recordMeta, doc: record{Type: recordMeta, Value: string(value)}}
+	if _, err := r.library.cluster.bulk(ctx, []operation{op}, refreshNow); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reload(ctx)
+}
+
+// change stages changes of the definitions, stores them and makes them visible in this replica. stage is called again with a
+// newer state when another replica was faster.
+func (r *records) change(ctx context.Context, stage func(*definitions.Change) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		if err := r.catchUp(ctx); err != nil {
+			return err
+		}
+		c := definitions.NewChange(r.state.Load().set)
+		if err := stage(c); err != nil {
+			return err
+		}
+		if len(c.Changed) == 0 {
+			return nil
+		}
+		if err := r.prepare(ctx, c); err != nil {
+			return err
+		}
+		stored, err := r.store(ctx, c.Changed)
+		if err != nil {
+			return err
+		}
+		if stored {
+			r.publish(c, r.state.Load().marks)
+			return nil
+		}
+		if err := r.catchUp(ctx); err != nil {
+			return err
+		}
+		if r.holds(c.Changed) {
+			return nil // the conflict was with this change itself, whose first answer got lost
+		}
+	}
+}
+
+// holds reports whether this replica sees entries, nil for those that went, as they are.
+func (r *records) holds(changed map[definitions.Source]*definitions.Entry) bool {
+	set := r.state.Load().set
+	for s, e := range changed {
+		now := set.Entry(s)
+		if (now == nil) != (e == nil) || now != nil && !now.Same(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// prepare makes what a change needs before it is visible anywhere: the indices of new properties, and the tags of rules.
+func (r *records) prepare(ctx context.Context, c *definitions.Change) error {
+	before := r.state.Load().set
+	for p, served := range c.Catalogues() {
+		was := before.Catalogue(p)
+		if was == served {
+			continue
+		}
+		if was == nil {
+			if err := r.library.createItems(ctx, p); err != nil {
+				return err
+			}
+		}
+		for _, rule := range served.TagRules {
+			if err := r.library.made.add(ctx, p, rule.Tag); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// store writes entries, nil for those that go, each in place of the state that this replica has seen. It reports false when
+// another replica has changed one of them.
+func (r *records) store(ctx context.Context, changed map[definitions.Source]*definitions.Entry) (bool, error) {
+	ops := make([]operation, 0, len(changed))
+	sources := make([]definitions.Source, 0, len(changed))
+	for s, e := range changed {
+		rec := record{Type: recordDefinition, Gone: e == nil}
+		if e != nil {
+			value, err := e.Encode()
+			if err != nil {
+				return false, err
+			}
+			rec.Value = string(value)
+		}
+		op := operation{index: r.library.names.definitions(), id: recordID(s), doc: rec}
+		if seen, there := r.seen[op.id]; there {
+			op.at = &version{seen.Seq, seen.Term}
+		}
+		ops, sources = append(ops, op), append(sources, s)
+	}
+	outcomes, err := r.library.cluster.bulk(ctx, ops, refreshNow)
+	if err != nil {
+		return false, err
+	}
+	stored := true
+	for _, o := range outcomes {
+		stored = stored && !o.conflict
+	}
+	if !stored {
+		return false, nil // the next look at the index brings what was stored
+	}
+	for i, o := range outcomes {
+		r.seen[ops[i].id] = seenRecord{o.version, sources[i]}
+	}
+	return true, nil
+}
+
+// publish makes a change visible in this replica.
+func (r *records) publish(c *definitions.Change, marks map[string]string) {
+	before := r.state.Load()
+	for p, served := range c.Catalogues() {
+		if was := before.set.Catalogue(p); served != was && was == nil {
+			// It may have been purged by another replica while it was not served.
+			r.library.ledgers.keep(p, nil)
+			r.library.made.forget()
+		}
+	}
+	r.state.Store(&known{set: c.Set, marks: marks, authorKey: before.authorKey})
+	if c.Tokens {
+		r.feed.Set(c.Set.Tokens())
+	}
+}
+
+// setMark stores a mark.
+func (r *records) setMark(ctx context.Context, key, value string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
+	if r.state.Load().marks[key] == value {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(key))
+	path := fmt.Sprintf("/%s/_doc/%s-%s?refresh=true", r.library.names.definitions(), recordMark, hex.EncodeToString(sum[:]))
+	if err := r.library.cluster.do(ctx, http.MethodPut, path, record{Type: recordMark, Name: key, Value: value}, nil); err != nil {
+		return fmt.Errorf("store mark %s: %w", key, err)
+	}
+	return r.catchUp(ctx)
+}
+
+// take brings documents into the state.
+func (r *records) take(hits []recordHit, marks map[string]string, entries map[definitions.Source]*definitions.Entry) (*metaRecord, error) {
+	var meta *metaRecord
+	for _, h := range hits {
+		switch h.Source.Type {
+		case recordMeta:
+			meta = &metaRecord{}
+			if err := json.Unmarshal([]byte(h.Source.Value), meta); err != nil {
+				return nil, fmt.Errorf("read the keys of the library: %w", err)
+			}
+			r.seen[h.ID] = seenRecord{version: h.version()}
+		case recordMark:
+			marks[h.Source.Name] = h.Source.Value
+			r.seen[h.ID] = seenRecord{version: h.version()}
+		case recordDefinition:
+			source := r.seen[h.ID].source
+			if h.Source.Gone {
+				if source != (definitions.Source{}) {
+					entries[source] = nil
+				}
+			} else {
+				e, err := definitions.DecodeEntry([]byte(h.Source.Value))
+				if err != nil {
+					return nil, fmt.Errorf("record %s: %w", h.ID, err)
+				}
+				source = definitions.SourceOf(e.Latest)
+				entries[source] = e
+			}
+			r.seen[h.ID] = seenRecord{h.version(), source}
+		}
+		r.term = max(r.term, h.Term)
+	}
+	return meta, nil
+}
+
+// reload reads all records. Nothing is visible when it fails.
+func (r *records) reload(ctx context.Context) error {
+	index := r.library.names.definitions()
+	var stats struct {
+		Indices map[string]struct {
+			Shards map[string][]struct {
+				SeqNo struct {
+					Checkpoint int64 `json:"global_checkpoint"`
+				} `json:"seq_no"`
+			} `json:"shards"`
+		} `json:"indices"`
+	}
+	if err := r.library.cluster.do(ctx, http.MethodGet, "/"+index+"/_stats/docs?level=shards", nil, &stats); err != nil {
+		return fmt.Errorf("read the definitions: %w", err)
+	}
+	// Everything up to the lowest checkpoint is in every copy, and visible once it was refreshed.
+	checkpoint := int64(1)<<62 - 1
+	for _, shard := range stats.Indices[index].Shards["0"] {
+		checkpoint = min(checkpoint, shard.SeqNo.Checkpoint)
+	}
+	if err := r.library.cluster.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, nil); err != nil {
+		return fmt.Errorf("read the definitions: %w", err)
+	}
+	hits, err := r.since(ctx, 0)
+	if err != nil {
+		return err
+	}
+	marks, entries := map[string]string{}, map[definitions.Source]*definitions.Entry{}
+	r.seen, r.term = map[string]seenRecord{}, 0
+	meta, err := r.take(hits, marks, entries)
+	if err != nil {
+		return err
+	}
+	if meta == nil {
+		return fmt.Errorf("read the definitions: index %s holds no key of a library: restore it from a snapshot", index)
+	}
+	if meta.Format > recordFormat {
+		return fmt.Errorf("read the definitions: format %d was written by a newer Vitrine, and this one reads up to %d", meta.Format, recordFormat)
+	}
+	key, err := base64.StdEncoding.DecodeString(meta.AuthorKey)
+	if err != nil {
+		return fmt.Errorf("read the keys of the library: %w", err)
+	}
+	maps.DeleteFunc(entries, func(_ definitions.Source, e *definitions.Entry) bool { return e == nil })
+	set, err := definitions.NewSet(entries)
+	if err != nil {
+		return fmt.Errorf("read the definitions: %w", err)
+	}
+	r.next, r.gapped = checkpoint+1, time.Time{}
+	r.state.Store(&known{set: set, marks: marks, authorKey: key})
+	r.feed.Set(set.Tokens())
+	return nil
+}

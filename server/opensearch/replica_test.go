@@ -1,0 +1,311 @@
+package opensearch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// replicas opens a library n times.
+func replicas(t *testing.T, n int) []*Library {
+	t.Helper()
+	dir := t.TempDir()
+	out := make([]*Library, n)
+	for i := range out {
+		out[i] = open(t, dir, time.Now)
+		t.Cleanup(func() {
+			if err := out[i].Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	apply(t, out[0], agreedDefinitions()[0])
+	return out
+}
+
+func apply(t *testing.T, l *Library, defs ...library.Definition) {
+	t.Helper()
+	results, err := l.Apply(t.Context(), defs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+func mustWrite(t *testing.T, l *Library, muts ...library.Mutation) []library.Outcome {
+	t.Helper()
+	outcomes, err := l.Write(t.Context(), shop, muts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range outcomes {
+		if o.Err != nil {
+			t.Fatalf("mutation %d: %v", i, o.Err)
+		}
+	}
+	return outcomes
+}
+
+func image(id item.ID, text string) *item.Item {
+	return &item.Item{ID: id, ApprovalStatus: item.Approved, Content: item.Content{ContentType: item.Image, Text: text}}
+}
+
+func accessToken(values ...byte) library.Definition {
+	d := library.Definition{Property: shop, Owner: manifest(library.KindToken, "front"), Created: noon, Token: &library.Token{}}
+	for _, v := range values {
+		d.Token.Values = append(d.Token.Values, library.TokenValue{Digest: library.Digest{v}})
+	}
+	return d
+}
+
+// TestDefinitionsReachEveryReplica: a token that one replica stores or revokes holds in the others.
+func TestDefinitionsReachEveryReplica(t *testing.T) {
+	t.Parallel()
+	r := replicas(t, 2)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	apply(t, r[0], accessToken(1))
+	changes := []func(){
+		func() { apply(t, r[0], accessToken(2)) },
+		func() {
+			if n, err := r[0].Remove(ctx, []library.Owner{accessToken().Owner}); n != 1 || err != nil {
+				t.Errorf("removed %d: %v", n, err)
+			}
+		},
+		func() { apply(t, r[0], accessToken(3)) },
+		func() {},
+	}
+	want := []byte{1, 2, 0, 3}
+	for e, err := range r[1].Tokens(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Synced {
+			continue
+		}
+		got := byte(0)
+		if e.Token != nil {
+			got = e.Token.Values[0].Digest[0]
+		}
+		if got != want[0] {
+			t.Fatalf("token %d, want %d", got, want[0])
+		}
+		changes[0]()
+		if changes, want = changes[1:], want[1:]; len(want) == 0 {
+			return
+		}
+	}
+	t.Fatalf("the other replica did not see token %d in time", want[0])
+}
+
+// TestReplicasDrawDifferentIDs: no two replicas give one id to two items.
+func TestReplicasDrawDifferentIDs(t *testing.T) {
+	t.Parallel()
+	r := replicas(t, 3)
+	var mu sync.Mutex
+	drawn := map[item.ID]int{}
+	var wg sync.WaitGroup
+	for _, l := range r {
+		wg.Go(func() {
+			waitServed(t, l)
+			for range 10 {
+				outcomes, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}, {Put: image(0, "")}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				for _, o := range outcomes {
+					drawn[o.ID]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if len(drawn) != 60 {
+		t.Errorf("%d different ids for 60 items", len(drawn))
+	}
+}
+
+// waitServed waits until a replica serves the property.
+func waitServed(t *testing.T, l *Library) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for len(l.Properties()) == 0 {
+		if ctx.Err() != nil {
+			t.Error("the replica does not serve the property")
+			return
+		}
+		if err := l.records.setMark(ctx, "wait", fmt.Sprint(time.Now())); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// TestNoUpdateIsLost: replicas that change one item at the same time all have their way.
+func TestNoUpdateIsLost(t *testing.T) {
+	t.Parallel()
+	r := replicas(t, 3)
+	mustWrite(t, r[0], library.Mutation{Put: image(1, "")}, library.Mutation{Put: image(2, "")})
+	const each = 8
+	var wg sync.WaitGroup
+	for i, l := range r {
+		wg.Go(func() {
+			waitServed(t, l)
+			for k := range each {
+				tag := &item.Tag{Namespace: "vibe", Key: string(rune('a'+i)) + string(rune('a'+k))}
+				outcomes, err := l.Write(t.Context(), shop, []library.Mutation{{Tag: tag, IDs: []item.ID{1, 2}}})
+				if err == nil {
+					err = outcomes[0].Err
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, id := range []item.ID{1, 2} {
+		tags, err := r[2].ItemTags(t.Context(), shop, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(tags) != len(r)*each {
+			t.Errorf("item %d has %d tags, want %d: %v", id, len(tags), len(r)*each, tags)
+		}
+	}
+}
+
+// lossy is a transport that loses the answers to some bulk requests after the cluster has run them.
+type lossy struct {
+	http.RoundTripper
+	bulks atomic.Int64
+}
+
+var errLost = errors.New("the connection broke")
+
+func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := l.RoundTripper.RoundTrip(r)
+	if err == nil && strings.HasSuffix(r.URL.Path, "/_bulk") && l.bulks.Add(1)%2 == 1 {
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		return nil, errLost
+	}
+	return res, err
+}
+
+// TestLostAnswers: a write whose answer is lost is sent again, and has its effect once.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := openWith(t, dir, time.Now, &lossy{RoundTripper: http.DefaultTransport})
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0], accessToken(1))
+	for i, o := range mustWrite(t, l, library.Mutation{Put: image(1, "a")}, library.Mutation{Put: image(0, "b")}, library.Mutation{Put: image(3, "c")}) {
+		if o.ID != item.ID(i+1) || !o.Created {
+			t.Errorf("outcome %d: %+v", i, o)
+		}
+	}
+	tag := &item.Tag{Namespace: "vibe", Key: "bold"}
+	mustWrite(t, l, library.Mutation{Tag: tag, IDs: []item.ID{1, 2, 3}})
+	mustWrite(t, l, library.Mutation{Untag: tag, IDs: []item.ID{1, 3}})
+	mustWrite(t, l, library.Mutation{Delete: true, ID: 3})
+	if s := l.State(t.Context()); s.Items != 2 {
+		t.Errorf("%d items, want 2", s.Items)
+	}
+	for id, want := range map[item.ID]int{1: 0, 2: 1} {
+		if tags, err := l.ItemTags(t.Context(), shop, id); err != nil || len(tags) != want {
+			t.Errorf("item %d has the tags %v (%v), want %d", id, tags, err, want)
+		}
+	}
+	if n, err := l.Remove(t.Context(), []library.Owner{accessToken().Owner}); n != 1 || err != nil {
+		t.Errorf("removed %d: %v", n, err)
+	}
+}
+
+// full is a transport that refuses documents for lack of capacity, each once.
+type full struct {
+	http.RoundTripper
+	refused atomic.Bool
+}
+
+func (f *full) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/_bulk") && f.refused.CompareAndSwap(false, true) {
+		body := `{"error":{"type":"rejected_execution_exception","reason":"full"},"status":429}`
+		return &http.Response{
+			StatusCode: http.StatusTooManyRequests, Status: "429 Too Many Requests", Header: http.Header{}, Request: r,
+			Body: io.NopCloser(bytes.NewReader([]byte(body))),
+		}, nil
+	}
+	return f.RoundTripper.RoundTrip(r)
+}
+
+// TestBackPressure: a write that the cluster refuses for lack of capacity is sent again.
+func TestBackPressure(t *testing.T) {
+	t.Parallel()
+	transport := &full{RoundTripper: http.DefaultTransport}
+	transport.refused.Store(true)
+	l := openWith(t, t.TempDir(), time.Now, transport)
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	transport.refused.Store(false)
+	mustWrite(t, l, library.Mutation{Put: image(1, "")})
+	if !transport.refused.Load() {
+		t.Error("nothing was refused")
+	}
+}
+
+// TestReadOnlyIndex: on a full disk OpenSearch takes no writes; reads go on, and writes work again once it does.
+func TestReadOnlyIndex(t *testing.T) {
+	t.Parallel()
+	l := replicas(t, 1)[0]
+	mustWrite(t, l, library.Mutation{Put: image(1, "beach")})
+	block := func(on any) {
+		t.Helper()
+		body := object{"index.blocks.read_only_allow_delete": on}
+		if err := l.cluster.do(t.Context(), http.MethodPut, "/"+l.names.items(shop)+"/_settings", body, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	block(true)
+	_, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(2, "")}})
+	if !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("a write: %v, want ErrUnavailable with the reason", err)
+	}
+	if _, err := l.ReadItem(t.Context(), library.ItemRead{Property: shop, ID: 1}); err != nil {
+		t.Errorf("a read: %v", err)
+	}
+	block(nil)
+	mustWrite(t, l, library.Mutation{Put: image(2, "")})
+}
+
+// TestUnreachable: without a cluster, opening fails in time.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	_, err := Open(t.Context(), Options{URLs: []string{"http://127.0.0.1:1"}, Timeout: 200 * time.Millisecond})
+	if !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("%v, want ErrUnavailable", err)
+	}
+	for _, address := range []string{"http://search.example:9200", "ftp://127.0.0.1", "nothing"} {
+		if _, err := Open(t.Context(), Options{URLs: []string{address}}); err == nil || errors.Is(err, library.ErrUnavailable) {
+			t.Errorf("%s: %v, want a refusal", address, err)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package opensearch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// codeHolders returns the items of all properties that have one of some short codes, by property and id.
+func (l *Library) codeHolders(ctx context.Context, codes []string) (map[string][]holder, error) {
+	out := map[string][]holder{}
+	for chunk := range slices.Chunk(codes, stepSize/2) {
+		var answer struct {
+			Hits struct {
+				Hits []struct {
+					Index  string `json:"_index"`
+					ID     string `json:"_id"`
+					Fields struct {
+						Code []string `json:"code"`
+					} `json:"fields"`
+				} `json:"hits"`
+			} `json:"hits"`
+		}
+		// Codes are drawn at random, so that nearly every one is held by one item at most.
+		body := object{
+			"size": 2 * len(chunk), "track_total_hits": false, "docvalue_fields": []string{fieldCode}, "_source": false,
+			"query": object{"bool": object{"filter": object{"terms": object{fieldCode: chunk}}}},
+		}
+		path := "/" + l.names.everyItems() + searchPath + "&allow_no_indices=true&ignore_unavailable=true"
+		if err := l.cluster.do(ctx, http.MethodPost, path, body, &answer); err != nil {
+			return nil, fmt.Errorf("look up short links: %w", err)
+		}
+		for _, h := range answer.Hits.Hits {
+			p, ok := l.names.property(h.Index)
+			id, err := strconv.ParseInt(h.ID, 10, 64)
+			if !ok || err != nil || len(h.Fields.Code) != 1 {
+				continue
+			}
+			out[h.Fields.Code[0]] = append(out[h.Fields.Code[0]], holder{p, id})
+		}
+	}
+	for _, holders := range out {
+		slices.SortFunc(holders, func(a, b holder) int {
+			return cmp.Or(strings.Compare(string(a.property), string(b.property)), cmp.Compare(a.id, b.id))
+		})
+	}
+	return out, nil
+}
+
+// ShortLink returns where a short link leads, see library.Library.
+func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyID, string, error) {
+	notFound := fmt.Errorf("short link: %w", library.ErrNotFound)
+	if err := l.alive(ctx); err != nil {
+		return "", "", err
+	}
+	if code == "" {
+		return "", "", notFound
+	}
+	holders, err := l.codeHolders(ctx, []string{code})
+	if err != nil {
+		return "", "", err
+	}
+	for _, h := range holders[code] {
+		c, err := l.catalogue(h.property)
+		if err != nil {
+			continue // it is not served
+		}
+		it, err := l.view(c, l.now()).item(ctx, h.id)
+		if err != nil {
+			return "", "", err
+		}
+		if original, ok := originalURL(it); ok {
+			return h.property, original, nil
+		}
+		return "", "", notFound
+	}
+	return "", "", notFound
+}
+
+// originalURL returns the web address that the short link of an item leads to. Only approved items have one.
+func originalURL(it *item.Item) (string, bool) {
+	original := it.Content.OriginalURL
+	if original == "" && it.Content.Media != nil {
+		original = it.Content.Media.OriginalURL
+	}
+	u, err := url.Parse(original)
+	return original, err == nil && it.ApprovalStatus == item.Approved && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}

@@ -1,0 +1,87 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// termsAtOnce is how many values a terms query may list: OpenSearch takes 65,536 by default.
+const termsAtOnce = 60_000
+
+// tagged writes a leaf on a field of tags: the items' own tags, or the rule of a tag that matches.
+func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
+	own, err := leaf(n)
+	if err != nil {
+		return nil, err
+	}
+	queries := []object{own}
+	for _, r := range t.catalogue.TagRules {
+		if query.TagFieldName(r.Tag.Namespace) != n.LooksAt().Name {
+			continue
+		}
+		matches, err := matchesOne(ctx, n, &item.Item{}, []item.Tag{r.Tag})
+		if err != nil {
+			return nil, err
+		}
+		if !matches {
+			continue
+		}
+		rule, err := translator{t.view, ofItem}.rule(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, rule)
+	}
+	if len(queries) == 1 {
+		return own, nil
+	}
+	return constant(anyOf(queries), 1), nil
+}
+
+// matchesOne reports whether an item with some tags matches a leaf.
+func matchesOne(ctx context.Context, n plan.Node, it *item.Item, tags []item.Tag) (bool, error) {
+	corpus := eval.NewCorpus()
+	corpus.Put(eval.NewDoc(1, 0, it.Values(nil, nil, tags)))
+	hits, err := search(ctx, corpus, n)
+	return len(hits) > 0, err
+}
+
+// search evaluates a plan over a corpus in memory, without scores.
+func search(ctx context.Context, corpus *eval.Corpus, n plan.Node) ([]eval.Hit, error) {
+	m, err := corpus.Compile(ctx, n)
+	if err != nil {
+		return nil, fmt.Errorf("evaluate in memory: %w", err)
+	}
+	hits, err := m.Search(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("evaluate in memory: %w", err)
+	}
+	return hits, nil
+}
+
+// rule writes which items carry the tag or the unit of a rule, without a score.
+func (t translator) rule(ctx context.Context, r *definitions.Rule) (object, error) {
+	var queries []object
+	for chunk := range slices.Chunk(r.IDs, termsAtOnce) {
+		queries = append(queries, object{"terms": object{"id": chunk}})
+	}
+	selector, err := t.selector(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if selector != nil {
+		selected, err := t.node(ctx, selector)
+		if err != nil {
+			return nil, fmt.Errorf("selector of %s: %w", r.Owner, err)
+		}
+		queries = append(queries, allOf(selected))
+	}
+	return anyOf(queries), nil
+}

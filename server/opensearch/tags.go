@@ -1,0 +1,87 @@
+package opensearch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// madeTags are the tags that were ever made: a document each. This replica remembers some that it has seen stored.
+type madeTags struct {
+	library *Library
+	mu      sync.Mutex
+	stored  map[string]bool
+}
+
+// rememberedTags bounds the memory for tags that are known to be stored.
+const rememberedTags = 20_000
+
+// tagID is the id of the document of a tag. Namespaces and keys hold no NUL.
+func tagID(p library.PropertyID, t item.Tag) string {
+	sum := sha256.Sum256([]byte(string(p) + "\x00" + t.Namespace + "\x00" + t.Key))
+	return "tag-" + hex.EncodeToString(sum[:])
+}
+
+// knows reports whether a tag is known to be stored.
+func (m *madeTags) knows(p library.PropertyID, t item.Tag) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stored[tagID(p, t)]
+}
+
+// add stores that tags were made.
+func (m *madeTags) add(ctx context.Context, p library.PropertyID, tags ...item.Tag) error {
+	var ops []operation
+	for _, t := range tags {
+		if !m.knows(p, t) {
+			ops = append(ops, operation{index: m.library.names.facts(), id: tagID(p, t), doc: fact{Property: p}})
+		}
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	// A conflict says that the tag is there.
+	if _, err := m.library.cluster.bulk(ctx, ops, refreshNone); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stored == nil || len(m.stored) > rememberedTags {
+		m.stored = map[string]bool{}
+	}
+	for _, op := range ops {
+		m.stored[op.id] = true
+	}
+	return nil
+}
+
+// forget drops what this replica remembers.
+func (m *madeTags) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stored = nil
+}
+
+// HasTag reports whether a tag was ever made, see library.Library.
+func (l *Library) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
+	if _, err := l.catalogue(p); err != nil {
+		return false, err
+	}
+	if l.made.knows(p, t) {
+		return true, nil
+	}
+	err := l.cluster.do(context.Background(), http.MethodGet, "/"+l.names.facts()+"/_doc/"+tagID(p, t)+"?_source=false", nil, nil)
+	if hasStatus(err, http.StatusNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look up a tag: %w", err)
+	}
+	return true, nil
+}

@@ -1,0 +1,127 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// translator writes plans as queries of OpenSearch. It is for one read of one property.
+type translator struct {
+	*view
+	// reach says which fields manifests add to: a tag's selector sees items alone, a unit's selector tags as well.
+	reach kind
+}
+
+// node writes one node of a plan.
+func (t translator) node(ctx context.Context, n plan.Node) (object, error) {
+	switch n := n.(type) {
+	case plan.All:
+		return object{"match_all": object{}}, nil
+	case plan.None:
+		return object{"match_none": object{}}, nil
+	case plan.Bool:
+		return t.group(ctx, n)
+	case plan.DisMax:
+		nodes, err := t.nodes(ctx, n.Nodes)
+		return object{"dis_max": object{"queries": nodes}}, err
+	case plan.Const:
+		inner, err := t.node(ctx, n.Node)
+		return constant(inner, n.Score), err
+	case plan.Boost:
+		inner, err := t.node(ctx, n.Node)
+		return object{"bool": object{"must": inner, "boost": n.Factor}}, err
+	}
+	looks, ok := n.(plan.Leaf)
+	if !ok {
+		return nil, fmt.Errorf("translate a query: unknown node %T", n)
+	}
+	switch k := kindOf(looks.LooksAt().Name); {
+	case k == ofTags && t.reach >= ofTags:
+		return t.tagged(ctx, looks)
+	case k == ofUnits && t.reach >= ofUnits:
+		return t.attached(ctx, n)
+	case k == ofDefault && t.reach >= ofUnits:
+		return t.byDefault(ctx, n)
+	}
+	return leaf(n)
+}
+
+func (t translator) nodes(ctx context.Context, list []plan.Node) ([]object, error) {
+	out := make([]object, len(list))
+	for i, n := range list {
+		var err error
+		if out[i], err = t.node(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (t translator) group(ctx context.Context, n plan.Bool) (object, error) {
+	group := object{}
+	for name, list := range map[string][]plan.Node{"must": n.Must, "should": n.Should, "must_not": n.MustNot} {
+		if len(list) == 0 {
+			continue
+		}
+		nodes, err := t.nodes(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		group[name] = nodes
+	}
+	if len(n.Must) == 0 {
+		group["minimum_should_match"] = 1
+	}
+	return object{"bool": group}, nil
+}
+
+// constant gives every match of a query one score.
+func constant(q object, score float32) object {
+	return object{"constant_score": object{"filter": q, "boost": score}}
+}
+
+// anyOf matches what any of some queries matches, without a score.
+func anyOf(queries []object) object {
+	switch len(queries) {
+	case 0:
+		return object{"match_none": object{}}
+	case 1:
+		return queries[0]
+	}
+	return object{"bool": object{"should": queries, "minimum_should_match": 1}}
+}
+
+// allOf matches what all of some queries match, without a score.
+func allOf(queries ...object) object { return object{"bool": object{"filter": queries}} }
+
+// butNot matches what q matches and none of others, without a score.
+func butNot(q object, others ...object) object {
+	return object{"bool": object{"filter": q, "must_not": others}}
+}
+
+// between is a range without a score; an infinite bound is left out.
+func between(field string, lo, hi any, loOpen, hiOpen bool) object {
+	bounds := object{}
+	if !loOpen {
+		bounds["gte"] = lo
+	}
+	if !hiOpen {
+		bounds["lte"] = hi
+	}
+	return object{"range": object{field: bounds}}
+}
+
+func intRange(n plan.IntRange) object {
+	if n.Field.Type == query.Boolean {
+		return object{"terms": object{n.Field.Name: []bool{false, true}}}
+	}
+	return between(n.Field.Name, n.Lo, n.Hi, n.Lo == math.MinInt64, n.Hi == math.MaxInt64)
+}
+
+func floatRange(n plan.FloatRange) object {
+	return between(n.Field.Name, n.Lo, n.Hi, math.IsInf(n.Lo, -1), math.IsInf(n.Hi, 1))
+}

@@ -1,0 +1,183 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// view is what one read sees: one state of a property's definitions, at one time. It is used by one goroutine.
+type view struct {
+	library   *Library
+	catalogue *definitions.Catalogue
+	now       time.Time
+
+	// snapshot is a point in time of the cluster that searches look at; "" for the present.
+	snapshot string
+
+	unitDocs  *eval.Corpus
+	fields    []string // see dynamicFields; nil until asked for
+	selectors map[*definitions.Rule]plan.Node
+}
+
+func (l *Library) view(c *definitions.Catalogue, now time.Time) *view {
+	return &view{library: l, catalogue: c, now: now, selectors: map[*definitions.Rule]plan.Node{}}
+}
+
+// units returns the conversion units as documents.
+func (v *view) units() *eval.Corpus {
+	if v.unitDocs == nil {
+		v.unitDocs = unitCorpus(v.catalogue)
+	}
+	return v.unitDocs
+}
+
+// index is the alias of the property's items.
+func (v *view) index() string { return v.library.names.items(v.catalogue.Property) }
+
+// searchPath asks for the whole answer or none: one without some shards would be a wrong one.
+const searchPath = "/_search?allow_partial_search_results=false"
+
+// search sends a search of the property's items.
+func (v *view) search(ctx context.Context, body object, out any) error {
+	path := "/" + v.index() + searchPath
+	if v.snapshot != "" {
+		path, body["pit"] = searchPath, object{"id": v.snapshot, "keep_alive": snapshotTime}
+	}
+	if err := v.library.cluster.do(ctx, http.MethodPost, path, body, out); err != nil {
+		if limit := tooLarge(err); limit != nil {
+			return limit
+		}
+		return fmt.Errorf("search property %s: %w", v.catalogue.Property, err)
+	}
+	return nil
+}
+
+// snapshotTime is how long the cluster keeps a snapshot that is not released.
+const snapshotTime = "30s"
+
+// freeze has later searches of the view see one state of the index, until release is called.
+func (v *view) freeze(ctx context.Context) (release func(), err error) {
+	var made struct {
+		ID string `json:"pit_id"`
+	}
+	path := "/" + v.index() + "/_search/point_in_time?keep_alive=" + snapshotTime
+	if err := v.library.cluster.do(ctx, http.MethodPost, path, nil, &made); err != nil {
+		return nil, fmt.Errorf("search property %s: %w", v.catalogue.Property, err)
+	}
+	v.snapshot = made.ID
+	return func() {
+		v.snapshot = ""
+		// One that cannot be released ends by itself.
+		_ = v.library.cluster.do(context.WithoutCancel(ctx), http.MethodDelete, "/_search/point_in_time", object{"pit_id": []string{made.ID}}, nil)
+	}, nil
+}
+
+// plan gives a tree its meaning at a time.
+func (v *view) plan(ctx context.Context, part library.Part, at time.Time) (plan.Node, error) {
+	o := plan.Options{Audience: part.Audience, Now: at}
+	if namesFields(part.Query) {
+		var err error
+		if o.Fields, err = v.dynamicFields(ctx); err != nil {
+			return nil, err
+		}
+	}
+	p, err := plan.Build(part.Query, o)
+	if err != nil {
+		return nil, err
+	}
+	return p.Root, nil
+}
+
+// namesFields reports whether the meaning of a tree may depend on which dynamic fields there are.
+func namesFields(n query.Node) bool {
+	return slices.ContainsFunc(query.Names(n), func(name query.FieldName) bool {
+		_, object := query.Object(name.Name)
+		return name.Pattern || object
+	})
+}
+
+// dynamicFields lists the dynamic fields in which an item has a value, its own or one that a manifest brings, sorted.
+func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
+	if v.fields != nil {
+		return v.fields, nil
+	}
+	var answer struct {
+		Aggregations struct {
+			Fields struct {
+				Buckets []struct {
+					Key string `json:"key"`
+				} `json:"buckets"`
+			} `json:"fields"`
+		} `json:"aggregations"`
+	}
+	err := v.search(ctx, object{"size": 0, "track_total_hits": false, "aggs": object{"fields": object{"terms": object{
+		"field": fieldPresent, "include": `(content\.platform_ref:|tags\.|submission\.).*`, "size": fieldsAtMost,
+	}}}}, &answer)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, b := range answer.Aggregations.Fields.Buckets {
+		names[b.Key] = true
+	}
+	for _, r := range v.catalogue.TagRules {
+		names[query.TagFieldName(r.Tag.Namespace)] = true
+	}
+	v.fields = slices.Sorted(maps.Keys(names))
+	return v.fields, nil
+}
+
+// fieldsAtMost is more than the number of dynamic fields that a property can have; platforms are few.
+const fieldsAtMost = item.MaxFieldNames + 10_000
+
+// selector gives the selector of a rule its meaning, nil for none. A selector that was sound when it came can pass a limit
+// later, because a field pattern in it stands for more fields by then; it matches nothing from then on.
+func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, error) {
+	if r.Selector == nil {
+		return nil, nil
+	}
+	if n, known := v.selectors[r]; known {
+		return n, nil
+	}
+	n, err := v.plan(ctx, library.Part{Query: r.Selector, Audience: query.Private}, v.now)
+	if err != nil && !isAboutQuery(err) {
+		return nil, err
+	}
+	if err != nil {
+		v.library.options.Logger.Warn("a selector matches nothing", slog.String("rule", r.Owner.String()), slog.Any("error", err))
+	}
+	v.selectors[r] = n
+	return n, nil
+}
+
+// root gives the parts of a listing their meaning.
+func (v *view) root(ctx context.Context, listing library.Listing) (plan.Node, error) {
+	roots := make([]plan.Node, len(listing.Parts))
+	for i, part := range listing.Parts {
+		var err error
+		if roots[i], err = v.plan(ctx, part, v.now); err != nil {
+			return nil, err
+		}
+	}
+	if len(roots) == 1 {
+		return roots[0], nil
+	}
+	return plan.Bool{Must: roots}, nil
+}
+
+// translate writes a plan as a query.
+func (v *view) translate(ctx context.Context, n plan.Node) (object, error) {
+	return translator{v, ofDefault}.node(ctx, n)
+}
