@@ -177,6 +177,9 @@ func problemOf(err error) *problem {
 	if e, ok := errors.AsType[*library.CursorError](err); ok {
 		return &problem{Type: cursorUnusable, Parameter: "cursor", Detail: e.Error()}
 	}
+	if e, ok := errors.AsType[*library.OffsetError](err); ok {
+		return &problem{Type: invalidParameter, Parameter: "page", Detail: e.Error()}
+	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &problem{Type: tooLarge, Detail: fmt.Sprintf("the body is longer than %d bytes, which is the most", e.Limit)}
 	}

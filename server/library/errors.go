@@ -95,3 +95,13 @@ func (e *HeldError) Error() string {
 type CursorError struct{ Reason string }
 
 func (e *CursorError) Error() string { return "cursor cannot be used: " + e.Reason }
+
+// OffsetError says that a library does not reach items by so great a Read.Offset. Cursors reach all of them.
+type OffsetError struct {
+	// Limit is the number of items, from the start of the listing, that an offset reaches.
+	Limit int64
+}
+
+func (e *OffsetError) Error() string {
+	return fmt.Sprintf("a page number reaches the first %d items only: follow the cursors of _links.next instead", e.Limit)
+}

@@ -66,7 +66,7 @@ type Library interface {
 	Write(ctx context.Context, p PropertyID, muts []Mutation) (outcomes []Outcome, err error)
 	// Read returns a page of items. It fails with ErrNotModified, and a Page with only Version and Expires, if r.IfVersion
 	// is still current; with ErrNotFound (property, filter); with *query.SyntaxError or *query.ForbiddenFieldError for r's
-	// own trees; with *CursorError; or with the cause of ctx if it ends first.
+	// own trees; with *CursorError or *OffsetError; or with the cause of ctx if it ends first.
 	Read(ctx context.Context, r Read) (*Page, error)
 	// ReadItem returns one item encoded as in Read, without the cost of a listing. It fails with ErrNotFound (property,
 	// item).

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 )
 
 // version identifies one state of a document.
@@ -28,6 +29,19 @@ type outcome struct {
 	version
 	// conflict is true when the document was not in the state that the operation replaces. Nothing was changed.
 	conflict bool
+	// err says why the operation failed. It may have been run all the same when no answer came. It can be run again, and
+	// conflicts with itself then.
+	err error
+}
+
+// failure returns the first error of some outcomes.
+func failure(outcomes []outcome) error {
+	for _, o := range outcomes {
+		if o.err != nil {
+			return o.err
+		}
+	}
+	return nil
 }
 
 // The values of the refresh parameter.
@@ -37,13 +51,16 @@ const (
 	refreshNone = "false"
 )
 
+// shardTimeout is how long the cluster itself waits for a shard that takes no writes: shorter than the timeout of a request, so
+// that the answer says why.
+const shardTimeout = "5s"
+
 // bulkBytes is about how large a bulk request gets.
 const bulkBytes = 8 << 20
 
 // bulk runs operations. Those that the cluster refuses for lack of capacity are sent again until the context ends or the
-// timeout passes. An error means that some operations may have been run and others not: each can be run again, and then
-// conflicts with itself.
-func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) ([]outcome, error) {
+// timeout passes.
+func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []outcome {
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	outcomes := make([]outcome, len(ops))
@@ -52,30 +69,25 @@ func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) ([]
 		pending[i] = i
 	}
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		var refused error
-		left := pending[:0:0]
+		var refused []int
 		for len(pending) > 0 {
 			body, n, err := encodeBulk(ops, pending)
-			if err != nil {
-				return nil, err
-			}
-			again, err := c.bulkOnce(ctx, body, ops, pending[:n], refresh, outcomes)
-			if err != nil && len(again) == 0 {
-				return nil, err
+			if err == nil {
+				var again []int
+				again, err = c.bulkOnce(ctx, body, ops, pending[:n], refresh, outcomes)
+				refused = append(refused, again...)
 			}
 			if err != nil {
-				refused = err
+				// What comes behind would fail likewise.
+				for _, i := range slices.Concat(pending, refused) {
+					outcomes[i] = outcome{err: err}
+				}
+				return outcomes
 			}
-			left, pending = append(left, again...), pending[n:]
+			pending = pending[n:]
 		}
-		if len(left) == 0 {
-			return outcomes, nil
-		}
-		if pending = left; !wait(within, pause) {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			return nil, refused
+		if pending = refused; len(pending) == 0 || !wait(within, pause) {
+			return outcomes
 		}
 	}
 }
@@ -112,9 +124,9 @@ func encodeBulk(ops []operation, pending []int) ([]byte, int, error) {
 	return body.Bytes(), n, nil
 }
 
-// bulkOnce sends one bulk request. It returns the operations that the cluster refused for lack of capacity, with an error
-// that says so.
-func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, sent []int, refresh string, outcomes []outcome) ([]int, error) {
+// bulkOnce sends one bulk request. It returns the operations that the cluster refused for lack of capacity. An error is that of
+// the whole request.
+func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, sent []int, refresh string, outcomes []outcome) (refused []int, err error) {
 	var answer struct {
 		Items []map[string]struct {
 			Status int    `json:"status"`
@@ -123,14 +135,14 @@ func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, se
 			Error  *cause `json:"error"`
 		} `json:"items"`
 	}
-	if err := c.do(ctx, http.MethodPost, "/_bulk?refresh="+refresh, body, &answer); err != nil {
+	// An index that is missing must not be made by a write, with a mapping that is not ours.
+	path := fmt.Sprintf("/_bulk?require_alias=true&timeout=%s&refresh=%s", shardTimeout, refresh)
+	if err := c.do(ctx, http.MethodPost, path, body, &answer); err != nil {
 		return nil, err
 	}
 	if len(answer.Items) != len(sent) {
 		return nil, fmt.Errorf("read the answer of OpenSearch to a bulk request: %d items for %d operations", len(answer.Items), len(sent))
 	}
-	var again []int
-	var refused error
 	for k, of := range answer.Items {
 		i := sent[k]
 		for _, r := range of {
@@ -143,12 +155,12 @@ func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, se
 				outcomes[i] = outcome{conflict: true}
 			default:
 				err := r.Error.failure(r.Status)
-				if !err.passing() {
-					return nil, fmt.Errorf("store document %s of index %s: %w", ops[i].id, ops[i].index, err)
+				outcomes[i] = outcome{err: fmt.Errorf("store document %s of index %s: %w", ops[i].id, ops[i].index, err)}
+				if err.passing() {
+					refused = append(refused, i)
 				}
-				again, refused = append(again, i), err
 			}
 		}
 	}
-	return again, refused
+	return refused, nil
 }

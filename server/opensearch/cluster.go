@@ -24,14 +24,12 @@ type cluster struct {
 type object = map[string]any
 
 func newCluster(o Options) (*cluster, error) {
-	transport := o.Transport
-	if transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 64
-		transport = t
+	over, err := newTransport(o)
+	if err != nil {
+		return nil, err
 	}
 	client, err := opensearchgo.NewClient(opensearchgo.Config{
-		Addresses: o.URLs, Username: o.Username, Password: o.Password, CACert: o.CA, Transport: transport,
+		Addresses: o.URLs, Transport: over,
 		// Retries are this package's: it knows which answers mean that a request may be sent again.
 		DisableRetry: true,
 	})
@@ -53,8 +51,8 @@ const reconnect = 3 * time.Second
 
 // do sends a request and decodes the answer into out, which may be nil. body is nil, []byte, or encoded as JSON. It tries
 // again while the cluster refuses for lack of capacity, until the context ends or the timeout passes, and for a time while
-// the cluster cannot be reached. The request must be one that may be sent twice. When the context ends first, the error is its
-// cause.
+// the cluster cannot be reached. The request must be one that may be sent twice. When the context ends before any
+// attempt has failed, the error is its cause.
 func (c *cluster) do(ctx context.Context, method, path string, body, out any) error {
 	encoded, isBytes := body.([]byte)
 	if body != nil && !isBytes {
@@ -66,14 +64,18 @@ func (c *cluster) do(ctx context.Context, method, path string, body, out any) er
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	start := time.Now()
+	var before error
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		err := c.once(within, method, path, encoded, out)
-		if err == nil || !passes(err) {
+		switch {
+		case err == nil || !passes(err):
 			return err
-		}
-		if ctx.Err() != nil {
+		case within.Err() != nil && before != nil: // it was cut off: the attempt before says more
+			return before
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
+		before = err
 		if time.Since(start) > reconnect && !hasStatus(err, http.StatusTooManyRequests) || !wait(within, pause) {
 			return err
 		}

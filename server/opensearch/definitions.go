@@ -103,8 +103,8 @@ func (l *Library) existing(ctx context.Context, p library.PropertyID, ids []item
 			"query": object{"bool": object{"filter": object{"terms": object{"id": chunk}}}},
 		}
 		err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+searchPath, body, &answer)
-		if hasStatus(err, http.StatusNotFound) {
-			return there, nil // no index, no items
+		if isIndexMissing(err) {
+			return there, nil // the property is new
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look up items: %w", err)
@@ -286,12 +286,16 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 	if err := l.records.change(ctx, func(c *definitions.Change) error { return c.Purge(p) }); err != nil {
 		return err
 	}
-	err := l.cluster.do(ctx, http.MethodDelete, "/"+l.names.generation(p), nil, nil)
-	if hasStatus(err, http.StatusNotFound) {
+	missing := l.cluster.do(ctx, http.MethodDelete, "/"+generation(l.names.items(p)), nil, nil)
+	if missing != nil && !isIndexMissing(missing) {
+		return fmt.Errorf("purge property %s: %w", p, missing)
+	}
+	// A purge that was cut short left these.
+	if err := l.forgetFacts(ctx, p); err != nil {
+		return err
+	}
+	if missing != nil {
 		return library.UnknownProperty(p)
 	}
-	if err != nil {
-		return fmt.Errorf("purge property %s: %w", p, err)
-	}
-	return l.forgetFacts(ctx, p)
+	return nil
 }

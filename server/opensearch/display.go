@@ -134,7 +134,7 @@ func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
 	}
 	path := fmt.Sprintf("/%s/_doc/%d?stored_fields=%s", v.index(), id, fieldItem)
 	err := v.library.cluster.do(ctx, http.MethodGet, path, nil, &found)
-	if hasStatus(err, http.StatusNotFound) {
+	if isAbsent(err) {
 		return nil, library.UnknownItem(id)
 	}
 	if err != nil {

@@ -12,16 +12,18 @@
 //
 // # Indices
 //
-// All names begin with Options.Prefix. Each index has one shard unless Options say otherwise.
+// All names begin with Options.Prefix. Each is an alias of an index with the same name and a generation behind it. Each index has
+// one shard unless Options say otherwise.
 //
 //	<prefix>-definitions         one document for each definition and mark, and one with the keys of the library
 //	<prefix>-facts               what outlives items: a ledger for each property (the highest item id, and the sums of its
 //	                             field names), and one document for each tag that was ever made
-//	<prefix>-items-<property>    an alias of <prefix>-items-<property>-<generation>: one document for each item
+//	<prefix>-items-<property>    one document for each item
 //
 // # Files
 //
 //	cluster.go, bulk.go, errors.go   requests, answers, and which failures mean that the cluster is unavailable
+//	transport.go, health.go          credentials and TLS; whether the cluster is one that serves the library
 //	indices.go, mapping.go           names, settings and mappings; document.go makes an item's document
 //	record.go, follow.go             the definitions index: compare-and-set writes, and following by sequence number
 //	definitions.go                   the methods of library.Library about definitions

@@ -31,7 +31,7 @@ func (e *responseError) Error() string {
 // Is makes an answer that means that the cluster cannot serve now a library.ErrUnavailable.
 func (e *responseError) Is(target error) bool {
 	return target == library.ErrUnavailable &&
-		(e.passing() || e.blocked() || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
+		(e.passing() || e.blocked() || e.indexMissing() || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
 }
 
 // passing reports whether the same request may succeed soon.
@@ -47,6 +47,9 @@ func (e *responseError) passing() bool {
 
 // blocked reports whether an index takes no writes, as on a full disk (flood stage).
 func (e *responseError) blocked() bool { return e.Type == "cluster_block_exception" }
+
+// indexMissing reports whether an index is not there: deleted by hand, or not made yet.
+func (e *responseError) indexMissing() bool { return e.Type == "index_not_found_exception" }
 
 // cause is an error as the cluster describes it.
 type cause struct {
@@ -114,6 +117,18 @@ func hasStatus(err error, status int) bool {
 func hasType(err error, name string) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.Type == name
+}
+
+// isAbsent reports whether the cluster answered that a document is not there.
+func isAbsent(err error) bool {
+	var answer *responseError
+	return errors.As(err, &answer) && answer.Status == http.StatusNotFound && !answer.indexMissing()
+}
+
+// isIndexMissing reports whether the cluster answered that an index is not there.
+func isIndexMissing(err error) bool {
+	var answer *responseError
+	return errors.As(err, &answer) && answer.indexMissing()
 }
 
 // isAboutQuery reports whether an error is about a query rather than about the cluster.

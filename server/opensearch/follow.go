@@ -38,9 +38,11 @@ func (r *records) follow(ctx context.Context) {
 			return
 		case <-pause.C:
 		}
-		r.mu.Lock()
-		err := r.catchUp(ctx)
-		r.mu.Unlock()
+		unlock, err := r.changing.lock(ctx)
+		if err == nil {
+			err = r.catchUp(ctx)
+			unlock()
+		}
 		if ctx.Err() != nil {
 			return
 		}
@@ -96,7 +98,8 @@ func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
 	}
 }
 
-// catchUp brings the state to what searches of the index find. The caller holds mu.
+// catchUp brings the state to what searches of the index find. The caller holds
+// changing.
 func (r *records) catchUp(ctx context.Context) error {
 	hits, err := r.since(ctx, r.next)
 	if err != nil {

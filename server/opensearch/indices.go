@@ -15,19 +15,21 @@ import (
 // names are the names of the indices of a library.
 type names struct{ prefix string }
 
+// All requests name aliases: a write to an alias that is missing makes no index.
 func (n names) definitions() string { return n.prefix + "-definitions" }
 func (n names) facts() string       { return n.prefix + "-facts" }
 
 // items is the alias of a property's items.
 func (n names) items(p library.PropertyID) string { return n.prefix + "-items-" + encodeProperty(p) }
 
-// generation is the index behind the alias of a property's items: the first one of this mapping.
-func (n names) generation(p library.PropertyID) string { return n.items(p) + "-1" }
+// generation is the index behind an alias: the first one of this mapping.
+func generation(alias string) string { return alias + "-1" }
 
 // everyItems matches the items of all properties.
 func (n names) everyItems() string { return n.prefix + "-items-*" }
 
-// property returns whose items an index holds. The names of some properties are too long to be told from the name.
+// property returns whose items an index holds. The names of some properties are too long to be read from the name (see
+// Library.propertyOf).
 func (n names) property(index string) (library.PropertyID, bool) {
 	name, ok := strings.CutPrefix(index, n.prefix+"-items-")
 	if !ok {
@@ -87,38 +89,39 @@ func decodeProperty(name string) (library.PropertyID, bool) {
 	return library.PropertyID(b.String()), true
 }
 
-// create makes an index unless it is there.
-func (c *cluster) create(ctx context.Context, index string, body object) error {
-	err := c.do(ctx, http.MethodPut, "/"+index, body, nil)
+// create makes an index with an alias unless it is there.
+func (c *cluster) create(ctx context.Context, alias string, settings, mapping object) error {
+	body := object{"settings": settings, "mappings": mapping, "aliases": object{alias: object{}}}
+	err := c.do(ctx, http.MethodPut, "/"+generation(alias), body, nil)
 	if hasType(err, "resource_already_exists_exception") {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("create index %s: %w", index, err)
-	}
-	return nil
-}
-
-// remove deletes indices by name or pattern; none is no error.
-func (c *cluster) remove(ctx context.Context, index string) error {
-	err := c.do(ctx, http.MethodDelete, "/"+index+"?ignore_unavailable=true&expand_wildcards=all", nil, nil)
-	if err != nil && !hasStatus(err, http.StatusNotFound) {
-		return fmt.Errorf("delete index %s: %w", index, err)
+		return fmt.Errorf("create index %s: %w", generation(alias), err)
 	}
 	return nil
 }
 
 // createItems makes the index of a property's items, with its alias, unless it is there.
 func (l *Library) createItems(ctx context.Context, p library.PropertyID) error {
-	body := object{
-		"settings": l.itemSettings(),
-		"mappings": itemMapping(p),
-		"aliases":  object{l.names.items(p): object{}},
-	}
-	return l.cluster.create(ctx, l.names.generation(p), body)
+	return l.cluster.create(ctx, l.names.items(p), l.itemSettings(), itemMapping(p))
 }
 
 // settings are those of the small indices: one shard, so that sequence numbers order all that is written.
 func (o Options) settings() object {
 	return object{"number_of_shards": 1, "auto_expand_replicas": o.Replicas, "refresh_interval": o.RefreshInterval.String()}
+}
+
+// propertyOf returns whose items an index holds; false for an index of another kind, and for one of a property that is not served
+// and whose name is too long to be read from that of the index.
+func (l *Library) propertyOf(index string) (library.PropertyID, bool) {
+	if p, ok := l.names.property(index); ok {
+		return p, true
+	}
+	for p := range l.records.state.Load().set.Catalogues() {
+		if generation(l.names.items(p)) == index {
+			return p, true
+		}
+	}
+	return "", false
 }

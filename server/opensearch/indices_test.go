@@ -16,7 +16,7 @@ func TestNamesOfIndices(t *testing.T) {
 		"Shop/x_y":     "vitrine-items-=53hop_x=5fy-1",
 		"été/*":        "vitrine-items-=c3=a9t=c3=a9_=2a-1",
 	} {
-		got := n.generation(p)
+		got := generation(n.items(p))
 		if got != want {
 			t.Errorf("%s: %s, want %s", p, got, want)
 		}
@@ -25,7 +25,7 @@ func TestNamesOfIndices(t *testing.T) {
 		}
 	}
 	long := library.PropertyID(strings.Repeat("n", 63) + "/" + strings.Repeat("n", 253))
-	if got := n.generation(long); len(got) > 255 {
+	if got := generation(n.items(long)); len(got) > 255 {
 		t.Errorf("a name of %d bytes", len(got))
 	}
 	for _, other := range []string{"vitrine-facts", "vitrine-items-x", "else-items-shop_default-1", "vitrine-items-=zz-1", "vitrine-items-==00-1"} {

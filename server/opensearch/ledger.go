@@ -51,15 +51,14 @@ type ledgers struct {
 	library *Library
 	mu      sync.Mutex
 	known   map[library.PropertyID]*ledger
-	// changing holds a lock for each property, held while its record is changed.
+	// changing holds a mutex for each property, held while its record is changed.
 	changing sync.Map
 }
 
 // lock keeps other writes of this replica from changing a record, until the returned function is called.
-func (ls *ledgers) lock(p library.PropertyID) (unlock func()) {
-	mu, _ := ls.changing.LoadOrStore(p, &sync.Mutex{})
-	mu.(*sync.Mutex).Lock()
-	return mu.(*sync.Mutex).Unlock
+func (ls *ledgers) lock(ctx context.Context, p library.PropertyID) (unlock func(), err error) {
+	m, _ := ls.changing.LoadOrStore(p, newMutex())
+	return m.(mutex).lock(ctx)
 }
 
 func ledgerID(p library.PropertyID) string { return "ledger-" + encodeProperty(p) }
@@ -88,7 +87,7 @@ func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*ledger, err
 	}
 	l := &ledger{names: map[mutations.NameSum]bool{}}
 	err := ls.library.cluster.do(ctx, http.MethodGet, ls.path(p), nil, &found)
-	if err != nil && !hasStatus(err, http.StatusNotFound) {
+	if err != nil && !isAbsent(err) {
 		return nil, fmt.Errorf("read the ledger of property %s: %w", p, err)
 	}
 	if err == nil {
@@ -130,17 +129,17 @@ func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledge
 		index: ls.library.names.facts(), id: ledgerID(p), at: from.at,
 		doc: fact{Property: p, Sequence: next.sequence, Names: base64.StdEncoding.EncodeToString(sums), Token: next.token},
 	}
-	outcomes, err := ls.library.cluster.bulk(ctx, []operation{op}, refreshNone)
-	if err != nil {
+	is := ls.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0]
+	if is.err != nil {
 		ls.keep(p, nil)
-		return false, err
+		return false, is.err
 	}
-	if outcomes[0].conflict {
+	if is.conflict {
 		// It may be with this change itself, when its first answer got lost.
 		now, err := ls.read(ctx, p)
 		return err == nil && now.token == next.token, err
 	}
-	next.at = &outcomes[0].version
+	next.at = &is.version
 	ls.keep(p, next)
 	return true, nil
 }

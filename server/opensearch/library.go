@@ -2,8 +2,6 @@ package opensearch
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,10 +60,16 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 
 // open makes the shared indices and reads the definitions.
 func (l *Library) open(ctx context.Context) error {
-	if err := l.cluster.create(ctx, l.names.definitions(), object{"settings": l.options.settings(), "mappings": recordMapping()}); err != nil {
+	if err := l.cluster.checkVersion(ctx); err != nil {
 		return err
 	}
-	if err := l.cluster.create(ctx, l.names.facts(), object{"settings": l.options.settings(), "mappings": factMapping()}); err != nil {
+	if err := l.checkWhole(ctx); err != nil {
+		return err
+	}
+	if err := l.cluster.create(ctx, l.names.definitions(), l.options.settings(), recordMapping()); err != nil {
+		return err
+	}
+	if err := l.cluster.create(ctx, l.names.facts(), l.options.settings(), factMapping()); err != nil {
 		return err
 	}
 	if err := l.records.open(ctx); err != nil {
@@ -90,63 +94,6 @@ func (l *Library) Close() error {
 
 // now is the time by the library's clock.
 func (l *Library) now() time.Time { return l.options.Clock() }
-
-// stateTimeout bounds what State asks the cluster: probes wait for it.
-const stateTimeout = 2 * time.Second
-
-// State describes the library, see library.Library: Ready while the cluster answers.
-func (l *Library) State(ctx context.Context) library.State {
-	known := l.records.state.Load()
-	state := library.State{PropertyItems: map[library.PropertyID]int64{}, Definitions: int64(known.set.Len())}
-	if l.closed.Load() {
-		state.Problem = "closed"
-		return state
-	}
-	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
-	defer cancel()
-	var stats struct {
-		Indices map[string]struct {
-			Primaries struct {
-				Docs struct {
-					Count int64 `json:"count"`
-				} `json:"docs"`
-				Store struct {
-					Bytes int64 `json:"size_in_bytes"`
-				} `json:"store"`
-			} `json:"primaries"`
-			Shards map[string][]struct {
-				Routing struct {
-					Primary bool `json:"primary"`
-				} `json:"routing"`
-				SeqNo struct {
-					Max int64 `json:"max_seq_no"`
-				} `json:"seq_no"`
-			} `json:"shards"`
-		} `json:"indices"`
-	}
-	path := fmt.Sprintf("/%s,%s/_stats/docs,store?level=shards", l.names.definitions(), l.names.everyItems())
-	if err := l.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
-		state.Problem = err.Error()
-		return state
-	}
-	state.Ready = true
-	state.Problem = l.records.problem()
-	for name, index := range stats.Indices {
-		state.DiskBytes += index.Primaries.Store.Bytes
-		if p, ok := l.names.property(name); ok {
-			state.PropertyItems[p] += index.Primaries.Docs.Count
-			state.Items += index.Primaries.Docs.Count
-		}
-		for _, copies := range index.Shards {
-			for _, shard := range copies {
-				if shard.Routing.Primary {
-					state.Version += uint64(shard.SeqNo.Max + 1)
-				}
-			}
-		}
-	}
-	return state
-}
 
 // AuthorKey is the key of author references, see library.Library.
 func (l *Library) AuthorKey() []byte { return append([]byte(nil), l.records.state.Load().authorKey...) }

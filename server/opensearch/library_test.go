@@ -24,11 +24,18 @@ func open(t *testing.T, dir string, clock func() time.Time) *Library {
 // openWith is open with a transport.
 func openWith(t *testing.T, dir string, clock func() time.Time, transport http.RoundTripper) *Library {
 	t.Helper()
+	return openOptions(t, dir, func(o *Options) { o.Clock, o.Transport = clock, transport })
+}
+
+// openOptions is open with options of one's own.
+func openOptions(t *testing.T, dir string, adjust func(*Options)) *Library {
+	t.Helper()
 	sum := sha256.Sum256([]byte(dir))
 	o := Options{
-		URLs: clusterURLs(t), Prefix: "test-" + hex.EncodeToString(sum[:8]), Clock: clock,
-		RefreshInterval: 20 * time.Millisecond, FollowInterval: 100 * time.Millisecond, Transport: transport,
+		URLs: clusterURLs(t), Prefix: "test-" + hex.EncodeToString(sum[:8]),
+		RefreshInterval: 20 * time.Millisecond, FollowInterval: 100 * time.Millisecond,
 	}
+	adjust(&o)
 	mark := filepath.Join(dir, "opened")
 	if _, err := os.Stat(mark); err != nil {
 		t.Cleanup(func() { dropIndices(t, o) })
@@ -54,7 +61,7 @@ func dropIndices(t *testing.T, o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.remove(context.Background(), o.Prefix+"-*"); err != nil {
+	if err := c.do(context.Background(), http.MethodDelete, "/"+o.Prefix+"-*", nil, nil); err != nil {
 		t.Error(err)
 	}
 	if err := c.close(); err != nil {

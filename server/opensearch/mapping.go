@@ -25,14 +25,11 @@ const (
 	fieldWrite = "write"
 )
 
-// window is how many hits a search may skip and return together; what lies behind is reached in steps (see read.go).
-const window = 50_000
-
 // itemSettings are the settings of the index of a property's items.
 func (l *Library) itemSettings() object {
 	s := l.options.settings()
 	s["number_of_shards"] = l.options.Shards
-	s["max_result_window"] = window
+	s["max_result_window"] = l.options.window
 	return s
 }
 

@@ -2,7 +2,6 @@ package opensearch
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -17,10 +17,12 @@ import (
 type Options struct {
 	// URLs are the HTTP addresses of nodes of the cluster. Required.
 	URLs []string
-	// Username and Password are sent with every request; empty for none.
-	Username, Password string
-	// CA holds PEM certificates to verify the cluster with; empty means those of the system.
-	CA []byte
+	// UsernameFile and PasswordFile hold what is sent with every request, each without the line break at its end; both or
+	// neither. They are read again when they change.
+	UsernameFile, PasswordFile string
+	// CAFile holds the certificates in PEM that the cluster's are verified with, and is read again when it changes; "" means
+	// those of the system.
+	CAFile string
 	// AllowHTTP permits http:// for addresses other than loopback ones.
 	AllowHTTP bool
 	// Prefix begins the name of every index: lower-case letters, digits and hyphens, at most 40 characters. "" means vitrine.
@@ -46,13 +48,18 @@ type Options struct {
 	Random io.Reader
 	// Transport replaces the HTTP transport in tests; nil means a copy of http.DefaultTransport.
 	Transport http.RoundTripper
+	// window is how many hits a search may skip and return together; 0 means 50,000.
+	window int
 }
 
 var validPrefix = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
 func (o Options) withDefaults() (Options, error) {
 	if len(o.URLs) == 0 {
-		return o, errors.New("open the library on OpenSearch: no URL is given")
+		return o, &OptionsError{"no URL of OpenSearch is given"}
+	}
+	if (o.UsernameFile == "") != (o.PasswordFile == "") {
+		return o, &OptionsError{"a username file and a password file need each other: give both or neither"}
 	}
 	for _, address := range o.URLs {
 		if err := o.checkURL(address); err != nil {
@@ -62,14 +69,15 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Prefix == "" {
 		o.Prefix = "vitrine"
 	}
-	if !validPrefix.MatchString(o.Prefix) {
-		return o, fmt.Errorf("open the library on OpenSearch: index prefix %q: use at most 40 lower-case letters, digits and hyphens", o.Prefix)
+	if !validPrefix.MatchString(o.Prefix) || strings.Contains(o.Prefix+"-", "-items-") {
+		return o, &OptionsError{fmt.Sprintf("index prefix %q: use at most 40 lower-case letters, digits and hyphens, the first one a letter, without -items", o.Prefix)}
 	}
 	setDefault(&o.Shards, 1)
 	setDefault(&o.Replicas, "0-1")
 	setDefault(&o.RefreshInterval, 200*time.Millisecond)
 	setDefault(&o.FollowInterval, 200*time.Millisecond)
 	setDefault(&o.Timeout, 30*time.Second)
+	setDefault(&o.window, 50_000)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -89,15 +97,34 @@ func setDefault[T comparable](v *T, byDefault T) {
 	}
 }
 
-// checkURL refuses addresses that would send items and credentials in the clear.
+// checkURL refuses addresses that would send items and credentials in the clear, and addresses that hold credentials: those
+// come from files.
 func (o Options) checkURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("open the library on OpenSearch: %q is no http or https URL", address)
+		return &OptionsError{"a URL of OpenSearch is no http or https URL: want https://host:port"}
+	}
+	if u.User != nil {
+		return &OptionsError{fmt.Sprintf("%s holds credentials: give them as files", u.Redacted())}
+	}
+	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return &OptionsError{fmt.Sprintf("%s: want https://host:port, without a path", address)}
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	if loopback := u.Hostname() == "localhost" || err == nil && ip.IsLoopback(); u.Scheme == "http" && !loopback && !o.AllowHTTP {
-		return fmt.Errorf("open the library on OpenSearch: %s is not encrypted: use https, or allow plain HTTP explicitly", u.Redacted())
+		return &OptionsError{fmt.Sprintf("%s is not encrypted: use https, or allow plain HTTP explicitly", address)}
 	}
 	return nil
+}
+
+// OptionsError says that a Library cannot be opened with some Options.
+type OptionsError struct{ Reason string }
+
+// Error says what is wrong.
+func (e *OptionsError) Error() string { return e.Reason }
+
+// Check returns an *OptionsError for Options that no Library can be opened with, without reading a file or asking the cluster.
+func (o Options) Check() error {
+	_, err := o.withDefaults()
+	return err
 }

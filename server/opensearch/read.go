@@ -196,34 +196,18 @@ func (s *listed) collect(ctx context.Context, first int, after []any, offset int
 	return found, nil
 }
 
-// stepSize is how many hits are skipped at once on the way to an offset behind the window.
-const stepSize = 10_000
-
-// section finds at most size items of a section, from an offset on or behind a place.
+// section finds at most size items of a section, from an offset on or behind a place. Behind the window an offset is an
+// *library.OffsetError, unless no item is there.
 func (s *listed) section(ctx context.Context, i int, after []any, offset int64, size int) (*result, error) {
+	window := int64(s.library.options.window)
 	if offset+int64(size) <= window {
 		return s.search(ctx, i, after, int(offset), size)
 	}
 	counted, err := s.search(ctx, i, nil, 0, 0)
-	if err != nil || offset >= counted.total {
-		return counted, err
+	if err == nil && offset < counted.total {
+		return nil, &library.OffsetError{Limit: window}
 	}
-	for offset > 0 {
-		step, err := s.search(ctx, i, after, 0, int(min(offset, stepSize)))
-		if err != nil || len(step.hits) == 0 {
-			return counted, err
-		}
-		offset -= int64(len(step.hits))
-		if after, err = s.order.after(step.hits[len(step.hits)-1].place); err != nil {
-			return nil, err
-		}
-	}
-	part, err := s.search(ctx, i, after, 0, size)
-	if err != nil {
-		return nil, err
-	}
-	part.total = counted.total
-	return part, nil
+	return counted, err
 }
 
 // answer is the answer to a search for items.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // record is a document of the definitions index.
@@ -71,8 +72,8 @@ type records struct {
 	feed    *definitions.TokenFeed
 	state   atomic.Pointer[known]
 
-	// mu is held while news is read from the index or the index is changed.
-	mu sync.Mutex
+	// changing is held while news is read from the index or the index is changed.
+	changing mutex
 	// seen are the states of all documents.
 	seen map[string]seenRecord
 	// next is the lowest sequence number that may bring news; term the highest primary term seen.
@@ -91,7 +92,7 @@ type seenRecord struct {
 }
 
 func newRecords(l *Library) *records {
-	r := &records{library: l, feed: definitions.NewTokenFeed(), seen: map[string]seenRecord{}}
+	r := &records{library: l, feed: definitions.NewTokenFeed(), changing: newMutex(), seen: map[string]seenRecord{}}
 	set, _ := definitions.NewSet(nil) // fails for entries alone
 	r.state.Store(&known{set: set, marks: map[string]string{}})
 	return r
@@ -109,21 +110,28 @@ func (r *records) open(ctx context.Context) error {
 	}
 	// A library that is there keeps its own.
 	op := operation{index: r.library.names.definitions(), id: recordMeta, doc: record{Type: recordMeta, Value: string(value)}}
-	if _, err := r.library.cluster.bulk(ctx, []operation{op}, refreshNow); err != nil {
+	if err := failure(r.library.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	unlock, err := r.changing.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return r.reload(ctx)
 }
 
 // change stages changes of the definitions, stores them and makes them visible in this replica. stage is called again with a
 // newer state when another replica was faster.
 func (r *records) change(ctx context.Context, stage func(*definitions.Change) error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for {
-		if err := r.catchUp(ctx); err != nil {
+	unlock, err := r.changing.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	look := r.catchUp
+	for range maxAttempts {
+		if err := look(ctx); err != nil {
 			return err
 		}
 		c := definitions.NewChange(r.state.Load().set)
@@ -150,7 +158,10 @@ func (r *records) change(ctx context.Context, stage func(*definitions.Change) er
 		if r.holds(c.Changed) {
 			return nil // the conflict was with this change itself, whose first answer got lost
 		}
+		// What was deleted by hand is in no news.
+		look = r.reload
 	}
+	return fmt.Errorf("%w: other writes keep changing the same definitions", library.ErrUnavailable)
 }
 
 // holds reports whether this replica sees entries, nil for those that went, as they are.
@@ -207,8 +218,8 @@ func (r *records) store(ctx context.Context, changed map[definitions.Source]*def
 		}
 		ops, sources = append(ops, op), append(sources, s)
 	}
-	outcomes, err := r.library.cluster.bulk(ctx, ops, refreshNow)
-	if err != nil {
+	outcomes := r.library.cluster.bulk(ctx, ops, refreshNow)
+	if err := failure(outcomes); err != nil {
 		return false, err
 	}
 	stored := true
@@ -242,8 +253,11 @@ func (r *records) publish(c *definitions.Change, marks map[string]string) {
 
 // setMark stores a mark.
 func (r *records) setMark(ctx context.Context, key, value string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	unlock, err := r.changing.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := r.catchUp(ctx); err != nil {
 		return err
 	}
@@ -251,7 +265,7 @@ func (r *records) setMark(ctx context.Context, key, value string) error {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(key))
-	path := fmt.Sprintf("/%s/_doc/%s-%s?refresh=true", r.library.names.definitions(), recordMark, hex.EncodeToString(sum[:]))
+	path := fmt.Sprintf("/%s/_doc/%s-%s?refresh=true&require_alias=true", r.library.names.definitions(), recordMark, hex.EncodeToString(sum[:]))
 	if err := r.library.cluster.do(ctx, http.MethodPut, path, record{Type: recordMark, Name: key, Value: value}, nil); err != nil {
 		return fmt.Errorf("store mark %s: %w", key, err)
 	}
@@ -310,8 +324,10 @@ func (r *records) reload(ctx context.Context) error {
 	}
 	// Everything up to the lowest checkpoint is in every copy, and visible once it was refreshed.
 	checkpoint := int64(1)<<62 - 1
-	for _, shard := range stats.Indices[index].Shards["0"] {
-		checkpoint = min(checkpoint, shard.SeqNo.Checkpoint)
+	for _, i := range stats.Indices { // the one behind the alias
+		for _, shard := range i.Shards["0"] {
+			checkpoint = min(checkpoint, shard.SeqNo.Checkpoint)
+		}
 	}
 	if err := r.library.cluster.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, nil); err != nil {
 		return fmt.Errorf("read the definitions: %w", err)

@@ -14,10 +14,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
+// codesAtOnce is how many short codes one search looks up.
+const codesAtOnce = 5000
+
 // codeHolders returns the items of all properties that have one of some short codes, by property and id.
 func (l *Library) codeHolders(ctx context.Context, codes []string) (map[string][]holder, error) {
 	out := map[string][]holder{}
-	for chunk := range slices.Chunk(codes, stepSize/2) {
+	for chunk := range slices.Chunk(codes, codesAtOnce) {
 		var answer struct {
 			Hits struct {
 				Hits []struct {
@@ -39,7 +42,7 @@ func (l *Library) codeHolders(ctx context.Context, codes []string) (map[string][
 			return nil, fmt.Errorf("look up short links: %w", err)
 		}
 		for _, h := range answer.Hits.Hits {
-			p, ok := l.names.property(h.Index)
+			p, ok := l.propertyOf(h.Index)
 			id, err := strconv.ParseInt(h.ID, 10, 64)
 			if !ok || err != nil || len(h.Fields.Code) != 1 {
 				continue

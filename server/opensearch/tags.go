@@ -47,7 +47,7 @@ func (m *madeTags) add(ctx context.Context, p library.PropertyID, tags ...item.T
 		return nil
 	}
 	// A conflict says that the tag is there.
-	if _, err := m.library.cluster.bulk(ctx, ops, refreshNone); err != nil {
+	if err := failure(m.library.cluster.bulk(ctx, ops, refreshNone)); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -77,7 +77,7 @@ func (l *Library) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
 		return true, nil
 	}
 	err := l.cluster.do(context.Background(), http.MethodGet, "/"+l.names.facts()+"/_doc/"+tagID(p, t)+"?_source=false", nil, nil)
-	if hasStatus(err, http.StatusNotFound) {
+	if isAbsent(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -29,18 +30,27 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 		pending[i] = pendingMutation{i, m}
 	}
 	for range maxAttempts {
-		var err error
-		if pending, err = w.attempt(ctx, pending); err != nil {
+		again, err := w.attempt(ctx, pending)
+		if err != nil && !w.stored {
 			return nil, err
 		}
-		if len(pending) == 0 {
+		if err != nil {
+			w.fail(pending, err)
+			return w.outcomes, nil
+		}
+		if pending = again; len(pending) == 0 {
 			return w.outcomes, nil
 		}
 	}
-	for _, m := range pending {
-		w.outcomes[m.at].Err = fmt.Errorf("%w: other writes keep changing the same items", library.ErrUnavailable)
-	}
+	w.fail(pending, fmt.Errorf("%w: other writes keep changing the same items", library.ErrUnavailable))
 	return w.outcomes, nil
+}
+
+// fail gives mutations an error as their outcome.
+func (w *write) fail(muts []pendingMutation, err error) {
+	for _, m := range muts {
+		w.outcomes[m.at].Err = err
+	}
 }
 
 // write is one call of Write.
@@ -51,6 +61,8 @@ type write struct {
 	// token is stored with every item that this write stores, so that the write recognises its own work when an answer got
 	// lost.
 	token string
+	// stored is true once an item was stored: from then on, an error is one of single mutations.
+	stored bool
 }
 
 // pendingMutation is a mutation that is still to be decided, and the place of its outcome.
@@ -91,11 +103,11 @@ func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendi
 	if err := l.made.add(ctx, w.property, slices.Collect(maps.Keys(st.Tags))...); err != nil {
 		return nil, err
 	}
-	lost, err := w.store(ctx, b, st.Items)
-	if err != nil || len(lost) == 0 {
+	lost, failed, err := w.store(ctx, b, st.Items)
+	if err != nil {
 		return nil, err
 	}
-	return w.again(pending, lost), nil
+	return w.again(pending, lost, failed), nil
 }
 
 // stageUnits stages units that came with items, those that are not there by now.
@@ -108,9 +120,12 @@ func stageUnits(c *definitions.Change, units map[definitions.Source]*definitions
 // stage decides mutations. Ids and field names that they take are in the ledger when it returns.
 func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (*mutations.Stage, error) {
 	l := w.library
-	defer l.ledgers.lock(w.property)()
-	for {
-		var err error
+	unlock, err := l.ledgers.lock(ctx, w.property)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for range maxAttempts {
 		if b.ledger, err = l.ledgers.get(ctx, w.property); err != nil {
 			return nil, err
 		}
@@ -130,12 +145,54 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 			return st, nil
 		}
 	}
+	return nil, fmt.Errorf("%w: other writes keep drawing ids at the same time", library.ErrUnavailable)
 }
 
-// store writes items and waits until searches find them. It returns the ids of those that another write has changed.
-func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (map[item.ID]bool, error) {
-	var ops []operation
-	var ids []item.ID
+// store writes items and waits until searches find them. It returns the ids of those that another write has changed, and of
+// those that could not be stored. The error is that of a write of which nothing was stored.
+func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (lost map[item.ID]bool, failed map[item.ID]error, err error) {
+	ops, ids := w.operations(b, items)
+	if len(ops) == 0 {
+		return nil, nil, nil
+	}
+	var conflicts []item.ID
+	gone := map[item.ID]bool{}
+	failed = map[item.ID]error{}
+	for i, o := range w.library.cluster.bulk(ctx, ops, refreshWait) {
+		switch {
+		case o.err != nil:
+			failed[ids[i]], err = o.err, o.err
+		case o.conflict:
+			conflicts = append(conflicts, ids[i])
+			gone[ids[i]] = ops[i].doc == nil
+		default:
+			w.stored = true
+		}
+	}
+	if err != nil && !w.stored && len(conflicts) == 0 {
+		return nil, nil, err
+	}
+	if len(conflicts) == 0 {
+		return nil, failed, nil
+	}
+	// A conflict may be with this write itself, when its first answer got lost.
+	found, err := b.load(ctx, conflicts, fieldWrite)
+	if err != nil {
+		return nil, nil, err
+	}
+	lost = map[item.ID]bool{}
+	for _, id := range conflicts {
+		if is := found[id]; is == nil && gone[id] || is != nil && !gone[id] && is.token == w.token {
+			w.stored = true
+			continue
+		}
+		lost[id] = true
+	}
+	return lost, failed, nil
+}
+
+// operations makes the operations that bring items into the state that was staged, and returns the id of each.
+func (w *write) operations(b *base, items []mutations.Item) (ops []operation, ids []item.ID) {
 	for _, it := range items {
 		if it.Item == nil && !it.Existed {
 			continue // it came and went within the write
@@ -149,45 +206,26 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (map
 		}
 		ops, ids = append(ops, op), append(ids, it.ID)
 	}
-	if len(ops) == 0 {
-		return nil, nil
-	}
-	outcomes, err := w.library.cluster.bulk(ctx, ops, refreshWait)
-	if err != nil {
-		return nil, err
-	}
-	var conflicts []item.ID
-	gone := map[item.ID]bool{}
-	for i, o := range outcomes {
-		if o.conflict {
-			conflicts = append(conflicts, ids[i])
-			gone[ids[i]] = ops[i].doc == nil
-		}
-	}
-	if len(conflicts) == 0 {
-		return nil, nil
-	}
-	// A conflict may be with this write itself, when its first answer got lost.
-	found, err := b.load(ctx, conflicts, fieldWrite)
-	if err != nil {
-		return nil, err
-	}
-	lost := map[item.ID]bool{}
-	for _, id := range conflicts {
-		if is := found[id]; is == nil && gone[id] || is != nil && !gone[id] && is.token == w.token {
-			continue
-		}
-		lost[id] = true
-	}
-	return lost, nil
+	return ops, ids
 }
 
-// again returns the mutations of items that were lost to another write. A mapping is decided again for these items alone: it
-// is stored on the others.
-func (w *write) again(pending []pendingMutation, lost map[item.ID]bool) []pendingMutation {
+// again returns the mutations of items that were lost to another write, and gives those of items that could not be stored their
+// error. A mapping is decided again for the lost items alone: it is stored on the others.
+func (w *write) again(pending []pendingMutation, lost map[item.ID]bool, failed map[item.ID]error) []pendingMutation {
 	var out []pendingMutation
 	for _, m := range pending {
-		ids := slices.DeleteFunc(slices.Clone(m.ids(w.outcomes[m.at].ID)), func(id item.ID) bool { return !lost[id] })
+		var ids []item.ID
+		var err error
+		for _, id := range m.ids(w.outcomes[m.at].ID) {
+			if lost[id] {
+				ids = append(ids, id)
+			}
+			err = cmp.Or(err, failed[id])
+		}
+		if err != nil {
+			w.outcomes[m.at].Err = cmp.Or(w.outcomes[m.at].Err, err)
+			continue
+		}
 		if len(ids) == 0 {
 			continue
 		}

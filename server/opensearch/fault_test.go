@@ -1,0 +1,209 @@
+package opensearch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// drop deletes an index as an operator might by mistake.
+func drop(t *testing.T, l *Library, alias string) {
+	t.Helper()
+	if err := l.cluster.do(t.Context(), http.MethodDelete, "/"+generation(alias), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDeletedItems: without the index of its items, a property is unavailable and says so; no write makes the index again.
+func TestDeletedItems(t *testing.T) {
+	t.Parallel()
+	l := replicas(t, 1)[0]
+	mustWrite(t, l, library.Mutation{Put: image(1, "")})
+	drop(t, l, l.names.items(shop))
+	_, written := l.Write(t.Context(), shop, []library.Mutation{{Put: image(2, "")}})
+	_, read := l.ReadItem(t.Context(), library.ItemRead{Property: shop, ID: 1})
+	_, listed := l.Read(t.Context(), library.Read{Property: shop, Query: query.All{}, Limit: 1})
+	for what, err := range map[string]error{"a write": written, "an item": read, "a listing": listed} {
+		if !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), l.names.items(shop)) {
+			t.Errorf("%s: %v, want ErrUnavailable with the name of the index", what, err)
+		}
+	}
+	// Without its manifest the property can be purged, and made anew.
+	if _, err := l.Remove(t.Context(), []library.Owner{agreedDefinitions()[0].Owner}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Purge(t.Context(), shop); !errors.Is(err, library.ErrNotFound) {
+		t.Errorf("a purge: %v, want ErrNotFound", err)
+	}
+	apply(t, l, agreedDefinitions()[0])
+	if o := mustWrite(t, l, library.Mutation{Put: image(0, "")}); o[0].ID != 1 {
+		t.Errorf("id %d, want 1: the purge left the ledger", o[0].ID)
+	}
+}
+
+// TestDeletedDefinitions: a library without its definitions is not ready, and is not opened as a new one while there are items.
+func TestDeletedDefinitions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := open(t, dir, time.Now)
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	mustWrite(t, l, library.Mutation{Put: image(1, "")})
+	drop(t, l, l.names.definitions())
+	if s := l.State(t.Context()); s.Ready || !strings.Contains(s.Problem, l.names.definitions()) {
+		t.Errorf("ready %v: %q, want the name of the index", s.Ready, s.Problem)
+	}
+	if _, err := l.Apply(t.Context(), []library.Definition{accessToken(1)}); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("a definition: %v, want ErrUnavailable", err)
+	}
+	if _, err := Open(t.Context(), l.options); err == nil || !strings.Contains(err.Error(), "snapshot") {
+		t.Errorf("opened again: %v, want a refusal that says what to do", err)
+	}
+}
+
+// TestChangedByHand: a definition that was deleted in the cluster can be stored again.
+func TestChangedByHand(t *testing.T) {
+	t.Parallel()
+	l := replicas(t, 1)[0]
+	apply(t, l, accessToken(1))
+	body := object{"query": object{"term": object{"type": recordDefinition}}}
+	if err := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.definitions()+"/_delete_by_query?refresh=true", body, nil); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, l, agreedDefinitions()[0], accessToken(2))
+	if d, err := l.Definition(t.Context(), accessToken().Owner); err != nil || d.Token.Values[0].Digest[0] != 2 {
+		t.Errorf("%+v, %v: want the new token", d, err)
+	}
+}
+
+// TestLongNames: a property whose name is longer than that of an index can be is served like any other.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	l := replicas(t, 1)[0]
+	long := library.PropertyID("shop/" + strings.Repeat("n", 250))
+	d := agreedDefinitions()[0]
+	d.Property, d.Owner.Name = long, strings.Repeat("n", 250)
+	apply(t, l, d)
+	it := image(1, "")
+	it.ShortCode, it.Content.OriginalURL = "long", "https://posts.example/1"
+	if _, err := l.Write(t.Context(), long, []library.Mutation{{Put: it}}); err != nil {
+		t.Fatal(err)
+	}
+	if p, address, err := l.ShortLink(t.Context(), "long"); p != long || address != it.Content.OriginalURL || err != nil {
+		t.Errorf("%s %s %v", p, address, err)
+	}
+	if n := l.State(t.Context()).PropertyItems[long]; n != 1 {
+		t.Errorf("%d items, want 1", n)
+	}
+}
+
+// TestDeepPages: behind the result window a page number is refused, unless nothing is there; a cursor reaches everything.
+func TestDeepPages(t *testing.T) {
+	t.Parallel()
+	l := openOptions(t, t.TempDir(), func(o *Options) { o.window = 10 })
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	var muts []library.Mutation
+	for id := range item.ID(25) {
+		muts = append(muts, library.Mutation{Put: image(id+1, "")})
+	}
+	mustWrite(t, l, muts...)
+	r := library.Read{Property: shop, Query: query.All{}, Order: query.Order{{Field: "id"}}, Limit: 4}
+	for offset, want := range map[int64]int{0: 4, 4: 4, 25: 0, 1 << 40: 0} {
+		r.Offset = offset
+		if p, err := l.Read(t.Context(), r); err != nil || p.Count != want || p.Total != 25 {
+			t.Errorf("offset %d: %+v %v, want %d items", offset, p, err, want)
+		}
+	}
+	r.Offset = 8
+	var deep *library.OffsetError
+	if _, err := l.Read(t.Context(), r); !errors.As(err, &deep) || deep.Limit != 10 || !strings.Contains(err.Error(), "cursor") {
+		t.Errorf("%v, want that a cursor is named", err)
+	}
+	r.Offset = 0
+	n := 0
+	for {
+		p, err := l.Read(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += p.Count
+		if r.After = p.Next; r.After == "" {
+			break
+		}
+	}
+	if n != 25 {
+		t.Errorf("cursors reach %d items, want 25", n)
+	}
+}
+
+// failing is a transport that has the cluster fail at writing one document.
+type failing struct {
+	http.RoundTripper
+	// id is that of the document, "" for none.
+	id atomic.Value
+}
+
+func (f *failing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if id, _ := f.id.Load().(string); id != "" && strings.HasSuffix(r.URL.Path, "/_bulk") {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		// A state that the document is not in, of a shard that is not there.
+		body = bytes.ReplaceAll(body, fmt.Appendf(nil, `"_id":"%s","_index":"`, id), fmt.Appendf(nil, `"_id":"%s","_index":"absent-`, id))
+		r = r.Clone(r.Context())
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	return f.RoundTripper.RoundTrip(r)
+}
+
+// TestPartialFailure: when one item cannot be stored, its mutation says so and the others are done.
+func TestPartialFailure(t *testing.T) {
+	t.Parallel()
+	transport := &failing{RoundTripper: http.DefaultTransport}
+	l := openWith(t, t.TempDir(), time.Now, transport)
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	transport.id.Store("2")
+	outcomes, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(1, "")}, {Put: image(2, "")}, {Put: image(3, "")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range outcomes {
+		if unavailable := errors.Is(o.Err, library.ErrUnavailable); unavailable != (i == 1) {
+			t.Errorf("item %d: %v", i+1, o.Err)
+		}
+	}
+	if _, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(2, "")}}); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("a write of nothing: %v, want ErrUnavailable", err)
+	}
+	transport.id.Store("")
+	if s := l.State(t.Context()); s.Items != 2 {
+		t.Errorf("%d items, want 2", s.Items)
+	}
+}
+
+// TestErrorsHoldNoData: what the cluster quotes of a request that it refuses is in no error.
+func TestErrorsHoldNoData(t *testing.T) {
+	t.Parallel()
+	l := replicas(t, 1)[0]
+	ops := []operation{{index: l.names.items(shop), id: "1", doc: object{"id": "someone@mail.example"}}}
+	stored := failure(l.cluster.bulk(t.Context(), ops, refreshNone))
+	searched := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.items(shop)+searchPath, object{"query": object{"someone@mail.example": object{}}}, nil)
+	for what, err := range map[string]error{"a document": stored, "a query": searched} {
+		if err == nil || strings.Contains(err.Error(), "someone") {
+			t.Errorf("%s: %v, want an error without its content", what, err)
+		}
+	}
+}

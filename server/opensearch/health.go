@@ -1,0 +1,209 @@
+package opensearch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// oldestVersion is the first version of OpenSearch that this package is tested with.
+var oldestVersion = [2]int{2, 19}
+
+// checkVersion asks what answers at the URLs. It fails with library.ErrUnavailable while nothing does, and with another error
+// when it is not an OpenSearch that this package can use, or refuses the credentials.
+func (c *cluster) checkVersion(ctx context.Context) error {
+	var about struct {
+		Version struct {
+			Distribution string `json:"distribution"`
+			Number       string `json:"number"`
+		} `json:"version"`
+	}
+	err := c.do(ctx, http.MethodGet, "/", nil, &about)
+	switch {
+	case hasStatus(err, http.StatusUnauthorized):
+		return errors.New("OpenSearch refuses the credentials (401): check the username and the password")
+	case hasStatus(err, http.StatusForbidden):
+		return errors.New("OpenSearch does not let this user in (403): give it the permission cluster:monitor/main")
+	case errors.Is(err, library.ErrUnavailable) || ctx.Err() != nil:
+		return err
+	case err != nil || about.Version.Distribution != "opensearch":
+		return errors.New("what answers at the URL is no OpenSearch: check the URL")
+	}
+	var is [2]int
+	_, err = fmt.Sscanf(about.Version.Number, "%d.%d", &is[0], &is[1])
+	if err != nil || slices.Compare(is[:], oldestVersion[:]) < 0 {
+		return fmt.Errorf("this is OpenSearch %s: use %d.%d or newer", about.Version.Number, oldestVersion[0], oldestVersion[1])
+	}
+	return nil
+}
+
+// checkWhole refuses to open what is left of a library whose shared indices were deleted: with new ones, item ids would be drawn
+// again, and what was made over HTTP would be gone without a word.
+func (l *Library) checkWhole(ctx context.Context) error {
+	var there map[string]struct{}
+	path := fmt.Sprintf("/%s,%s/_alias?ignore_unavailable=true", strings.Join(l.shared(), ","), l.names.everyItems())
+	if err := l.cluster.do(ctx, http.MethodGet, path, nil, &there); err != nil {
+		return fmt.Errorf("look up the indices: %w", err)
+	}
+	var missing []string
+	for _, name := range l.shared() {
+		if _, ok := there[name]; !ok {
+			missing = append(missing, name)
+		}
+		delete(there, name)
+	}
+	if len(there) > 0 && len(missing) > 0 {
+		return fmt.Errorf("there are items of a library, but not %s: restore it from a snapshot, or delete the indices %s to begin anew",
+			strings.Join(missing, " and "), l.names.everyItems())
+	}
+	return nil
+}
+
+// shared are the indices that a library cannot do without.
+func (l *Library) shared() []string {
+	return []string{generation(l.names.definitions()), generation(l.names.facts())}
+}
+
+// stateTimeout bounds what State asks the cluster: probes wait for it.
+const stateTimeout = 2 * time.Second
+
+// State describes the library, see library.Library: Ready while the cluster answers and has the shared indices. A property whose
+// index has no working shard, or takes no writes, is a Problem.
+func (l *Library) State(ctx context.Context) library.State {
+	known := l.records.state.Load()
+	state := library.State{PropertyItems: map[library.PropertyID]int64{}, Definitions: int64(known.set.Len())}
+	if l.closed.Load() {
+		state.Problem = "closed"
+		return state
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, fmt.Errorf("OpenSearch does not answer within %s", stateTimeout))
+	defer cancel()
+	var red, blocked []string
+	g, asking := errgroup.WithContext(ctx)
+	g.Go(func() error { return l.count(asking, &state) })
+	g.Go(func() (err error) {
+		red, err = l.redIndices(asking)
+		return err
+	})
+	g.Go(func() (err error) {
+		blocked, err = l.blockedIndices(asking)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		state.Problem = err.Error()
+		return state
+	}
+	state.Ready = !slices.ContainsFunc(red, func(name string) bool { return slices.Contains(l.shared(), name) })
+	var problems []string
+	if problem := l.records.problem(); problem != "" {
+		problems = append(problems, problem)
+	}
+	if len(red) > 0 {
+		problems = append(problems, "no working copy of a shard of "+strings.Join(red, ", "))
+	}
+	state.Problem = strings.Join(append(problems, blocked...), "; ")
+	return state
+}
+
+// count reads how many items and bytes there are, and the version of all.
+func (l *Library) count(ctx context.Context, state *library.State) error {
+	var stats struct {
+		Indices map[string]struct {
+			Primaries struct {
+				Docs struct {
+					Count int64 `json:"count"`
+				} `json:"docs"`
+				Store struct {
+					Bytes int64 `json:"size_in_bytes"`
+				} `json:"store"`
+			} `json:"primaries"`
+			Shards map[string][]struct {
+				Routing struct {
+					Primary bool `json:"primary"`
+				} `json:"routing"`
+				SeqNo struct {
+					Max int64 `json:"max_seq_no"`
+				} `json:"seq_no"`
+			} `json:"shards"`
+		} `json:"indices"`
+	}
+	path := fmt.Sprintf("/%s,%s/_stats/docs,store?level=shards", strings.Join(l.shared(), ","), l.names.everyItems())
+	if err := l.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
+		return err
+	}
+	for name, index := range stats.Indices {
+		state.DiskBytes += index.Primaries.Store.Bytes
+		if p, ok := l.propertyOf(name); ok {
+			state.PropertyItems[p] += index.Primaries.Docs.Count
+			state.Items += index.Primaries.Docs.Count
+		}
+		for _, copies := range index.Shards {
+			for _, shard := range copies {
+				if shard.Routing.Primary {
+					state.Version += uint64(shard.SeqNo.Max + 1)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// redIndices lists the library's indices of which a shard has no working copy, by name.
+func (l *Library) redIndices(ctx context.Context) ([]string, error) {
+	var health struct {
+		Indices map[string]struct {
+			Status string `json:"status"`
+		} `json:"indices"`
+	}
+	path := "/_cluster/health/" + l.options.Prefix + "-*?level=indices&timeout=1s"
+	if err := l.cluster.do(ctx, http.MethodGet, path, nil, &health); err != nil {
+		return nil, err
+	}
+	var red []string
+	for name, index := range health.Indices {
+		if index.Status == "red" && l.owns(name) {
+			red = append(red, name)
+		}
+	}
+	slices.Sort(red)
+	return red, nil
+}
+
+// blockedIndices says which of the library's indices take no writes, and why: on a full disk OpenSearch makes them read-only.
+func (l *Library) blockedIndices(ctx context.Context) ([]string, error) {
+	type block struct {
+		Description string   `json:"description"`
+		Levels      []string `json:"levels"`
+	}
+	var found struct {
+		Blocks struct {
+			Indices map[string]map[string]block `json:"indices"`
+		} `json:"blocks"`
+	}
+	if err := l.cluster.do(ctx, http.MethodGet, "/_cluster/state/blocks/"+l.options.Prefix+"-*", nil, &found); err != nil {
+		return nil, err
+	}
+	var blocked []string
+	for name, blocks := range found.Blocks.Indices {
+		for _, b := range blocks {
+			if l.owns(name) && slices.Contains(b.Levels, "write") {
+				blocked = append(blocked, fmt.Sprintf("index %s takes no writes: %s", name, b.Description))
+			}
+		}
+	}
+	slices.Sort(blocked)
+	return blocked, nil
+}
+
+// owns reports whether an index is one of this library: another may have a prefix that begins with the same letters.
+func (l *Library) owns(index string) bool {
+	return slices.Contains(l.shared(), index) || strings.HasPrefix(index, l.names.items(""))
+}

@@ -1,0 +1,120 @@
+package opensearch
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// transport sends requests with the credentials and the authority that are in files, and reads these files again while it is
+// used: a mounted Secret changes under a process that runs.
+type transport struct {
+	options Options
+
+	mu   sync.Mutex
+	read time.Time // when the files were read last
+	secrets
+	over http.RoundTripper
+}
+
+// secrets are the contents of the files; nil for a file that is not named.
+type secrets struct{ username, password, ca []byte }
+
+// rereadAfter is how old the contents of the files may be.
+const rereadAfter = 5 * time.Second
+
+// Bounds of what one connection may take: a node that is gone must not hold a request that another node can answer.
+const (
+	dialTimeout      = 3 * time.Second
+	handshakeTimeout = 5 * time.Second
+	idleConnections  = 64
+)
+
+// newTransport reads the files. Errors name the file.
+func newTransport(o Options) (*transport, error) {
+	t := &transport{options: o}
+	return t, t.reread(o.Clock())
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	over, s := t.current()
+	if s.username != nil {
+		r = r.Clone(r.Context())
+		r.SetBasicAuth(text(s.username), text(s.password))
+	}
+	return over.RoundTrip(r)
+}
+
+// text is the content of a file without the line break that editors put at its end.
+func text(content []byte) string { return strings.TrimRight(string(content), "\r\n") }
+
+// current returns what to send a request with. Files that cannot be read now leave what was read before in use.
+func (t *transport) current() (http.RoundTripper, secrets) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := t.options.Clock(); now.Sub(t.read) > rereadAfter {
+		if err := t.reread(now); err != nil {
+			t.options.Logger.Warn("the credentials of OpenSearch cannot be read again; those read before stay in use", slog.Any("error", err))
+		}
+	}
+	return t.over, t.secrets
+}
+
+// reread reads the files, and makes new connections when the authority changed. The caller holds mu, or is the only user.
+func (t *transport) reread(now time.Time) error {
+	t.read = now
+	var s secrets
+	for _, f := range []struct {
+		name string
+		into *[]byte
+	}{{t.options.UsernameFile, &s.username}, {t.options.PasswordFile, &s.password}, {t.options.CAFile, &s.ca}} {
+		if f.name == "" {
+			continue
+		}
+		var err error
+		if *f.into, err = os.ReadFile(f.name); err != nil {
+			return fmt.Errorf("read the credentials of OpenSearch: %w", err)
+		}
+	}
+	if t.over == nil || !bytes.Equal(s.ca, t.ca) {
+		over, err := t.connections(s.ca)
+		if err != nil {
+			return err
+		}
+		if before, ok := t.over.(*http.Transport); ok {
+			before.CloseIdleConnections()
+		}
+		t.over = over
+	}
+	t.secrets = s
+	return nil
+}
+
+// connections makes a pool of connections that trusts the authorities in ca, those of the system when it is nil.
+func (t *transport) connections(ca []byte) (http.RoundTripper, error) {
+	if t.options.Transport != nil {
+		return t.options.Transport, nil
+	}
+	over := http.DefaultTransport.(*http.Transport).Clone()
+	over.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	over.TLSHandshakeTimeout = handshakeTimeout
+	over.MaxIdleConnsPerHost = idleConnections
+	over.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != nil {
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(ca) {
+			return nil, fmt.Errorf("read the credentials of OpenSearch: %s holds no certificate in PEM", t.options.CAFile)
+		}
+		over.TLSClientConfig.RootCAs = roots
+	}
+	return over, nil
+}
