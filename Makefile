@@ -22,7 +22,7 @@ WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test e2e bin/e2e parity clients scale bench verify generate format lint prose build image manifest chart samples assets \
+.PHONY: help run smoke gitops test e2e bin/e2e parity opensearch clients scale bench verify generate format lint prose build image manifest chart samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -49,6 +49,10 @@ parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, 
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
 	$(GO) test ./hack/parity -count=1 -timeout 60m -run '^TestParity$$' -v -url "$$OPENSEARCH_URL" -seeds 3 \
 	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)'
+
+opensearch: ## the library on OpenSearch against a real cluster: the one at OPENSEARCH_URL, else a node that each package starts, which needs a JDK
+	VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/opensearch ./server/httpapi -count=1 -timeout 30m
+	$(GO) test ./cmd/vitrine -count=1 -timeout 10m -run OpenSearch
 
 scale: ## the operator at 10,000 objects against a real API server; writes docs/scale.md (CHECK=1 fails where a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \

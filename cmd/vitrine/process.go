@@ -69,7 +69,20 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	if p.lib, err = openLibrary(o, p.memory, log); err != nil {
+	if o.library == libraryOpenSearch {
+		lock, err := lockDataDir(o.dataDir)
+		if err != nil {
+			return err
+		}
+		defer lock.Close()
+		p.lib, err = o.opensearch.open(ctx, o.probes, log)
+		if ctx.Err() != nil && err != nil {
+			return nil // stopped while it waited for the cluster
+		}
+		if err != nil {
+			return err
+		}
+	} else if p.lib, err = openLibrary(o, p.memory, log); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.lib.Close()) }()

@@ -21,6 +21,7 @@ type serveOptions struct {
 
 	dataDir     string
 	library     string
+	opensearch  opensearchFlags
 	memoryLimit string
 
 	https, http, probes, metrics string
@@ -35,10 +36,12 @@ type serveOptions struct {
 	logFormat, logLevel string
 }
 
-// The values of --library. Both store their items in the same format, so that each can open the store of the other.
+// The values of --library. Only tests use the reference library, to compare the others with it. It stores its items in the same
+// format as the engine, so that each can open the store of the other.
 const (
-	libraryEngine    = "engine"
-	libraryReference = "reference"
+	libraryEngine     = "engine"
+	libraryOpenSearch = "opensearch"
+	libraryReference  = "reference"
 )
 
 func newServe() *cobra.Command {
@@ -64,8 +67,8 @@ func newServe() *cobra.Command {
 	fs.BoolVar(&o.withoutKubernetes, "without-kubernetes", false, "watch no cluster and serve the stored state")
 	fs.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "namespaces to watch (default all)")
 	bindDataDir(fs, &o.dataDir)
-	fs.StringVar(&o.library, "library", libraryEngine, "engine, or reference for tests that compare the two")
-	fs.Lookup("library").Hidden = true
+	fs.StringVar(&o.library, "library", libraryEngine, "where to store and search items: engine (the data directory) or opensearch (an OpenSearch cluster)")
+	o.opensearch.bind(fs)
 	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: near it caches shrink, and the server rejects item writes from 90 % of it (default GOMEMLIMIT, else 80 % of the limit of the container)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM format, reloaded when it changes (default: a certificate from an authority in the data directory)")
@@ -85,8 +88,13 @@ func newServe() *cobra.Command {
 
 // validate checks the flags before anything is opened.
 func (o *serveOptions) validate() error {
-	if o.library != libraryEngine && o.library != libraryReference {
-		return usagef("--library %q: want engine or reference", o.library)
+	switch o.library {
+	case libraryEngine, libraryReference, libraryOpenSearch:
+	default:
+		return usagef("--library %q: want engine or opensearch", o.library)
+	}
+	if err := o.opensearch.validate(o.library == libraryOpenSearch); err != nil {
+		return err
 	}
 	if (o.certFile == "") != (o.keyFile == "") {
 		return usagef("--tls-cert-file and --tls-private-key-file need each other: give both, or neither to let the server create a certificate")

@@ -340,7 +340,7 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 		"no cluster":          {nil, exitUsage, "give --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes"},
 		"no such kubeconfig":  {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
 		"broken kubeconfig":   {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
-		"unknown library":     {[]string{"--library", "opensearch"}, exitUsage, `--library "opensearch": want engine or reference`},
+		"unknown library":     {[]string{"--library", "sql"}, exitUsage, `--library "sql": want engine or opensearch`},
 		"half a certificate":  {[]string{"--tls-cert-file", broken}, exitUsage, "give both, or neither"},
 		"external URL":        {[]string{"--external-url", "shop.example"}, exitUsage, "must be http or https, a host"},
 		"log level":           {[]string{"--log-level", "loud"}, exitUsage, "want debug, info, warn or error"},

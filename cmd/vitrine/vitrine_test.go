@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	os.Exit(nodetest.Run(m))
 }
 
 // secret is the READ-WRITE token of every property in these tests.
@@ -49,6 +50,13 @@ func newStore(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fill(t, lib)
+	return dir
+}
+
+// fill stores a property and tokens, and closes the library.
+func fill(t *testing.T, lib library.Library) {
+	t.Helper()
 	named := func(k library.Kind, name string) library.Owner {
 		return library.Owner{Install: "test", Kind: k, Namespace: "shop", Name: name}
 	}
@@ -68,7 +76,6 @@ func newStore(t *testing.T) string {
 	if err := errors.Join(err, lib.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return dir
 }
 
 // server is a running `vitrine serve`.
@@ -77,9 +84,11 @@ type server struct {
 	cmd       *exec.Cmd
 	dir       string
 	addresses map[string]string // by name of the listener
-	exited    chan struct{}
-	mu        sync.Mutex
-	log       bytes.Buffer
+	// bound is closed once the last address is listened on.
+	bound  chan struct{}
+	exited chan struct{}
+	mu     sync.Mutex
+	log    bytes.Buffer
 }
 
 // start runs serve on a store, with ports that the system chooses, and waits until the server is ready.
@@ -91,7 +100,15 @@ func start(t *testing.T, dir string, flags ...string) *server {
 // startBy is like start, but runs the command that by derives from the command of the server.
 func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *server {
 	t.Helper()
-	s := &server{t: t, dir: dir, addresses: map[string]string{}, exited: make(chan struct{})}
+	s := launch(t, dir, by, flags...)
+	s.awaitReady()
+	return s
+}
+
+// launch is startBy without waiting for anything.
+func launch(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *server {
+	t.Helper()
+	s := &server{t: t, dir: dir, addresses: map[string]string{}, bound: make(chan struct{}), exited: make(chan struct{})}
 	args := append([]string{
 		"serve", "--data-dir", dir, "--without-kubernetes", "--log-format", "json", "--https-bind-address", "127.0.0.1:0",
 		"--health-probe-bind-address", "127.0.0.1:0", "--metrics-bind-address", "127.0.0.1:0",
@@ -104,8 +121,7 @@ func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...st
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	bound := make(chan struct{})
-	go s.follow(stderr, bound)
+	go s.follow(stderr)
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
 		<-s.exited
@@ -116,15 +132,20 @@ func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...st
 			t.Error("the log holds the token")
 		}
 	})
-	select {
-	case <-bound:
-	case <-s.exited:
-		t.Fatalf("the server did not start:\n%s", s.logged())
-	case <-time.After(30 * time.Second):
-		t.Fatalf("the server does not listen:\n%s", s.logged())
-	}
-	eventually(t, "ready", func() bool { code, _ := s.probe("/readyz"); return code == http.StatusOK })
 	return s
+}
+
+// awaitReady waits until the server is ready.
+func (s *server) awaitReady() {
+	s.t.Helper()
+	select {
+	case <-s.bound:
+	case <-s.exited:
+		s.t.Fatalf("the server did not start:\n%s", s.logged())
+	case <-time.After(30 * time.Second):
+		s.t.Fatalf("the server does not listen:\n%s", s.logged())
+	}
+	eventually(s.t, "ready", func() bool { code, _ := s.probe("/readyz"); return code == http.StatusOK })
 }
 
 // command returns a command that runs this binary as vitrine, without the user's environment.
@@ -135,7 +156,7 @@ func command(args ...string) *exec.Cmd {
 }
 
 // follow reads the log until the process ends. It closes bound when the server listens on its last address.
-func (s *server) follow(stderr io.Reader, bound chan struct{}) {
+func (s *server) follow(stderr io.Reader) {
 	defer close(s.exited)
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		var event struct{ Msg, Name, Address string }
@@ -145,7 +166,7 @@ func (s *server) follow(stderr io.Reader, bound chan struct{}) {
 		if event.Msg == "listening" {
 			s.addresses[event.Name] = event.Address
 			if event.Name == "metrics" {
-				close(bound)
+				close(s.bound)
 			}
 		}
 		s.mu.Unlock()

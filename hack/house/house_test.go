@@ -68,7 +68,7 @@ var rooms = map[string]room{
 	},
 	"server/opensearch": {
 		own:        append([]string{"server/definitions", "server/eval", "server/mutations"}, domain...),
-		ownInTests: []string{"hack/opensearch/node", "server/reference"},
+		ownInTests: []string{"hack/opensearch/node/nodetest", "server/reference"},
 		others:     []string{"github.com/opensearch-project/opensearch-go/v4", "golang.org/x/sync/"},
 	},
 	"server/engine": {
@@ -94,7 +94,7 @@ var rooms = map[string]room{
 		others: []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sys/"},
 	},
 	"server/httpapi": {
-		own: domain, ownInTests: []string{"server/opensearch", "server/reference"},
+		own: domain, ownInTests: []string{"hack/opensearch/node/nodetest", "server/opensearch", "server/reference"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
 	"server/client":   {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
@@ -108,7 +108,7 @@ var rooms = map[string]room{
 	"internal/memory":      {own: domain, others: []string{"github.com/KimMachineGun/automemlimit/", "k8s.io/apimachinery/"}},
 	"internal/servingcert": {others: []string{}},
 	"internal/text":        {others: []string{}},
-	"cmd/vitrine":          {own: []string{"api", "config", "controllers", "internal", "server"}},
+	"cmd/vitrine":          {own: []string{"api", "config", "controllers", "internal", "server"}, ownInTests: []string{"hack/opensearch/node/nodetest"}},
 	"hack":                 {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},
 }
 

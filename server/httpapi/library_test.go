@@ -9,12 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/opensearch"
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// openLibrary opens the library that these tests run against: the reference, or one on the cluster at OPENSEARCH_URL where
+func TestMain(m *testing.M) { os.Exit(nodetest.Run(m)) }
+
+// openLibrary opens the library that these tests run against: the reference, or one on an OpenSearch cluster where
 // VITRINE_TEST_LIBRARY is opensearch.
 func openLibrary(t testing.TB, clock func() time.Time) library.Library {
 	t.Helper()
@@ -25,10 +28,10 @@ func openLibrary(t testing.TB, clock func() time.Time) library.Library {
 		}
 		return l
 	}
-	url := os.Getenv("OPENSEARCH_URL")
+	urls := nodetest.URLs(t)
 	prefix := "http-" + strings.ToLower(rand.Text())
 	t.Cleanup(func() {
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, url+"/"+prefix+"-*", nil)
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, urls[0]+"/"+prefix+"-*", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +44,7 @@ func openLibrary(t testing.TB, clock func() time.Time) library.Library {
 		}
 	})
 	l, err := opensearch.Open(t.Context(), opensearch.Options{
-		URLs: []string{url}, Prefix: prefix, Clock: clock, RefreshInterval: 20 * time.Millisecond,
+		URLs: urls, Prefix: prefix, Clock: clock, RefreshInterval: 20 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/library/librarytest"
 )
@@ -32,7 +33,7 @@ func openOptions(t *testing.T, dir string, adjust func(*Options)) *Library {
 	t.Helper()
 	sum := sha256.Sum256([]byte(dir))
 	o := Options{
-		URLs: clusterURLs(t), Prefix: "test-" + hex.EncodeToString(sum[:8]),
+		URLs: nodetest.URLs(t), Prefix: "test-" + hex.EncodeToString(sum[:8]),
 		RefreshInterval: 20 * time.Millisecond, FollowInterval: 100 * time.Millisecond,
 	}
 	adjust(&o)
@@ -70,7 +71,7 @@ func dropIndices(t *testing.T, o Options) {
 }
 
 func TestLibrary(t *testing.T) {
-	clusterURLs(t)
+	nodetest.URLs(t)
 	librarytest.Run(t, func(t *testing.T, dir string, clock func() time.Time) library.Library {
 		t.Helper()
 		return open(t, dir, clock)

@@ -25,7 +25,8 @@ type Options struct {
 	CAFile string
 	// AllowHTTP permits http:// for addresses other than loopback ones.
 	AllowHTTP bool
-	// Prefix begins the name of every index: lower-case letters, digits and hyphens, at most 40 characters. "" means vitrine.
+	// Prefix begins the name of every index: lower-case letters, digits and hyphens, at most 40 characters. "" means
+	// DefaultPrefix.
 	// Libraries with different prefixes share a cluster.
 	Prefix string
 	// Shards is the number of primary shards of a property's items; 0 means 1, with which scores equal those of other
@@ -52,6 +53,9 @@ type Options struct {
 	window int
 }
 
+// DefaultPrefix begins the names of indices unless Options say otherwise.
+const DefaultPrefix = "vitrine"
+
 var validPrefix = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
 func (o Options) withDefaults() (Options, error) {
@@ -67,7 +71,7 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	if o.Prefix == "" {
-		o.Prefix = "vitrine"
+		o.Prefix = DefaultPrefix
 	}
 	if !validPrefix.MatchString(o.Prefix) || strings.Contains(o.Prefix+"-", "-items-") {
 		return o, &OptionsError{fmt.Sprintf("index prefix %q: use at most 40 lower-case letters, digits and hyphens, the first one a letter, without -items", o.Prefix)}

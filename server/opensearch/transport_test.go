@@ -84,13 +84,14 @@ func TestCredentials(t *testing.T) {
 // TestAuthority: a certificate of an authority that is not trusted is refused, and accepted once its authority is.
 func TestAuthority(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"version":{"distribution":"opensearch","number":"3.8.0"}}`)
 	}))
-	defer s.Close()
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that the client breaks off
+	s.StartTLS()
+	defer s.Close()
 	clock := librarytest.NewClock(noon)
-	o, err := Options{URLs: []string{s.URL}, Clock: clock.Now, Timeout: 2 * time.Second}.withDefaults()
+	o, err := Options{URLs: []string{s.URL}, Clock: clock.Now, Timeout: 30 * time.Second}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,10 @@ type holder struct {
 	Since time.Time `json:"since"`
 }
 
+// LockDir takes the lock of a data directory for a process that keeps its items elsewhere. *LockedError while another process
+// has it. Close releases it.
+func LockDir(dir string) (io.Closer, error) { return lockDir(vfs.Default, dir, time.Now()) }
+
 // lockDir takes the lock of a store's directory and leaves word of who holds it. The word is in a file of its own:
 // closing any handle on a locked file would release a POSIX lock.
 func lockDir(disk vfs.FS, dir string, now time.Time) (io.Closer, error) {

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
+	"github.com/vitrine-dev/vitrine/server/opensearch"
+)
+
+// newIndices makes a library on the OpenSearch cluster of the tests, as newStore does in a data directory, and returns the flags
+// for it.
+func newIndices(t *testing.T) (urls, flags []string) {
+	t.Helper()
+	urls = nodetest.URLs(t)
+	prefix := "serve-" + strings.ToLower(rand.Text())
+	t.Cleanup(func() {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, urls[0]+"/"+prefix+"-*", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := res.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	lib, err := opensearch.Open(t.Context(), opensearch.Options{URLs: urls, Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, lib)
+	return urls, []string{"--library", "opensearch", "--opensearch-index-prefix", prefix, "--http-bind-address", "127.0.0.1:0"}
+}
+
+// items is the address of a query.
+func (s *server) items(query string) string {
+	return "http://" + s.addresses["http"] + "/v2/content/items?access_token=" + secret + "&" + query
+}
+
+// TestOpenSearchKeepsWhatWasAcknowledged: a server that was killed gives the same answers when it is started again, with another
+// data directory.
+func TestOpenSearchKeepsWhatWasAcknowledged(t *testing.T) {
+	urls, flags := newIndices(t)
+	flags = append(flags, "--opensearch-url", strings.Join(urls, ","))
+	queries := []string{"q=text:number&sort_by=id:asc", "q=tags.marketer_tags.key:summer+AND+id:[7+TO+20]&sort_by=id:desc", "q=item+7"}
+	ask := func(s *server) (answers []string) {
+		t.Helper()
+		for _, q := range queries {
+			code, body := get(t, s.items(q))
+			if code != http.StatusOK {
+				t.Fatalf("%s: %d %s", q, code, body)
+			}
+			answers = append(answers, body)
+		}
+		return answers
+	}
+	s := start(t, filepath.Join(t.TempDir(), "data"), flags...)
+	s.environment(t)
+	vitrine(t.Context(), itemLines(1, 50), "import", "-").want(t, 0, "50 added")
+	before := ask(s)
+	s.signal(syscall.SIGKILL)
+
+	s = start(t, filepath.Join(t.TempDir(), "data"), flags...)
+	for i, after := range ask(s) {
+		if after != before[i] {
+			t.Errorf("%s: after the kill\n%s\nbefore\n%s", queries[i], after, before[i])
+		}
+	}
+	if !strings.Contains(before[0], `"total_results":50`) {
+		t.Errorf("not all items: %.200s", before[0])
+	}
+	if code := s.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestOpenSearchIsWaitedFor: a server whose cluster cannot be reached lives, says why it is not ready, and becomes ready by itself.
+// One that is ready says when the cluster goes.
+func TestOpenSearchIsWaitedFor(t *testing.T) {
+	urls, flags := newIndices(t)
+	target, err := url.Parse(urls[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := reserved.Addr().String()
+	if err := reserved.Close(); err != nil {
+		t.Fatal(err)
+	}
+	flags = append(flags, "--opensearch-url", "http://"+address)
+	s := launch(t, filepath.Join(t.TempDir(), "data"), func(cmd *exec.Cmd) *exec.Cmd { return cmd }, flags...)
+	waits := func(probe string, want int) func() bool {
+		return func() bool {
+			s.mu.Lock()
+			at := s.addresses["waiting"]
+			s.mu.Unlock()
+			code, body := get(t, "http://"+at+probe)
+			return code == want && strings.Contains(body, "OpenSearch cannot be reached")
+		}
+	}
+	eventually(t, "not ready with the cause", waits("/readyz", http.StatusServiceUnavailable))
+	eventually(t, "alive", waits("/healthz", http.StatusOK))
+
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := &httptest.Server{Listener: l, Config: &http.Server{Handler: httputil.NewSingleHostReverseProxy(target)}}
+	cluster.Start()
+	s.awaitReady()
+
+	cluster.CloseClientConnections()
+	cluster.Close()
+	eventually(t, "not ready any more", func() bool {
+		code, body := s.probe("/readyz")
+		return code == http.StatusServiceUnavailable && strings.Contains(body, "OpenSearch cannot be reached")
+	})
+	if code, body := get(t, s.items("q=*:*")); code != http.StatusServiceUnavailable {
+		t.Errorf("%d %s, want 503", code, body)
+	}
+	if code := s.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestOpenSearchFlags: what cannot work is refused at the start, with the flag that is wrong.
+func TestOpenSearchFlags(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "Unauthorized", http.StatusUnauthorized)
+	}))
+	defer locked.Close()
+	used := []string{"--library=opensearch"}
+	for name, test := range map[string]struct {
+		flags []string
+		code  int
+		want  string
+	}{
+		"no URL":               {used, exitUsage, "--opensearch-url"},
+		"another library":      {[]string{"--opensearch-url=https://search.example"}, exitUsage, "--library=opensearch"},
+		"an unknown library":   {[]string{"--library=solr"}, exitUsage, "engine and opensearch"},
+		"plain text":           {append(used, "--opensearch-url=http://search.example"), exitUsage, "not encrypted"},
+		"half of the secret":   {append(used, "--opensearch-url=https://search.example", "--opensearch-username-file=u"), exitUsage, "--opensearch-password-file"},
+		"a file that is not":   {append(used, "--opensearch-url=https://search.example", "--opensearch-ca-file=/none/ca.crt"), exitStore, "/none/ca.crt"},
+		"another server":       {append(used, "--opensearch-url="+other.URL), exitStore, "no OpenSearch"},
+		"a password too wrong": {append(used, "--opensearch-url="+locked.URL), exitStore, "credentials"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"serve", "--without-kubernetes", "--data-dir", filepath.Join(t.TempDir(), "data")}, test.flags...)
+			vitrine(t.Context(), "", args...).want(t, test.code, test.want)
+		})
+	}
+}

@@ -1,0 +1,74 @@
+// Package nodetest gives tests an OpenSearch cluster: the one whose addresses OPENSEARCH_URL lists, with commas between them, else
+// a node of OPENSEARCH_VERSION that the first test starts. Where neither is possible, tests are skipped and say so.
+//
+// It may import hack/opensearch/node.
+package nodetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
+)
+
+// shared is the cluster of all tests of a package.
+var shared struct {
+	once sync.Once
+	urls []string
+	node *node.Node
+	dir  string // of the node
+	err  error
+}
+
+// Run runs the tests of a package, and stops the node that they started. It returns the exit code.
+func Run(m *testing.M) int {
+	code := m.Run()
+	if shared.node != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := shared.node.Stop(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if err := os.RemoveAll(shared.dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}
+
+// URLs returns the addresses of the cluster, and skips the test where there is none.
+func URLs(t testing.TB) []string {
+	t.Helper()
+	shared.once.Do(provide)
+	var absent *node.AbsentError
+	if errors.As(shared.err, &absent) {
+		t.Skipf("DID NOT RUN: %v; OPENSEARCH_URL names a cluster that is there", absent)
+	}
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.urls
+}
+
+func provide() {
+	s := &shared
+	if given := os.Getenv("OPENSEARCH_URL"); given != "" {
+		s.urls = strings.Split(given, ",")
+		return
+	}
+	if s.dir, s.err = os.MkdirTemp("", "opensearch-"); s.err != nil {
+		return
+	}
+	o := node.Options{Dir: s.dir, Version: os.Getenv("OPENSEARCH_VERSION")}
+	if s.node, s.err = node.Start(context.Background(), o); s.err == nil {
+		s.urls = []string{s.node.URL}
+	}
+}
