@@ -68,7 +68,7 @@ var rooms = map[string]room{
 	},
 	"server/opensearch": {
 		own:        append([]string{"server/definitions", "server/eval", "server/mutations"}, domain...),
-		ownInTests: []string{"hack/opensearch/node/nodetest", "server/reference"},
+		ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/reference"},
 		others:     []string{"github.com/opensearch-project/opensearch-go/v4", "golang.org/x/sync/"},
 	},
 	"server/engine": {

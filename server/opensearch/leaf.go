@@ -11,7 +11,7 @@ import (
 
 // leaf writes a leaf over what items have of their own. Texts and truth values are scored by OpenSearch as they are in every
 // library; everything else that matches has score 1.
-func leaf(n plan.Node) (object, error) {
+func leaf(n plan.Leaf) (object, error) {
 	switch n := n.(type) {
 	case plan.Term:
 		return term(n), nil
@@ -62,9 +62,9 @@ func term(n plan.Term) object {
 		return object{"term": object{indexed(n.Field): object{"value": n.Text}}}
 	case query.Boolean:
 		return object{"term": object{n.Field.Name: object{"value": n.Text == "true"}}}
-	default:
-		return constant(object{"term": object{indexed(n.Field): object{"value": cut(prefixOf(n.Field) + n.Text)}}}, 1)
+	case query.Keyword, query.Long, query.Double, query.Date:
 	}
+	return constant(object{"term": object{indexed(n.Field): object{"value": cut(prefixOf(n.Field) + n.Text)}}}, 1)
 }
 
 func pattern(n plan.Pattern) object {

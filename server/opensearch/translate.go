@@ -34,14 +34,17 @@ func (t translator) node(ctx context.Context, n plan.Node) (object, error) {
 	case plan.Boost:
 		inner, err := t.node(ctx, n.Node)
 		return object{"bool": object{"must": inner, "boost": n.Factor}}, err
+	case plan.Term, plan.Phrase, plan.Pattern, plan.Fuzzy, plan.IntRange, plan.FloatRange, plan.TermRange, plan.Exists:
+		return t.leaf(ctx, n.(plan.Leaf))
 	}
-	looks, ok := n.(plan.Leaf)
-	if !ok {
-		return nil, fmt.Errorf("translate a query: unknown node %T", n)
-	}
-	switch k := kindOf(looks.LooksAt().Name); {
+	return nil, fmt.Errorf("translate a query: unknown node %T", n)
+}
+
+// leaf writes a leaf with what manifests add to it.
+func (t translator) leaf(ctx context.Context, n plan.Leaf) (object, error) {
+	switch k := kindOf(n.LooksAt().Name); {
 	case k == ofTags && t.reach >= ofTags:
-		return t.tagged(ctx, looks)
+		return t.tagged(ctx, n)
 	case k == ofUnits && t.reach >= ofUnits:
 		return t.attached(ctx, n)
 	case k == ofDefault && t.reach >= ofUnits:

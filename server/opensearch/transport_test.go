@@ -4,8 +4,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -59,7 +58,7 @@ func TestCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	t.Cleanup(func() { _ = c.close() })
 	check := func(refused bool) {
 		t.Helper()
 		err := c.checkVersion(t.Context())
@@ -87,7 +86,7 @@ func TestAuthority(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"version":{"distribution":"opensearch","number":"3.8.0"}}`)
 	}))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that the client breaks off
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of handshakes that the client breaks off
 	s.StartTLS()
 	defer s.Close()
 	clock := librarytest.NewClock(noon)
@@ -106,14 +105,14 @@ func TestAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer system.close()
+	t.Cleanup(func() { _ = system.close() })
 	check(system, "certificate signed by unknown authority")
 	o.CAFile = writeFile(t, filepath.Join(t.TempDir(), "ca.crt"), certificateOf(s))
 	given, err := newCluster(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer given.close()
+	t.Cleanup(func() { _ = given.close() })
 	check(given, "")
 	writeFile(t, o.CAFile, "nothing")
 	if _, err := newCluster(o); err == nil || !strings.Contains(err.Error(), o.CAFile) {
