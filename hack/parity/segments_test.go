@@ -122,7 +122,7 @@ func (s *segments) explain(ctx context.Context, n query.Node, id int64) (library
 	if err != nil {
 		return library.Explanation{}, err
 	}
-	return eval.Explain(ctx, s.corpus, p.Root, s.docs[id])
+	return eval.Explain(ctx, s.corpus.Statistics(), p.Root, s.docs[id])
 }
 
 // TestSegments holds that both libraries bring the same hits with the same scores to the comparison.

@@ -68,7 +68,7 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("no access token given")
 	}
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("the access token holds white space or characters that no token has")
+		return nil, errors.New("the access token contains white space or invalid characters")
 	}
 	c := &Client{base: base, token: o.Token, attempts: o.Attempts, wait: o.Wait, userAgent: o.UserAgent}
 	if c.attempts == 0 {
@@ -111,7 +111,7 @@ func parseServer(s string) (*url.URL, error) {
 	case "https":
 	case "http":
 		if !isLoopback(u.Hostname()) {
-			return nil, fmt.Errorf("server address %q: plain http would show the access token to the network; use https", s)
+			return nil, fmt.Errorf("server address %q: plain http would expose the access token to the network; use https", s)
 		}
 	default:
 		return nil, fmt.Errorf("server address %q: want https", s)

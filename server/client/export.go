@@ -28,7 +28,7 @@ func (e *UnreadableError) Error() string {
 }
 
 // ErrNoPropertyNamed means that the server does not name the property of a token. Servers older than this version do not.
-var ErrNoPropertyNamed = errors.New("the server does not say which property the access token belongs to: is it older than this client?")
+var ErrNoPropertyNamed = errors.New("the server does not name the property of the access token: is it older than this client?")
 
 // Property returns the property of the token as the namespace/name of its manifest. It needs a READ-WRITE token; with any
 // other it fails with a *Problem with status 403.

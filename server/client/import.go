@@ -103,7 +103,7 @@ func (e *UnansweredError) Error() string {
 }
 
 // ErrChanged means that the input differs from that of the import to resume.
-var ErrChanged = errors.New("the lines already imported are not those at the beginning of this input")
+var ErrChanged = errors.New("the lines already imported differ from the start of this input")
 
 // maxLine is the maximum length of one line of a bulk request, in bytes (HTTP interface, Bodies).
 const maxLine = 1 << 20
@@ -249,7 +249,7 @@ func (im *importer) settle(chunk []*line) error {
 
 func (im *importer) save() error {
 	if err := im.o.Save(im.at); err != nil {
-		return fmt.Errorf("keep how far the import is: %w", err)
+		return fmt.Errorf("save the checkpoint: %w", err)
 	}
 	return nil
 }

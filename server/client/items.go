@@ -304,7 +304,7 @@ func listed[T any](ctx context.Context, c *Client, p string, v url.Values, membe
 func (c *Client) follow(href string) (string, url.Values, error) {
 	u, err := url.Parse(href)
 	if err != nil || !strings.HasPrefix(u.Path, "/") {
-		return "", nil, errors.New("the server sent a next link that is no path")
+		return "", nil, errors.New("the server sent a next link that is not a path")
 	}
 	p := strings.TrimPrefix(u.EscapedPath(), c.base.EscapedPath())
 	return p, u.Query(), nil

@@ -49,9 +49,9 @@ func problemOf(resp *http.Response) *Problem {
 		p.Documented = err == nil && json.Unmarshal(body, p) == nil
 	}
 	if !p.Documented {
-		*p = Problem{Title: http.StatusText(resp.StatusCode), Detail: "the answer is no problem document; is this the address of a vitrine server?"}
+		*p = Problem{Title: http.StatusText(resp.StatusCode), Detail: "the response is not a problem document; is this the address of a vitrine server?"}
 		if resp.StatusCode >= 500 {
-			p.Detail = "something before the server answered: " + strings.ToLower(http.StatusText(resp.StatusCode))
+			p.Detail = "a proxy answered instead of the server: " + strings.ToLower(http.StatusText(resp.StatusCode))
 		}
 	}
 	p.Status = resp.StatusCode

@@ -136,7 +136,7 @@ func (c *Change) checkHTTP(d library.Definition) error {
 		return &library.IDTakenError{ID: d.Filter.ID, Holder: f.Record.Owner}
 	}
 	if present := c.Entry(SourceOf(d)); present != nil && present.Latest.Filter.ID != d.Filter.ID {
-		return fmt.Errorf("%w: filter %s has id %d, which never changes", library.ErrInvalid, d.Filter.UUID, present.Latest.Filter.ID)
+		return fmt.Errorf("%w: filter %s has id %d, which cannot change", library.ErrInvalid, d.Filter.UUID, present.Latest.Filter.ID)
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func (x *exchange) collectionTags() ([]query.Node, error) {
 		if namespaces == nil {
 			name = "namespace"
 		}
-		return nil, &problem{Type: missingParameter, Parameter: name, Detail: "parameters namespace and tags_required need each other"}
+		return nil, &problem{Type: missingParameter, Parameter: name, Detail: "parameters namespace and tags_required require each other"}
 	}
 	if len(namespaces)*len(keys) > maxListed {
 		return nil, invalid("tags_required", "lists too many tags: at most %d", maxListed)

@@ -111,7 +111,7 @@ func (x *exchange) answer() error {
 		return &problem{Type: methodNotAllowed, allow: x.resource.allow, Detail: "this path answers " + x.resource.allow}
 	}
 	if x.badParams != nil {
-		return &problem{Type: invalidParameter, Detail: "the query part of the URL cannot be decoded: percent-encode what is not plain text, semicolons included"}
+		return &problem{Type: invalidParameter, Detail: "the query part of the URL cannot be decoded: percent-encode all special characters, including semicolons"}
 	}
 	if x.route.access.needsToken() {
 		if err := x.admit(); err != nil {

@@ -172,7 +172,7 @@ func (s *Server) filtersAfter(p library.PropertyID, c library.Cursor, limit int)
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
 	var after filterPlace
 	if !ok || err != nil || json.Unmarshal(text, &after) != nil {
-		return nil, 0, &library.CursorError{Reason: "it is not one of this listing: start again from the first page"}
+		return nil, 0, &library.CursorError{Reason: "it does not belong to this listing: start again from the first page"}
 	}
 	return s.lib.FiltersAfter(p, library.FilterPlace(after), limit)
 }

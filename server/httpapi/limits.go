@@ -70,7 +70,7 @@ func (a *allowance) begin(most int) (done func(), err error) {
 	if a.queries >= most {
 		return nil, &problem{
 			Type: tooManyQueries, retryAfter: time.Second,
-			Detail: fmt.Sprintf("%d free queries of this token are running, which is the most at a time: wait for one to end, or list a stored filter", most),
+			Detail: fmt.Sprintf("this token already runs %d free queries, the maximum: wait for one to end, or list a stored filter", most),
 		}
 	}
 	a.queries++
@@ -82,7 +82,7 @@ func (a *allowance) begin(most int) (done func(), err error) {
 }
 
 // errOverBudget is the cause of the context of a free query that exceeded its time budget.
-var errOverBudget = errors.New("the free query passed its time budget")
+var errOverBudget = errors.New("the free query exceeded its time budget")
 
 // budgeted runs a free query within the token's limit of concurrent queries and the time budget.
 func (x *exchange) budgeted(run func(context.Context) error) error {
@@ -97,7 +97,7 @@ func (x *exchange) budgeted(run func(context.Context) error) error {
 	if errors.Is(err, errOverBudget) || errors.Is(err, context.DeadlineExceeded) && x.r.Context().Err() == nil {
 		return &problem{
 			Type: queryTooExpensive, Parameter: "q",
-			Detail: "the query passed its time budget: narrow it, take leading wildcards out, or store it as a filter",
+			Detail: "the query exceeded its time budget: narrow it, remove leading wildcards, or store it as a filter",
 		}
 	}
 	return err

@@ -76,7 +76,7 @@ func (x *exchange) list(l listing) error {
 // checked, so that a syntax error at this point is at least partly about the stored query.
 func hideStored(err error, r library.Read) error {
 	if syntax := (*query.SyntaxError)(nil); r.Filter != nil && r.Audience == query.Public && errors.As(err, &syntax) {
-		return &problem{Type: queryTooExpensive, Detail: "the filter and what was added to it pass a limit of the query language together"}
+		return &problem{Type: queryTooExpensive, Detail: "the filter and additional_query together exceed a limit of the query language"}
 	}
 	return err
 }

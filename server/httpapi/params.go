@@ -64,7 +64,7 @@ func (x *exchange) number(name string, otherwise, least, most int64) (int64, err
 		return n, nil
 	}
 	if most == item.MaxID {
-		return 0, invalid(name, "must be a whole number from %d on, at most 2^53-1", least)
+		return 0, invalid(name, "must be a whole number from %d to 2^53-1", least)
 	}
 	return 0, invalid(name, "must be a whole number from %d to %d", least, most)
 }

@@ -66,7 +66,7 @@ func (t problemType) about() (status int, title string) {
 	case classRefused:
 		return http.StatusForbidden, "This token may not do that"
 	case originRefused:
-		return http.StatusForbidden, "This web page may not call"
+		return http.StatusForbidden, "The origin is not allowed"
 	case fieldPrivate:
 		return http.StatusForbidden, "The field is private"
 	case managed:
@@ -76,7 +76,7 @@ func (t problemType) about() (status int, title string) {
 	case methodNotAllowed:
 		return http.StatusMethodNotAllowed, "Method not allowed"
 	case exists:
-		return http.StatusConflict, "It exists"
+		return http.StatusConflict, "Already exists"
 	case tooLarge:
 		return http.StatusRequestEntityTooLarge, "Too large"
 	case unacceptable:
@@ -181,23 +181,23 @@ func problemOf(err error) *problem {
 		return &problem{Type: invalidParameter, Parameter: "page", Detail: e.Error()}
 	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &problem{Type: tooLarge, Detail: fmt.Sprintf("the body is longer than %d bytes, which is the most", e.Limit)}
+		return &problem{Type: tooLarge, Detail: fmt.Sprintf("the body is longer than %d bytes", e.Limit)}
 	}
 	switch {
 	case errors.Is(err, library.ErrNotFound):
-		return &problem{Type: notFound, Detail: "it is not in this property"}
+		return &problem{Type: notFound, Detail: "it does not exist in this property"}
 	case errors.Is(err, library.ErrExists):
 		return &problem{Type: exists, Detail: library.ErrExists.Error() + ": send on_conflict=replace to replace it"}
 	case errors.Is(err, library.ErrInvalid):
 		return &problem{Type: unacceptable, Detail: err.Error()}
 	case errors.Is(err, library.ErrUnreadable):
-		return &problem{Type: internal, Detail: "this version of the server does not read the query that this filter was stored with: store the filter again"}
+		return &problem{Type: internal, Detail: "this version of the server cannot parse the stored query of this filter: store the filter again"}
 	case errors.Is(err, library.ErrNoProperty):
-		return &problem{Type: tokenRefused, Detail: "the property of this token is not there"}
+		return &problem{Type: tokenRefused, Detail: "the property of this token does not exist"}
 	case diskFull(err):
 		return &problem{Type: unavailable, Detail: diskFullDetail, retryAfter: 5 * time.Second}
 	case errors.Is(err, library.ErrUnavailable), errors.Is(err, library.ErrClosed):
-		return &problem{Type: unavailable, Detail: "the store accepts no requests now: retry later", retryAfter: 5 * time.Second}
+		return &problem{Type: unavailable, Detail: "the store is unavailable: retry later", retryAfter: 5 * time.Second}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &problem{Type: unavailable, Detail: "the request was canceled", retryAfter: time.Second}
 	}
@@ -209,8 +209,8 @@ const internalDetail = "the server failed to answer the request: its log has the
 
 // diskFullDetail is the detail of a problem caused by a full disk. The path of the data is only logged; callers can only
 // wait.
-const diskFullDetail = "the server's disk is full. Reads continue. The operator of the server must enlarge the volume of its data " +
-	"directory or free space there; then the server accepts writes again by itself"
+const diskFullDetail = "the server's disk is full. Reads continue; the operator of the server must enlarge the volume " +
+	"of its data directory or free space there, and writes then resume automatically"
 
 // diskFull reports whether the store refuses writes because its disk or quota is exhausted.
 func diskFull(err error) bool {

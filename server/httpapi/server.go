@@ -120,7 +120,7 @@ func (s *Server) Run(ctx context.Context) error {
 			return fmt.Errorf("follow tokens: %w", err)
 		}
 		// The known tokens stay valid: a library whose feed fails briefly must not lock out all callers.
-		s.options.Logger.ErrorContext(ctx, "following tokens failed; starting again", "error", err)
+		s.options.Logger.ErrorContext(ctx, "the token feed failed; retrying", "error", err)
 		retry := time.NewTimer(retryTokens)
 		select {
 		case <-ctx.Done():

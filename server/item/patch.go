@@ -78,7 +78,7 @@ func (p *Patch) status(root object) {
 	}
 	status := root.oneOf("approval_status", Approved, Rejected, Pending)
 	if status == "" {
-		root.unacceptable("approval_status", "cannot be taken away: send app, rej or pen")
+		root.unacceptable("approval_status", "cannot be removed: send app, rej or pen")
 	}
 	p.change(func(_ *decoder, it *Item) { it.ApprovalStatus = status })
 }
@@ -88,7 +88,7 @@ func (p *Patch) flag(root object, name string, set func(*Item, bool)) {
 		return
 	}
 	if !root.has(name) {
-		root.unacceptable(name, "cannot be taken away: send true or false")
+		root.unacceptable(name, "cannot be removed: send true or false")
 	}
 	value := root.boolean(name)
 	p.change(func(_ *decoder, it *Item) { set(it, value) })
@@ -141,7 +141,7 @@ func (p *Patch) content(root object) {
 		return
 	}
 	if !root.has("content") {
-		root.unacceptable("content", "cannot be taken away")
+		root.unacceptable("content", "cannot be removed")
 	}
 	content := root.child("content")
 	if content.named("text") {

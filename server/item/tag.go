@@ -30,7 +30,7 @@ func ValidNamespace(namespace string) error {
 	case !utf8.ValidString(namespace):
 		complain = "must be valid UTF-8"
 	case strings.ContainsAny(namespace, "/.") || strings.ContainsFunc(namespace, unicode.IsControl):
-		complain = "must not hold slashes, dots or control characters"
+		complain = "must not contain slashes, dots or control characters"
 	case namespace == "ugc":
 		complain = `must not be "ugc", which is reserved: choose another one`
 	default:

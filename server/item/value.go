@@ -399,7 +399,7 @@ func complaint(body []byte) *InvalidError {
 		case '"':
 			end := closingQuote(body, i)
 			if at := loneSurrogate(string(body[i+1 : min(end, len(body))])); at >= 0 {
-				return malformed("half of a surrogate pair, at byte %d: send the whole character", i+1+at)
+				return malformed("unpaired surrogate, at byte %d: send the whole character", i+1+at)
 			}
 			i = end
 		}
@@ -412,7 +412,7 @@ func complaint(body []byte) *InvalidError {
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return malformed("not JSON: %s, at byte %d", syntax, syntax.Offset)
 		}
-		return malformed("not JSON: the text ends too early, at byte %d", len(body))
+		return malformed("not JSON: unexpected end, at byte %d", len(body))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return malformed("not JSON: more text after the value, at byte %d", dec.InputOffset())

@@ -13,17 +13,17 @@ import (
 // Check refuses.
 func Check(d Definition) error {
 	if n := d.specs(); n != 1 {
-		return fmt.Errorf("%w: %d of the five specs are set, and it must be one", ErrInvalid, n)
+		return fmt.Errorf("%w: %d of the five specs are set: set exactly one", ErrInvalid, n)
 	}
 	if d.Property == "" {
-		return fmt.Errorf("%w: no property is named", ErrInvalid)
+		return fmt.Errorf("%w: the property is missing", ErrInvalid)
 	}
 	if d.Owner.IsHTTP() {
 		if k := d.Kind(); k != KindFilter && k != KindUnit {
-			return fmt.Errorf("%w: a %s cannot be made over HTTP: write a manifest", ErrInvalid, k)
+			return fmt.Errorf("%w: a %s cannot be created over HTTP: write a manifest", ErrInvalid, k)
 		}
 	} else if d.Owner.Kind != d.Kind() || d.Owner.Namespace == "" || d.Owner.Name == "" {
-		return fmt.Errorf("%w: owner %q cannot bring a %s", ErrInvalid, d.Owner, d.Kind())
+		return fmt.Errorf("%w: owner %q cannot own a %s", ErrInvalid, d.Owner, d.Kind())
 	}
 	switch {
 	case d.PropertySpec != nil:
@@ -113,7 +113,7 @@ func (u *UnitRule) check(owner Owner) error {
 	case u.Unit.Name == "":
 		return fmt.Errorf("%w: the unit has no name", ErrInvalid)
 	case owner.IsHTTP() && (u.Default || len(u.Items) > 0 || u.Selector != ""):
-		return fmt.Errorf("%w: a unit made over HTTP is attached by items alone", ErrInvalid)
+		return fmt.Errorf("%w: a unit created over HTTP cannot be a default or have items or a selector", ErrInvalid)
 	}
 	return checkRule(KindUnit, u.Items, u.Selector)
 }

@@ -73,7 +73,7 @@ func pad(text []byte) []byte {
 // Open decodes the cursor into place. It returns *CursorError if the cursor does not belong to the listing, or encodes a
 // place of another shape.
 func (s *Sealer) Open(c Cursor, identity string, place any) error {
-	foreign := &CursorError{Reason: "it is not one of this listing: start again from the first page"}
+	foreign := &CursorError{Reason: "it does not belong to this listing: start again from the first page"}
 	sealed, err := base64.RawURLEncoding.DecodeString(string(c))
 	n := s.aead.NonceSize()
 	if err != nil || len(sealed) < n {

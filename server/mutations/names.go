@@ -42,7 +42,7 @@ func (s *Stage) newNames(names iter.Seq[string]) ([]NameSum, error) {
 		}
 		if s.Base.Names()+len(s.Names)+len(fresh) >= item.MaxFieldNames {
 			return nil, &item.InvalidError{Member: memberOf(name), Reason: fmt.Sprintf(
-				"the items of this property have had %d different submission members and tag namespaces, which is the limit: use one of those", item.MaxFieldNames)}
+				"the items of this property have used %d different submission members and tag namespaces, which is the limit: use an existing name", item.MaxFieldNames)}
 		}
 		fresh = append(fresh, sum)
 	}

@@ -26,7 +26,7 @@ func (s *Stage) Mutate(m library.Mutation) library.Outcome {
 	case m.Untag != nil:
 		return library.Outcome{Err: s.untag(*m.Untag, m.IDs)}
 	}
-	return library.Outcome{Err: errors.New("a mutation that changes nothing: set one of its members")}
+	return library.Outcome{Err: errors.New("empty mutation: set one of its members")}
 }
 
 func (s *Stage) delete(id item.ID) error {
@@ -138,7 +138,7 @@ func (s *Stage) hasUnit(id int64) bool {
 }
 
 func unknownUnit(id int64) error {
-	return &item.InvalidError{Member: "activate_units", Reason: fmt.Sprintf("there is no conversion unit with id %d: make it first, or send it whole", id)}
+	return &item.InvalidError{Member: "activate_units", Reason: fmt.Sprintf("there is no conversion unit with id %d: create it first, or send the whole unit", id)}
 }
 
 // makeUnits stages the units of an import line that the property does not have.

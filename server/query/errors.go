@@ -33,7 +33,7 @@ func (e *SyntaxError) Error() string {
 type ForbiddenFieldError struct{ Field string }
 
 func (e *ForbiddenFieldError) Error() string {
-	return fmt.Sprintf("field %q can be named with a READ-WRITE token only", excerpt(e.Field, longestName))
+	return fmt.Sprintf("field %q requires a READ-WRITE token", excerpt(e.Field, longestName))
 }
 
 // The codes of warnings.

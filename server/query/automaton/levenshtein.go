@@ -15,7 +15,7 @@ const maxFuzzyStates = 60_000
 // distance of a single term.
 func Levenshtein(text string, edits int) (Automaton, error) {
 	if edits < 0 || edits > MaxEdits {
-		return nil, fmt.Errorf("fuzzy term: %d edits asked for, 0 to %d are possible", edits, MaxEdits)
+		return nil, fmt.Errorf("fuzzy term: %d edits requested, 0 to %d are possible", edits, MaxEdits)
 	}
 	word := []rune(text)
 	p := &program{}
