@@ -144,8 +144,13 @@ func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 	if s := n.slices(count); s != nil {
 		return s.find(count, from, to)
 	}
-	length := min(to, greatest) - from
-	// One comparison without sign does for both ends, and no branch: which way it went would not be foreseen.
+	n.scanWords(words, count, from, min(to, greatest)-from)
+	return words
+}
+
+// scanWords sets the bits of the places whose number is from from to from+length above the base. One comparison without sign does for
+// both ends, and no branch: which way it went would not be foreseen.
+func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 	whole := count / 64
 	switch n.Width {
 	case 1:
@@ -190,7 +195,6 @@ func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 			words[whole] |= 1 << (i % 64)
 		}
 	}
-	return words
 }
 
 // scanFloats is scanRange for a column of the bits of floating-point numbers: those of positive ones rise with them, those

@@ -191,6 +191,41 @@ func (m *merger) union() ([]fieldEntry, error) {
 	return fields, nil
 }
 
+// gather reads presence and numbers of an input's field: into words, one bit for each new document, and into column.
+func (m *merger) gather(f *Field, to []uint32, words []uint64) {
+	numbered := hasColumn(f.entry.Type)
+	place := 0 // in a sparse column
+	take := func(doc uint32) {
+		if d := to[doc]; d != Gone {
+			words[d/64] |= 1 << (d % 64)
+			if numbered {
+				at := int(doc)
+				if f.column.Sparse {
+					at = place
+				}
+				m.column[d] = f.column.at(at)
+			}
+		}
+		place++
+	}
+	if f.entry.Present.Len == 0 {
+		for doc := range uint32(len(to)) {
+			take(doc)
+		}
+		return
+	}
+	var buffer [256]uint32
+	for it := f.Present().ManyIterator(); ; {
+		n := it.NextMany(buffer[:])
+		if n == 0 {
+			return
+		}
+		for _, doc := range buffer[:n] {
+			take(doc)
+		}
+	}
+}
+
 // field writes presence and numbers of one field. It is called for each field, in the order of their numbers.
 func (m *merger) field(number int) {
 	e := &m.w.dir.Fields[number]
@@ -203,41 +238,8 @@ func (m *merger) field(number int) {
 		for m.passed[i] < len(m.fields[i]) && m.fields[i][m.passed[i]] < number {
 			m.passed[i]++
 		}
-		old := m.passed[i]
-		if old == len(m.fields[i]) || m.fields[i][old] != number {
-			continue
-		}
-		f := &in.Segment.fields[old]
-		to := m.maps[i]
-		place := 0 // in a sparse column
-		take := func(doc uint32) {
-			if d := to[doc]; d != Gone {
-				words[d/64] |= 1 << (d % 64)
-				if numbered {
-					at := int(doc)
-					if f.column.Sparse {
-						at = place
-					}
-					m.column[d] = f.column.at(at)
-				}
-			}
-			place++
-		}
-		if f.entry.Present.Len == 0 {
-			for doc := range uint32(in.Segment.Len()) {
-				take(doc)
-			}
-			continue
-		}
-		var buffer [256]uint32
-		for it := f.Present().ManyIterator(); ; {
-			n := it.NextMany(buffer[:])
-			if n == 0 {
-				break
-			}
-			for _, doc := range buffer[:n] {
-				take(doc)
-			}
+		if old := m.passed[i]; old < len(m.fields[i]) && m.fields[i][old] == number {
+			m.gather(&in.Segment.fields[old], m.maps[i], words)
 		}
 	}
 	for _, w := range words {
