@@ -61,7 +61,7 @@ func (l *Library) checkWhole(ctx context.Context) error {
 		delete(there, name)
 	}
 	if len(there) > 0 && len(missing) > 0 {
-		return fmt.Errorf("there are items of a library, but not %s: restore it from a snapshot, or delete the indices %s to begin anew",
+		return fmt.Errorf("there are items of a library, but not %s: restore it from a snapshot, or delete the indices %s to start with an empty library",
 			strings.Join(missing, " and "), l.names.everyItems())
 	}
 	return nil
