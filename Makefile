@@ -51,8 +51,8 @@ parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, 
 	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)'
 
 opensearch: ## the library on OpenSearch against a real cluster: the one at OPENSEARCH_URL, else a node that each package starts, which needs a JDK
-	VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/opensearch ./server/httpapi -count=1 -timeout 30m
-	$(GO) test ./cmd/vitrine -count=1 -timeout 10m -run OpenSearch
+	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/opensearch ./server/httpapi -count=1 -timeout 30m
+	VITRINE_OPENSEARCH=1 $(GO) test ./cmd/vitrine -count=1 -timeout 10m -run OpenSearch
 
 scale: ## the operator at 10,000 objects against a real API server; writes docs/scale.md (CHECK=1 fails where a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \

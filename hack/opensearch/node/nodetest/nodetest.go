@@ -1,5 +1,5 @@
-// Package nodetest gives tests an OpenSearch cluster: the one whose addresses OPENSEARCH_URL lists, with commas between them, else
-// a node of OPENSEARCH_VERSION that the first test starts. Where neither is possible, tests are skipped and say so.
+// Package nodetest gives tests an OpenSearch cluster: the one with the comma-separated URLs in OPENSEARCH_URL or, if VITRINE_OPENSEARCH is
+// set, as make opensearch does, a node of OPENSEARCH_VERSION that the first test starts. Without a cluster, tests are skipped and say so.
 //
 // It may import hack/opensearch/node.
 package nodetest
@@ -50,7 +50,10 @@ func URLs(t testing.TB) []string {
 	shared.once.Do(provide)
 	var absent *node.AbsentError
 	if errors.As(shared.err, &absent) {
-		t.Skipf("DID NOT RUN: %v; OPENSEARCH_URL names a cluster that is there", absent)
+		t.Skipf("DID NOT RUN: %v; set OPENSEARCH_URL to use a running cluster", absent)
+	}
+	if shared.err == nil && len(shared.urls) == 0 {
+		t.Skip("DID NOT RUN: run make opensearch, or set OPENSEARCH_URL to use a running cluster")
 	}
 	if shared.err != nil {
 		t.Fatal(shared.err)
@@ -62,6 +65,9 @@ func provide() {
 	s := &shared
 	if given := os.Getenv("OPENSEARCH_URL"); given != "" {
 		s.urls = strings.Split(given, ",")
+		return
+	}
+	if os.Getenv("VITRINE_OPENSEARCH") == "" {
 		return
 	}
 	if s.dir, s.err = os.MkdirTemp("", "opensearch-"); s.err != nil {
