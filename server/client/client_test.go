@@ -322,7 +322,7 @@ func TestTagsAndUnits(t *testing.T) {
 	}
 }
 
-func TestExportIsWhatImportTakes(t *testing.T) {
+func TestExportImportRoundTrip(t *testing.T) {
 	from, to := newRealServer(t), newRealServer(t)
 	ctx := t.Context()
 	c := from.client(t, writer)
@@ -394,7 +394,7 @@ func TestBadLinesAndConflicts(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatCannotWork(t *testing.T) {
+func TestNewRefusesInvalidOptions(t *testing.T) {
 	cases := map[string]struct {
 		o    Options
 		says string
@@ -529,7 +529,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-func TestLinksLeadNowhereElse(t *testing.T) {
+func TestNextLinksStayOnTheServer(t *testing.T) {
 	s := &scripted{answers: []http.HandlerFunc{
 		reply(200, "application/json", `{"_embedded":{"ugc:item":[{"id":1}]},"_links":{"next":{"href":"https://evil.example/library/v2/content/items?q=a&cursor=x"}}}`),
 		reply(200, "application/json", `{"_embedded":{"ugc:item":[{"id":2}]},"_links":{}}`),
@@ -617,7 +617,7 @@ func TestExportWithUnreadableItems(t *testing.T) {
 	}
 }
 
-func TestUntrustedServerIsNotTriedAgain(t *testing.T) {
+func TestUntrustedServerIsNotRetried(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	server.StartTLS()

@@ -290,7 +290,7 @@ func unwrapped(err error) error {
 	return err
 }
 
-func TestImportWaitsAsAsked(t *testing.T) {
+func TestImportRespectsRetryAfter(t *testing.T) {
 	s := &bulkServer{faults: []fault{{status: 503, documented: true}, {status: 502}, {status: 502}}}
 	c, waits := s.start(t)
 	if _, err := c.Import(t.Context(), strings.NewReader(withIDs), ImportOptions{}); err != nil {

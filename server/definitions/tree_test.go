@@ -10,7 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-func TestTreesAreSortedMapsThatStayAsTheyAre(t *testing.T) {
+func TestTreesAreImmutableSortedMaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 7))
 	now, want := newTree[int, int](cmp.Compare[int]), map[int]int{}
 	kept, wasKept := now, maps.Clone(want)
@@ -53,7 +53,7 @@ func checkTree(t *testing.T, got tree[int, int], want map[int]int) {
 	}
 }
 
-func TestATreeMadeAtOnce(t *testing.T) {
+func TestTreeOf(t *testing.T) {
 	for n := range 200 {
 		made := treeOf(cmp.Compare[int], n, func(i int) (int, int) { return 2 * i, i })
 		want := map[int]int{}
@@ -65,7 +65,7 @@ func TestATreeMadeAtOnce(t *testing.T) {
 	}
 }
 
-func TestATreeEndsItsYieldEarly(t *testing.T) {
+func TestTreeIterationStopsEarly(t *testing.T) {
 	made := treeOf(cmp.Compare[int], 100, func(i int) (int, int) { return i, i })
 	var got []int
 	for k := range made.from(40) {

@@ -29,7 +29,7 @@ func TestCacheControl(t *testing.T) {
 		"short link":               {url: "/i/code1001", status: 302, want: cached(public)},
 		"filter info":              {url: "/v2/content/filters/" + filterUUID("summer-wall") + "?info=1", token: "ro", want: cached(public)},
 		// Item 1060 is exactly a day old when the test begins; in 30 s its age passes the boundary.
-		"a page that ends by itself": {url: q("created_on:[now-86430s TO *]"), token: "ro", want: cached("public, max-age=30, stale-while-revalidate=300, stale-if-error=300")},
+		"a page with an expiry": {url: q("created_on:[now-86430s TO *]"), token: "ro", want: cached("public, max-age=30, stale-while-revalidate=300, stale-if-error=300")},
 	})
 }
 

@@ -74,8 +74,8 @@ func TestPreflight(t *testing.T) {
 	})
 }
 
-// TestPreflightIsFree checks that a preflight does not count towards the rate limit.
-func TestPreflightIsFree(t *testing.T) {
+// TestPreflightDoesNotCountTowardsRateLimit checks that a preflight does not count towards the rate limit.
+func TestPreflightDoesNotCountTowardsRateLimit(t *testing.T) {
 	a := newApp(t)
 	for range 10 {
 		a.do(call{method: "OPTIONS", url: "/v2/content/items", token: "limited-ro", status: 204,

@@ -97,8 +97,8 @@ func TestIdsAreInt64(t *testing.T) {
 	}
 }
 
-// TestServerOfTheDocument checks that the server URL is relative to that of the document, also below a path.
-func TestServerOfTheDocument(t *testing.T) {
+// TestDocumentServerURL checks that the server URL is relative to that of the document, also below a path.
+func TestDocumentServerURL(t *testing.T) {
 	text, err := os.ReadFile("openapi.json")
 	if err != nil {
 		t.Fatal(err)

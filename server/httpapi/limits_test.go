@@ -147,7 +147,7 @@ func (a *app) notRunning() *app {
 	return &on
 }
 
-func TestQueriesAtATime(t *testing.T) {
+func TestConcurrentQueryLimit(t *testing.T) {
 	arrived, leave := make(chan struct{}), make(chan struct{})
 	a, h := newHookedApp(t, func(o *httpapi.Options) { o.QueriesPerToken = 2 })
 	slow := func(ctx context.Context, _ library.Read) (*library.Page, error) {

@@ -29,9 +29,9 @@ func (c *readCounter) Read(ctx context.Context, r library.Read) (*library.Page, 
 	return page, err
 }
 
-// TestKeptPages checks that a page that is requested repeatedly is built twice, that the cached page is identical, and that
+// TestPageCache checks that a page that is requested repeatedly is built twice, that the cached page is identical, and that
 // an outdated page is never sent.
-func TestKeptPages(t *testing.T) {
+func TestPageCache(t *testing.T) {
 	url := "/v2/content/filters/" + filterUUID("summer-wall") + "?page_size=3"
 	for name, header := range map[string]map[string]string{"plain": {}, "gzip": {"Accept-Encoding": "gzip"}} {
 		t.Run(name, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestKeptPages(t *testing.T) {
 	}
 }
 
-// TestKeptPageAges checks that the max-age of a cached page decreases like that of a new one.
-func TestKeptPageAges(t *testing.T) {
+// TestMaxAgeOfCachedPage checks that the max-age of a cached page decreases like that of a new one.
+func TestMaxAgeOfCachedPage(t *testing.T) {
 	a := newApp(t)
 	get := call{url: q("created_on:[now-86430s TO *]"), token: "ro"}
 	maxAge := func(want string) {
@@ -122,9 +122,9 @@ func TestSmallPageCache(t *testing.T) {
 	}
 }
 
-// TestKeysDoNotMeet checks that a page requested with its token in the URL does not share a key with another page whose URL
+// TestPageKeysAreDistinct checks that a page requested with its token in the URL does not share a key with another page whose URL
 // equals its link.
-func TestKeysDoNotMeet(t *testing.T) {
+func TestPageKeysAreDistinct(t *testing.T) {
 	path := "/v2/content/filters/" + filterUUID("summer-wall")
 	a := newApp(t) // /base is the path of its external URL
 	for range 3 {

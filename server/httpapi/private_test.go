@@ -9,9 +9,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestSubmissionsLeaveNoPublicMark compares two servers whose items differ only in submissions, one of which is removed.
+// TestSubmissionsDoNotAffectPublicResponses compares two servers whose items differ only in submissions, one of which is removed.
 // READ-ONLY callers get the same responses from both, for any field that they query and sort by.
-func TestSubmissionsLeaveNoPublicMark(t *testing.T) {
+func TestSubmissionsDoNotAffectPublicResponses(t *testing.T) {
 	with, without := newApp(t), newApp(t)
 	for i, submission := range []string{"", `,"submission":{"username":"jo","email":"jo@mail.example","size":"42"}`, `,"submission":{"email":"al@mail.example"}`} {
 		body := fmt.Sprintf(`{"content_type":"text","caption":"mark %d","content_ref":"ref-%d","author":{"username":"ann","author_ref":"a-%d"}`, i, i, i)

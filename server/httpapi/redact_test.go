@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestRedactPartsLeavesNoTellingPart draws texts from pieces of a token. It expects that common runs of at least
+// TestRedactPartsRemovesTokens draws texts from pieces of a token. It expects that common runs of at least
 // tellingPart characters are removed, and that texts without such runs stay unchanged.
-func TestRedactPartsLeavesNoTellingPart(t *testing.T) {
+func TestRedactPartsRemovesTokens(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const letters = "ab"
 	word := func(n int) string {

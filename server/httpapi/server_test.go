@@ -127,8 +127,8 @@ func (f *failing) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, erro
 	}
 }
 
-// TestTokensAreFollowedAgain checks that a failed feed is restarted.
-func TestTokensAreFollowedAgain(t *testing.T) {
+// TestTokenFeedIsRestarted checks that a failed feed is restarted.
+func TestTokenFeedIsRestarted(t *testing.T) {
 	f := &failing{}
 	f.breaks.Store(1)
 	a := newAppOver(t, func(l library.Library) library.Library { f.Library = l; return f })

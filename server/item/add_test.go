@@ -243,7 +243,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeWithoutRandomness(t *testing.T) {
+func TestParsingFailsWithoutRandomness(t *testing.T) {
 	broken := errors.New("broken")
 	for name, source := range map[string]io.Reader{
 		"none":           iotest.ErrReader(broken),

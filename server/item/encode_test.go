@@ -162,7 +162,7 @@ func everything() *Item {
 	}
 }
 
-func TestRequiredMembersAreAlwaysThere(t *testing.T) {
+func TestRequiredMembersAreAlwaysPresent(t *testing.T) {
 	units := map[string][][]byte{
 		"no unit": nil,
 		"units":   {EncodeUnit(Unit{}), EncodeUnit(newMaker(1).unit(5))},
@@ -192,7 +192,7 @@ func TestRequiredMembersAreAlwaysThere(t *testing.T) {
 	}
 }
 
-func TestTheWalkSeesWhatIsMissing(t *testing.T) {
+func TestMissingFindsMissingMembers(t *testing.T) {
 	m := shown(t, everything(), query.Public, Slots{})
 	delete(m, "hashtag")
 	m["content"].(map[string]any)["text"] = nil

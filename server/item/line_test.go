@@ -63,7 +63,7 @@ func TestParseLineIsTheInverseOfMarshal(t *testing.T) {
 	}
 }
 
-func TestAddedItemsCanBeExportedAndImported(t *testing.T) {
+func TestAddedItemsRoundTripThroughExport(t *testing.T) {
 	for name, body := range map[string]string{
 		"text":  `{"content_type":"text","caption":"Hello"}`,
 		"image": `{"content_type":"image","content_url":"https://a.example/i.png","tags":{"hashtags":["#One","two_2"]}}`,
@@ -83,7 +83,7 @@ func TestAddedItemsCanBeExportedAndImported(t *testing.T) {
 	}
 }
 
-func TestFlatLinesBringTheirID(t *testing.T) {
+func TestFlatLinesKeepTheirID(t *testing.T) {
 	if it := mustLine(t, `{"id":777,"content_type":"text","caption":"x"}`).Item; it.ID != 777 || it.Content.Text != "x" {
 		t.Errorf("item %d with the text %q, want 777 with x", it.ID, it.Content.Text)
 	}
@@ -342,7 +342,7 @@ func TestParseLineRefuses(t *testing.T) {
 	}
 }
 
-func TestRefusalsTellNoPersonalData(t *testing.T) {
+func TestErrorsContainNoPersonalData(t *testing.T) {
 	for _, line := range []string{
 		`{"submission":{"email":"secret` + strings.Repeat("x", MaxString) + `"},` + minimal + `}`,
 		`{"content_type":"text","caption":"x","submission":{"email":["secret"]}}`,
@@ -365,7 +365,7 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 	}
 }
 
-func TestUnmarshalLooksAtNoLimits(t *testing.T) {
+func TestUnmarshalIgnoresLimits(t *testing.T) {
 	want := &Item{ID: 1, Content: Content{Text: strings.Repeat("x", MaxText+1)}, Units: slices.Repeat([]int64{1}, 1)}
 	for i := range MaxUnits {
 		want.Units = append(want.Units, int64(i+2))

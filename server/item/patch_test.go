@@ -65,7 +65,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-func TestPatchOfAnItemWithoutAnything(t *testing.T) {
+func TestPatchOfEmptyItem(t *testing.T) {
 	p, err := ParsePatch([]byte(`{"submission":{"email":"a@b.example","x":null},"configuration":{"a":{"b":null}},"campaign":0}`))
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestParsePatchRefuses(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesAsAWhole(t *testing.T) {
+func TestRefusedPatchChangesNothing(t *testing.T) {
 	keys := func(from, n int) map[string]string {
 		m := map[string]string{}
 		for i := range n {

@@ -48,7 +48,7 @@ var valueSeeds = []string{
 	`tru`, `truee`, `nul`, `"`, `"\`, `"\x"`, `"\u12"`, `"\u12g4"`, `"\ud800"`, `"\ud800\u0041"`, `"\udc00"`, "\"\n\"", "\"\x00\"", "\"\xff\"", "{\"\xff\":1}", "\u00a0{}",
 }
 
-func TestValuesAreThoseOfTheStandardLibrary(t *testing.T) {
+func TestDecodeValueMatchesTheStandardLibrary(t *testing.T) {
 	for _, s := range valueSeeds {
 		checkValue(t, []byte(s))
 	}

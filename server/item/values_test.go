@@ -91,7 +91,7 @@ func TestValuesOfAFullItem(t *testing.T) {
 	}
 }
 
-func TestValuesAndTheCatalogueHoldTheSameFields(t *testing.T) {
+func TestValuesAndCatalogueHaveTheSameFields(t *testing.T) {
 	emitted := map[string]query.Field{}
 	it := everything()
 	for f := range it.Values([]Unit{fullUnit()}, nil, it.Tags) {
@@ -129,7 +129,7 @@ func TestValuesAndTheCatalogueHoldTheSameFields(t *testing.T) {
 	}
 }
 
-func TestValuesDoNotSeeFillers(t *testing.T) {
+func TestValuesOmitFillers(t *testing.T) {
 	it := &Item{ID: 1, ApprovalStatus: Pending, CreatedOn: "2015", Content: Content{ContentType: Text}}
 	want := map[string][]string{
 		"id": {"1"}, "approval_status": {"pen"}, "created_on": {"1420070400000"}, "content.content_type": {"text"},

@@ -58,7 +58,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-func TestSelectorsCannotGoInCircles(t *testing.T) {
+func TestSelectorsCannotFormCycles(t *testing.T) {
 	for selector, refused := range map[string]struct{ tag, unit bool }{
 		"":                                      {},
 		"beach OR sunset":                       {},

@@ -145,7 +145,7 @@ func TestArbitrate(t *testing.T) {
 			candidates: latest(tagDef("b", "summer", early), tagDef("a", "summer", early)),
 			want:       []string{"nothing: tag marketer_tags:summer held by a", "newest"},
 		},
-		"other tags do not meet": {
+		"different tags do not conflict": {
 			candidates: latest(tagDef("a", "summer", early), tagDef("b", "winter", early)),
 			want:       []string{"newest", "newest"},
 		},
@@ -169,11 +169,11 @@ func TestArbitrate(t *testing.T) {
 			candidates: latest(unitDef("a", 1, true, early), unitDef("b", 2, true, late), unitDef("c", 2, false, late.Add(time.Hour))),
 			want:       []string{"newest", "nothing: the default unit of property shop/default held by a", "newest"},
 		},
-		"one token value, brought at the same time: the older manifest has it": {
+		"one token value with equal Since: the older manifest has it": {
 			candidates: latest(tokenDef("a", late, 1), tokenDef("b", early, 1), tokenDef("c", late, 2)),
 			want:       []string{"nothing: the token's value held by b", "newest", "newest"},
 		},
-		"one token value: who brought it first has it": {
+		"one token value: the earlier Since has it": {
 			candidates: latest(since(late, tokenDef("a", early, 1)), since(early, tokenDef("b", late, 1))),
 			want:       []string{"nothing: the token's value held by b", "newest"},
 		},
@@ -198,14 +198,14 @@ func TestArbitrate(t *testing.T) {
 			candidates: latest(since(early, tokenDef("a", late, 2)), replacing(since(late, tokenDef("b", early, 1)), 2)),
 			want:       []string{"newest", "newest"},
 		},
-		"a new value of the holder does not cost it the old one": {
+		"the holder keeps its old value when it gets a new one": {
 			candidates: latest(Definition{
 				Property: shop, Owner: ownerOf(KindToken, "b"), Created: early,
 				Token: &Token{Values: []TokenValue{{Digest: Digest{1}, Since: late.Add(time.Hour)}, {Digest: Digest{2}, Since: early}}},
 			}, since(late, tokenDef("a", early, 2))),
 			want: []string{"newest", "nothing: the token's value held by b"},
 		},
-		"a last good value yields to one that came later": {
+		"a last good value yields to a newest one with a later Since": {
 			candidates: append(latest(tokenDef("a", early, 1), since(late, tokenDef("c", late, 2))), withGood(tokenDef("b", late, 1), tokenDef("b", late, 2))),
 			want:       []string{"newest", "newest", "nothing: the token's value held by a"},
 		},
@@ -248,7 +248,7 @@ func TestArbitrate(t *testing.T) {
 	}
 }
 
-func TestAdoptionBringsTheIDs(t *testing.T) {
+func TestAdoptionKeepsTheIDs(t *testing.T) {
 	verdicts := Arbitrate([]Candidate{
 		{Latest: propertyDef(shop, "default", early)}, {Latest: httpFilter(7)}, {Latest: adopting("a", 7, late)},
 	})

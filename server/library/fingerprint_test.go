@@ -32,7 +32,7 @@ func full() map[string]Definition {
 	}
 }
 
-func TestDefinitionsSurviveTheStore(t *testing.T) {
+func TestDefinitionsRoundTrip(t *testing.T) {
 	for name, d := range full() {
 		t.Run(name, func(t *testing.T) {
 			text, err := EncodeDefinition(d)
@@ -61,7 +61,7 @@ func TestDefinitionsSurviveTheStore(t *testing.T) {
 	}
 }
 
-func TestFingerprintTellsMeaningsApart(t *testing.T) {
+func TestFingerprintDistinguishesMeanings(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Definition)
 		of     string

@@ -26,7 +26,7 @@ func TestDerivedIDsNeverChange(t *testing.T) {
 	}
 }
 
-func TestIDsDifferWhereNamesDo(t *testing.T) {
+func TestIDsOfDifferentNamesDiffer(t *testing.T) {
 	seen := map[string]string{}
 	for name, args := range map[string][4]string{
 		"itself":           {"shop/default", "ContentFilter", "shop", "a"},

@@ -26,8 +26,8 @@ func TestRandomPlaceNeverChanges(t *testing.T) {
 	}
 }
 
-// TestRandomPlacesAreSpread counts how many of ten thousand items fall into each tenth of the range.
-func TestRandomPlacesAreSpread(t *testing.T) {
+// TestRandomPlacesAreUniform counts how many of ten thousand items fall into each tenth of the range.
+func TestRandomPlacesAreUniform(t *testing.T) {
 	const items, tenth = 10_000, (1<<63 - 1) / 10
 	for _, seed := range []string{"", "monday", "tuesday"} {
 		var counts [11]int

@@ -124,7 +124,7 @@ func TestCheckLimitsClausesOfComposedTrees(t *testing.T) {
 }
 
 // A stored query is checked only once: after a filter is accepted, listing it must never fail.
-func TestCheckCountsWhatClausesExpandTo(t *testing.T) {
+func TestCheckCountsExpandedClauses(t *testing.T) {
 	for name, q := range map[string]string{
 		"words":         "text:" + strings.Repeat("a-", query.MaxClauses),
 		"phrase":        `"` + strings.Repeat("the ", query.MaxClauses) + `"`,

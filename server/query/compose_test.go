@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestWalkLeavesOut(t *testing.T) {
+func TestWalkSkipsSubtrees(t *testing.T) {
 	count := 0
 	whole := query.Walk(parse(t, "a (b c)^2 d"), func(n query.Node) bool {
 		count++

@@ -50,7 +50,7 @@ func fieldTable() string {
 	return b.String()
 }
 
-func TestPageHoldsTheCatalogue(t *testing.T) {
+func TestDocumentationContainsTheCatalogue(t *testing.T) {
 	text := readPage(t)
 	const begin, end = "<!-- fields -->\n", "<!-- /fields -->"
 	head, rest, ok := strings.Cut(text, begin)

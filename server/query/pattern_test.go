@@ -51,7 +51,7 @@ func TestRegexps(t *testing.T) {
 	})
 }
 
-func TestRegexpWritesBareSlashesEscaped(t *testing.T) {
+func TestRegexpEscapesSlashes(t *testing.T) {
 	n := query.Regexp{Pattern: `a/b\/c\\/d`}
 	if got, want := n.String(), `/a\/b\/c\\\/d/`; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -137,7 +137,7 @@ func TestPatternAutomata(t *testing.T) {
 	}
 }
 
-func TestPatternsHaveALimitTogether(t *testing.T) {
+func TestTotalPatternLimit(t *testing.T) {
 	var one strings.Builder // 12 different patterns of at least 8,192 states
 	for i := range 13 {
 		fmt.Fprintf(&one, "/%c(a|b)*a(a|b){12}/ ", 'c'+rune(i))

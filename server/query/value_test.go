@@ -104,7 +104,7 @@ func TestBoosts(t *testing.T) {
 	})
 }
 
-func TestPlacesTakeNoPartInComparisons(t *testing.T) {
+func TestEqualIgnoresPositions(t *testing.T) {
 	parsed, err := query.Parse(`  text:love`)
 	if err != nil {
 		t.Fatal(err)

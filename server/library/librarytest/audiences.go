@@ -55,7 +55,7 @@ var audienceTests = map[string]func(*world){
 		r.Query = w.query("secret")
 		w.expect("no field", r)
 	},
-	"who may list a filter sees its items": func(w *world) {
+	"listing a filter with a private query": func(w *world) {
 		w.serve()
 		w.put(newItem(1, submitted(`{"note":"yes"}`)), newItem(2))
 		w.accept(filter("wall", "submission.note:yes", order("submission.note:asc")))

@@ -32,7 +32,7 @@ var definitionTests = map[string]func(*world){
 			w.Errorf("filter: %v", err)
 		}
 	},
-	"a refusal keeps the last good version and disturbs nobody": func(w *world) {
+	"a refusal keeps the last good version and does not affect others": func(w *world) {
 		w.serve()
 		w.put(newItem(1, text("beach")), newItem(2, text("city")))
 		w.accept(filter("wall", "beach"), tagRule("summer", "beach", nil))
@@ -68,7 +68,7 @@ var definitionTests = map[string]func(*world){
 			w.Errorf("the filter once its property is there: %v", err)
 		}
 	},
-	"the older of two tags holds it, the younger gets it when the holder goes": func(w *world) {
+	"the older of two Tags holds the tag, the younger gets it when the older is removed": func(w *world) {
 		w.serve()
 		w.put(newItems(1, 2)...)
 		older, younger := tagRule("summer", "", []item.ID{1}, named("a"), age(9)), tagRule("summer", "", []item.ID{2}, named("b"), age(1))
@@ -126,7 +126,7 @@ var definitionTests = map[string]func(*world){
 		w.remove(older.Owner)
 		w.equal("the default unit once the holder is gone", w.show(1).Default.ID, unitID("sandals"))
 	},
-	"a manifest's filter has its ids for ever": func(w *world) {
+	"a manifest's filter keeps its ids": func(w *world) {
 		w.serve()
 		d := filter("wall", "*:*")
 		w.accept(d)
@@ -224,7 +224,7 @@ var definitionTests = map[string]func(*world){
 			w.equal(name, names, tc.want)
 		}
 	},
-	"adoption and giving back": func(w *world) {
+	"adoption and release": func(w *world) {
 		w.serve()
 		w.put(newItem(1, text("beach")), newItem(2, text("city")))
 		h := httpFilter("Beaches", "beach")
@@ -262,7 +262,7 @@ var definitionTests = map[string]func(*world){
 		r := w.apply(filter("wall", "*:*", adopt(12345)))[0]
 		w.errorIs("adoption of nothing", r.Err, library.ErrInvalid)
 	},
-	"an id that is taken": func(w *world) {
+	"an id that is in use": func(w *world) {
 		w.serve()
 		d := filter("wall", "*:*")
 		h := httpFilter("Beaches", "beach")
@@ -277,7 +277,7 @@ var definitionTests = map[string]func(*world){
 		w.change(library.Mutation{Put: newItem(1, attached(u.ID)), Units: []item.Unit{u}})
 		wantError[*library.IDTakenError](w, "a unit's id", w.apply(unitRule("sandals", "", nil))[0].Err)
 	},
-	"what owner brought": func(w *world) {
+	"definition by owner": func(w *world) {
 		w.serve()
 		d := filter("wall", "beach")
 		w.accept(d)

@@ -8,7 +8,7 @@ import (
 )
 
 var ownershipTests = map[string]func(*world){
-	"a tag that a manifest and HTTP both put": func(w *world) {
+	"a tag from both a manifest and HTTP": func(w *world) {
 		w.serve()
 		w.put(newItem(1))
 		d := tagRule("summer", "", []item.ID{1})
@@ -20,7 +20,7 @@ var ownershipTests = map[string]func(*world){
 		w.untag("summer", 1)
 		w.expectTags(1)
 	},
-	"taking away the HTTP mapping leaves the manifest's": func(w *world) {
+	"removing the HTTP mapping keeps the manifest's": func(w *world) {
 		w.serve()
 		w.put(newItem(1))
 		w.tag("marketer_tags", "summer", 1)
@@ -47,7 +47,7 @@ var ownershipTests = map[string]func(*world){
 		w.accept(d)
 		w.expectUnits(1, unitID("sandals"))
 	},
-	"removal counts what went": func(w *world) {
+	"removal returns the number of removed definitions": func(w *world) {
 		w.serve()
 		w.accept(filter("a", "*:*"), filter("b", "*:*"))
 		n := w.remove(owner(library.KindFilter, "shop", "a"), owner(library.KindFilter, "shop", "none"), library.Owner{})
@@ -56,7 +56,7 @@ var ownershipTests = map[string]func(*world){
 			w.Errorf("the other filter: %v", err)
 		}
 	},
-	"one name, several kinds": func(w *world) {
+	"the same name in several kinds": func(w *world) {
 		w.serve()
 		w.accept(filter("summer", "*:*"), tagRule("summer", "", nil), unitRule("summer", "", nil))
 		w.remove(owner(library.KindTag, "shop", "summer"))
@@ -67,7 +67,7 @@ var ownershipTests = map[string]func(*world){
 			w.Errorf("the unit of that name: %v", err)
 		}
 	},
-	"a tag was ever made": func(w *world) {
+	"HasTag includes tags that no item carries": func(w *world) {
 		w.serve()
 		expect := func(what, key string, want bool) {
 			got, err := w.lib.HasTag(shop, item.Tag{Namespace: "marketer_tags", Key: key})
@@ -93,7 +93,7 @@ var ownershipTests = map[string]func(*world){
 }
 
 var sweepTests = map[string]func(*world){
-	"removes what is not kept, within its scope": func(w *world) {
+	"removes definitions in scope that are not kept": func(w *world) {
 		w.serve()
 		elsewhere := filter("other cluster", "*:*")
 		elsewhere.Owner.Install = "another cluster"
@@ -121,7 +121,7 @@ var sweepTests = map[string]func(*world){
 			w.Errorf("a tag, which is not in scope: %v", err)
 		}
 	},
-	"is held when too much would go": func(w *world) {
+	"is held when it would remove too much": func(w *world) {
 		w.serve()
 		var defs []library.Definition
 		for i := range 30 {
@@ -147,7 +147,7 @@ var sweepTests = map[string]func(*world){
 			w.Errorf("confirmed: removed %d (%v), want 25", n, err)
 		}
 	},
-	"needs to know the cluster": func(w *world) {
+	"requires an install": func(w *world) {
 		w.serve()
 		_, err := w.lib.Sweep(w.ctx(), library.Scope{Kinds: []library.Kind{library.KindProperty}}, nil)
 		w.errorIs("without install", err, library.ErrInvalid)
@@ -158,7 +158,7 @@ var sweepTests = map[string]func(*world){
 }
 
 var propertyTests = map[string]func(*world){
-	"a deleted property stops serving and returns with everything": func(w *world) {
+	"a deleted property is not served, and returns with all its data": func(w *world) {
 		w.serve()
 		w.accept(filter("wall", "*:*"), unitRule("sandals", "", []item.ID{1}), httpFilter("HTTP", "beach"))
 		w.put(newItem(1, text("beach"), tagged("marketer_tags", "own")), newItem(2))
@@ -188,7 +188,7 @@ var propertyTests = map[string]func(*world){
 		w.put(&item.Item{Content: item.Content{ContentType: item.Image}})
 		w.finds("*:*", 1, 2, 3)
 	},
-	"two properties never see each other": func(w *world) {
+	"two properties are isolated": func(w *world) {
 		w.accept(property(shop), property(wall))
 		w.put(newItem(1, text("beach")))
 		if _, err := w.lib.Write(w.ctx(), wall, []library.Mutation{{Put: newItem(1, text("city"))}, {Put: newItem(2, text("beach"))}}); err != nil {
@@ -218,7 +218,7 @@ var propertyTests = map[string]func(*world){
 			w.Errorf("items by property: %v", n)
 		}
 	},
-	"purge erases what no manifest brings": func(w *world) {
+	"purge erases a property without a manifest": func(w *world) {
 		w.accept(property(shop), property(wall))
 		w.put(newItem(1))
 		w.accept(httpFilter("HTTP", "*:*"))

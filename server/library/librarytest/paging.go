@@ -65,7 +65,7 @@ var pagingTests = map[string]func(*world){
 			}
 		}
 	},
-	"under writes each item that keeps its place comes once": func(w *world) {
+	"during writes each item that keeps its place is listed once": func(w *world) {
 		w.serve()
 		for _, order := range []string{"created_on:desc", "created_on:asc", "campaign:asc,id:desc", "random", "_score:desc"} {
 			next := item.ID(1000)
@@ -108,7 +108,7 @@ var pagingTests = map[string]func(*world){
 			}
 		}
 	},
-	"the item of a cursor may go": func(w *world) {
+	"the item of a cursor is deleted": func(w *world) {
 		w.serve()
 		w.put(newItems(1, 6)...)
 		r := w.search("*:*")
@@ -118,7 +118,7 @@ var pagingTests = map[string]func(*world){
 		r.After = p.Next
 		w.expect("after it went", r, 3, 2, 1)
 	},
-	"by relevance a cursor is always good": func(w *world) {
+	"by relevance a cursor stays valid": func(w *world) {
 		r := w.beaches()
 		first := w.page(r)
 		w.clock.Advance(time.Second)
@@ -134,7 +134,7 @@ var pagingTests = map[string]func(*world){
 			w.equal("the second page", w.ids(w.page(r)), []item.ID{6, 5, 4})
 		}
 	},
-	"by relevance a cursor goes on where its item stands now": func(w *world) {
+	"by relevance a cursor continues at its item's current position": func(w *world) {
 		r := w.beaches()
 		r.After = w.page(r).Next // of item 7
 		rewrite := func(id item.ID, options ...option) {
@@ -147,7 +147,7 @@ var pagingTests = map[string]func(*world){
 		rewrite(7, text("beach"))
 		w.expect("it is back", r, 6, 5, 4)
 	},
-	"by relevance the item of a cursor may go": func(w *world) {
+	"by relevance the item of a cursor is deleted": func(w *world) {
 		r := w.beaches()
 		r.Query = w.query("approval_status:app") // gives every item the same score, regardless of writes
 		r.After = w.page(r).Next
@@ -171,7 +171,7 @@ var pagingTests = map[string]func(*world){
 		w.untag("hero", 4)
 		w.expect("it is none any more", r, 3, 1)
 	},
-	"by relevance what no longer matches is left out": func(w *world) {
+	"by relevance items that no longer match are omitted": func(w *world) {
 		w.serve()
 		w.put(newItems(1, 6, text("beach"))...)
 		r := w.search("beach AND approval_status:app")
@@ -210,7 +210,7 @@ var pagingTests = map[string]func(*world){
 		r.After, r.Limit = next, 3
 		w.expect("another page size is the same listing", r, 4, 3, 2)
 	},
-	"a cursor says nothing of what it holds": func(w *world) {
+	"a cursor does not reveal its content": func(w *world) {
 		w.serve()
 		w.put(newItem(1, submitted(`{"email":"ann@mail.example"}`)), newItem(2, submitted(`{"email":"bob@mail.example"}`)))
 		r := w.search("*:*")

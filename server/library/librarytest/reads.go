@@ -10,7 +10,7 @@ import (
 )
 
 var readTests = map[string]func(*world){
-	"a filter, a query, and something added to either": func(w *world) {
+	"a filter and a query, each with a condition": func(w *world) {
 		w.serve()
 		w.put(newItem(1, text("beach")), newItem(2, text("beach"), status(item.Rejected)), newItem(3, text("city")))
 		w.accept(filter("wall", "beach"))
@@ -33,14 +33,14 @@ var readTests = map[string]func(*world){
 		_, err = w.lib.Read(w.ctx(), q)
 		w.errorIs("an unknown property", err, library.ErrNotFound)
 	},
-	"nothing asked, nothing found": func(w *world) {
+	"an empty query matches nothing": func(w *world) {
 		w.serve()
 		w.put(newItem(1))
 		w.expect("no query", library.Read{Property: shop, Limit: 10})
 		w.expect("a blank query", library.Read{Property: shop, Query: query.None{}, Limit: 10})
 		w.expect("everything", w.search("*:*"), 1)
 	},
-	"a text without a word is there, an empty one is not": func(w *world) {
+	"a text without words exists, an empty text does not": func(w *world) {
 		w.serve()
 		w.put(newItem(1, text("!")), newItem(2, text("")), newItem(3, text("beach")), newItem(4, text("... -")))
 		w.expect("present", w.search("_exists_:text"), 4, 3, 1)
@@ -52,7 +52,7 @@ var readTests = map[string]func(*world){
 		w.patch(3, `{"content":{"text":"-"}}`)
 		w.expect("after a change", w.search("_exists_:text AND NOT beach"), 4, 3, 1)
 	},
-	"a reference is that of its platform": func(w *world) {
+	"references by platform": func(w *world) {
 		w.serve()
 		w.put(
 			newItem(1, platform("twitter"), reference("1001")),
@@ -223,7 +223,7 @@ var readTests = map[string]func(*world){
 		w.clock.Advance(time.Hour)
 		w.expect("and moves on", library.Read{Property: shop, Filter: ref(filter("new", "")), Limit: 10})
 	},
-	"the reasons for an answer": func(w *world) {
+	"explanations": func(w *world) {
 		w.serve()
 		w.put(newItem(1, text("beach")), newItem(2, text("city")))
 		w.accept(filter("wall", "beach AND approval_status:app"))

@@ -10,7 +10,7 @@ import (
 )
 
 var erasureTests = map[string]func(*world){
-	"a deleted item is gone from everything": func(w *world) {
+	"a deleted item is removed everywhere": func(w *world) {
 		w.serve()
 		w.accept(tagRule("summer", "*:*", []item.ID{1}), unitRule("sandals", "*:*", []item.ID{1}), filter("wall", "*:*"))
 		w.put(newItem(1, text("xylophone"), tagged("vibe", "bold"), submitted(`{"email":"ann@mail.example"}`)), newItem(2))
@@ -38,7 +38,7 @@ var erasureTests = map[string]func(*world){
 }
 
 var restartTests = map[string]func(*world){
-	"everything is as before": func(w *world) {
+	"a restart preserves everything": func(w *world) {
 		w.accept(property(shop), property(wall))
 		w.accept(
 			filter("wall", "beach", order("id:asc"), heroesFirst),
@@ -78,7 +78,7 @@ var restartTests = map[string]func(*world){
 		w.finds("tags.marketer_tags.key:summer", 3)
 		w.put(newItem(99))
 	},
-	"a closed library says so": func(w *world) {
+	"a closed library returns ErrClosed": func(w *world) {
 		w.serve()
 		if err := w.lib.Close(); err != nil {
 			w.Fatal(err)
@@ -97,7 +97,7 @@ var restartTests = map[string]func(*world){
 }
 
 var concurrencyTests = map[string]func(*world){
-	"writers, readers and appliers at once": func(w *world) {
+	"concurrent writes, reads and applies": func(w *world) {
 		w.serve()
 		w.put(newItems(1, 20, text("beach"))...)
 		w.accept(filter("wall", "beach"), tagRule("fresh", "created_on:[now-1h TO *]", nil))
@@ -191,7 +191,7 @@ var concurrencyTests = map[string]func(*world){
 		w.restart()
 		w.equal("items after a restart", w.lib.State(w.ctx()).Items, int64(20+writers*rounds))
 	},
-	"nobody gets an id twice": func(w *world) {
+	"concurrent writes draw distinct ids": func(w *world) {
 		w.serve()
 		var mu sync.Mutex
 		drawn := map[item.ID]int{}

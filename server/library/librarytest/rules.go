@@ -89,7 +89,7 @@ var ruleTests = map[string]func(*world){
 		sortIDs(rest)
 		w.expectUnits(1, append([]int64{unitID("own")}, rest...)...)
 	},
-	"a renamed unit is seen in items": func(w *world) {
+	"items show a renamed unit": func(w *world) {
 		w.serve()
 		w.put(newItem(1))
 		d := unitRule("sandals", "", []item.ID{1})

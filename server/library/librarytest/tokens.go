@@ -105,7 +105,7 @@ var tokenTests = map[string]func(*world){
 		w.serve()
 		l.expect("a of shop/default: 1")
 	},
-	"one value in two tokens: who brought it first has it": func(w *world) {
+	"one value in two tokens: the first token has it": func(w *world) {
 		w.accept(property(shop), property(wall))
 		first := token("a", []byte{1}, age(1), since(1))
 		second := token("b", []byte{1}, age(9), since(2), ofWall)
@@ -127,7 +127,7 @@ var tokenTests = map[string]func(*world){
 		l.expect("a gone", "b of wall/default: 1")
 		w.accept(second)
 	},
-	"one value in two tokens: the order of arrival makes no difference": func(w *world) {
+	"one value in two tokens: the order of arrival does not matter": func(w *world) {
 		w.accept(property(shop), property(wall))
 		first := token("a", []byte{1}, age(1), since(1))
 		second := token("b", []byte{1}, age(9), since(2), ofWall)
@@ -184,7 +184,7 @@ var tokenTests = map[string]func(*world){
 		w.remove(token("a", nil).Owner)
 		w.accept(thief)
 	},
-	"a value that a token was refused does not stay with it": func(w *world) {
+	"a token does not keep a value for which it was refused": func(w *world) {
 		w.accept(property(shop), property(wall))
 		first := token("a", []byte{1}, since(1))
 		w.accept(first, token("b", []byte{2}, since(2), ofWall))
@@ -202,7 +202,7 @@ var tokenTests = map[string]func(*world){
 		w.accept(token("b", []byte{1}, since(500)))
 		wantError[*library.ConflictError](w, "the oldest that is kept", w.apply(token("c", []byte{2}, since(500)))[0].Err)
 	},
-	"a late listener hears of the present": func(w *world) {
+	"a late listener receives the current tokens": func(w *world) {
 		w.serve()
 		w.accept(token("a", []byte{1}))
 		w.remove(token("a", nil).Owner)
@@ -210,7 +210,7 @@ var tokenTests = map[string]func(*world){
 		w.restart()
 		w.listen().expect("b of shop/default: 2", "synced")
 	},
-	"a slow listener holds up nobody": func(w *world) {
+	"a slow listener does not block writers": func(w *world) {
 		w.serve()
 		l := w.listen()
 		l.expect("synced")
@@ -222,7 +222,7 @@ var tokenTests = map[string]func(*world){
 			continue
 		}
 	},
-	"the end": func(w *world) {
+	"closing ends the token feed": func(w *world) {
 		w.serve()
 		l := w.listen()
 		l.expect("synced")

@@ -23,7 +23,7 @@ var versionTests = map[string]func(*world){
 		r.IfVersion = "something else"
 		w.page(r)
 	},
-	"every change of what is shown changes the version": func(w *world) {
+	"every visible change changes the version": func(w *world) {
 		w.serve()
 		w.put(newItem(1), newItem(2))
 		w.accept(filter("wall", "*:*"))
@@ -59,7 +59,7 @@ var versionTests = map[string]func(*world){
 			last = p.Version
 		}
 	},
-	"with now a page says when it may change": func(w *world) {
+	"a page with now has an expiry": func(w *world) {
 		w.serve()
 		w.put(newItem(1, created("2026-11-21T11:30:00Z")), newItem(2, created("2026-11-21T12:45:00Z")))
 		plain := w.page(w.search("*:*"))

@@ -157,7 +157,7 @@ var writeTests = map[string]func(*world){
 		w.expectTags(1)
 		w.finds("again", 1)
 	},
-	"what the caller keeps is not ours": func(w *world) {
+	"the library copies the caller's items": func(w *world) {
 		w.serve()
 		it := newItem(1, text("beach"), tagged("vibe", "bold"))
 		w.put(it)
@@ -172,7 +172,7 @@ var writeTests = map[string]func(*world){
 		w.errorIs("with a context that ended", err, context.Canceled)
 		w.finds("*:*")
 	},
-	"a property has so many field names and no more": func(w *world) {
+	"a property has a maximum number of field names": func(w *world) {
 		w.accept(property(shop), property(wall))
 		// names makes an item whose submission has n members, numbered from first, and with a tag in each of the namespaces
 		// tags.
@@ -302,7 +302,7 @@ var writeTests = map[string]func(*world){
 }
 
 var exportTests = map[string]func(*world){
-	"import is its inverse": func(w *world) {
+	"import is the inverse of export": func(w *world) {
 		w.accept(property(shop), property(wall))
 		w.accept(tagRule("manifest", "*:*", nil), unitRule("sandals", "*:*", nil))
 		u := item.Unit{ID: 77, Name: "Boots", ImageURL: "https://cdn.example/b.png", ClickThroughURL: "https://shop.example/b", ExternalID: "SKU", CreatedOn: "2026-01-01T00:00:00Z"}
@@ -347,7 +347,7 @@ var exportTests = map[string]func(*world){
 			w.equal("line "+itoa(int64(i+1)), b, a)
 		}
 	},
-	"what matches, and nothing of manifests": func(w *world) {
+	"matching items without data of manifests": func(w *world) {
 		w.serve()
 		w.put(newItem(2, text("beach")), newItem(1, text("beach"), tagged("vibe", "bold")), newItem(3, text("city")))
 		w.accept(tagRule("manifest", "*:*", nil), unitRule("sandals", "*:*", nil))

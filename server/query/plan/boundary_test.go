@@ -58,8 +58,8 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestBoundaryOfWhatCannotBeBuilt distinguishes a query that cannot be built now from one that cannot be built later.
-func TestBoundaryOfWhatCannotBeBuilt(t *testing.T) {
+// TestBoundaryOfUnbuildableQuery distinguishes a query that cannot be built now from one that cannot be built later.
+func TestBoundaryOfUnbuildableQuery(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	cannot := errors.New("too many fields")
 	loses := func(from time.Duration) func(time.Time) ([]plan.Node, error) {
