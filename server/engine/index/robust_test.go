@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
