@@ -62,7 +62,7 @@ func (c *Client) UpdateFilter(ctx context.Context, filter, query, sortBy string)
 	}, nil)
 }
 
-// DeleteFilter deletes an HTTP-made filter. It needs a READ-WRITE token.
+// DeleteFilter deletes a filter that was created over HTTP. It needs a READ-WRITE token.
 func (c *Client) DeleteFilter(ctx context.Context, filter string) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: path("v2", "content", "filters", filter)}, nil)
 }

@@ -29,7 +29,7 @@ type Catalogue struct {
 	// TagRules are the Tag manifests, sorted by owner. Each has a different tag.
 	TagRules []*Rule
 	// UnitRules are the ActivateUnit manifests, sorted by the id of their unit. This is the order in which units by rule
-	// follow an item's own units. HTTP-made units have no rule.
+	// follow an item's own units. Units created over HTTP have no rule.
 	UnitRules []*Rule
 
 	// filters are sorted by name, then by id.

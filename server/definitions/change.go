@@ -86,7 +86,7 @@ func (c *Change) nextEntry(d library.Definition, now time.Time) (*Entry, error) 
 }
 
 // keepReplaced returns definition d, which follows present, with the token values that must be kept: values that d replaces
-// stay claimed, and a value that d brings again keeps its first Since. A value for which present was refused is not kept,
+// stay claimed, and a value that d contains again keeps its first Since. A value for which present was refused is not kept,
 // because present never owned it.
 func keepReplaced(d library.Definition, present held) library.Definition {
 	if d.Token == nil || present.Latest.Token == nil {
@@ -116,8 +116,8 @@ func keepReplaced(d library.Definition, present held) library.Definition {
 	return d
 }
 
-// checkHTTP refuses an HTTP-made definition if a manifest or another filter has its name. Unlike one from a manifest, a
-// refused HTTP-made definition is not stored.
+// checkHTTP refuses a definition created over HTTP if a manifest or another filter has its name. Unlike one from a
+// manifest, it is then not stored.
 func (c *Change) checkHTTP(d library.Definition) error {
 	served := c.catalogues[d.Property]
 	if served == nil {
@@ -200,7 +200,8 @@ func (c *Change) Sweep(scope library.Scope, keep []library.Owner) (int, error) {
 	return c.Remove(gone)
 }
 
-// RemoveFilter stages the removal of an HTTP-made filter. It fails with ErrNotFound or *library.ManagedError.
+// RemoveFilter stages the removal of a filter that was created over HTTP. It fails with ErrNotFound or
+// *library.ManagedError.
 func (c *Change) RemoveFilter(p library.PropertyID, ref library.FilterRef) error {
 	if c.catalogues[p] == nil {
 		return library.UnknownProperty(p)
@@ -216,8 +217,8 @@ func (c *Change) RemoveFilter(p library.PropertyID, ref library.FilterRef) error
 	return err
 }
 
-// Purge stages the removal of the HTTP-made definitions of a property. It fails with *library.ManagedError while a manifest
-// brings the property.
+// Purge stages the removal of the definitions that were created over HTTP in a property. It fails with
+// *library.ManagedError while a manifest declares the property.
 func (c *Change) Purge(p library.PropertyID) error {
 	gone := map[Source]*Entry{}
 	for s, h := range c.entries.of.all() {

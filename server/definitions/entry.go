@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Source identifies where a definition comes from: its manifest or, if it is HTTP-made, its property, kind and name. A
-// library stores one entry for each source.
+// Source identifies where a definition comes from: its manifest or, if it was created over HTTP, its property, kind and
+// name. A library stores one entry for each source.
 type Source struct {
 	// Owner is the manifest. For HTTP it is zero, and the other members are set.
 	Owner    library.Owner

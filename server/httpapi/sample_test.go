@@ -34,7 +34,7 @@ func filterID(name string) int64 {
 
 func unitID(name string) int64 { return library.UnitID(shop, "shop", name) }
 
-// madeUUID and madeID identify the HTTP-made filter.
+// madeUUID and madeID identify the filter that was created over HTTP.
 const (
 	madeUUID = "11111111-2222-4333-8444-555555555555"
 	madeID   = 4242

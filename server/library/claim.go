@@ -24,17 +24,17 @@ type Verdict struct {
 	Serve *Definition
 	// Fallback is true when Serve is Good.
 	Fallback bool
-	// Err is why Latest is not served: *ConflictError, *IDTakenError, ErrNoProperty, ErrInvalid (nothing to adopt), or,
-	// for an HTTP-made filter that a manifest adopted, *ManagedError.
+	// Err is why Latest is not served: *ConflictError, *IDTakenError, ErrNoProperty, ErrInvalid (nothing to adopt), or, for
+	// a filter created over HTTP that a manifest adopted, *ManagedError.
 	Err error
 }
 
 // Arbitrate decides which definitions of a library are served ("The five kinds": two claims on one thing). The result
-// depends only on the set of candidates, not on their order. The one exception: of two HTTP-made definitions, the first in
-// the list takes precedence.
+// depends only on the set of candidates, not on their order. The one exception: of two definitions created over HTTP, the
+// first in the list takes precedence.
 //
 //   - A definition whose property is not served waits (ErrNoProperty).
-//   - An HTTP-made definition keeps its ids against every manifest; a manifest takes over an HTTP-made filter by adopting
+//   - A definition created over HTTP keeps its ids against every manifest; a manifest takes over such a filter by adopting
 //     it. An imported unit with Managed true is the exception: the manifest that derives its id takes precedence, and the
 //     unit is served again once that manifest is gone.
 //   - Of two manifests with the same claim, the older Created wins, then the lower namespace/name. A definition that loses
@@ -96,7 +96,7 @@ type arbiter struct {
 	holders    map[claim]Owner
 	values     map[Digest]bearer
 	properties map[PropertyID]bool
-	made       map[claim]int // index of each served HTTP-made filter by its id: what can be adopted
+	made       map[claim]int // index of each served filter created over HTTP, by id: what can be adopted
 }
 
 func (a *arbiter) bySeniority() []int {
@@ -110,9 +110,9 @@ func (a *arbiter) bySeniority() []int {
 	return order
 }
 
-// compareSeniority orders definitions by precedence: HTTP-made ones, then manifests by age, then by namespace/name, then
-// imported units that yield to manifests. The remaining ties (the same name in two kinds or two clusters) are broken too,
-// so that the result is deterministic.
+// compareSeniority orders definitions by precedence: those created over HTTP, then manifests by age, then by
+// namespace/name, then imported units that yield to manifests. The remaining ties (the same name in two kinds or two
+// clusters) are broken too, so that the result is deterministic.
 func compareSeniority(a, b Definition) int {
 	return cmp.Or(
 		cmp.Compare(rank(a), rank(b)),

@@ -48,7 +48,7 @@ type Owner struct {
 	Name      string
 }
 
-// IsHTTP reports whether o owns HTTP-made definitions.
+// IsHTTP reports whether o owns definitions created over HTTP.
 func (o Owner) IsHTTP() bool { return o == Owner{} }
 
 // String returns "Kind namespace/name", or "HTTP".
@@ -94,7 +94,7 @@ func (d Definition) Kind() Kind {
 // Property holds the settings of a property, the scope of a token.
 type Property struct {
 	PlatformPageID int64 // never 0
-	// AllowedOrigins are the origins that a web page may call from: scheme, host and port exactly; a leading "*." stands
+	// AllowedOrigins are the origins from which web pages may call: scheme, host and port exactly; a leading "*." stands
 	// for one label.
 	AllowedOrigins []string
 	// RatePerSecond and Burst limit each token; 0 means unlimited.
@@ -143,7 +143,7 @@ type TokenValue struct {
 	Digest Digest
 	// Expires is the first instant at which the value is refused; zero means never.
 	Expires time.Time
-	// Since is when the manifest first brought the value. Of two tokens with the same value, the one with the earlier Since
+	// Since is when the manifest first had the value. Of two tokens with the same value, the one with the earlier Since
 	// owns it. Zero, which is earlier than all other times, for a value stored by a version that did not record the time.
 	Since time.Time `json:",omitzero"`
 }
@@ -162,7 +162,8 @@ type Filter struct {
 	Favourite *item.Tag
 	// Public lets READ-ONLY tokens list the items; the query stays hidden.
 	Public bool
-	// Adopt is true for a manifest that takes over the HTTP-made filter ID. Removing the definition releases that filter.
+	// Adopt is true for a manifest that takes over the filter ID, which was created over HTTP. Removing the definition
+	// releases that filter.
 	Adopt bool
 }
 
@@ -205,5 +206,5 @@ type Result struct {
 type FilterRecord struct {
 	Filter
 	PlatformPageID int64
-	Owner          Owner // the zero Owner for HTTP-made filters, which are editable
+	Owner          Owner // the zero Owner for filters created over HTTP, which are editable
 }

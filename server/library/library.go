@@ -25,8 +25,8 @@ type Library interface {
 	Apply(ctx context.Context, defs []Definition) (results []Result, err error)
 	// Remove removes the definitions of the owners and returns how many it removed. Unknown owners are not an error.
 	Remove(ctx context.Context, owners []Owner) (int, error)
-	// RemoveFilter deletes an HTTP-made filter. It fails with ErrNotFound, or with *ManagedError if a manifest manages the
-	// filter.
+	// RemoveFilter deletes a filter that was created over HTTP. It fails with ErrNotFound, or with *ManagedError if a
+	// manifest manages the filter.
 	RemoveFilter(ctx context.Context, p PropertyID, ref FilterRef) error
 	// Sweep removes the definitions of owners within scope that are not in keep, see Scope. If that exceeds the guard of
 	// Scope, it removes nothing and returns a *HeldError.
@@ -84,8 +84,8 @@ type Library interface {
 	// AuthorKey returns the key that derives author references from submissions. The store and its backups contain it.
 	AuthorKey() []byte
 
-	// Purge erases a property that has no manifest: its items, its HTTP-made definitions and all other data. It fails with
-	// *ManagedError while a manifest brings the property.
+	// Purge erases a property that has no manifest: its items, the definitions created over HTTP, and all other data. It
+	// fails with *ManagedError while a manifest declares the property.
 	Purge(ctx context.Context, p PropertyID) error
 	// SetMark and Mark write and read small facts of the operator in the store ("install": the recorded cluster identity;
 	// "loaded": a complete load was seen). An unknown mark is "".
@@ -179,8 +179,8 @@ type Mutation struct {
 	// set. Put, Patch and Tag are refused (*item.InvalidError) if the property would have more than item.MaxFieldNames
 	// names.
 	Put *item.Item
-	// Units are the conversion units of an import line. Write creates those that the property does not have, as HTTP-made
-	// ones, and leaves existing ones unchanged. For a unit with Managed true, the manifest that derives its id takes
+	// Units are the conversion units of an import line. Write creates those that the property does not have, as created
+	// over HTTP, and leaves existing ones unchanged. For a unit with Managed true, the manifest that derives its id takes
 	// precedence. A unit with Managed true and no name is a reference, which may dangle until its manifest is applied. The
 	// mutation is refused (*item.InvalidError) if Put.Units has an id that is neither in the property nor among Units.
 	Units   []item.Unit

@@ -11,9 +11,9 @@ const (
 	sweepShare = 5
 )
 
-// Contains reports whether a sweep with this scope may remove the definitions of owner. No scope contains HTTP-made
-// definitions. A scope without kinds, or with an empty non-nil list of namespaces, is empty: a sweep that does not know
-// where to look removes nothing.
+// Contains reports whether a sweep with this scope may remove the definitions of owner. No scope contains definitions
+// created over HTTP. A scope without kinds, or with an empty non-nil list of namespaces, is empty: a sweep that does not
+// know where to look removes nothing.
 func (s Scope) Contains(owner Owner) bool {
 	return !owner.IsHTTP() && owner.Install == s.Install && slices.Contains(s.Kinds, owner.Kind) &&
 		(s.Namespaces == nil || slices.Contains(s.Namespaces, owner.Namespace))

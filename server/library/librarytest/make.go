@@ -110,7 +110,7 @@ func adopt(id int64) edit {
 	return func(d *library.Definition) { d.Filter.UUID, d.Filter.ID, d.Filter.Adopt = "", id, true }
 }
 
-// httpFilter makes an HTTP-made filter.
+// httpFilter makes a filter as created over HTTP.
 func httpFilter(name, q string) library.Definition {
 	// The ids are distinct and the same in every run, unlike those of a random UUID.
 	uuid, id := library.FilterIDs("http/made", library.KindFilter, "http", name)
