@@ -195,7 +195,7 @@ func (a *arbiter) try(d Definition, i int) (Definition, error) {
 			return d, &ConflictError{Claim: adoptionClaim(d).String(), Holder: holder}
 		}
 		if !ok {
-			return d, fmt.Errorf("%w: adopt names filter id %d, but property %s has no HTTP-made filter with that id: %w",
+			return d, fmt.Errorf("%w: adopt names filter id %d, but property %s has no filter with that id that was created over HTTP: %w",
 				ErrInvalid, d.Filter.ID, d.Property, ErrNotFound)
 		}
 		adopted = j
