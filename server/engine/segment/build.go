@@ -284,7 +284,7 @@ func (b *Builder) finish() (*Segment, error) {
 		size += len(d.Bytes)
 	}
 	// The index is put together where there is room, and then behind the items, so that no byte is left over.
-	w := newSegmentWriter(&output{buf: b.index[:0]})
+	w := newSegmentWriter(&checksumWriter{buf: b.index[:0]})
 	defer func() { b.index = w.out.buf }()
 	for _, d := range b.docs {
 		w.passItem(len(d.Bytes))

@@ -17,7 +17,7 @@ const sparseBelow = 4
 
 // writeColumn writes the numbers of the documents that present names, nil for all. all has one for each document there is, 0
 // for those without.
-func writeColumn(out *output, present *roaring.Bitmap, all []int64) column {
+func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) column {
 	var c column
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	if present == nil {

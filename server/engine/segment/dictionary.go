@@ -181,7 +181,7 @@ func (w *walker) postings() Postings {
 
 // dictionaryWriter writes terms that come in order.
 type dictionaryWriter struct {
-	out     *output
+	out     *checksumWriter
 	field   int // the present one
 	last    int // the field of the last term
 	block   []byte

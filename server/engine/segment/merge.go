@@ -26,7 +26,7 @@ func Merge(inputs []Part, w io.Writer) (maps [][]uint32, err error) {
 	if _, err := io.WriteString(w, magic); err != nil {
 		return nil, err
 	}
-	out := &output{w: w}
+	out := &checksumWriter{w: w}
 	m, sw, err := merge(inputs, out)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func MergeInMemory(inputs []Part) (*Segment, [][]uint32, error) {
 	for _, in := range inputs {
 		size += len(in.Segment.data)
 	}
-	out := &output{buf: make([]byte, 0, size)}
+	out := &checksumWriter{buf: make([]byte, 0, size)}
 	m, sw, err := merge(inputs, out)
 	if err != nil {
 		return nil, nil, err
@@ -76,7 +76,7 @@ type merger struct {
 	passed []int
 }
 
-func merge(inputs []Part, out *output) (*merger, *segmentWriter, error) {
+func merge(inputs []Part, out *checksumWriter) (*merger, *segmentWriter, error) {
 	if len(inputs) > math.MaxUint16 {
 		return nil, nil, fmt.Errorf("merge %d segments at once", len(inputs))
 	}

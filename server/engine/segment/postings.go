@@ -285,7 +285,7 @@ type postingList struct {
 
 // postingsWriter writes the postings of one term after the other.
 type postingsWriter struct {
-	out   *output
+	out   *checksumWriter
 	bytes []byte
 }
 

@@ -26,7 +26,7 @@ func fits(what string, n uint64) error {
 // segmentWriter writes the sections of a segment in their order: items, columns, units, fields with their terms, and then
 // presence and numbers of each field.
 type segmentWriter struct {
-	out      *output
+	out      *checksumWriter
 	dir      directory
 	offsets  []uint64
 	dict     dictionaryWriter
@@ -34,7 +34,7 @@ type segmentWriter struct {
 	itemsSum uint32
 }
 
-func newSegmentWriter(out *output) *segmentWriter {
+func newSegmentWriter(out *checksumWriter) *segmentWriter {
 	return &segmentWriter{out: out, dict: dictionaryWriter{out: out}, postings: postingsWriter{out: out}}
 }
 

@@ -6,8 +6,9 @@ import (
 	"io"
 )
 
-// output is where the bytes of a segment go: to a writer, or without one into memory. The first error stays.
-type output struct {
+// checksumWriter buffers the bytes of a segment, and writes them with their checksum to w; without w they stay in buf. The first error
+// stays.
+type checksumWriter struct {
 	w   io.Writer
 	buf []byte
 	off uint64
@@ -18,12 +19,12 @@ type output struct {
 // flushAt is how much is gathered before it is written.
 const flushAt = 1 << 20
 
-func (o *output) write(b []byte) {
+func (o *checksumWriter) write(b []byte) {
 	o.buf = append(o.buf, b...)
 	o.wrote(len(b))
 }
 
-func (o *output) wrote(n int) {
+func (o *checksumWriter) wrote(n int) {
 	o.off += uint64(n)
 	if o.w != nil && len(o.buf) >= flushAt {
 		o.flush()
@@ -31,7 +32,7 @@ func (o *output) wrote(n int) {
 }
 
 // flush writes what was gathered.
-func (o *output) flush() {
+func (o *checksumWriter) flush() {
 	if o.w == nil {
 		return
 	}
@@ -43,31 +44,31 @@ func (o *output) flush() {
 }
 
 // take returns the checksum of everything since the last take.
-func (o *output) take() uint32 {
+func (o *checksumWriter) take() uint32 {
 	o.flush()
 	sum := o.sum
 	o.sum = 0
 	return sum
 }
 
-func (o *output) uint32(n uint32) {
+func (o *checksumWriter) uint32(n uint32) {
 	o.buf = binary.LittleEndian.AppendUint32(o.buf, n)
 	o.wrote(4)
 }
 
-func (o *output) uint64(n uint64) {
+func (o *checksumWriter) uint64(n uint64) {
 	o.buf = binary.LittleEndian.AppendUint64(o.buf, n)
 	o.wrote(8)
 }
 
-func (o *output) uvarint(n uint64) {
+func (o *checksumWriter) uvarint(n uint64) {
 	before := len(o.buf)
 	o.buf = binary.AppendUvarint(o.buf, n)
 	o.wrote(len(o.buf) - before)
 }
 
 // section writes one section and returns where it lies.
-func (o *output) section(write func()) span {
+func (o *checksumWriter) section(write func()) span {
 	from := o.off
 	write()
 	return span{from, o.off - from}
