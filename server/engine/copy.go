@@ -9,12 +9,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
+// Checkpoint makes a copy of the store in dir, see store.Store.Checkpoint.
+func (l *Library) Checkpoint(ctx context.Context, dir string) (version uint64, err error) {
+	return l.store.Checkpoint(ctx, dir)
+}
+
 // VerifyCopy opens the copy that Checkpoint made in dir and indexes every item of it, as a start with an empty index does, and discards
 // the segments. It takes one processor about as long as that start, and the memory of a segment of some thousand items. The
 // error says which property cannot be read or indexed, and why.
 func (l *Library) VerifyCopy(ctx context.Context, dir string) error {
 	builder, scratch := segment.NewBuilder(), new(segment.Scratch)
-	return l.Store.VerifyCopy(ctx, dir, func(_ library.PropertyID, items []*item.Item) error {
+	return l.store.VerifyCopy(ctx, dir, func(_ library.PropertyID, items []*item.Item) error {
 		defer scratch.Reset()
 		docs := make([]segment.Doc, len(items))
 		for i, it := range items {

@@ -165,7 +165,7 @@ func checkKilled(t *testing.T, dir string, round, acknowledged int) int {
 		}
 	}()
 	stored := map[item.ID]string{}
-	for it, err := range l.Items(t.Context(), killShop) {
+	for it, err := range l.store.Items(t.Context(), killShop) {
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}

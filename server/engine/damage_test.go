@@ -141,7 +141,7 @@ func TestExportOfADamagedDatabase(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if _, err := l.ItemsByID(trialShop, []item.ID{lost}); !store.Damaged(err) {
+	if _, err := l.store.ItemsByID(trialShop, []item.ID{lost}); !store.Damaged(err) {
 		t.Fatalf("the item whose block is damaged is read with %v", err)
 	}
 	for name, q := range map[string]query.Node{"all": nil, "a query": query.Term{Text: "beach"}} {

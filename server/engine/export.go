@@ -39,7 +39,7 @@ func (l *Library) servedCatalogue(p library.PropertyID) (*definitions.Catalogue,
 	if _, err := l.Property(p); err != nil {
 		return nil, err
 	}
-	c := l.Catalogue(p)
+	c := l.store.Catalogue(p)
 	if c == nil {
 		return nil, library.UnknownProperty(p)
 	}
@@ -70,7 +70,7 @@ func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.No
 			q = query.All{}
 			var it *item.Item
 			var err error
-			for it, err = range l.Items(ctx, p) {
+			for it, err = range l.store.Items(ctx, p) {
 				if err != nil {
 					break
 				}
@@ -92,13 +92,13 @@ func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.No
 			return
 		}
 		from, _ := slices.BinarySearch(ids, next)
-		l.Salvage(ctx, p, ids[from:])(yield)
+		l.store.Salvage(ctx, p, ids[from:])(yield)
 	}
 }
 
 // matching lists the items that match a query now, by id.
 func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.Node) ([]item.ID, error) {
-	now := l.Now()
+	now := l.store.Now()
 	s, release, err := l.snapshot(ctx, p, now)
 	if err != nil {
 		return nil, err

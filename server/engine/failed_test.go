@@ -264,7 +264,7 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 		}
 	}
 	// One that comes as the index fails is refused by the index itself.
-	if _, err := l.Store.Write(t.Context(), trialShop, []library.Mutation{beach(3)}); !errors.Is(err, library.ErrUnavailable) {
+	if _, err := l.store.Write(t.Context(), trialShop, []library.Mutation{beach(3)}); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("a write past the first look: %v", err)
 	}
 	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, string(trialShop)) || !strings.Contains(s.Problem, "input/output error") {
@@ -455,7 +455,7 @@ func TestPurgeOfAPropertyThatCannotBeIndexed(t *testing.T) {
 	if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) > 0 {
 		t.Errorf("left in %v", with)
 	}
-	pairs, err := l.IndexKeys([]byte("p"+trialShop), []byte("p"+trialShop+"\xff"), 0)
+	pairs, err := l.store.IndexKeys([]byte("p"+trialShop), []byte("p"+trialShop+"\xff"), 0)
 	if err != nil || len(pairs) > 0 {
 		t.Errorf("keys of the index: %v, %v", pairs, err)
 	}
@@ -522,7 +522,7 @@ func TestAnInterruptedPurge(t *testing.T) {
 	if err := errors.Join(root.Sync(), root.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, release, err := l.snapshot(t.Context(), trialShop, l.Now())
+	_, release, err := l.snapshot(t.Context(), trialShop, l.store.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,10 @@ import (
 
 // Library is a content library in one directory. Open makes one.
 type Library struct {
-	*store.Store
-	options  Options
-	follower *follower
+	library.Base // answered by the store
+	store        *store.Store
+	options      Options
+	follower     *follower
 	// closing ends tend; tended is closed when it has ended.
 	closing, tended chan struct{}
 	closed          sync.Once
@@ -34,9 +35,10 @@ func Open(o Options) (*Library, error) {
 		return nil, err
 	}
 	var err error
-	if l.Store, err = store.Open(o.store(), l.follower); err != nil {
+	if l.store, err = store.Open(o.store(), l.follower); err != nil {
 		return nil, err
 	}
+	l.Base = l.store
 	go l.tend()
 	return l, nil
 }
@@ -45,7 +47,7 @@ func Open(o Options) (*Library, error) {
 func (l *Library) Close() error {
 	l.closed.Do(func() { close(l.closing) })
 	<-l.tended
-	return l.Store.Close()
+	return l.store.Close()
 }
 
 // Write changes items, see library.Library.
@@ -61,7 +63,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 			}
 		}
 	}
-	return l.Store.Write(ctx, p, muts)
+	return l.store.Write(ctx, p, muts)
 }
 
 // snapshot returns a property as it is at a time, and what releases it.
@@ -83,7 +85,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 // instant is the time of a request in milliseconds, the precision that queries see.
 func (l *Library) instant(r library.Read) time.Time {
 	if r.Now.IsZero() {
-		r.Now = l.Now()
+		r.Now = l.store.Now()
 	}
 	return r.Now.Truncate(time.Millisecond)
 }
@@ -99,7 +101,7 @@ func (l *Library) page(ctx context.Context, r library.Read) (*library.Page, erro
 
 // ReadItem returns one item, see library.Library.
 func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
-	s, release, err := l.snapshot(ctx, r.Property, l.Now())
+	s, release, err := l.snapshot(ctx, r.Property, l.store.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +111,7 @@ func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, err
 
 // ItemTags lists the tags of one item, see library.Library.
 func (l *Library) ItemTags(ctx context.Context, id library.PropertyID, of item.ID) ([]item.Tag, error) {
-	s, release, err := l.snapshot(ctx, id, l.Now())
+	s, release, err := l.snapshot(ctx, id, l.store.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -10,11 +10,11 @@ var _ library.Measurer = (*Library)(nil)
 
 // Measures tells of the store, of the views and of the segments, see library.Measurer.
 func (l *Library) Measures() []library.Measure {
-	store := l.Store.Measures()
-	if store == nil {
+	stored := l.store.Measures()
+	if stored == nil {
 		return nil
 	}
-	return slices.Concat(store, l.viewMeasures(), l.follower.measures())
+	return slices.Concat(stored, l.viewMeasures(), l.follower.measures())
 }
 
 // measures are those of the segments of all properties.

@@ -209,7 +209,7 @@ func slowStored(t *testing.T, disk *vfs.MemFS) map[item.ID]bool {
 		t.Fatal(err)
 	}
 	stored := map[item.ID]bool{}
-	for it, err := range l.Items(t.Context(), trialShop) {
+	for it, err := range l.store.Items(t.Context(), trialShop) {
 		if err != nil {
 			t.Fatal(err)
 		}

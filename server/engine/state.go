@@ -11,7 +11,7 @@ import (
 
 // State describes the library, see library.Library.
 func (l *Library) State(ctx context.Context) library.State {
-	s := l.Store.State(ctx)
+	s := l.store.State(ctx)
 	for _, pending := range []bool{true, false} {
 		failed := l.follower.failures(pending)
 		if len(failed) == 0 || s.Problem != "" {
@@ -23,7 +23,7 @@ func (l *Library) State(ctx context.Context) library.State {
 			s.Problem += fmt.Sprintf("; %d more cannot be opened, see the log", len(failed)-1)
 		}
 	}
-	s.Sizes.Store = l.Memory()
+	s.Sizes.Store = l.store.Memory()
 	s.Sizes.Caches = l.follower.cache.Stats().Bytes
 	for _, p := range l.follower.all() {
 		x := p.segments()

@@ -19,6 +19,39 @@ import (
 
 // Library is a content library. All methods are safe for concurrent use.
 type Library interface {
+	Base
+
+	// ItemTags lists the tags of one item by namespace and key, both its own and those of manifests. It fails with
+	// ErrNotFound.
+	ItemTags(ctx context.Context, p PropertyID, id item.ID) ([]item.Tag, error)
+	// Write changes items. When it returns, every accepted mutation is durable (covered by an fsync) and visible to every
+	// later Read. outcomes[i] belongs to muts[i]; each mutation is atomic, and a refused one does not affect the others.
+	// err is set if nothing was written.
+	Write(ctx context.Context, p PropertyID, muts []Mutation) (outcomes []Outcome, err error)
+	// Read returns a page of items. It fails with ErrNotModified, and a Page with only Version and Expires, if r.IfVersion
+	// is still current; with ErrNotFound (property, filter); with *query.SyntaxError or *query.ForbiddenFieldError for r's
+	// own trees; with *CursorError or *OffsetError; or with the cause of ctx if it ends first.
+	Read(ctx context.Context, r Read) (*Page, error)
+	// ReadItem returns one item encoded as in Read, without the cost of a listing. It fails with ErrNotFound (property,
+	// item).
+	ReadItem(ctx context.Context, r ItemRead) ([]byte, error)
+	// Explain returns, clause by clause, why an item matches r or does not. It fails like Read, and with ErrNotFound for an
+	// unknown item.
+	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
+	// Export yields every item of a property that matches q (nil for all) by id, each as one NDJSON line without the
+	// newline: item.Marshal with the item's own tags and units. Items that change during the export may appear in either
+	// state. A library may yield an *UnreadableItemError for an item that it cannot read and continue with the next one; any
+	// other error is the last element.
+	Export(ctx context.Context, p PropertyID, q query.Node) iter.Seq2[[]byte, error]
+
+	// State describes the library for probes and metrics. It is cheap.
+	State(ctx context.Context) State
+	Close() error
+}
+
+// Base is the part of a Library that does not depend on an index of its items: definitions and what the library serves of them, tokens,
+// short links and marks.
+type Base interface {
 	// Apply stores all accepted definitions in one durable batch, visible on return. It is idempotent: an equal definition
 	// changes and writes nothing. results[i] belongs to defs[i]; a refused definition does not affect the others. err is
 	// set if nothing was stored (ErrUnavailable, ErrClosed, or the cause of ctx).
@@ -53,32 +86,10 @@ type Library interface {
 	Units(p PropertyID) ([]item.Unit, error)
 	// HasTag reports whether the tag ever existed in the property, even if no item carries it now.
 	HasTag(p PropertyID, t item.Tag) (bool, error)
-	// ItemTags lists the tags of one item by namespace and key, both its own and those of manifests. It fails with
-	// ErrNotFound.
-	ItemTags(ctx context.Context, p PropertyID, id item.ID) ([]item.Tag, error)
 	// Tokens yields every token, then an event with Synced true, then each change, until ctx ends or the library closes.
 	// Token is nil in the event of a removed token, of one without values, and of one whose property was deleted.
 	Tokens(ctx context.Context) iter.Seq2[TokenEvent, error]
 
-	// Write changes items. When it returns, every accepted mutation is durable (covered by an fsync) and visible to every
-	// later Read. outcomes[i] belongs to muts[i]; each mutation is atomic, and a refused one does not affect the others.
-	// err is set if nothing was written.
-	Write(ctx context.Context, p PropertyID, muts []Mutation) (outcomes []Outcome, err error)
-	// Read returns a page of items. It fails with ErrNotModified, and a Page with only Version and Expires, if r.IfVersion
-	// is still current; with ErrNotFound (property, filter); with *query.SyntaxError or *query.ForbiddenFieldError for r's
-	// own trees; with *CursorError or *OffsetError; or with the cause of ctx if it ends first.
-	Read(ctx context.Context, r Read) (*Page, error)
-	// ReadItem returns one item encoded as in Read, without the cost of a listing. It fails with ErrNotFound (property,
-	// item).
-	ReadItem(ctx context.Context, r ItemRead) ([]byte, error)
-	// Explain returns, clause by clause, why an item matches r or does not. It fails like Read, and with ErrNotFound for an
-	// unknown item.
-	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
-	// Export yields every item of a property that matches q (nil for all) by id, each as one NDJSON line without the
-	// newline: item.Marshal with the item's own tags and units. Items that change during the export may appear in either
-	// state. A library may yield an *UnreadableItemError for an item that it cannot read and continue with the next one; any
-	// other error is the last element.
-	Export(ctx context.Context, p PropertyID, q query.Node) iter.Seq2[[]byte, error]
 	// ShortLink returns the original URL of the approved item with that short code, across all properties, or ErrNotFound.
 	ShortLink(ctx context.Context, code string) (PropertyID, string, error)
 	// AuthorKey returns the key that derives author references from submissions. The store and its backups contain it.
@@ -91,10 +102,6 @@ type Library interface {
 	// "loaded": a complete load was seen). An unknown mark is "".
 	SetMark(ctx context.Context, key, value string) error
 	Mark(key string) (string, error)
-
-	// State describes the library for probes and metrics. It is cheap.
-	State(ctx context.Context) State
-	Close() error
 }
 
 // FilterRef names a filter by UUID or by numeric id. The HTTP interface accepts both.

@@ -15,8 +15,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Store is a store that is open. It has all methods of library.Library but those that find items: a library has it as a
-// member and adds them. All methods are safe for concurrent use.
+// Store is a store that is open. It is a library.Base: a library has it as a member and adds what finds items. All methods are safe
+// for concurrent use.
 type Store struct {
 	options Options
 	index   Index
@@ -45,6 +45,8 @@ type Store struct {
 	problemMu sync.Mutex
 	problem   error
 }
+
+var _ library.Base = (*Store)(nil)
 
 // databaseName is the directory of Pebble within that of the store.
 const databaseName = "pebble"
