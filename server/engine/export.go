@@ -22,7 +22,7 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 				}
 				continue
 			}
-			c, err := l.servedCatalogue(p)
+			c, err := l.store.Served(p)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -32,18 +32,6 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 			}
 		}
 	}
-}
-
-// servedCatalogue returns what a property serves besides its items. ErrNotFound, ErrClosed.
-func (l *Library) servedCatalogue(p library.PropertyID) (*definitions.Catalogue, error) {
-	if _, err := l.Property(p); err != nil {
-		return nil, err
-	}
-	c := l.store.Catalogue(p)
-	if c == nil {
-		return nil, library.UnknownProperty(p)
-	}
-	return c, nil
 }
 
 // ownUnits are the units of an item itself: those of manifests come from manifests.
@@ -61,7 +49,7 @@ func ownUnits(c *definitions.Catalogue, it *item.Item) []item.Unit {
 // one pass over the store, whose keys are unknown behind a damaged block: from there on, the index says which items there are.
 func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
-		if _, err := l.servedCatalogue(p); err != nil {
+		if _, err := l.store.Served(p); err != nil {
 			yield(nil, err)
 			return
 		}

@@ -49,10 +49,7 @@ func (c *change) empty() bool {
 func (c *change) in(p library.PropertyID) *mutations.Stage {
 	st := c.properties[p]
 	if st == nil {
-		b := base{change: c, property: p, known: c.before.properties[p]}
-		if b.known == nil {
-			b.known = newProperty()
-		}
+		b := base{change: c, property: p, known: c.before.property(p)}
 		st = mutations.NewStage(p, b, c.codes)
 		st.Namer, st.Random, st.Now, st.Sequence = c.namer, c.s.options.Random, c.s.Now(), b.known.sequence
 		c.properties[p] = st
@@ -76,7 +73,7 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 			continue // its tags were made when it came
 		}
 		for _, r := range served.TagRules {
-			if known := c.before.properties[id]; known == nil || !known.made[r.Tag] {
+			if !c.before.property(id).made[r.Tag] {
 				c.in(id).MakeTag(r.Tag)
 			}
 		}
@@ -227,10 +224,7 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 	if st == nil {
 		return nil
 	}
-	known := c.before.properties[p]
-	if known == nil {
-		known = newProperty()
-	}
+	known := c.before.property(p)
 	if st.Sequence != known.sequence {
 		if err := setNumber(b, propertyKey(p, underSequence), uint64(st.Sequence)); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -150,26 +149,17 @@ func (e *eraser) pending() (upTo uint64, ranges []keyRange, err error) {
 		erasure erasure
 	}
 	found, err := ask(e.s, func(db *pebble.DB) (answer, error) {
-		it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{spaceErase}, UpperBound: []byte{spaceErase + 1}})
-		if err != nil {
-			return answer{}, err
-		}
 		out := answer{erasure: erasure{Items: map[library.PropertyID][]item.ID{}}}
-		for it.First(); it.Valid(); it.Next() {
-			value, err := it.ValueAndErr()
+		err := scan(db, []byte{spaceErase}, []byte{spaceErase + 1}, func(key, value []byte) (_ []byte, err error) {
 			var one erasure
-			if err == nil {
-				err = json.Unmarshal(value, &one)
-			}
-			if err == nil {
-				out.upTo, err = decodeNumber(it.Key()[1:])
-			}
-			if err != nil {
-				return answer{}, errors.Join(fmt.Errorf("key %q: %w", it.Key(), err), it.Close())
+			if err := json.Unmarshal(value, &one); err != nil {
+				return nil, err
 			}
 			out.erasure.add(one)
-		}
-		return out, errors.Join(it.Error(), it.Close())
+			out.upTo, err = decodeNumber(key[1:])
+			return nil, err
+		})
+		return out, err
 	})
 	return found.upTo, found.erasure.ranges(), err
 }

@@ -201,9 +201,9 @@ func (b base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
 
 // look looks one thing up.
 func (c *change) look(l *lookup) error {
-	answer, err := ask(c.s, func(db *pebble.DB) (lookup, error) {
+	answer, err := lookUp(c.s, func(f finder) (lookup, error) {
 		one := *l
-		err := findAll(db, 1, func(f finder, _ int) error { return one.run(f, nil) })
+		err := one.run(f, nil)
 		return one, err
 	})
 	if err != nil {
@@ -219,13 +219,7 @@ func (c *change) codeHolders(code string) ([]place, error) {
 		return known, nil
 	}
 	properties := c.withItems()
-	places, err := ask(c.s, func(db *pebble.DB) (places []place, err error) {
-		err = findAll(db, 1, func(f finder, _ int) error {
-			places, err = holders(f, properties, code)
-			return err
-		})
-		return places, err
-	})
+	places, err := lookUp(c.s, func(f finder) ([]place, error) { return holders(f, properties, code) })
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -3,11 +3,41 @@ package store
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
+
+// scan calls take with the keys from lower to, without, upper, in ascending order, and their values, which are reused. It goes on with
+// the key skip when take returns one, and ends without an error when take returns errStop. Other errors name the key.
+func scan(db *pebble.DB, lower, upper []byte, take func(key, value []byte) (skip []byte, err error)) error {
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return err
+	}
+	for valid := it.First(); valid && err == nil; {
+		var value, skip []byte
+		if value, err = it.ValueAndErr(); err == nil {
+			skip, err = take(it.Key(), value)
+		}
+		switch {
+		case errors.Is(err, errStop):
+			return it.Close()
+		case err != nil:
+			err = fmt.Errorf("key %q: %w", it.Key(), err)
+		case skip != nil:
+			valid = it.SeekGE(skip)
+		default:
+			valid = it.Next()
+		}
+	}
+	return errors.Join(err, it.Error(), it.Close())
+}
+
+// errStop ends a scan.
+var errStop = errors.New("no further key is wanted")
 
 // finder looks up single keys. Unlike DB.Get it asks the filters of the lowest level too, which hold most of what is
 // there: most keys that are looked up before a write are not there. Keys in ascending order are found fastest.
@@ -44,5 +74,16 @@ func findAll(db *pebble.DB, n int, do func(f finder, i int) error) error {
 			}
 			return errors.Join(err, it.Close())
 		})
+	})
+}
+
+// lookUp reads the database with a finder.
+func lookUp[T any](s *Store, look func(f finder) (T, error)) (T, error) {
+	return ask(s, func(db *pebble.DB) (found T, err error) {
+		err = findAll(db, 1, func(f finder, _ int) error {
+			found, err = look(f)
+			return err
+		})
+		return found, err
 	})
 }

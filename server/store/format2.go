@@ -1,9 +1,6 @@
 package store
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -13,17 +10,8 @@ import (
 // toFormat2 writes down what version 1 had in memory alone: which item has a short code, and how many items a property
 // has. Nobody knows what a store of version 1 deleted and has not erased, so that everything is to be rewritten once.
 func toFormat2(db *pebble.DB, b *pebble.Batch) error {
-	it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{spaceProperty}, UpperBound: []byte{spaceProperty + 1}})
-	if err != nil {
-		return err
-	}
 	u := upgrade2{batch: b, counts: map[library.PropertyID]uint64{}, codes: map[string]bool{}}
-	for it.First(); it.Valid() && err == nil; it.Next() {
-		if err = u.key(it); err != nil {
-			err = fmt.Errorf("key %q: %w", it.Key(), err)
-		}
-	}
-	if err := errors.Join(err, it.Error(), it.Close()); err != nil {
+	if err := scan(db, []byte{spaceProperty}, []byte{spaceProperty + 1}, u.key); err != nil {
 		return err
 	}
 	for p, n := range u.counts {
@@ -45,24 +33,20 @@ type upgrade2 struct {
 	codes  map[string]bool
 }
 
-func (u *upgrade2) key(it *pebble.Iterator) error {
-	p, under, rest, err := splitPropertyKey(it.Key())
+func (u *upgrade2) key(key, value []byte) (skip []byte, err error) {
+	p, under, rest, err := splitPropertyKey(key)
 	if err != nil || under != underItem {
-		return err
-	}
-	value, err := it.ValueAndErr()
-	if err != nil {
-		return err
+		return nil, err
 	}
 	stored, err := item.Unmarshal(value)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	u.counts[p]++
 	// Of two items with one code, which an import could bring, the first one has it.
 	if stored.ShortCode == "" || u.codes[stored.ShortCode] {
-		return nil
+		return nil, nil
 	}
 	u.codes[stored.ShortCode] = true
-	return u.batch.Set(codeKey(p, stored.ShortCode), rest, nil)
+	return nil, u.batch.Set(codeKey(p, stored.ShortCode), rest, nil)
 }

@@ -1,8 +1,8 @@
 package store
 
 import (
+	"bytes"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -20,22 +20,9 @@ func toFormat3(db *pebble.DB, b *pebble.Batch) error {
 	if err != nil {
 		return err
 	}
-	it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{spaceProperty}, UpperBound: []byte{spaceProperty + 1}})
-	if err != nil {
-		return err
-	}
 	u := upgrade3{batch: b, namer: mutations.NewNamer(authorKey), lines: make([][]byte, 0, readChunk)}
-	for valid := it.First(); valid && err == nil; {
-		var skip []byte
-		if skip, err = u.key(it); err != nil {
-			err = fmt.Errorf("key %q: %w", it.Key(), err)
-		} else if skip != nil {
-			valid = it.SeekGE(skip)
-		} else {
-			valid = it.Next()
-		}
-	}
-	return errors.Join(err, it.Error(), it.Close(), u.flush())
+	err = scan(db, []byte{spaceProperty}, []byte{spaceProperty + 1}, u.key)
+	return errors.Join(err, u.flush())
 }
 
 // upgrade3 gathers the items of one property, so that all processors decode them.
@@ -48,8 +35,8 @@ type upgrade3 struct {
 }
 
 // key handles a key, and returns the key to continue with where that is not the next one.
-func (u *upgrade3) key(it *pebble.Iterator) (skip []byte, err error) {
-	p, under, _, err := splitPropertyKey(it.Key())
+func (u *upgrade3) key(key, value []byte) (skip []byte, err error) {
+	p, under, _, err := splitPropertyKey(key)
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +55,8 @@ func (u *upgrade3) key(it *pebble.Iterator) (skip []byte, err error) {
 	if p != u.property {
 		u.property, u.known = p, map[mutations.NameSum]bool{}
 	}
-	value, err := it.ValueAndErr()
-	u.lines = append(u.lines, append([]byte(nil), value...))
-	return nil, err
+	u.lines = append(u.lines, bytes.Clone(value))
+	return nil, nil
 }
 
 // flush notes the names of the items that were gathered.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -44,19 +45,15 @@ type IndexPair struct{ Key, Value []byte }
 // nil to is the end of the space.
 func (s *Store) IndexKeys(from, to []byte, limit int) ([]IndexPair, error) {
 	return ask(s, func(db *pebble.DB) ([]IndexPair, error) {
-		it, err := db.NewIter(&pebble.IterOptions{LowerBound: indexKey(from), UpperBound: indexEnd(to)})
-		if err != nil {
-			return nil, err
-		}
 		var pairs []IndexPair
-		for it.First(); it.Valid() && (limit == 0 || len(pairs) < limit); it.Next() {
-			value, err := it.ValueAndErr()
-			if err != nil {
-				return nil, errors.Join(err, it.Close())
+		err := scan(db, indexKey(from), indexEnd(to), func(key, value []byte) ([]byte, error) {
+			if limit > 0 && len(pairs) == limit {
+				return nil, errStop
 			}
-			pairs = append(pairs, IndexPair{Key: append([]byte(nil), it.Key()[1:]...), Value: append([]byte{}, value...)})
-		}
-		return pairs, errors.Join(it.Error(), it.Close())
+			pairs = append(pairs, IndexPair{Key: bytes.Clone(key[1:]), Value: bytes.Clone(value)})
+			return nil, nil
+		})
+		return pairs, err
 	})
 }
 

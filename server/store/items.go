@@ -30,13 +30,7 @@ func (s *Store) Item(p library.PropertyID, id item.ID) (*item.Item, error) {
 
 // Has reports whether an item is there.
 func (s *Store) Has(p library.PropertyID, id item.ID) (bool, error) {
-	return ask(s, func(db *pebble.DB) (there bool, err error) {
-		err = findAll(db, 1, func(f finder, _ int) (err error) {
-			there, err = f.has(itemKey(p, id))
-			return err
-		})
-		return there, err
-	})
+	return lookUp(s, func(f finder) (bool, error) { return f.has(itemKey(p, id)) })
 }
 
 // ItemsByID reads items, nil for those that are not there.
@@ -141,22 +135,16 @@ func (s *Store) ItemIDs(ctx context.Context, p library.PropertyID, from item.ID)
 
 // eachItem calls take with at most limit stored items of a property, by id, from one on. The values are reused.
 func eachItem(db *pebble.DB, p library.PropertyID, from item.ID, limit int, take func(id item.ID, value []byte)) error {
-	it, err := db.NewIter(&pebble.IterOptions{LowerBound: itemKey(p, from), UpperBound: propertyKey(p, underItem+1)})
-	if err != nil {
-		return err
-	}
 	prefix := len(propertyKey(p, underItem))
-	for it.First(); it.Valid() && limit > 0; it.Next() {
-		id, err := decodeNumber(it.Key()[prefix:])
-		var value []byte
-		if err == nil {
-			value, err = it.ValueAndErr()
+	return scan(db, itemKey(p, from), propertyKey(p, underItem+1), func(key, value []byte) ([]byte, error) {
+		if limit == 0 {
+			return nil, errStop
 		}
-		if err != nil {
-			return errors.Join(fmt.Errorf("key %q: %w", it.Key(), err), it.Close())
-		}
-		take(item.ID(id), value)
 		limit--
-	}
-	return errors.Join(it.Error(), it.Close())
+		id, err := decodeNumber(key[prefix:])
+		if err == nil {
+			take(item.ID(id), value)
+		}
+		return nil, err
+	})
 }

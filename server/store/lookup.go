@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -39,38 +37,35 @@ func (s *Store) Definition(_ context.Context, owner library.Owner) (library.Defi
 
 // Property returns a property's settings, see library.Library.
 func (s *Store) Property(p library.PropertyID) (library.Property, error) {
-	c, unlock, err := s.look(p)
-	defer unlock()
+	c, err := s.Served(p)
 	if err != nil {
 		return library.Property{}, err
 	}
 	return c.Spec, nil
 }
 
-// look returns what a property serves, and what ends the look at it.
-func (s *Store) look(p library.PropertyID) (*definitions.Catalogue, func(), error) {
+// Served returns what a property serves besides its items. ErrNotFound while it is not served, ErrClosed.
+func (s *Store) Served(p library.PropertyID) (*definitions.Catalogue, error) {
 	s.mu.RLock()
+	defer s.mu.RUnlock()
 	if s.closed {
-		return nil, s.mu.RUnlock, library.ErrClosed
+		return nil, library.ErrClosed
 	}
 	c := s.served.set.Catalogue(p)
 	if c == nil {
-		return nil, s.mu.RUnlock, library.UnknownProperty(p)
+		return nil, library.UnknownProperty(p)
 	}
-	return c, s.mu.RUnlock, nil
+	return c, nil
 }
 
 // Properties lists all properties that are served, see library.Library.
 func (s *Store) Properties() []library.PropertyID {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.Sorted(maps.Keys(s.served.set.Catalogues()))
+	return peek(s, func(now *served) []library.PropertyID { return slices.Sorted(maps.Keys(now.set.Catalogues())) })
 }
 
 // Filter returns one filter, see library.Library.
 func (s *Store) Filter(p library.PropertyID, ref library.FilterRef) (library.FilterRecord, error) {
-	c, unlock, err := s.look(p)
-	defer unlock()
+	c, err := s.Served(p)
 	if err != nil {
 		return library.FilterRecord{}, err
 	}
@@ -83,8 +78,7 @@ func (s *Store) Filter(p library.PropertyID, ref library.FilterRef) (library.Fil
 
 // Filters lists the filters of a property, see library.Library.
 func (s *Store) Filters(p library.PropertyID, offset, limit int) ([]library.FilterRecord, int, error) {
-	c, unlock, err := s.look(p)
-	defer unlock()
+	c, err := s.Served(p)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -94,8 +88,7 @@ func (s *Store) Filters(p library.PropertyID, offset, limit int) ([]library.Filt
 
 // FiltersAfter lists the filters of a property after a place, see library.Library.
 func (s *Store) FiltersAfter(p library.PropertyID, after library.FilterPlace, limit int) ([]library.FilterRecord, int, error) {
-	c, unlock, err := s.look(p)
-	defer unlock()
+	c, err := s.Served(p)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -105,8 +98,7 @@ func (s *Store) FiltersAfter(p library.PropertyID, after library.FilterPlace, li
 
 // Unit returns one conversion unit, see library.Library.
 func (s *Store) Unit(p library.PropertyID, id int64) (item.Unit, error) {
-	c, unlock, err := s.look(p)
-	defer unlock()
+	c, err := s.Served(p)
 	if err != nil {
 		return item.Unit{}, err
 	}
@@ -119,8 +111,7 @@ func (s *Store) Unit(p library.PropertyID, id int64) (item.Unit, error) {
 
 // Units lists all units of a property by id, see library.Library.
 func (s *Store) Units(p library.PropertyID) ([]item.Unit, error) {
-	c, unlock, err := s.look(p)
-	defer unlock()
+	c, err := s.Served(p)
 	if err != nil {
 		return nil, err
 	}
@@ -133,12 +124,10 @@ func (s *Store) Units(p library.PropertyID) ([]item.Unit, error) {
 
 // HasTag reports whether a tag was ever made, see library.Library.
 func (s *Store) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
-	_, unlock, err := s.look(p)
-	defer unlock()
-	if err != nil {
+	if _, err := s.Served(p); err != nil {
 		return false, err
 	}
-	return s.served.properties[p].made[t], nil
+	return peek(s, func(now *served) bool { return now.property(p).made[t] }), nil
 }
 
 // Tokens yields all tokens and then their changes, see library.Library.
@@ -177,27 +166,21 @@ func (s *Store) byCode(code string) (library.PropertyID, *item.Item, error) {
 		item     *item.Item
 	}
 	properties := s.Properties()
-	found, err := ask(s, func(db *pebble.DB) (out answer, err error) {
-		err = findAll(db, 1, func(f finder, _ int) error {
-			places, err := holders(f, properties, code)
-			if err != nil || len(places) == 0 {
-				return err
-			}
-			l := lookup{place: places[0], decode: true}
-			err = l.run(f, nil)
-			out = answer{places[0].property, l.item}
-			return errors.Join(err, l.err)
-		})
-		return out, err
+	found, err := lookUp(s, func(f finder) (answer, error) {
+		places, err := holders(f, properties, code)
+		if err != nil || len(places) == 0 {
+			return answer{}, err
+		}
+		l := lookup{place: places[0], decode: true}
+		err = l.run(f, nil)
+		return answer{places[0].property, l.item}, errors.Join(err, l.err)
 	})
 	return found.property, found.item, err
 }
 
 // AuthorKey is the key of author references, see library.Library.
 func (s *Store) AuthorKey() []byte {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return bytes.Clone(s.served.authorKey)
+	return peek(s, func(now *served) []byte { return bytes.Clone(now.authorKey) })
 }
 
 // Mark returns a small fact of the operator, see library.Library.
@@ -210,50 +193,39 @@ func (s *Store) Mark(key string) (string, error) {
 	return s.served.marks[key], nil
 }
 
-// Catalogue returns what a property serves besides its items; nil while it is not served.
-func (s *Store) Catalogue(p library.PropertyID) *definitions.Catalogue {
+// peek reads what is kept in memory.
+func peek[T any](s *Store, look func(now *served) T) T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.served.set.Catalogue(p)
+	return look(s.served)
+}
+
+// Catalogue returns what a property serves besides its items; nil while it is not served.
+func (s *Store) Catalogue(p library.PropertyID) *definitions.Catalogue {
+	return peek(s, func(now *served) *definitions.Catalogue { return now.set.Catalogue(p) })
 }
 
 // Stored lists all properties that have anything stored, served or not, by id.
 func (s *Store) Stored() []library.PropertyID {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.Sorted(maps.Keys(s.served.properties))
+	return peek(s, func(now *served) []library.PropertyID { return slices.Sorted(maps.Keys(now.properties)) })
 }
 
 // Count is the number of items of a property, served or not.
 func (s *Store) Count(p library.PropertyID) int64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if known := s.served.properties[p]; known != nil {
-		return known.items
-	}
-	return 0
+	return peek(s, func(now *served) int64 { return now.property(p).items })
 }
 
 // PropertyVersion is the number of the batch that last changed anything of a property; 0 where there is nothing.
 func (s *Store) PropertyVersion(p library.PropertyID) uint64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if known := s.served.properties[p]; known != nil {
-		return known.version
-	}
-	return 0
+	return peek(s, func(now *served) uint64 { return now.property(p).version })
 }
 
 // Version is the number of the last batch.
 func (s *Store) Version() uint64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.served.version
+	return peek(s, func(now *served) uint64 { return now.version })
 }
 
 // ID tells this store from any other one, also after a restart and in a backup: 32 hexadecimal digits.
 func (s *Store) ID() string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.served.id
+	return peek(s, func(now *served) string { return now.id })
 }

@@ -42,6 +42,14 @@ func newProperty() *property {
 	return &property{made: map[item.Tag]bool{}, names: map[mutations.NameSum]bool{}}
 }
 
+// property returns what is known of a property: an empty one where nothing is stored, which is not kept.
+func (s *served) property(p library.PropertyID) *property {
+	if known := s.properties[p]; known != nil {
+		return known
+	}
+	return newProperty()
+}
+
 // load reads what is kept in memory. A store without keys of its own gets them.
 func load(db *pebble.DB, random io.Reader) (*served, error) {
 	l := loader{
@@ -51,26 +59,8 @@ func load(db *pebble.DB, random io.Reader) (*served, error) {
 	if err := l.identity(db, random); err != nil {
 		return nil, err
 	}
-	it, err := db.NewIter(nil)
+	err := scan(db, nil, nil, l.key)
 	if err != nil {
-		return nil, err
-	}
-	for valid := it.First(); valid; {
-		value, err := it.ValueAndErr()
-		var skip []byte
-		if err == nil {
-			skip, err = l.key(it.Key(), value)
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("key %q: %w", it.Key(), err), it.Close())
-		}
-		if skip != nil {
-			valid = it.SeekGE(skip)
-		} else {
-			valid = it.Next()
-		}
-	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
 		return nil, err
 	}
 	if l.set, err = definitions.NewSet(l.bySource); err != nil {
