@@ -83,14 +83,3 @@ func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.No
 		l.store.Salvage(ctx, p, ids[from:])(yield)
 	}
 }
-
-// matching lists the items that match a query now, by id.
-func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.Node) ([]item.ID, error) {
-	now := l.store.Now()
-	s, release, err := l.snapshot(ctx, p, now)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	return s.Matching(ctx, library.Read{Property: p, Audience: query.Private, Query: q, Now: now})
-}

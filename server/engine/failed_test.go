@@ -522,7 +522,7 @@ func TestAnInterruptedPurge(t *testing.T) {
 	if err := errors.Join(root.Sync(), root.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, release, err := l.snapshot(t.Context(), trialShop, l.store.Now())
+	_, release, err := l.follower.property(trialShop).snapshot(t.Context(), l.store.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
@@ -66,20 +67,26 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	return l.store.Write(ctx, p, muts)
 }
 
-// snapshot returns a property as it is at a time, and what releases it.
-func (l *Library) snapshot(ctx context.Context, id library.PropertyID, now time.Time) (s *read.Snapshot, release func(), err error) {
+// look reads a snapshot of a property as it is at a time. ErrClosed, ErrNotFound, ErrUnavailable.
+func look[T any](ctx context.Context, l *Library, id library.PropertyID, now time.Time, read func(s *read.Snapshot) (T, error)) (T, error) {
+	var none T
 	p, err := l.follower.served(id)
 	if err != nil {
-		return nil, nil, err
+		return none, err
 	}
-	return p.snapshot(ctx, now)
+	s, release, err := p.snapshot(ctx, now)
+	if err != nil {
+		return none, err
+	}
+	defer release()
+	return read(s)
 }
 
 // Read finds a page of items, see library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
 	r.Now = l.instant(r)
 	l.relieve()
-	return l.page(ctx, r)
+	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Page, error) { return s.Page(ctx, r) })
 }
 
 // instant is the time of a request in milliseconds, the precision that queries see.
@@ -90,42 +97,24 @@ func (l *Library) instant(r library.Read) time.Time {
 	return r.Now.Truncate(time.Millisecond)
 }
 
-func (l *Library) page(ctx context.Context, r library.Read) (*library.Page, error) {
-	s, release, err := l.snapshot(ctx, r.Property, r.Now)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	return s.Page(ctx, r)
-}
-
 // ReadItem returns one item, see library.Library.
 func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
-	s, release, err := l.snapshot(ctx, r.Property, l.store.Now())
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	return s.Item(ctx, r)
+	return look(ctx, l, r.Property, l.store.Now(), func(s *read.Snapshot) ([]byte, error) { return s.Item(ctx, r) })
 }
 
 // ItemTags lists the tags of one item, see library.Library.
 func (l *Library) ItemTags(ctx context.Context, id library.PropertyID, of item.ID) ([]item.Tag, error) {
-	s, release, err := l.snapshot(ctx, id, l.store.Now())
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	return s.Tags(ctx, of)
+	return look(ctx, l, id, l.store.Now(), func(s *read.Snapshot) ([]item.Tag, error) { return s.Tags(ctx, of) })
 }
 
 // Explain says why an item is in an answer or is not, see library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	r.Now = l.instant(r)
-	s, release, err := l.snapshot(ctx, r.Property, r.Now)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	return s.Explain(ctx, r, id)
+	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Explanation, error) { return s.Explain(ctx, r, id) })
+}
+
+// matching lists the items that match a query now, by id.
+func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.Node) ([]item.ID, error) {
+	r := library.Read{Property: p, Audience: query.Private, Query: q, Now: l.store.Now()}
+	return look(ctx, l, p, r.Now, func(s *read.Snapshot) ([]item.ID, error) { return s.Matching(ctx, r) })
 }

@@ -77,12 +77,7 @@ func (s *Snapshot) listing(ctx context.Context, r library.Read) (*listing, error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for other := range s.listings {
-		if len(s.listings) < maxListings {
-			break
-		}
-		delete(s.listings, other) // any one: what is asked for often comes back
-	}
+	makeRoom(s.listings, maxListings)
 	s.listings[name] = fresh
 	return fresh, nil
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
 // interval is a stretch of time, from included, to not; a zero from or to is open.
@@ -92,19 +91,13 @@ func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *definition
 	if r.Selector == nil {
 		return out, nil
 	}
-	o := plan.Options{Audience: query.Private, Now: now}
-	if dependsOnFields(r.Selector) {
-		var err error
-		if o.Fields, err = known.DynamicFields(ctx); err != nil {
-			return out, err
-		}
-	}
-	pl, err := plan.Build(r.Selector, o)
+	build, err := planner(ctx, r.Selector, query.Private, known.DynamicFields)
 	if err != nil {
-		s.property.warnOnce(r, err)
-		return out, nil
+		return out, err
 	}
-	out.Selector = pl.Root
+	if out.Selector, err = build(now); err != nil {
+		s.property.warnOnce(r, err)
+	}
 	return out, nil
 }
 
@@ -132,19 +125,9 @@ func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 
 // boundary returns when a tree that uses `now` may match other items than at a time; zero for never.
 func (s *Snapshot) boundary(ctx context.Context, n query.Node, a query.Audience, now time.Time) (time.Time, error) {
-	o := plan.Options{Audience: a}
-	if dependsOnFields(n) {
-		var err error
-		if o.Fields, err = s.dynamicFields(ctx); err != nil {
-			return time.Time{}, err
-		}
+	build, err := planner(ctx, n, a, s.dynamicFields)
+	if err != nil {
+		return time.Time{}, err
 	}
-	return s.corpus.Boundary(ctx, now, func(t time.Time) (plan.Node, error) {
-		o.Now = t
-		pl, err := plan.Build(n, o)
-		if err != nil {
-			return nil, err
-		}
-		return pl.Root, nil
-	})
+	return s.corpus.Boundary(ctx, now, build)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -23,8 +24,10 @@ type Snapshot struct {
 	// rules is while the rules are as they are here.
 	rules interval
 
+	// fields are those that a field pattern can stand for.
+	fields flight.Value[[]string]
+
 	mu       sync.Mutex
-	fields   []string // nil before they are known
 	listings map[listingName]*listing
 	slots    map[int]*slotTable
 }
@@ -37,36 +40,37 @@ func (p *Property) newSnapshot(ctx context.Context, state State, now time.Time) 
 
 // dynamicFields lists the fields that a field pattern can stand for.
 func (s *Snapshot) dynamicFields(ctx context.Context) ([]string, error) {
-	s.mu.Lock()
-	fields := s.fields
-	s.mu.Unlock()
-	if fields != nil {
-		return fields, nil
+	return s.fields.Get(ctx, func() ([]string, error) { return s.corpus.DynamicFields(ctx) })
+}
+
+// planner returns what gives a tree its meaning at a time. dynamicFields is asked only when the meaning depends on them.
+func planner(
+	ctx context.Context, n query.Node, a query.Audience, dynamicFields func(context.Context) ([]string, error),
+) (func(now time.Time) (plan.Node, error), error) {
+	o := plan.Options{Audience: a}
+	if dependsOnFields(n) {
+		var err error
+		if o.Fields, err = dynamicFields(ctx); err != nil {
+			return nil, err
+		}
 	}
-	fields, err := s.corpus.DynamicFields(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fields = fields
-	return fields, nil
+	return func(now time.Time) (plan.Node, error) {
+		o.Now = now
+		pl, err := plan.Build(n, o)
+		if err != nil {
+			return nil, err
+		}
+		return pl.Root, nil
+	}, nil
 }
 
 // plan gives one tree its meaning at a time.
 func (s *Snapshot) plan(ctx context.Context, n query.Node, a query.Audience, now time.Time) (plan.Node, error) {
-	o := plan.Options{Audience: a, Now: now}
-	if dependsOnFields(n) {
-		var err error
-		if o.Fields, err = s.dynamicFields(ctx); err != nil {
-			return nil, err
-		}
-	}
-	pl, err := plan.Build(n, o)
+	build, err := planner(ctx, n, a, s.dynamicFields)
 	if err != nil {
 		return nil, err
 	}
-	return pl.Root, nil
+	return build(now)
 }
 
 // find returns where an item is, false when it is not there.

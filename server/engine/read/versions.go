@@ -71,7 +71,7 @@ func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64)
 	before := v.known[name]
 	switch {
 	case before == nil:
-		makeRoom(v.known)
+		makeRoom(v.known, maxSeen)
 	case before.at > now.at:
 		return now.version // a read that began later was faster
 	case before.meaning == meaning && v.same(before, now):
@@ -90,10 +90,10 @@ func (n listingName) lasting() listingName {
 	return n
 }
 
-// makeRoom lets any one of too many go.
-func makeRoom[V any](m map[listingName]V) {
+// makeRoom deletes any entries until there are fewer than most: what is asked for often comes back.
+func makeRoom[V any](m map[listingName]V, most int) {
 	for name := range m {
-		if len(m) < maxSeen {
+		if len(m) < most {
 			return
 		}
 		delete(m, name)
@@ -110,7 +110,7 @@ func (v *versions) boundAt(name listingName) time.Time {
 func (v *versions) setBound(name listingName, at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	makeRoom(v.bound)
+	makeRoom(v.bound, maxSeen)
 	v.bound[name.lasting()] = at
 }
 

@@ -75,11 +75,7 @@ func nextLive(p segment.Part, f *segment.Field, from int64) (int64, bool) {
 
 // nextShown is the same for a date of the units that live documents show.
 func (c *Corpus) nextShown(ctx context.Context, p segment.Part, field string, from int64) (next int64, ok bool, err error) {
-	o, err := c.unitOverlay(ctx)
-	if err != nil {
-		return 0, false, err
-	}
-	l, err := o.lists(ctx, c, p)
+	l, err := c.shown(ctx, p)
 	if err != nil {
 		return 0, false, err
 	}

@@ -93,11 +93,7 @@ func (o *Order) column(ctx context.Context, p segment.Part, name string) (column
 	if !o.shown(f.Name) {
 		return column{segment: p.Segment, field: p.Segment.Field(f.Name)}, nil
 	}
-	units, err := o.corpus.unitOverlay(ctx)
-	if err != nil {
-		return column{}, err
-	}
-	lists, err := units.lists(ctx, o.corpus, p)
+	lists, err := o.corpus.shown(ctx, p)
 	if err != nil {
 		return column{}, err
 	}

@@ -156,10 +156,6 @@ func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error
 // unitStats counts a field of units, by the lists that documents show.
 func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, error) {
 	c := b.corpus
-	o, err := c.unitOverlay(ctx)
-	if err != nil {
-		return nil, err
-	}
 	type shown struct {
 		field *segment.Field
 		live  []int64
@@ -167,7 +163,7 @@ func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, erro
 	var parts []shown
 	s := &fieldStats{}
 	for _, p := range c.Parts {
-		l, err := o.lists(ctx, c, p)
+		l, err := c.shown(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -296,12 +292,8 @@ func (b *binder) countTagged(ctx context.Context, near nearness, counts termCoun
 
 // countShown counts the terms of the units that items show.
 func (b *binder) countShown(ctx context.Context, near nearness, counts termCounts) error {
-	o, err := b.corpus.unitOverlay(ctx)
-	if err != nil {
-		return err
-	}
 	for _, p := range b.corpus.Parts {
-		l, err := o.lists(ctx, b.corpus, p)
+		l, err := b.corpus.shown(ctx, p)
 		if err != nil {
 			return err
 		}

@@ -231,11 +231,7 @@ func (c *Corpus) UnitLists(ctx context.Context, p segment.Part) (UnitLists, erro
 	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
 		return UnitLists{}, nil
 	}
-	o, err := c.unitOverlay(ctx)
-	if err != nil {
-		return UnitLists{}, fmt.Errorf("list the units of items: %w", err)
-	}
-	l, err := o.lists(ctx, c, p)
+	l, err := c.shown(ctx, p)
 	if err != nil {
 		return UnitLists{}, fmt.Errorf("list the units of items: %w", err)
 	}

@@ -55,6 +55,15 @@ func (c *Corpus) bindUnits(ctx context.Context) (*unitOverlay, error) {
 	return o, nil
 }
 
+// shown returns the lists of units that the documents of a part show.
+func (c *Corpus) shown(ctx context.Context, p segment.Part) (*unitLists, error) {
+	o, err := c.unitOverlay(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o.lists(ctx, c, p)
+}
+
 // describe makes the key.
 func (o *unitOverlay) describe() string {
 	ids := make([]int64, 0, len(o.byID))
@@ -93,18 +102,11 @@ func appendUnit(text []byte, u *item.Unit) []byte {
 // Units returns the ids of the units that a document shows, in order: its own that the property has, then those that
 // rules attach, by id. The slice is read only.
 func (c *Corpus) Units(ctx context.Context, p segment.Part, doc uint32) ([]int64, error) {
-	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
-		return nil, nil
-	}
-	o, err := c.unitOverlay(ctx)
+	l, err := c.UnitLists(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("list the units of an item: %w", err)
+		return nil, err
 	}
-	l, err := o.lists(ctx, c, p)
-	if err != nil {
-		return nil, fmt.Errorf("list the units of an item: %w", err)
-	}
-	return l.units[l.list(doc)], nil
+	return l.Units(l.List(doc)), nil
 }
 
 // UnitsKey tells the units of the property, and what their rules say, from every other state of them; "" for none. While
