@@ -33,7 +33,7 @@ const rereadAfter = 5 * time.Second
 
 // Bounds of what one connection may take: a node that is gone must not hold a request that another node can answer.
 const (
-	dialTimeout      = 3 * time.Second
+	dialTimeout      = time.Second
 	handshakeTimeout = 5 * time.Second
 	idleConnections  = 64
 )

@@ -67,6 +67,9 @@ func (v *view) search(ctx context.Context, body object, out any) error {
 // snapshotTime is how long the cluster keeps a snapshot that is not released.
 const snapshotTime = "30s"
 
+// releaseTimeout bounds the release of a snapshot, for which the answer waits.
+const releaseTimeout = time.Second
+
 // freeze has later searches of the view see one state of the index, until release is called.
 func (v *view) freeze(ctx context.Context) (release func(), err error) {
 	var made struct {
@@ -80,7 +83,9 @@ func (v *view) freeze(ctx context.Context) (release func(), err error) {
 	return func() {
 		v.snapshot = ""
 		// One that cannot be released ends by itself.
-		_ = v.library.cluster.do(context.WithoutCancel(ctx), http.MethodDelete, "/_search/point_in_time", object{"pit_id": []string{made.ID}}, nil)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer cancel()
+		_ = v.library.cluster.do(ctx, http.MethodDelete, "/_search/point_in_time", object{"pit_id": []string{made.ID}}, nil)
 	}, nil
 }
 
