@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -47,23 +48,11 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.CacheBytes == 0 {
-		if o.CacheBytes = o.MemoryLimit / 5; o.CacheBytes == 0 {
-			o.CacheBytes = 128 << 20
-		}
-	}
-	if o.rankedHits == 0 {
-		o.rankedHits = 4096
-	}
-	if o.patience == 0 {
-		o.patience = 5 * time.Second
-	}
-	if o.retryAfter == 0 {
-		o.retryAfter = 10 * time.Second
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.CacheBytes = cmp.Or(o.CacheBytes, o.MemoryLimit/5, 128<<20)
+	o.rankedHits = cmp.Or(o.rankedHits, 4096)
+	o.patience = cmp.Or(o.patience, 5*time.Second)
+	o.retryAfter = cmp.Or(o.retryAfter, 10*time.Second)
 	if o.Pressure == nil {
 		o.Pressure = func() library.Pressure { return library.Relaxed }
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -53,23 +54,13 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.EraseWithin == 0 {
-		o.EraseWithin = 10 * time.Minute
-	}
-	if o.MemoryBytes == 0 {
-		o.MemoryBytes = 64 << 20
-	}
-	if o.MemTableBytes == 0 {
-		o.MemTableBytes = min(16<<20, o.MemoryBytes/4)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.EraseWithin = cmp.Or(o.EraseWithin, 10*time.Minute)
+	o.MemoryBytes = cmp.Or(o.MemoryBytes, 64<<20)
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, min(16<<20, o.MemoryBytes/4))
+	o.RetryAfter = cmp.Or(o.RetryAfter, time.Second)
 	if o.Pressure == nil {
 		o.Pressure = func() library.Pressure { return library.Relaxed }
-	}
-	if o.RetryAfter == 0 {
-		o.RetryAfter = time.Second
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default

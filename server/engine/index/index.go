@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,21 +61,12 @@ func (o Options) withDefaults() Options {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	def := func(n *int, value int) {
-		if *n == 0 {
-			*n = value
-		}
-	}
-	def(&o.SealDocs, 32<<10)
-	def(&o.MemoryParts, 8)
-	def(&o.FanIn, 4)
-	def(&o.MaxDocs, 512<<10)
-	if o.SealBytes == 0 {
-		o.SealBytes = 64 << 20
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.SealDocs = cmp.Or(o.SealDocs, 32<<10)
+	o.SealBytes = cmp.Or(o.SealBytes, 64<<20)
+	o.MemoryParts = cmp.Or(o.MemoryParts, 8)
+	o.FanIn = cmp.Or(o.FanIn, 4)
+	o.MaxDocs = cmp.Or(o.MaxDocs, 512<<10)
 	if o.OnMerge == nil {
 		o.OnMerge = func([]segment.Part, *segment.Segment, [][]uint32) {}
 	}

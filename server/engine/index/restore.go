@@ -47,21 +47,10 @@ const (
 // scrub verifies all files now and then, until the index ends.
 func (x *Index) scrub() {
 	for wait := scrubAfter; ; wait = scrubEvery {
-		timer := time.NewTimer(wait)
-		select {
-		case <-x.ctx.Done():
-			timer.Stop()
+		if !x.pause(wait) {
 			return
-		case <-timer.C:
 		}
-		err := x.Verify(x.ctx, func(bytes int) {
-			pause := time.NewTimer(time.Duration(bytes) * time.Second / scrubRate)
-			defer pause.Stop()
-			select {
-			case <-x.ctx.Done():
-			case <-pause.C:
-			}
-		})
+		err := x.Verify(x.ctx, func(bytes int) { x.pause(time.Duration(bytes) * time.Second / scrubRate) })
 		if err != nil && x.ctx.Err() == nil {
 			x.o.Logger.Warn("the files of the index could not all be checked", slog.Any("error", err))
 		}

@@ -85,13 +85,21 @@ func (x *Index) run(t *task, step func(context.Context) (more bool, err error)) 
 			continue
 		}
 		x.o.Logger.Warn("the segments of the index cannot be merged or sealed; retrying", slog.Any("error", err))
-		timer := time.NewTimer(retryAfter)
-		select {
-		case <-x.ctx.Done():
-			timer.Stop()
+		if !x.pause(retryAfter) {
 			return
-		case <-timer.C:
-			t.wake()
 		}
+		t.wake()
+	}
+}
+
+// pause waits for a time; false when the index ends before.
+func (x *Index) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-x.ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
