@@ -455,9 +455,9 @@ func TestPurgeOfAPropertyThatCannotBeIndexed(t *testing.T) {
 	if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) > 0 {
 		t.Errorf("left in %v", with)
 	}
-	pairs, err := l.store.IndexKeys([]byte("p"+trialShop), []byte("p"+trialShop+"\xff"), 0)
-	if err != nil || len(pairs) > 0 {
-		t.Errorf("keys of the index: %v, %v", pairs, err)
+	keys, err := l.store.IndexKeys([]byte("p"+trialShop), []byte("p"+trialShop+"\xff"))
+	if err != nil || len(keys) > 0 {
+		t.Errorf("keys of the index: %q, %v", keys, err)
 	}
 	mustApply(t, l, definedProperty(trialShop))
 	mustWrite(t, l, trialShop, beach(3))

@@ -14,23 +14,13 @@ type IndexBatch struct{ batch *pebble.Batch }
 // Set sets a key.
 func (b *IndexBatch) Set(key, value []byte) error { return b.batch.Set(indexKey(key), value, nil) }
 
-// Delete takes a key away, there or not.
-func (b *IndexBatch) Delete(key []byte) error { return b.batch.Delete(indexKey(key), nil) }
-
-// DeleteRange takes all keys away from the one to, without, the other; a nil to is the end of the space.
+// DeleteRange deletes all keys from from up to, but not including, to.
 func (b *IndexBatch) DeleteRange(from, to []byte) error {
-	return b.batch.DeleteRange(indexKey(from), indexEnd(to), nil)
+	return b.batch.DeleteRange(indexKey(from), indexKey(to), nil)
 }
 
 func indexKey(key []byte) []byte {
 	return append(append(make([]byte, 0, len(key)+1), spaceIndex), key...)
-}
-
-func indexEnd(to []byte) []byte {
-	if to == nil {
-		return []byte{spaceIndex + 1}
-	}
-	return indexKey(to)
 }
 
 // IndexValue returns the value of a key of the index's own, nil where it is not there.
@@ -38,22 +28,14 @@ func (s *Store) IndexValue(key []byte) ([]byte, error) {
 	return ask(s, func(db *pebble.DB) ([]byte, error) { return get(db, indexKey(key)) })
 }
 
-// IndexPair is a key of the index's own with its value.
-type IndexPair struct{ Key, Value []byte }
-
-// IndexKeys returns at most limit (0: all) of the index's own keys, in byte order, from the one to, without, the other; a
-// nil to is the end of the space.
-func (s *Store) IndexKeys(from, to []byte, limit int) ([]IndexPair, error) {
-	return ask(s, func(db *pebble.DB) ([]IndexPair, error) {
-		var pairs []IndexPair
-		err := scan(db, indexKey(from), indexEnd(to), func(key, value []byte) ([]byte, error) {
-			if limit > 0 && len(pairs) == limit {
-				return nil, errStop
-			}
-			pairs = append(pairs, IndexPair{Key: bytes.Clone(key[1:]), Value: bytes.Clone(value)})
+// IndexKeys returns the index's own keys from from up to, but not including, to, in byte order.
+func (s *Store) IndexKeys(from, to []byte) ([][]byte, error) {
+	return ask(s, func(db *pebble.DB) (keys [][]byte, err error) {
+		err = scan(db, indexKey(from), indexKey(to), func(key, _ []byte) ([]byte, error) {
+			keys = append(keys, bytes.Clone(key[1:]))
 			return nil, nil
 		})
-		return pairs, err
+		return keys, err
 	})
 }
 

@@ -125,18 +125,18 @@ func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 	from := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), after+1)
 	to := keyOf(x.o.Property, underJournal+1)
-	pairs, err := x.o.Store.IndexKeys(from, to, 0)
+	keys, err := x.o.Store.IndexKeys(from, to)
 	if err != nil {
 		return nil, err
 	}
-	x.journaled.Store(int64(len(pairs)))
-	seen := make(map[item.ID]bool, len(pairs))
+	x.journaled.Store(int64(len(keys)))
+	seen := make(map[item.ID]bool, len(keys))
 	var ids []item.ID
-	for _, p := range pairs {
-		if len(p.Key) < 16 {
+	for _, key := range keys {
+		if len(key) < 16 {
 			return nil, errors.New("a journal key that is too short")
 		}
-		if id := item.ID(binary.BigEndian.Uint64(p.Key[len(p.Key)-8:])); !seen[id] {
+		if id := item.ID(binary.BigEndian.Uint64(key[len(key)-8:])); !seen[id] {
 			seen[id] = true
 			ids = append(ids, id)
 		}
