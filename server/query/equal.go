@@ -8,41 +8,36 @@ func Equal(a, b Node) bool {
 	case nil:
 		return b == nil
 	case Bool:
-		b, ok := b.(Bool)
-		return ok && a.Equal(b)
+		return same(a, b)
 	case Any:
-		b, ok := b.(Any)
-		return ok && a.Equal(b)
+		return same(a, b)
 	case Boost:
-		b, ok := b.(Boost)
-		return ok && a.Equal(b)
+		return same(a, b)
 	case Term:
-		b, ok := b.(Term)
-		return ok && a.Equal(b)
+		return same(a, b)
 	case Phrase:
-		b, ok := b.(Phrase)
-		return ok && a.Equal(b)
+		return same(a, b)
 	case Wildcard:
-		b, ok := b.(Wildcard)
-		return ok && a.Equal(b)
+		return same(a, b)
 	case Fuzzy:
-		b, ok := b.(Fuzzy)
-		return ok && a.Equal(b)
+		return same(a, b)
 	case Regexp:
-		b, ok := b.(Regexp)
-		return ok && a.Equal(b)
+		return same(a, b)
 	case Range:
-		b, ok := b.(Range)
-		return ok && a.Equal(b)
+		return same(a, b)
 	case Exists:
-		b, ok := b.(Exists)
-		return ok && a.Equal(b)
+		return same(a, b)
 	case Missing:
-		b, ok := b.(Missing)
-		return ok && a.Equal(b)
+		return same(a, b)
 	default: // All and None have no content.
 		return a == b
 	}
+}
+
+// same reports whether b is of the type of a and equal to it.
+func same[T interface{ Equal(o T) bool }](a T, b Node) bool {
+	o, ok := b.(T)
+	return ok && a.Equal(o)
 }
 
 // Equal compares the clauses in order.

@@ -12,26 +12,12 @@ import (
 // means none. now is the value of now in date math. The error is a *SyntaxError.
 func Span(n Node, f Field, now time.Time) (lo, hi int64, err error) {
 	r := asRange(n)
-	lo, hi = math.MinInt64, math.MaxInt64
-	if !r.From.Open {
-		v, beyond, err := lowest(f, r.From, now)
-		if err != nil {
-			return 0, 0, misfit(r.From, f, err)
-		}
-		if beyond {
-			return 1, 0, nil
-		}
-		lo = v
+	lo, none, err := edge(f, r.From, true, now)
+	if err != nil || none {
+		return 1, 0, err
 	}
-	if !r.To.Open {
-		v, beyond, err := highest(f, r.To, now)
-		if err != nil {
-			return 0, 0, misfit(r.To, f, err)
-		}
-		if beyond {
-			return 1, 0, nil
-		}
-		hi = v
+	if hi, none, err = edge(f, r.To, false, now); err != nil || none {
+		return 1, 0, err
 	}
 	if f.Type == Boolean {
 		lo, hi = max(lo, 0), min(hi, 1)
@@ -77,53 +63,37 @@ func asRange(n Node) Range {
 	return Range{From: Bound{Open: true}, To: Bound{Open: true}, at: placeOf(n)}
 }
 
-// lowest returns the lowest value that the lower bound b admits; beyond is true if there is none.
-func lowest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) {
+// edge returns the outermost value that the bound b admits: the lowest value of a lower bound, or the highest value of an upper bound.
+// none is true if there is no such value. The error is a *SyntaxError.
+func edge(f Field, b Bound, lower bool, now time.Time) (v int64, none bool, err error) {
+	inwards, first, last := int64(1), int64(math.MinInt64), int64(math.MaxInt64)
+	if !lower {
+		inwards, first, last = -1, last, first
+	}
+	if b.Open {
+		return first, false, nil
+	}
+	within := b.Inclusive
 	switch f.Type {
 	case Date:
-		v, err = boundDate(b.Text, now, !b.Inclusive)
+		v, err = boundDate(b.Text, now, lower != b.Inclusive)
 	case Boolean:
 		v, err = parseBoolean(b.Text)
 	case Long, Double, Keyword, Text:
-		w, err := parseWhole(b.Text)
-		// With either bracket, a lower bound of 5.5 starts at 6, and one of -5.5 at -5.
-		if err != nil || w.cut && w.negative {
-			return w.n, false, err
-		}
-		if !w.cut && b.Inclusive {
-			return w.n, false, nil
-		}
+		var w whole
+		w, err = parseWhole(b.Text)
 		v = w.n
-		return v + 1, v == math.MaxInt64, nil
-	}
-	if err != nil || b.Inclusive {
-		return v, false, err
-	}
-	return v + 1, v == math.MaxInt64, nil
-}
-
-// highest returns the highest value that the upper bound b admits; beyond is true if there is none.
-func highest(f Field, b Bound, now time.Time) (v int64, beyond bool, err error) {
-	switch f.Type {
-	case Date:
-		v, err = boundDate(b.Text, now, b.Inclusive)
-	case Boolean:
-		v, err = parseBoolean(b.Text)
-	case Long, Double, Keyword, Text:
-		w, err := parseWhole(b.Text)
-		if err != nil || w.cut && !w.negative {
-			return w.n, false, err
+		if w.cut { // with either bracket, a lower bound of 5.5 starts at 6, and one of -5.5 at -5
+			within = w.negative == lower
 		}
-		if !w.cut && b.Inclusive {
-			return w.n, false, nil
-		}
-		v = w.n
-		return v - 1, v == math.MinInt64, nil
 	}
-	if err != nil || b.Inclusive {
-		return v, false, err
+	switch {
+	case err != nil:
+		return 0, false, misfit(b, f, err)
+	case within:
+		return v, false, nil
 	}
-	return v - 1, v == math.MinInt64, nil
+	return v + inwards, v == last, nil
 }
 
 // misfit returns the error about a value that does not fit the type of its field.
