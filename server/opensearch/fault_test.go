@@ -2,11 +2,13 @@ package opensearch
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -205,5 +207,75 @@ func TestErrorsHoldNoData(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "someone") {
 			t.Errorf("%s: %v, want an error without its content", what, err)
 		}
+	}
+}
+
+// hanging is a transport whose cluster stops to answer.
+type hanging struct {
+	http.RoundTripper
+	now atomic.Bool
+}
+
+func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.now.Load() {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return h.RoundTripper.RoundTrip(r)
+}
+
+// TestSlowCluster: every call ends with its context, also one that waits for another call, and works again once the cluster answers.
+func TestSlowCluster(t *testing.T) {
+	t.Parallel()
+	transport := &hanging{RoundTripper: http.DefaultTransport}
+	l := openWith(t, t.TempDir(), time.Now, transport)
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	mustWrite(t, l, library.Mutation{Put: image(1, "beach")})
+	transport.now.Store(true)
+	owner := agreedDefinitions()[0].Owner
+	read := library.Read{Property: shop, Query: query.All{}, Limit: 1}
+	var group sync.WaitGroup
+	for what, call := range map[string]func(context.Context) error{
+		"read": func(ctx context.Context) error { _, err := l.Read(ctx, read); return err },
+		"item": func(ctx context.Context) error {
+			_, err := l.ReadItem(ctx, library.ItemRead{Property: shop, ID: 1})
+			return err
+		},
+		"tags": func(ctx context.Context) error { _, err := l.ItemTags(ctx, shop, 1); return err },
+		"why":  func(ctx context.Context) error { _, err := l.Explain(ctx, read, 1); return err },
+		"link": func(ctx context.Context) error { _, _, err := l.ShortLink(ctx, "code"); return err },
+		"write": func(ctx context.Context) error {
+			_, err := l.Write(ctx, shop, []library.Mutation{{Put: image(0, "")}})
+			return err
+		},
+		"apply": func(ctx context.Context) error {
+			_, err := l.Apply(ctx, []library.Definition{accessToken(1)})
+			return err
+		},
+		"remove": func(ctx context.Context) error { _, err := l.Remove(ctx, []library.Owner{owner}); return err },
+		"mark":   func(ctx context.Context) error { return l.SetMark(ctx, "key", "value") },
+		"purge":  func(ctx context.Context) error { return l.Purge(ctx, shop) },
+		"export": func(ctx context.Context) (last error) {
+			for _, err := range l.Export(ctx, shop, nil) {
+				last = err
+			}
+			return last
+		},
+	} {
+		group.Go(func() {
+			given := fmt.Errorf("the time for %s is up", what)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, given)
+			defer cancel()
+			if err := call(ctx); !errors.Is(err, given) {
+				t.Errorf("%s: %v, want %v", what, err, given)
+			}
+		})
+	}
+	group.Wait()
+	transport.now.Store(false)
+	mustWrite(t, l, library.Mutation{Put: image(2, "")})
+	if p, err := l.Read(t.Context(), read); err != nil || p.Total != 2 {
+		t.Errorf("%+v, %v: want 2 items", p, err)
 	}
 }

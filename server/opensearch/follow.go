@@ -73,6 +73,17 @@ func (r *records) problem() string {
 	return fmt.Sprintf("changed definitions are not seen: %v", r.failure)
 }
 
+// lookTimeout bounds one request for news: a connection that is lost without a word must keep neither a revoked token in use nor
+// changes waiting.
+const lookTimeout = 3 * time.Second
+
+// look sends a request for news.
+func (r *records) look(ctx context.Context, method, path string, body, out any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, &unreachableError{fmt.Errorf("no answer within %s", lookTimeout)})
+	defer cancel()
+	return r.library.cluster.do(ctx, method, path, body, out)
+}
+
 // since returns the records whose last operation has at least a number, in the order of the numbers.
 func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
 	var all []recordHit
@@ -86,7 +97,7 @@ func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
 			"size": recordsAtOnce, "seq_no_primary_term": true, "track_total_hits": false,
 			"query": object{"range": object{"_seq_no": object{"gte": from}}}, "sort": []any{object{"_seq_no": "asc"}},
 		}
-		if err := r.library.cluster.do(ctx, http.MethodPost, "/"+r.library.names.definitions()+searchPath, body, &answer); err != nil {
+		if err := r.look(ctx, http.MethodPost, "/"+r.library.names.definitions()+searchPath, body, &answer); err != nil {
 			return nil, fmt.Errorf("read the definitions: %w", err)
 		}
 		hits := answer.Hits.Hits

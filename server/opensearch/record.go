@@ -319,7 +319,7 @@ func (r *records) reload(ctx context.Context) error {
 			} `json:"shards"`
 		} `json:"indices"`
 	}
-	if err := r.library.cluster.do(ctx, http.MethodGet, "/"+index+"/_stats/docs?level=shards", nil, &stats); err != nil {
+	if err := r.look(ctx, http.MethodGet, "/"+index+"/_stats/docs?level=shards", nil, &stats); err != nil {
 		return fmt.Errorf("read the definitions: %w", err)
 	}
 	// Everything up to the lowest checkpoint is in every copy, and visible once it was refreshed.
@@ -329,7 +329,7 @@ func (r *records) reload(ctx context.Context) error {
 			checkpoint = min(checkpoint, shard.SeqNo.Checkpoint)
 		}
 	}
-	if err := r.library.cluster.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, nil); err != nil {
+	if err := r.look(ctx, http.MethodPost, "/"+index+"/_refresh", nil, nil); err != nil {
 		return fmt.Errorf("read the definitions: %w", err)
 	}
 	hits, err := r.since(ctx, 0)
