@@ -84,7 +84,7 @@ var _ = Describe("AccessToken", func() {
 		Eventually(func() bool { return w.accepts(value) }, "1s").Should(BeFalse(), "revoked within a second")
 	})
 
-	It("keeps its value over a restart, and updates url and ca.crt when they change", func(ctx context.Context) {
+	It("keeps its value after a restart, and updates url and ca.crt when they change", func(ctx context.Context) {
 		t := w.token("storefront")
 		t.Spec.SecretName = "elsewhere"
 		w.apply(ctx, t)
@@ -97,7 +97,7 @@ var _ = Describe("AccessToken", func() {
 		Expect(w.accepts(value)).To(BeTrue())
 	})
 
-	It("puts its Secret right again", func(ctx context.Context) {
+	It("repairs its Secret", func(ctx context.Context) {
 		t := w.token("storefront")
 		w.apply(ctx, t)
 		s := w.own(ctx, "storefront")
@@ -121,7 +121,7 @@ var _ = Describe("AccessToken", func() {
 		Expect(w.accepts(string(old.Data["token"]))).To(BeFalse())
 	})
 
-	It("takes a name that is longer than a label", func(ctx context.Context) {
+	It("supports a name that is longer than a label value", func(ctx context.Context) {
 		name := strings.Repeat("long-", 20) + "name"
 		t := w.token(name)
 		w.apply(ctx, t)
@@ -147,7 +147,7 @@ var _ = Describe("AccessToken", func() {
 		Expect(w.accepts(string(w.own(ctx, "free").Data["token"]))).To(BeTrue())
 	})
 
-	It("leaves a Secret to the operator of another store, whatever the two would write into it", func(ctx context.Context) {
+	It("does not write a Secret that belongs to the operator of another store", func(ctx context.Context) {
 		t := w.token("storefront")
 		w.apply(ctx, t)
 		before := w.own(ctx, "storefront")
@@ -179,7 +179,7 @@ var _ = Describe("AccessToken", func() {
 		second.stop()
 	})
 
-	It("rotates: the old value works for the overlap and no longer", func(ctx context.Context) {
+	It("rotates: the old value works during the overlap and no longer", func(ctx context.Context) {
 		t := w.token("storefront")
 		t.Spec.Rotation = &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
 		w.apply(ctx, t)
@@ -209,7 +209,7 @@ var _ = Describe("AccessToken", func() {
 		Expect(string(w.own(ctx, "storefront").Data["token"])).To(Equal(second))
 	})
 
-	It("keeps both values of an overlap over a restart", func(ctx context.Context) {
+	It("keeps both values of an overlap after a restart", func(ctx context.Context) {
 		t := w.token("storefront")
 		t.Spec.Rotation = &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
 		w.apply(ctx, t)
@@ -226,7 +226,7 @@ var _ = Describe("AccessToken", func() {
 		Consistently(func() bool { return w.accepts(first) && w.accepts(second) }, "500ms").Should(BeTrue())
 	})
 
-	It("expires, says so, and takes a new value when the Secret is deleted", func(ctx context.Context) {
+	It("expires, reports that, and gets a new value when the Secret is deleted", func(ctx context.Context) {
 		t := w.token("storefront")
 		t.Spec.ExpiresAfter = &metav1.Duration{Duration: 720 * time.Hour}
 		w.apply(ctx, t)
@@ -275,7 +275,7 @@ var _ = Describe("AccessToken", func() {
 			t.Spec.ExistingSecret = &v1alpha1.SecretKeyReference{Name: "sealed", Key: "token"}
 		})
 
-		It("reads it, cuts a trailing newline, and never writes it", func(ctx context.Context) {
+		It("reads it, removes a trailing newline, and never writes it", func(ctx context.Context) {
 			s := w.secret("sealed", value+"\n")
 			Expect(kube.Create(ctx, s)).To(Succeed())
 			w.apply(ctx, t)
@@ -294,7 +294,7 @@ var _ = Describe("AccessToken", func() {
 			Expect(w.accepts(value)).To(BeTrue())
 		})
 
-		It("follows a change of a labelled one, and refuses the old value", func(ctx context.Context) {
+		It("follows a change of a labelled Secret, and refuses the old value", func(ctx context.Context) {
 			s := w.secret("sealed", value)
 			s.Labels = map[string]string{tokens.Label: "storefront"}
 			Expect(kube.Create(ctx, s)).To(Succeed())
@@ -305,7 +305,7 @@ var _ = Describe("AccessToken", func() {
 			Expect(w.accepts(value)).To(BeFalse())
 		})
 
-		It("keeps the last good value when the new one cannot be used", func(ctx context.Context) {
+		It("keeps the last valid value if the new one cannot be used", func(ctx context.Context) {
 			s := w.secret("sealed", value)
 			s.Labels = map[string]string{tokens.Label: "storefront"}
 			Expect(kube.Create(ctx, s)).To(Succeed())
@@ -319,7 +319,7 @@ var _ = Describe("AccessToken", func() {
 		})
 	})
 
-	It("grants the filters that it names, those that come later too", func(ctx context.Context) {
+	It("grants the filters that it names, including later ones", func(ctx context.Context) {
 		t := w.token("display")
 		t.Spec.Filters = []string{"wall"}
 		w.apply(ctx, t)
@@ -331,7 +331,7 @@ var _ = Describe("AccessToken", func() {
 		Expect(w.accepted()["display"].Filters).To(Equal([]string{f.Status.UUID}))
 	})
 
-	It("shows its value nowhere but in the Secret", func(ctx context.Context) {
+	It("reveals its value only in the Secret", func(ctx context.Context) {
 		t := w.token("storefront")
 		t.Spec.Rotation = &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
 		w.apply(ctx, t)

@@ -231,7 +231,7 @@ var _ = Describe("Admission", Ordered, func() {
 		})
 	}
 
-	It("has a case here for every rule in the CRDs", func() {
+	It("has a test case for every rule in the CRDs", func() {
 		refused := map[string]bool{}
 		for _, a := range admissions {
 			refused[a.kind+" "+a.refused] = true
@@ -257,7 +257,7 @@ var _ = Describe("Admission", Ordered, func() {
 		Expect(rules).To(BeNumerically(">", 20))
 	})
 
-	It("takes every example of docs/kinds.md", func(ctx context.Context) {
+	It("accepts every example of docs/kinds.md", func(ctx context.Context) {
 		page, err := os.ReadFile("../docs/kinds.md")
 		Expect(err).NotTo(HaveOccurred())
 		kinds := map[string]bool{}

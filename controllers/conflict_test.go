@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-var _ = Describe("Two claims on one thing", func() {
+var _ = Describe("Conflicting claims", func() {
 	var w *world
 	BeforeEach(func(ctx context.Context) { w = newServedWorld(ctx) })
 
@@ -32,7 +32,7 @@ var _ = Describe("Two claims on one thing", func() {
 		Expect(w.condition(ctx, o, v1alpha1.ConflictCondition)).To(HaveField("Message", ready.Message))
 	}
 
-	It("gives a tag to the older object, and to the other when the older one goes", func(ctx context.Context) {
+	It("gives a tag to the older object, and to the other when the older one is deleted", func(ctx context.Context) {
 		older, younger := w.tag("a", "summer", 1), w.tag("b", "summer", 2)
 		w.apply(ctx, older)
 		Expect(kube.Create(ctx, younger)).To(Succeed())
@@ -45,7 +45,7 @@ var _ = Describe("Two claims on one thing", func() {
 		Expect(w.matching(ctx, "tags.marketer_tags.key:summer AND id:2")).To(BeEquivalentTo(1))
 	})
 
-	It("gives a tag to the other when the older object lets go of it", func(ctx context.Context) {
+	It("gives a tag to the other when the older object releases it", func(ctx context.Context) {
 		older, younger := w.tag("a", "summer", 1), w.tag("b", "summer", 2)
 		w.apply(ctx, older)
 		Expect(kube.Create(ctx, younger)).To(Succeed())
@@ -56,7 +56,7 @@ var _ = Describe("Two claims on one thing", func() {
 		w.settle(ctx, older, kstatus.CurrentStatus)
 	})
 
-	It("gives a tag to the other when the older object lets go of it for one that it cannot have", func(ctx context.Context) {
+	It("gives a tag to the other when the older object releases it for a tag that is taken", func(ctx context.Context) {
 		oldest, older, younger := w.tag("a", "winter", 1), w.tag("b", "summer", 2), w.tag("c", "summer", 3)
 		w.apply(ctx, oldest)
 		w.apply(ctx, older)
@@ -67,7 +67,7 @@ var _ = Describe("Two claims on one thing", func() {
 		w.settle(ctx, younger, kstatus.CurrentStatus)
 	})
 
-	It("tells the holder that an older object has displaced it", func(ctx context.Context) {
+	It("reports to the holder that an older object has displaced it", func(ctx context.Context) {
 		older, younger := w.tag("a", "spring", 1), w.tag("b", "summer", 2)
 		w.apply(ctx, older)
 		w.apply(ctx, younger)
@@ -77,7 +77,7 @@ var _ = Describe("Two claims on one thing", func() {
 		Expect(w.matching(ctx, "tags.marketer_tags.key:summer AND id:2")).To(BeZero())
 	})
 
-	It("keeps the verdict over a restart", func(ctx context.Context) {
+	It("keeps the verdict after a restart", func(ctx context.Context) {
 		older, younger := w.tag("a", "summer", 1), w.tag("b", "summer", 2)
 		w.apply(ctx, older)
 		Expect(kube.Create(ctx, younger)).To(Succeed())
@@ -88,7 +88,7 @@ var _ = Describe("Two claims on one thing", func() {
 		w.settle(ctx, younger, kstatus.CurrentStatus)
 	})
 
-	It("lets the older of two default units be the default", func(ctx context.Context) {
+	It("makes the older of two default units the default", func(ctx context.Context) {
 		older, younger := w.unit("a"), w.unit("b")
 		older.Spec.Default, younger.Spec.Default = true, true
 		w.apply(ctx, older)
@@ -98,7 +98,7 @@ var _ = Describe("Two claims on one thing", func() {
 		w.settle(ctx, younger, kstatus.CurrentStatus)
 	})
 
-	Context("of tokens on one value", func() {
+	Context("of tokens to the same value", func() {
 		const value, other = "0123456789abcdefghijklmnopqrstuvwxyz", "zyxwvutsrqponmlkjihgfedcba9876543210"
 
 		// sealed creates an AccessToken in the namespace of in, and the labelled Secret that it reads.
@@ -117,7 +117,7 @@ var _ = Describe("Two claims on one thing", func() {
 			return slices.ContainsFunc(w.accepted()[name].Values, func(v library.TokenValue) bool { return v.Digest == digest })
 		}
 
-		It("leaves the value to the one that brought it first, and gives it to the other when that one goes", func(ctx context.Context) {
+		It("leave the value to the first token, and give it to the other when the first is deleted", func(ctx context.Context) {
 			first, _ := sealed(ctx, w, "first", value)
 			w.settle(ctx, first, kstatus.CurrentStatus)
 			second, _ := sealed(ctx, w, "second", value)
@@ -131,7 +131,7 @@ var _ = Describe("Two claims on one thing", func() {
 			Expect(holds("second", value)).To(BeTrue())
 		})
 
-		It("does so across namespaces, over a restart, and names nothing of the other namespace", func(ctx context.Context) {
+		It("do so across namespaces and restarts, and reveal no names of the other namespace", func(ctx context.Context) {
 			b := newWorld(ctx)
 			both := func(o *cluster.Options) { o.Namespaces = []string{w.namespace, b.namespace} }
 			w.start(both)
@@ -169,7 +169,7 @@ var _ = Describe("Two claims on one thing", func() {
 			Expect(holds("thief", value)).To(BeTrue())
 		})
 
-		It("leaves a value that was replaced to the one that had it, over a restart", func(ctx context.Context) {
+		It("leave a replaced value to the token that had it, even after a restart", func(ctx context.Context) {
 			b := newWorld(ctx)
 			both := func(o *cluster.Options) { o.Namespaces = []string{w.namespace, b.namespace} }
 			w.start(both)
@@ -225,7 +225,7 @@ var _ = Describe("Two claims on one thing", func() {
 			Expect(holds("thief", rotated)).To(BeTrue())
 		})
 
-		It("does not depend on the order in which a new store learns of them", func(ctx context.Context) {
+		It("do not depend on the order in which a new store reads them", func(ctx context.Context) {
 			w.stop()
 			for _, name := range []string{"c", "a", "b"} {
 				sealed(ctx, w, name, value)
@@ -245,7 +245,7 @@ var _ = Describe("Two claims on one thing", func() {
 		})
 	})
 
-	It("lets one object adopt a filter, keeps its ids, and gives it back", func(ctx context.Context) {
+	It("lets one object adopt a filter, keeps its ids, and hands it back", func(ctx context.Context) {
 		uuid, id := "6f1c1c1c-0000-4000-8000-000000000001", int64(5823445520123)
 		results, err := w.lib.Apply(ctx, []library.Definition{{Property: w.id("default"), Filter: &library.Filter{
 			UUID: uuid, ID: id, Name: "made over HTTP", Query: "approval_status:rej", Order: "created_on:desc",
@@ -269,7 +269,7 @@ var _ = Describe("Two claims on one thing", func() {
 		}).Should(Equal("made over HTTP"))
 	})
 
-	It("stalls an object that adopts a filter which is not there", func(ctx context.Context) {
+	It("stalls an object that adopts a filter that does not exist", func(ctx context.Context) {
 		f := w.filter("a", "approval_status:app")
 		f.Spec.Adopt = &v1alpha1.AdoptedFilter{FilterID: 1}
 		Expect(kube.Create(ctx, f)).To(Succeed())

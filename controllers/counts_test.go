@@ -25,7 +25,7 @@ var _ = Describe("Counts in status", func() {
 		}
 	}
 
-	It("follow the items, and set off no reconcile", func(ctx context.Context) {
+	It("follow the items, and cause no reconcile", func(ctx context.Context) {
 		p, f, g, u := w.property("default"), w.filter("f", "approval_status:app"), w.tag("g", "summer", 1, 100, 101), w.unit("u")
 		u.Spec.Selector = &v1alpha1.Selector{Query: "tags.marketer_tags.key:summer"}
 		w.apply(ctx, f)
@@ -68,7 +68,7 @@ var _ = Describe("Counts in status", func() {
 		Expect(time.Since(begin)).To(BeNumerically(">=", 2400*time.Millisecond))
 	})
 
-	It("stand still while they change by less than a tenth", func(ctx context.Context) {
+	It("are not written for a change by less than a tenth", func(ctx context.Context) {
 		var ids []int64
 		for id := int64(1000); id < 1040; id++ {
 			ids = append(ids, id)

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("A condition of another controller", func() {
-	It("stays, whatever becomes of the object", func(ctx context.Context) {
+	It("stays through all changes of the object", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		f := w.filter("f", "approval_status:app")
 		w.apply(ctx, f)

@@ -225,7 +225,7 @@ var _ = Describe("Manifests from Git", func() {
 		return w, objects, want
 	}
 
-	It("come to the same state in whatever order they are applied, and to nothing in whatever order they are pruned", func(ctx context.Context) {
+	It("reach the same state in any order of apply, and nothing in any order of prune", func(ctx context.Context) {
 		w, objects, want := stocked(ctx)
 		Expect(want).To(HaveKey("ContentFilter wall"))
 		for round := range 6 {
@@ -250,7 +250,7 @@ var _ = Describe("Manifests from Git", func() {
 		}
 	})
 
-	It("come to the same state after any to and fro", func(ctx context.Context) {
+	It("reach the same state after repeated applies and deletions", func(ctx context.Context) {
 		w, objects, want := stocked(ctx)
 		there := map[int]bool{}
 		for i := range objects {
@@ -273,7 +273,7 @@ var _ = Describe("Manifests from Git", func() {
 		w.comesTo(ctx, objects, want)
 	})
 
-	It("go with their namespace, whose deletion nothing holds up, and return with it under the same ids", func(ctx context.Context) {
+	It("are deleted with their namespace without delay, and return with it under the same ids", func(ctx context.Context) {
 		w, objects, want := stocked(ctx)
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
 		Expect(kube.Delete(ctx, ns)).To(Succeed())
@@ -304,7 +304,7 @@ var _ = Describe("Manifests from Git", func() {
 		w.comesTo(ctx, objects, want)
 	})
 
-	It("are served on when their CRDs are deleted, and as before when both are applied again, while the operator runs on", func(ctx context.Context) {
+	It("stay served when their CRDs are deleted, and do not change when both are applied again while the operator runs", func(ctx context.Context) {
 		w, objects, want := stocked(ctx)
 		stored := w.lib.State(ctx).Definitions
 		w.pastSecond()
@@ -326,7 +326,7 @@ var _ = Describe("Manifests from Git", func() {
 		Eventually(func() *library.HeldError { return w.supervisor.Status().HeldSweep }).Should(BeNil())
 	})
 
-	It("have a token wait until the Secret of its predecessor is collected", func(ctx context.Context) {
+	It("make a token wait until the Secret of its predecessor is collected", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		w.apply(ctx, w.token("storefront"))
 		old := string(w.own(ctx, "storefront").Data["token"])
@@ -400,7 +400,7 @@ var _ = Describe("Manifests from Git", func() {
 		Expect(seen).To(HaveLen(len(subjects)), "an example of each kind")
 	})
 
-	It("take over a filter that was made over HTTP, and give it back when they are pruned while the operator is down", func(ctx context.Context) {
+	It("adopt a filter that was created over HTTP, and hand it back if they are pruned while the operator is down", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		uuid, id := "6f1c1c1c-0000-4000-8000-000000000001", int64(5823445520123)
 		w.madeOverHTTP(ctx, uuid, id)
@@ -421,7 +421,7 @@ var _ = Describe("Manifests from Git", func() {
 			Should(And(HaveField("Filter.ID", id), HaveField("Filter.Name", "made over HTTP"), HaveField("Owner", library.Owner{})))
 	})
 
-	It("give a filter back when they adopt it no longer, and go on with an address of their own", func(ctx context.Context) {
+	It("hand a filter back when they no longer adopt it, and then have a URL of their own", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		uuid, id := "6f1c1c1c-0000-4000-8000-000000000001", int64(5823445520123)
 		w.madeOverHTTP(ctx, uuid, id)
@@ -436,7 +436,7 @@ var _ = Describe("Manifests from Git", func() {
 			To(And(HaveField("Filter.ID", id), HaveField("Filter.Name", "made over HTTP"), HaveField("Owner", library.Owner{})))
 	})
 
-	It("never have an existing Secret written, whatever becomes of the token", func(ctx context.Context) {
+	It("never cause a write to an existing Secret", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		s := w.secret("sealed", "0123456789abcdefghijklmnopqrstuvwxyz")
 		s.Labels = map[string]string{tokens.Label: "storefront"}

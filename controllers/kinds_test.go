@@ -149,7 +149,7 @@ var _ = Describe("Every kind", func() {
 				Eventually(func() string { return s.served(ctx, w, name) }).Should(Equal(want), "what is served of %s", name)
 			}
 
-			It("is served when applied, follows an update, and goes when deleted", func(ctx context.Context) {
+			It("is served when applied, follows an update, and is removed when deleted", func(ctx context.Context) {
 				o := s.new(w, "summer")
 				w.apply(ctx, o)
 				serves(ctx, "summer", s.before)
@@ -164,7 +164,7 @@ var _ = Describe("Every kind", func() {
 			})
 
 			if s.spoil != nil {
-				It("stalls alone when its spec cannot be used, and the last good version stays served", func(ctx context.Context) {
+				It("stalls if its spec cannot be used, and the last valid version stays served", func(ctx context.Context) {
 					o, other := s.new(w, "summer"), s.new(w, "winter")
 					w.apply(ctx, o)
 					w.apply(ctx, other)
@@ -226,7 +226,7 @@ var _ = Describe("Every kind", func() {
 				serves(ctx, "summer", "")
 			})
 
-			It("is served suspended as it was after a restart", func(ctx context.Context) {
+			It("stays served and suspended after a restart", func(ctx context.Context) {
 				o := s.new(w, "summer")
 				w.apply(ctx, o)
 				w.stop()

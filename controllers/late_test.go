@@ -17,9 +17,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestCountOfARoundThatIsLate checks a content change between the count and the status write of a pass. If the keeper counts the
-// change before that write, it has to count again after the write, without a further change and without waiting a minute.
-func TestCountOfARoundThatIsLate(t *testing.T) {
+// TestContentChangesBeforeStatusWrite checks a content change between the count and the status write of a pass. If the keeper
+// counts the change before that write, it has to count again after the write, without a further change and without waiting a
+// minute.
+func TestContentChangesBeforeStatusWrite(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o := filter()

@@ -89,14 +89,14 @@ func TestLintStatus(t *testing.T) {
 		observed   int64
 		want       []string
 	}{
-		"sound":             {conditions: []any{condition("Ready", "True", "Served.")}, observed: 2},
-		"sound and stalled": {conditions: []any{condition("Ready", "False", "spec.query: it is broken"), condition("Stalled", "True", "spec.query: it is broken")}, observed: 2},
-		"nothing":           {observed: 2, want: []string{"there is no Ready condition"}},
+		"valid":             {conditions: []any{condition("Ready", "True", "Served.")}, observed: 2},
+		"valid and stalled": {conditions: []any{condition("Ready", "False", "spec.query: it is broken"), condition("Stalled", "True", "spec.query: it is broken")}, observed: 2},
+		"no conditions":     {observed: 2, want: []string{"there is no Ready condition"}},
 		"ahead": {
 			conditions: []any{condition("Ready", "True", "Served.")}, observed: 3,
 			want: []string{"observedGeneration 3 is ahead of generation 2"},
 		},
-		"no way on": {
+		"no cure": {
 			conditions: []any{condition("Ready", "False", "spec.query: it is broken")}, observed: 2,
 			want: []string{"Ready=False without Stalled or Reconciling: nobody can tell whether to wait"},
 		},
@@ -108,7 +108,7 @@ func TestLintStatus(t *testing.T) {
 			conditions: []any{condition("Ready", "False", "spec.query: it is broken"), condition("Stalled", "True", "x"), condition("Reconciling", "True", "x")}, observed: 2,
 			want: []string{"Reconciling and Stalled exclude each other"},
 		},
-		"a false one kept": {
+		"a false condition that is present": {
 			conditions: []any{condition("Ready", "True", "Served."), condition("Stalled", "False", "x")}, observed: 2,
 			want: []string{"Stalled is False: it has to be left out instead", "Stalled while Ready is True"},
 		},

@@ -33,7 +33,7 @@ func gathered(registry *prometheus.Registry) map[string]float64 {
 }
 
 var _ = Describe("Metrics", func() {
-	It("tell the states of objects, what is rejected, and for how long things have been suspended", func(ctx context.Context) {
+	It("report the states of objects, the reasons of stalled ones, and the times of suspension", func(ctx context.Context) {
 		w := newWorld(ctx)
 		registry := prometheus.NewRegistry()
 		w.start(func(o *cluster.Options) { o.Metrics = registry })

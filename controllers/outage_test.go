@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-var _ = Describe("An API server that is slow", func() {
-	It("keeps neither reads nor writes from being served, and is followed once it answers", func(ctx context.Context) {
+var _ = Describe("A slow API server", func() {
+	It("does not delay reads or writes, and is followed once it responds", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		f := w.filter("f", "approval_status:app")
 		w.apply(ctx, f)

@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-var _ = Describe("A Property and what belongs to it", func() {
+var _ = Describe("A Property and its objects", func() {
 	var w *world
 	BeforeEach(func(ctx context.Context) {
 		w = newWorld(ctx)
@@ -88,7 +88,7 @@ var _ = Describe("A Property and what belongs to it", func() {
 			return warnings
 		}
 
-		It("costs one status write an object and no warning", func(ctx context.Context) {
+		It("causes one status write per object and no warning", func(ctx context.Context) {
 			looked(func() {
 				for _, f := range filters {
 					Expect(kube.Create(ctx, f)).To(Succeed())
@@ -112,7 +112,7 @@ var _ = Describe("A Property and what belongs to it", func() {
 			Expect(notes(ctx)).To(ConsistOf(v1alpha1.ReasonInvalidQuery))
 		})
 
-		It("is reported once it stays away", func(ctx context.Context) {
+		It("is reported if it stays missing", func(ctx context.Context) {
 			for _, f := range filters {
 				Expect(kube.Create(ctx, f)).To(Succeed())
 			}
@@ -135,7 +135,7 @@ var _ = Describe("A Property and what belongs to it", func() {
 		})
 	})
 
-	It("takes everything out of service when it goes, keeps items, and returns with them", func(ctx context.Context) {
+	It("stops serving everything when it is deleted, keeps items, and returns with them", func(ctx context.Context) {
 		p := w.property("default")
 		w.apply(ctx, p)
 		w.post(ctx, 1, 2)
@@ -159,7 +159,7 @@ var _ = Describe("A Property and what belongs to it", func() {
 		Expect(w.accepted()).To(HaveKey("t"))
 	})
 
-	It("ends with the right statuses when it goes and comes back at once", func(ctx context.Context) {
+	It("leaves the right statuses when it is deleted and recreated at once", func(ctx context.Context) {
 		w.apply(ctx, w.property("default"))
 		f := w.filter("f", "approval_status:app")
 		w.apply(ctx, f)
@@ -177,7 +177,7 @@ var _ = Describe("A Property and what belongs to it", func() {
 		}).Should(BeNumerically(">", time.Second), "the filter is ready and stays so")
 	})
 
-	It("brings its externalURL into what belongs to it, without a write where nothing changes", func(ctx context.Context) {
+	It("updates the URLs of its objects when externalURL changes, and writes only what changes", func(ctx context.Context) {
 		p := w.property("default")
 		w.apply(ctx, p)
 		f, g := w.filter("f", "approval_status:app"), w.tag("g", "summer", 1)
@@ -195,7 +195,7 @@ var _ = Describe("A Property and what belongs to it", func() {
 		Expect(g.GetResourceVersion()).To(Equal(unmoved))
 	})
 
-	It("keeps properties of one name in two namespaces apart", func(ctx context.Context) {
+	It("is separate from a Property with the same name in another namespace", func(ctx context.Context) {
 		other := newWorld(ctx)
 		w.apply(ctx, w.property("default"))
 		Expect(kube.Create(ctx, other.property("default"))).To(Succeed())

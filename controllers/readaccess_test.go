@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-var _ = Describe("Who may list a filter", func() {
-	It("is in its status, and an event reports when READ-ONLY tokens come to", func(ctx context.Context) {
+var _ = Describe("Read access to a filter", func() {
+	It("is in the status, and an event reports when READ-ONLY tokens gain access", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		closed, open := w.filter("closed", "approval_status:pen"), w.filter("open", "approval_status:app")
 		open.Spec.ReadAccess = v1alpha1.ReadAccessReadOnly

@@ -88,8 +88,8 @@ func token(change func(*v1alpha1.AccessTokenSpec)) *v1alpha1.AccessToken {
 
 var storefront = types.NamespacedName{Namespace: "shop", Name: "storefront"}
 
-// TestWhenNext checks when an object is reconciled again by time alone.
-func TestWhenNext(t *testing.T) {
+// TestRequeueAfter checks when an object is reconciled again by time alone.
+func TestRequeueAfter(t *testing.T) {
 	hours := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Hour} }
 	month := hours(720)
 	sealed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sealed"}, Data: map[string][]byte{
@@ -116,10 +116,10 @@ func TestWhenNext(t *testing.T) {
 		"not while suspended": {change: func(s *v1alpha1.AccessTokenSpec) {
 			s.Suspend, s.Rotation = true, &v1alpha1.Rotation{Every: hours(168), Overlap: hours(1)}
 		}, want: 0},
-		"an existing Secret":    {change: existing("sealed", "token"), want: time.Minute},
-		"one that is bad":       {change: existing("sealed", "short"), want: time.Minute},
-		"one that is missing":   {change: existing("absent", "token"), want: time.Minute},
-		"one in somebody's way": {change: func(s *v1alpha1.AccessTokenSpec) { s.SecretName = "foreign" }, want: time.Minute},
+		"an existing Secret":         {change: existing("sealed", "token"), want: time.Minute},
+		"an invalid existing Secret": {change: existing("sealed", "short"), want: time.Minute},
+		"a missing existing Secret":  {change: existing("absent", "token"), want: time.Minute},
+		"a Secret of another owner":  {change: func(s *v1alpha1.AccessTokenSpec) { s.SecretName = "foreign" }, want: time.Minute},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -171,9 +171,9 @@ func TestSuspendedTokenExpires(t *testing.T) {
 	reconcile(v1alpha1.ReasonExpired, 0)
 }
 
-// TestMissingPropertyIsReportedLate checks that an object reports its missing Property after the grace and not before, and that the
-// grace restarts after the Property was there.
-func TestMissingPropertyIsReportedLate(t *testing.T) {
+// TestMissingPropertyIsReportedAfterGrace checks that an object reports its missing Property after the grace and not before, and
+// that the grace restarts after the Property was there.
+func TestMissingPropertyIsReportedAfterGrace(t *testing.T) {
 	ctx := context.Background()
 	o := filter()
 	o.Spec.Query = "approval_status:app"
@@ -212,8 +212,9 @@ func TestMissingPropertyIsReportedLate(t *testing.T) {
 	reconcile(v1alpha1.ReasonPropertyNotFound, 0)
 }
 
-// TestTokenIsAcceptedBeforeItCanBeRead checks the order of the writes: the library accepts a value before any Secret contains it.
-func TestTokenIsAcceptedBeforeItCanBeRead(t *testing.T) {
+// TestTokenIsAcceptedBeforeSecretIsWritten checks the order of the writes: the library accepts a value before any Secret contains
+// it.
+func TestTokenIsAcceptedBeforeSecretIsWritten(t *testing.T) {
 	ctx := context.Background()
 	var r *reconciler
 	fail := true

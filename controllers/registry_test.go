@@ -6,7 +6,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-func TestEveryKindHasItsReconciler(t *testing.T) {
+func TestEveryKindHasReconciler(t *testing.T) {
 	there := map[string]bool{}
 	for _, k := range kinds() {
 		there[k.Name] = true

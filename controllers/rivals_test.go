@@ -15,8 +15,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-var _ = Describe("Two operators with a store each", func() {
-	It("take no turns at the statuses of one namespace, until one of them is gone", func(ctx context.Context) {
+var _ = Describe("Two operators with separate stores", func() {
+	It("do not overwrite each other in the statuses of a namespace", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		t, f := w.token("storefront"), w.filter("f", "approval_status:app")
 		others := []client.Object{f, w.tag("g", "summer", 1, 2), w.unit("u")}

@@ -55,7 +55,7 @@ func (w *world) queries() map[string]string {
 }
 
 var _ = Describe("A control plane that goes back in time", func() {
-	It("is followed: a token that is deleted afterwards is refused, and everything is as it has it now", func(ctx context.Context) {
+	It("is followed: a token that is deleted afterwards is refused, and the library matches the restored state", func(ctx context.Context) {
 		own, data := ownControlPlane(ctx)
 		w := newServedWorld(ctx)
 		w.apply(ctx, w.token("kept"))
@@ -90,7 +90,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 		message := func() string { return w.supervisor.Status().Message }
 		Eventually(message).Should(Equal("following the cluster"))
 
-		By("going on for a while")
+		By("changing objects")
 		newer := w.filter("newer", "approval_status:app")
 		w.apply(ctx, newer)
 		w.remove(ctx, w.token("returns"))
@@ -101,7 +101,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 			w.change(ctx, newer, func() { newer.Annotations = map[string]string{"version": newer.ResourceVersion} })
 		}
 
-		By("putting the copy back")
+		By("restoring the copy")
 		stop()
 		Expect(os.RemoveAll(data)).To(Succeed())
 		Expect(os.CopyFS(data, os.DirFS(saved))).To(Succeed())

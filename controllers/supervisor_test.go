@@ -32,7 +32,7 @@ var _ = Describe("The sweep at start", func() {
 	var w *world
 	BeforeEach(func(ctx context.Context) { w = newServedWorld(ctx) })
 
-	It("takes away nothing while a CRD is missing", func(ctx context.Context) {
+	It("removes nothing while a CRD is missing", func(ctx context.Context) {
 		t := w.tag("g", "summer", 1)
 		w.apply(ctx, t)
 		w.stop()
@@ -55,7 +55,7 @@ var _ = Describe("The sweep at start", func() {
 		Expect(w.supervisor.Status().HeldSweep).To(BeNil())
 	})
 
-	It("revokes the tokens that are gone also while the rest is held", func(ctx context.Context) {
+	It("revokes deleted tokens even while the rest is held", func(ctx context.Context) {
 		t := w.token("t")
 		w.apply(ctx, t)
 		for i := range 25 {
@@ -112,7 +112,7 @@ var _ = Describe("The sweep at start", func() {
 		Expect(w.lib.Definition(ctx, elsewhere)).Error().To(MatchError(library.ErrNotFound))
 	})
 
-	It("keeps to the namespaces that are watched now", func(ctx context.Context) {
+	It("removes only from the watched namespaces", func(ctx context.Context) {
 		other := newWorld(ctx)
 		both := func(o *cluster.Options) { o.Namespaces = []string{w.namespace, other.namespace} }
 		w.start(both)
@@ -130,7 +130,7 @@ var _ = Describe("The sweep at start", func() {
 		Expect(w.lib.Properties()).To(ConsistOf(w.id("default")))
 	})
 
-	It("is held when it would take away much, reported, and done when confirmed", func(ctx context.Context) {
+	It("is held and reported if it would remove many definitions, and runs when confirmed", func(ctx context.Context) {
 		for i := range 25 {
 			Expect(kube.Create(ctx, w.tag(fmt.Sprintf("g%02d", i), "k"+strings.Repeat("a", i), 1))).To(Succeed())
 		}
@@ -173,7 +173,7 @@ var _ = Describe("The sweep at start", func() {
 })
 
 var _ = Describe("The supervisor", func() {
-	It("goes on without an API server, and follows it once it is there", func(ctx context.Context) {
+	It("runs without an API server, and follows it once it is available", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.network.cut()
 		w.launch()
@@ -190,7 +190,7 @@ var _ = Describe("The supervisor", func() {
 		Expect(w.supervisor.Status()).To(And(HaveField("Remembered", true), HaveField("Message", HavePrefix("serving last known state: "))))
 	})
 
-	It("says that the API server has gone while a manager runs", func(ctx context.Context) {
+	It("reports an unreachable API server while a manager runs", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.launch(func(o *cluster.Options) { o.WatchInterval = 50 * time.Millisecond })
 		message := func() string { return w.supervisor.Status().Message }
@@ -202,7 +202,7 @@ var _ = Describe("The supervisor", func() {
 		Eventually(message).Should(Equal("following the cluster"))
 	})
 
-	It("ends with its context also while a cache cannot be filled", func(ctx context.Context) {
+	It("stops when its context ends, even if a cache cannot be filled", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.launch(func(o *cluster.Options) { o.Namespaces = []string{"NONE/x"} })
 		Eventually(w.network.used).Should(BeTrue(), "the manager is made once the cluster has said who it is")
@@ -211,7 +211,7 @@ var _ = Describe("The supervisor", func() {
 		w.stop()
 	})
 
-	It("takes no empty namespace for all", func() {
+	It("refuses an empty namespace", func() {
 		_, err := cluster.NewSupervisor(cluster.Options{
 			RESTConfig: func() (*rest.Config, error) { return nil, errors.New("not asked") },
 			Library:    newWorld(context.Background()).lib, Namespaces: []string{"shop", ""},
@@ -219,7 +219,7 @@ var _ = Describe("The supervisor", func() {
 		Expect(err).To(MatchError(ContainSubstring("an empty namespace")))
 	})
 
-	It("removes nothing when the address comes to mean another cluster", func(ctx context.Context) {
+	It("removes nothing when another cluster answers at the same address", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		g := w.tag("g", "summer", 1)
 		w.apply(ctx, g)
@@ -238,7 +238,7 @@ var _ = Describe("The supervisor", func() {
 		Expect(w.supervisor.Status().Synced).To(BeFalse())
 	})
 
-	It("keeps what a CRD took away with it, follows the other kinds, and says what to do", func(ctx context.Context) {
+	It("holds what was deleted with its CRD, follows the other kinds, and reports what to do", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		f := w.filter("f", "approval_status:app")
 		w.apply(ctx, f)
@@ -283,7 +283,7 @@ var _ = Describe("The supervisor", func() {
 		Eventually(func() string { return w.supervisor.Status().Message }).Should(Equal("following the cluster"))
 	})
 
-	It("asks for its configuration again before every try", func(ctx context.Context) {
+	It("reloads its configuration before every attempt", func(ctx context.Context) {
 		w := newWorld(ctx)
 		asked := 0
 		w.launch(func(o *cluster.Options) {
@@ -298,7 +298,7 @@ var _ = Describe("The supervisor", func() {
 		Eventually(func() bool { return w.supervisor.Status().Synced }).Should(BeTrue())
 	})
 
-	It("ends at once while an API server does not answer", func(ctx context.Context) {
+	It("stops at once while an API server does not respond", func(ctx context.Context) {
 		silent, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(silent.Close)
@@ -312,7 +312,7 @@ var _ = Describe("The supervisor", func() {
 		w.stop()
 	})
 
-	It("loads a thousand objects in one go", func(ctx context.Context) {
+	It("loads a thousand objects in one call", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		w.stop()
 		for i := range 1000 {
@@ -324,7 +324,7 @@ var _ = Describe("The supervisor", func() {
 		Expect(n).To(Equal(1000), "served as soon as the load is reported")
 	})
 
-	It("needs no right that config/rbac does not grant", func(ctx context.Context) {
+	It("needs only the permissions in config/rbac", func(ctx context.Context) {
 		text, err := os.ReadFile("../config/rbac/role.yaml")
 		Expect(err).NotTo(HaveOccurred())
 		role := &rbacv1.ClusterRole{}
@@ -363,7 +363,7 @@ var _ = Describe("The supervisor", func() {
 		Expect(w.logs.String()).NotTo(ContainSubstring("forbidden"))
 	})
 
-	It("refuses options that lack something", func() {
+	It("refuses incomplete options", func() {
 		Expect(cluster.NewSupervisor(cluster.Options{})).Error().To(MatchError(ContainSubstring("required")))
 	})
 })

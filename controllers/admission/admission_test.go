@@ -159,19 +159,19 @@ func TestAdmission(t *testing.T) {
 		refused    string
 		warned     []string
 	}{
-		"sound":                   {kind: v1alpha1.ContentFilterKind, spec: "query: beach"},
-		"a broken query":          {kind: v1alpha1.ContentFilterKind, spec: "query: 'a AND'", refused: broken},
-		"a broken order":          {kind: v1alpha1.ContentFilterKind, spec: "query: beach, sortBy: 'created_on:dsc'", refused: "spec.sortBy: a bad sort direction"},
-		"a loop":                  {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: 'tags.vibe.key:y'}", refused: "spec.selector.query: it names tags.vibe.key"},
-		"a filter of nothing":     {kind: v1alpha1.ContentFilterKind, spec: "query: mountain", warned: []string{"spec.query: no item matches it now"}},
-		"a tag on nothing":        {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: mountain}", warned: []string{"spec.selector.query: no item matches it now"}},
-		"a tag by id":             {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, items: [7]"},
-		"another property":        {kind: v1alpha1.ContentFilterKind, spec: "query: mountain, propertyRef: {name: later}"},
-		"mixed operators":         {kind: v1alpha1.ContentFilterKind, spec: "query: 'beach AND text:beach OR sunset'", warned: []string{"spec.query: AND and OR stand together without brackets, and neither binds tighter: this is read as +beach +text:beach sunset; put brackets around what belongs together"}},
-		"an unknown field":        {kind: v1alpha1.ContentFilterKind, spec: "query: 'beach OR bogus:x'", warned: []string{`spec.query: there is no field "bogus", so its clause finds nothing`}},
-		"a token":                 {kind: v1alpha1.AccessTokenKind, spec: "class: ReadOnly"},
-		"a property":              {kind: v1alpha1.PropertyKind, spec: "displayName: Shop"},
-		"refused by rules before": {kind: v1alpha1.ContentFilterKind, spec: "query: ' '", refused: "the query must not be blank"},
+		"valid":                         {kind: v1alpha1.ContentFilterKind, spec: "query: beach"},
+		"a broken query":                {kind: v1alpha1.ContentFilterKind, spec: "query: 'a AND'", refused: broken},
+		"a broken order":                {kind: v1alpha1.ContentFilterKind, spec: "query: beach, sortBy: 'created_on:dsc'", refused: "spec.sortBy: a bad sort direction"},
+		"a loop":                        {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: 'tags.vibe.key:y'}", refused: "spec.selector.query: it names tags.vibe.key"},
+		"a filter that matches nothing": {kind: v1alpha1.ContentFilterKind, spec: "query: mountain", warned: []string{"spec.query: no item matches it now"}},
+		"a tag that matches nothing":    {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: mountain}", warned: []string{"spec.selector.query: no item matches it now"}},
+		"a tag by id":                   {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, items: [7]"},
+		"another property":              {kind: v1alpha1.ContentFilterKind, spec: "query: mountain, propertyRef: {name: later}"},
+		"mixed operators":               {kind: v1alpha1.ContentFilterKind, spec: "query: 'beach AND text:beach OR sunset'", warned: []string{"spec.query: AND and OR stand together without brackets, and neither binds tighter: this is read as +beach +text:beach sunset; put brackets around what belongs together"}},
+		"an unknown field":              {kind: v1alpha1.ContentFilterKind, spec: "query: 'beach OR bogus:x'", warned: []string{`spec.query: there is no field "bogus", so its clause finds nothing`}},
+		"a token":                       {kind: v1alpha1.AccessTokenKind, spec: "class: ReadOnly"},
+		"a property":                    {kind: v1alpha1.PropertyKind, spec: "displayName: Shop"},
+		"refused by CEL rules":          {kind: v1alpha1.ContentFilterKind, spec: "query: ' '", refused: "the query must not be blank"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestAdmission(t *testing.T) {
 		})
 	}
 
-	t.Run("an object that is broken already can be changed elsewhere", func(t *testing.T) {
+	t.Run("the metadata of an invalid object can change", func(t *testing.T) {
 		filter := object(v1alpha1.ContentFilterKind, "old", "query: 'a AND'")
 		if err := kube.Delete(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "vitrine"}}); err != nil {
 			t.Fatal(err)
@@ -204,14 +204,14 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("another broken query: %v", err)
 		}
 	})
-	t.Run("without an operator manifests are taken", func(t *testing.T) {
+	t.Run("manifests are accepted without an operator", func(t *testing.T) {
 		server.Close()
 		if err := kube.Create(t.Context(), object(v1alpha1.ContentFilterKind, "late", "query: 'a AND'"), client.DryRunAll); err != nil {
 			t.Error(err)
 		}
 	})
 
-	t.Run("a manifest keeps its members and loses no authority", func(t *testing.T) {
+	t.Run("applying the manifest keeps its members and the CA bundle", func(t *testing.T) {
 		text, err := os.ReadFile(filepath.FromSlash("../../config/webhook/configuration.yaml"))
 		if err != nil {
 			t.Fatal(err)
@@ -258,8 +258,8 @@ func TestAdmission(t *testing.T) {
 	})
 }
 
-// TestKeeperGoesOn checks that the Keeper retries while the cluster cannot be reached.
-func TestKeeperGoesOn(t *testing.T) {
+// TestKeeperRetries checks that the Keeper retries while the cluster cannot be reached.
+func TestKeeperRetries(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	tries := 0
 	k := &admission.Keeper{Name: "vitrine", CABundle: []byte("x"), Interval: time.Millisecond, RESTConfig: func() (*rest.Config, error) {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTheManifestSaysTheSame checks that the configuration that the Keeper writes equals the manifest, except for the address.
-func TestTheManifestSaysTheSame(t *testing.T) {
+// TestConfigurationEqualsManifest checks that the configuration that the Keeper writes equals the manifest, except for the address.
+func TestConfigurationEqualsManifest(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "config", "webhook", "configuration.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 // start is the time at which these tests start.
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-// TestGuardAsksOnceForMany checks that one request answers for every deletion that was seen before it, and for no later one.
-func TestGuardAsksOnceForMany(t *testing.T) {
+// TestGuardSharesAnswers checks that one request answers for every deletion that was seen before it, and for no later one.
+func TestGuardSharesAnswers(t *testing.T) {
 	ctx := t.Context()
 	var asked atomic.Int64
 	failure := errors.New("no answer")

@@ -111,11 +111,11 @@ func TestNext(t *testing.T) {
 		current         Value
 		drawn, replaced bool
 	}{
-		"none":              {drawn: true},
-		"one":               {current: current(time.Hour)},
-		"not due":           {change: rotating, current: current(time.Hour - 1)},
-		"due":               {change: rotating, current: current(time.Hour), drawn: true, replaced: true},
-		"never one of ours": {change: sealed, current: current(time.Hour)},
+		"none":                          {drawn: true},
+		"one":                           {current: current(time.Hour)},
+		"not due":                       {change: rotating, current: current(time.Hour - 1)},
+		"due":                           {change: rotating, current: current(time.Hour), drawn: true, replaced: true},
+		"never with an existing Secret": {change: sealed, current: current(time.Hour)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,24 +20,24 @@ func TestTokenText(t *testing.T) {
 		value string
 		want  string // "" for an error
 	}{
-		"as long as it has to be":      {value: good, want: good},
-		"longer":                       {value: good + "~!", want: good + "~!"},
-		"a trailing newline":           {value: good + "\n", want: good},
-		"a trailing newline, Windows":  {value: good + "\r\n", want: good},
-		"as long as it may be":         {value: long + "\n", want: long},
-		"a character too long":         {value: long + "x"},
-		"a character short":            {value: good[1:]},
-		"short but for the newline":    {value: good[1:] + "\n"},
-		"nothing":                      {value: ""},
-		"a newline alone":              {value: "\n"},
-		"two lines":                    {value: good + "\n" + good},
-		"two trailing newlines":        {value: good + "\n\n"},
-		"a space":                      {value: good + " x"},
-		"a control character":          {value: good + "\x00"},
-		"more than ASCII":              {value: good + "ü"},
-		"a delete character":           {value: good + "\x7f"},
-		"only spaces are long enough":  {value: strings.Repeat(" ", 40)},
-		"white space around the value": {value: " " + good},
+		"minimum length":                          {value: good, want: good},
+		"longer":                                  {value: good + "~!", want: good + "~!"},
+		"a trailing newline":                      {value: good + "\n", want: good},
+		"a trailing newline, Windows":             {value: good + "\r\n", want: good},
+		"maximum length, with a newline":          {value: long + "\n", want: long},
+		"one character too long":                  {value: long + "x"},
+		"one character too short":                 {value: good[1:]},
+		"one character too short, with a newline": {value: good[1:] + "\n"},
+		"nothing":                                 {value: ""},
+		"a newline alone":                         {value: "\n"},
+		"two lines":                               {value: good + "\n" + good},
+		"two trailing newlines":                   {value: good + "\n\n"},
+		"a space":                                 {value: good + " x"},
+		"a control character":                     {value: good + "\x00"},
+		"a non-ASCII character":                   {value: good + "ü"},
+		"a delete character":                      {value: good + "\x7f"},
+		"only spaces are long enough":             {value: strings.Repeat(" ", 40)},
+		"white space around the value":            {value: " " + good},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,12 +71,12 @@ func TestTokenValues(t *testing.T) {
 		stored   []library.TokenValue
 		want     []library.TokenValue
 	}{
-		"one value for ever": {want: []library.TokenValue{value(current, never)}},
+		"one value that never expires": {want: []library.TokenValue{value(current, never)}},
 		"one value that expires": {
 			spec: v1alpha1.AccessTokenSpec{ExpiresAfter: expiry(720 * time.Hour)},
 			want: []library.TokenValue{value(current, now.Add(720*time.Hour))},
 		},
-		"without rotation another value stops at once": {
+		"without rotation, the old value is dropped at once": {
 			stored: []library.TokenValue{value(old, never)},
 			want:   []library.TokenValue{value(current, never)},
 		},
@@ -93,33 +93,33 @@ func TestTokenValues(t *testing.T) {
 			spec: v1alpha1.AccessTokenSpec{Rotation: rotation, ExpiresAfter: expiry(week)}, replaced: &old,
 			want: []library.TokenValue{value(current, now.Add(week))},
 		},
-		"an overlap goes on": {
+		"during an overlap": {
 			spec:   v1alpha1.AccessTokenSpec{Rotation: rotation},
 			stored: []library.TokenValue{value(current, never), value(old, now.Add(time.Minute))},
 			want:   []library.TokenValue{value(current, never), value(old, now.Add(time.Minute))},
 		},
-		"an overlap ends at its end": {
+		"after an overlap": {
 			spec:   v1alpha1.AccessTokenSpec{Rotation: rotation},
 			stored: []library.TokenValue{value(current, never), value(old, now)},
 			want:   []library.TokenValue{value(current, never)},
 		},
-		"a shorter overlap does not end the one that was promised": {
+		"a shorter overlap does not end an earlier one": {
 			spec: v1alpha1.AccessTokenSpec{Rotation: &v1alpha1.Rotation{
 				Every: metav1.Duration{Duration: week}, Overlap: metav1.Duration{Duration: time.Second},
 			}},
 			stored: []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},
 			want:   []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},
 		},
-		"nor does dropping the rotation": {
+		"removing the rotation does not end an overlap": {
 			stored: []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},
 			want:   []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},
 		},
-		"a deleted Secret's value stops at once, also where it would have expired within an overlap": {
+		"the value of a deleted Secret is dropped at once, even if it expires within an overlap": {
 			spec:   v1alpha1.AccessTokenSpec{Rotation: rotation},
 			stored: []library.TokenValue{value(lost, now.Add(time.Minute)), value(old, now.Add(time.Hour))},
 			want:   []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},
 		},
-		"a value that never reached its Secret is nobody's": {
+		"a value that was never written to its Secret is dropped": {
 			spec: v1alpha1.AccessTokenSpec{Rotation: rotation}, replaced: &old,
 			stored: []library.TokenValue{value(lost, never), value(old, now.Add(time.Hour))},
 			want:   []library.TokenValue{value(current, never), value(old, now.Add(time.Hour))},

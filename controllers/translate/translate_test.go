@@ -69,11 +69,11 @@ func TestFreeJSONIsBounded(t *testing.T) {
 		bytes, levels int
 		good          bool
 	}{
-		"56 levels":         {bytes: 2, levels: 56, good: true},
-		"a level more":      {bytes: 2, levels: 57},
-		"64 KiB":            {bytes: 64 << 10, good: true},
-		"a byte more":       {bytes: 64<<10 + 1},
-		"as good as absent": {bytes: 0, good: true},
+		"56 levels":      {bytes: 2, levels: 56, good: true},
+		"one level more": {bytes: 2, levels: 57},
+		"64 KiB":         {bytes: 64 << 10, good: true},
+		"one byte more":  {bytes: 64<<10 + 1},
+		"empty":          {bytes: 0, good: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

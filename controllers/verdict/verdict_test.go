@@ -55,7 +55,7 @@ func TestSummarise(t *testing.T) {
 			{name: "broken", err: query1, want: []string{"QueryValid=False InvalidQuery", "Ready=False InvalidQuery", "Stalled=True InvalidQuery"}},
 			{name: "won", want: []string{"QueryValid=True Valid", "Ready=True Served"}},
 		},
-		"the property comes late": {
+		"the property is created late": {
 			{
 				name: "waits", err: fmt.Errorf("apply: %w", library.ErrNoProperty),
 				want: []string{"QueryValid=True Valid", "Ready=False PropertyNotFound", "Reconciling=True PropertyNotFound"},
@@ -96,11 +96,11 @@ func TestMessages(t *testing.T) {
 		err   error
 		holds string
 	}{
-		"the words of the query language": {err: &translate.SpecError{Reason: v1alpha1.ReasonInvalidQuery, Member: "spec.query", Err: fmt.Errorf("query: %w", syntax)}, holds: "spec.query: " + syntax.Error()},
-		"a selector":                      {err: &translate.SpecError{Reason: v1alpha1.ReasonInvalidQuery, Member: "spec.selector.query", Err: syntax}, holds: "spec.selector.query: " + syntax.Error()},
-		"a member":                        {err: &translate.SpecError{Reason: v1alpha1.ReasonInvalidSpec, Member: "spec.catalogItem", Err: errors.New("too long")}, holds: "spec.catalogItem: too long"},
-		"the library refuses":             {err: fmt.Errorf("%w: no name", library.ErrInvalid), holds: "no name"},
-		"nothing to adopt":                {err: fmt.Errorf("%w: %w", library.ErrInvalid, library.ErrNotFound), holds: "spec.adopt.filterID"},
+		"a query":             {err: &translate.SpecError{Reason: v1alpha1.ReasonInvalidQuery, Member: "spec.query", Err: fmt.Errorf("query: %w", syntax)}, holds: "spec.query: " + syntax.Error()},
+		"a selector":          {err: &translate.SpecError{Reason: v1alpha1.ReasonInvalidQuery, Member: "spec.selector.query", Err: syntax}, holds: "spec.selector.query: " + syntax.Error()},
+		"a member":            {err: &translate.SpecError{Reason: v1alpha1.ReasonInvalidSpec, Member: "spec.catalogItem", Err: errors.New("too long")}, holds: "spec.catalogItem: too long"},
+		"the library refuses": {err: fmt.Errorf("%w: no name", library.ErrInvalid), holds: "no name"},
+		"nothing to adopt":    {err: fmt.Errorf("%w: %w", library.ErrInvalid, library.ErrNotFound), holds: "spec.adopt.filterID"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestRefuseLeavesOthers checks that an unknown error is retried and not reported as the user's mistake.
-func TestRefuseLeavesOthers(t *testing.T) {
+// TestRefuseKeepsOtherErrors checks that an unknown error is retried and not reported as the user's mistake.
+func TestRefuseKeepsOtherErrors(t *testing.T) {
 	for _, err := range []error{errors.New("disk full"), fmt.Errorf("read back: %w", library.ErrNotFound), library.ErrClosed} {
 		if got := Refuse(&v1alpha1.ContentFilter{}, err); !errors.Is(got, err) {
 			t.Errorf("Refuse(%v) = %v", err, got)
