@@ -108,8 +108,8 @@ func TestBackupThatCannotBeIndexed(t *testing.T) {
 	vitrine(t.Context(), "", "restore", "--data-dir", restored, asItIs).want(t, 0, "restored")
 }
 
-// TestBackupThatIsCutShort checks that neither the client nor the server keeps an incomplete backup.
-func TestBackupThatIsCutShort(t *testing.T) {
+// TestInterruptedBackupIsRemoved checks that neither the client nor the server keeps an incomplete backup.
+func TestInterruptedBackupIsRemoved(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)
 	vitrine(t.Context(), itemLines(1, 50), "import", "-").want(t, 0, "50 added")
@@ -161,8 +161,8 @@ func (h *half) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestCutBackupIsNotDamaged checks that the error names the ended connection and not a damaged backup.
-func TestCutBackupIsNotDamaged(t *testing.T) {
+// TestInterruptedBackupIsNotReportedAsDamaged checks that the error names the ended connection and not a damaged backup.
+func TestInterruptedBackupIsNotReportedAsDamaged(t *testing.T) {
 	dir := t.TempDir()
 	l, err := admin.Listen(dir)
 	if err != nil {

@@ -152,7 +152,7 @@ func unpack(t *testing.T, file string) string {
 	return string(plain)
 }
 
-func TestImportTellsBadLines(t *testing.T) {
+func TestImportReportsInvalidLines(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)
 	lines := itemLines(1, 2) + "nonsense\n\n" + `{"content_type":"text"}` + "\n" + itemLines(2, 2)
@@ -227,7 +227,7 @@ func TestImportIsResumed(t *testing.T) {
 	vitrine(t.Context(), "", "import", file).want(t, exitFailed, "changed since the import was interrupted", "use --restart to start with its first line")
 }
 
-func TestCommandsSayWhatIsMissing(t *testing.T) {
+func TestCommandErrors(t *testing.T) {
 	for _, name := range []string{"VITRINE_SERVER", "VITRINE_TOKEN", "VITRINE_CA_FILE"} {
 		t.Setenv(name, "")
 	}
@@ -239,20 +239,20 @@ func TestCommandsSayWhatIsMissing(t *testing.T) {
 		code int
 		says string
 	}{
-		"no server":        {[]string{"export"}, exitUsage, "give --server or set VITRINE_SERVER"},
-		"no token":         {[]string{"export", "--server", "https://127.0.0.1:1"}, exitUsage, "give --token-file or set VITRINE_TOKEN"},
-		"no token file":    {[]string{"export", "--server", "https://127.0.0.1:1", "--token-file", file + "x"}, exitFailed, "read the access token"},
-		"plain HTTP":       {[]string{"export", "--server", "http://shop.example", "--token-file", token}, exitFailed, "use https"},
-		"no authority":     {append([]string{"export", "--ca-file", file}, server...), exitCertificate, "has no certificate"},
-		"no input":         {append([]string{"import", file + "x"}, server...), exitFailed, "no such file"},
-		"a directory":      {append([]string{"import", filepath.Dir(file)}, server...), exitFailed, "is a directory"},
-		"no file named":    {append([]string{"import"}, server...), exitUsage, "accepts 1 arg(s)"},
-		"on conflict":      {append([]string{"import", "-", "--on-conflict", "merge"}, server...), exitUsage, "want fail, replace or skip"},
-		"unanswered":       {append([]string{"import", "-", "--unanswered", "guess"}, server...), exitUsage, "want stop, resend or skip"},
-		"unknown command":  {[]string{"bogus"}, exitUsage, "unknown command"},
-		"no server to ask": {[]string{"sweep", "--data-dir", t.TempDir()}, exitFailed, "no server runs on"},
-		"a packed backup":  {[]string{"backup", "--data-dir", t.TempDir(), "x.tar.gz"}, exitUsage, "backup does not compress"},
-		"no property":      {[]string{"purge", "shop"}, exitUsage, "want NAMESPACE/NAME"},
+		"no server":           {[]string{"export"}, exitUsage, "give --server or set VITRINE_SERVER"},
+		"no token":            {[]string{"export", "--server", "https://127.0.0.1:1"}, exitUsage, "give --token-file or set VITRINE_TOKEN"},
+		"no token file":       {[]string{"export", "--server", "https://127.0.0.1:1", "--token-file", file + "x"}, exitFailed, "read the access token"},
+		"plain HTTP":          {[]string{"export", "--server", "http://shop.example", "--token-file", token}, exitFailed, "use https"},
+		"no authority":        {append([]string{"export", "--ca-file", file}, server...), exitCertificate, "has no certificate"},
+		"no input":            {append([]string{"import", file + "x"}, server...), exitFailed, "no such file"},
+		"a directory":         {append([]string{"import", filepath.Dir(file)}, server...), exitFailed, "is a directory"},
+		"no file named":       {append([]string{"import"}, server...), exitUsage, "accepts 1 arg(s)"},
+		"on conflict":         {append([]string{"import", "-", "--on-conflict", "merge"}, server...), exitUsage, "want fail, replace or skip"},
+		"unanswered":          {append([]string{"import", "-", "--unanswered", "guess"}, server...), exitUsage, "want stop, resend or skip"},
+		"unknown command":     {[]string{"bogus"}, exitUsage, "unknown command"},
+		"no running server":   {[]string{"sweep", "--data-dir", t.TempDir()}, exitFailed, "no server runs on"},
+		"a compressed backup": {[]string{"backup", "--data-dir", t.TempDir(), "x.tar.gz"}, exitUsage, "backup does not compress"},
+		"no property":         {[]string{"purge", "shop"}, exitUsage, "want NAMESPACE/NAME"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -34,12 +34,12 @@ func TestWhichClusterIsWatched(t *testing.T) {
 	flag := kubeconfig(t, "flag", "https://flag.example")
 	first, second := kubeconfig(t, "first", "https://first.example"), kubeconfig(t, "second", "https://second.example")
 	cases := map[string]struct{ flag, env, host, fails string }{
-		"flag":                        {flag: flag, host: "https://flag.example"},
-		"flag beats KUBECONFIG":       {flag: flag, env: first, host: "https://flag.example"},
-		"KUBECONFIG":                  {env: first, host: "https://first.example"},
-		"KUBECONFIG with two files":   {env: second + string(os.PathListSeparator) + first, host: "https://second.example"},
-		"never the user's own":        {fails: "no cluster: give --kubeconfig"},
-		"a KUBECONFIG that is absent": {env: first + ".absent", fails: "is missing or names no cluster"},
+		"flag":                                  {flag: flag, host: "https://flag.example"},
+		"flag takes precedence over KUBECONFIG": {flag: flag, env: first, host: "https://flag.example"},
+		"KUBECONFIG":                            {env: first, host: "https://first.example"},
+		"KUBECONFIG with two files":             {env: second + string(os.PathListSeparator) + first, host: "https://second.example"},
+		"not ~/.kube/config":                    {fails: "no cluster: give --kubeconfig"},
+		"a missing KUBECONFIG file":             {env: first + ".absent", fails: "is missing or names no cluster"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -28,8 +28,8 @@ func (w *writes) seen() (calls int, text string) {
 	return w.calls, w.text.String()
 }
 
-// TestLogIsGathered checks that lines are written several at a time, in order and soon, and that warnings are written at once.
-func TestLogIsGathered(t *testing.T) {
+// TestLogIsBuffered checks that lines are written several at a time, in order and soon, and that warnings are written at once.
+func TestLogIsBuffered(t *testing.T) {
 	w := &writes{}
 	log, flush, err := newLogger(w, "json", "info")
 	if err != nil {

@@ -108,8 +108,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestMonitoringKnowsItsMetrics checks that every metric in the alerts and in the dashboard exists.
-func TestMonitoringKnowsItsMetrics(t *testing.T) {
+// TestMonitoringUsesExistingMetrics checks that every metric in the alerts and in the dashboard exists.
+func TestMonitoringUsesExistingMetrics(t *testing.T) {
 	known := ownMetrics(t)
 	// A process exposes the metrics of the Go runtime and of the process from the start.
 	s := start(t, newStore(t))

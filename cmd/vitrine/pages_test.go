@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPagesUseCommandsThatThereAre checks every vitrine command line in some pages against the commands and their flags.
-func TestPagesUseCommandsThatThereAre(t *testing.T) {
+// TestPagesUseExistingCommands checks every vitrine command line in some pages against the commands and their flags.
+func TestPagesUseExistingCommands(t *testing.T) {
 	line := regexp.MustCompile(`(?:\bvitrine|\$VITRINE) ([a-z]+)((?: +[^\n|;&>` + "`" + `]*)?)`)
 	flag := regexp.MustCompile(`(?:^| )--([a-z-]+)`)
 	for _, page := range []string{"gitops.md", "operations.md", "install.md"} {

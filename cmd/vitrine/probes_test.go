@@ -36,7 +36,7 @@ func TestProbes(t *testing.T) {
 			state: ready, tokens: true, operator: &cluster.Status{Synced: true, Remembered: true, Message: "following the cluster"},
 			code: 200, gate: 200, says: []string{"ready\n", "[+] store: 1,200 items, 7 definitions", "[+] definitions: following the cluster"},
 		},
-		"API server gone, earlier load remembered": {
+		"API server unreachable, earlier load recorded": {
 			state: ready, tokens: true,
 			operator: &cluster.Status{Remembered: true, LastError: errors.New("refused"), Message: "serving last known state: refused"},
 			code:     200, gate: 200, says: []string{"[+] definitions: serving last known state: refused"},

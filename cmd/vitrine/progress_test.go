@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestProgressInWords(t *testing.T) {
+func TestDescribeProgress(t *testing.T) {
 	cases := map[string]struct {
 		firstLine, lines   int64
 		from, share, total int64
@@ -16,7 +16,7 @@ func TestProgressInWords(t *testing.T) {
 	}{
 		"just begun":     {total: 100, want: "imported 0 lines"},
 		"half way":       {lines: 50000, share: 500, total: 1000, took: 10 * time.Second, want: "imported 50,000 lines, 5,000/s, 10s left"},
-		"gone on with":   {firstLine: 40000, lines: 50000, from: 400, share: 500, total: 1000, took: 10 * time.Second, want: "imported 50,000 lines, 1,000/s, 50s left"},
+		"resumed":        {firstLine: 40000, lines: 50000, from: 400, share: 500, total: 1000, took: 10 * time.Second, want: "imported 50,000 lines, 1,000/s, 50s left"},
 		"unknown length": {lines: 20, share: 900, took: 2 * time.Second, want: "imported 20 lines, 10/s"},
 	}
 	for name, tc := range cases {
@@ -32,7 +32,7 @@ func TestProgressInWords(t *testing.T) {
 	}
 }
 
-func TestPlainProgressNowAndThen(t *testing.T) {
+func TestPlainProgressInterval(t *testing.T) {
 	out := &bytes.Buffer{}
 	p := newProgress(out, "imported", 0, 0, 1000)
 	p.set(10, 100)

@@ -228,9 +228,9 @@ func TestStoppingLetsRequestsFinish(t *testing.T) {
 	}
 }
 
-// TestStoppingTellsCallers checks that a stopping server responds on an open connection and announces that the connection closes,
-// so that it does not close the connection during a request.
-func TestStoppingTellsCallers(t *testing.T) {
+// TestStoppingAnnouncesConnectionClose checks that a stopping server responds on an open connection and announces that the
+// connection closes, so that it does not close the connection during a request.
+func TestStoppingAnnouncesConnectionClose(t *testing.T) {
 	s := start(t, newStore(t), "--drain-timeout", "10m", "--http-bind-address", "127.0.0.1:0")
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -287,7 +287,7 @@ func TestDrainFitsIntoTheGracePeriod(t *testing.T) {
 	}
 }
 
-func TestStoppingDoesNotWaitForEver(t *testing.T) {
+func TestStoppingHasDeadline(t *testing.T) {
 	s := start(t, newStore(t), "--drain-timeout", "50ms")
 	begin(t, s, 1)
 	if code := s.signal(syscall.SIGTERM); code != 0 {
@@ -323,7 +323,7 @@ func TestSignalDuringTheStart(t *testing.T) {
 	got.want(t, 0, "msg=stopped")
 }
 
-func TestServeRefusesWhatCannotWork(t *testing.T) {
+func TestServeRefusesInvalidFlags(t *testing.T) {
 	// All of these fail before they open a store, so they can run in the test process.
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
@@ -337,24 +337,24 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 		code int
 		says string
 	}{
-		"no cluster":          {nil, exitUsage, "give --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes"},
-		"no such kubeconfig":  {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
-		"broken kubeconfig":   {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
-		"unknown library":     {[]string{"--library", "sql"}, exitUsage, `--library "sql": want engine or opensearch`},
-		"half a certificate":  {[]string{"--tls-cert-file", broken}, exitUsage, "give both, or neither"},
-		"external URL":        {[]string{"--external-url", "shop.example"}, exitUsage, "must be http or https, a host"},
-		"log level":           {[]string{"--log-level", "loud"}, exitUsage, "want debug, info, warn or error"},
-		"log format":          {[]string{"--log-format", "xml"}, exitUsage, "want text or json"},
-		"memory limit":        {[]string{"--memory-limit", "lots"}, exitUsage, "want at least 64Mi"},
-		"an empty namespace":  {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exitUsage, "is not a namespace"},
-		"no namespace's name": {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exitUsage, "is not a namespace"},
-		"negative drain":      {[]string{"--without-kubernetes", "--drain-timeout", "-5s"}, exitUsage, "want 0s or more"},
-		"no address":          {[]string{"--without-kubernetes", "--https-bind-address", ""}, exitUsage, "give --https-bind-address or --http-bind-address"},
-		"a port alone":        {[]string{"--without-kubernetes", "--https-bind-address", "8443"}, exitUsage, "such as :8443"},
-		"a host alone":        {[]string{"--without-kubernetes", "--metrics-bind-address", "localhost"}, exitUsage, "--metrics-bind-address: want [host]:port"},
-		"contradiction":       {[]string{"--without-kubernetes", "--watch-namespaces", "a"}, exitUsage, "cannot be used with"},
-		"unknown flag":        {[]string{"--bogus"}, exitUsage, "see vitrine serve --help"},
-		"argument":            {[]string{"bogus"}, exitUsage, "see vitrine serve --help"},
+		"no cluster":                  {nil, exitUsage, "give --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes"},
+		"no such kubeconfig":          {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
+		"broken kubeconfig":           {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
+		"unknown library":             {[]string{"--library", "sql"}, exitUsage, `--library "sql": want engine or opensearch`},
+		"a certificate without a key": {[]string{"--tls-cert-file", broken}, exitUsage, "give both, or neither"},
+		"external URL":                {[]string{"--external-url", "shop.example"}, exitUsage, "must be http or https, a host"},
+		"log level":                   {[]string{"--log-level", "loud"}, exitUsage, "want debug, info, warn or error"},
+		"log format":                  {[]string{"--log-format", "xml"}, exitUsage, "want text or json"},
+		"memory limit":                {[]string{"--memory-limit", "lots"}, exitUsage, "want at least 64Mi"},
+		"an empty namespace":          {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exitUsage, "is not a namespace"},
+		"an invalid namespace":        {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exitUsage, "is not a namespace"},
+		"negative drain":              {[]string{"--without-kubernetes", "--drain-timeout", "-5s"}, exitUsage, "want 0s or more"},
+		"no address":                  {[]string{"--without-kubernetes", "--https-bind-address", ""}, exitUsage, "give --https-bind-address or --http-bind-address"},
+		"only a port":                 {[]string{"--without-kubernetes", "--https-bind-address", "8443"}, exitUsage, "such as :8443"},
+		"only a host":                 {[]string{"--without-kubernetes", "--metrics-bind-address", "localhost"}, exitUsage, "--metrics-bind-address: want [host]:port"},
+		"contradiction":               {[]string{"--without-kubernetes", "--watch-namespaces", "a"}, exitUsage, "cannot be used with"},
+		"unknown flag":                {[]string{"--bogus"}, exitUsage, "see vitrine serve --help"},
+		"argument":                    {[]string{"bogus"}, exitUsage, "see vitrine serve --help"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
