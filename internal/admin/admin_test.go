@@ -148,8 +148,8 @@ func (s slow) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err erro
 	return nil, nil
 }
 
-// TestNothingIsCutForItsLength checks that operations may take longer than the timeouts of the http.Server.
-func TestNothingIsCutForItsLength(t *testing.T) {
+// TestOperationsOutlastServerTimeouts checks that operations may take longer than the timeouts of the http.Server.
+func TestOperationsOutlastServerTimeouts(t *testing.T) {
 	const timeout = 50 * time.Millisecond
 	ctx, dir := t.Context(), t.TempDir()
 	ops := slow{&fake{}, 2 * timeout}
@@ -181,8 +181,8 @@ func (e endless) Backup(_ context.Context, w io.Writer, _ bool) (damage, err err
 	return nil, err
 }
 
-// TestReaderThatStallsIsCut checks that a backup ends if its client reads nothing.
-func TestReaderThatStallsIsCut(t *testing.T) {
+// TestStalledReaderIsDisconnected checks that a backup ends if its client reads nothing.
+func TestStalledReaderIsDisconnected(t *testing.T) {
 	dir := t.TempDir()
 	ops := endless{&fake{}, make(chan error, 1)}
 	defer serveBy(t, dir, &http.Server{Handler: Handler(ops, 50*time.Millisecond), ReadHeaderTimeout: time.Second})()

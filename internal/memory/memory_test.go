@@ -23,15 +23,15 @@ func TestLimit(t *testing.T) {
 		want      int64
 		fails     bool
 	}{
-		"flag":               {flag: "512Mi", container: container(1<<30, nil), want: 512 << 20},
-		"container":          {container: container(1<<30, nil), want: 858993459},
-		"no limit":           {container: container(0, memlimit.ErrNoLimit)},
-		"no control group":   {container: container(0, memlimit.ErrNoCgroup)},
-		"version 1, none":    {container: container(9223372036854771712, nil)},
-		"unreadable":         {container: container(0, errors.New("permission denied")), fails: true},
-		"too small":          {flag: "1Mi", container: container(0, memlimit.ErrNoLimit), fails: true},
-		"no quantity":        {flag: "much", container: container(0, memlimit.ErrNoLimit), fails: true},
-		"flag over nonsense": {flag: "64Mi", container: container(0, errors.New("permission denied")), want: 64 << 20},
+		"flag":                       {flag: "512Mi", container: container(1<<30, nil), want: 512 << 20},
+		"container":                  {container: container(1<<30, nil), want: 858993459},
+		"no limit":                   {container: container(0, memlimit.ErrNoLimit)},
+		"no control group":           {container: container(0, memlimit.ErrNoCgroup)},
+		"version 1, no limit":        {container: container(9223372036854771712, nil)},
+		"unreadable":                 {container: container(0, errors.New("permission denied")), fails: true},
+		"too small":                  {flag: "1Mi", container: container(0, memlimit.ErrNoLimit), fails: true},
+		"not a quantity":             {flag: "much", container: container(0, memlimit.ErrNoLimit), fails: true},
+		"flag, unreadable container": {flag: "64Mi", container: container(0, errors.New("permission denied")), want: 64 << 20},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -109,12 +109,12 @@ func TestPercentage(t *testing.T) {
 		heap, limit int64
 		want        int
 	}{
-		"nothing yet":       {0, 0, mostPercentage},
-		"little":            {80 << 20, 0, 300},
-		"half the floor":    {160 << 20, 0, 100},
-		"much":              {1 << 30, 0, 100},
-		"under a limit":     {32 << 20, 512 << 20, 300},
-		"under a small one": {32 << 20, 128 << 20, 100},
+		"empty heap":          {0, 0, mostPercentage},
+		"small heap":          {80 << 20, 0, 300},
+		"half the floor":      {160 << 20, 0, 100},
+		"large heap":          {1 << 30, 0, 100},
+		"under a limit":       {32 << 20, 512 << 20, 300},
+		"under a small limit": {32 << 20, 128 << 20, 100},
 	} {
 		if got := percentage(c.heap, c.limit); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)

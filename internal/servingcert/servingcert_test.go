@@ -51,7 +51,7 @@ func TestEveryHostIsServed(t *testing.T) {
 	}
 }
 
-func TestKeptAcrossStarts(t *testing.T) {
+func TestCertificateIsKeptAcrossStarts(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	open := func(hosts ...string) *Source {

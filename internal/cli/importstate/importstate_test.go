@@ -53,7 +53,7 @@ func TestKeptUntilRemoved(t *testing.T) {
 	}
 }
 
-func TestDamagedStateIsTold(t *testing.T) {
+func TestDamagedStateIsReported(t *testing.T) {
 	dir := t.TempDir()
 	f := Open(dir, "s", "i", "p")
 	if err := f.Save(State{}); err != nil {

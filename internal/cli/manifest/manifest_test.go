@@ -29,16 +29,16 @@ func TestCharacter(t *testing.T) {
 		line   int    // counted from the line of spec
 		column int
 	}{
-		"plain":                    {"  query: a AND (b OR\n", "(b", 1, 16},
-		"plain over two lines":     {"  query: a AND\n    (b OR\n", "(b", 2, 5},
-		"single quotes":            {"  query: 'a:''x'' AND (b'\n", "(b", 1, 23},
-		"double quotes":            {"  query: \"a:\\\"x\\\" AND (b\"\n", "(b", 1, 23},
-		"double quotes, by number": {"  query: \"\\u0061\\x62 (b\"\n", "(b", 1, 22},
-		"double quotes, joined":    {"  query: \"a AND \\\n     (b\"\n", "(b", 2, 6},
-		"a literal block":          {"  query: |-\n    a AND\n      c (b OR\n", "(b", 3, 9},
-		"a folded block":           {"  query: >-\n    a AND\n    (b OR\n", "(b", 3, 5},
-		"more than ASCII":          {"  query: '東京 AND (b'\n", "(b", 1, 18},
-		"in a mapping in one line": {"  {query: 'a (b'}\n", "(b", 1, 14},
+		"plain":                           {"  query: a AND (b OR\n", "(b", 1, 16},
+		"plain over two lines":            {"  query: a AND\n    (b OR\n", "(b", 2, 5},
+		"single quotes":                   {"  query: 'a:''x'' AND (b'\n", "(b", 1, 23},
+		"double quotes":                   {"  query: \"a:\\\"x\\\" AND (b\"\n", "(b", 1, 23},
+		"double quotes, numeric escapes":  {"  query: \"\\u0061\\x62 (b\"\n", "(b", 1, 22},
+		"double quotes, escaped line end": {"  query: \"a AND \\\n     (b\"\n", "(b", 2, 6},
+		"a literal block":                 {"  query: |-\n    a AND\n      c (b OR\n", "(b", 3, 9},
+		"a folded block":                  {"  query: >-\n    a AND\n    (b OR\n", "(b", 3, 5},
+		"non-ASCII characters":            {"  query: '東京 AND (b'\n", "(b", 1, 18},
+		"in a mapping in one line":        {"  {query: 'a (b'}\n", "(b", 1, 14},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,14 +148,14 @@ func TestProblems(t *testing.T) {
 		line int
 		says string
 	}{
-		"not YAML":          {"a: 1\n---\nb: [1\nc: 2\n", 3, "did not find expected ',' or ']'"},
-		"a key given twice": {"a: 1\nb: 2\na: 3\n", 3, "already set"},
-		"no item of a List": {"apiVersion: v1\nkind: List\nitems:\n- 5\n", 4, "a manifest is a mapping"},
-		"a List of no list": {"apiVersion: v1\nkind: List\nitems: none\n", 3, "are a list"},
-		"JSON, a key twice": {"{\"a\": 1,\n \"b\": \"\\ud83d\\ude0d\",\n \"a\": 3}\n", 3, "already set"},
-		"JSON after JSON":   {"{}\n5\n", 2, "a manifest is a mapping"},
-		"broken JSON":       {"{\"a\": 1,\n \"b\": [}\n", 1, "did not find expected node content"},
-		"a list":            {"- a\n", 1, "a manifest is a mapping"},
+		"not YAML":                      {"a: 1\n---\nb: [1\nc: 2\n", 3, "did not find expected ',' or ']'"},
+		"a duplicate key":               {"a: 1\nb: 2\na: 3\n", 3, "already set"},
+		"a List item that is no object": {"apiVersion: v1\nkind: List\nitems:\n- 5\n", 4, "a manifest is a mapping"},
+		"a List without a list":         {"apiVersion: v1\nkind: List\nitems: none\n", 3, "are a list"},
+		"JSON, a duplicate key":         {"{\"a\": 1,\n \"b\": \"\\ud83d\\ude0d\",\n \"a\": 3}\n", 3, "already set"},
+		"JSON after JSON":               {"{}\n5\n", 2, "a manifest is a mapping"},
+		"broken JSON":                   {"{\"a\": 1,\n \"b\": [}\n", 1, "did not find expected node content"},
+		"a list":                        {"- a\n", 1, "a manifest is a mapping"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func TestRules(t *testing.T) {
 		want []string // severity rule line:column member
 		says string
 	}{
-		"sound": {text: filter("a", "query: love") + tag("a", "x") + unit("a", "default: true") + token("a", "class: ReadOnly")},
+		"valid": {text: filter("a", "query: love") + tag("a", "x") + unit("a", "default: true") + token("a", "class: ReadOnly")},
 		"a broken query": {
 			filter("a", "query: 'a AND (b OR'"), []string{"error query 5:27 spec.query"}, "nothing after OR at position 11",
 		},
@@ -75,7 +75,7 @@ func TestRules(t *testing.T) {
 			object(v1alpha1.TagKind, "a", "namespace: vibe, key: x, selector: {query: 'text:a bogus:(b OR c)'}"),
 			[]string{"warning query-unknown-field 5:59 spec.selector.query"}, `no field "bogus"`,
 		},
-		"given twice": {
+		"defined twice": {
 			filter("a", "query: b") + filter("a", "query: c"), []string{"error duplicate 9:18 metadata.name"}, "first at stdin:4",
 		},
 		"two without names": {
@@ -86,22 +86,22 @@ func TestRules(t *testing.T) {
 		"no version":      {"apiVersion: vitrine.dev\nkind: Tag\n", []string{"error unknown-kind 1:13 apiVersion"}, "want vitrine.dev/v1alpha1"},
 		"no apiVersion":   {"kind: Tag\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 apiVersion"}, "want vitrine.dev/v1alpha1"},
 		"no kind":         {"apiVersion: vitrine.dev/v1alpha1\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 kind"}, "required: want one of"},
-		"not ours":        {text: "kind: pipeline\n---\napiVersion: v1\nkind: Tag\n---\nkey: value\n"},
+		"other kinds":     {text: "kind: pipeline\n---\napiVersion: v1\nkind: Tag\n---\nkey: value\n"},
 		"not YAML":        {"a: [\n", []string{"error yaml 1:1 "}, "did not find expected"},
 		"one tag, two manifests": {
 			tag("b", "x") + tag("a", "x"), []string{"error claim 5:30 spec.key"}, "tag vibe:x is held by Tag shop/a",
 		},
-		"two default units":          {unit("a", "default: true") + unit("b", "default: true"), []string{"error claim 10:105 spec.default"}, "the default unit of property shop/default is held by ActivateUnit shop/a"},
-		"default units, properties":  {text: unit("a", "default: true") + unit("b", "default: true, propertyRef: {name: other}")},
-		"one filter adopted twice":   {filter("a", "query: a, adopt: {filterID: 7}") + filter("b", "query: a, adopt: {filterID: 7}"), []string{"error claim 10:36 spec.adopt.filterID"}, "the HTTP-made filter 7 is held by ContentFilter shop/a"},
-		"one Secret written twice":   {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, secretName: a"), []string{"error claim 10:37 spec.secretName"}, "Secret shop/a is held by AccessToken shop/a"},
-		"one value read twice":       {token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: k}"), []string{"error claim 10:48 spec.existingSecret.name"}, "Secret shop/s is held by AccessToken shop/a"},
-		"a value that is written":    {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: token}"), []string{"error claim 10:48 spec.existingSecret.name"}, "AccessToken shop/a writes Secret shop/a"},
-		"another key of that Secret": {text: token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: mine}")},
-		"suspended, a broken query":  {filter("a", "query: 'a AND', suspend: true"), []string{"warning query 5:21 spec.query"}, "not checked in the cluster until"},
-		"suspended, a bad schema":    {filter("a", "query: a, suspend: true, readAccess: Public"), []string{"error schema 5:45 spec.readAccess"}, "Unsupported value"},
-		"two keys of one Secret":     {text: token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: l}")},
-		"the schema is broken first": {filter("a", "query: 'a AND', readAccess: Public"), []string{"error query 5:21 spec.query", "error schema 5:36 spec.readAccess"}, "Unsupported value"},
+		"two default units":           {unit("a", "default: true") + unit("b", "default: true"), []string{"error claim 10:105 spec.default"}, "the default unit of property shop/default is held by ActivateUnit shop/a"},
+		"default units, properties":   {text: unit("a", "default: true") + unit("b", "default: true, propertyRef: {name: other}")},
+		"one filter adopted twice":    {filter("a", "query: a, adopt: {filterID: 7}") + filter("b", "query: a, adopt: {filterID: 7}"), []string{"error claim 10:36 spec.adopt.filterID"}, "the HTTP-made filter 7 is held by ContentFilter shop/a"},
+		"one Secret written twice":    {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, secretName: a"), []string{"error claim 10:37 spec.secretName"}, "Secret shop/a is held by AccessToken shop/a"},
+		"one value read twice":        {token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: k}"), []string{"error claim 10:48 spec.existingSecret.name"}, "Secret shop/s is held by AccessToken shop/a"},
+		"a value that is written":     {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: token}"), []string{"error claim 10:48 spec.existingSecret.name"}, "AccessToken shop/a writes Secret shop/a"},
+		"another key of that Secret":  {text: token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: mine}")},
+		"suspended, a broken query":   {filter("a", "query: 'a AND', suspend: true"), []string{"warning query 5:21 spec.query"}, "not checked in the cluster until"},
+		"suspended, a bad schema":     {filter("a", "query: a, suspend: true, readAccess: Public"), []string{"error schema 5:45 spec.readAccess"}, "Unsupported value"},
+		"two keys of one Secret":      {text: token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: l}")},
+		"an invalid schema and query": {filter("a", "query: 'a AND', readAccess: Public"), []string{"error query 5:21 spec.query", "error schema 5:36 spec.readAccess"}, "Unsupported value"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
