@@ -68,8 +68,8 @@ func TestBackupAndRestore(t *testing.T) {
 	})
 }
 
-// TestBackupThatCannotBeIndexed checks that the server serves a store with an item that cannot be indexed, and that every backup of
-// that store fails.
+// TestBackupThatCannotBeIndexed checks that the server serves a store with an item that cannot be indexed, that a backup of the
+// store fails, and that backup --even-damaged copies it.
 func TestBackupThatCannotBeIndexed(t *testing.T) {
 	dir := newStore(t)
 	s := start(t, dir)

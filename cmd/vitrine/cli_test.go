@@ -71,8 +71,8 @@ func TestImportAndExportAreInverse(t *testing.T) {
 	}
 }
 
-// TestExportOfADamagedStore changes a byte of a block in a file of the database: the export has every readable item, and says which it
-// lacks.
+// TestExportOfADamagedStore changes a byte of a block in a file of the database, and checks that the export contains every readable
+// item and names the missing ones.
 func TestExportOfADamagedStore(t *testing.T) {
 	const items, lost = 200, 100
 	dir := newStore(t)
@@ -80,7 +80,7 @@ func TestExportOfADamagedStore(t *testing.T) {
 	var marker string
 	random := rand.NewChaCha8([32]byte{})
 	for i := range items {
-		var noise [600]byte // which no compression shortens
+		var noise [600]byte // incompressible
 		_, _ = random.Read(noise[:])
 		text := base64.RawURLEncoding.EncodeToString(noise[:])
 		if i+1 == lost {
@@ -92,7 +92,7 @@ func TestExportOfADamagedStore(t *testing.T) {
 	s.environment(t)
 	vitrine(t.Context(), strings.Join(lines, ""), "import", "-").want(t, 0, "200 added")
 	s.signal(syscall.SIGTERM)
-	start(t, dir).signal(syscall.SIGTERM) // the log becomes a table
+	start(t, dir).signal(syscall.SIGTERM) // flushes the log to a table
 	tables, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// opensearchFlags are the flags of serve about the cluster that --library=opensearch keeps its items on.
+// opensearchFlags are the flags of serve for the cluster on which --library=opensearch keeps its items.
 type opensearchFlags struct {
 	urls                               []string
 	usernameFile, passwordFile, caFile string
@@ -35,7 +35,7 @@ func (f *opensearchFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.prefix, "opensearch-index-prefix", opensearch.DefaultPrefix, "what the name of every index begins with: installations with different prefixes share a cluster")
 }
 
-// validate refuses what cannot work; used says whether the library is the one on OpenSearch.
+// validate checks the flags. used is true if the library is the one on OpenSearch.
 func (f *opensearchFlags) validate(used bool) error {
 	if !used {
 		if len(f.urls) > 0 || f.usernameFile != "" || f.passwordFile != "" || f.caFile != "" {
@@ -62,14 +62,14 @@ func (f *opensearchFlags) options(log *slog.Logger) opensearch.Options {
 	}
 }
 
-// Bounds of the pause between two attempts to open the library on a cluster that cannot be reached.
+// Minimum and maximum pause between two attempts to open the library on an unreachable cluster.
 const (
 	firstReach = time.Second
 	lastReach  = 15 * time.Second
 )
 
-// open opens the library. While the cluster cannot be reached it tries again, and answers at the address of the probes that the
-// process is alive, is not ready, and why. Any other failure is the caller's to mend.
+// open opens the library. While the cluster is unreachable, open retries, and the probes respond that the process is alive but not
+// ready, with the cause. open returns every other error.
 func (f *opensearchFlags) open(ctx context.Context, probes string, log *slog.Logger) (library.Library, error) {
 	log.Info("opening the library on OpenSearch", "urls", f.urls, "prefix", f.prefix)
 	options := f.options(log.With("part", "store"))
@@ -83,7 +83,7 @@ func (f *opensearchFlags) open(ctx context.Context, probes string, log *slog.Log
 	return lib, nil
 }
 
-// wait tries to open the library until that works, the context ends, or it fails for another reason than an unavailable cluster.
+// wait retries to open the library until that succeeds, ctx ends, or it fails for another reason than an unavailable cluster.
 func (f *opensearchFlags) wait(ctx context.Context, o opensearch.Options, cause error, probes string, log *slog.Logger) (lib *opensearch.Library, err error) {
 	var why atomic.Value // a string
 	if probes != "" {
@@ -93,7 +93,7 @@ func (f *opensearchFlags) wait(ctx context.Context, o opensearch.Options, cause 
 		}
 		served := make(chan error, 1)
 		go func() { served <- meanwhile.serve() }()
-		// The address is bound again by the probes of the whole process.
+		// The probes of the whole process bind the same address later.
 		defer func() {
 			err = errors.Join(err, meanwhile.server.Close(), <-served)
 		}()
@@ -112,7 +112,7 @@ func (f *opensearchFlags) wait(ctx context.Context, o opensearch.Options, cause 
 	}
 }
 
-// waitingProbes are /readyz and /healthz of a process that waits for its cluster.
+// waitingProbes serves /readyz and /healthz of a process that waits for its cluster.
 func waitingProbes(why *atomic.Value) http.Handler {
 	mux := http.NewServeMux()
 	answer := func(status int, word string) http.HandlerFunc {
@@ -128,8 +128,8 @@ func waitingProbes(why *atomic.Value) http.Handler {
 	return mux
 }
 
-// lockDataDir makes the data directory and keeps other processes away from it: it holds the admin socket and the server's own
-// authority, wherever the items are.
+// lockDataDir creates the data directory and locks it against other processes. It contains the admin socket and the server's own
+// authority, even if the items are elsewhere.
 func lockDataDir(dir string) (io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, &codedError{exitStore, fmt.Errorf("make the data directory: %w", err)}

@@ -18,7 +18,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/opensearch"
 )
 
-// newIndices makes a library on the OpenSearch cluster of the tests, as newStore does in a data directory, and returns the flags
+// newIndices creates a library on the OpenSearch cluster of the tests, as newStore does in a data directory, and returns the flags
 // for it.
 func newIndices(t *testing.T) (urls, flags []string) {
 	t.Helper()
@@ -45,13 +45,13 @@ func newIndices(t *testing.T) (urls, flags []string) {
 	return urls, []string{"--library", "opensearch", "--opensearch-index-prefix", prefix, "--http-bind-address", "127.0.0.1:0"}
 }
 
-// items is the address of a query.
+// items returns the URL of a query.
 func (s *server) items(query string) string {
 	return "http://" + s.addresses["http"] + "/v2/content/items?access_token=" + secret + "&" + query
 }
 
-// TestOpenSearchKeepsWhatWasAcknowledged: a server that was killed gives the same answers when it is started again, with another
-// data directory.
+// TestOpenSearchKeepsWhatWasAcknowledged checks that a killed server gives the same responses after a restart with another data
+// directory.
 func TestOpenSearchKeepsWhatWasAcknowledged(t *testing.T) {
 	urls, flags := newIndices(t)
 	flags = append(flags, "--opensearch-url", strings.Join(urls, ","))
@@ -87,8 +87,8 @@ func TestOpenSearchKeepsWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// TestOpenSearchIsWaitedFor: a server whose cluster cannot be reached lives, says why it is not ready, and becomes ready by itself.
-// One that is ready says when the cluster goes.
+// TestOpenSearchIsWaitedFor checks that a server whose cluster is unreachable stays alive, reports why it is not ready, and becomes
+// ready by itself, and that a ready server reports when it loses its cluster.
 func TestOpenSearchIsWaitedFor(t *testing.T) {
 	urls, flags := newIndices(t)
 	target, err := url.Parse(urls[0])
@@ -139,7 +139,7 @@ func TestOpenSearchIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestOpenSearchFlags: what cannot work is refused at the start, with the flag that is wrong.
+// TestOpenSearchFlags checks that the server refuses invalid flags at start, and that the error names the flag.
 func TestOpenSearchFlags(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()

@@ -77,7 +77,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 		defer lock.Close()
 		p.lib, err = o.opensearch.open(ctx, o.probes, log)
 		if ctx.Err() != nil && err != nil {
-			return nil // stopped while it waited for the cluster
+			return nil // stopped while waiting for the OpenSearch cluster
 		}
 		if err != nil {
 			return err

@@ -84,7 +84,7 @@ type server struct {
 	cmd       *exec.Cmd
 	dir       string
 	addresses map[string]string // by name of the listener
-	// bound is closed once the last address is listened on.
+	// bound is closed when the server listens on its last address.
 	bound  chan struct{}
 	exited chan struct{}
 	mu     sync.Mutex
@@ -105,7 +105,7 @@ func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...st
 	return s
 }
 
-// launch is startBy without waiting for anything.
+// launch is like startBy, but does not wait.
 func launch(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *server {
 	t.Helper()
 	s := &server{t: t, dir: dir, addresses: map[string]string{}, bound: make(chan struct{}), exited: make(chan struct{})}
