@@ -165,7 +165,7 @@ var _ = Describe("AccessToken", func() {
 		w.nudge(ctx, "storefront")
 		after := w.own(ctx, "storefront")
 		Expect(after.Data).To(Equal(before.Data))
-		Expect(w.accepts(string(before.Data["token"]))).To(BeTrue(), "the first operator serves on")
+		Expect(w.accepts(string(before.Data["token"]))).To(BeTrue(), "the first operator keeps serving")
 		Expect(second.accepted()).To(BeEmpty())
 
 		// The first operator is gone with its store. The user hands the Secret over.
@@ -217,7 +217,7 @@ var _ = Describe("AccessToken", func() {
 		w.stop()
 		w.clock.advance(168 * time.Hour)
 		w.start()
-		Eventually(func() any { return w.accepted()["storefront"].Values }).Should(HaveLen(2), "a rotation that fell due while the operator was down")
+		Eventually(func() any { return w.accepted()["storefront"].Values }).Should(HaveLen(2), "a rotation that was due while the operator was down")
 		Eventually(func() string { return string(w.own(ctx, "storefront").Data["token"]) }).ShouldNot(Equal(first))
 		w.stop()
 		w.start()
@@ -355,7 +355,7 @@ var _ = Describe("AccessToken", func() {
 		for _, v := range values {
 			Expect(v).NotTo(BeEmpty())
 			for _, text := range []string{w.logs.String(), string(told), string(shown)} {
-				Expect(strings.Contains(text, v)).To(BeFalse(), "a token's value was told")
+				Expect(strings.Contains(text, v)).To(BeFalse(), "a token's value was revealed")
 			}
 		}
 	})

@@ -156,12 +156,12 @@ var _ = Describe("Conflicting claims", func() {
 				w.settle(ctx, holder, kstatus.CurrentStatus)
 				Expect(holds("holder", value)).To(BeTrue())
 				Expect(holds("thief", value)).To(BeFalse())
-				Expect(holds("thief", other)).To(BeTrue(), "the last good value stays")
+				Expect(holds("thief", other)).To(BeTrue(), "the last valid value stays")
 			}
 			refusedFar()
 			before := rounds(v1alpha1.AccessTokenKind)
 			w.start(both)
-			Eventually(func() float64 { return rounds(v1alpha1.AccessTokenKind) }).Should(BeNumerically(">=", before+2), "both are looked at again")
+			Eventually(func() float64 { return rounds(v1alpha1.AccessTokenKind) }).Should(BeNumerically(">=", before+2), "both are reconciled again")
 			refusedFar()
 
 			w.remove(ctx, holder)

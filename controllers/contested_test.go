@@ -63,14 +63,14 @@ func TestContested(t *testing.T) {
 	update(claimed, claimed)
 	update(claimed, served)
 	if len(queue.after) > 0 {
-		t.Errorf("looked at again without need: %v", queue.after)
+		t.Errorf("requeued without need: %v", queue.after)
 	}
 	update(served, claimed)
 	if after := queue.after[reconcile.Request{NamespacedName: storefront}]; after <= secretInterval {
-		t.Errorf("looked at again after %v, while the other operator looks after %v", after, secretInterval)
+		t.Errorf("requeued after %v, want more than the interval of the other operator, %v", after, secretInterval)
 	}
 	if is := verdict.Ready(reconcileAs("ours")).Reason; is != v1alpha1.ReasonServed {
-		t.Errorf("the token is %s once it is looked at again", is)
+		t.Errorf("the token is %s after another reconcile", is)
 	}
 
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "storefront"}}

@@ -131,7 +131,7 @@ func (w *world) comesTo(ctx context.Context, objects []client.Object, want map[s
 	}).Should(BeEmpty(), "the state (-want +got)")
 	for _, o := range fresh(objects) {
 		w.lint(ctx, o)
-		Expect(o.GetFinalizers()).To(BeEmpty(), "nothing may hold a deletion up")
+		Expect(o.GetFinalizers()).To(BeEmpty(), "nothing may delay a deletion")
 	}
 }
 
@@ -282,7 +282,7 @@ var _ = Describe("Manifests from Git", func() {
 		// Admission may learn of the deletion late: delete a Secret again that the operator has recreated since.
 		Eventually(func() (string, error) {
 			return w.logs.String(), kube.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(w.namespace))
-		}).Should(ContainSubstring("because it is being terminated"), "the operator cannot write the Secrets again")
+		}).Should(ContainSubstring("because it is being terminated"), "the operator cannot recreate the Secrets")
 		for _, o := range shuffled(objects) {
 			Expect(kube.Delete(ctx, o)).To(Succeed())
 		}
@@ -292,7 +292,7 @@ var _ = Describe("Manifests from Git", func() {
 			var left corev1.SecretList
 			err := kube.List(ctx, &left, client.InNamespace(w.namespace))
 			return left.Items, err
-		}, "300ms").Should(BeEmpty(), "the operator writes none any more")
+		}, "300ms").Should(BeEmpty(), "the operator writes no more Secrets")
 		Expect(kube.Get(ctx, client.ObjectKeyFromObject(ns), ns)).To(Succeed())
 		ns.Spec.Finalizers = nil
 		Expect(kube.SubResource("finalize").Update(ctx, ns)).To(Succeed())

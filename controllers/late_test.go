@@ -61,7 +61,7 @@ func TestContentChangesBeforeStatusWrite(t *testing.T) {
 					t.Errorf("write an item: %v, %v", err, outcomes)
 				}
 				seen := looks.Load()
-				eventually("nobody looks at the counts", func() bool { return looks.Load() > seen })
+				eventually("the keeper does not look at the counts", func() bool { return looks.Load() > seen })
 			})
 			return c.SubResource(name).Patch(ctx, into, patch, options...)
 		},
@@ -70,7 +70,7 @@ func TestContentChangesBeforeStatusWrite(t *testing.T) {
 	keeper := counts.Keeper{Library: r.Library, Objects: r, Clock: r.Clock, Interval: time.Millisecond}
 	keeper.Stopwatch = func() time.Time { return start } // a look takes no time, so the keeper never rests
 	go func() { ended <- keeper.Run(ctx) }()
-	eventually("nobody looks at the counts", func() bool { return looks.Load() > 0 })
+	eventually("the keeper does not look at the counts", func() bool { return looks.Load() > 0 })
 
 	if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func lintStatus(u *unstructured.Unstructured) []string {
 	case stalled && ready.Status != metav1.ConditionFalse:
 		say("Stalled while Ready is %s", ready.Status)
 	case ready.Status == metav1.ConditionFalse && !stalled && !reconciling && !suspended:
-		say("Ready=False without Stalled or Reconciling: nobody can tell whether to wait")
+		say("Ready=False without Stalled or Reconciling: users cannot tell whether to wait")
 	case conflict && !stalled:
 		say("Conflict without Stalled")
 	}
@@ -98,7 +98,7 @@ func TestLintStatus(t *testing.T) {
 		},
 		"no cure": {
 			conditions: []any{condition("Ready", "False", "spec.query: it is broken")}, observed: 2,
-			want: []string{"Ready=False without Stalled or Reconciling: nobody can tell whether to wait"},
+			want: []string{"Ready=False without Stalled or Reconciling: users cannot tell whether to wait"},
 		},
 		"no member and no cure": {
 			conditions: []any{condition("Ready", "False", "It is broken."), condition("Stalled", "True", "It is broken.")}, observed: 2,

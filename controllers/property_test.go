@@ -94,7 +94,7 @@ var _ = Describe("A Property and its objects", func() {
 					Expect(kube.Create(ctx, f)).To(Succeed())
 				}
 			})
-			Expect(statuses()).To(BeEmpty(), "nothing is said while the Property is expected")
+			Expect(statuses()).To(BeEmpty(), "nothing is reported while the Property is expected")
 			p := w.property("default")
 			w.apply(ctx, p)
 			for _, f := range filters {

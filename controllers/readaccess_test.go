@@ -20,7 +20,7 @@ var _ = Describe("Read access to a filter", func() {
 		open.Spec.ReadAccess = v1alpha1.ReadAccessReadOnly
 		w.apply(ctx, closed)
 		w.apply(ctx, open)
-		Expect(closed.Status.ReadAccess).To(Equal(v1alpha1.ReadAccessReadWrite), "the default is filled in")
+		Expect(closed.Status.ReadAccess).To(Equal(v1alpha1.ReadAccessReadWrite), "the status shows the default")
 		Expect(open.Status.ReadAccess).To(Equal(v1alpha1.ReadAccessReadOnly))
 
 		widened := func() (about []string, err error) {

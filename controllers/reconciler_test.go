@@ -126,7 +126,7 @@ func TestRequeueAfter(t *testing.T) {
 			r, _ := newReconciler(t, tokenKind(), interceptor.Funcs{}, token(tc.change), sealed, foreign)
 			result, err := r.Reconcile(context.Background(), ctrl.Request{NamespacedName: storefront})
 			if err != nil || result.RequeueAfter != tc.want {
-				t.Errorf("Reconcile = %v, %v; want to be looked at again after %v", result.RequeueAfter, err, tc.want)
+				t.Errorf("Reconcile = %v, %v; want to be requeued after %v", result.RequeueAfter, err, tc.want)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func TestSuspendedTokenExpires(t *testing.T) {
 		t.Helper()
 		result, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: storefront})
 		if err != nil || result.RequeueAfter != wantAfter {
-			t.Errorf("Reconcile = %v, %v; want to be looked at again after %v", result.RequeueAfter, err, wantAfter)
+			t.Errorf("Reconcile = %v, %v; want to be requeued after %v", result.RequeueAfter, err, wantAfter)
 		}
 		o := &v1alpha1.AccessToken{}
 		if err := server.Get(ctx, storefront, o); err != nil {
@@ -184,7 +184,7 @@ func TestMissingPropertyIsReportedAfterGrace(t *testing.T) {
 		t.Helper()
 		result, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 		if err != nil || result.RequeueAfter != wantAfter {
-			t.Errorf("Reconcile = %v, %v; want to be looked at again after %v", result.RequeueAfter, err, wantAfter)
+			t.Errorf("Reconcile = %v, %v; want to be requeued after %v", result.RequeueAfter, err, wantAfter)
 		}
 		is := &v1alpha1.ContentFilter{}
 		if err := server.Get(ctx, client.ObjectKeyFromObject(o), is); err != nil {
@@ -266,12 +266,12 @@ func TestTokenIsAcceptedBeforeSecretIsWritten(t *testing.T) {
 	}
 
 	if got := reconcile(true); got != "" {
-		t.Fatal("a Secret in spite of the error")
+		t.Fatal("a Secret was written despite the error")
 	}
 	first := reconcile(false)
 	now = now.Add(time.Hour)
 	if got := reconcile(true); got != first || !accepts(t, r.Library, first) {
-		t.Error("a rotation that could not be written took the old value away")
+		t.Error("a rotation that could not be written removed the old value")
 	}
 	second := reconcile(false)
 	if second == first || !accepts(t, r.Library, first) || !accepts(t, r.Library, second) {
@@ -279,7 +279,7 @@ func TestTokenIsAcceptedBeforeSecretIsWritten(t *testing.T) {
 	}
 	d, err := r.Library.Definition(ctx, library.Owner{Install: "c", Kind: library.KindToken, Namespace: "shop", Name: "storefront"})
 	if err != nil || len(d.Token.Values) != 2 {
-		t.Errorf("%d values are accepted (%v), and two can be known", len(d.Token.Values), err)
+		t.Errorf("%d values are accepted (%v), want 2", len(d.Token.Values), err)
 	}
 	if written != 2 {
 		t.Errorf("the Secret was written %d times, want 2", written)

@@ -40,12 +40,12 @@ var _ = Describe("Two operators with separate stores", func() {
 		Eventually(func() (string, error) {
 			record, err := second.lib.Filter(w.id("default"), library.FilterRef{UUID: uuid})
 			return record.Query, err
-		}).Should(Equal("id:(1 2 7)"), "the second one serves what it can")
+		}).Should(Equal("id:(1 2 7)"), "the second operator serves the new spec")
 		w.settle(ctx, f, kstatus.CurrentStatus)
 		Eventually(func() (*int64, error) {
 			err := kube.Get(ctx, client.ObjectKeyFromObject(f), f)
 			return f.Status.MatchedItems, err
-		}).Should(HaveValue(BeEquivalentTo(2)), "as the first one counts")
+		}).Should(HaveValue(BeEquivalentTo(2)), "the count of the first operator")
 		Eventually(func() ([]string, error) {
 			var events eventsv1.EventList
 			err := kube.List(ctx, &events, client.InNamespace(w.namespace))
@@ -71,7 +71,7 @@ var _ = Describe("Two operators with separate stores", func() {
 		Eventually(func() (*int64, error) {
 			err := kube.Get(ctx, client.ObjectKeyFromObject(f), f)
 			return f.Status.MatchedItems, err
-		}).Should(HaveValue(BeEquivalentTo(1)), "as the second one counts")
+		}).Should(HaveValue(BeEquivalentTo(1)), "the count of the second operator")
 		w.settle(ctx, t, kstatus.CurrentStatus)
 		for _, o := range others {
 			w.settle(ctx, o, kstatus.CurrentStatus)

@@ -120,7 +120,7 @@ func TestForeignConditionStays(t *testing.T) {
 				t.Errorf("the conditions are %+v after %d patches, want %d; reconciled again: %t", now.Status.Conditions, patches, tc.patches, again)
 			}
 			if !meta.IsStatusConditionTrue(now.Status.Conditions, "Audited") && now.Annotations["audited"] == "" {
-				t.Error("what the other writer changed is gone")
+				t.Error("the other writer's change is lost")
 			}
 		})
 	}

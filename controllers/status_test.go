@@ -23,7 +23,7 @@ func TestWritten(t *testing.T) {
 	}
 	w := newWritten()
 	if w.stale(at("5")) {
-		t.Error("what was never written cannot be stale")
+		t.Error("an object without a write is stale")
 	}
 	w.note(at("10"))
 	other := &v1alpha1.Tag{ObjectMeta: at("9").ObjectMeta}
@@ -61,6 +61,6 @@ func TestWaiters(t *testing.T) {
 	}
 	w.remove("shop/default", owner("b"))
 	if got := w.others("shop/default", owner("a")); len(got) != 0 {
-		t.Errorf("others after the last has gone: %v", got)
+		t.Errorf("others after the last was removed: %v", got)
 	}
 }

@@ -49,7 +49,7 @@ var _ = Describe("The sweep at start", func() {
 
 		installCRDs()
 		Eventually(func() bool { return w.supervisor.Status().Synced }).Should(BeTrue())
-		Expect(w.supervisor.Status().HeldSweep).To(Equal(&library.HeldError{Remove: 1, Total: 2}), "the object went with its CRD")
+		Expect(w.supervisor.Status().HeldSweep).To(Equal(&library.HeldError{Remove: 1, Total: 2}), "the object was deleted with its CRD")
 		Expect(w.matching(ctx, "tags.marketer_tags.key:summer")).To(BeEquivalentTo(1))
 		w.apply(ctx, w.tag("g", "summer", 1))
 		Expect(w.supervisor.Status().HeldSweep).To(BeNil())
@@ -124,7 +124,7 @@ var _ = Describe("The sweep at start", func() {
 
 		w.start() // watches only its own namespace
 		Expect(w.lib.Properties()).To(ConsistOf(w.id("default"), other.id("default")))
-		Expect(w.lib.Filters(w.id("default"), 0, 0)).To(BeEmpty(), "swept where it is watched")
+		Expect(w.lib.Filters(w.id("default"), 0, 0)).To(BeEmpty(), "swept in the watched namespace")
 
 		w.start(both)
 		Expect(w.lib.Properties()).To(ConsistOf(w.id("default")))
@@ -145,7 +145,7 @@ var _ = Describe("The sweep at start", func() {
 		Expect(held).To(Equal(&library.HeldError{Remove: 25, Total: 26}))
 		Expect(w.supervisor.Status().Message).To(Equal(held.Error()))
 		Expect(w.lib.HasTag(w.id("default"), tagOf("k"))).To(BeTrue())
-		Expect(w.matching(ctx, "tags.marketer_tags.key:k")).To(BeEquivalentTo(1), "what it would take away is served on")
+		Expect(w.matching(ctx, "tags.marketer_tags.key:k")).To(BeEquivalentTo(1), "the held definitions stay served")
 		Eventually(func() ([]string, error) {
 			var events eventsv1.EventList
 			err := kube.List(ctx, &events, client.InNamespace(w.namespace))
@@ -205,7 +205,7 @@ var _ = Describe("The supervisor", func() {
 	It("stops when its context ends, even if a cache cannot be filled", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.launch(func(o *cluster.Options) { o.Namespaces = []string{"NONE/x"} })
-		Eventually(w.network.used).Should(BeTrue(), "the manager is made once the cluster has said who it is")
+		Eventually(w.network.used).Should(BeTrue(), "the manager is created after the cluster was identified")
 		Consistently(func() cluster.Status { return w.supervisor.Status() }, time.Second).Should(
 			And(HaveField("LastError", BeNil()), HaveField("Synced", false)), "the manager has to be running, without its caches")
 		w.stop()
@@ -248,7 +248,7 @@ var _ = Describe("The supervisor", func() {
 		pruned := w.tag("pruned", "pruned", 1)
 		w.apply(ctx, pruned)
 		w.remove(ctx, pruned)
-		Eventually(func() int64 { return w.matching(ctx, "tags.marketer_tags.key:pruned") }).Should(BeZero(), "with its CRD there, a deletion is a deletion")
+		Eventually(func() int64 { return w.matching(ctx, "tags.marketer_tags.key:pruned") }).Should(BeZero(), "while the CRD exists, a deletion is not held")
 		served := func() int64 { return w.matching(ctx, "tags.marketer_tags.key:(k ka kaa)") }
 		held := func() *library.HeldError { return w.supervisor.Status().HeldSweep }
 		Expect(served()).To(BeEquivalentTo(3))

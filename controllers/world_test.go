@@ -114,7 +114,7 @@ func (w *world) launch(changes ...func(*cluster.Options)) {
 	w.supervisor = s
 	w.stop = func() {
 		cancel()
-		Eventually(done).Should(Receive(Succeed()), "the supervisor has to end with its context, and without an error")
+		Eventually(done).Should(Receive(Succeed()), "the supervisor has to stop without an error when its context ends")
 		w.stop = func() {}
 	}
 }
@@ -144,7 +144,7 @@ func (w *world) remove(ctx context.Context, o client.Object) {
 	Expect(kube.Delete(ctx, o)).To(Succeed())
 	Eventually(func() bool {
 		return apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(o), o.DeepCopyObject().(client.Object)))
-	}).Should(BeTrue(), "nothing may hold a deletion up")
+	}).Should(BeTrue(), "nothing may delay a deletion")
 }
 
 // pastSecond waits until the current second is over. Creation times are whole seconds, and an object that is as old as the CRD of

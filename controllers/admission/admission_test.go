@@ -240,7 +240,7 @@ func TestAdmission(t *testing.T) {
 		}
 		applied()
 		if changed, err := named.Once(t.Context()); err != nil || changed {
-			t.Errorf("the manifest took the authority away: %v", err)
+			t.Errorf("applying the manifest removed the authority: %v", err)
 		}
 		got := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		if err := kube.Get(t.Context(), client.ObjectKey{Name: "by-manifest"}, got); err != nil {
@@ -269,10 +269,10 @@ func TestKeeperRetries(t *testing.T) {
 		return nil, errors.New("not there")
 	}}
 	if err := k.Run(ctx); err != nil || tries != 3 {
-		t.Errorf("%d tries, %v", tries, err)
+		t.Errorf("%d attempts, %v", tries, err)
 	}
 	if err := (&admission.Keeper{}).Run(t.Context()); err == nil {
-		t.Error("a keeper without anything runs")
+		t.Error("a keeper without options runs")
 	}
 }
 

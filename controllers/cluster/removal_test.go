@@ -58,16 +58,16 @@ func TestGuardSharesAnswers(t *testing.T) {
 		t.Errorf("an object that is older than its CRD: %v", err)
 	}
 	if n := asked.Load(); n != 1 {
-		t.Errorf("asked %d times for deletions that were seen before", n)
+		t.Errorf("%d requests for deletions that were seen before, want 1", n)
 	}
 
 	vanish("e", start)
 	if err := g.permit(ctx, name("e"), start); err != nil || asked.Load() != 2 {
-		t.Errorf("a later deletion: %v after %d questions; want another question", err, asked.Load())
+		t.Errorf("a later deletion: %v after %d requests; want another request", err, asked.Load())
 	}
 	// A deletion without an event counts as seen now.
 	if err := g.permit(ctx, name("f"), start); err != nil || asked.Load() != 3 {
-		t.Errorf("a deletion without an event: %v after %d questions; want another question", err, asked.Load())
+		t.Errorf("a deletion without an event: %v after %d requests; want another request", err, asked.Load())
 	}
 
 	fails.Store(true)
@@ -77,7 +77,7 @@ func TestGuardSharesAnswers(t *testing.T) {
 	}
 	fails.Store(false)
 	if err := g.permit(ctx, name("g"), start); err != nil {
-		t.Errorf("a failure is kept: %v", err)
+		t.Errorf("the error is reused: %v", err)
 	}
 	young = crd{}
 	vanish("h", start)

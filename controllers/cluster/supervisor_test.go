@@ -46,7 +46,7 @@ func TestStatusDuringASweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !s.Loaded() {
-		t.Error("a store that remembers a load counts as not loaded")
+		t.Error("a store with a recorded load counts as not loaded")
 	}
 	if err := s.admit("ours"); err == nil {
 		t.Error("another cluster is admitted")
@@ -55,14 +55,14 @@ func TestStatusDuringASweep(t *testing.T) {
 	go func() { _, err := s.ConfirmSweep(ctx); confirmed <- err }()
 	<-lib.began
 	if st := s.Status(); st.Remembered || s.Loaded() {
-		t.Errorf("while it is handed over: %+v", st)
+		t.Errorf("during the handover: %+v", st)
 	}
 	again, err := NewSupervisor(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again.Loaded() {
-		t.Error("a process that starts in the middle takes the store for loaded")
+		t.Error("after a restart in between, the store counts as loaded")
 	}
 	close(lib.release)
 	if err := <-confirmed; err != nil {

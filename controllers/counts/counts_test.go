@@ -34,7 +34,7 @@ func TestSet(t *testing.T) {
 	}
 	var none *int64
 	if !Set(&none, 0) || none == nil {
-		t.Error("a count that was never shown is shown, 0 as well")
+		t.Error("a first count of 0 is not shown")
 	}
 }
 
@@ -70,7 +70,7 @@ func TestLookIsDue(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	var look Look
 	if look.note(time.Time{}); look.due(now) {
-		t.Error("what never moves is due")
+		t.Error("a look without an expiry is due")
 	}
 	look.note(now.Add(time.Hour))
 	look.note(now)

@@ -76,7 +76,7 @@ func TestKeeperRests(t *testing.T) {
 	advance((restShare - 1) * time.Second)
 	ticks()
 	if len(looks) > 0 {
-		t.Error("looked again while it should rest")
+		t.Error("the keeper looked again while it should rest")
 	}
 	advance(time.Second)
 	<-looks

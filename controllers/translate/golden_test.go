@@ -44,7 +44,7 @@ func TestTranslate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !*update && len(outputs) != len(inputs) {
-		t.Errorf("%d inputs and %d outputs: each belongs to one of the other", len(inputs), len(outputs))
+		t.Errorf("%d inputs and %d outputs: every input needs one output", len(inputs), len(outputs))
 	}
 	for _, input := range inputs {
 		t.Run(strings.TrimSuffix(filepath.Base(input), ".in.yaml"), func(t *testing.T) {
@@ -127,7 +127,7 @@ func run(t *testing.T, text []byte) golden {
 		return golden{Error: err.Error()}
 	}
 	if err := library.Check(d); err != nil {
-		t.Errorf("the library would refuse what was translated: %v", err)
+		t.Errorf("the library would refuse the definition: %v", err)
 	}
 	encoded, err := library.EncodeDefinition(d)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestTokenText(t *testing.T) {
 				t.Errorf("TokenText(%q) = %q, %v; want %q", tc.value, got, err, tc.want)
 			}
 			if err != nil && tc.value != "" && strings.Contains(err.Error(), tc.value) {
-				t.Errorf("the error tells the value: %v", err)
+				t.Errorf("the error reveals the value: %v", err)
 			}
 		})
 	}

@@ -58,7 +58,7 @@ func TestModified(t *testing.T) {
 				t.Errorf("LastModified (-want +got):\n%s", diff)
 			}
 			if next.Unit.Unit.LastModified != "2026-03-01T08:00:00Z" {
-				t.Error("what was passed in has changed")
+				t.Error("the argument has changed")
 			}
 		})
 	}
