@@ -306,7 +306,7 @@ func forget(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	if removed != 3 {
-		t.Fatalf("%d definitions went, want the property's and both tokens'", removed)
+		t.Fatalf("%d definitions were removed, want the property and both tokens", removed)
 	}
 }
 

@@ -45,19 +45,19 @@ func TestLogIsBuffered(t *testing.T) {
 	log.Info("third")
 	log.With("part", "x").Warn("fourth")
 	if calls, text := w.seen(); calls != 2 || !strings.Contains(text, "fourth") {
-		t.Errorf("a warning waits: %d calls, %s", calls, text)
+		t.Errorf("a warning is delayed: %d calls, %s", calls, text)
 	}
 	seen := []string{"before"}
 	log.Info("fifth", "seen", seen)
 	seen[0] = "after"
 	if calls, text := w.seen(); calls != 3 || !strings.Contains(text, "before") {
-		t.Errorf("a value that can change waits: %d calls, %s", calls, text)
+		t.Errorf("a value that can change is delayed: %d calls, %s", calls, text)
 	}
 	for range 2000 {
 		log.Info("many")
 	}
 	if calls, _ := w.seen(); calls < 4 {
-		t.Error("nothing of much is written")
+		t.Error("a full buffer is not written")
 	}
 	flush()
 	if _, text := w.seen(); strings.Count(text, "many") != 2000 || strings.Count(text, "\n") != 2005 {

@@ -128,7 +128,7 @@ func TestMonitoringUsesExistingMetrics(t *testing.T) {
 		}
 		names := metricName.FindAllString(string(text), -1)
 		if len(names) < 10 {
-			t.Errorf("%s names %d metrics; look at the pattern", file, len(names))
+			t.Errorf("%s names %d metrics: check the pattern", file, len(names))
 		}
 		for _, name := range names {
 			if !known[series(name)] {

@@ -127,7 +127,7 @@ func TestOpenSearchIsWaitedFor(t *testing.T) {
 
 	cluster.CloseClientConnections()
 	cluster.Close()
-	eventually(t, "not ready any more", func() bool {
+	eventually(t, "unready", func() bool {
 		code, body := s.probe("/readyz")
 		return code == http.StatusServiceUnavailable && strings.Contains(body, "OpenSearch cannot be reached")
 	})

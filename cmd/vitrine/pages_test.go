@@ -31,7 +31,7 @@ func TestPagesUseExistingCommands(t *testing.T) {
 			}
 		}
 		if seen == 0 {
-			t.Errorf("%s holds no command of ours", page)
+			t.Errorf("%s contains no vitrine command", page)
 		}
 	}
 }

@@ -172,7 +172,7 @@ func TestPlugin(t *testing.T) {
 			"frozen":  `ContentFilter +frozen +Unknown +Suspended +\w+ +Reconciliation is suspended`,
 		} {
 			if !regexp.MustCompile(want).MatchString(got.stdout) {
-				t.Errorf("%s: not told as %s:\n%s", name, want, got.stdout)
+				t.Errorf("%s: want %s in\n%s", name, want, got.stdout)
 			}
 		}
 		plugin("status", "-A").want(t, 0, "shop/broken")
@@ -215,7 +215,7 @@ func TestPlugin(t *testing.T) {
 		all := got.stdout + plugin("tokens", "-A", "-o", "json").stdout + plugin("tokens", "-A", "-o", "yaml").stdout
 		for _, name := range []string{"backoffice", "storefront", "display"} {
 			if strings.Contains(all, string(secretOf(name).Data["token"])) {
-				t.Errorf("the value of %s is told", name)
+				t.Errorf("the output reveals the value of %s", name)
 			}
 		}
 	})

@@ -43,7 +43,7 @@ func TestServeAnswersAndStops(t *testing.T) {
 		}
 	}
 	if s.addresses["http"] != "" {
-		t.Errorf("plain HTTP is on, at %s, though nobody asked for it", s.addresses["http"])
+		t.Errorf("plain HTTP is on by default, at %s", s.addresses["http"])
 	}
 
 	if code := s.signal(syscall.SIGTERM); code != 0 {
@@ -152,7 +152,7 @@ func TestGivenCertificateIsReloaded(t *testing.T) {
 		return now != before && !strings.Contains(now, "x509")
 	})
 	if _, err := os.Stat(filepath.Join(s.dir, "tls")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("an authority was made though a certificate was given: %v", err)
+		t.Errorf("an authority was created although a certificate was given: %v", err)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestStoppingLetsRequestsFinish(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "not ready any more", func() bool {
+	eventually(t, "unready", func() bool {
 		code, body := s.probe("/readyz")
 		return code == http.StatusServiceUnavailable && strings.Contains(body, "[-] process: shutting down")
 	})
@@ -253,7 +253,7 @@ func TestStoppingAnnouncesConnectionClose(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "not ready any more", func() bool { code, _ := s.probe("/readyz"); return code == http.StatusServiceUnavailable })
+	eventually(t, "unready", func() bool { code, _ := s.probe("/readyz"); return code == http.StatusServiceUnavailable })
 	if resp := ask(); resp.StatusCode != http.StatusOK || !resp.Close {
 		t.Errorf("while stopping: %d, closes %v", resp.StatusCode, resp.Close)
 	}
@@ -363,7 +363,7 @@ func TestServeRefusesInvalidFlags(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat(filepath.Join(dir, "data")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a command that cannot work left a data directory: %v", err)
+		t.Errorf("a failed command left a data directory: %v", err)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestWebhook(t *testing.T) {
 	sound := broken.DeepCopy()
 	sound.Spec.Query = "love"
 	if err := k.Create(t.Context(), sound, kube.DryRunAll); err != nil {
-		t.Errorf("a sound filter: %v", err)
+		t.Errorf("a valid filter: %v", err)
 	}
 	if _, page := get(t, "http://"+s.addresses["metrics"]+"/metrics"); !strings.Contains(page, `vitrine_admission_reviews_total{kind="ContentFilter",outcome="refused"}`) {
 		t.Error("refusals are not counted")
