@@ -99,7 +99,7 @@ func TestOperations(t *testing.T) {
 	}
 
 	if _, err := c.Backup(ctx, io.Discard, false); err == nil || err.Error() != "the disk is full" {
-		t.Errorf("a backup that fails half way: %v", err)
+		t.Errorf("a backup that fails in the middle: %v", err)
 	}
 
 	stored, err := c.Stored(ctx)

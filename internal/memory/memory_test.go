@@ -138,12 +138,12 @@ func TestPace(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- g.Run(ctx) }()
 	if got := <-told; got != 300 {
-		t.Errorf("told %d, want 300", got)
+		t.Errorf("percentage %d, want 300", got)
 	}
 	collections.Store(2)
 	collections.Store(3)
 	if got := <-told; got != 100 {
-		t.Errorf("told %d, want 100", got)
+		t.Errorf("percentage %d, want 100", got)
 	}
 	cancel()
 	if err := <-done; err != nil {
@@ -159,7 +159,7 @@ func TestUse(t *testing.T) {
 	runtime.GC()
 	after := readUse()
 	if grown := after.Live - before.Live; grown < 60<<20 || after.Collections <= before.Collections {
-		t.Errorf("64 MiB more show as %d, after %d collections", grown, after.Collections-before.Collections)
+		t.Errorf("64 MiB more increase Live by %d, after %d collections", grown, after.Collections-before.Collections)
 	}
 	runtime.KeepAlive(kept)
 }

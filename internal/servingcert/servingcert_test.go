@@ -47,7 +47,7 @@ func TestEveryHostIsServed(t *testing.T) {
 		}
 	}
 	if err := verify(t, s, s.CABundle(), "elsewhere.example", time.Now()); err == nil {
-		t.Error("a name that was not asked for is served")
+		t.Error("the certificate is valid for another name")
 	}
 }
 
@@ -67,7 +67,7 @@ func TestCertificateIsKeptAcrossStarts(t *testing.T) {
 	first := open("localhost")
 	again := open("localhost")
 	if serial(first) != serial(again) || string(first.CABundle()) != string(again.CABundle()) {
-		t.Error("a second start made something anew")
+		t.Error("a second start created a new certificate")
 	}
 
 	more := open("localhost", "shop.example")
@@ -80,13 +80,13 @@ func TestCertificateIsKeptAcrossStarts(t *testing.T) {
 
 	now = now.Add(certificateFor - certificateLeft + time.Minute)
 	if renewed, err := more.Renew(); err != nil || !renewed {
-		t.Errorf("renewed %v, %v when the time had come", renewed, err)
+		t.Errorf("renewed %v, %v although it was due", renewed, err)
 	}
 	if err := verify(t, more, first.CABundle(), "shop.example", now.Add(certificateLeft)); err != nil {
 		t.Errorf("the renewed certificate: %v", err)
 	}
 	if renewed, err := more.Renew(); err != nil || renewed {
-		t.Errorf("renewed %v, %v when it was not time", renewed, err)
+		t.Errorf("renewed %v, %v although it was not due", renewed, err)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir, hosts, nil); err != nil {
-		t.Errorf("a damaged server certificate is not made anew: %v", err)
+		t.Errorf("a damaged server certificate is not replaced: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "ca.pem"), []byte("cut"), 0o600); err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func TestCharacter(t *testing.T) {
 				t.Errorf("found at %d:%d, %v; want %d:%d", place.Line, place.Column, ok, 5+tc.line, tc.column)
 			}
 			if at := string([]rune(place.Text)[place.Column-1:]); !strings.HasPrefix(at, tc.search) {
-				t.Errorf("there stands %q; want %q", at, tc.search)
+				t.Errorf("the text there is %q; want %q", at, tc.search)
 			}
 			if _, ok := objects[0].Character("spec.query", len([]rune(value))); !ok {
 				t.Error("the end of the value is not found")
@@ -194,6 +194,6 @@ func TestFiles(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if _, err := Files([]string{filepath.Join(dir, "none")}); err == nil {
-		t.Error("a path that is not there is taken")
+		t.Error("a missing path is accepted")
 	}
 }

@@ -68,7 +68,7 @@ func TestAgainstTheAPIServer(t *testing.T) {
 					t.Errorf("-API server +ours:\n%s", diff)
 				}
 				if unknown := apierrors.IsBadRequest(create("Strict")); unknown && report.Errors == 0 {
-					t.Errorf("taken; the API server says %v", create("Strict"))
+					t.Errorf("accepted; the API server reports %v", create("Strict"))
 				}
 				if file == "testdata/refused.yaml" && report.Errors == 0 {
 					t.Error("not refused")

@@ -167,6 +167,6 @@ func TestWindow(t *testing.T) {
 		t.Errorf("window of a line with a tab: %q, %q", line, blanks)
 	}
 	if line, blanks := window("ab", 99); line != "ab" || blanks != "  " {
-		t.Errorf("window behind the end: %q, %q", line, blanks)
+		t.Errorf("window after the end: %q, %q", line, blanks)
 	}
 }
