@@ -90,7 +90,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s has no status subresource", kind)
 		}
 		if !slices.Contains(v.Schema.OpenAPIV3Schema.Required, "spec") {
-			t.Errorf("%s: spec may be left out", kind)
+			t.Errorf("%s: spec is optional", kind)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -104,7 +104,7 @@ func TestConventions(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			root := version(t, crd).Schema.OpenAPIV3Schema
 			if root.Description == "" {
-				t.Error("kubectl explain says nothing of the kind")
+				t.Error("the kind has no description")
 			}
 			for _, part := range []string{"spec", "status"} {
 				schema, ok := root.Properties[part]
@@ -115,7 +115,7 @@ func TestConventions(t *testing.T) {
 			}
 			status := root.Properties["status"]
 			if status.Default == nil || string(status.Default.Raw) != `{"observedGeneration":-1}` {
-				t.Errorf("a status that nobody wrote has to say observedGeneration -1: %v", status.Default)
+				t.Errorf("the default of status has to be observedGeneration -1: %v", status.Default)
 			}
 			if c := status.Properties["conditions"]; c.XListType == nil || *c.XListType != "map" || !slices.Equal(c.XListMapKeys, []string{"type"}) {
 				t.Error("status.conditions is not a map list by type")
@@ -134,7 +134,7 @@ func hold(t *testing.T, path string, s apiextensionsv1.JSONSchemaProps) {
 		t.Errorf("%s has no description", path)
 	}
 	if s.Default != nil && path != "status" {
-		t.Errorf("%s has a default: clients that compare with what they applied would see it as drift", path)
+		t.Errorf("%s has a default: clients that compare with their manifest would report drift", path)
 	}
 	switch s.Type {
 	case "string":
@@ -153,7 +153,7 @@ func hold(t *testing.T, path string, s apiextensionsv1.JSONSchemaProps) {
 			t.Errorf("%s has no bounds", path)
 		}
 	case "number":
-		t.Errorf("%s is a floating-point number, which not all clients keep", path)
+		t.Errorf("%s is a floating-point number, which not all clients preserve", path)
 	case "object":
 		if s.AdditionalProperties != nil {
 			t.Errorf("%s is a map: a list of named things can be merged and limited", path)
@@ -161,7 +161,7 @@ func hold(t *testing.T, path string, s apiextensionsv1.JSONSchemaProps) {
 	}
 	for _, rule := range s.XValidations {
 		if rule.Message == "" || strings.Contains(rule.Message, "self.") || strings.HasSuffix(rule.Message, ".") {
-			t.Errorf("%s: the message of %q has to be a sentence for people without a full stop: %q", path, rule.Rule, rule.Message)
+			t.Errorf("%s: the message of %q has to be a sentence without a full stop: %q", path, rule.Rule, rule.Message)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestPageExplainsEveryConditionAndReason(t *testing.T) {
 		case strings.HasPrefix(name, "Reason"):
 			reasons = append(reasons, value)
 			if name != "Reason"+value {
-				t.Errorf("%s is %q: its name and its value have to agree", name, value)
+				t.Errorf("%s is %q: name and value differ", name, value)
 			}
 		case strings.HasSuffix(name, "Condition"):
 			conditions = append(conditions, value)
@@ -69,7 +69,7 @@ func TestPageExplainsEveryMember(t *testing.T) {
 			for name, member := range schema.Properties {
 				for inner := range member.Properties {
 					if row := strings.Join(rows[name], " "); len(row) > 0 && name != "conditions" && !strings.Contains(row, "`"+inner+"`") {
-						t.Errorf("%s.%s.%s: nothing is said of %s", kind, part, name, inner)
+						t.Errorf("%s.%s.%s: %s is not described", kind, part, name, inner)
 					}
 				}
 			}
@@ -108,7 +108,7 @@ func tableAfter(t *testing.T, text, heading string) map[string][]string {
 		}
 		name := strings.Trim(cells[0], "`")
 		if _, twice := rows[name]; twice {
-			t.Errorf("%s stands twice in the table %q", name, heading)
+			t.Errorf("%s is in the table %q twice", name, heading)
 		}
 		rows[name] = cells[1:]
 	}
