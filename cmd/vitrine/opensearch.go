@@ -87,9 +87,9 @@ func (f *opensearchFlags) open(ctx context.Context, probes string, log *slog.Log
 func (f *opensearchFlags) wait(ctx context.Context, o opensearch.Options, cause error, probes string, log *slog.Logger) (lib *opensearch.Library, err error) {
 	var why atomic.Value // a string
 	if probes != "" {
-		meanwhile, err := listen(ctx, "waiting", "health-probe-bind-address", probes, waitingProbes(&why), nil, log)
-		if err != nil {
-			return nil, err
+		meanwhile, failed := listen(ctx, "waiting", "health-probe-bind-address", probes, waitingProbes(&why), nil, log)
+		if failed != nil {
+			return nil, failed
 		}
 		served := make(chan error, 1)
 		go func() { served <- meanwhile.serve() }()

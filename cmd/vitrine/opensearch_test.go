@@ -155,7 +155,7 @@ func TestOpenSearchFlags(t *testing.T) {
 	}{
 		"no URL":               {used, exitUsage, "--opensearch-url"},
 		"another library":      {[]string{"--opensearch-url=https://search.example"}, exitUsage, "--library=opensearch"},
-		"an unknown library":   {[]string{"--library=solr"}, exitUsage, "engine and opensearch"},
+		"an unknown library":   {[]string{"--library=solr"}, exitUsage, "engine or opensearch"},
 		"plain text":           {append(used, "--opensearch-url=http://search.example"), exitUsage, "not encrypted"},
 		"half of the secret":   {append(used, "--opensearch-url=https://search.example", "--opensearch-username-file=u"), exitUsage, "--opensearch-password-file"},
 		"a file that is not":   {append(used, "--opensearch-url=https://search.example", "--opensearch-ca-file=/none/ca.crt"), exitStore, "/none/ca.crt"},
