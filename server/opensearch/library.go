@@ -2,6 +2,8 @@ package opensearch
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +21,8 @@ type Library struct {
 	ledgers *ledgers
 	made    *madeTags
 	sealer  *library.Sealer
+	// versionKey is the key of the versions of pages.
+	versionKey []byte
 
 	closed    atomic.Bool
 	closeOnce sync.Once
@@ -31,7 +35,8 @@ type Library struct {
 var _ library.Library = (*Library)(nil)
 
 // Open opens the library in the cluster, making its indices where they are not there. It fails with library.ErrUnavailable
-// when the cluster cannot be reached within the timeout. The Library must be closed.
+// when the cluster cannot be reached within the timeout, with *OptionsError for options that cannot work, and with other errors
+// that say what is wrong with a file, the credentials, the version of the cluster or the indices. The Library must be closed.
 func Open(ctx context.Context, o Options) (*Library, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -75,8 +80,12 @@ func (l *Library) open(ctx context.Context) error {
 	if err := l.records.open(ctx); err != nil {
 		return err
 	}
+	key := l.records.state.Load().authorKey
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("page version"))
+	l.versionKey = mac.Sum(nil)
 	var err error
-	l.sealer, err = library.NewSealer(l.records.state.Load().authorKey)
+	l.sealer, err = library.NewSealer(key)
 	return err
 }
 

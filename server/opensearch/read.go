@@ -2,6 +2,7 @@ package opensearch
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -50,7 +51,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 			return nil, err
 		}
 	}
-	page.Version = versionOf(page, len(r.Into), listing, found.hits)
+	page.Version = l.versionOf(page, len(r.Into), listing, found.hits)
 	if r.IfVersion == page.Version {
 		return &library.Page{Version: page.Version, Expires: page.Expires}, library.ErrNotModified
 	}
@@ -58,8 +59,9 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 }
 
 // versionOf names what a page shows: the listing as it is defined now, the states of its items and their bytes, which
-// begin at from. The cluster has no number that changes with the page alone.
-func versionOf(p *library.Page, from int, listing library.Listing, hits []hit) string {
+// begin at from. The cluster has no number that changes with the page alone. Callers see the version, and must not be able to
+// compare it with that of a stored query, or of a private member, which they guess: it is keyed.
+func (l *Library) versionOf(p *library.Page, from int, listing library.Listing, hits []hit) string {
 	var text []byte
 	for _, part := range listing.Parts {
 		text = append(append(text, part.Query.String()...), 0)
@@ -68,8 +70,10 @@ func versionOf(p *library.Page, from int, listing library.Listing, hits []hit) s
 	for _, h := range hits {
 		text = fmt.Appendf(text, "%d %d %d\x00", h.place.ID, h.Seq, h.Term)
 	}
-	sum := sha256.Sum256(append(text, p.Items[from:]...))
-	return hex.EncodeToString(sum[:12])
+	mac := hmac.New(sha256.New, l.versionKey)
+	mac.Write(text)
+	mac.Write(p.Items[from:])
+	return hex.EncodeToString(mac.Sum(nil)[:12])
 }
 
 // listed is a listing ready to be searched: its sections, one behind the other. There are two where favourites come first.
