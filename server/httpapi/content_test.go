@@ -113,16 +113,16 @@ func TestEraseItem(t *testing.T) {
 func TestShortLinks(t *testing.T) {
 	a := newApp(t)
 	a.table(t, map[string]call{
-		"approved":       {url: "/i/code1001", status: 302, want: map[string]string{"Location": "https://social.example/1001"}},
-		"with slash":     {url: "/i/code1001/", status: 302, want: map[string]string{"Location": "https://social.example/1001"}},
-		"head":           {method: "HEAD", url: "/i/code1001", status: 302, want: map[string]string{"Location": "https://social.example/1001"}},
-		"rejected":       {url: "/i/code1003", status: 404, contains: []string{"problems/not-found"}},
-		"pending":        {url: "/i/code1004", status: 404},
-		"no original":    {url: "/i/code1006", status: 404}, // an approved text
-		"unknown":        {url: "/i/nothing", status: 404},
-		"a token aside":  {url: "/i/code1001", token: "never-issued", status: 302},
-		"no post":        {method: "POST", url: "/i/code1001", status: 405},
-		"other property": {url: "/i/limited1", status: 302, want: map[string]string{"Location": "https://social.example/l", "Cache-Control": "public, max-age=10, stale-while-revalidate=20, stale-if-error=20"}},
+		"approved":              {url: "/i/code1001", status: 302, want: map[string]string{"Location": "https://social.example/1001"}},
+		"with slash":            {url: "/i/code1001/", status: 302, want: map[string]string{"Location": "https://social.example/1001"}},
+		"head":                  {method: "HEAD", url: "/i/code1001", status: 302, want: map[string]string{"Location": "https://social.example/1001"}},
+		"rejected":              {url: "/i/code1003", status: 404, contains: []string{"problems/not-found"}},
+		"pending":               {url: "/i/code1004", status: 404},
+		"no original":           {url: "/i/code1006", status: 404}, // an approved text
+		"unknown":               {url: "/i/nothing", status: 404},
+		"with an invalid token": {url: "/i/code1001", token: "never-issued", status: 302},
+		"no post":               {method: "POST", url: "/i/code1001", status: 405},
+		"other property":        {url: "/i/limited1", status: 302, want: map[string]string{"Location": "https://social.example/l", "Cache-Control": "public, max-age=10, stale-while-revalidate=20, stale-if-error=20"}},
 	})
 	a.do(call{method: "PATCH", url: "/v2/content/1001", token: "rw", body: `{"approval_status":"rej"}`})
 	a.do(call{url: "/i/code1001", status: 404})

@@ -328,11 +328,11 @@ func TestDefaultUnit(t *testing.T) {
 		property *Unit
 		want     int64
 	}{
-		"none":                        {nil, nil, 0},
-		"the property's":              {nil, &property, 3},
-		"the first live one":          {[]Unit{old, live, {ID: 4}}, &property, 1},
-		"archived ones do not count":  {[]Unit{old}, &property, 3},
-		"nor where there is no other": {[]Unit{old}, nil, 0},
+		"none":                       {nil, nil, 0},
+		"the property's":             {nil, &property, 3},
+		"the first live one":         {[]Unit{old, live, {ID: 4}}, &property, 1},
+		"archived ones do not count": {[]Unit{old}, &property, 3},
+		"only archived ones":         {[]Unit{old}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got int64

@@ -162,10 +162,10 @@ func TestValuesOfTheDefaultUnit(t *testing.T) {
 		property       *Unit
 		attached, show []string
 	}{
-		"none":           {nil, nil, nil, nil},
-		"the property's": {[]Unit{old}, &property, []string{"2"}, []string{"3"}},
-		"its own":        {[]Unit{old, live}, &property, []string{"2", "1"}, []string{"1"}},
-		"nothing live":   {[]Unit{old}, nil, []string{"2"}, nil},
+		"none":               {nil, nil, nil, nil},
+		"the property's":     {[]Unit{old}, &property, []string{"2"}, []string{"3"}},
+		"its own":            {[]Unit{old, live}, &property, []string{"2", "1"}, []string{"1"}},
+		"only archived ones": {[]Unit{old}, nil, []string{"2"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := valuesOf(&Item{}, tc.units, tc.property, nil)

@@ -130,17 +130,17 @@ func TestReaches(t *testing.T) {
 		name query.FieldName
 		tags bool
 	}{
-		"object":         {query.FieldName{Name: "tags"}, true},
-		"member":         {query.FieldName{Name: "tags.vibe.key"}, true},
-		"similar":        {query.FieldName{Name: "tagsy"}, false},
-		"other":          {query.FieldName{Name: "text"}, false},
-		"everything":     {query.FieldName{Name: "*", Pattern: true}, true},
-		"by its end":     {query.FieldName{Name: "*.key", Pattern: true}, true},
-		"by its middle":  {query.FieldName{Name: "*vibe*", Pattern: true}, true},
-		"by its start":   {query.FieldName{Name: "t*x", Pattern: true}, true},
-		"another object": {query.FieldName{Name: "content.*", Pattern: true}, false},
-		"other start":    {query.FieldName{Name: "x*tags.a", Pattern: true}, false},
-		"without a dot":  {query.FieldName{Name: "tagsy*", Pattern: true}, false},
+		"object":                  {query.FieldName{Name: "tags"}, true},
+		"member":                  {query.FieldName{Name: "tags.vibe.key"}, true},
+		"similar":                 {query.FieldName{Name: "tagsy"}, false},
+		"other":                   {query.FieldName{Name: "text"}, false},
+		"everything":              {query.FieldName{Name: "*", Pattern: true}, true},
+		"pattern with its suffix": {query.FieldName{Name: "*.key", Pattern: true}, true},
+		"pattern with its middle": {query.FieldName{Name: "*vibe*", Pattern: true}, true},
+		"pattern with its prefix": {query.FieldName{Name: "t*x", Pattern: true}, true},
+		"another object":          {query.FieldName{Name: "content.*", Pattern: true}, false},
+		"other start":             {query.FieldName{Name: "x*tags.a", Pattern: true}, false},
+		"without a dot":           {query.FieldName{Name: "tagsy*", Pattern: true}, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func TestCheckJudgesTypes(t *testing.T) {
 		"regexp, boolean":  {"featured:/t.*/", `a regular expression on the boolean field "featured" at position 9, near "/t.*/": expected a value, a range, or * for any value`},
 		"within a list":    {"campaign:(1,2,x)", `bad number for field "campaign" at position 14, near "x)": expected a whole number`},
 		"one of a pattern": {`content.author.\*:joe`, `bad number for field "content.author.id" at position 18, near "joe": expected a whole number`},
-		"made by hand":     {"", `bad number for field "id" at position 0, near "abc": expected a whole number`},
+		"without a source": {"", `bad number for field "id" at position 0, near "abc": expected a whole number`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

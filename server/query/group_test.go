@@ -52,21 +52,21 @@ func TestGroups(t *testing.T) {
 
 func TestGroupErrors(t *testing.T) {
 	testFail(t, map[string]failCase{
-		"the issue's example": {"approval_status:app AND (summer OR beach", `unbalanced bracket (opened at position 24) at position 40, at the end: expected ")"`},
-		"closed too often":    {"love)", `unbalanced bracket at position 4, near ")": expected "(" before it`},
-		"nothing in brackets": {"love ()", `nothing between brackets at position 6, near ")": expected a clause`},
-		"and at the end":      {"a AND", `nothing after AND at position 5, at the end: expected a clause`},
-		"or before bracket":   {"(a OR)", `nothing after OR at position 5, near ")": expected a clause`},
-		"and first":           {"AND a", `misplaced AND at position 0, near "AND a": expected a clause before it`},
-		"two operators":       {"a AND OR b", `nothing after AND at position 6, near "OR b": expected a clause`},
-		"two signs":           {"NOT NOT a", `NOT after NOT at position 4, near "NOT a": expected a clause`},
-		"plus minus":          {"+-a", `- after + at position 1, near "-a": expected a clause`},
-		"sign at the end":     {"a -", `nothing after - at position 3, at the end: expected a clause`},
-		"colon alone":         {":", `misplaced colon at position 0, near ":": expected one field name before it; a colon in a value is written \: or in quotes`},
-		"two colons":          {"a:b:c", `misplaced colon at position 3, near ":c": expected one field name before it; a colon in a value is written \: or in quotes`},
-		"closing range":       {"a ]", `unbalanced range bracket at position 2, near "]": expected "[" or "{" before it`},
-		"tilde alone":         {"~1", `misplaced ~ at position 0, near "~1": expected a clause before it`},
-		"slop on brackets":    {"(a b)~2", `misplaced ~ at position 5, near "~2": expected a clause before it`},
+		"open bracket after and": {"approval_status:app AND (summer OR beach", `unbalanced bracket (opened at position 24) at position 40, at the end: expected ")"`},
+		"closed too often":       {"love)", `unbalanced bracket at position 4, near ")": expected "(" before it`},
+		"nothing in brackets":    {"love ()", `nothing between brackets at position 6, near ")": expected a clause`},
+		"and at the end":         {"a AND", `nothing after AND at position 5, at the end: expected a clause`},
+		"or before bracket":      {"(a OR)", `nothing after OR at position 5, near ")": expected a clause`},
+		"and first":              {"AND a", `misplaced AND at position 0, near "AND a": expected a clause before it`},
+		"two operators":          {"a AND OR b", `nothing after AND at position 6, near "OR b": expected a clause`},
+		"two signs":              {"NOT NOT a", `NOT after NOT at position 4, near "NOT a": expected a clause`},
+		"plus minus":             {"+-a", `- after + at position 1, near "-a": expected a clause`},
+		"sign at the end":        {"a -", `nothing after - at position 3, at the end: expected a clause`},
+		"colon alone":            {":", `misplaced colon at position 0, near ":": expected one field name before it; a colon in a value is written \: or in quotes`},
+		"two colons":             {"a:b:c", `misplaced colon at position 3, near ":c": expected one field name before it; a colon in a value is written \: or in quotes`},
+		"closing range":          {"a ]", `unbalanced range bracket at position 2, near "]": expected "[" or "{" before it`},
+		"tilde alone":            {"~1", `misplaced ~ at position 0, near "~1": expected a clause before it`},
+		"slop on brackets":       {"(a b)~2", `misplaced ~ at position 5, near "~2": expected a clause before it`},
 	})
 }
 

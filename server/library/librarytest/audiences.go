@@ -51,7 +51,7 @@ var audienceTests = map[string]func(*world){
 		r := w.search(`s\*:secret`)
 		w.expect("with all rights", r, 2, 1)
 		r.Audience = query.Public
-		w.expect("in public fields alone", r, 2)
+		w.expect("only in public fields", r, 2)
 		r.Query = w.query("secret")
 		w.expect("no field", r)
 	},
@@ -62,10 +62,10 @@ var audienceTests = map[string]func(*world){
 		r := library.Read{Property: shop, Filter: ref(filter("wall", "")), Limit: 10}
 		w.expect("with a public caller", r, 1)
 		if p := w.page(r); bytes.Contains(p.Items, []byte("yes")) {
-			w.Errorf("the items show what they were chosen by: %s", p.Items)
+			w.Errorf("the items show a field of the private query: %s", p.Items)
 		}
 		r.Where = w.query("submission.note:yes")
 		_, err := w.lib.Read(w.ctx(), r)
-		wantError[*query.ForbiddenFieldError](w, "what the caller adds has the caller's rights", err)
+		wantError[*query.ForbiddenFieldError](w, "a condition with the caller's rights", err)
 	},
 }

@@ -15,13 +15,13 @@ var definitionTests = map[string]func(*world){
 		}
 		for i, r := range w.accept(defs...) {
 			if !r.Changed {
-				w.Errorf("%s: not Changed when it came", defs[i].Owner)
+				w.Errorf("%s: not Changed when first applied", defs[i].Owner)
 			}
 		}
 		before := w.version()
 		for i, r := range w.accept(defs...) {
 			if r.Changed {
-				w.Errorf("%s: Changed when it came again", defs[i].Owner)
+				w.Errorf("%s: Changed when applied again", defs[i].Owner)
 			}
 		}
 		w.equal("the version after nothing changed", w.version(), before)
@@ -252,9 +252,9 @@ var definitionTests = map[string]func(*world){
 		if err != nil {
 			w.Fatal(err)
 		}
-		w.equal("given back", got.Owner.IsHTTP(), true)
-		w.equal("the id given back", got.ID, h.Filter.ID)
-		w.equal("the query given back", got.Query, "beach")
+		w.equal("released", got.Owner.IsHTTP(), true)
+		w.equal("the id after release", got.ID, h.Filter.ID)
+		w.equal("the query after release", got.Query, "beach")
 		w.expect("its own query again", library.Read{Property: shop, Filter: ref(h), Limit: 10}, 1)
 	},
 	"nothing to adopt": func(w *world) {
@@ -301,6 +301,6 @@ var definitionTests = map[string]func(*world){
 		w.equal("missing", r.MissingItems, 19)
 		w.equal("the first", r.MissingFirst, []item.ID{1, 2, 3, 4, 6, 7, 8, 9, 10, 11})
 		w.put(newItems(6, 20)...)
-		w.equal("missing when it comes again", w.accept(tagRule("summer", "", ids))[0].MissingItems, 4)
+		w.equal("missing when applied again", w.accept(tagRule("summer", "", ids))[0].MissingItems, 4)
 	},
 }

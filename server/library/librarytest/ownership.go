@@ -28,7 +28,7 @@ var ownershipTests = map[string]func(*world){
 		w.untag("summer", 1)
 		w.expectTags(1, "marketer_tags:summer")
 		o := w.write(library.Mutation{Untag: &item.Tag{Namespace: "marketer_tags", Key: "summer"}, IDs: []item.ID{1}})[0]
-		managed := errorAs[*library.ManagedError](w, "taking away what only a manifest holds", o.Err)
+		managed := errorAs[*library.ManagedError](w, "removing a mapping that only a manifest holds", o.Err)
 		if managed != nil {
 			w.equal("its owner", managed.Owner, owner(library.KindTag, "shop", "summer"))
 		}
@@ -225,7 +225,7 @@ var propertyTests = map[string]func(*world){
 		if _, err := w.lib.Write(w.ctx(), wall, []library.Mutation{{Put: newItem(1)}}); err != nil {
 			w.Fatal(err)
 		}
-		wantError[*library.ManagedError](w, "while its manifest is there", w.lib.Purge(w.ctx(), shop))
+		wantError[*library.ManagedError](w, "while its manifest exists", w.lib.Purge(w.ctx(), shop))
 		w.finds("*:*", 1)
 		w.remove(property(shop).Owner)
 		if err := w.lib.Purge(w.ctx(), shop); err != nil {

@@ -37,7 +37,7 @@ func (w *world) once(what string, got []item.ID, want []item.ID) {
 	}
 	for _, id := range want {
 		if seen[id] != 1 {
-			w.Errorf("%s: item %d came %d times in %v", what, id, seen[id], got)
+			w.Errorf("%s: item %d was listed %d times in %v", what, id, seen[id], got)
 		}
 	}
 }
@@ -116,7 +116,7 @@ var pagingTests = map[string]func(*world){
 		p := w.page(r)
 		w.erase(4)
 		r.After = p.Next
-		w.expect("after it went", r, 3, 2, 1)
+		w.expect("after its deletion", r, 3, 2, 1)
 	},
 	"by relevance a cursor stays valid": func(w *world) {
 		r := w.beaches()
@@ -153,7 +153,7 @@ var pagingTests = map[string]func(*world){
 		r.After = w.page(r).Next
 		w.erase(7)
 		w.put(newItems(10, 12, text("forest"))...)
-		w.expect("its score and date tell where it was", r, 6, 5, 4)
+		w.expect("its score and date determine its former position", r, 6, 5, 4)
 		w.patch(6, `{"approval_status": "rej"}`)
 		w.expect("the next one left", r, 5, 4, 3)
 	},
@@ -169,7 +169,7 @@ var pagingTests = map[string]func(*world){
 		r.After = w.page(r).Next // of item 4, after the favourite 9
 		w.expect("after a favourite", r, 2, 8)
 		w.untag("hero", 4)
-		w.expect("it is none any more", r, 3, 1)
+		w.expect("it is no longer a favourite", r, 3, 1)
 	},
 	"by relevance items that no longer match are omitted": func(w *world) {
 		w.serve()

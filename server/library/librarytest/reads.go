@@ -120,14 +120,14 @@ var readTests = map[string]func(*world){
 		)
 		r := w.search("beach")
 		r.Order = nil
-		w.expect("the more and the shorter the better", r, 1, 4, 2)
+		w.expect("more occurrences and shorter texts rank higher", r, 1, 4, 2)
 		r.Query = w.query("beach OR city^20")
 		w.expect("boosted", r, 3, 2, 1, 4)
 		r.Query = w.query("*:*")
 		w.expect("all alike", r, 4, 3, 2, 1)
 		w.accept(filter("wall", "beach"))
 		f := library.Read{Property: shop, Filter: ref(filter("wall", "")), Limit: 10}
-		w.expect("a filter goes by its own order", f, 4, 2, 1)
+		w.expect("a filter has its own order", f, 4, 2, 1)
 		f.Order = w.order("_score:desc")
 		w.expect("unless asked", f, 1, 4, 2)
 	},
@@ -148,7 +148,7 @@ var readTests = map[string]func(*world){
 		}
 		w.put(newItems(41, 50)...)
 		grown := slices.DeleteFunc(w.ids(w.page(r)), func(id item.ID) bool { return id > 40 })
-		w.equal("what was there, after additions", grown, first)
+		w.equal("earlier items after additions", grown, first)
 		var paged []item.ID
 		for offset := int64(0); offset < 50; offset += 7 {
 			page := r
@@ -168,7 +168,7 @@ var readTests = map[string]func(*world){
 		r.Order = w.order("id:asc")
 		w.expect("by another order", r, 2, 4, 1, 3, 5, 6)
 		r.Offset, r.Limit = 1, 3
-		w.expect("a page over the seam", r, 4, 1, 3)
+		w.expect("a page with both groups", r, 4, 1, 3)
 		r = w.search("*:*")
 		r.Favourite = &item.Tag{Namespace: "marketer_tags", Key: "nobody"}
 		w.expect("a tag that nothing carries", r, 6, 5, 4, 3, 2, 1)
@@ -176,7 +176,7 @@ var readTests = map[string]func(*world){
 		f := library.Read{Property: shop, Filter: ref(filter("wall", "")), Limit: 10}
 		w.expect("a filter's own", f, 4, 2, 6, 5, 3, 1)
 		f.Favourite = &item.Tag{Namespace: "marketer_tags", Key: "star"}
-		w.expect("the request's goes before it, by a manifest's tag", f, 1, 6, 5, 4, 3, 2)
+		w.expect("the request's favourite takes precedence, here a manifest's tag", f, 1, 6, 5, 4, 3, 2)
 		f.Favourite, f.Order, f.Seed = hero, w.order("random"), "s"
 		got := w.ids(w.page(f))
 		slices.Sort(got[:2])
@@ -246,7 +246,7 @@ var readTests = map[string]func(*world){
 		if err != nil {
 			w.Fatal(err)
 		}
-		w.equal("out because of what was added", in.Matched, false)
+		w.equal("excluded by the condition", in.Matched, false)
 		_, err = w.lib.Explain(w.ctx(), r, 99)
 		w.errorIs("an unknown item", err, library.ErrNotFound)
 		r.Filter = &library.FilterRef{UUID: "none"}

@@ -73,7 +73,7 @@ var restartTests = map[string]func(*world){
 		w.equal("the author key", w.lib.AuthorKey(), key)
 		r := w.apply(tagRule("summer", "city", nil, named("second"), age(1)))[0]
 		wantError[*library.ConflictError](w, "the younger claim again", r.Err)
-		w.equal("nothing new about it", r.Changed, false)
+		w.equal("unchanged", r.Changed, false)
 		w.remove(owner(library.KindTag, "shop", "summer"))
 		w.finds("tags.marketer_tags.key:summer", 3)
 		w.put(newItem(99))
@@ -155,7 +155,7 @@ var concurrencyTests = map[string]func(*world){
 					}
 					for _, id := range w.ids(p) {
 						if seen[id] {
-							return fmt.Errorf("item %d came twice", id)
+							return fmt.Errorf("item %d was listed twice", id)
 						}
 						seen[id] = true
 					}
@@ -166,7 +166,7 @@ var concurrencyTests = map[string]func(*world){
 				}
 				for id := item.ID(1); id <= 20; id++ {
 					if !seen[id] {
-						return fmt.Errorf("item %d did not come", id)
+						return fmt.Errorf("item %d was not listed", id)
 					}
 				}
 				return nil

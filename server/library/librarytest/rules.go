@@ -173,7 +173,7 @@ var ruleTests = map[string]func(*world){
 		w.equal("made over HTTP", got.Managed, false)
 		u.Name = "Another"
 		w.change(library.Mutation{Put: newItem(2, attached(77)), Units: []item.Unit{u}})
-		w.equal("one that is there stays as it is", w.show(2).Units[0].Name, "Boots")
+		w.equal("an existing unit stays unchanged", w.show(2).Units[0].Name, "Boots")
 		w.put(newItem(3, attached(77)))
 		w.expectUnits(3, 77)
 		w.accept(unitRule("sandals", "", nil))

@@ -122,7 +122,7 @@ var tokenTests = map[string]func(*world){
 		l.expect("a of shop/default: 1", "synced")
 		r := w.apply(second)[0]
 		wantError[*library.ConflictError](w, "the second again", r.Err)
-		w.equal("nothing new about it", r.Changed, false)
+		w.equal("unchanged", r.Changed, false)
 		w.remove(first.Owner)
 		l.expect("a gone", "b of wall/default: 1")
 		w.accept(second)
@@ -180,7 +180,7 @@ var tokenTests = map[string]func(*world){
 		w.accept(token("a", nil))
 		refused("after every value was replaced")
 		w.accept(token("a", []byte{1}, since(6)))
-		refused("after the holder went back to the value")
+		refused("after the holder used the value again")
 		w.remove(token("a", nil).Owner)
 		w.accept(thief)
 	},

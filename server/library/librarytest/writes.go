@@ -38,7 +38,7 @@ var writeTests = map[string]func(*world){
 		outcomes := w.write(library.Mutation{Put: newItem(1, text("new"))}, library.Mutation{Put: newItem(2)})
 		w.errorIs("without Replace", outcomes[0].Err, library.ErrExists)
 		if outcomes[1].Err != nil || !outcomes[1].Created {
-			w.Errorf("the one beside it: %+v", outcomes[1])
+			w.Errorf("the other mutation: %+v", outcomes[1])
 		}
 		w.equal("the old one", w.show(1).Content.Text, "old")
 		outcomes = w.change(library.Mutation{Put: newItem(1, text("new")), Replace: true}, library.Mutation{Put: newItem(3), Replace: true})
@@ -84,7 +84,7 @@ var writeTests = map[string]func(*world){
 		w.patch(1, `{"approval_status": "app", "campaign": 12}`)
 		w.finds("approval_status:pen")
 		w.finds("campaign:12", 1)
-		w.equal("what it does not name", w.show(1).Content.Text, "beach")
+		w.equal("a member that the patch does not name", w.show(1).Content.Text, "beach")
 		o := w.write(library.Mutation{Patch: w.parsePatch(`{"featured": true}`), ID: 9})[0]
 		w.errorIs("of an unknown item", o.Err, library.ErrNotFound)
 		w.equal("its id", o.ID, item.ID(9))
@@ -118,7 +118,7 @@ var writeTests = map[string]func(*world){
 		_, err := w.lib.ItemTags(w.ctx(), shop, 99)
 		w.errorIs("the tags of an unknown item", err, library.ErrNotFound)
 		o = w.write(library.Mutation{Tag: &item.Tag{Namespace: "marketer_tags", Key: "Not a key"}, IDs: []item.ID{1}})[0]
-		wantError[*item.InvalidError](w, "a key that cannot be", o.Err)
+		wantError[*item.InvalidError](w, "an invalid key", o.Err)
 	},
 	"tagging is all or nothing": func(w *world) {
 		w.serve()
@@ -135,7 +135,7 @@ var writeTests = map[string]func(*world){
 		}
 		w.tag("marketer_tags", "summer", 1)
 		o = w.write(library.Mutation{Untag: &item.Tag{Namespace: "marketer_tags", Key: "summer"}, IDs: []item.ID{1, 2}})[0]
-		w.errorIs("taking away what one of them lacks", o.Err, library.ErrNotFound)
+		w.errorIs("removing a tag that one of them lacks", o.Err, library.ErrNotFound)
 		w.finds("tags.marketer_tags.key:summer", 1)
 	},
 	"later mutations see earlier ones": func(w *world) {

@@ -52,7 +52,7 @@ func TestMerge(t *testing.T) {
 		want  []rank.Merged
 	}{
 		"nothing": {},
-		"clauses that stand as they are come first": {
+		"unmerged clauses come first": {
 			nodes: []plan.Node{word("a"), app, double(app)},
 			want:  []rank.Merged{{Node: app, Factor: 1}, {Node: app, Factor: 2}, terms(term("a", 1, 2))},
 		},
@@ -81,15 +81,15 @@ func TestMerge(t *testing.T) {
 			nodes: []plan.Node{fuzzy("sun"), word("sun")},
 			want:  []rank.Merged{terms(term("sin", 0.5, 3)), terms(term("son", 0.5, 3)), terms(term("sun", 1.5, 3))},
 		},
-		"a required one": {
+		"a required fuzzy word": {
 			nodes: []plan.Node{fuzzy("sun")}, occur: rank.Required,
 			want: []rank.Merged{{Node: fuzzy("sun"), Factor: 1}},
 		},
-		"a boosted one": {
+		"a boosted fuzzy word": {
 			nodes: []plan.Node{double(fuzzy("sun")), double(fuzzy("one"))},
 			want:  []rank.Merged{{Node: fuzzy("sun"), Factor: 2}, terms(term("won", 1, 3))},
 		},
-		"one that stands for nothing": {
+		"a fuzzy word without expansions": {
 			nodes: []plan.Node{fuzzy("nothing")},
 			want:  []rank.Merged{{Node: fuzzy("nothing"), Factor: 1}},
 		},

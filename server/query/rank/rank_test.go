@@ -75,7 +75,7 @@ func TestScore(t *testing.T) {
 	}{
 		"keyword":       {field: rank.Field{Docs: 3, Terms: 4}, docFreq: 1, docs: 3, boost: 1, freq: 1, length: 1, want: 0.49662238},
 		"boosted":       {field: rank.Field{Docs: 3, Terms: 4}, docFreq: 1, docs: 3, boost: 0.6666666, freq: 1, length: 1, want: 0.33108157},
-		"truth":         {field: rank.Field{Docs: 3, Terms: 4}, docFreq: 2, docs: 3, boost: 1, freq: 1, length: 1, want: 0.23797652},
+		"boolean":       {field: rank.Field{Docs: 3, Terms: 4}, docFreq: 2, docs: 3, boost: 1, freq: 1, length: 1, want: 0.23797652},
 		"short text":    {field: rank.Field{Docs: 4, Terms: 11}, docFreq: 2, docs: 4, boost: 0.75, freq: 1, length: 2, want: 0.26597506},
 		"repeated word": {field: rank.Field{Docs: 4, Terms: 11}, docFreq: 2, docs: 4, boost: 0.75, freq: 2, length: 5, want: 0.2641323},
 		"without boost": {field: rank.Field{Docs: 4, Terms: 11}, docFreq: 2, docs: 4, boost: 0, freq: 2, length: 5, want: 0},
