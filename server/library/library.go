@@ -96,7 +96,7 @@ type Base interface {
 	AuthorKey() []byte
 
 	// Purge erases a property that has no manifest: its items, the definitions created over HTTP, and all other data. It
-	// fails with *ManagedError while a manifest declares the property.
+	// fails with *ManagedError while a manifest declares the property, and with ErrNotFound if the store has no data of it.
 	Purge(ctx context.Context, p PropertyID) error
 	// SetMark and Mark write and read small facts of the operator in the store ("install": the recorded cluster identity;
 	// "loaded": a complete load was seen). An unknown mark is "".
