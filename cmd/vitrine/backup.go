@@ -72,7 +72,9 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, even
 		}
 		return adminError(dataDir, err)
 	}
-	<-received
+	if err := <-received; err != nil {
+		return adminError(dataDir, err)
+	}
 	p.finish()
 	if target != "-" {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files copied to %s\n", text.Thousands(h.Bytes), h.Files, target)

@@ -414,7 +414,7 @@ func TestExportWithUnreadableItems(t *testing.T) {
 					}
 					defer resp.Body.Close()
 					body, err := io.ReadAll(resp.Body)
-					if got, want := strings.Count(string(body), line+"\n"), 9-len(c.unreadable); got != want || resp.StatusCode != 200 {
+					if got, want := strings.Count(string(body), line+"\n"), 9-len(c.unreadable); got != want || resp.StatusCode != http.StatusOK {
 						t.Errorf("status %d with %d lines; want %d", resp.StatusCode, got, want)
 					}
 					if whole := te != "" || len(c.unreadable) == 0; whole != (err == nil) {
