@@ -393,3 +393,19 @@ func TestInterruptLetsTheRequestFinish(t *testing.T) {
 		t.Errorf("%+v; want the first request answered and the second not sent", at)
 	}
 }
+
+func TestIdentified(t *testing.T) {
+	for raw, want := range map[string]bool{
+		`{"id":5,"content":{}}`:   true,
+		`{"id":"5","content":{}}`: false,
+		`{"Id":5,"content":{}}`:   false, // the server matches names exactly, and would draw an id
+		`{"id":5,"Content":{}}`:   false,
+		`{"id":5}`:                false,
+		`{"content":{}}`:          false,
+		`[1]`:                     true, // no server stores it
+	} {
+		if got := (&line{raw: []byte(raw)}).identified(); got != want {
+			t.Errorf("%s: %t, want %t", raw, got, want)
+		}
+	}
+}

@@ -27,11 +27,12 @@ type line struct {
 // identified reports whether a retry of the line cannot add a second item: it is a whole item with an id, or it is not a
 // JSON object, which no server stores.
 func (l *line) identified() bool {
-	var probe struct{ ID, Content json.RawMessage }
-	if json.Unmarshal(l.raw, &probe) != nil {
+	var members map[string]json.RawMessage // a struct would also take "Id" and "ID", which the server does not
+	if json.Unmarshal(l.raw, &members) != nil {
 		return true
 	}
-	return bytes.HasPrefix(probe.Content, []byte("{")) && len(probe.ID) > 0 && probe.ID[0] >= '1' && probe.ID[0] <= '9'
+	id := members["id"]
+	return bytes.HasPrefix(members["content"], []byte("{")) && len(id) > 0 && id[0] >= '1' && id[0] <= '9'
 }
 
 // lineReader splits an input into lines. It holds at most maxLine bytes of a line.

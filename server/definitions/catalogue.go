@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -118,7 +119,7 @@ func (c *Catalogue) Filter(ref library.FilterRef) (*Filter, error) {
 		f = c.byID.get(ref.ID)
 	}
 	if f == nil {
-		return nil, fmt.Errorf("filter %s%d of property %s: %w", ref.UUID, ref.ID, c.Property, library.ErrNotFound)
+		return nil, fmt.Errorf("filter %s of property %s: %w", cmp.Or(ref.UUID, strconv.FormatInt(ref.ID, 10)), c.Property, library.ErrNotFound)
 	}
 	return f, nil
 }
