@@ -249,7 +249,7 @@ func (in *input) checkFormat() error {
 	case first[0] == '[':
 		format = "a JSON array"
 	case string(first) == "{":
-		return fmt.Errorf("%s has JSON that spans several lines: put one item on each line, for example with jq -c .", in.name)
+		return fmt.Errorf("%s has JSON that spans several lines: put one item on each line, for example with jq -c '.'", in.name)
 	case first[0] != '{' && bytes.ContainsAny(first, ",;\t"):
 		format = "CSV"
 	}

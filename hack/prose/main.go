@@ -9,6 +9,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "prose:", err)
 		os.Exit(1)
 	}
@@ -36,8 +37,8 @@ func main() {
 // text is one text of a program and where it is.
 type text struct{ place, text string }
 
-func run() error {
-	files, err := exec.Command("git", "ls-files", "-co", "--exclude-standard").Output()
+func run(ctx context.Context) error {
+	files, err := exec.CommandContext(ctx, "git", "ls-files", "-co", "--exclude-standard").Output()
 	if err != nil {
 		return fmt.Errorf("list the files: %w", err)
 	}
@@ -60,7 +61,7 @@ func run() error {
 		}
 		texts = append(texts, found...)
 	}
-	findings, err := check(pages, texts)
+	findings, err := check(ctx, pages, texts)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ type finding struct {
 }
 
 // check has Vale read the pages and the texts, which it gets as a file with one text a line.
-func check(pages []string, texts []text) ([]string, error) {
+func check(ctx context.Context, pages []string, texts []text) ([]string, error) {
 	dir, err := os.MkdirTemp("", "prose-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory: %w", err)
@@ -98,7 +99,7 @@ func check(pages []string, texts []text) ([]string, error) {
 	if err := os.WriteFile(extracted, []byte(lines.String()), 0o600); err != nil {
 		return nil, fmt.Errorf("write the texts: %w", err)
 	}
-	vale := exec.Command("go", append([]string{
+	vale := exec.CommandContext(ctx, "go", append([]string{
 		"tool", "-modfile=hack/tools/vale/go.mod", "vale", "--no-global", "--config=hack/prose/vale.ini", "--output=JSON", "--no-exit", extracted,
 	}, pages...)...)
 	vale.Stderr = os.Stderr
