@@ -18,7 +18,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// opensearchFlags are the flags of serve for the cluster on which --library=opensearch keeps its items.
+// opensearchFlags are the flags of serve for the cluster that stores the items with --library=opensearch.
 type opensearchFlags struct {
 	urls                               []string
 	usernameFile, passwordFile, caFile string
@@ -85,7 +85,7 @@ func (f *opensearchFlags) open(ctx context.Context, probes string, log *slog.Log
 
 // wait retries to open the library until that succeeds, ctx ends, or it fails for another reason than an unavailable cluster.
 func (f *opensearchFlags) wait(ctx context.Context, o opensearch.Options, cause error, probes string, log *slog.Logger) (lib *opensearch.Library, err error) {
-	var why atomic.Value // a string
+	var why atomic.Value // holds a string
 	if probes != "" {
 		meanwhile, failed := listen(ctx, "waiting", "health-probe-bind-address", probes, waitingProbes(&why), nil, log)
 		if failed != nil {

@@ -87,7 +87,7 @@ func TestOpenSearchKeepsWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// TestOpenSearchIsWaitedFor checks that a server whose cluster is unreachable stays alive, reports why it is not ready, and becomes
+// TestOpenSearchIsWaitedFor checks that a server with an unreachable cluster stays alive, reports why it is not ready, and becomes
 // ready by itself, and that a ready server reports when it loses its cluster.
 func TestOpenSearchIsWaitedFor(t *testing.T) {
 	urls, flags := newIndices(t)

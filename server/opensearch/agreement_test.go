@@ -20,15 +20,15 @@ const shop library.PropertyID = "shop/default"
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// agreed is the same content in the library of this package and in another one.
+// agreed has the same content in the library of this package and in a judge.
 type agreed struct {
 	t              *testing.T
 	clock          *librarytest.Clock
 	cluster, judge library.Library
-	seed           string // of random orders
+	seed           string // seed of random orders
 }
 
-// newAgreed fills both libraries; openJudge opens the other one.
+// newAgreed fills both libraries; openJudge opens the judge.
 func newAgreed(t *testing.T, openJudge func(dir string, clock func() time.Time) (library.Library, error)) *agreed {
 	t.Helper()
 	clock := librarytest.NewClock(noon)
@@ -103,7 +103,7 @@ func agreedDefinitions() []library.Definition {
 	}
 }
 
-// agreedItems are lines of an import.
+// agreedItems returns lines of an import.
 func agreedItems() []string {
 	words := strings.Fields("beach sunset city winter Beach-party friends coffee été 東京 don't music")
 	platforms := []string{"instagram", "twitter", "tumblr", ""}
@@ -173,14 +173,14 @@ var agreedQueries = []string{
 	`beach OR (city AND winter)`, `+beach -city`, `beach beach`, `text:(beach AND (city OR coffee))`, `content_type:image AND social_platform:twitter`, `co\*.text:beach`, `_all:beach`, ` `,
 }
 
-// unitQueries look for words in the names of units. These are not ranked by their frequency here: each that matches counts 1.
+// unitQueries search the names of units. They are compared without relevance, because every matching word has the score 1 here.
 var unitQueries = []string{
 	`activate_units.name:sandals`, `activate_units.name:shop`, `activate_units.name:own`, `activate_units.name:"shop the boots"`, `activate_units.name:sho*`,
 	`default_activate_unit.name:house`, `default_activate_unit.name:sandals`, `default_activate_unit.name:boots`, `default_activate_unit.name:second`,
 	`default_activate_unit.name:own`, `default_activate_unit.name:(boots OR second)`, `-default_activate_unit.name:house`,
 }
 
-// TestAgreement compares the answers of the library with those of the reference.
+// TestAgreement compares the results of the library with those of the reference library.
 func TestAgreement(t *testing.T) {
 	a := newAgreed(t, func(dir string, clock func() time.Time) (library.Library, error) {
 		return reference.Open(reference.Options{Dir: dir, Clock: clock})

@@ -13,12 +13,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// base is what a property holds before a write, as far as the mutations ask for it.
+// base is the state of a property before a write, as far as the mutations need it.
 type base struct {
 	*view
 	ctx    context.Context //nolint:containedctx // of the one write that it is for: mutations.Base has none
 	ledger *ledger
-	// items are those looked up; nil for one that is not there.
+	// items are the requested items; nil for an item that does not exist.
 	items map[item.ID]*stored
 	// holders are the items that have a short code.
 	holders map[string][]holder
@@ -26,7 +26,7 @@ type base struct {
 
 var _ mutations.Base = (*base)(nil)
 
-// stored is an item as the cluster has it.
+// stored is an item as the cluster stores it.
 type stored struct {
 	version
 	item  *item.Item
@@ -39,7 +39,7 @@ type holder struct {
 	id       item.ID
 }
 
-// fetch looks up all items and short codes that mutations name, at once.
+// fetch looks up all items and short codes that the mutations name, concurrently.
 func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 	var ids []item.ID
 	var codes []string
@@ -129,7 +129,7 @@ func (b *base) load(ctx context.Context, ids []item.ID, field string) (map[item.
 	return out, nil
 }
 
-// Item returns a stored item, nil when it is not there.
+// Item returns a stored item, or nil.
 func (b *base) Item(id item.ID) (*item.Item, error) {
 	if s := b.items[id]; s != nil {
 		return s.item, nil
@@ -143,8 +143,8 @@ func (b *base) Exists(id item.ID) (bool, error) { return b.items[id] != nil, nil
 // Unit reports whether the property serves a unit.
 func (b *base) Unit(id int64) bool { return b.catalogue.Unit(id) != nil }
 
-// CodeHeld reports whether an item other than id has a short code. Two writes at one time may give two items one code; the
-// link then leads to the first by property and id.
+// CodeHeld reports whether an item other than id has a short code. Two concurrent writes can give the same code to two items; the
+// link then leads to the first of them by property and id.
 func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
 	for _, h := range b.holders[code] {
 		if h != (holder{b.catalogue.Property, id}) {
@@ -154,16 +154,16 @@ func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
 	return false, nil
 }
 
-// TagMade reports whether a tag is known to have been made.
+// TagMade reports whether a tag is known to exist.
 func (b *base) TagMade(t item.Tag) bool { return b.library.made.knows(b.catalogue.Property, t) }
 
-// NameKnown reports whether an item has had a field name.
+// NameKnown reports whether any item ever had a field name.
 func (b *base) NameKnown(n mutations.NameSum) bool { return b.ledger.names[n] }
 
-// Names is the number of field names that items have had.
+// Names returns the number of field names that items ever had.
 func (b *base) Names() int { return len(b.ledger.names) }
 
-// TagOwner returns the manifest by which an item carries a tag.
+// TagOwner returns a manifest that puts the tag on an item.
 func (b *base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
 	it, err := b.Item(id)
 	if err != nil || it == nil {

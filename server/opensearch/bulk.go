@@ -15,26 +15,26 @@ type version struct {
 	Term int64
 }
 
-// operation is one line of a bulk request.
+// operation is one operation of a bulk request.
 type operation struct {
 	index, id string
-	// doc is what to store; nil deletes.
+	// doc is the document to store; nil deletes.
 	doc any
-	// at is the state that the operation replaces; nil for a document that must not exist.
+	// at is the state that the operation replaces; nil means that the document must not exist.
 	at *version
 }
 
-// outcome is what became of an operation.
+// outcome is the result of an operation.
 type outcome struct {
 	version
-	// conflict is true when the document was not in the state that the operation replaces. Nothing was changed.
+	// conflict is true if the document was not in the state that the operation replaces. The operation changed nothing.
 	conflict bool
-	// err says why the operation failed. It may have been run all the same when no answer came. It can be run again, and
-	// conflicts with itself then.
+	// err says why the operation failed. If there was no response, the cluster may have run the operation. It can be sent again,
+	// and then conflicts with itself.
 	err error
 }
 
-// failure returns the first error of some outcomes.
+// failure returns the first error of the outcomes.
 func failure(outcomes []outcome) error {
 	for _, o := range outcomes {
 		if o.err != nil {
@@ -44,22 +44,21 @@ func failure(outcomes []outcome) error {
 	return nil
 }
 
-// The values of the refresh parameter.
+// Values of the refresh parameter.
 const (
 	refreshNow  = "true"
 	refreshWait = "wait_for"
 	refreshNone = "false"
 )
 
-// shardTimeout is how long the cluster itself waits for a shard that takes no writes: shorter than the timeout of a request, so
-// that the answer says why.
+// shardTimeout is how long the cluster itself waits for a shard that accepts no writes. It is shorter than the timeout of a
+// request, so that the response contains the reason.
 const shardTimeout = "5s"
 
-// bulkBytes is about how large a bulk request gets.
+// bulkBytes is the approximate maximum size of a bulk request.
 const bulkBytes = 8 << 20
 
-// bulk runs operations. Those that the cluster refuses for lack of capacity are sent again until the context ends or the
-// timeout passes.
+// bulk runs operations. It retries those that the cluster rejects for lack of capacity until ctx ends or the timeout passes.
 func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []outcome {
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -78,7 +77,7 @@ func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []o
 				refused = append(refused, again...)
 			}
 			if err != nil {
-				// What comes behind would fail likewise.
+				// The remaining requests would fail the same way.
 				for _, i := range slices.Concat(pending, refused) {
 					outcomes[i] = outcome{err: err}
 				}
@@ -92,7 +91,7 @@ func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []o
 	}
 }
 
-// encodeBulk writes pending operations, up to bulkBytes, and returns how many those are.
+// encodeBulk encodes pending operations, up to bulkBytes, and returns how many it encoded.
 func encodeBulk(ops []operation, pending []int) ([]byte, int, error) {
 	var body bytes.Buffer
 	lines := json.NewEncoder(&body)
@@ -124,7 +123,7 @@ func encodeBulk(ops []operation, pending []int) ([]byte, int, error) {
 	return body.Bytes(), n, nil
 }
 
-// bulkOnce sends one bulk request. It returns the operations that the cluster refused for lack of capacity. An error is that of
+// bulkOnce sends one bulk request. It returns the operations that the cluster rejected for lack of capacity. An error applies to
 // the whole request.
 func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, sent []int, refresh string, outcomes []outcome) (refused []int, err error) {
 	var answer struct {
@@ -135,7 +134,7 @@ func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, se
 			Error  *cause `json:"error"`
 		} `json:"items"`
 	}
-	// An index that is missing must not be made by a write, with a mapping that is not ours.
+	// require_alias keeps a write from creating a missing index with a mapping that this package did not choose.
 	path := fmt.Sprintf("/_bulk?require_alias=true&timeout=%s&refresh=%s", shardTimeout, refresh)
 	if err := c.do(ctx, http.MethodPost, path, body, &answer); err != nil {
 		return nil, err
@@ -147,7 +146,7 @@ func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, se
 		i := sent[k]
 		for _, r := range of {
 			switch {
-			case r.Error == nil && r.Status == http.StatusNotFound: // of a deletion
+			case r.Error == nil && r.Status == http.StatusNotFound: // a deletion
 				outcomes[i] = outcome{conflict: true}
 			case r.Error == nil:
 				outcomes[i] = outcome{version: version{r.Seq, r.Term}}

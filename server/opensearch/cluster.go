@@ -14,7 +14,7 @@ import (
 	opensearchgo "github.com/opensearch-project/opensearch-go/v4"
 )
 
-// cluster sends requests to OpenSearch. It retries requests that may succeed soon, within bounds.
+// cluster sends requests to OpenSearch. It retries requests that may succeed soon, within limits.
 type cluster struct {
 	client  *opensearchgo.Client
 	timeout time.Duration
@@ -30,7 +30,7 @@ func newCluster(o Options) (*cluster, error) {
 	}
 	client, err := opensearchgo.NewClient(opensearchgo.Config{
 		Addresses: o.URLs, Transport: over,
-		// Retries are this package's: it knows which answers mean that a request may be sent again.
+		// This package retries by itself: it knows which responses allow another attempt.
 		DisableRetry: true,
 	})
 	if err != nil {
@@ -39,20 +39,20 @@ func newCluster(o Options) (*cluster, error) {
 	return &cluster{client: client, timeout: o.Timeout}, nil
 }
 
-// Bounds of the pause between two attempts.
+// Minimum and maximum pause between two attempts.
 const (
 	shortestPause = 20 * time.Millisecond
 	longestPause  = 2 * time.Second
 )
 
-// reconnect is how long a request is tried again while the cluster cannot be reached or has no node for it: as long as the
-// election of another one takes, and short enough that the callers of a cluster that is down do not pile up.
+// reconnect is how long a request is retried while the cluster is unreachable or has no node for it. It is long enough to elect
+// another node, and short enough that the callers of a stopped cluster do not accumulate.
 const reconnect = 3 * time.Second
 
-// do sends a request and decodes the answer into out, which may be nil. body is nil, []byte, or encoded as JSON. It tries
-// again while the cluster refuses for lack of capacity, until the context ends or the timeout passes, and for a time while
-// the cluster cannot be reached. The request must be one that may be sent twice. When the context ends before any
-// attempt has failed, the error is its cause.
+// do sends a request and decodes the response into out, which may be nil. body is nil, []byte, or a value to encode as JSON. While
+// the cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the cluster is
+// unreachable, it retries for about the time of reconnect. Sending the request twice must be safe. If ctx ends before any attempt
+// has failed, the error is the cause of ctx.
 func (c *cluster) do(ctx context.Context, method, path string, body, out any) error {
 	encoded, isBytes := body.([]byte)
 	if body != nil && !isBytes {
@@ -70,7 +70,7 @@ func (c *cluster) do(ctx context.Context, method, path string, body, out any) er
 		switch {
 		case err == nil || !passes(err):
 			return err
-		case within.Err() != nil && before != nil: // it was cut off: the attempt before says more
+		case within.Err() != nil && before != nil: // This attempt was cut off: the previous error says more.
 			return before
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -89,7 +89,7 @@ func (c *cluster) once(ctx context.Context, method, path string, body []byte, ou
 		return fmt.Errorf("make a request for OpenSearch: %w", err)
 	}
 	if len(body) > 0 {
-		// The bulk interface takes this for its lines as well.
+		// The bulk API accepts this type for its lines, too.
 		req.Header.Set("Content-Type", "application/json")
 	}
 	res, err := c.client.Stream(req)
@@ -113,7 +113,7 @@ func (c *cluster) once(ctx context.Context, method, path string, body []byte, ou
 	return nil
 }
 
-// wait pauses for about d, and reports false when the context ends first.
+// wait pauses for d/2 to 3d/2. It returns false if ctx ends first.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d/2 + rand.N(d))
 	defer timer.Stop()
@@ -125,7 +125,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// close ends the background work of the client.
+// close stops the background work of the client.
 func (c *cluster) close() error {
 	if err := c.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("close the connections to OpenSearch: %w", err)

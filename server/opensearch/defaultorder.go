@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// defaultKey sorts by a field of the default unit, which no document holds: clauses give each item the rank of its unit's
-// value among the values of all units as its score.
+// defaultKey sorts by a field of the default unit, which is not part of any document. It returns clauses that give each item a
+// score: the rank of its unit's value among the values of all units.
 func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, []object, error) {
 	f, _ := query.Lookup(key.Field)
 	holders := map[eval.SortValue]map[int64]bool{}
@@ -42,7 +42,7 @@ func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, []objec
 		}
 		ranks = append(ranks, constant(having, float32(i+1)))
 	}
-	// Without a value an item comes last in either direction.
+	// An item without a value comes last in both directions.
 	missing := 0.0
 	if !key.Desc {
 		missing = float64(len(values) + 1)
@@ -67,7 +67,7 @@ func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, []objec
 			}
 			at, found := slices.BinarySearchFunc(values, value, compare)
 			if !found {
-				return []any{float64(at) + 0.5} // no unit has it any more
+				return []any{float64(at) + 0.5} // no unit has this value any longer
 			}
 			return []any{float64(at + 1)}
 		},

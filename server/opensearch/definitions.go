@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Apply stores definitions, see library.Library. The batch is not atomic for other replicas: they see its definitions within
-// milliseconds of one another.
+// Apply stores definitions, see library.Library. The batch is not atomic for other replicas: its definitions become visible to them
+// within milliseconds of one another.
 func (l *Library) Apply(ctx context.Context, defs []library.Definition) ([]library.Result, error) {
 	if err := l.alive(ctx); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (l *Library) Apply(ctx context.Context, defs []library.Definition) ([]libra
 		}
 		err := c.Apply(defs, l.now(), results)
 		for i := range results {
-			// A definition that an earlier attempt stored is not news in a later one.
+			// A later attempt reports a definition as unchanged if an earlier one stored it, so the flag is kept.
 			changed[i] = changed[i] || results[i].Changed
 			results[i].Changed = changed[i]
 		}
@@ -42,10 +42,10 @@ func (l *Library) Apply(ctx context.Context, defs []library.Definition) ([]libra
 	return results, nil
 }
 
-// namedMissing is how many missing ids a Result names.
+// namedMissing is the maximum number of missing ids that a Result names.
 const namedMissing = 10
 
-// countMissing counts the items that definitions name and that are not there.
+// countMissing counts the items that definitions name but that do not exist.
 func (l *Library) countMissing(ctx context.Context, defs []library.Definition, results []library.Result) error {
 	named := map[library.PropertyID][]item.ID{}
 	idsOf := func(d library.Definition) []item.ID {
@@ -87,7 +87,7 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 	return nil
 }
 
-// existing returns which of some items are there.
+// existing returns which of the items exist.
 func (l *Library) existing(ctx context.Context, p library.PropertyID, ids []item.ID) (map[item.ID]bool, error) {
 	there := map[item.ID]bool{}
 	for chunk := range slices.Chunk(ids, termsAtOnce) {
@@ -116,7 +116,7 @@ func (l *Library) existing(ctx context.Context, p library.PropertyID, ids []item
 	return there, nil
 }
 
-// Remove takes away what the owners brought, see library.Library.
+// Remove removes the definitions of the owners, see library.Library.
 func (l *Library) Remove(ctx context.Context, owners []library.Owner) (n int, err error) {
 	if err := l.alive(ctx); err != nil {
 		return 0, err
@@ -128,7 +128,7 @@ func (l *Library) Remove(ctx context.Context, owners []library.Owner) (n int, er
 	return n, err
 }
 
-// Sweep removes what keep does not name, see library.Library.
+// Sweep removes the definitions in scope whose owner is not in keep, see library.Library.
 func (l *Library) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (n int, err error) {
 	if err := l.alive(ctx); err != nil {
 		return 0, err
@@ -140,7 +140,7 @@ func (l *Library) Sweep(ctx context.Context, scope library.Scope, keep []library
 	return n, err
 }
 
-// RemoveFilter deletes an HTTP-made filter, see library.Library.
+// RemoveFilter deletes a filter that was created over HTTP, see library.Library.
 func (l *Library) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
 	if err := l.alive(ctx); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (l *Library) Owners(ctx context.Context, scope library.Scope) ([]library.Ow
 	return l.records.state.Load().set.Scoped(scope), nil
 }
 
-// Definition returns what owner brought, see library.Library.
+// Definition returns the definition of an owner, see library.Library.
 func (l *Library) Definition(ctx context.Context, owner library.Owner) (library.Definition, error) {
 	if err := l.alive(ctx); err != nil {
 		return library.Definition{}, err
@@ -164,7 +164,7 @@ func (l *Library) Definition(ctx context.Context, owner library.Owner) (library.
 	return l.records.state.Load().set.Definition(owner)
 }
 
-// alive returns ErrClosed once the library is closed, and the context's error once that ended.
+// alive returns ErrClosed if the library is closed, or the error of ctx if ctx has ended.
 func (l *Library) alive(ctx context.Context) error {
 	if l.closed.Load() {
 		return library.ErrClosed
@@ -172,7 +172,7 @@ func (l *Library) alive(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// catalogue returns what a property serves besides its items. ErrNotFound, ErrClosed.
+// catalogue returns the definitions that a property serves, or ErrNotFound or ErrClosed.
 func (l *Library) catalogue(p library.PropertyID) (*definitions.Catalogue, error) {
 	if l.closed.Load() {
 		return nil, library.ErrClosed
@@ -184,7 +184,7 @@ func (l *Library) catalogue(p library.PropertyID) (*definitions.Catalogue, error
 	return c, nil
 }
 
-// Property returns a property's settings, see library.Library.
+// Property returns the settings of a property, see library.Library.
 func (l *Library) Property(p library.PropertyID) (library.Property, error) {
 	c, err := l.catalogue(p)
 	if err != nil {
@@ -193,7 +193,7 @@ func (l *Library) Property(p library.PropertyID) (library.Property, error) {
 	return c.Spec, nil
 }
 
-// Properties lists all properties that are served, see library.Library.
+// Properties lists all served properties, see library.Library.
 func (l *Library) Properties() []library.PropertyID {
 	return slices.Sorted(maps.Keys(l.records.state.Load().set.Catalogues()))
 }
@@ -221,7 +221,7 @@ func (l *Library) Filters(p library.PropertyID, offset, limit int) ([]library.Fi
 	return found, total, nil
 }
 
-// FiltersAfter lists the filters of a property after a place, see library.Library.
+// FiltersAfter lists the filters that follow a place in the order, see library.Library.
 func (l *Library) FiltersAfter(p library.PropertyID, after library.FilterPlace, limit int) ([]library.FilterRecord, int, error) {
 	c, err := l.catalogue(p)
 	if err != nil {
@@ -262,7 +262,7 @@ func (l *Library) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, erro
 	return l.records.feed.Listen(ctx)
 }
 
-// SetMark keeps a small fact, see library.Library.
+// SetMark stores a small fact of the operator, see library.Library.
 func (l *Library) SetMark(ctx context.Context, key, value string) error {
 	if err := l.alive(ctx); err != nil {
 		return err
@@ -290,7 +290,7 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 	if missing != nil && !isIndexMissing(missing) {
 		return fmt.Errorf("purge property %s: %w", p, missing)
 	}
-	// A purge that was cut short left these.
+	// An interrupted purge can leave facts without an index.
 	if err := l.forgetFacts(ctx, p); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// appendItems appends the items of a page as the reader may see them, with commas between.
+// appendItems appends the items of a page, separated by commas, with the fields that the audience may see.
 func (v *view) appendItems(ctx context.Context, dst []byte, hits []hit, a query.Audience, baseURL string) ([]byte, error) {
 	items := make([]*item.Item, len(hits))
 	for i, h := range hits {
@@ -37,8 +37,8 @@ func (v *view) appendItems(ctx context.Context, dst []byte, hits []hit, a query.
 	return dst, nil
 }
 
-// shownUnits returns the ids of the units that each of some items shows: its own, then those of rules by id. One that the
-// property does not have may be among them.
+// shownUnits returns the ids of the units that each item shows: its own units, then the units of rules by id. It may return ids of
+// units that the property does not have.
 func (v *view) shownUnits(ctx context.Context, items []*item.Item) ([][]int64, error) {
 	shown := make([][]int64, len(items))
 	for i, it := range items {
@@ -66,12 +66,12 @@ func (v *view) shownUnits(ctx context.Context, items []*item.Item) ([][]int64, e
 	return shown, nil
 }
 
-// namesTags reports whether the selector of a rule looks at tags.
+// namesTags reports whether the selector of a rule depends on tags.
 func namesTags(r *definitions.Rule) bool {
 	return r.Selector != nil && slices.ContainsFunc(query.Names(r.Selector), func(n query.FieldName) bool { return n.Reaches("tags") })
 }
 
-// shownTags returns the tags that each of some items carries, sorted; with rules those of manifests too.
+// shownTags returns the tags of each item, sorted. If rules is true, it includes the tags of manifests.
 func (v *view) shownTags(ctx context.Context, items []*item.Item, rules bool) ([][]item.Tag, error) {
 	tags := make([][]item.Tag, len(items))
 	for i, it := range items {
@@ -99,7 +99,7 @@ func (v *view) shownTags(ctx context.Context, items []*item.Item, rules bool) ([
 	return tags, nil
 }
 
-// corpusOf makes documents of items with some tags, without units.
+// corpusOf returns documents of the items with the given tags, without units.
 func corpusOf(items []*item.Item, tags [][]item.Tag) *eval.Corpus {
 	corpus := eval.NewCorpus()
 	for i, it := range items {
@@ -108,7 +108,7 @@ func corpusOf(items []*item.Item, tags [][]item.Tag) *eval.Corpus {
 	return corpus
 }
 
-// members returns which items of a corpus the selector of a rule matches.
+// members returns which items of a corpus match the selector of a rule.
 func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Corpus) (map[item.ID]bool, error) {
 	selector, err := v.selector(ctx, r)
 	if err != nil || selector == nil {
@@ -125,7 +125,7 @@ func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Co
 	return members, nil
 }
 
-// item returns a stored item, as of the last acknowledged write. ErrNotFound.
+// item returns an item as of the last acknowledged write, or ErrNotFound.
 func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
 	var found struct {
 		Fields struct {

@@ -10,19 +10,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// kind says what brings the values of a field.
+// kind is the source of a field's values.
 type kind uint8
 
 const (
 	ofItem kind = iota
-	// ofTags are the fields of tags: an item has values of its own, and manifests bring more.
+	// ofTags means fields of tags: an item has its own values, and manifests add more.
 	ofTags
-	// ofUnits and ofDefault are the fields of the units that an item shows and of its default unit. They are in no document.
+	// ofUnits and ofDefault mean fields of the units that an item shows, and of its default unit. No document contains them.
 	ofUnits
 	ofDefault
 )
 
-// The prefixes of the fields of units.
+// Prefixes of the fields of units.
 const (
 	unitPrefix    = "activate_units."
 	defaultPrefix = "default_activate_unit."
@@ -40,10 +40,10 @@ func kindOf(field string) kind {
 	return ofItem
 }
 
-// longestTerm is the length in bytes to which keywords are cut: Lucene refuses terms of more than 32,766.
+// longestTerm is the length in bytes to which keywords are cut. Lucene rejects terms longer than 32,766 bytes.
 const longestTerm = 32_000
 
-// document makes the document of an item; token identifies the write.
+// document returns the document of an item. token identifies the write.
 func document(it *item.Item, token string) object {
 	doc := object{fieldItem: string(item.Marshal(it, nil)), fieldWrite: token}
 	if it.ShortCode != "" {
@@ -80,10 +80,10 @@ func document(it *item.Item, token string) object {
 	return doc
 }
 
-// dynamicTerm is a value of a dynamic field in fieldDynamic.
+// dynamicTerm returns the term in fieldDynamic for a value of a dynamic field.
 func dynamicTerm(name, value string) string { return cut(name + "\x00" + analysis.Keyword(value)) }
 
-// fieldValue is a value of a field of the catalogue as JSON takes it.
+// fieldValue returns a value of a catalogue field as its JSON value.
 func fieldValue(f query.Field, v query.Value) any {
 	switch f.Type {
 	case query.Text:

@@ -11,15 +11,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// responseError is an answer of the cluster that is no success, with the innermost cause that it names.
+// responseError is an error response of the cluster, with the innermost cause that the response names.
 type responseError struct {
 	Status int
 	Type   string
-	// Reason is "" where the cluster judges the request: there it may quote items or queries, which hold personal data.
+	// Reason is "" if the error is about the request: such a reason may quote items or queries, which contain personal data.
 	Reason string
 }
 
-// Error says what the cluster answers.
+// Error describes the response.
 func (e *responseError) Error() string {
 	text := fmt.Sprintf("OpenSearch answers %d %s", e.Status, e.Type)
 	if e.Reason != "" {
@@ -28,7 +28,7 @@ func (e *responseError) Error() string {
 	return text
 }
 
-// Is makes an answer that means that the cluster cannot serve now a library.ErrUnavailable.
+// Is reports a response as library.ErrUnavailable if it means that the cluster cannot process requests now.
 func (e *responseError) Is(target error) bool {
 	return target == library.ErrUnavailable &&
 		(e.passing() || e.blocked() || e.indexMissing() || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
@@ -45,20 +45,20 @@ func (e *responseError) passing() bool {
 	return false
 }
 
-// blocked reports whether an index takes no writes, as on a full disk (flood stage).
+// blocked reports whether an index accepts no writes, for example because the disk is full (flood stage).
 func (e *responseError) blocked() bool { return e.Type == "cluster_block_exception" }
 
-// indexMissing reports whether an index is not there: deleted by hand, or not made yet.
+// indexMissing reports whether an index does not exist: it was deleted by hand, or is not created yet.
 func (e *responseError) indexMissing() bool { return e.Type == "index_not_found_exception" }
 
-// cause is an error as the cluster describes it.
+// cause is an error as the cluster reports it.
 type cause struct {
 	Type     string `json:"type"`
 	Reason   string `json:"reason"`
 	CausedBy *cause `json:"caused_by"`
 }
 
-// failure makes the error of an answer with a status: of the last cause of a chain, with the first line of its reason.
+// failure returns the error of a response. It has the last cause of the chain and the first line of its reason.
 func (c *cause) failure(status int) *responseError {
 	for c.CausedBy != nil {
 		c = c.CausedBy
@@ -80,7 +80,7 @@ func newResponseError(status int, body []byte) *responseError {
 		} `json:"error"`
 	}
 	if json.Unmarshal(body, &answer) != nil {
-		return &responseError{Status: status, Type: http.StatusText(status)} // a proxy's, or a text
+		return &responseError{Status: status, Type: http.StatusText(status)} // from a proxy, or plain text
 	}
 	if shards := answer.Error.FailedShards; len(shards) > 0 {
 		return shards[0].Reason.failure(status)
@@ -88,16 +88,16 @@ func newResponseError(status int, body []byte) *responseError {
 	return answer.Error.failure(status)
 }
 
-// unreachableError means that no answer came.
+// unreachableError means that the cluster sent no response.
 type unreachableError struct{ cause error }
 
-// Error says why no answer came.
+// Error returns the reason why there is no response.
 func (e *unreachableError) Error() string { return "OpenSearch cannot be reached: " + e.cause.Error() }
 
 // Unwrap returns library.ErrUnavailable and the cause.
 func (e *unreachableError) Unwrap() []error { return []error{library.ErrUnavailable, e.cause} }
 
-// passes reports whether a request that failed may succeed when it is sent again.
+// passes reports whether a failed request may succeed if it is sent again.
 func passes(err error) bool {
 	var answer *responseError
 	if errors.As(err, &answer) {
@@ -107,39 +107,39 @@ func passes(err error) bool {
 	return errors.As(err, &lost)
 }
 
-// hasStatus reports whether the cluster answered with a status.
+// hasStatus reports whether err is a response with a status.
 func hasStatus(err error, status int) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.Status == status
 }
 
-// hasType reports whether the cluster named a type of error.
+// hasType reports whether err is a response with a type of error.
 func hasType(err error, name string) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.Type == name
 }
 
-// isAbsent reports whether the cluster answered that a document is not there.
+// isAbsent reports whether err is a response that a document does not exist.
 func isAbsent(err error) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.Status == http.StatusNotFound && !answer.indexMissing()
 }
 
-// isIndexMissing reports whether the cluster answered that an index is not there.
+// isIndexMissing reports whether err is a response that an index does not exist.
 func isIndexMissing(err error) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.indexMissing()
 }
 
-// isAboutQuery reports whether an error is about a query rather than about the cluster.
+// isAboutQuery reports whether err is about a query and not about the cluster.
 func isAboutQuery(err error) bool {
 	var syntax *query.SyntaxError
 	var forbidden *query.ForbiddenFieldError
 	return errors.As(err, &syntax) || errors.As(err, &forbidden)
 }
 
-// tooLarge is the error of a query that has more clauses than the cluster takes, once the rules of tags and units are added; nil
-// for other errors.
+// tooLarge returns the error for a query that, with the rules of tags and units, has more clauses than the cluster accepts. It
+// returns nil for other errors.
 func tooLarge(err error) error {
 	var answer *responseError
 	if errors.As(err, &answer) && strings.HasPrefix(answer.Type, "too_many_") {

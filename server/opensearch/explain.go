@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// Explain says why an item is in an answer or is not, see library.Library.
+// Explain reports why an item is or is not part of a listing, see library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	if err := l.alive(ctx); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*lib
 	return &e, nil
 }
 
-// document makes the document of one item with the tags and units that it shows.
+// document returns the document of one item with the tags and units that it shows.
 func (v *view) document(ctx context.Context, it *item.Item) (*eval.Doc, error) {
 	items := []*item.Item{it}
 	tags, err := v.shownTags(ctx, items, true)
@@ -73,12 +73,12 @@ func (v *view) document(ctx context.Context, it *item.Item) (*eval.Doc, error) {
 	return eval.NewItemDoc(it, units, byDefault, tags[0]), nil
 }
 
-// statistics are what the cluster knows of the words of all items.
+// statistics are the term statistics of the cluster.
 type statistics struct{ *view }
 
 var _ rank.Statistics = statistics{}
 
-// Field returns the totals of a field and the number of items with each of some terms, as the first shard has them.
+// Field returns the totals of a field, and for each term the number of items that contain it, as one shard counts them.
 func (s statistics) Field(ctx context.Context, field string, terms []string) (rank.Field, []int64, error) {
 	freqs := make([]int64, len(terms))
 	f, ok := query.Lookup(field)
@@ -97,7 +97,8 @@ func (s statistics) Field(ctx context.Context, field string, terms []string) (ra
 			} `json:"terms"`
 		} `json:"term_vectors"`
 	}
-	// A document that is not stored: its words are looked up. Without a word there are no statistics.
+	// This is an artificial document: the cluster returns the statistics of its words. "a" is there because a document without a
+	// word gets none.
 	body := object{
 		"doc": object{name: append([]string{"a"}, terms...)}, "term_statistics": true, "field_statistics": true,
 		"positions": false, "offsets": false,
@@ -112,7 +113,7 @@ func (s statistics) Field(ctx context.Context, field string, terms []string) (ra
 	return rank.Field{Docs: max(0, found.Statistics.Docs), Terms: max(0, found.Statistics.Terms)}, freqs, nil
 }
 
-// Similar offers the terms of the field that are within the edits of a fuzzy word.
+// Similar offers the terms of the field within the edit distance of a fuzzy word.
 func (s statistics) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
 	if n.Field.Type != query.Text || kindOf(n.Field.Name) != ofItem {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// exportChunk is how many items one search of an export returns.
+// exportChunk is the number of items that one search of an export returns.
 const exportChunk = 500
 
 // Export yields items as lines, see library.Library.
@@ -70,7 +70,7 @@ func (l *Library) export(ctx context.Context, p library.PropertyID, q query.Node
 	}
 }
 
-// ownUnits returns the units of the item itself, as they are now. Those of manifests come from manifests.
+// ownUnits returns the current definitions of the item's own units. Units of rules are not exported, because manifests define them.
 func (l *Library) ownUnits(p library.PropertyID, it *item.Item) []item.Unit {
 	var own []item.Unit
 	c := l.records.state.Load().set.Catalogue(p)

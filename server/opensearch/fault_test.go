@@ -18,7 +18,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// drop deletes an index as an operator might by mistake.
+// drop deletes an index, like an operator by mistake.
 func drop(t *testing.T, l *Library, alias string) {
 	t.Helper()
 	if err := l.cluster.do(t.Context(), http.MethodDelete, "/"+generation(alias), nil, nil); err != nil {
@@ -26,7 +26,8 @@ func drop(t *testing.T, l *Library, alias string) {
 	}
 }
 
-// TestDeletedItems: without the index of its items, a property is unavailable and says so; no write makes the index again.
+// TestDeletedItems checks that a property whose items index was deleted is unavailable with the name of the index, and that no
+// write recreates the index.
 func TestDeletedItems(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -40,7 +41,7 @@ func TestDeletedItems(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnavailable with the name of the index", what, err)
 		}
 	}
-	// Without its manifest the property can be purged, and made anew.
+	// Without its manifest, the property can be purged and created again.
 	if _, err := l.Remove(t.Context(), []library.Owner{agreedDefinitions()[0].Owner}); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func TestDeletedItems(t *testing.T) {
 	}
 }
 
-// TestDeletedDefinitions: a library without its definitions is not ready, and is not opened as a new one while there are items.
+// TestDeletedDefinitions checks that a library whose definitions were deleted is not ready, and does not open as a new library
+// while it has items.
 func TestDeletedDefinitions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -73,7 +75,7 @@ func TestDeletedDefinitions(t *testing.T) {
 	}
 }
 
-// TestChangedByHand: a definition that was deleted in the cluster can be stored again.
+// TestChangedByHand checks that a definition that was deleted in the cluster can be stored again.
 func TestChangedByHand(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -88,7 +90,7 @@ func TestChangedByHand(t *testing.T) {
 	}
 }
 
-// TestLongNames: a property whose name is longer than that of an index can be is served like any other.
+// TestLongNames checks that a property is served even if its name is too long for the name of an index.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -109,7 +111,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestDeepPages: behind the result window a page number is refused, unless nothing is there; a cursor reaches everything.
+// TestDeepPages checks that a page number beyond the result window is rejected unless no items are there, and that a cursor reaches
+// all items.
 func TestDeepPages(t *testing.T) {
 	t.Parallel()
 	l := openOptions(t, t.TempDir(), func(o *Options) { o.window = 10 })
@@ -149,10 +152,10 @@ func TestDeepPages(t *testing.T) {
 	}
 }
 
-// failing is a transport that has the cluster fail at writing one document.
+// failing is a transport that makes the cluster fail to write one document.
 type failing struct {
 	http.RoundTripper
-	// id is that of the document, "" for none.
+	// id is the id of the document, or "".
 	id atomic.Value
 }
 
@@ -162,7 +165,7 @@ func (f *failing) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A state that the document is not in, of a shard that is not there.
+		// An index that does not exist.
 		body = bytes.ReplaceAll(body, fmt.Appendf(nil, `"_id":"%s","_index":"`, id), fmt.Appendf(nil, `"_id":"%s","_index":"absent-`, id))
 		r = r.Clone(r.Context())
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -170,7 +173,7 @@ func (f *failing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(r)
 }
 
-// TestPartialFailure: when one item cannot be stored, its mutation says so and the others are done.
+// TestPartialFailure checks that if one item cannot be stored, only its mutation fails.
 func TestPartialFailure(t *testing.T) {
 	t.Parallel()
 	transport := &failing{RoundTripper: http.DefaultTransport}
@@ -196,7 +199,7 @@ func TestPartialFailure(t *testing.T) {
 	}
 }
 
-// TestErrorsHoldNoData: what the cluster quotes of a request that it refuses is in no error.
+// TestErrorsHoldNoData checks that no error contains what the cluster quotes of a rejected request.
 func TestErrorsHoldNoData(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -210,7 +213,7 @@ func TestErrorsHoldNoData(t *testing.T) {
 	}
 }
 
-// hanging is a transport whose cluster stops to answer.
+// hanging is a transport to a cluster that stops responding.
 type hanging struct {
 	http.RoundTripper
 	now atomic.Bool
@@ -224,7 +227,8 @@ func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.RoundTripper.RoundTrip(r)
 }
 
-// TestSlowCluster: every call ends with its context, also one that waits for another call, and works again once the cluster answers.
+// TestSlowCluster checks that every call ends with its context, even if it waits for another call, and that calls succeed again
+// once the cluster responds.
 func TestSlowCluster(t *testing.T) {
 	t.Parallel()
 	transport := &hanging{RoundTripper: http.DefaultTransport}

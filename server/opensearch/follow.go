@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 )
 
-// recordHit is a document of the definitions index as a search returns it.
+// recordHit is a document of the definitions index in a search response.
 type recordHit struct {
 	ID     string `json:"_id"`
 	Seq    int64  `json:"_seq_no"`
@@ -21,14 +21,14 @@ type recordHit struct {
 
 func (h recordHit) version() version { return version{h.Seq, h.Term} }
 
-// recordsAtOnce is how many records one search returns.
+// recordsAtOnce is the maximum number of records that one search returns.
 const recordsAtOnce = 1000
 
-// gapPatience is how long an operation may be missing among later ones before it counts as one that stored nothing, or
-// whose document was changed again. Operations become visible within milliseconds of one another.
+// gapPatience is how long the follower waits for a missing operation. After that, it assumes that the operation stored nothing, or
+// that its document was changed again. Operations become visible within milliseconds of one another.
 const gapPatience = 10 * time.Second
 
-// follow reads news until the context ends.
+// follow reads changes until ctx ends.
 func (r *records) follow(ctx context.Context) {
 	pause := time.NewTicker(r.library.options.FollowInterval)
 	defer pause.Stop()
@@ -50,7 +50,7 @@ func (r *records) follow(ctx context.Context) {
 	}
 }
 
-// note keeps the failure to follow for probes, and logs when following fails and when it works again.
+// note keeps the error of the follower for probes, and logs when following starts to fail and when it recovers.
 func (r *records) note(err error) {
 	r.problemMu.Lock()
 	defer r.problemMu.Unlock()
@@ -63,7 +63,7 @@ func (r *records) note(err error) {
 	r.failure = err
 }
 
-// problem says why the definitions may be out of date, "" when they are not.
+// problem returns the reason why the definitions may be out of date, or "".
 func (r *records) problem() string {
 	r.problemMu.Lock()
 	defer r.problemMu.Unlock()
@@ -73,18 +73,18 @@ func (r *records) problem() string {
 	return fmt.Sprintf("changed definitions are not seen: %v", r.failure)
 }
 
-// lookTimeout bounds one request for news: a connection that is lost without a word must keep neither a revoked token in use nor
-// changes waiting.
+// lookTimeout limits one request for changes. Otherwise, a connection that is silently lost would delay the revocation of tokens
+// and other changes.
 const lookTimeout = 3 * time.Second
 
-// look sends a request for news.
+// look sends a request for changes.
 func (r *records) look(ctx context.Context, method, path string, body, out any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, &unreachableError{fmt.Errorf("no answer within %s", lookTimeout)})
 	defer cancel()
 	return r.library.cluster.do(ctx, method, path, body, out)
 }
 
-// since returns the records whose last operation has at least a number, in the order of the numbers.
+// since returns the records whose last operation has the sequence number from or a higher one, ordered by that number.
 func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
 	var all []recordHit
 	for {
@@ -109,8 +109,7 @@ func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
 	}
 }
 
-// catchUp brings the state to what searches of the index find. The caller holds
-// changing.
+// catchUp updates the state to what searches of the index find. The caller holds changing.
 func (r *records) catchUp(ctx context.Context) error {
 	hits, err := r.since(ctx, r.next)
 	if err != nil {
@@ -119,7 +118,7 @@ func (r *records) catchUp(ctx context.Context) error {
 	var news []recordHit
 	for _, h := range hits {
 		if h.Term > r.term {
-			// Another copy of the shard became the primary. What it does not have was never acknowledged.
+			// Another copy of the shard became the primary. Operations that it does not have were never acknowledged.
 			return r.reload(ctx)
 		}
 		if r.seen[h.ID].version != h.version() {
@@ -143,8 +142,8 @@ func (r *records) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// advance raises next past the operations that were seen. Two operations can become visible in another order than that of
-// their numbers, so next stays at a missing one for a while.
+// advance raises next past the operations that were seen. Operations can become visible out of order, so next stays at a missing
+// one until gapPatience has passed.
 func (r *records) advance(hits []recordHit) {
 	for _, h := range hits {
 		if h.Seq > r.next {

@@ -14,11 +14,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// oldestVersion is the first version of OpenSearch that this package is tested with.
+// oldestVersion is the oldest version of OpenSearch that this package is tested with.
 var oldestVersion = [2]int{2, 19}
 
-// checkVersion asks what answers at the URLs. It fails with library.ErrUnavailable while nothing does, and with another error
-// when it is not an OpenSearch that this package can use, or refuses the credentials.
+// checkVersion checks the service at the URLs. It fails with library.ErrUnavailable while there is no response. It fails with
+// another error if the service is not a supported OpenSearch or rejects the credentials.
 func (c *cluster) checkVersion(ctx context.Context) error {
 	var about struct {
 		Version struct {
@@ -45,8 +45,8 @@ func (c *cluster) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// checkWhole refuses to open what is left of a library whose shared indices were deleted: with new ones, item ids would be drawn
-// again, and what was made over HTTP would be gone without a word.
+// checkWhole refuses to open a library that has items but whose shared indices were deleted. With new shared indices, item ids
+// would be assigned again, and definitions created over HTTP would be lost silently.
 func (l *Library) checkWhole(ctx context.Context) error {
 	var there map[string]struct{}
 	path := fmt.Sprintf("/%s,%s/_alias?ignore_unavailable=true", strings.Join(l.shared(), ","), l.names.everyItems())
@@ -67,16 +67,16 @@ func (l *Library) checkWhole(ctx context.Context) error {
 	return nil
 }
 
-// shared are the indices that a library cannot do without.
+// shared returns the indices that a library always needs.
 func (l *Library) shared() []string {
 	return []string{generation(l.names.definitions()), generation(l.names.facts())}
 }
 
-// stateTimeout bounds what State asks the cluster: probes wait for it.
+// stateTimeout limits the requests of State, because probes wait for it.
 const stateTimeout = 2 * time.Second
 
-// State describes the library, see library.Library: Ready while the cluster answers and has the shared indices. A property whose
-// index has no working shard, or takes no writes, is a Problem.
+// State describes the library, see library.Library. The library is Ready while the cluster responds and the shared indices have
+// working shards. An index without a working shard, or that accepts no writes, is a Problem.
 func (l *Library) State(ctx context.Context) library.State {
 	known := l.records.state.Load()
 	state := library.State{PropertyItems: map[library.PropertyID]int64{}, Definitions: int64(known.set.Len())}
@@ -113,7 +113,7 @@ func (l *Library) State(ctx context.Context) library.State {
 	return state
 }
 
-// count reads how many items and bytes there are, and the version of all.
+// count sets the numbers of items and bytes, and the version of the library.
 func (l *Library) count(ctx context.Context, state *library.State) error {
 	var stats struct {
 		Indices map[string]struct {
@@ -156,7 +156,7 @@ func (l *Library) count(ctx context.Context, state *library.State) error {
 	return nil
 }
 
-// redIndices lists the library's indices of which a shard has no working copy, by name.
+// redIndices returns the library's indices that have a shard without a working copy, sorted by name.
 func (l *Library) redIndices(ctx context.Context) ([]string, error) {
 	var health struct {
 		Indices map[string]struct {
@@ -177,7 +177,8 @@ func (l *Library) redIndices(ctx context.Context) ([]string, error) {
 	return red, nil
 }
 
-// blockedIndices says which of the library's indices take no writes, and why: on a full disk OpenSearch makes them read-only.
+// blockedIndices returns which of the library's indices accept no writes, and why. If the disk is full, OpenSearch makes them
+// read-only.
 func (l *Library) blockedIndices(ctx context.Context) ([]string, error) {
 	type block struct {
 		Description string   `json:"description"`
@@ -203,7 +204,8 @@ func (l *Library) blockedIndices(ctx context.Context) ([]string, error) {
 	return blocked, nil
 }
 
-// owns reports whether an index is one of this library: another may have a prefix that begins with the same letters.
+// owns reports whether an index belongs to this library. A prefix match is not enough, because the prefix of another library may
+// begin with this one.
 func (l *Library) owns(index string) bool {
 	return slices.Contains(l.shared(), index) || strings.HasPrefix(index, l.names.items(""))
 }

@@ -12,24 +12,24 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// names are the names of the indices of a library.
+// names builds the names of the indices of a library.
 type names struct{ prefix string }
 
-// All requests name aliases: a write to an alias that is missing makes no index.
+// All requests use aliases, because a write that requires a missing alias creates no index.
 func (n names) definitions() string { return n.prefix + "-definitions" }
 func (n names) facts() string       { return n.prefix + "-facts" }
 
-// items is the alias of a property's items.
+// items returns the alias of a property's items.
 func (n names) items(p library.PropertyID) string { return n.prefix + "-items-" + encodeProperty(p) }
 
-// generation is the index behind an alias: the first one of this mapping.
+// generation returns the index behind an alias. This mapping has had only the first generation.
 func generation(alias string) string { return alias + "-1" }
 
-// everyItems matches the items of all properties.
+// everyItems returns a pattern for the items of all properties.
 func (n names) everyItems() string { return n.prefix + "-items-*" }
 
-// property returns whose items an index holds. The names of some properties are too long to be read from the name (see
-// Library.propertyOf).
+// property returns the property whose items an index contains. It returns false if the property's name is too long to be part of
+// the name of an index (see Library.propertyOf).
 func (n names) property(index string) (library.PropertyID, bool) {
 	name, ok := strings.CutPrefix(index, n.prefix+"-items-")
 	if !ok {
@@ -42,11 +42,11 @@ func (n names) property(index string) (library.PropertyID, bool) {
 	return decodeProperty(name[:at])
 }
 
-// longestName is how many bytes of the name of an index a property may take: OpenSearch allows 255 in all.
+// longestName is the maximum length in bytes of a property in the name of an index. OpenSearch allows 255 bytes for the whole name.
 const longestName = 180
 
-// encodeProperty writes a property as part of the name of an index. Namespaces and names of Kubernetes objects hold neither
-// "_", which stands for the slash, nor "=", which begins the code of any other byte.
+// encodeProperty encodes a property as part of the name of an index. It replaces the slash with "_", and encodes other bytes with
+// "=". Namespaces and names of Kubernetes objects contain neither character.
 func encodeProperty(p library.PropertyID) string {
 	var b strings.Builder
 	for i := range len(p) {
@@ -89,7 +89,7 @@ func decodeProperty(name string) (library.PropertyID, bool) {
 	return library.PropertyID(b.String()), true
 }
 
-// create makes an index with an alias unless it is there.
+// create creates an index with an alias unless the index exists.
 func (c *cluster) create(ctx context.Context, alias string, settings, mapping object) error {
 	body := object{"settings": settings, "mappings": mapping, "aliases": object{alias: object{}}}
 	err := c.do(ctx, http.MethodPut, "/"+generation(alias), body, nil)
@@ -102,18 +102,18 @@ func (c *cluster) create(ctx context.Context, alias string, settings, mapping ob
 	return nil
 }
 
-// createItems makes the index of a property's items, with its alias, unless it is there.
+// createItems creates the index of a property's items, with its alias, unless the index exists.
 func (l *Library) createItems(ctx context.Context, p library.PropertyID) error {
 	return l.cluster.create(ctx, l.names.items(p), l.itemSettings(), itemMapping(p))
 }
 
-// settings are those of the small indices: one shard, so that sequence numbers order all that is written.
+// settings returns the settings of the shared indices. They have one shard, so that sequence numbers order all writes.
 func (o Options) settings() object {
 	return object{"number_of_shards": 1, "auto_expand_replicas": o.Replicas, "refresh_interval": o.RefreshInterval.String()}
 }
 
-// propertyOf returns whose items an index holds; false for an index of another kind, and for one of a property that is not served
-// and whose name is too long to be read from that of the index.
+// propertyOf returns the property whose items an index contains. It returns false for other indices. It also returns false for a
+// property that is not served and whose name is too long to be part of the name of the index.
 func (l *Library) propertyOf(index string) (library.PropertyID, bool) {
 	if p, ok := l.names.property(index); ok {
 		return p, true

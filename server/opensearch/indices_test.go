@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestNamesOfIndices: the name of an index says whose items it holds, and is one that OpenSearch takes.
+// TestNamesOfIndices checks that the name of an index identifies its property and is valid in OpenSearch.
 func TestNamesOfIndices(t *testing.T) {
 	n := names{"vitrine"}
 	for p, want := range map[library.PropertyID]string{

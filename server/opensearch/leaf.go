@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// leaf writes a leaf over what items have of their own. Texts and truth values are scored by OpenSearch as they are in every
-// library; everything else that matches has score 1.
+// leaf translates a leaf over the values that items have themselves. OpenSearch scores texts and boolean values as every library
+// does; every other match has the score 1.
 func leaf(n plan.Leaf) (object, error) {
 	switch n := n.(type) {
 	case plan.Term:
@@ -37,7 +37,7 @@ func leaf(n plan.Leaf) (object, error) {
 	return nil, fmt.Errorf("translate a query: unknown leaf %T", n)
 }
 
-// indexed is the field of the index that holds the values of a field.
+// indexed returns the index field that contains the values of a field.
 func indexed(f query.Field) string {
 	switch {
 	case f.Name == query.AllField:
@@ -48,7 +48,7 @@ func indexed(f query.Field) string {
 	return f.Name
 }
 
-// prefixOf is what the terms of a field begin with in the index.
+// prefixOf returns the prefix of a field's terms in the index.
 func prefixOf(f query.Field) string {
 	if query.Dynamic(f.Name) {
 		return f.Name + "\x00"
@@ -97,7 +97,7 @@ func termRange(n plan.TermRange) object {
 	case !n.LoOpen:
 		bounds["gt"] = prefix + n.Lo
 	default:
-		bounds["gte"] = prefix // a range without bounds would match texts without a word
+		bounds["gte"] = prefix // a range without bounds would match texts that contain no word
 	}
 	switch {
 	case !n.HiOpen && n.HiIncl:

@@ -16,13 +16,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// fact is a document of the facts index: the ledger of a property, or a tag that was made, which is its id alone.
+// fact is a document of the facts index: the ledger of a property, or a tag that exists, which has no data except for its id.
 type fact struct {
 	Property library.PropertyID `json:"property"`
-	// Sequence is the highest item id that was ever drawn or imported. It rises before an item with that id is stored, so
-	// that no id is drawn twice.
+	// Sequence is the highest item id that was ever assigned or imported. It increases before an item with that id is stored, so
+	// that no id is assigned twice.
 	Sequence item.ID `json:"sequence,omitempty"`
-	// Names are the sums of all field names that items have had, eight bytes each.
+	// Names contains the sums of all field names that items ever had, eight bytes each.
 	Names string `json:"names,omitempty"`
 	// Token identifies the write that stored the document.
 	Token string `json:"token,omitempty"`
@@ -36,26 +36,26 @@ func factMapping() object {
 	}}
 }
 
-// ledger is one state of a property's record. It is replaced and never changed.
+// ledger is one state of a property's ledger document. It is immutable.
 type ledger struct {
-	// at is nil for a record that is not there.
+	// at is nil if the document does not exist.
 	at       *version
 	sequence item.ID
 	names    map[mutations.NameSum]bool
 	token    string
 }
 
-// ledgers are the records of all properties as this replica saw them last. An old state does no harm: it is found out when
-// the record is changed.
+// ledgers caches the ledgers of all properties as this replica last saw them. An outdated state is harmless: a change based on it
+// conflicts.
 type ledgers struct {
 	library *Library
 	mu      sync.Mutex
 	known   map[library.PropertyID]*ledger
-	// changing holds a mutex for each property, held while its record is changed.
+	// changing contains a mutex for each property, which is held while its ledger is changed.
 	changing sync.Map
 }
 
-// lock keeps other writes of this replica from changing a record, until the returned function is called.
+// lock keeps other writes of this replica from changing a ledger until the caller calls unlock.
 func (ls *ledgers) lock(ctx context.Context, p library.PropertyID) (unlock func(), err error) {
 	m, _ := ls.changing.LoadOrStore(p, newMutex())
 	return m.(mutex).lock(ctx)
@@ -67,7 +67,7 @@ func (ls *ledgers) path(p library.PropertyID) string {
 	return "/" + ls.library.names.facts() + "/_doc/" + url.PathEscape(ledgerID(p))
 }
 
-// get returns the last known state of a record, or reads it.
+// get returns the last known state of a ledger, or reads it.
 func (ls *ledgers) get(ctx context.Context, p library.PropertyID) (*ledger, error) {
 	ls.mu.Lock()
 	known := ls.known[p]
@@ -78,7 +78,7 @@ func (ls *ledgers) get(ctx context.Context, p library.PropertyID) (*ledger, erro
 	return ls.read(ctx, p)
 }
 
-// read reads a record.
+// read reads a ledger from the cluster.
 func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*ledger, error) {
 	var found struct {
 		Seq    int64 `json:"_seq_no"`
@@ -114,7 +114,7 @@ func (ls *ledgers) keep(p library.PropertyID, l *ledger) {
 	}
 }
 
-// change replaces a state of a record. It reports false when the record was in another state, which the next get returns.
+// change replaces a state of a ledger. It returns false if the ledger was in another state, which the next get returns.
 func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledger, sequence item.ID, names map[mutations.NameSum]bool) (bool, error) {
 	next := &ledger{sequence: max(sequence, from.sequence), names: from.names, token: rand.Text()}
 	if len(names) > 0 {
@@ -135,7 +135,7 @@ func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledge
 		return false, is.err
 	}
 	if is.conflict {
-		// It may be with this change itself, when its first answer got lost.
+		// The conflict may be with this change itself if the response to its first attempt was lost.
 		now, err := ls.read(ctx, p)
 		return err == nil && now.token == next.token, err
 	}
@@ -148,7 +148,7 @@ func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledge
 func (l *Library) forgetFacts(ctx context.Context, p library.PropertyID) error {
 	l.ledgers.keep(p, nil)
 	l.made.forget()
-	// What was stored just now has to be found.
+	// The query must find documents that were stored just now.
 	err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, nil)
 	if err == nil {
 		body := object{"query": object{"term": object{"property": string(p)}}}

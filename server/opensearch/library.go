@@ -11,8 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Library is a content library on an OpenSearch cluster. Open makes one. All methods are safe for concurrent use, and any
-// number of processes may have the library open.
+// Library is a content library on an OpenSearch cluster, created by Open. All methods are safe for concurrent use, and any number
+// of processes can have the same library open.
 type Library struct {
 	options Options
 	names   names
@@ -21,22 +21,22 @@ type Library struct {
 	ledgers *ledgers
 	made    *madeTags
 	sealer  *library.Sealer
-	// versionKey is the key of the versions of pages.
+	// versionKey is the key of page versions, see versionOf.
 	versionKey []byte
 
 	closed    atomic.Bool
 	closeOnce sync.Once
 	closeErr  error
-	// end ends the follower, ended is closed when it has.
+	// end stops the follower; ended is closed when the follower has returned.
 	end   context.CancelFunc
 	ended chan struct{}
 }
 
 var _ library.Library = (*Library)(nil)
 
-// Open opens the library in the cluster, making its indices where they are not there. It fails with library.ErrUnavailable
-// when the cluster cannot be reached within the timeout, with *OptionsError for options that cannot work, and with other errors
-// that say what is wrong with a file, the credentials, the version of the cluster or the indices. The Library must be closed.
+// Open opens the library in the cluster and creates missing indices. It fails with library.ErrUnavailable if the cluster is
+// unreachable until the timeout, with *OptionsError for invalid options, and with other errors that describe what is wrong with a
+// file, the credentials, the version of the cluster or the indices. The caller must close the Library.
 func Open(ctx context.Context, o Options) (*Library, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -63,7 +63,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	return l, nil
 }
 
-// open makes the shared indices and reads the definitions.
+// open creates the shared indices and reads the definitions.
 func (l *Library) open(ctx context.Context) error {
 	if err := l.cluster.checkVersion(ctx); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (l *Library) open(ctx context.Context) error {
 	return err
 }
 
-// Close ends the library in this process: later calls get ErrClosed. It can be called again.
+// Close closes the library in this process: later calls fail with ErrClosed. It can be called more than once.
 func (l *Library) Close() error {
 	l.closeOnce.Do(func() {
 		l.closed.Store(true)
@@ -101,8 +101,8 @@ func (l *Library) Close() error {
 	return l.closeErr
 }
 
-// now is the time by the library's clock.
+// now returns the time of the library's clock.
 func (l *Library) now() time.Time { return l.options.Clock() }
 
-// AuthorKey is the key of author references, see library.Library.
+// AuthorKey returns the key of author references, see library.Library.
 func (l *Library) AuthorKey() []byte { return append([]byte(nil), l.records.state.Load().authorKey...) }

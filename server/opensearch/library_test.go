@@ -15,8 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library/librarytest"
 )
 
-// open opens the library of a directory: its name stands for the prefix, which is its own. The indices are deleted after
-// the test.
+// open opens the library whose index prefix is derived from dir. The test deletes the indices when it ends.
 func open(t *testing.T, dir string, clock func() time.Time) *Library {
 	t.Helper()
 	return openWith(t, dir, clock, nil)
@@ -28,7 +27,7 @@ func openWith(t *testing.T, dir string, clock func() time.Time, transport http.R
 	return openOptions(t, dir, func(o *Options) { o.Clock, o.Transport = clock, transport })
 }
 
-// openOptions is open with options of one's own.
+// openOptions is open with adjusted options.
 func openOptions(t *testing.T, dir string, adjust func(*Options)) *Library {
 	t.Helper()
 	sum := sha256.Sum256([]byte(dir))
@@ -51,7 +50,7 @@ func openOptions(t *testing.T, dir string, adjust func(*Options)) *Library {
 	return l
 }
 
-// dropIndices deletes the indices of a prefix.
+// dropIndices deletes the indices with the prefix in o.
 func dropIndices(t *testing.T, o Options) {
 	t.Helper()
 	o, err := o.withDefaults()

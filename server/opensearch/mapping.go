@@ -5,27 +5,27 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// The fields of an item's document besides those of the catalogue, which have their own names.
+// Fields of an item's document in addition to those of the catalogue, which keep their names.
 const (
 	// fieldAll holds the values of query.AllField.
 	fieldAll = "all"
-	// fieldPresent lists the names of the fields that have a value: _exists_, also where a text has no word, and which
-	// dynamic fields there are.
+	// fieldPresent lists the names of the fields that have a value. It serves _exists_, even for a text without a word, and shows
+	// which dynamic fields exist.
 	fieldPresent = "present"
-	// fieldDynamic holds the values of all dynamic fields as name, NUL, value: one field of the index, however many names
-	// items bring.
+	// fieldDynamic contains the values of all dynamic fields as name, NUL, value. The index has a single field for any number of
+	// names.
 	fieldDynamic = "dynamic"
-	// fieldUnits holds the ids of the item's own units, as words in their order.
+	// fieldUnits contains the ids of the item's own units as words, in their order.
 	fieldUnits = "units"
-	// fieldCode is the code of the short link.
+	// fieldCode contains the code of the short link.
 	fieldCode = "code"
-	// fieldItem is the item as item.Marshal writes it, and fieldWrite the token of the write that stored it. Both are stored
-	// and not indexed.
+	// fieldItem contains the item as item.Marshal writes it. fieldWrite contains the token of the write that stored it. Both are
+	// stored and not indexed.
 	fieldItem  = "item"
 	fieldWrite = "write"
 )
 
-// itemSettings are the settings of the index of a property's items.
+// itemSettings returns the settings of the index of a property's items.
 func (l *Library) itemSettings() object {
 	s := l.options.settings()
 	s["number_of_shards"] = l.options.Shards
@@ -33,8 +33,9 @@ func (l *Library) itemSettings() object {
 	return s
 }
 
-// itemMapping is the catalogue as a mapping. Keywords come folded (see document.go), so that nothing depends on the
-// Unicode version of the cluster's JDK. Units are not in it: which units an item shows is decided at query time.
+// itemMapping returns the catalogue as a mapping. Keywords are folded before they are indexed (see document.go), so that results do
+// not depend on the Unicode version of the cluster's JDK. It has no fields of units, because a query decides which units an item
+// shows.
 func itemMapping(p library.PropertyID) object {
 	stored := object{"type": "keyword", "index": false, "doc_values": false, "store": true}
 	properties := object{
@@ -57,7 +58,7 @@ func itemMapping(p library.PropertyID) object {
 	}
 }
 
-// mappingOf is the mapping of a type. Dates are milliseconds.
+// mappingOf returns the mapping of a type. Dates are milliseconds.
 func mappingOf(t query.Type) object {
 	switch t {
 	case query.Text:

@@ -2,12 +2,12 @@ package opensearch
 
 import "context"
 
-// mutex is a lock that callers wait for only as long as their context allows: requests of the cluster are sent while it is held.
+// mutex is a lock that can be waited for with a context, because its holder sends requests to the cluster.
 type mutex chan struct{}
 
 func newMutex() mutex { return make(mutex, 1) }
 
-// lock takes the lock. The error is the cause of the context that ended first.
+// lock takes the lock. If ctx ends first, the error is its cause.
 func (m mutex) lock(ctx context.Context) (unlock func(), err error) {
 	select {
 	case m <- struct{}{}:

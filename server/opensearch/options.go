@@ -13,47 +13,44 @@ import (
 	"time"
 )
 
-// Options are what a Library is opened with.
+// Options configure a Library.
 type Options struct {
 	// URLs are the HTTP addresses of nodes of the cluster. Required.
 	URLs []string
-	// UsernameFile and PasswordFile hold what is sent with every request, each without the line break at its end; both or
-	// neither. They are read again when they change.
+	// UsernameFile and PasswordFile contain the credentials that are sent with every request. A trailing line break is ignored. Set
+	// both or neither. The files are read again when they change.
 	UsernameFile, PasswordFile string
-	// CAFile holds the certificates in PEM that the cluster's are verified with, and is read again when it changes; "" means
-	// those of the system.
+	// CAFile contains the PEM certificates of the authorities that may sign the cluster's certificate. The file is read again when
+	// it changes. "" means the authorities of the system.
 	CAFile string
-	// AllowHTTP permits http:// for addresses other than loopback ones.
+	// AllowHTTP permits http:// for addresses other than loopback addresses.
 	AllowHTTP bool
-	// Prefix begins the name of every index: lower-case letters, digits and hyphens, at most 40 characters. "" means
-	// DefaultPrefix.
-	// Libraries with different prefixes share a cluster.
+	// Prefix is the prefix of every index name: lower-case letters, digits and hyphens, at most 40 characters. "" means
+	// DefaultPrefix. Libraries with different prefixes can share a cluster.
 	Prefix string
-	// Shards is the number of primary shards of a property's items; 0 means 1, with which scores equal those of other
-	// libraries.
+	// Shards is the number of primary shards of a property's items. 0 means 1, with which scores equal those of other libraries.
 	Shards int
-	// Replicas is the number of copies of each shard as OpenSearch takes auto_expand_replicas; "" means 0-1.
+	// Replicas is the number of copies of each shard, in the syntax of auto_expand_replicas. "" means 0-1.
 	Replicas string
-	// RefreshInterval is how long a write may wait until searches find it; 0 means 200 ms.
+	// RefreshInterval is the maximum time until searches find a write. 0 means 200 ms.
 	RefreshInterval time.Duration
-	// FollowInterval is the time between two looks at the definitions; 0 means 200 ms.
+	// FollowInterval is the time between two checks for changed definitions. 0 means 200 ms.
 	FollowInterval time.Duration
-	// Timeout bounds a request for which the caller sets no earlier deadline; 0 means 30 s.
+	// Timeout limits a request if the caller sets no earlier deadline. 0 means 30 s.
 	Timeout time.Duration
-	// Clock tells the time; nil means time.Now.
+	// Clock returns the current time. nil means time.Now.
 	Clock func() time.Time
-	// Logger takes what an operator may want to know; nil means nothing is logged. No item, token or other personal data is
-	// ever logged.
+	// Logger receives messages for operators. nil disables logging. No item, token or other personal data is ever logged.
 	Logger *slog.Logger
-	// Random is read for what must not be guessed; nil means crypto/rand.
+	// Random is the source of secrets. nil means crypto/rand.
 	Random io.Reader
-	// Transport replaces the HTTP transport in tests; nil means a copy of http.DefaultTransport.
+	// Transport replaces the HTTP transport in tests. nil means a copy of http.DefaultTransport.
 	Transport http.RoundTripper
-	// window is how many hits a search may skip and return together; 0 means 50,000.
+	// window is the maximum sum of skipped and returned hits of a search. 0 means 50,000.
 	window int
 }
 
-// DefaultPrefix begins the names of indices unless Options say otherwise.
+// DefaultPrefix is the default of Options.Prefix.
 const DefaultPrefix = "vitrine"
 
 var validPrefix = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
@@ -101,8 +98,8 @@ func setDefault[T comparable](v *T, byDefault T) {
 	}
 }
 
-// checkURL refuses addresses that would send items and credentials in the clear, and addresses that hold credentials: those
-// come from files.
+// checkURL rejects addresses that would send items and credentials unencrypted. It also rejects addresses that contain credentials,
+// because those come from files.
 func (o Options) checkURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -121,13 +118,13 @@ func (o Options) checkURL(address string) error {
 	return nil
 }
 
-// OptionsError says that a Library cannot be opened with some Options.
+// OptionsError means that a Library cannot be opened with the given Options.
 type OptionsError struct{ Reason string }
 
-// Error says what is wrong.
+// Error returns the reason.
 func (e *OptionsError) Error() string { return e.Reason }
 
-// Check returns an *OptionsError for Options that no Library can be opened with, without reading a file or asking the cluster.
+// Check returns an *OptionsError for invalid Options, without reading a file or connecting to the cluster.
 func (o Options) Check() error {
 	_, err := o.withDefaults()
 	return err

@@ -15,19 +15,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// orderKey is one key of an order: how OpenSearch sorts by it, and how its values are read from hits and sent back in
-// search_after. A key takes one sort value, the random one two.
+// orderKey is one key of an order: how OpenSearch sorts by it, how its values are read from hits, and how they are sent in
+// search_after. A key has one sort value, except for the random key, which has two.
 type orderKey struct {
 	sorts []any
 	read  func(values []json.RawMessage) (eval.SortValue, error)
 	write func(eval.SortValue, item.ID) []any
 }
 
-// order is an order of a listing for OpenSearch.
+// order is the order of a listing.
 type order []orderKey
 
-// order translates an order; seed is that of the random one. ranks are clauses that give each item its score in a listing
-// that is not ranked by relevance, for a key that reads it.
+// order translates an order. seed is the seed of a random order. ranks are clauses for a key that sorts by score in a listing
+// without relevance: they give each item its score.
 func (v *view) order(ctx context.Context, o query.Order, seed string) (out order, ranks []object, err error) {
 	out = make(order, len(o))
 	for i, key := range o {
@@ -59,7 +59,7 @@ func (v *view) order(ctx context.Context, o query.Order, seed string) (out order
 	return out, ranks, nil
 }
 
-// sorts is the sort of a search: the keys, and then the tie rule.
+// sorts returns the sort of a search: the keys, followed by the tie-breaking fields.
 func (o order) sorts() []any {
 	var list []any
 	for _, k := range o {
@@ -68,7 +68,7 @@ func (o order) sorts() []any {
 	return append(list, sortBy(query.CreatedOn, true), sortBy("id", true))
 }
 
-// place reads where a hit stands from its sort values.
+// place returns the place of a hit in the order, from its sort values.
 func (o order) place(values []json.RawMessage, rest bool) (eval.Place, error) {
 	p := eval.Place{Rest: rest, Values: make([]eval.SortValue, len(o))}
 	var err error
@@ -94,7 +94,7 @@ func (o order) place(values []json.RawMessage, rest bool) (eval.Place, error) {
 	return p, nil
 }
 
-// after is the search_after of the listing behind a place.
+// after returns the search_after values for the listing after a place.
 func (o order) after(p eval.Place) ([]any, error) {
 	if len(p.Values) != len(o) {
 		return nil, &library.CursorError{Reason: "it has other sort keys than the listing: start again from the first page"}
@@ -106,7 +106,7 @@ func (o order) after(p eval.Place) ([]any, error) {
 	return append(values, p.Created, p.ID), nil
 }
 
-// sortBy sorts by a field of the index, items without a value last.
+// sortBy sorts by a field of the index. Items without a value come last.
 func sortBy(field string, desc bool) object {
 	return object{field: object{"order": direction(desc), "missing": "_last"}}
 }
@@ -129,8 +129,8 @@ func scoreKey() orderKey {
 	}
 }
 
-// fieldKey sorts by a field of the catalogue. OpenSearch gives a missing whole number as the last one there is, a missing
-// keyword as null.
+// fieldKey sorts by a field of the catalogue. OpenSearch returns a missing integer as the largest or smallest int64, whichever
+// comes last, and a missing keyword as null.
 func fieldKey(f query.Field, desc bool) orderKey {
 	switch {
 	case query.Dynamic(f.Name):
@@ -175,7 +175,7 @@ func fieldKey(f query.Field, desc bool) orderKey {
 	}
 }
 
-// doubleKey sorts by a floating-point number; a missing one is infinite.
+// doubleKey sorts by a floating-point number. OpenSearch returns a missing number as an infinity.
 func doubleKey(f query.Field, desc bool) orderKey {
 	missing := math.Inf(1)
 	if desc {
@@ -203,8 +203,8 @@ func doubleKey(f query.Field, desc bool) orderKey {
 	}
 }
 
-// dynamicSource sorts by a dynamic field: the script finds the value among those of fieldDynamic. The first letter has the
-// items without a value come last.
+// dynamicSource is a script that sorts by a dynamic field. It finds the field's value among those of fieldDynamic. The first
+// character of its result puts items without a value last.
 //
 //go:embed dynamic.painless
 var dynamicSource string

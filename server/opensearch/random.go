@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// randomSource computes library.RandomPlace in the cluster, so that every library gives the same order for a seed.
+// randomSource is a script that computes library.RandomPlace in the cluster, so that a seed has the same order in every library.
 //
 //go:embed random.painless
 var randomSource string
@@ -22,7 +22,7 @@ const (
 	prime2 uint64 = 0xC2B2AE3D27D4EB4F
 )
 
-// stripe is the number of bytes that XXH64 takes at once.
+// stripe is the number of bytes that XXH64 processes at a time.
 const stripe = 32
 
 // randomKey sorts by the places of items in the random order of a seed.
@@ -36,7 +36,7 @@ func randomKey(seed string) orderKey {
 			lanes[i] = bits.RotateLeft64(lanes[i]+binary.LittleEndian.Uint64(rest[8*i:])*prime2, 31) * prime1
 		}
 	}
-	remaining := make([]int, len(rest)) // not bytes, which are a text in JSON
+	remaining := make([]int, len(rest)) // not bytes, which JSON encodes as a string
 	for i, b := range rest {
 		remaining[i] = int(b)
 	}

@@ -21,7 +21,8 @@ var (
 	randomSteps = flag.Int("random.steps", 60, "how many random operations are done")
 )
 
-// TestRandomOperations has the engine and the library on OpenSearch do the same random operations: outcomes and answers agree.
+// TestRandomOperations applies the same random operations to the engine and to the library on OpenSearch, and compares the outcomes
+// and the results.
 func TestRandomOperations(t *testing.T) {
 	t.Parallel()
 	seed := *randomSeed
@@ -48,14 +49,14 @@ func TestRandomOperations(t *testing.T) {
 	}
 }
 
-// randomly draws operations.
+// randomly generates operations.
 type randomly struct {
 	*rand.Rand
 	*agreed
 	step, codes int
 }
 
-// agree has both libraries do the same.
+// agree runs do with both libraries and compares the results.
 func (r *randomly) agree(what string, do func(library.Library) []any) {
 	r.t.Helper()
 	both := r.both()
@@ -65,14 +66,14 @@ func (r *randomly) agree(what string, do func(library.Library) []any) {
 	}
 }
 
-// id draws the id of an item, most often of one that is there.
+// id returns a random item id, which in most cases exists.
 func (r *randomly) id() item.ID { return 1 + r.Int64N(60) }
 
 func (r *randomly) tag() *item.Tag {
 	return &item.Tag{Namespace: []string{"marketer_tags", "vibe"}[r.IntN(2)], Key: []string{"summer", "hero", "bold"}[r.IntN(3)]}
 }
 
-// put draws an item of those that the agreement begins with, with an id of its own or one to be replaced.
+// put returns a mutation that stores a random agreed item, either as a new item or under a random id.
 func (r *randomly) put() library.Mutation {
 	lines := agreedItems()
 	parsed, err := item.ParseLine([]byte(lines[r.IntN(len(lines))]), item.ParseOptions{Now: noon})
@@ -90,7 +91,7 @@ func (r *randomly) put() library.Mutation {
 	return m
 }
 
-// write changes items.
+// write applies random mutations.
 func (r *randomly) write() {
 	var muts []library.Mutation
 	for range 1 + r.IntN(6) {
@@ -124,7 +125,7 @@ func (r *randomly) write() {
 	})
 }
 
-// define applies or removes one of the definitions of rules, as it was or for other items.
+// define applies or removes a random rule, unchanged or for other items.
 func (r *randomly) define() {
 	rules := slices.DeleteFunc(agreedDefinitions(), func(d library.Definition) bool { return d.PropertySpec != nil })
 	d := rules[r.IntN(len(rules))]
@@ -149,7 +150,8 @@ func (r *randomly) define() {
 	})
 }
 
-// look compares listings, an item with its tags, and an export. Scores are left out: they count deleted items in the cluster.
+// look compares listings, an item with its tags, and an export. It ignores scores, because the cluster includes deleted items in
+// them.
 func (r *randomly) look() {
 	orders := []string{"created_on:desc", "id:asc", "campaign:desc,approval_status:asc", "submission.email:asc", "random", "default_activate_unit.id:asc", "featured:desc"}
 	for range 3 {

@@ -58,9 +58,9 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	return page, nil
 }
 
-// versionOf names what a page shows: the listing as it is defined now, the states of its items and their bytes, which
-// begin at from. The cluster has no number that changes with the page alone. Callers see the version, and must not be able to
-// compare it with that of a stored query, or of a private member, which they guess: it is keyed.
+// versionOf returns the version of a page. It covers the definition of the listing, the states of the page's items, and their
+// bytes, which begin at from. The cluster has no number that changes only with the page. The version is a keyed hash, because
+// callers could otherwise use it to confirm a guess of a stored query or of a private member.
 func (l *Library) versionOf(p *library.Page, from int, listing library.Listing, hits []hit) string {
 	var text []byte
 	for _, part := range listing.Parts {
@@ -76,7 +76,7 @@ func (l *Library) versionOf(p *library.Page, from int, listing library.Listing, 
 	return hex.EncodeToString(mac.Sum(nil)[:12])
 }
 
-// listed is a listing ready to be searched: its sections, one behind the other. There are two where favourites come first.
+// listed is a listing that is ready to be searched. Its sections follow one another; there are two if favourites come first.
 type listed struct {
 	*view
 	listing  library.Listing
@@ -135,11 +135,11 @@ type hit struct {
 type result struct {
 	hits  []hit
 	total int64
-	// more is whether an item follows the last hit.
+	// more is true if an item follows the last hit.
 	more bool
 }
 
-// page finds the page that a read asks for.
+// page finds the page that a read requests.
 func (s *listed) page(ctx context.Context, r library.Read) (*result, error) {
 	if r.After == "" {
 		return s.collect(ctx, 0, nil, r.Offset, r.Limit)
@@ -149,8 +149,8 @@ func (s *listed) page(ctx context.Context, r library.Read) (*result, error) {
 		return nil, err
 	}
 	if s.listing.Order.Scored() {
-		// A write may have changed the score of any item: the page continues behind the item's current place, which counts in
-		// the same state of the index alone.
+		// A write may have changed the score of any item, so the page starts after the item's current place. That place is valid
+		// only in the same state of the index.
 		release, err := s.freeze(ctx)
 		if err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (s *listed) page(ctx context.Context, r library.Read) (*result, error) {
 	return s.collect(ctx, first, values, 0, r.Limit)
 }
 
-// collect finds limit items from an offset on, or behind a place in section first, and counts all.
+// collect finds limit items, starting at an offset or after a place in section first, and counts all items of the listing.
 func (s *listed) collect(ctx context.Context, first int, after []any, offset int64, limit int) (*result, error) {
 	found := &result{}
 	for i := range s.sections {
@@ -200,8 +200,8 @@ func (s *listed) collect(ctx context.Context, first int, after []any, offset int
 	return found, nil
 }
 
-// section finds at most size items of a section, from an offset on or behind a place. Behind the window an offset is an
-// *library.OffsetError, unless no item is there.
+// section finds at most size items of a section, starting at an offset or after a place. Beyond the window, it returns an
+// *library.OffsetError, unless no item follows the offset.
 func (s *listed) section(ctx context.Context, i int, after []any, offset int64, size int) (*result, error) {
 	window := int64(s.library.options.window)
 	if offset+int64(size) <= window {
@@ -214,7 +214,7 @@ func (s *listed) section(ctx context.Context, i int, after []any, offset int64, 
 	return counted, err
 }
 
-// answer is the answer to a search for items.
+// answer is the response to a search for items.
 type answer struct {
 	Hits struct {
 		Total struct {
@@ -254,7 +254,7 @@ func (s *listed) search(ctx context.Context, i int, after []any, from, size int)
 	return s.read(&found, i)
 }
 
-// read takes the hits out of an answer.
+// read returns the hits of a response.
 func (s *listed) read(found *answer, section int) (*result, error) {
 	out := &result{total: found.Hits.Total.Value, hits: make([]hit, len(found.Hits.Hits))}
 	for k, h := range found.Hits.Hits {
@@ -270,7 +270,7 @@ func (s *listed) read(found *answer, section int) (*result, error) {
 	return out, nil
 }
 
-// find returns where an item stands in the listing, nil when it is not listed.
+// find returns the place of an item in the listing, or nil if the item is not listed.
 func (s *listed) find(ctx context.Context, id item.ID) (*eval.Place, error) {
 	for i, section := range s.sections {
 		body := object{

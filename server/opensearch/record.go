@@ -20,13 +20,13 @@ import (
 
 // record is a document of the definitions index.
 type record struct {
-	// Type says what the record is: recordMeta, recordMark or recordDefinition.
+	// Type is recordMeta, recordMark or recordDefinition.
 	Type string `json:"type"`
-	// Name is that of a mark.
+	// Name is the name of a mark.
 	Name string `json:"name,omitempty"`
 	// Value is a metaRecord, the value of a mark, or a definitions.Entry.
 	Value string `json:"value"`
-	// Gone is true for a definition that was removed. The record stays, so that followers learn of the removal.
+	// Gone is true for a removed definition. The record stays, so that followers see the removal.
 	Gone bool `json:"gone,omitempty"`
 }
 
@@ -52,33 +52,33 @@ func recordMapping() object {
 	}}
 }
 
-// recordID is the id of the document of a definition.
+// recordID returns the id of a definition's document.
 func recordID(s definitions.Source) string {
-	key, _ := json.Marshal(s) // strings and numbers alone
+	key, _ := json.Marshal(s) // cannot fail for strings and numbers
 	sum := sha256.Sum256(key)
 	return recordDefinition + "-" + hex.EncodeToString(sum[:])
 }
 
-// known is what a replica has in memory of the definitions index. It is replaced and never changed.
+// known is the in-memory state of the definitions index. It is immutable.
 type known struct {
 	set       definitions.Set
 	marks     map[string]string
 	authorKey []byte
 }
 
-// records are the definitions index as this replica sees it.
+// records is the definitions index as this replica sees it.
 type records struct {
 	library *Library
 	feed    *definitions.TokenFeed
 	state   atomic.Pointer[known]
 
-	// changing is held while news is read from the index or the index is changed.
+	// changing is held while changes are read from the index or the index is changed.
 	changing mutex
-	// seen are the states of all documents.
+	// seen contains the last seen state of every document.
 	seen map[string]seenRecord
-	// next is the lowest sequence number that may bring news; term the highest primary term seen.
+	// next is the lowest sequence number that may be new. term is the highest primary term seen.
 	next, term int64
-	// gapped is since when an operation with number next is missing; zero when it is not.
+	// gapped is the time since which the operation with number next is missing, or zero.
 	gapped time.Time
 
 	problemMu sync.Mutex
@@ -93,12 +93,12 @@ type seenRecord struct {
 
 func newRecords(l *Library) *records {
 	r := &records{library: l, feed: definitions.NewTokenFeed(), changing: newMutex(), seen: map[string]seenRecord{}}
-	set, _ := definitions.NewSet(nil) // fails for entries alone
+	set, _ := definitions.NewSet(nil) // can fail only for entries
 	r.state.Store(&known{set: set, marks: map[string]string{}})
 	return r
 }
 
-// open draws the keys of a new library, and reads all records.
+// open creates the keys of a new library, and reads all records.
 func (r *records) open(ctx context.Context) error {
 	key := make([]byte, 32)
 	if _, err := io.ReadFull(r.library.options.Random, key); err != nil {
@@ -108,7 +108,7 @@ func (r *records) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("encode the key of a new library: %w", err)
 	}
-	// A library that is there keeps its own.
+	// An existing library keeps its keys: the operation conflicts.
 	op := operation{index: r.library.names.definitions(), id: recordMeta, doc: record{Type: recordMeta, Value: string(value)}}
 	if err := failure(r.library.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (r *records) open(ctx context.Context) error {
 	return r.reload(ctx)
 }
 
-// change stages changes of the definitions, stores them and makes them visible in this replica. stage is called again with a
-// newer state when another replica was faster.
+// change stages changes of the definitions, stores them, and makes them visible in this replica. It calls stage again with a newer
+// state if another replica stored a change first.
 func (r *records) change(ctx context.Context, stage func(*definitions.Change) error) error {
 	unlock, err := r.changing.lock(ctx)
 	if err != nil {
@@ -156,15 +156,15 @@ func (r *records) change(ctx context.Context, stage func(*definitions.Change) er
 			return err
 		}
 		if r.holds(c.Changed) {
-			return nil // the conflict was with this change itself, whose first answer got lost
+			return nil // the conflict was with this change itself: the response to its first attempt was lost
 		}
-		// What was deleted by hand is in no news.
+		// catchUp cannot see documents that were deleted by hand.
 		look = r.reload
 	}
 	return fmt.Errorf("%w: other writes keep changing the same definitions", library.ErrUnavailable)
 }
 
-// holds reports whether this replica sees entries, nil for those that went, as they are.
+// holds reports whether this replica sees the entries as given. A nil entry means that the definition does not exist.
 func (r *records) holds(changed map[definitions.Source]*definitions.Entry) bool {
 	set := r.state.Load().set
 	for s, e := range changed {
@@ -176,7 +176,7 @@ func (r *records) holds(changed map[definitions.Source]*definitions.Entry) bool 
 	return true
 }
 
-// prepare makes what a change needs before it is visible anywhere: the indices of new properties, and the tags of rules.
+// prepare creates what a change needs before it becomes visible: the indices of new properties, and the tags of rules.
 func (r *records) prepare(ctx context.Context, c *definitions.Change) error {
 	before := r.state.Load().set
 	for p, served := range c.Catalogues() {
@@ -198,7 +198,7 @@ func (r *records) prepare(ctx context.Context, c *definitions.Change) error {
 	return nil
 }
 
-// store writes entries, nil for those that go, each in place of the state that this replica has seen. It reports false when
+// store writes entries over the states that this replica has seen. A nil entry removes the definition. store returns false if
 // another replica has changed one of them.
 func (r *records) store(ctx context.Context, changed map[definitions.Source]*definitions.Entry) (bool, error) {
 	ops := make([]operation, 0, len(changed))
@@ -227,7 +227,7 @@ func (r *records) store(ctx context.Context, changed map[definitions.Source]*def
 		stored = stored && !o.conflict
 	}
 	if !stored {
-		return false, nil // the next look at the index brings what was stored
+		return false, nil // the next catchUp reads what was stored
 	}
 	for i, o := range outcomes {
 		r.seen[ops[i].id] = seenRecord{o.version, sources[i]}
@@ -240,7 +240,7 @@ func (r *records) publish(c *definitions.Change, marks map[string]string) {
 	before := r.state.Load()
 	for p, served := range c.Catalogues() {
 		if was := before.set.Catalogue(p); served != was && was == nil {
-			// It may have been purged by another replica while it was not served.
+			// Another replica may have purged the property while it was not served.
 			r.library.ledgers.keep(p, nil)
 			r.library.made.forget()
 		}
@@ -272,7 +272,7 @@ func (r *records) setMark(ctx context.Context, key, value string) error {
 	return r.catchUp(ctx)
 }
 
-// take brings documents into the state.
+// take adds documents to marks, entries and the seen states. It returns the metaRecord if the documents contain it.
 func (r *records) take(hits []recordHit, marks map[string]string, entries map[definitions.Source]*definitions.Entry) (*metaRecord, error) {
 	var meta *metaRecord
 	for _, h := range hits {
@@ -307,7 +307,7 @@ func (r *records) take(hits []recordHit, marks map[string]string, entries map[de
 	return meta, nil
 }
 
-// reload reads all records. Nothing is visible when it fails.
+// reload reads all records. If it fails, the visible state does not change.
 func (r *records) reload(ctx context.Context) error {
 	index := r.library.names.definitions()
 	var stats struct {
@@ -322,9 +322,9 @@ func (r *records) reload(ctx context.Context) error {
 	if err := r.look(ctx, http.MethodGet, "/"+index+"/_stats/docs?level=shards", nil, &stats); err != nil {
 		return fmt.Errorf("read the definitions: %w", err)
 	}
-	// Everything up to the lowest checkpoint is in every copy, and visible once it was refreshed.
+	// Every copy of the shard has all operations up to the lowest checkpoint, and a refresh makes them visible.
 	checkpoint := int64(1)<<62 - 1
-	for _, i := range stats.Indices { // the one behind the alias
+	for _, i := range stats.Indices { // only the index behind the alias
 		for _, shard := range i.Shards["0"] {
 			checkpoint = min(checkpoint, shard.SeqNo.Checkpoint)
 		}

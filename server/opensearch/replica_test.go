@@ -73,7 +73,7 @@ func accessToken(values ...byte) library.Definition {
 	return d
 }
 
-// TestDefinitionsReachEveryReplica: a token that one replica stores or revokes holds in the others.
+// TestDefinitionsReachEveryReplica checks that a token that one replica stores or revokes takes effect in the others.
 func TestDefinitionsReachEveryReplica(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
@@ -113,7 +113,7 @@ func TestDefinitionsReachEveryReplica(t *testing.T) {
 	t.Fatalf("the other replica did not see token %d in time", want[0])
 }
 
-// TestReplicasDrawDifferentIDs: no two replicas give one id to two items.
+// TestReplicasDrawDifferentIDs checks that replicas never give the same id to two items.
 func TestReplicasDrawDifferentIDs(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 3)
@@ -159,7 +159,7 @@ func waitServed(t *testing.T, l *Library) {
 	}
 }
 
-// TestNoUpdateIsLost: replicas that change one item at the same time all have their way.
+// TestNoUpdateIsLost checks that no change is lost if replicas change the same items at the same time.
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 3)
@@ -193,7 +193,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 	}
 }
 
-// lossy is a transport that loses the answers to some bulk requests after the cluster has run them.
+// lossy is a transport that loses the responses to every second bulk request after the cluster has executed it.
 type lossy struct {
 	http.RoundTripper
 	bulks atomic.Int64
@@ -211,7 +211,7 @@ func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// TestLostAnswers: a write whose answer is lost is sent again, and has its effect once.
+// TestLostAnswers checks that a write whose response is lost is retried and takes effect once.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -240,7 +240,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// full is a transport that refuses documents for lack of capacity, each once.
+// full is a transport that rejects one bulk request for lack of capacity whenever refused is false.
 type full struct {
 	http.RoundTripper
 	refused atomic.Bool
@@ -257,7 +257,7 @@ func (f *full) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(r)
 }
 
-// TestBackPressure: a write that the cluster refuses for lack of capacity is sent again.
+// TestBackPressure checks that a write that the cluster rejects for lack of capacity is retried.
 func TestBackPressure(t *testing.T) {
 	t.Parallel()
 	transport := &full{RoundTripper: http.DefaultTransport}
@@ -272,7 +272,8 @@ func TestBackPressure(t *testing.T) {
 	}
 }
 
-// TestReadOnlyIndex: on a full disk OpenSearch takes no writes; reads go on, and writes work again once it does.
+// TestReadOnlyIndex checks that while an index is read-only, as on a full disk, writes fail and reads succeed, and that writes
+// succeed afterwards.
 func TestReadOnlyIndex(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -296,7 +297,7 @@ func TestReadOnlyIndex(t *testing.T) {
 	mustWrite(t, l, library.Mutation{Put: image(2, "")})
 }
 
-// TestUnreachable: without a cluster, opening fails in time.
+// TestUnreachable checks that Open fails with ErrUnavailable if the cluster is unreachable.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	_, err := Open(t.Context(), Options{URLs: []string{"http://127.0.0.1:1"}, Timeout: 200 * time.Millisecond})

@@ -14,10 +14,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// codesAtOnce is how many short codes one search looks up.
+// codesAtOnce is the maximum number of short codes that one search looks up.
 const codesAtOnce = 5000
 
-// codeHolders returns the items of all properties that have one of some short codes, by property and id.
+// codeHolders returns the items of all properties that have one of the short codes, sorted by property and id.
 func (l *Library) codeHolders(ctx context.Context, codes []string) (map[string][]holder, error) {
 	out := map[string][]holder{}
 	for chunk := range slices.Chunk(codes, codesAtOnce) {
@@ -32,7 +32,7 @@ func (l *Library) codeHolders(ctx context.Context, codes []string) (map[string][
 				} `json:"hits"`
 			} `json:"hits"`
 		}
-		// Codes are drawn at random, so that nearly every one is held by one item at most.
+		// Codes are random, so almost every code belongs to at most one item.
 		body := object{
 			"size": 2 * len(chunk), "track_total_hits": false, "docvalue_fields": []string{fieldCode}, "_source": false,
 			"query": object{"bool": object{"filter": object{"terms": object{fieldCode: chunk}}}},
@@ -58,7 +58,7 @@ func (l *Library) codeHolders(ctx context.Context, codes []string) (map[string][
 	return out, nil
 }
 
-// ShortLink returns where a short link leads, see library.Library.
+// ShortLink returns the target of a short link, see library.Library.
 func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyID, string, error) {
 	notFound := fmt.Errorf("short link: %w", library.ErrNotFound)
 	if err := l.alive(ctx); err != nil {
@@ -74,7 +74,7 @@ func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyI
 	for _, h := range holders[code] {
 		c, err := l.catalogue(h.property)
 		if err != nil {
-			continue // it is not served
+			continue // the property is not served
 		}
 		it, err := l.view(c, l.now()).item(ctx, h.id)
 		if err != nil {
@@ -88,7 +88,7 @@ func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyI
 	return "", "", notFound
 }
 
-// originalURL returns the web address that the short link of an item leads to. Only approved items have one.
+// originalURL returns the URL that the short link of an item leads to. Only approved items have one.
 func originalURL(it *item.Item) (string, bool) {
 	original := it.Content.OriginalURL
 	if original == "" && it.Content.Media != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// termsAtOnce is how many values a terms query may list: OpenSearch takes 65,536 by default.
+// termsAtOnce is the maximum number of values in a terms query. The default limit of OpenSearch is 65,536.
 const termsAtOnce = 60_000
 
-// tagged writes a leaf on a field of tags: the items' own tags, or the rule of a tag that matches.
+// tagged translates a leaf on a field of tags: the items' own tags, or the rules of the tags that match the leaf.
 func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
 	own, err := leaf(n)
 	if err != nil {
@@ -45,7 +45,7 @@ func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
 	return constant(anyOf(queries), 1), nil
 }
 
-// matchesOne reports whether an item with some tags matches a leaf.
+// matchesOne reports whether the item with the given tags matches a leaf.
 func matchesOne(ctx context.Context, n plan.Node, it *item.Item, tags []item.Tag) (bool, error) {
 	corpus := eval.NewCorpus()
 	corpus.Put(eval.NewDoc(1, 0, it.Values(nil, nil, tags)))
@@ -66,7 +66,7 @@ func search(ctx context.Context, corpus *eval.Corpus, n plan.Node) ([]eval.Hit, 
 	return hits, nil
 }
 
-// rule writes which items carry the tag or the unit of a rule, without a score.
+// rule returns a query for the items that carry the tag or the unit of a rule, without a score.
 func (t translator) rule(ctx context.Context, r *definitions.Rule) (object, error) {
 	var queries []object
 	for chunk := range slices.Chunk(r.IDs, termsAtOnce) {

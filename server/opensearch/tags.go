@@ -12,17 +12,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// madeTags are the tags that were ever made: a document each. This replica remembers some that it has seen stored.
+// madeTags stores the tags that ever existed, one document each. This replica remembers some of the tags that are stored.
 type madeTags struct {
 	library *Library
 	mu      sync.Mutex
 	stored  map[string]bool
 }
 
-// rememberedTags bounds the memory for tags that are known to be stored.
+// rememberedTags limits the number of remembered tags.
 const rememberedTags = 20_000
 
-// tagID is the id of the document of a tag. Namespaces and keys hold no NUL.
+// tagID returns the id of a tag's document. Namespaces and keys cannot contain NUL.
 func tagID(p library.PropertyID, t item.Tag) string {
 	sum := sha256.Sum256([]byte(string(p) + "\x00" + t.Namespace + "\x00" + t.Key))
 	return "tag-" + hex.EncodeToString(sum[:])
@@ -35,7 +35,7 @@ func (m *madeTags) knows(p library.PropertyID, t item.Tag) bool {
 	return m.stored[tagID(p, t)]
 }
 
-// add stores that tags were made.
+// add stores the tags that are not known to be stored.
 func (m *madeTags) add(ctx context.Context, p library.PropertyID, tags ...item.Tag) error {
 	var ops []operation
 	for _, t := range tags {
@@ -46,7 +46,7 @@ func (m *madeTags) add(ctx context.Context, p library.PropertyID, tags ...item.T
 	if len(ops) == 0 {
 		return nil
 	}
-	// A conflict says that the tag is there.
+	// A conflict means that the tag is already stored.
 	if err := failure(m.library.cluster.bulk(ctx, ops, refreshNone)); err != nil {
 		return err
 	}
@@ -61,14 +61,14 @@ func (m *madeTags) add(ctx context.Context, p library.PropertyID, tags ...item.T
 	return nil
 }
 
-// forget drops what this replica remembers.
+// forget discards the remembered tags.
 func (m *madeTags) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stored = nil
 }
 
-// HasTag reports whether a tag was ever made, see library.Library.
+// HasTag reports whether a tag ever existed, see library.Library.
 func (l *Library) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
 	if _, err := l.catalogue(p); err != nil {
 		return false, err

@@ -9,14 +9,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// translator writes plans as queries of OpenSearch. It is for one read of one property.
+// translator translates plans to OpenSearch queries, for one read of one property.
 type translator struct {
 	*view
-	// reach says which fields manifests add to: a tag's selector sees items alone, a unit's selector tags as well.
+	// reach is the highest kind of field that rules add to: a tag's selector sees only items, a unit's selector also sees tags.
 	reach kind
 }
 
-// node writes one node of a plan.
+// node translates one node of a plan.
 func (t translator) node(ctx context.Context, n plan.Node) (object, error) {
 	switch n := n.(type) {
 	case plan.All:
@@ -40,7 +40,7 @@ func (t translator) node(ctx context.Context, n plan.Node) (object, error) {
 	return nil, fmt.Errorf("translate a query: unknown node %T", n)
 }
 
-// leaf writes a leaf with what manifests add to it.
+// leaf translates a leaf, including what manifests add to it.
 func (t translator) leaf(ctx context.Context, n plan.Leaf) (object, error) {
 	switch k := kindOf(n.LooksAt().Name); {
 	case k == ofTags && t.reach >= ofTags:
@@ -82,12 +82,12 @@ func (t translator) group(ctx context.Context, n plan.Bool) (object, error) {
 	return object{"bool": group}, nil
 }
 
-// constant gives every match of a query one score.
+// constant gives every match of a query the same score.
 func constant(q object, score float32) object {
 	return object{"constant_score": object{"filter": q, "boost": score}}
 }
 
-// anyOf matches what any of some queries matches, without a score.
+// anyOf matches what any of the queries matches. Callers ignore its score.
 func anyOf(queries []object) object {
 	switch len(queries) {
 	case 0:
@@ -98,15 +98,15 @@ func anyOf(queries []object) object {
 	return object{"bool": object{"should": queries, "minimum_should_match": 1}}
 }
 
-// allOf matches what all of some queries match, without a score.
+// allOf matches what all of the queries match, without a score.
 func allOf(queries ...object) object { return object{"bool": object{"filter": queries}} }
 
-// butNot matches what q matches and none of others, without a score.
+// butNot matches what q matches and none of the others matches, without a score.
 func butNot(q object, others ...object) object {
 	return object{"bool": object{"filter": q, "must_not": others}}
 }
 
-// between is a range without a score; an infinite bound is left out.
+// between returns a range query without a score. It omits open bounds.
 func between(field string, lo, hi any, loOpen, hiOpen bool) object {
 	bounds := object{}
 	if !loOpen {

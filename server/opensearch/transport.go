@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// transport sends requests with the credentials and the authority that are in files, and reads these files again while it is
-// used: a mounted Secret changes under a process that runs.
+// transport sends requests with the credentials and the authority from files. It reads the files again while it is in use, because
+// a mounted Secret can change while the process runs.
 type transport struct {
 	options Options
 
 	mu   sync.Mutex
-	read time.Time // when the files were read last
+	read time.Time // when the files were last read
 	secrets
 	over http.RoundTripper
 }
 
-// secrets are the contents of the files; nil for a file that is not named.
+// secrets are the contents of the files; nil for a file that is not configured.
 type secrets struct{ username, password, ca []byte }
 
-// rereadAfter is how old the contents of the files may be.
+// rereadAfter is the maximum age of the contents of the files.
 const rereadAfter = 5 * time.Second
 
-// Bounds of what one connection may take: a node that is gone must not hold a request that another node can answer.
+// Limits of one connection: a failed node must not hold up a request that another node can process.
 const (
 	dialTimeout      = time.Second
 	handshakeTimeout = 5 * time.Second
@@ -54,10 +54,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return over.RoundTrip(r)
 }
 
-// text is the content of a file without the line break that editors put at its end.
+// text returns the content of a file without the trailing line break that editors add.
 func text(content []byte) string { return strings.TrimRight(string(content), "\r\n") }
 
-// current returns what to send a request with. Files that cannot be read now leave what was read before in use.
+// current returns the transport and the credentials for a request. If the files cannot be read, it returns those read before.
 func (t *transport) current() (http.RoundTripper, secrets) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +69,7 @@ func (t *transport) current() (http.RoundTripper, secrets) {
 	return t.over, t.secrets
 }
 
-// reread reads the files, and makes new connections when the authority changed. The caller holds mu, or is the only user.
+// reread reads the files, and creates a new connection pool if the authority changed. The caller holds mu, or is the only user.
 func (t *transport) reread(now time.Time) error {
 	t.read = now
 	var s secrets
@@ -99,7 +99,7 @@ func (t *transport) reread(now time.Time) error {
 	return nil
 }
 
-// connections makes a pool of connections that trusts the authorities in ca, those of the system when it is nil.
+// connections creates a connection pool that trusts the authorities in ca, or those of the system if ca is nil.
 func (t *transport) connections(ca []byte) (http.RoundTripper, error) {
 	if t.options.Transport != nil {
 		return t.options.Transport, nil

@@ -18,7 +18,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library/librarytest"
 )
 
-// writeFile writes a file in place of one that is there.
+// writeFile writes or replaces a file and returns its name.
 func writeFile(t *testing.T, name, content string) string {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
@@ -27,12 +27,12 @@ func writeFile(t *testing.T, name, content string) string {
 	return name
 }
 
-// certificateOf is the certificate of a server in PEM.
+// certificateOf returns the PEM certificate of a server.
 func certificateOf(s *httptest.Server) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }
 
-// TestCredentials: the username, the password and the authority come from files, and from what they hold later.
+// TestCredentials checks that the username and the password come from files, and that changes of the files take effect.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	var wanted atomic.Value
@@ -72,7 +72,7 @@ func TestCredentials(t *testing.T) {
 	check(true)
 	clock.Advance(rereadAfter + time.Second)
 	check(false)
-	// A Secret that is being replaced leaves what was read before in use.
+	// While a Secret is being replaced, the credentials read before stay in use.
 	if err := os.Remove(o.PasswordFile); err != nil {
 		t.Fatal(err)
 	}
@@ -80,13 +80,14 @@ func TestCredentials(t *testing.T) {
 	check(false)
 }
 
-// TestAuthority: a certificate of an authority that is not trusted is refused, and accepted once its authority is.
+// TestAuthority checks that the certificate of an untrusted authority is rejected, and accepted if the CA file contains the
+// authority.
 func TestAuthority(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"version":{"distribution":"opensearch","number":"3.8.0"}}`)
 	}))
-	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of handshakes that the client breaks off
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // for handshakes that the client aborts
 	s.StartTLS()
 	defer s.Close()
 	clock := librarytest.NewClock(noon)
@@ -120,7 +121,8 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// TestWhatAnswers: what is no OpenSearch, or too old, is refused in words, and what may be OpenSearch soon is waited for.
+// TestWhatAnswers checks that Open describes a service that is not a supported OpenSearch, and reports one that may still start as
+// unavailable.
 func TestWhatAnswers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -151,7 +153,7 @@ func TestWhatAnswers(t *testing.T) {
 	}
 }
 
-// TestOptions: options that cannot work are refused before anything is asked, and a URL with a password is not repeated.
+// TestOptions checks that invalid options are rejected without a request, and that no error repeats the password of a URL.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{

@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// unitCorpus makes a document of each conversion unit, as an item shows it that has it alone: a leaf on the fields of units
-// is evaluated over these.
+// unitCorpus returns a document for each conversion unit, as an item that shows only this unit. Leaves on the fields of units are
+// evaluated over these documents.
 func unitCorpus(c *definitions.Catalogue) *eval.Corpus {
 	corpus := eval.NewCorpus()
 	for _, u := range c.Units {
@@ -30,7 +30,7 @@ func (t translator) matching(ctx context.Context, n plan.Node) (map[int64]bool, 
 	return ids, err
 }
 
-// attached writes a leaf on a field of the units that items show.
+// attached translates a leaf on a field of the units that items show.
 func (t translator) attached(ctx context.Context, n plan.Node) (object, error) {
 	ids, err := t.matching(ctx, n)
 	if err != nil {
@@ -40,7 +40,7 @@ func (t translator) attached(ctx context.Context, n plan.Node) (object, error) {
 	return constant(shown, 1), err
 }
 
-// showing writes which items show any of some units: as their own, or by a rule.
+// showing returns a query for the items that show any of the selected units, as their own or by a rule.
 func (t translator) showing(ctx context.Context, which func(*definitions.Unit) bool) (object, error) {
 	var queries []object
 	if own := t.own(which); own != nil {
@@ -60,7 +60,7 @@ func (t translator) showing(ctx context.Context, which func(*definitions.Unit) b
 	return anyOf(queries), nil
 }
 
-// own writes which items have any of some units of their own; nil for no unit.
+// own returns a query for the items that have any of the selected units as their own, or nil if no unit is selected.
 func (t translator) own(which func(*definitions.Unit) bool) object {
 	words := []string{}
 	for _, u := range t.catalogue.Units {
@@ -74,7 +74,7 @@ func (t translator) own(which func(*definitions.Unit) bool) object {
 	return object{"terms": object{fieldUnits: words}}
 }
 
-// byDefault writes a leaf on a field of the default unit: the first shown unit that is not archived, else the property's.
+// byDefault translates a leaf on a field of the default unit: the first shown unit that is not archived, otherwise the property's.
 func (t translator) byDefault(ctx context.Context, n plan.Node) (object, error) {
 	ids, err := t.matching(ctx, n)
 	if err != nil {
@@ -83,7 +83,7 @@ func (t translator) byDefault(ctx context.Context, n plan.Node) (object, error) 
 	return t.defaultIn(ctx, ids)
 }
 
-// defaultIn writes which items have any of some units as their default one.
+// defaultIn returns a query for the items whose default unit is one of the given ids.
 func (t translator) defaultIn(ctx context.Context, ids map[int64]bool) (object, error) {
 	live := func(u *definitions.Unit) bool { return !u.Archived }
 	wanted := func(u *definitions.Unit) bool { return live(u) && ids[u.ID] }
@@ -93,7 +93,7 @@ func (t translator) defaultIn(ctx context.Context, ids map[int64]bool) (object, 
 	if own := t.own(wanted); own != nil {
 		queries = append(queries, t.firstOwn(own, wanted, other))
 	}
-	// Units by rule follow in the order of their ids.
+	// Units by rule follow, ordered by id.
 	var before []object
 	for _, r := range t.catalogue.UnitRules {
 		u := t.catalogue.Unit(r.Unit)
@@ -124,7 +124,7 @@ func (t translator) defaultIn(ctx context.Context, ids map[int64]bool) (object, 
 	return constant(anyOf(queries), 1), nil
 }
 
-// firstOwn writes which items have a wanted unit before every other live one.
+// firstOwn returns a query for the items with a wanted unit before every other live unit.
 func (t translator) firstOwn(own object, wanted, other func(*definitions.Unit) bool) object {
 	spans := func(which func(*definitions.Unit) bool) []object {
 		var list []object
@@ -139,7 +139,7 @@ func (t translator) firstOwn(own object, wanted, other func(*definitions.Unit) b
 	if len(others) == 0 {
 		return own
 	}
-	// A wanted unit with no other one in front of it: the span of an item's list up to the first wanted unit holds none.
+	// Between the start of an item's list and the first wanted unit, there is no other live unit.
 	first := object{"span_not": object{
 		"include": object{"span_or": object{"clauses": spans(wanted)}},
 		"exclude": object{"span_or": object{"clauses": others}},
@@ -148,5 +148,5 @@ func (t translator) firstOwn(own object, wanted, other func(*definitions.Unit) b
 	return first
 }
 
-// maxUnits is more than the number of units that an item can have of its own.
+// maxUnits exceeds the number of own units that an item can have.
 const maxUnits = 10 * item.MaxUnits

@@ -17,13 +17,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// view is what one read sees: one state of a property's definitions, at one time. It is used by one goroutine.
+// view is what one read sees: one state of a property's definitions at one time. Only one goroutine uses it.
 type view struct {
 	library   *Library
 	catalogue *definitions.Catalogue
 	now       time.Time
 
-	// snapshot is a point in time of the cluster that searches look at; "" for the present.
+	// snapshot is the id of the point in time that searches read; "" means the live index.
 	snapshot string
 
 	unitDocs  *eval.Corpus
@@ -43,13 +43,13 @@ func (v *view) units() *eval.Corpus {
 	return v.unitDocs
 }
 
-// index is the alias of the property's items.
+// index returns the alias of the property's items.
 func (v *view) index() string { return v.library.names.items(v.catalogue.Property) }
 
-// searchPath asks for the whole answer or none: one without some shards would be a wrong one.
+// searchPath disables partial results: a response without some shards would be wrong.
 const searchPath = "/_search?allow_partial_search_results=false"
 
-// search sends a search of the property's items.
+// search runs a search of the property's items.
 func (v *view) search(ctx context.Context, body object, out any) error {
 	path := "/" + v.index() + searchPath
 	if v.snapshot != "" {
@@ -67,10 +67,10 @@ func (v *view) search(ctx context.Context, body object, out any) error {
 // snapshotTime is how long the cluster keeps a snapshot that is not released.
 const snapshotTime = "30s"
 
-// releaseTimeout bounds the release of a snapshot, for which the answer waits.
+// releaseTimeout limits the release of a snapshot, because the response waits for it.
 const releaseTimeout = time.Second
 
-// freeze has later searches of the view see one state of the index, until release is called.
+// freeze makes later searches of the view read one state of the index until the caller calls release.
 func (v *view) freeze(ctx context.Context) (release func(), err error) {
 	var made struct {
 		ID string `json:"pit_id"`
@@ -82,14 +82,14 @@ func (v *view) freeze(ctx context.Context) (release func(), err error) {
 	v.snapshot = made.ID
 	return func() {
 		v.snapshot = ""
-		// One that cannot be released ends by itself.
+		// A snapshot that cannot be released expires.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		_ = v.library.cluster.do(ctx, http.MethodDelete, "/_search/point_in_time", object{"pit_id": []string{made.ID}}, nil)
 	}, nil
 }
 
-// plan gives a tree its meaning at a time.
+// plan builds the plan of a part of a listing at a time.
 func (v *view) plan(ctx context.Context, part library.Part, at time.Time) (plan.Node, error) {
 	o := plan.Options{Audience: part.Audience, Now: at}
 	if namesFields(part.Query) {
@@ -105,7 +105,7 @@ func (v *view) plan(ctx context.Context, part library.Part, at time.Time) (plan.
 	return p.Root, nil
 }
 
-// namesFields reports whether the meaning of a tree may depend on which dynamic fields there are.
+// namesFields reports whether the meaning of a tree may depend on which dynamic fields exist.
 func namesFields(n query.Node) bool {
 	return slices.ContainsFunc(query.Names(n), func(name query.FieldName) bool {
 		_, object := query.Object(name.Name)
@@ -113,7 +113,7 @@ func namesFields(n query.Node) bool {
 	})
 }
 
-// dynamicFields lists the dynamic fields in which an item has a value, its own or one that a manifest brings, sorted.
+// dynamicFields returns the sorted names of the dynamic fields in which an item has a value of its own or from a manifest.
 func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
 	if v.fields != nil {
 		return v.fields, nil
@@ -144,11 +144,11 @@ func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
 	return v.fields, nil
 }
 
-// fieldsAtMost is more than the number of dynamic fields that a property can have; platforms are few.
+// fieldsAtMost exceeds the number of dynamic fields that a property can have; there are few platforms.
 const fieldsAtMost = item.MaxFieldNames + 10_000
 
-// selector gives the selector of a rule its meaning, nil for none. A selector that was sound when it came can pass a limit
-// later, because a field pattern in it stands for more fields by then; it matches nothing from then on.
+// selector returns the plan of a rule's selector, or nil. A selector that was valid when it was applied can exceed a limit later,
+// when a field pattern in it expands to more fields. It then matches nothing.
 func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, error) {
 	if r.Selector == nil {
 		return nil, nil
@@ -167,7 +167,7 @@ func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, er
 	return n, nil
 }
 
-// root gives the parts of a listing their meaning.
+// root returns the plan of a listing, which requires all of its parts.
 func (v *view) root(ctx context.Context, listing library.Listing) (plan.Node, error) {
 	roots := make([]plan.Node, len(listing.Parts))
 	for i, part := range listing.Parts {
@@ -182,7 +182,7 @@ func (v *view) root(ctx context.Context, listing library.Listing) (plan.Node, er
 	return plan.Bool{Must: roots}, nil
 }
 
-// translate writes a plan as a query.
+// translate translates a plan to a query.
 func (v *view) translate(ctx context.Context, n plan.Node) (object, error) {
 	return translator{v, ofDefault}.node(ctx, n)
 }

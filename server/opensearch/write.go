@@ -15,11 +15,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// maxAttempts is how often a write decides again because other writes changed the same items.
+// maxAttempts is the maximum number of attempts of a write if other writes change the same items.
 const maxAttempts = 50
 
-// Write changes items, see library.Library. The cluster stores items one by one: when another replica changes an item at the
-// same time, the mutations of that item are decided again, and the others are not.
+// Write changes items, see library.Library. The cluster stores items one by one. If another replica changes an item at the same
+// time, only the mutations of that item are decided again.
 func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []library.Mutation) ([]library.Outcome, error) {
 	if err := l.alive(ctx); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	return w.outcomes, nil
 }
 
-// fail gives mutations an error as their outcome.
+// fail sets the error of the mutations' outcomes.
 func (w *write) fail(muts []pendingMutation, err error) {
 	for _, m := range muts {
 		w.outcomes[m.at].Err = err
@@ -58,20 +58,19 @@ type write struct {
 	library  *Library
 	property library.PropertyID
 	outcomes []library.Outcome
-	// token is stored with every item that this write stores, so that the write recognises its own work when an answer got
-	// lost.
+	// token is stored with every item that this write stores, so that the write recognises its own items if a response was lost.
 	token string
-	// stored is true once an item was stored: from then on, an error is one of single mutations.
+	// stored is true once an item was stored. From then on, an error belongs to single mutations.
 	stored bool
 }
 
-// pendingMutation is a mutation that is still to be decided, and the place of its outcome.
+// pendingMutation is a mutation that is not decided yet, and the index of its outcome.
 type pendingMutation struct {
 	at int
 	library.Mutation
 }
 
-// ids returns the items that a mutation touches; drawn is the id of its outcome.
+// ids returns the items that a mutation changes. drawn is the id in its outcome.
 func (m pendingMutation) ids(drawn item.ID) []item.ID {
 	if m.Tag != nil || m.Untag != nil {
 		return m.IDs
@@ -79,8 +78,8 @@ func (m pendingMutation) ids(drawn item.ID) []item.ID {
 	return []item.ID{drawn}
 }
 
-// attempt decides mutations, and stores what they make of the items. It returns the mutations of items that another write
-// has changed meanwhile.
+// attempt decides mutations and stores the resulting items. It returns the mutations of items that another write has changed in the
+// meantime.
 func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendingMutation, error) {
 	l := w.library
 	served := l.records.state.Load().set.Catalogue(w.property)
@@ -110,14 +109,14 @@ func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendi
 	return w.again(pending, lost, failed), nil
 }
 
-// stageUnits stages units that came with items, those that are not there by now.
+// stageUnits stages the units that came with items, except for those that already exist.
 func stageUnits(c *definitions.Change, units map[definitions.Source]*definitions.Entry) error {
 	fresh := maps.Clone(units)
 	maps.DeleteFunc(fresh, func(s definitions.Source, _ *definitions.Entry) bool { return c.Entry(s) != nil })
 	return c.Stage(fresh)
 }
 
-// stage decides mutations. Ids and field names that they take are in the ledger when it returns.
+// stage decides mutations. When it returns, the ledger contains the ids and field names that they use.
 func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (*mutations.Stage, error) {
 	l := w.library
 	unlock, err := l.ledgers.lock(ctx, w.property)
@@ -148,8 +147,8 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 	return nil, fmt.Errorf("%w: other writes keep drawing ids at the same time", library.ErrUnavailable)
 }
 
-// store writes items and waits until searches find them. It returns the ids of those that another write has changed, and of
-// those that could not be stored. The error is that of a write of which nothing was stored.
+// store writes items and waits until searches find them. It returns the ids of the items that another write has changed, and the
+// errors of the items that could not be stored. It fails if nothing was stored, or if it cannot look up the conflicts.
 func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (lost map[item.ID]bool, failed map[item.ID]error, err error) {
 	ops, ids := w.operations(b, items)
 	if len(ops) == 0 {
@@ -175,7 +174,7 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	if len(conflicts) == 0 {
 		return nil, failed, nil
 	}
-	// A conflict may be with this write itself, when its first answer got lost.
+	// A conflict may be with this write itself if the response to its first attempt was lost.
 	found, err := b.load(ctx, conflicts, fieldWrite)
 	if err != nil {
 		return nil, nil, err
@@ -191,11 +190,11 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	return lost, failed, nil
 }
 
-// operations makes the operations that bring items into the state that was staged, and returns the id of each.
+// operations returns the operations that store the staged items, and the id of the item of each operation.
 func (w *write) operations(b *base, items []mutations.Item) (ops []operation, ids []item.ID) {
 	for _, it := range items {
 		if it.Item == nil && !it.Existed {
-			continue // it came and went within the write
+			continue // created and deleted within the write
 		}
 		op := operation{index: b.index(), id: strconv.FormatInt(it.ID, 10)}
 		if it.Item != nil {
@@ -209,8 +208,8 @@ func (w *write) operations(b *base, items []mutations.Item) (ops []operation, id
 	return ops, ids
 }
 
-// again returns the mutations of items that were lost to another write, and gives those of items that could not be stored their
-// error. A mapping is decided again for the lost items alone: it is stored on the others.
+// again returns the mutations of items that were lost to another write, and sets the errors of items that could not be stored. A
+// tag mapping is decided again only for the lost items, because it is stored on the others.
 func (w *write) again(pending []pendingMutation, lost map[item.ID]bool, failed map[item.ID]error) []pendingMutation {
 	var out []pendingMutation
 	for _, m := range pending {
