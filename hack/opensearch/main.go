@@ -1,8 +1,8 @@
-// Command opensearch starts real OpenSearch nodes on 127.0.0.1 until it is interrupted:
+// Command opensearch runs real OpenSearch nodes on 127.0.0.1 until it is interrupted:
 //
 //	go run ./hack/opensearch [--version 3.8.0] [--nodes 1] [--port 9200] [--dir DIR] [--heap 768m]
 //
-// It prints a line for each node that is ready. It needs a JDK; the jars come from Maven Central, with checksums.
+// It prints a line for each node that is ready. It needs a JDK, and downloads the jars from Maven Central with checksums.
 package main
 
 import (
@@ -65,7 +65,7 @@ func run() error {
 	if err == nil {
 		<-ctx.Done()
 	}
-	// A second signal ends the program at once, and the nodes with it.
+	// From here on, a second signal ends the program immediately, and the nodes with it.
 	stop()
 	closing, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -1,7 +1,7 @@
-// Package node starts real OpenSearch nodes for tests and development, from jars of Maven Central whose checksums are
-// recorded here. It needs a JDK and nothing else; the jars and the compiled launcher are kept in the user's cache directory.
+// Package node starts real OpenSearch nodes for tests and development. It downloads jars from Maven Central and verifies them with
+// recorded checksums. It needs only a JDK. It keeps the jars and the compiled launcher in the user's cache directory.
 //
-// It may import the standard library and golang.org/x/sync alone.
+// It may import only the standard library and golang.org/x/sync.
 package node
 
 import (
@@ -19,39 +19,39 @@ import (
 	"time"
 )
 
-// Versions of OpenSearch that Start knows, and the oldest JDK for each.
+// Versions of OpenSearch that Start supports.
 const (
 	// Version3 is the default.
 	Version3 = "3.8.0"
-	// Version2 is the last of OpenSearch 2.
+	// Version2 is the last release of OpenSearch 2.
 	Version2 = "2.19.6"
 )
 
-// AbsentError says that no node can be started here, and why.
+// AbsentError means that no node can be started on this machine.
 type AbsentError struct{ Reason string }
 
-// Error says why no node can be started.
+// Error returns the reason.
 func (e *AbsentError) Error() string { return "OpenSearch cannot be started: " + e.Reason }
 
-// Options say what to start.
+// Options configure a node.
 type Options struct {
-	// Dir holds the node's data, configuration and logs. Required.
+	// Dir is the directory for the node's data, configuration and logs. Required.
 	Dir string
-	// Version is Version3 when empty.
+	// Version is the version of OpenSearch; "" means Version3.
 	Version string
-	// Heap is the size of the Java heap as java takes it; "" means 768m.
+	// Heap is the size of the Java heap in the syntax of java; "" means 768m.
 	Heap string
-	// Port is that of HTTP on 127.0.0.1; 0 means a free one.
+	// Port is the HTTP port on 127.0.0.1; 0 means a free port.
 	Port int
 	// Settings are passed to the node, each as name=value.
 	Settings []string
-	// Log takes what the node writes; nil discards it.
+	// Log receives the node's output; nil discards it.
 	Log io.Writer
 }
 
-// Node is a node that runs. Stop ends it; it also ends with this process.
+// Node is a running node. It ends with Stop, or with this process.
 type Node struct {
-	// URL is the address of its HTTP interface.
+	// URL is the address of the HTTP interface.
 	URL string
 
 	process *exec.Cmd
@@ -59,11 +59,10 @@ type Node struct {
 	done    chan error
 }
 
-// startTimeout is how long a node may take to answer on a busy machine.
+// startTimeout is how long a node may take to become ready on a busy machine.
 const startTimeout = 5 * time.Minute
 
-// Start starts a node and returns once it answers. It fails with *AbsentError where there is no JDK or the jars cannot be
-// had.
+// Start starts a node and returns when it is ready. It fails with *AbsentError if there is no JDK or the jars are not available.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	if o.Version == "" {
 		o.Version = Version3
@@ -126,7 +125,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	}
 }
 
-// Stop closes the node, and kills it when that takes longer than the context allows.
+// Stop stops the node, and kills it if ctx ends first.
 func (n *Node) Stop(ctx context.Context) error {
 	if err := n.input.Close(); err != nil {
 		return fmt.Errorf("stop OpenSearch: %w", err)

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// mavenCentral is where jars come from.
+// mavenCentral is the base URL of the jars.
 const mavenCentral = "https://repo1.maven.org/maven2/"
 
 // files are the jars of each version, with their SHA-256, and the launcher.
@@ -28,17 +28,17 @@ const mavenCentral = "https://repo1.maven.org/maven2/"
 //go:embed jars-*.txt java
 var files embed.FS
 
-// launcher is a version that is ready to be started.
+// launcher is a version of OpenSearch that is ready to start.
 type launcher struct {
 	java      string
 	release   int
 	classPath []string
 	logging   string
-	// archive keeps loaded classes between starts, which halves the time of later ones.
+	// archive is the file in which Java caches loaded classes, which halves the time of later starts.
 	archive string
 }
 
-// provide finds a JDK, downloads what is missing of a version and compiles the launcher.
+// provide finds a JDK, downloads missing jars of a version, and compiles the launcher.
 func provide(ctx context.Context, version string) (*launcher, error) {
 	release := 21
 	if strings.HasPrefix(version, "2.") {
@@ -65,7 +65,7 @@ func provide(ctx context.Context, version string) (*launcher, error) {
 	return l, nil
 }
 
-// arguments are those of java before the class and its own.
+// arguments returns the arguments of java that precede the main class.
 func (l *launcher) arguments(heap, temp string) []string {
 	args := []string{
 		"-Xms" + heap, "-Xmx" + heap, "-XX:+UseG1GC", "-Xss1m", "-Djava.io.tmpdir=" + temp, "-Dfile.encoding=UTF-8",
@@ -81,7 +81,7 @@ func (l *launcher) arguments(heap, temp string) []string {
 
 var javaVersion = regexp.MustCompile(`(?m)^javac (\d+)`)
 
-// newestJDK returns the directory and the version of a JDK: that of OPENSEARCH_JAVA, else the newest of JAVA_HOME,
+// newestJDK returns the directory and the version of the JDK in OPENSEARCH_JAVA, otherwise of the newest JDK in JAVA_HOME,
 // /usr/lib/jvm and the PATH.
 func newestJDK(ctx context.Context) (home string, major int) {
 	candidates := []string{os.Getenv("OPENSEARCH_JAVA")}
@@ -111,7 +111,7 @@ func newestJDK(ctx context.Context) (home string, major int) {
 	return home, major
 }
 
-// provideJars returns the jars of a version, after downloading those that are missing.
+// provideJars returns the jars of a version, and downloads missing ones.
 func provideJars(ctx context.Context, version, dir string) ([]string, error) {
 	list, err := files.Open("jars-" + version + ".txt")
 	if err != nil {
@@ -136,7 +136,7 @@ func provideJars(ctx context.Context, version, dir string) ([]string, error) {
 	return jars, nil
 }
 
-// provideJar downloads a jar unless it is there. What is there was checked when it came: it was renamed after that.
+// provideJar downloads a jar unless it exists. An existing jar was verified: it gets its name only after the check.
 func provideJar(ctx context.Context, file, path, sum string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil
@@ -172,10 +172,10 @@ func provideJar(ctx context.Context, file, path, sum string) error {
 	return os.Rename(temp.Name(), file)
 }
 
-// launcherJar is the name of the jar of the compiled launcher.
+// launcherJar is the file name of the compiled launcher.
 const launcherJar = "launcher.jar"
 
-// compile compiles the launcher once for each of its versions, and returns the class path.
+// compile compiles each version of the launcher once. It returns the class path and the logging configuration.
 func compile(ctx context.Context, home string, release int, version, dir string, jars []string) ([]string, string, error) {
 	sources := []string{"java/Main.java", "java/v" + version[:1] + "/ClassPathNode.java", "java/log4j2.properties"}
 	h := sha256.New()
@@ -189,7 +189,8 @@ func compile(ctx context.Context, home string, release int, version, dir string,
 	}
 	launcher := filepath.Join(dir, "launcher-"+hex.EncodeToString(h.Sum(nil)[:8]))
 	logging := filepath.Join(launcher, "log4j2.properties")
-	// A jar: with a directory on the class path Java does not write the archive of classes, and fails for it in the end.
+	// The launcher is a jar, because Java cannot write the archive of classes if the class path contains a directory, and then ends
+	// with an error.
 	classPath := append([]string{filepath.Join(launcher, launcherJar)}, jars...)
 	if _, err := os.Stat(launcher); err == nil {
 		return classPath, logging, nil
@@ -224,7 +225,7 @@ func compile(ctx context.Context, home string, release int, version, dir string,
 		return nil, "", fmt.Errorf("compile the launcher: %w\n%s", err, output)
 	}
 	if err := os.Rename(temp, launcher); err != nil {
-		// Another process may have been faster.
+		// Another process may have compiled it first.
 		if _, there := os.Stat(launcher); there != nil {
 			return nil, "", fmt.Errorf("compile the launcher: %w", err)
 		}

@@ -1,5 +1,6 @@
-// Package nodetest gives tests an OpenSearch cluster: the one with the comma-separated URLs in OPENSEARCH_URL or, if VITRINE_OPENSEARCH is
-// set, as make opensearch does, a node of OPENSEARCH_VERSION that the first test starts. Without a cluster, tests are skipped and say so.
+// Package nodetest provides an OpenSearch cluster for tests: the one with the comma-separated URLs in OPENSEARCH_URL or, if
+// VITRINE_OPENSEARCH is set, as make opensearch does, a node of OPENSEARCH_VERSION that the first test starts. Without a cluster,
+// tests are skipped with a message.
 //
 // It may import hack/opensearch/node.
 package nodetest
@@ -22,11 +23,11 @@ var shared struct {
 	once sync.Once
 	urls []string
 	node *node.Node
-	dir  string // of the node
+	dir  string // directory of the node
 	err  error
 }
 
-// Run runs the tests of a package, and stops the node that they started. It returns the exit code.
+// Run runs the tests of a package, stops the node that they started, and returns the exit code.
 func Run(m *testing.M) int {
 	code := m.Run()
 	if shared.node != nil {
@@ -44,7 +45,7 @@ func Run(m *testing.M) int {
 	return code
 }
 
-// URLs returns the addresses of the cluster, and skips the test where there is none.
+// URLs returns the addresses of the cluster. It skips the test if there is none.
 func URLs(t testing.TB) []string {
 	t.Helper()
 	shared.once.Do(provide)
