@@ -74,7 +74,7 @@ func TestPagesArePlannedWithinFilters(t *testing.T) {
 			}
 		}
 	}
-	// Both ends are full pages, and no round has those of another.
+	// The first and the last pages are full, and no page occurs in two rounds.
 	seen := map[filterPage]bool{}
 	for _, v := range append(slices.Concat(p.first...), slices.Concat(p.last...)...) {
 		if seen[v] || int64(v.page)*50 > totals[v.filter] {

@@ -14,13 +14,13 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
-// bulkLines is how many lines one request of an import has.
+// bulkLines is the number of lines in one import request.
 const bulkLines = 1000
 
-// mainIndex is OpenSearch's index of the items.
+// mainIndex is the OpenSearch index of the items.
 const mainIndex = "items"
 
-// importItems fills all subjects chunk by chunk in turns, and looks at Vitrine's pages and memory when a fifth is in.
+// importItems imports the items into all subjects, alternating by chunk. After a fifth of the items, it measures the early stage.
 func (b *suite) importItems(ctx context.Context) error {
 	b.filters = b.corpus.Filters(filters)
 	var err error
@@ -43,7 +43,7 @@ func (b *suite) importItems(ctx context.Context) error {
 	for chunk := range chunks {
 		first := chunk * b.scale.chunk
 		take := func() error { return b.importChunk(ctx, w, first) }
-		if b.serve.Debug && chunk == chunks/2&^1 { // an even turn: Vitrine's is the first
+		if b.serve.Debug && chunk == chunks/2&^1 { // an even round, in which Vitrine is the first
 			err = b.profileLoad(ctx, "import", importProfileSeconds, take)
 		} else {
 			err = take()
@@ -62,7 +62,7 @@ func (b *suite) importItems(ctx context.Context) error {
 	return b.peers(ctx)
 }
 
-// importChunk gives a chunk to every subject.
+// importChunk imports a chunk into every subject.
 func (b *suite) importChunk(ctx context.Context, w *report.Workload, first int) error {
 	takers := []contender{importer(ctx, report.Vitrine, b.vitrine.CPU, func(int) (load.Result, error) { return b.importVitrine(ctx, b.vitrine, first, b.scale.chunk) })}
 	if b.opensearch != nil {
@@ -74,8 +74,8 @@ func (b *suite) importChunk(ctx context.Context, w *report.Workload, first int) 
 	return turn(w, first/b.scale.chunk, takers...)
 }
 
-// importer is a contender that imports items. What its server does behind the import (merging) is waited for and counted
-// apart, so that it does not weigh on the next one. Latencies are left out: they are those of requests with many lines.
+// importer returns a contender that imports items. It waits for the background work of its server, such as merging, and counts that
+// separately, so that it does not affect the next contender. It omits latencies, because its requests have many lines.
 func importer(ctx context.Context, name string, cpu func() (time.Duration, error), take func(round int) (load.Result, error)) contender {
 	return contender{name, func(round int) (load.Result, error) {
 		r, err := take(round)
@@ -88,7 +88,7 @@ func importer(ctx context.Context, name string, cpu func() (time.Duration, error
 	}}
 }
 
-// bodies makes the bodies of an import, ahead of its time: line writes what comes before an item.
+// bodies returns the request bodies of an import, prepared before the measurement. line writes what precedes an item.
 func (b *suite) bodies(first, count int, line func(out []byte, id int64) []byte) [][]byte {
 	list := make([][]byte, 0, (count+bulkLines-1)/bulkLines)
 	for from := first; from < first+count; from += bulkLines {
@@ -104,7 +104,7 @@ func (b *suite) bodies(first, count int, line func(out []byte, id int64) []byte)
 	return list
 }
 
-// importVitrine imports items over HTTP. Every line is durable and visible when its request is answered.
+// importVitrine imports items over HTTP. When a request is answered, each of its lines is durable and visible.
 func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, first, count int) (load.Result, error) {
 	bodies := b.bodies(first, count, nil)
 	requests := make([]load.Request, len(bodies))
@@ -121,7 +121,7 @@ func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, first, co
 	return r, err
 }
 
-// importOpenSearch does the same there; the time ends when a refresh has made everything searchable.
+// importOpenSearch imports items into OpenSearch. The time includes the refresh that makes all items searchable.
 func (b *suite) importOpenSearch(ctx context.Context, first, count int) (load.Result, error) {
 	bodies := b.bodies(first, count, subject.BulkLine)
 	requests := make([]load.Request, len(bodies))
@@ -149,7 +149,7 @@ func (b *suite) importOpenSearch(ctx context.Context, first, count int) (load.Re
 	return r, err
 }
 
-// stage looks at what Vitrine holds now.
+// stage records the current size of Vitrine's store and process.
 func (b *suite) stage(ctx context.Context, items int) error {
 	metrics, err := b.vitrine.Metrics(ctx)
 	if err != nil {
@@ -173,7 +173,7 @@ func (b *suite) stage(ctx context.Context, items int) error {
 	return nil
 }
 
-// peers looks at what the others hold, once they hold everything.
+// peers records the sizes of the other subjects after the import.
 func (b *suite) peers(ctx context.Context) error {
 	m, err := b.bleve.Memory()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 )
 
-// surroundings describes the machine and what is compared.
+// surroundings returns the machine and the versions of the subjects.
 func surroundings(ctx context.Context, binary string) (report.Machine, map[string]string, error) {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -32,7 +32,7 @@ func surroundings(ctx context.Context, binary string) (report.Machine, map[strin
 		m.Kernel, _, _ = strings.Cut(strings.TrimSpace(string(text)), "-")
 	}
 	versions := map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
-	// What git knows says more than a binary that was built without it.
+	// git describe says more than the version of a binary that was built without a version.
 	out, err := exec.CommandContext(ctx, "git", "-C", "../..", "describe", "--tags", "--always", "--dirty").Output()
 	if err != nil {
 		if out, err = exec.CommandContext(ctx, binary, "version").Output(); err != nil {

@@ -1,14 +1,14 @@
-// Command bench measures Vitrine beside what it is compared with, in one run: a bare net/http server that sends the same
-// bytes, OpenSearch, its percolator, and Bleve. What it says are ratios between processes that ran side by side, in
-// alternating rounds, so that they mean something on a machine that is busy or slow.
+// Command bench compares Vitrine with other servers in one run: a bare net/http server that sends the same bytes, OpenSearch, its
+// percolator, and Bleve. The results are ratios between processes that ran on the same machine in alternating rounds, so that they
+// are meaningful on a busy or slow machine.
 //
 //	make bench                       200,000 items, about ten minutes
 //	make bench FULL=1                1,000,000 items
 //	make bench CHECK=1               the quick run, and fail where a number has left its range
 //	cd hack/bench && go run . -items 20000               while developing
 //
-// It needs Linux. OpenSearch is the node at OPENSEARCH_URL, or one that the program at -opensearch starts; without either
-// its rows say so. The results go into docs/benchmarks.md, with plots and JSON beside it.
+// It needs Linux. OpenSearch is the node at OPENSEARCH_URL, or a node that the program in -opensearch starts. Without either, its
+// rows are marked as absent. The results are written to docs/benchmarks.md, with plots and JSON in docs/benchmarks.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
 )
 
-// The exit codes.
+// Exit codes.
 const (
 	exitOutOfRange = 1
 	exitUnable     = 2
@@ -110,13 +110,13 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	named := false
 	set.Visit(func(f *flag.Flag) { named = named || f.Name == "docs" })
 	if !named && (*items > 0 || s.only != "") {
-		s.docs = "" // results of a part, or of another size, are no results to keep
+		s.docs = "" // results of some parts, or of another size, are not kept
 	}
 	s.scale = scaleOf(*full, *items)
 	return s, nil
 }
 
-// run measures and writes. It reports whether every number is in its range, which without -check nobody asks.
+// run measures and writes the results. With -check, it reports whether every number is in its range; otherwise it returns true.
 func run(ctx context.Context, s settings, out io.Writer) (inside bool, err error) {
 	var measured *report.Run
 	if !s.render {
@@ -134,7 +134,7 @@ func run(ctx context.Context, s settings, out io.Writer) (inside bool, err error
 	return len(left) == 0, nil
 }
 
-// measure makes a directory for everything, runs the parts and removes it.
+// measure creates the working directory, runs the parts and removes the directory.
 func measure(ctx context.Context, s settings, out io.Writer) (measured *report.Run, err error) {
 	if s.dir == "" {
 		if s.dir, err = os.MkdirTemp("", "vitrine-bench-"); err != nil {
@@ -150,7 +150,7 @@ func measure(ctx context.Context, s settings, out io.Writer) (measured *report.R
 	if err != nil {
 		return nil, err
 	}
-	// Servers are stopped also when the run was interrupted.
+	// Stop the servers even if the run was interrupted.
 	defer func() { err = errors.Join(err, b.close(context.WithoutCancel(ctx))) }()
 	if err := b.run(ctx); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func measure(ctx context.Context, s settings, out io.Writer) (measured *report.R
 	return b.result, nil
 }
 
-// write keeps the results and makes the page of all that are kept.
+// write saves the results and renders the page of all saved results.
 func write(s settings, measured *report.Run, out io.Writer) error {
 	if s.docs == "" {
 		if measured == nil {

@@ -20,17 +20,17 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
-// pagesSeed makes every run ask for the same pages.
+// pagesSeed is fixed, so that every run requests the same pages.
 const pagesSeed = 5
 
-// filterPage is a page of a filter, by rank and number.
+// filterPage is a page of a filter: the rank of the filter and the number of the page.
 type filterPage struct{ filter, page int }
 
-// pageLog is what is asked for: every round has pages of its own, so that no round finds what the one before it left in a
-// cache, except where the log itself repeats one.
+// pageLog contains the pages of each round. Rounds have different pages, so that no round benefits from what the previous one left
+// in a cache, except where the log repeats a page on purpose.
 type pageLog [][]filterPage
 
-// pagePlan is which pages all workloads ask for.
+// pagePlan contains the pages of all workloads.
 type pagePlan struct {
 	hot                        filterPage
 	zipf, uniform, first, last pageLog
@@ -50,11 +50,11 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	popularity := sample.NewZipf(len(totals))
 	for range s.rounds {
 		var zipf, uniform []filterPage
-		// A server that was just started touches all of its memory for the first time. These rounds, the first ones with
-		// pages of all filters, are long enough for most of them to lie behind that.
+		// A server that has just started touches all of its memory for the first time. These rounds are the first ones with pages
+		// of all filters. They are so long that most of their requests come after that.
 		for range 3 * s.requests {
 			f := popularity.Rank(dice.Float64())
-			// Page numbers likewise: of P pages, page k is asked for about 1/k times as often as the first.
+			// Page numbers follow the same distribution: page k is requested about 1/k times as often as the first page.
 			page := int(math.Pow(float64(pagesOf(f)+1), dice.Float64()))
 			zipf = append(zipf, filterPage{f, min(max(page, 1), pagesOf(f))})
 		}
@@ -64,7 +64,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 		}
 		p.zipf, p.uniform = append(p.zipf, zipf), append(p.uniform, uniform)
 	}
-	// The ends: of filters long enough that every round has full pages of its own at both.
+	// The first and last pages are those of filters that are long enough to have different full pages for every round at both ends.
 	var long []int
 	for f, total := range totals {
 		if b.filters[f].Order == newestFirst && int(total)/subject.PageSize >= 3*s.rounds {
@@ -82,7 +82,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	return p, nil
 }
 
-// totals asks how many items each filter has.
+// totals requests the number of items of each filter.
 func (b *suite) totals(ctx context.Context) ([]int64, error) {
 	totals := make([]int64, len(b.filters))
 	requests := make([]load.Request, len(b.filters))
@@ -96,7 +96,7 @@ func (b *suite) totals(ctx context.Context) ([]int64, error) {
 	return totals, err
 }
 
-// record asks Vitrine for every page of the logs and keeps the answers for the bare server.
+// record requests every page of the logs from Vitrine, and stores the responses for the bare server.
 func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ...pageLog) (*subject.Book, error) {
 	book, err := subject.NewBook(filepath.Join(b.dir, name))
 	if err != nil {
@@ -111,7 +111,7 @@ func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ..
 			list = append(list, b.vitrine.Page(v.filter, v.page))
 		}
 	}
-	// Two at once, as many as there are cores; the book takes one at a time.
+	// Two requests run concurrently. The lock is necessary because Book is not safe for concurrent use.
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(2)
@@ -133,13 +133,13 @@ func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ..
 	return book, nil
 }
 
-// zipped is the request of a client that takes gzip.
+// zipped returns the request of a client that accepts gzip.
 func zipped(r load.Request) load.Request {
 	r.Header = http.Header{"Accept-Encoding": {"gzip"}}
 	return r
 }
 
-// startBare starts the bare server on a book.
+// startBare starts the bare server with a book.
 func (b *suite) startBare(ctx context.Context, book *subject.Book) (*subject.Bare, error) {
 	bare, err := subject.StartBare(ctx, b.dir, book)
 	if err == nil {
@@ -171,12 +171,12 @@ func (b *suite) pageRounds(ctx context.Context, bare *subject.Bare, id, title st
 	return nil
 }
 
-// hotRounds are rounds of the hot page.
+// hotRounds returns rounds of the hot page.
 func (b *suite) hotRounds(plan pagePlan) [][]load.Request {
 	return repeat(b.vitrine.Page(plan.hot.filter, plan.hot.page), b.scale.rounds, 8*b.scale.requests)
 }
 
-// repeat is a log that asks for one thing over and over.
+// repeat returns rounds that repeat one request.
 func repeat(r load.Request, rounds, requests int) [][]load.Request {
 	list := make([][]load.Request, rounds)
 	for i := range list {
@@ -185,7 +185,7 @@ func repeat(r load.Request, rounds, requests int) [][]load.Request {
 	return list
 }
 
-// requests makes requests of a log.
+// requests returns the requests of a log.
 func (b *suite) requests(l pageLog) [][]load.Request {
 	list := make([][]load.Request, len(l))
 	for i, round := range l {
@@ -196,7 +196,7 @@ func (b *suite) requests(l pageLog) [][]load.Request {
 	return list
 }
 
-// earlyStage measures what grows while the library is still small.
+// earlyStage measures an early size of the library, so that growth is visible.
 func (b *suite) earlyStage(ctx context.Context) error {
 	bare, plan, err := b.openPages(ctx, "book-early", true)
 	if err != nil {
@@ -214,8 +214,8 @@ func (b *suite) earlyStage(ctx context.Context) error {
 	return bare.Stop(syscall.SIGTERM)
 }
 
-// openPages records the pages, starts Vitrine anew, so that what recording left in its caches is gone, and a bare server
-// beside it; then every filter is read once, somewhere no round will look.
+// openPages records the pages and restarts Vitrine, to discard what the recording left in its caches. It then starts a bare server
+// and reads the first page of every filter once.
 func (b *suite) openPages(ctx context.Context, name string, early bool) (*subject.Bare, pagePlan, error) {
 	totals, err := b.totals(ctx)
 	if err != nil {
@@ -244,7 +244,7 @@ func (b *suite) openPages(ctx context.Context, name string, early bool) (*subjec
 	return bare, plan, err
 }
 
-// present is how many items the store has at the moment.
+// present returns the number of items in the store.
 func (b *suite) present() int {
 	if len(b.result.Stages) == 0 && b.result.Workload(report.Imports).Find(report.Vitrine) != nil {
 		return len(b.result.Workload(report.Imports).Find(report.Vitrine).Rounds) * b.scale.chunk
@@ -298,7 +298,7 @@ func (b *suite) pages(ctx context.Context) error {
 	return bare.Stop(syscall.SIGTERM)
 }
 
-// depths compares the first pages of long filters with their last ones.
+// depths compares the first pages of long filters with their last pages.
 func (b *suite) depths(ctx context.Context, plan pagePlan) error {
 	first, last := b.requests(plan.first), b.requests(plan.last)
 	if len(first[0]) == 0 {
@@ -312,7 +312,7 @@ func (b *suite) depths(ctx context.Context, plan pagePlan) error {
 	return b.alternate(w, len(first), of(report.FirstPage, first), of(report.LastPage, last))
 }
 
-// quietPages measures the hot page again without a log line for every request.
+// quietPages measures the hot page again without a log line for each request.
 func (b *suite) quietPages(ctx context.Context, bare *subject.Bare, plan pagePlan) error {
 	if err := errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx, "--log-level", "warn")); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
 )
 
-// posts measures single items added by many clients at once, each on disk when it is answered.
+// posts measures single items that many clients add concurrently. Each item is on disk when the request is answered.
 func (b *suite) posts(ctx context.Context) error {
 	example := b.vitrine.Post(b.corpus.Post(0))
 	header, answer, err := b.client.Do(ctx, example, http.StatusCreated)
@@ -31,7 +31,7 @@ func (b *suite) posts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Every round has bodies of its own.
+	// Every round has different bodies.
 	next := 1
 	of := func(name string, n int, cpu func() (time.Duration, error), request func(body []byte) load.Request) contender {
 		return b.sender(ctx, name, postClients, http.StatusCreated, cpu, func(int) []load.Request {

@@ -9,14 +9,14 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
 
-// How long profiles are taken for: of a load that can go on, and of one import that cannot.
+// Durations of profiles in seconds: of a load that can be repeated, and of an import, which cannot.
 const (
 	profileSeconds       = 5
 	importProfileSeconds = 2
 )
 
-// profile writes a processor profile of Vitrine under a load, where that was asked for and the server has one. It is taken
-// apart from the rounds, which nothing may disturb.
+// profile writes a processor profile of Vitrine under a load, if profiles were requested. It does not run during the rounds,
+// because a profile would disturb them.
 func (b *suite) profile(ctx context.Context, name string, list []load.Request) error {
 	if !b.serve.Debug {
 		return nil
@@ -27,7 +27,7 @@ func (b *suite) profile(ctx context.Context, name string, list []load.Request) e
 	})
 }
 
-// profileLoad does something over and over while a profile of so many seconds is taken, or once for a shorter profile.
+// profileLoad repeats do while a profile of the given duration is taken. For a shorter profile, it runs do once.
 func (b *suite) profileLoad(ctx context.Context, name string, seconds int, do func() error) error {
 	path, taken := filepath.Join(b.profiles, name+".pprof"), make(chan error, 1)
 	go func() {

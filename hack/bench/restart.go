@@ -9,8 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 )
 
-// restart measures how long it takes from the start of the process until it is ready, after an orderly stop and after
-// none.
+// restart measures the time from the start of the process until it is ready, after SIGTERM and after SIGKILL.
 func (b *suite) restart(ctx context.Context) error {
 	w := b.workload(report.Restarts, "From the start of the process until /readyz says so", "starts", 1, b.scale.items)
 	after := func(name string, sig syscall.Signal) contender {

@@ -9,37 +9,37 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 )
 
-// scale is how much of everything a run does.
+// scale sets the size of a run.
 type scale struct {
 	name  string
 	items int
-	// chunk is how many items one round of the import has. The first fifth of all items is the early stage.
+	// chunk is the number of items in one round of the import. The first fifth of all items is the early stage.
 	chunk int
-	// bleve is how many items Bleve gets, and so at which size it answers.
+	// bleve is the number of items that Bleve imports, and therefore the size of its index in all parts.
 	bleve int
-	// rounds is how often subjects take turns.
+	// rounds is the number of rounds of each subject.
 	rounds int
-	// requests are those of one round of pages.
+	// requests is the number of requests in one round of pages.
 	requests int
-	// booleans is how many boolean queries a round has, each asked for the first time.
+	// booleans is the number of boolean queries in a round. Each query is new.
 	booleans int
-	// posts are those of one round, postsOpenSearch OpenSearch's.
+	// posts is the number of posts in one round, postsOpenSearch that of OpenSearch.
 	posts, postsOpenSearch int
-	// standing is how many items are imported beside so many standingFilters.
+	// standing is the number of items that are imported while there are standingFilters filters.
 	standing, standingFilters int
-	// percolated is how many items one round sends through the percolator.
+	// percolated is the number of items that one round sends to the percolator.
 	percolated int
-	// restarts of each kind.
+	// restarts is the number of restarts of each kind.
 	restarts int
 }
 
-// filters is how many filters the store has.
+// filters is the number of filters in the store.
 const filters = 1000
 
-// minItems is the least that every part can work with.
+// minItems is the smallest number of items with which every part works.
 const minItems = 2000
 
-// scaleOf returns the quick or the full scale, or one of so many items for development.
+// scaleOf returns the quick or the full scale, or a scale with the given number of items for development.
 func scaleOf(full bool, items int) scale {
 	s := scale{
 		name: report.Quick, items: 200_000, chunk: 20_000, bleve: 200_000, rounds: 7, requests: 1500, booleans: 40,
@@ -56,10 +56,10 @@ func scaleOf(full bool, items int) scale {
 	return s
 }
 
-// early is the size of the early stage.
+// early returns the number of items of the early stage.
 func (s scale) early() int { return s.items / 5 }
 
-// The parts of a run, in their order. The import is always run: all others need its items.
+// Parts of a run, in their order. The import always runs, because all other parts need its items.
 const (
 	partPages    = "pages"
 	partSearch   = "search"
@@ -70,7 +70,7 @@ const (
 
 var parts = []string{partPages, partSearch, partRestart, partPosts, partStanding}
 
-// chosen reads the flag -only.
+// chosen parses the flag -only.
 func chosen(only string) (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for name := range strings.SplitSeq(cmp.Or(only, strings.Join(parts, ",")), ",") {

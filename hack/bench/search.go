@@ -13,10 +13,11 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
-// search measures free queries, one at a time: what a person waits for.
+// search measures free queries sequentially, as a person waits for them.
 func (b *suite) search(ctx context.Context) error {
 	s := b.scale
-	// Before the first round everybody answers a block of queries that no round has: a virtual machine has to warm up.
+	// Before the first round, every subject answers a block of queries that no round uses, because a virtual machine needs to warm
+	// up.
 	booleans := b.corpus.Booleans((1 + s.rounds) * s.booleans)
 	block := func(round int) []string { return booleans[(1+round)*s.booleans : (2+round)*s.booleans] }
 	w := b.workload(report.Booleans, "Boolean query sorted by date, first page, exact total, each asked for the first time", "queries", 1, s.items)
@@ -48,18 +49,18 @@ func (b *suite) search(ctx context.Context) error {
 	return nil
 }
 
-// writeOne adds an item that no query of the log finds. What Vitrine keeps of earlier answers is out of date then.
+// writeOne adds an item that no query of the log finds, which invalidates the results that Vitrine caches.
 func (b *suite) writeOne(ctx context.Context) error {
 	r := b.vitrine.Post([]byte(`{"content_type":"text","caption":"qqxqq","approval_status":"pen"}`))
 	_, _, err := b.client.Do(ctx, r, http.StatusCreated)
 	return err
 }
 
-// asking is what is asked, and how.
+// asking is a series of queries.
 type asking struct {
 	sorted  bool
 	queries func(round int) []string
-	// before, if set, is done before each round of Vitrine.
+	// before, if set, runs before each round of Vitrine.
 	before func(context.Context) error
 }
 
@@ -74,7 +75,7 @@ func (b *suite) items(queries []string, order string) []load.Request {
 	return list
 }
 
-// answers is what one subject said to a query of a log: how many items, and how long it took in each round.
+// answers contains the results of one subject for each query: the number of items, and the latency of each round.
 type answers struct {
 	totals    map[string]int64
 	latencies map[string][]time.Duration
@@ -84,7 +85,7 @@ func newAnswers() *answers {
 	return &answers{map[string]int64{}, map[string][]time.Duration{}}
 }
 
-// note keeps what came of a round.
+// note adds the results of a round.
 func (a *answers) note(queries []string, totals []int64, latencies []time.Duration) {
 	for i, q := range queries {
 		a.totals[q] = totals[i]
@@ -92,8 +93,8 @@ func (a *answers) note(queries []string, totals []int64, latencies []time.Durati
 	}
 }
 
-// ask has every subject answer the queries of each round. Where two disagree about a total, that is an error: they did
-// not do the same work.
+// ask sends the queries of each round to every subject. It fails if subjects report different totals, because they did not do the
+// same work then.
 func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a asking) error {
 	order := ""
 	if a.sorted {
@@ -153,7 +154,7 @@ func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a askin
 	return b.agree(w, said)
 }
 
-// agree compares totals, where subjects hold the same items, and finds the query with the least advantage over OpenSearch.
+// agree compares the totals of subjects that hold the same items, and finds the query with the smallest advantage over OpenSearch.
 func (b *suite) agree(w *report.Workload, said map[string]*answers) error {
 	ours := said[report.Vitrine]
 	slowest, which := math.Inf(1), ""

@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
-// standing measures what standing filters cost a write, what is then left to do at their first read, and how that compares
-// with a percolator, which looks for the queries that match an item when it comes in.
+// standing measures how much standing filters slow down a write, and how much work remains for their first read. It compares that
+// with a percolator, which finds the queries that match an item when the item arrives.
 func (b *suite) standing(ctx context.Context) error {
 	filters := b.corpus.Filters(b.scale.standingFilters)
 	serve := func(name string, filters []sample.Filter) (*subject.Vitrine, error) {
@@ -64,8 +64,8 @@ func (b *suite) standing(ctx context.Context) error {
 	return err
 }
 
-// firstReads reads every filter for the first time, one after the other. All of them together are the work that a
-// percolator does: every item has been held against every filter.
+// firstReads reads every filter for the first time, one after the other. Together, the reads do the work of a percolator: they
+// compare every item with every filter.
 func (b *suite) firstReads(ctx context.Context, v *subject.Vitrine, filters []sample.Filter) (report.Round, error) {
 	list := make([]load.Request, len(filters))
 	for f := range list {
@@ -83,11 +83,10 @@ func (b *suite) firstReads(ctx context.Context, v *subject.Vitrine, filters []sa
 	return report.Round{Requests: b.scale.standing, Seconds: r.Elapsed.Seconds(), CPUSeconds: r.CPU.Seconds()}, nil
 }
 
-// percolateBatch is how many items one request holds against the registered queries.
+// percolateBatch is the number of items that one request compares with the registered queries.
 const percolateBatch = 20
 
-// percolate registers the same queries with OpenSearch's percolator and sends items through it, on as many connections as
-// there are cores.
+// percolate registers the same queries in OpenSearch's percolator and sends items to it on two connections.
 func (b *suite) percolate(ctx context.Context, w *report.Workload, filters []sample.Filter) error {
 	queries := make([]string, len(filters))
 	for i, f := range filters {

@@ -18,7 +18,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
-// suite is a run under way: the subjects and what was measured.
+// suite is a run in progress: the subjects and the results.
 type suite struct {
 	settings
 	parts  map[string]bool
@@ -32,13 +32,13 @@ type suite struct {
 	store      *subject.Store
 	filters    []sample.Filter
 	vitrine    *subject.Vitrine
-	opensearch *subject.OpenSearch // nil where it is absent
+	opensearch *subject.OpenSearch // nil if it is absent
 	bleve      *subject.Bleve
-	// stopping are the other servers that run now, to be stopped whatever happens.
+	// stopping contains the other running servers, which close stops in any case.
 	stopping []*child.Child
 }
 
-// clients is how many connections pages are asked for on, and how many imports are under way.
+// Numbers of concurrent requests: for pages, imports and posts.
 const (
 	clients     = 8
 	importers   = 4
@@ -74,8 +74,7 @@ func newSuite(ctx context.Context, s settings, out io.Writer) (*suite, error) {
 	return b, err
 }
 
-// run runs the parts. Subjects that the next parts do not need are stopped in between: what runs beside costs something
-// even when nobody asks it.
+// run runs the parts. In between, it stops subjects that the next parts do not need, because even an idle process costs something.
 func (b *suite) run(ctx context.Context) error {
 	steps := []struct {
 		part string
@@ -122,7 +121,7 @@ func (b *suite) startVitrine(ctx context.Context, flags ...string) (err error) {
 	return err
 }
 
-// stopVitrine ends it, and gives up the connections to it.
+// stopVitrine stops Vitrine and closes the connections to it.
 func (b *suite) stopVitrine(sig syscall.Signal) error {
 	if b.vitrine == nil {
 		return nil
@@ -133,7 +132,7 @@ func (b *suite) stopVitrine(sig syscall.Signal) error {
 	return err
 }
 
-// stopMain ends what works on the main store.
+// stopMain stops the processes that use the main store.
 func (b *suite) stopMain(context.Context) error {
 	err := b.stopVitrine(syscall.SIGTERM)
 	if b.bleve != nil {
@@ -143,7 +142,7 @@ func (b *suite) stopMain(context.Context) error {
 	return err
 }
 
-// close stops everything that still runs.
+// close stops everything that is still running.
 func (b *suite) close(ctx context.Context) error {
 	err := b.stopMain(ctx)
 	for _, c := range b.stopping {
@@ -161,27 +160,27 @@ func (b *suite) say(format string, args ...any) {
 	fmt.Fprintf(b.out, "%6.1f s  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// workload begins a workload of the result.
+// workload adds a workload to the result.
 func (b *suite) workload(id, title, unit string, clients, items int) *report.Workload {
 	w := &report.Workload{ID: id, Title: title, Unit: unit, Clients: clients, Items: items}
 	b.result.Workloads = append(b.result.Workloads, w)
 	return w
 }
 
-// contender is one that takes part in alternating rounds.
+// contender is a participant in alternating rounds.
 type contender struct {
 	name  string
 	round func(round int) (load.Result, error)
 }
 
-// sender is a contender that sends the requests of each round, so many at once.
+// sender returns a contender that sends the requests of each round over the given number of clients.
 func (b *suite) sender(ctx context.Context, name string, clients, want int, cpu func() (time.Duration, error), list func(round int) []load.Request) contender {
 	return contender{name, func(round int) (load.Result, error) {
 		return b.client.Run(ctx, load.Plan{Clients: clients, Requests: list(round), Want: want, CPU: cpu})
 	}}
 }
 
-// alternate has the contenders take turns for a number of rounds.
+// alternate runs a number of rounds with alternating contenders.
 func (b *suite) alternate(w *report.Workload, rounds int, contenders ...contender) error {
 	for round := range rounds {
 		if err := turn(w, round, contenders...); err != nil {
@@ -192,8 +191,8 @@ func (b *suite) alternate(w *report.Workload, rounds int, contenders ...contende
 	return nil
 }
 
-// turn is one round, every other time in the opposite order, so that neither what one contender leaves behind nor a slow minute
-// of the machine is always the same one's.
+// turn runs one round. Every other round has the opposite order, so that the after-effects of one contender, or a slow minute of
+// the machine, do not always affect the same one.
 func turn(w *report.Workload, round int, contenders ...contender) error {
 	for i := range contenders {
 		if round%2 == 1 {
@@ -216,7 +215,7 @@ func (b *suite) tell(w *report.Workload) {
 	}
 }
 
-// roundOf is a result as it is kept.
+// roundOf converts a result for the report.
 func roundOf(r load.Result) report.Round {
 	ms := func(q float64) float64 { return float64(load.Quantile(r.Latencies, q)) / float64(time.Millisecond) }
 	return report.Round{
@@ -225,7 +224,7 @@ func roundOf(r load.Result) report.Round {
 	}
 }
 
-// settle waits until a server has nothing left to do, and returns what it spent meanwhile.
+// settle waits until a server is idle, and returns the processor time that it used until then.
 func settle(ctx context.Context, cpu func() (time.Duration, error)) (time.Duration, error) {
 	const (
 		look = 250 * time.Millisecond

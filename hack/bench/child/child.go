@@ -1,7 +1,7 @@
-// Package child starts the programs that are measured and reads what they cost from the kernel: processor time, memory
-// by kind, files. It needs Linux.
+// Package child starts the programs that are measured. It reads their processor time, memory by kind, and files from the kernel. It
+// needs Linux.
 //
-// A child does not outlive its parent. It may import the standard library, golang.org/x/sys and procfs.
+// A child does not outlive its parent. The package may import the standard library, golang.org/x/sys and procfs.
 package child
 
 import (
@@ -25,13 +25,13 @@ import (
 
 // Spec describes a program.
 type Spec struct {
-	// Name stands in messages.
+	// Name identifies the program in messages.
 	Name string
 	Path string
 	Args []string
-	// Output is the file that its output and errors are appended to.
+	// Output is the file to which standard output and standard error are appended.
 	Output string
-	// Stdin and Stdout, if set, take the place of nothing and of Output.
+	// Stdin replaces an empty input, and Stdout replaces Output for the standard output.
 	Stdin  io.Reader
 	Stdout io.Writer
 }
@@ -57,12 +57,12 @@ func Start(s Spec) (*Child, error) {
 	if s.Stdout != nil {
 		cmd.Stdout = s.Stdout
 	}
-	// A group of its own: a Ctrl-C reaches us alone, and the order of stopping is ours.
+	// The child has its own process group, so that Ctrl-C reaches only this process, which stops its children in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	c := &Child{Name: s.Name, Output: s.Output, exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The signal at the parent's death comes when the thread that forked ends: it has to stay.
+		// The kernel sends Pdeathsig when the thread that forked ends, so this thread must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer out.Close()
@@ -81,13 +81,14 @@ func Start(s Spec) (*Child, error) {
 	return c, nil
 }
 
-// Exited is closed when the program has ended.
+// Exited returns a channel that is closed when the program has ended.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
 // patience is how long a program may take to end after a signal.
 const patience = time.Minute
 
-// Stop sends a signal and waits for the end; a program that does not end is killed. A program that has ended is fine.
+// Stop sends a signal and waits until the program ends. It kills a program that does not end. It accepts a program that has already
+// ended.
 func (c *Child) Stop(sig syscall.Signal) error {
 	if err := syscall.Kill(c.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("signal %s: %w", c.Name, err)
@@ -104,7 +105,7 @@ func (c *Child) Stop(sig syscall.Signal) error {
 	return fmt.Errorf("stop %s: it did not end within %s and was killed", c.Name, patience)
 }
 
-// Await polls until ready reports true, the program ends, or the time is up.
+// Await polls until ready returns true, the program ends, or the timeout passes.
 func (c *Child) Await(ctx context.Context, timeout time.Duration, what string, ready func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -131,9 +132,9 @@ func (c *Child) tail() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// CPU returns the processor time that the program has spent since its start, in all its threads, in user and system.
+// CPU returns the user and system time that all threads of the program have used since its start.
 func (c *Child) CPU() (time.Duration, error) {
-	// The clock of a process, as clock_getcpuclockid(3) makes it: exact, where /proc counts in hundredths.
+	// This is the clock that clock_getcpuclockid(3) returns. It is exact, but /proc counts in hundredths of a second.
 	const schedulerClock = 2
 	clock := int32(^c.PID<<3 | schedulerClock)
 	var t unix.Timespec
@@ -143,17 +144,17 @@ func (c *Child) CPU() (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// Memory is what a program holds, in bytes.
+// Memory is the memory use of a program in bytes.
 type Memory struct {
-	// Resident is Anonymous (heap, stacks) and File (mapped files in memory) together.
+	// Resident is the sum of Anonymous (heap, stacks) and File (mapped files in memory).
 	Resident, Anonymous, File int64
-	// Mapped is the length of all maps of files below the directory that was asked for, in memory or not; Files are those
-	// files, each once, but for removed ones.
+	// Mapped is the total length of the maps of files below a directory, in memory or not. Files lists these files once each,
+	// without deleted files.
 	Mapped int64
 	Files  []string
 }
 
-// Memory reads what the program holds; Mapped counts files below dir.
+// Memory returns the memory use of the program. Mapped counts the files below dir.
 func (c *Child) Memory(dir string) (Memory, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -173,7 +174,7 @@ func (c *Child) Memory(dir string) (Memory, error) {
 	return m, nil
 }
 
-// count counts the maps of files below dir. The path of a file that is gone ends with "(deleted)".
+// count counts the maps of files below dir. The path of a deleted file ends with "(deleted)".
 func (m *Memory) count(maps []*procfs.ProcMap, dir string) {
 	for _, at := range maps {
 		if !strings.HasPrefix(at.Pathname, dir+"/") {
@@ -186,7 +187,7 @@ func (m *Memory) count(maps []*procfs.ProcMap, dir string) {
 	}
 }
 
-// DiskUsage returns what the files below a directory take on disk, in bytes. Files that go meanwhile are left out.
+// DiskUsage returns how many bytes the files below a directory occupy on disk. It ignores files that are deleted in the meantime.
 func DiskUsage(dir string) (int64, error) {
 	total := int64(0)
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

@@ -1,7 +1,7 @@
-// Package load sends requests over kept-alive connections as fast as they are answered, and measures both ends: what the
-// client waits for, and what the server spends.
+// Package load sends requests over persistent connections as fast as they are answered. It measures latencies at the client and
+// processor time at the server.
 //
-// It may import the standard library alone.
+// It may import only the standard library.
 package load
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Request is one request. It is only read, so that one may be sent many times.
+// Request is one request. It is never modified, so it can be sent many times.
 type Request struct {
 	Method string
 	URL    *url.URL
@@ -25,10 +25,10 @@ type Request struct {
 	Body   []byte
 }
 
-// Client keeps its connections to all servers. It asks for no compression of its own accord.
+// Client keeps its connections to all servers. It does not request compression by itself.
 type Client struct{ transport *http.Transport }
 
-// NewClient returns a client that keeps as many idle connections to each server.
+// NewClient returns a client that keeps the given number of idle connections to each server.
 func NewClient(connections int) *Client {
 	return &Client{&http.Transport{
 		MaxIdleConnsPerHost: connections, MaxIdleConns: 0, DisableCompression: true,
@@ -36,24 +36,24 @@ func NewClient(connections int) *Client {
 	}}
 }
 
-// Close gives the connections up.
+// Close closes the idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// StatusError is an answer that was not the one wanted.
+// StatusError is a response with an unexpected status.
 type StatusError struct {
 	Method string
-	Path   string // without the query, which holds the token
+	Path   string // without the query, which contains the token
 	Status int
-	Body   string // its beginning
+	Body   string // the first part of the body
 }
 
-// Error says what was asked and answered.
+// Error describes the request and the response.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s answers %d: %s", e.Method, e.Path, e.Status, e.Body)
 }
 
-// Do sends one request and returns the answer with its whole body. Any status but the wanted one is a *StatusError;
-// 0 wants any that is below 300.
+// Do sends one request and returns the response with its whole body. Any status other than want is a *StatusError; 0 means any
+// status below 300.
 func (c *Client) Do(ctx context.Context, r Request, want int) (http.Header, []byte, error) {
 	var body bytes.Buffer
 	header, err := c.exchange(ctx, r, want, &body)
@@ -77,7 +77,7 @@ func (c *Client) exchange(ctx context.Context, r Request, want int, body *bytes.
 	return resp.Header, nil
 }
 
-// request makes an http.Request without parsing anything again.
+// request returns an http.Request without parsing the URL again.
 func request(ctx context.Context, r Request) *http.Request {
 	h := make(http.Header, len(r.Header))
 	for name, values := range r.Header {
@@ -96,33 +96,33 @@ func request(ctx context.Context, r Request) *http.Request {
 
 // Plan is one round of load.
 type Plan struct {
-	// Clients is how many requests are under way at any time.
+	// Clients is the number of concurrent requests.
 	Clients int
-	// Requests are sent in their order.
+	// Requests are sent in this order.
 	Requests []Request
-	// Want is the status of every answer; 0 wants any that is below 300. Another one ends the round.
+	// Want is the expected status; 0 means any status below 300. Another status ends the round.
 	Want int
-	// CPU reads the processor time that the server has spent so far. nil measures none.
+	// CPU returns the total processor time of the server. nil measures none.
 	CPU func() (time.Duration, error)
-	// Check, if set, sees every body, which it must not keep; an error ends the round. It is called concurrently and costs
-	// the client time, so that it is for rounds that are slow anyway.
+	// Check, if set, is called concurrently with every body, which it must not retain. An error ends the round. Check costs the
+	// client time, so use it only in rounds that are slow anyway.
 	Check func(i int, body []byte) error
 }
 
-// Result is what a round showed.
+// Result is the result of a round.
 type Result struct {
 	Requests int
-	// Bytes of all bodies.
+	// Bytes is the total length of all bodies.
 	Bytes int64
-	// Elapsed is from the first request to the end of the last answer.
+	// Elapsed is the time from the first request to the end of the last response.
 	Elapsed time.Duration
-	// CPU is what the server spent meanwhile, and After what it went on spending, where that was waited for.
+	// CPU is the processor time of the server during the round. After is its processor time after the round, if that was measured.
 	CPU, After time.Duration
-	// Latencies by request: from sending it to the last byte of its answer.
+	// Latencies contains for each request the time until the last byte of the response.
 	Latencies []time.Duration
 }
 
-// Run makes one round.
+// Run runs one round.
 func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -166,7 +166,7 @@ func (c *Client) Run(ctx context.Context, p Plan) (Result, error) {
 	return res, err
 }
 
-// once sends the i-th request of a plan, and reads the answer into a buffer.
+// once sends the i-th request of a plan and reads the response into a buffer.
 func (c *Client) once(ctx context.Context, p Plan, i int, buffer *bytes.Buffer) error {
 	_, err := c.exchange(ctx, p.Requests[i], p.Want, buffer)
 	if err == nil && p.Check != nil {
@@ -177,7 +177,7 @@ func (c *Client) once(ctx context.Context, p Plan, i int, buffer *bytes.Buffer) 
 	return err
 }
 
-// Quantile returns the q-th quantile (0 to 1) of durations, 0 of none. It does not change them.
+// Quantile returns the q-th quantile (0 to 1) of durations, or 0 if there are none. It does not modify them.
 func Quantile(durations []time.Duration, q float64) time.Duration {
 	if len(durations) == 0 {
 		return 0

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The workloads.
+// IDs of the workloads.
 const (
 	HotPages     = "hot"
 	QuietPages   = "hot-quiet"
@@ -28,7 +28,7 @@ const (
 	Restarts     = "restart"
 )
 
-// Series that are variants of Vitrine rather than subjects.
+// Series that are variants of Vitrine and not subjects.
 const (
 	FirstPage   = "first pages"
 	LastPage    = "last pages"
@@ -39,24 +39,24 @@ const (
 	Killed      = "after kill -9"
 )
 
-// Bar is one line of what has to hold.
+// Bar is one requirement.
 type Bar struct {
 	ID   string
 	What string
-	// Want is the bar in words.
+	// Want is the requirement as text.
 	Want string
-	// Measure finds the number.
+	// Measure returns the measured number.
 	Measure func(*Run) Measure
-	// Least and Most are the bar; NaN where there is none on that side.
+	// Least and Most are the limits; NaN means that there is no limit on that side.
 	Least, Most float64
 	// Show formats the number.
 	Show func(float64) string
-	// Low and High are the range of the quick run on two cores. It is wider than what was ever measured and narrower than
-	// what would go unnoticed: a number outside means that something changed, for better or worse.
+	// Low and High are the range of the quick run on two cores. The range is wider than any past result, but so narrow that a
+	// number outside of it means a change that deserves attention.
 	Low, High float64
 }
 
-// Met reports whether a measured number is on the right side of the bar.
+// Met reports whether a measured number is within the limits.
 func (b Bar) Met(m Measure) bool {
 	return m.Known && !(m.Value < b.Least) && !(m.Value > b.Most)
 }
@@ -93,13 +93,13 @@ func secs(v float64) string   { return fmt.Sprintf("%.2f s", v) }
 func mib(v float64) string    { return fmt.Sprintf("%.0f MiB", v) }
 func octets(v float64) string { return fmt.Sprintf("%.0f bytes", v) }
 
-// ratio is the usual measure: two series of one workload.
+// ratio returns the usual measure: the ratio of two series of one workload.
 func ratio(id, a, b string, of Metric) func(*Run) Measure {
 	return func(r *Run) Measure { return r.Workload(id).Ratio(a, b, of) }
 }
 
-// Bars are what has to hold. Behind the range of each stands what was measured last, on a machine with nothing else to do,
-// and the margin to the limit on the worse side.
+// Bars are the requirements. The comment behind each range shows the last measured number on an otherwise idle machine, and the
+// margin to the end of the range on the worse side.
 var Bars = []Bar{
 	{"hot-cpu", "hot filter page of 50 items: processor time per request", "at most 1.35 × the bare server's",
 		ratio(HotPages, Vitrine, Bare, CPUPerRequest), none, 1.35, times, 0.9, 1.9}, // 1.36, 28 % below the limit
@@ -166,7 +166,7 @@ var Bars = []Bar{
 	{"growth-import", "import rate of the last fifth of the items against the first", "at least 0.8 ×", importGrowth, 0.8, none, times, 0.6, 1.7}, // 1.03, 72 % above
 }
 
-// growth compares what a page costs against the bare server at two sizes.
+// growth compares the cost of a page, relative to the bare server, at two sizes.
 func growth(early, late string, of Metric) func(*Run) Measure {
 	return func(r *Run) Measure {
 		before, after := r.Workload(early).Ratio(Vitrine, Bare, of), r.Workload(late).Ratio(Vitrine, Bare, of)

@@ -12,7 +12,7 @@ import (
 // docs is the directory of the documents of this repository.
 const docs = "../../../docs"
 
-// TestDocs checks that the pages and plots in docs are those of the figures beside them.
+// TestDocs checks that the pages and plots in docs match the figures in the JSON files.
 func TestDocs(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join(docs, folder))); err != nil {

@@ -51,7 +51,7 @@ func writePage(docs, name string, figures any) error {
 	return os.WriteFile(filepath.Join(docs, name), []byte(text), 0o644)
 }
 
-// table is a Markdown table, its head first.
+// table is a Markdown table; the first row is the header.
 type table [][]string
 
 // String returns the lines of the table.
@@ -66,13 +66,13 @@ func (t table) String() string {
 	return b.String()
 }
 
-// folder has the results and plots of the benchmarks, below the directory of documents.
+// folder is the directory of the results and plots of the benchmarks, below the directory of documents.
 const folder = "benchmarks"
 
 // Save writes the results of a run.
 func Save(docs string, r *Run) error { return save(filepath.Join(docs, folder, r.Scale+".json"), r) }
 
-// load returns the saved results: the full run before the quick one, and one of another size last.
+// load returns the saved results: the full run, the quick run, and a run of another size, in this order.
 func load(docs string) ([]*Run, error) {
 	var runs []*Run
 	for _, scale := range []string{Full, Quick, Development} {
@@ -92,7 +92,7 @@ func load(docs string) ([]*Run, error) {
 	return runs, nil
 }
 
-// Write makes benchmarks.md and the plots of the saved results.
+// Write writes benchmarks.md and the plots of the saved results.
 func Write(docs string) error {
 	runs, err := load(docs)
 	if err != nil {
@@ -118,7 +118,7 @@ func Write(docs string) error {
 // Page returns the page about one run.
 func Page(r *Run) (string, error) { return page("benchmarks.md", []*Run{r}) }
 
-// barTable is the table of what has to hold.
+// barTable returns the table of requirements.
 func barTable(r *Run) table {
 	t := table{{"what", "bar", "measured", "rounds", "met"}}
 	for _, bar := range Bars {
@@ -140,13 +140,13 @@ func barTable(r *Run) table {
 	return t
 }
 
-// workloadTable is the table of all workloads.
+// workloadTable returns the table of all workloads.
 func workloadTable(r *Run) table {
 	t := table{{"workload", "subject", "per second", "processor time each", "p50", "p95", "p99"}}
 	for _, w := range r.Workloads {
 		title := fmt.Sprintf("%s; %s", w.Title, plural(w.Clients, "client"))
 		for _, s := range w.Series {
-			// spread shows how far the rounds differ.
+			// spread formats how much the rounds differ.
 			spread := func(m Measure) string {
 				if len(s.Rounds) < 2 {
 					return ""
@@ -168,7 +168,7 @@ func workloadTable(r *Run) table {
 	return t
 }
 
-// sizeTable is the table of what each subject holds, empty where nothing is known.
+// sizeTable returns the table of the sizes of each subject. It is empty if no size is known.
 func sizeTable(r *Run) table {
 	if len(r.Stages) == 0 && len(r.Peers) == 0 {
 		return nil
@@ -194,7 +194,7 @@ func sizeTable(r *Run) table {
 	return t
 }
 
-// duration shows milliseconds, and nothing for 0.
+// duration formats milliseconds; 0 is empty.
 func duration(ms float64) string {
 	switch {
 	case ms == 0:
@@ -207,7 +207,7 @@ func duration(ms float64) string {
 	return significant(ms/1000) + " s"
 }
 
-// significant shows three digits that mean something.
+// significant formats three significant digits.
 func significant(v float64) string {
 	switch {
 	case v >= 1000:

@@ -15,14 +15,14 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// graph is one plot: bars on a logarithmic axis, a group for each workload and a colour for each subject.
+// graph is one plot: bars on a logarithmic axis, with a group for each workload and a colour for each subject.
 type graph struct {
 	name, Title, axis string
 	groups            []group
 	of                Metric
 }
 
-// group is the bars of one workload, by the names of its series.
+// group contains the bars of one workload.
 type group struct{ label, workload string }
 
 var plots = []graph{
@@ -37,7 +37,7 @@ var plots = []graph{
 	}, PerSecond},
 }
 
-// subjects are drawn in this order and these colours.
+// subjects lists the subjects in drawing order, with their colours.
 var subjects = []struct {
 	name  string
 	paint color.RGBA
@@ -51,7 +51,7 @@ var subjects = []struct {
 // File returns the name of the plot of a run.
 func (g graph) File(r *Run) string { return r.Scale + "-" + g.name + ".svg" }
 
-// plotsOf returns the plots that have something to draw of a run.
+// plotsOf returns the plots for which a run has data.
 func plotsOf(r *Run) []graph {
 	return slices.DeleteFunc(slices.Clone(plots), func(g graph) bool {
 		return !slices.ContainsFunc(g.groups, func(at group) bool { return r.Workload(at.workload) != nil })
@@ -97,7 +97,7 @@ func (g graph) draw(r *Run) ([]byte, error) {
 		labels[i] = at.label
 	}
 	p.NominalX(labels...)
-	p.X.Min, p.X.Max = -0.5, float64(len(labels))-0.3 // the legend stands at the right
+	p.X.Min, p.X.Max = -0.5, float64(len(labels))-0.3 // the legend is on the right
 	p.Y.Min, p.Y.Max = lowest/2, highest*4
 	canvas := vgsvg.New(640, 300)
 	p.Draw(draw.New(canvas))
@@ -105,7 +105,7 @@ func (g graph) draw(r *Run) ([]byte, error) {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return nil, err
 	}
-	// What the library leaves at the ends of lines only makes diffs longer.
+	// The library leaves spaces at the ends of lines, which make diffs longer.
 	lines := strings.Split(out.String(), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
@@ -113,8 +113,7 @@ func (g graph) draw(r *Run) ([]byte, error) {
 	return []byte(strings.Join(lines, "\n")), nil
 }
 
-// columns are bars that begin at the lower end of a logarithmic axis, with their values above them. Values of 0 are left
-// out.
+// columns are bars that begin at the lower end of a logarithmic axis, with their values above them. Values of 0 are omitted.
 type columns struct {
 	values        plotter.Values
 	width, offset vg.Length
@@ -145,7 +144,7 @@ func (c *columns) Thumbnail(canvas *draw.Canvas) {
 	canvas.FillPolygon(c.paint, []vg.Point{lo, {X: lo.X, Y: hi.Y}, hi, {X: hi.X, Y: lo.Y}})
 }
 
-// decades marks the powers of ten by plain numbers.
+// decades labels the powers of ten with plain numbers.
 type decades struct{}
 
 // Ticks implements plot.Ticker.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// rounds makes rounds of so many requests per second, each costing so many milliseconds.
+// rounds returns one round for each rate of requests per second, with cpu milliseconds for each request.
 func rounds(cpu float64, rates ...float64) []Round {
 	var list []Round
 	for _, rate := range rates {
@@ -18,7 +18,7 @@ func rounds(cpu float64, rates ...float64) []Round {
 	return list
 }
 
-// measured is a run in which everything was measured.
+// measured returns a run in which everything was measured.
 func measured() *Run {
 	r := &Run{
 		Scale: Quick, Items: 200000, Filters: 1000, Library: "engine", Versions: map[string]string{Vitrine: "1"},

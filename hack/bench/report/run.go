@@ -1,7 +1,7 @@
-// Package report holds what was measured and makes of it what people read: bars and ranges, pages of tables, plots. Run is
-// what the benchmarks measure, Scale what is measured of the operator.
+// Package report contains the results of measurements and renders them: bars and ranges, tables of the pages, plots. Run contains
+// the results of the benchmarks, Scale those of the operator.
 //
-// It may import the standard library and what draws.
+// It may import the standard library and the plotting libraries.
 package report
 
 import (
@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// Run is everything that one run measured. It is what the JSON files hold.
+// Run contains everything that one run measured. It is the content of the JSON files.
 type Run struct {
 	// Scale is one of the constants below.
 	Scale string
 	Began time.Time
-	// Took is how long the run was, in seconds.
+	// Took is the duration of the run in seconds.
 	Took     float64
 	Items    int
 	Filters  int
-	Library  string // what --library was
+	Library  string // the value of --library
 	Machine  Machine
 	Versions map[string]string
-	// Absent says why a subject does not take part, by its name.
+	// Absent contains the reason why a subject was not measured, by its name.
 	Absent map[string]string `json:",omitempty"`
-	// Workloads in the order in which they ran.
+	// Workloads are in the order in which they ran.
 	Workloads []*Workload
-	// Stages are states of Vitrine's store while it grew.
+	// Stages are states of Vitrine's store as it grows.
 	Stages []Stage
-	// Peers are the states of the others once they held everything, by subject.
+	// Peers are the states of the other subjects after the import, by subject.
 	Peers map[string]Stage `json:",omitempty"`
 }
 
@@ -48,7 +48,7 @@ const (
 	Bleve      = "Bleve"
 )
 
-// Machine is where it ran.
+// Machine is the machine of a run.
 type Machine struct {
 	Processor string
 	Cores     int
@@ -56,22 +56,22 @@ type Machine struct {
 	Kernel    string
 }
 
-// Workload is one thing that was measured.
+// Workload is one measurement.
 type Workload struct {
 	ID    string
 	Title string
 	// Unit is what Requests counts, in the plural: "requests", "items".
 	Unit string
-	// Clients is how many asked at once.
+	// Clients is the number of concurrent clients.
 	Clients int
-	// Items is how many items the library held.
+	// Items is the number of items in the library.
 	Items  int
 	Series []*Series
-	// SlowestRatio is, where every query of a log was compared with its like, the least advantage that any of them had.
+	// SlowestRatio is the smallest advantage of any query over OpenSearch, if the queries of the log were compared one by one.
 	SlowestRatio float64 `json:",omitempty"`
 }
 
-// Series are the rounds of one subject, or of one variant of it.
+// Series contains the rounds of one subject, or of one variant of it.
 type Series struct {
 	Name   string
 	Rounds []Round
@@ -79,27 +79,27 @@ type Series struct {
 
 // Round is one round of load.
 type Round struct {
-	// Requests were answered within Seconds, for which the server spent CPUSeconds of processor time.
+	// Requests were answered within Seconds. The server used CPUSeconds of processor time for them.
 	Requests   int
 	Seconds    float64
 	CPUSeconds float64
 	Bytes      int64 `json:",omitempty"`
-	// P50, P95 and P99 are latencies in milliseconds; 0 where single requests were not timed.
+	// P50, P95 and P99 are latencies in milliseconds, or 0 if single requests were not timed.
 	P50, P95, P99 float64 `json:",omitempty"`
-	// AfterSeconds is the processor time that the server went on spending once everything was answered.
+	// AfterSeconds is the processor time that the server used after it had answered everything.
 	AfterSeconds float64 `json:",omitempty"`
 }
 
-// Stage is the state of a store and its process at a size. What is not known is 0.
+// Stage is the state of a store and its process at one size. Unknown values are 0.
 type Stage struct {
 	Items int
-	// In bytes: the heap in use, resident memory by kind, maps of the store's files, the store on disk.
+	// Sizes in bytes: the heap in use, resident memory by kind, maps of the store's files, the store on disk.
 	HeapInUse, Resident, Anonymous, File, Mapped, Disk int64
-	// IndexBytes is what the segments take besides their items' own bytes, SegmentItems how many items they hold.
+	// IndexBytes is the size of the segments without their items' own bytes. SegmentItems is the number of their items.
 	IndexBytes, SegmentItems int64 `json:",omitempty"`
 }
 
-// stage returns a state, counted from 0, or from -1 backwards. It is zero where there is none.
+// stage returns stage i; a negative i counts from the end, and returns zero if there is no such stage.
 func (r *Run) stage(i int) Stage {
 	if i < 0 {
 		i += len(r.Stages)
@@ -110,7 +110,7 @@ func (r *Run) stage(i int) Stage {
 	return r.Stages[i]
 }
 
-// Workload finds a workload, nil where it did not run.
+// Workload returns a workload, or nil if it did not run.
 func (r *Run) Workload(id string) *Workload {
 	for _, w := range r.Workloads {
 		if w.ID == id {
@@ -120,7 +120,7 @@ func (r *Run) Workload(id string) *Workload {
 	return nil
 }
 
-// Find finds a series, nil where it is not there.
+// Find returns a series, or nil.
 func (w *Workload) Find(name string) *Series {
 	if w != nil {
 		for _, s := range w.Series {
@@ -132,7 +132,7 @@ func (w *Workload) Find(name string) *Series {
 	return nil
 }
 
-// Add appends a round to a series, which is made if need be.
+// Add appends a round to a series, and creates the series if necessary.
 func (w *Workload) Add(name string, r Round) {
 	s := w.Find(name)
 	if s == nil {
@@ -142,40 +142,40 @@ func (w *Workload) Add(name string, r Round) {
 	s.Rounds = append(s.Rounds, r)
 }
 
-// Metric is one number of a round.
+// Metric returns one number of a round.
 type Metric func(Round) float64
 
-// PerSecond is the rate at which requests were answered.
+// PerSecond returns the rate of answered requests.
 func PerSecond(r Round) float64 { return float64(r.Requests) / r.Seconds }
 
-// CPUPerRequest is the server's processor time for each request, in milliseconds.
+// CPUPerRequest returns the server's processor time for each request, in milliseconds.
 func CPUPerRequest(r Round) float64 { return r.CPUSeconds * 1000 / float64(r.Requests) }
 
-// CPUAfterwards is what the server went on spending for each request once all were answered, in milliseconds.
+// CPUAfterwards returns the server's processor time after all requests were answered, for each request, in milliseconds.
 func CPUAfterwards(r Round) float64 { return r.AfterSeconds * 1000 / float64(r.Requests) }
 
-// P50 is the median latency in milliseconds.
+// P50 returns the median latency in milliseconds.
 func P50(r Round) float64 { return r.P50 }
 
-// P95 is the latency in milliseconds that five requests in a hundred passed.
+// P95 returns the latency in milliseconds that 5% of the requests exceeded.
 func P95(r Round) float64 { return r.P95 }
 
-// P99 is the latency in milliseconds that one request in a hundred passed.
+// P99 returns the latency in milliseconds that 1% of the requests exceeded.
 func P99(r Round) float64 { return r.P99 }
 
-// Seconds is how long the round took.
+// Seconds returns the duration of the round.
 func Seconds(r Round) float64 { return r.Seconds }
 
-// Measure is a number and how far rounds disagree about it.
+// Measure is a number and its variation between rounds.
 type Measure struct {
 	Value float64
 	// Low and High are the quartiles of the rounds.
 	Low, High float64
-	// Known is false where nothing was measured.
+	// Known is false if nothing was measured.
 	Known bool
 }
 
-// Spread is half the distance between the quartiles, relative to the value.
+// Spread returns half the distance between the quartiles, relative to the value.
 func (m Measure) Spread() float64 {
 	if m.Value == 0 {
 		return 0
@@ -183,7 +183,7 @@ func (m Measure) Spread() float64 {
 	return (m.High - m.Low) / 2 / math.Abs(m.Value)
 }
 
-// Median is the median of a metric over the rounds.
+// Median returns the median of a metric over the rounds.
 func (s *Series) Median(of Metric) Measure {
 	if s == nil || len(s.Rounds) == 0 {
 		return Measure{}
@@ -195,15 +195,16 @@ func (s *Series) Median(of Metric) Measure {
 	return summary(Quantile(values, 0.5), values)
 }
 
-// Ratio is the ratio of two series' medians. Its quartiles are those of the ratios of single rounds, which were run one
-// right after the other.
+// Ratio returns the ratio of the medians of two series. Its quartiles are those of the ratios of single rounds, which ran directly
+// after one another.
 func Ratio(a, b *Series, of Metric) Measure {
 	ma, mb := a.Median(of), b.Median(of)
 	if !ma.Known || !mb.Known || mb.Value == 0 {
 		return Measure{}
 	}
 	var ratios []float64
-	// One that has a single round stands beside all of the other's; else what one has more is left out.
+	// A series with a single round is compared with all rounds of the other series. Otherwise, the surplus rounds of the longer
+	// series are ignored.
 	rounds := min(len(a.Rounds), len(b.Rounds))
 	if rounds == 1 {
 		rounds = max(len(a.Rounds), len(b.Rounds))
@@ -219,7 +220,7 @@ func Ratio(a, b *Series, of Metric) Measure {
 // Ratio compares two series of a workload.
 func (w *Workload) Ratio(a, b string, of Metric) Measure { return Ratio(w.Find(a), w.Find(b), of) }
 
-// exactly is a number without rounds. It is not known where it is 0 or no number.
+// exactly returns a number without rounds. It is unknown if it is 0, infinite or NaN.
 func exactly(v float64) Measure {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return Measure{}
@@ -231,7 +232,7 @@ func summary(value float64, rounds []float64) Measure {
 	return Measure{Value: value, Low: Quantile(rounds, 0.25), High: Quantile(rounds, 0.75), Known: true}
 }
 
-// Quantile interpolates between the values, which stay as they are. It is 0 of none.
+// Quantile interpolates between the values without modifying them. It returns 0 if there are none.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

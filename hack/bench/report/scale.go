@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Scale is what was measured of the operator at scale. Times are in seconds unless the name says otherwise.
+// Scale contains the measurements of the operator at scale. Times are in seconds unless the name says otherwise.
 type Scale struct {
 	Date       string `json:"date"`
 	Go         string `json:"go"`
@@ -21,7 +21,7 @@ type Scale struct {
 	Bare         []float64 `json:"bare"`
 	StatusWrites []int64   `json:"statusWrites"`
 	Broken       float64   `json:"broken"`
-	// Served is sorted, in milliseconds.
+	// Served is sorted and in milliseconds.
 	Served          []float64 `json:"servedMilliseconds"`
 	Many            float64   `json:"many"`
 	Tags            int       `json:"tags"`
@@ -37,7 +37,7 @@ type Scale struct {
 	ResyncWrites int64   `json:"resyncWrites"`
 }
 
-// RestTime is how long the operator is watched at rest.
+// RestTime is how long the idle operator is observed.
 const RestTime = 30 * time.Second
 
 // rows returns the table of the figures, and a line for each that is outside its range.
@@ -67,7 +67,8 @@ func (s *Scale) rows() (t table, out []string) {
 	add(s.RestCPU <= 0.01, "≤ 1 % of a core", fmt.Sprintf("%.2f %%", 100*s.RestCPU), "at rest with %d objects: processor", s.Objects)
 	add(s.RestWrites == 0, "0", fmt.Sprint(s.RestWrites), "at rest: API writes in %s", RestTime)
 	add(heap <= 150, "≤ 150 MiB", fmt.Sprintf("%.0f MiB", heap), "heap of %d objects, beyond the empty process", s.Objects)
-	// A second start serves its last known state before it has listed the objects, so it can be faster than one list.
+	// After a restart, the operator serves its last known state before it has listed the objects, so this can be faster than one
+	// list.
 	add(s.Restart <= s.List+3, "≤ the list + 3 s", fmt.Sprintf("%.1f s (the list: %.1f s)", s.Restart, s.List), "restart over %d objects: start to /readyz, against one list of all", s.Objects)
 	add(s.ResyncWrites == 0, "0", fmt.Sprint(s.ResyncWrites), "full resync after the restart: API writes")
 	return t, out

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sound is a report with every figure in its range.
+// sound returns a report with every figure in its range.
 func sound() *Scale {
 	served := make([]float64, 200)
 	for i := range served {
@@ -20,7 +20,7 @@ func sound() *Scale {
 	}
 }
 
-// TestScaleOutOfRange has one figure after the other leave its range.
+// TestScaleOutOfRange checks that each figure is reported when it leaves its range.
 func TestScaleOutOfRange(t *testing.T) {
 	if out := sound().OutOfRange(); len(out) > 0 {
 		t.Errorf("all is within: %q", out)
@@ -53,7 +53,7 @@ func TestScaleOutOfRange(t *testing.T) {
 	}
 }
 
-// TestScaleRestart holds that a restart faster than one list of all objects is no negative time.
+// TestScaleRestart checks that a restart that is faster than one list of all objects is not reported as a negative time.
 func TestScaleRestart(t *testing.T) {
 	r := sound()
 	r.Restart, r.List = 0.4, 1
@@ -62,7 +62,7 @@ func TestScaleRestart(t *testing.T) {
 	}
 }
 
-// TestScaleWrite holds that the page tells what is out of its range, and that the figures lie beside it.
+// TestScaleWrite checks that the page shows which figures are out of range, and that the figures are written next to it.
 func TestScaleWrite(t *testing.T) {
 	dir := t.TempDir()
 	r := sound()

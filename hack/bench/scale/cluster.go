@@ -24,7 +24,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/controlplane/plane"
 )
 
-// cluster is a kube-apiserver with its etcd.
+// cluster is a kube-apiserver with its own etcd.
 type cluster struct {
 	env        *envtest.Environment
 	typed      kubernetes.Interface
@@ -38,12 +38,12 @@ func startCluster(ctx context.Context, crds, work string) (*cluster, error) {
 	}
 	ctrllog.SetLogger(logr.Discard())
 	c := &cluster{env: &envtest.Environment{CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true}}
-	// The limits on requests in flight are those of a small real API server; the defaults of envtest are the same.
+	// The limits on requests in flight are those of a small real API server, which are also the defaults of envtest.
 	config, err := c.env.Start()
 	if err != nil {
 		return nil, fmt.Errorf("start the API server: %w", err)
 	}
-	// None of these clients may wait for itself: what is measured is the server and the operator.
+	// Disable client-side throttling: the server and the operator are measured.
 	config.QPS = -1
 	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func startCluster(ctx context.Context, crds, work string) (*cluster, error) {
 
 func (c *cluster) stop() { _ = c.env.Stop() }
 
-// writes reads the API server's own counts of requests that change something of our kinds, or Events.
+// writes returns the API server's own counts of requests that change our kinds, or Events.
 func (c *cluster) writes(ctx context.Context) (plane.Writes, error) {
 	text, err := c.typed.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *cluster) writes(ctx context.Context) (plane.Writes, error) {
 	return plane.CountWrites(string(text), v1alpha1.GroupVersion.Group, eventsv1.GroupName)
 }
 
-// during returns what is written while do runs.
+// during returns the writes while do runs.
 func (c *cluster) during(ctx context.Context, do func() error) (plane.Writes, error) {
 	before, err := c.writes(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *cluster) during(ctx context.Context, do func() error) (plane.Writes, er
 	return after.Since(before), err
 }
 
-// each calls do for 0 to n-1, some at a time, and returns the first error.
+// each calls do for 0 to n-1 with the given number of workers, and returns the first error.
 func each(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)

@@ -1,12 +1,12 @@
-// Command scale measures the operator at a thousand and at ten thousand objects, against a real API server, and writes
+// Command scale measures the operator with a thousand and with ten thousand objects against a real API server, and writes
 // docs/scale.md.
 //
 //	go -C hack/bench run ./scale [-objects 10000] [-check] [-docs DIR]
 //
-// It starts kube-apiserver and etcd (KUBEBUILDER_ASSETS names their directory), and the operator as a process of its own,
-// built from this tree. The speed of the operator is a ratio to that of a bare client in the same run, because the speed of
-// the machine varies. Numbers of writes are exact: they come from the API server's own counters. With -check it fails where
-// a figure is out of its range.
+// It starts kube-apiserver and etcd (KUBEBUILDER_ASSETS names their directory), and the operator, built from this tree, as a
+// separate process. The speed of the operator is a ratio to that of a bare client in the same run, because the speed of machines
+// varies. Numbers of writes are exact, because they come from the API server's counters. With -check, the command fails if a figure
+// is out of its range.
 package main
 
 import (
@@ -51,7 +51,7 @@ func main() {
 	}
 }
 
-// run measures everything and reports.
+// run measures everything and writes the report.
 func run(ctx context.Context, s settings) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	work, err := os.MkdirTemp("", "vitrine-scale-")

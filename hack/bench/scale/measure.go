@@ -29,13 +29,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// The namespaces: one that the operator watches, one for the bare client, which it does not.
+// The operator watches only the first of these namespaces. The bare client uses the other one.
 const (
 	watched   = "scale"
 	unwatched = "bare"
 )
 
-// words make queries that differ; no item has to match them.
+// words are the words of queries that differ; no item needs to match them.
 var words = strings.Fields("beach sunset summer city mountain coffee dog running vintage garden travel music")
 
 // measurement is one run.
@@ -111,10 +111,10 @@ func (m *measurement) setUp(ctx context.Context, r *report.Scale) error {
 	return err
 }
 
-// patience is how long anything may take to become Ready.
+// patience is the maximum time until anything becomes Ready.
 const patience = 5 * time.Minute
 
-// poll asks again and again, for as long as patience.
+// poll calls done at the given interval until it returns true or patience has passed.
 func poll(ctx context.Context, every time.Duration, what string, done wait.ConditionWithContextFunc) error {
 	if err := wait.PollUntilContextTimeout(ctx, every, patience, true, done); err != nil {
 		return fmt.Errorf("wait for %s: %w", what, err)
@@ -131,7 +131,7 @@ func (m *measurement) start(ctx context.Context) (err error) {
 	return err
 }
 
-// heap is what a collection leaves, in bytes: the second one, since what a sync.Pool holds outlives the first.
+// heap returns the live bytes of the heap after two collections, because objects in a sync.Pool survive the first one.
 func (m *measurement) heap(ctx context.Context) (float64, error) {
 	for range 2 {
 		if err := m.server.Collect(ctx); err != nil {
@@ -153,8 +153,8 @@ func query(i int) string {
 	return fmt.Sprintf("approval_status:app AND (text:%s OR text:%s) AND created_on:[%d TO *]", words[i%len(words)], words[(i/len(words))%len(words)], 2000+i%26)
 }
 
-// create compares the operator with a bare client that makes the same objects and writes one status each. Both are seen by a
-// watch, so that both pay for that.
+// create compares the operator with a bare client that creates the same objects and writes one status each. A watch follows both of
+// them, so that both have its cost.
 func (m *measurement) create(ctx context.Context, r *report.Scale) error {
 	for round := range m.rounds {
 		prefix := fmt.Sprintf("round%d-", round)
@@ -185,7 +185,7 @@ func (m *measurement) create(ctx context.Context, r *report.Scale) error {
 	return nil
 }
 
-// filters returns n filters whose names begin with a prefix.
+// filters returns n filters whose names begin with prefix.
 func filters(namespace, prefix string, n int) []*v1alpha1.ContentFilter {
 	list := make([]*v1alpha1.ContentFilter, n)
 	for i := range list {
@@ -199,7 +199,7 @@ func (m *measurement) createOne(ctx context.Context, f *v1alpha1.ContentFilter) 
 	return m.cluster.kube.Create(ctx, f)
 }
 
-// createWithStatus creates a filter and writes the status that the operator would write.
+// createWithStatus creates a filter and writes the same status as the operator.
 func (m *measurement) createWithStatus(ctx context.Context, f *v1alpha1.ContentFilter) error {
 	if err := m.cluster.kube.Create(ctx, f); err != nil {
 		return err
@@ -212,8 +212,8 @@ func (m *measurement) createWithStatus(ctx context.Context, f *v1alpha1.ContentF
 	return m.cluster.kube.Status().Patch(ctx, f, client.MergeFrom(before))
 }
 
-// untilReady creates filters of one namespace, and returns how long it took until a watch has seen each of them Ready, but for
-// those that are broken.
+// untilReady creates filters in one namespace. It returns the time until a watch has seen all of them Ready, except for broken
+// filters.
 func (m *measurement) untilReady(ctx context.Context, filters []*v1alpha1.ContentFilter, create func(context.Context, *v1alpha1.ContentFilter) error) (time.Duration, error) {
 	waits := map[string]bool{}
 	for _, f := range filters {
@@ -255,8 +255,8 @@ func (m *measurement) untilReady(ctx context.Context, filters []*v1alpha1.Conten
 	return took, nil
 }
 
-// remove deletes the filters of a namespace whose names begin with a prefix. None has a finalizer: with the answer they are
-// gone.
+// remove deletes the filters of a namespace whose names begin with prefix. Filters have no finalizer, so they are gone when the
+// request returns.
 func (m *measurement) remove(ctx context.Context, namespace, prefix string) error {
 	var list v1alpha1.ContentFilterList
 	if err := m.cluster.kube.List(ctx, &list, client.InNamespace(namespace)); err != nil {
@@ -270,10 +270,10 @@ func (m *measurement) remove(ctx context.Context, namespace, prefix string) erro
 	})
 }
 
-// brokenQuery does not parse.
+// brokenQuery is a query that does not parse.
 const brokenQuery = "approval_status:app AND (beach OR"
 
-// broken creates as many filters, one of which does not parse, and compares the time of the others.
+// broken creates the same number of filters, one of which does not parse, and compares the time of the others.
 func (m *measurement) broken(ctx context.Context, r *report.Scale) error {
 	list := filters(watched, "broken-", r.Small)
 	list[len(list)/2].Spec.Query = brokenQuery
@@ -285,16 +285,16 @@ func (m *measurement) broken(ctx context.Context, r *report.Scale) error {
 	return m.remove(ctx, watched, "broken-")
 }
 
-// filterUUID is the UUID by which a filter is served, known before the operator has seen it.
+// filterUUID returns the UUID of a filter, which is known before the operator has seen the filter.
 func filterUUID(f *v1alpha1.ContentFilter) string {
 	uuid, _ := library.FilterIDs(library.PropertyID(f.Namespace+"/default"), library.KindFilter, f.Namespace, f.Name)
 	return uuid
 }
 
-// samples is how many filters are created to see when they are served.
+// samples is the number of filters that are created to measure when they are served.
 const samples = 200
 
-// served measures the time from the API server's answer to the first correct page.
+// served measures the time from the response of the API server to the first correct page.
 func (m *measurement) served(ctx context.Context, r *report.Scale) error {
 	for i := range samples {
 		f := filter(watched, fmt.Sprintf("served-%05d", i), "*:*")
@@ -322,7 +322,7 @@ func (m *measurement) served(ctx context.Context, r *report.Scale) error {
 	return m.remove(ctx, watched, "served-")
 }
 
-// many brings the number of filters up to all of them, and tags by rule with them.
+// many creates the remaining filters, and tags by rule.
 func (m *measurement) many(ctx context.Context, r *report.Scale) error {
 	tags := max(1, m.objects/10)
 	rest := m.objects - r.Small - tags
@@ -339,7 +339,7 @@ func (m *measurement) many(ctx context.Context, r *report.Scale) error {
 	return err
 }
 
-// createTags creates tags and waits until every one is Ready.
+// createTags creates tags and waits until all of them are Ready.
 func (m *measurement) createTags(ctx context.Context, n int) error {
 	err := each(ctx, n, m.workers, func(ctx context.Context, i int) error {
 		return m.cluster.kube.Create(ctx, &v1alpha1.Tag{
@@ -360,7 +360,7 @@ func (m *measurement) createTags(ctx context.Context, n int) error {
 	})
 }
 
-// tagKey is a key for each number, of letters alone.
+// tagKey returns a key of letters for each number.
 func tagKey(i int) string {
 	key := []byte("scale")
 	for ; i > 0; i /= 26 {
@@ -369,7 +369,7 @@ func tagKey(i int) string {
 	return string(key)
 }
 
-// rest measures what the operator does when nobody wants anything.
+// rest measures what the operator does when nothing changes.
 func (m *measurement) rest(ctx context.Context, r *report.Scale) error {
 	if err := m.settle(ctx); err != nil {
 		return err
@@ -396,7 +396,7 @@ func (m *measurement) rest(ctx context.Context, r *report.Scale) error {
 	return err
 }
 
-// settle waits until nothing has been written for some seconds.
+// settle waits until nothing has been written for a few seconds.
 func (m *measurement) settle(ctx context.Context) error {
 	const quiet = 5 * time.Second
 	last, err := m.cluster.writes(ctx)
@@ -413,7 +413,7 @@ func (m *measurement) settle(ctx context.Context) error {
 	})
 }
 
-// restart stops the operator and starts it again over all objects, which is a full resync as well.
+// restart restarts the operator with all objects, which is also a full resync.
 func (m *measurement) restart(ctx context.Context, r *report.Scale) error {
 	written, err := m.cluster.during(ctx, func() error {
 		if err := m.server.Stop(syscall.SIGTERM); err != nil {
@@ -433,7 +433,7 @@ func (m *measurement) restart(ctx context.Context, r *report.Scale) error {
 	return err
 }
 
-// list reads every kind once, side by side, as caches do when they sync.
+// list lists every kind once, in parallel, as caches do when they sync.
 func (m *measurement) list(ctx context.Context) (time.Duration, error) {
 	kinds := v1alpha1.Kinds()
 	began := time.Now()

@@ -20,7 +20,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/loopback"
 )
 
-// Book is a file of answers for the bare server: their bodies one after the other, and a table of contents beside it.
+// Book contains the responses of the bare server: a file of bodies, and a table of contents in another file.
 type Book struct {
 	path     string
 	file     *os.File
@@ -29,7 +29,7 @@ type Book struct {
 	length   int64
 }
 
-// leaf is a line of the table of contents.
+// leaf is one line of the table of contents.
 type leaf struct {
 	Key    string
 	Header http.Header
@@ -37,7 +37,7 @@ type leaf struct {
 	Length int64
 }
 
-// NewBook makes an empty book.
+// NewBook creates an empty book.
 func NewBook(path string) (*Book, error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func NewBook(path string) (*Book, error) {
 	return &Book{path: path, file: file, contents: contents, encoder: json.NewEncoder(contents)}, nil
 }
 
-// leafKey tells answers apart: by path and parameters, and by encoding. Every post has the same answer.
+// leafKey identifies a response by path, parameters and encoding. All posts have the same response.
 func leafKey(method, uri string, header http.Header) string {
 	if method == http.MethodPost {
 		return method
@@ -58,7 +58,7 @@ func leafKey(method, uri string, header http.Header) string {
 	return uri + " " + header.Get("Accept-Encoding")
 }
 
-// Add writes the answer to a request into the book, with every header that Vitrine sent.
+// Add adds the response to a request to the book, with every header that Vitrine sent.
 func (b *Book) Add(r load.Request, header http.Header, body []byte) error {
 	header = header.Clone()
 	header.Del("Date") // every net/http server sends its own
@@ -72,7 +72,7 @@ func (b *Book) Add(r load.Request, header http.Header, body []byte) error {
 	return nil
 }
 
-// Bytes is the length of all bodies.
+// Bytes returns the length of all bodies.
 func (b *Book) Bytes() int64 { return b.length }
 
 // Close finishes the book.
@@ -84,14 +84,14 @@ type Bare struct {
 	address string
 }
 
-// self is the path of this program.
+// self is the path of this binary.
 const self = "/proc/self/exe"
 
-// bareMode is the first argument that makes this program the bare server.
+// bareMode is the first argument that runs this binary as the bare server.
 const bareMode = "serve-bare"
 
-// StartBare starts the bare server: it answers with what is in the book, after it has appended the body of a POST to a file
-// in dir and that is on disk.
+// StartBare starts the bare server. It responds with the contents of the book. It responds to a POST after it has appended the body
+// to a file in dir and synced the file.
 func StartBare(ctx context.Context, dir string, book *Book) (*Bare, error) {
 	free, err := loopback.Free(1)
 	if err != nil {
@@ -109,7 +109,7 @@ func StartBare(ctx context.Context, dir string, book *Book) (*Bare, error) {
 	return b, err
 }
 
-// At is the same request to the bare server.
+// At returns the same request to the bare server.
 func (b *Bare) At(r load.Request) load.Request {
 	u := *r.URL
 	u.Host = b.address
@@ -117,20 +117,20 @@ func (b *Bare) At(r load.Request) load.Request {
 	return r
 }
 
-// bareServer answers from memory.
+// bareServer responds from memory.
 type bareServer struct {
 	contents map[string]leaf
 	book     []byte
 	posts    chan *barePost
 }
 
-// barePost is a body on its way to disk.
+// barePost is a body that is being written to disk.
 type barePost struct {
 	body []byte
 	done chan error
 }
 
-// RunBare is the program of the bare server. It serves until it is killed.
+// RunBare is the main function of the bare server. It serves until the process is killed.
 func RunBare(args []string) error {
 	set := flag.NewFlagSet(bareMode, flag.ContinueOnError)
 	address := set.String("listen", "", "the address to listen on")
@@ -151,7 +151,7 @@ func RunBare(args []string) error {
 	return (&http.Server{Addr: *address, Handler: s, ReadHeaderTimeout: time.Minute}).ListenAndServe()
 }
 
-// open maps the book, and all of it at once: what is sent comes straight from the page cache.
+// open maps the whole book into memory at once, so that responses come directly from the page cache.
 func (s *bareServer) open(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *bareServer) open(path string) error {
 	}
 }
 
-// ServeHTTP sends what is there, and nothing more.
+// ServeHTTP sends the stored response without other work.
 func (s *bareServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		s.post(w, r)
@@ -215,7 +215,7 @@ func (s *bareServer) send(w http.ResponseWriter, status int, l leaf) {
 	_, _ = w.Write(s.book[l.Offset:][:l.Length])
 }
 
-// posted is what the bare server decodes: the members of the bodies that are sent.
+// posted is what the bare server decodes: the members that the bodies have.
 type posted struct {
 	ContentType    string `json:"content_type"`
 	ApprovalStatus string `json:"approval_status"`
@@ -246,7 +246,7 @@ func (s *bareServer) post(w http.ResponseWriter, r *http.Request) {
 	s.send(w, http.StatusCreated, s.contents[http.MethodPost])
 }
 
-// write appends what has come in, all of it with one fdatasync, over and over.
+// write appends the posts that have arrived, with one fdatasync for each group, until posts is closed.
 func (s *bareServer) write(file *os.File) {
 	var group []*barePost
 	var buffer []byte
@@ -271,7 +271,7 @@ func (s *bareServer) write(file *os.File) {
 	}
 }
 
-// Main runs the programs that subjects start as children of this one. It reports false where args ask for none of them.
+// Main runs a child program of a subject if args request one, and reports whether they did.
 func Main(args []string, stdin io.Reader, stdout io.Writer) (bool, error) {
 	if len(args) == 0 {
 		return false, nil

@@ -28,8 +28,8 @@ import (
 	ours "github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Bleve is the library in a process of its own, which is called over its standard input and output. No HTTP lies in between: it is
-// measured from call to return.
+// Bleve is a Bleve index in a separate process, which is called over its standard input and output. No HTTP is involved: a call is
+// measured until it returns.
 type Bleve struct {
 	*child.Child
 	dir    string
@@ -38,21 +38,21 @@ type Bleve struct {
 
 const bleveMode = "run-bleve"
 
-// BleveCommand is one thing to do: import so many items, or run queries.
+// BleveCommand is one command: import a number of items, or run queries.
 type BleveCommand struct {
 	First, Count int
 	Queries      []string
 	NewestFirst  bool
 }
 
-// BleveAnswer is what came of it.
+// BleveAnswer is the result of a command.
 type BleveAnswer struct {
 	Elapsed   time.Duration
 	Latencies []time.Duration
 	Totals    []int64
 }
 
-// pipe joins the two directions of a connection.
+// pipe combines the two directions of a connection.
 type pipe struct {
 	io.Reader
 	io.Writer
@@ -62,7 +62,7 @@ type pipe struct {
 // Close ends the connection.
 func (p pipe) Close() error { return p.close() }
 
-// StartBleve makes an empty index.
+// StartBleve starts a process with an empty index.
 func StartBleve(dir string) (*Bleve, error) {
 	commands, to := io.Pipe()
 	from, answers := io.Pipe()
@@ -80,13 +80,13 @@ func StartBleve(dir string) (*Bleve, error) {
 	return &Bleve{Child: c, dir: path, client: jsonrpc.NewClient(pipe{from, to, to.Close})}, nil
 }
 
-// Close ends it.
+// Close stops the process.
 func (b *Bleve) Close() error { return errors.Join(b.client.Close(), b.Stop(syscall.SIGTERM)) }
 
-// Size is what the index takes on disk, in bytes.
+// Size returns the size of the index on disk in bytes.
 func (b *Bleve) Size() (int64, error) { return child.DiskUsage(b.dir) }
 
-// Memory is what the process holds.
+// Memory returns the memory use of the process.
 func (b *Bleve) Memory() (child.Memory, error) { return b.Child.Memory(b.dir) }
 
 func (b *Bleve) call(ctx context.Context, method string, c BleveCommand) (load.Result, []int64, error) {
@@ -108,24 +108,25 @@ func (b *Bleve) call(ctx context.Context, method string, c BleveCommand) (load.R
 	return load.Result{Requests: max(c.Count, len(c.Queries)), Elapsed: a.Elapsed, CPU: after - before, Latencies: a.Latencies}, a.Totals, err
 }
 
-// Import indexes items in batches, each on disk before the next begins. Making the items is not part of the time.
+// Import indexes items in batches. Each batch is on disk before the next one begins. The time does not include the preparation of
+// the items.
 func (b *Bleve) Import(ctx context.Context, first, count int) (load.Result, error) {
 	r, _, err := b.call(ctx, "Import", BleveCommand{First: first, Count: count})
 	return r, err
 }
 
-// Search runs queries one by one, newest first or by relevance, and returns the totals.
+// Search runs queries sequentially, newest first or by relevance, and returns the totals.
 func (b *Bleve) Search(ctx context.Context, queries []string, newestFirst bool) (load.Result, []int64, error) {
 	return b.call(ctx, "Search", BleveCommand{Queries: queries, NewestFirst: newestFirst})
 }
 
-// BleveServer holds the index in the process of its own.
+// BleveServer owns the index in the separate process.
 type BleveServer struct {
 	index bleve.Index
 	items *sample.Library
 }
 
-// RunBleve is the program that holds the index: it serves until its input ends.
+// RunBleve is the main function of the process with the index. It serves until stdin ends.
 func RunBleve(args []string, stdin io.Reader, stdout io.Writer) error {
 	set := flag.NewFlagSet(bleveMode, flag.ContinueOnError)
 	dir := set.String("dir", "", "where the index goes")
@@ -154,8 +155,8 @@ const (
 	sourceField     = "source"
 )
 
-// bleveMapping is the catalogue as a mapping: texts cut by UAX #29 and keywords whole, both in lower case. The document
-// itself is stored and not indexed. Doc values are kept for the order alone.
+// bleveMapping returns the catalogue as a mapping, in lower case: texts are split by UAX #29, keywords are not split. The document
+// itself is stored and not indexed. Only sort fields have doc values.
 func bleveMapping() (mapping.IndexMapping, error) {
 	m := bleve.NewIndexMapping()
 	err := errors.Join(
@@ -200,7 +201,7 @@ func bleveMapping() (mapping.IndexMapping, error) {
 	return m, nil
 }
 
-// allField holds the texts that bare words are looked up in.
+// allField contains the texts that bare words are searched in.
 const allField = "all"
 
 // Import indexes items in batches of 1,000, each durable before the next.
@@ -230,7 +231,7 @@ func (s *BleveServer) Import(c BleveCommand, a *BleveAnswer) error {
 	return nil
 }
 
-// bleveDocument takes the values of an item, as Vitrine indexes them.
+// bleveDocument returns the values of an item, as Vitrine indexes them.
 func bleveDocument(text []byte) (id string, doc map[string]any, err error) {
 	line, err := item.ParseLine(text, item.ParseOptions{AuthorKey: []byte("bench")})
 	if err != nil {
@@ -259,7 +260,7 @@ func bleveDocument(text []byte) (id string, doc map[string]any, err error) {
 	return fmt.Sprint(line.Item.ID), doc, nil
 }
 
-// Search runs queries one by one.
+// Search runs queries sequentially.
 func (s *BleveServer) Search(c BleveCommand, a *BleveAnswer) error {
 	began := time.Now()
 	for _, text := range c.Queries {
@@ -288,7 +289,7 @@ func (s *BleveServer) Search(c BleveCommand, a *BleveAnswer) error {
 	return nil
 }
 
-// bleveQuery says in Bleve's words what the benchmarks ask.
+// bleveQuery translates the queries of the benchmarks to Bleve.
 func bleveQuery(n ours.Node) (query.Query, error) {
 	switch n := n.(type) {
 	case ours.Bool:
@@ -338,7 +339,7 @@ func bleveQuery(n ours.Node) (query.Query, error) {
 	return nil, fmt.Errorf("%s: no translation", n)
 }
 
-// bleveField is the name of a field in the index.
+// bleveField returns the name of a field in the index.
 func bleveField(name string) string {
 	if name == "" {
 		return allField
@@ -347,13 +348,13 @@ func bleveField(name string) string {
 	return f.Name
 }
 
-// bleveValue finds one value by the type of its field.
+// bleveValue returns a query for one value, by the type of its field.
 func bleveValue(field, text string) (query.Query, error) {
 	f, _ := ours.Lookup(field)
 	switch {
 	case field == "" || f.Type == ours.Text:
 		q := bleve.NewMatchQuery(text)
-		// Bleve does not find the analyzer of a field whose name has dots by itself.
+		// Bleve does not find the analyzer of a field whose name contains dots.
 		q.Analyzer = textAnalyzer
 		q.SetField(bleveField(field))
 		return q, nil

@@ -1,7 +1,7 @@
-// Package subject runs what is measured side by side: Vitrine's own binary, a bare net/http server that sends the same
-// bytes, OpenSearch, and Bleve. Each is a process of its own, so that its processor time and memory are its own.
+// Package subject runs the subjects that are compared: Vitrine's own binary, a bare net/http server that sends the same bytes,
+// OpenSearch, and Bleve. Each is a separate process, so that its processor time and memory can be measured separately.
 //
-// Peers get what Vitrine gives: the same bytes and headers, and answers to writes that come after an fsync.
+// Other subjects have to do the same as Vitrine: they send the same bytes and headers, and acknowledge writes after an fsync.
 //
 // It may import child, load and loopback, and of Vitrine the domain, the sample content, the library that seeds its store, and
 // the engine's segments.
@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
 
-// request is a request to a path below base. The path may have a query of its own, params are added otherwise.
+// request returns a request to a path below base. params, if any, replace the query of the path.
 func request(method string, base *url.URL, path string, params url.Values, body []byte) load.Request {
 	u := *base
 	path, u.RawQuery, _ = strings.Cut(path, "?")
@@ -30,7 +30,7 @@ func request(method string, base *url.URL, path string, params url.Values, body 
 	return r
 }
 
-// get is a GET of a path on a host.
+// get returns a GET request for a path on a host.
 func get(host, path string) load.Request {
 	return request(http.MethodGet, &url.URL{Scheme: "http", Host: host}, path, nil, nil)
 }

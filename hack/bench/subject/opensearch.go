@@ -23,35 +23,35 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
-// OpenSearch is one real node.
+// OpenSearch is a real OpenSearch node.
 type OpenSearch struct {
-	// Version is what the node says it is.
+	// Version is the version that the node reports.
 	Version string
 
 	base   *url.URL
 	client *load.Client
-	node   *child.Child // nil for a node of someone else's
+	node   *child.Child // nil for an external node
 	dir    string
-	stamp  string // part of the names of our indices
+	stamp  string // part of the names of all indices of this run
 }
 
-// AbsentError says that there is no OpenSearch to compare with, and why.
+// AbsentError is the reason why there is no OpenSearch to compare with.
 type AbsentError struct{ Reason string }
 
-// Error says it in a sentence that fits into a table.
+// Error returns a sentence that fits into a table.
 func (e *AbsentError) Error() string { return "OpenSearch is absent: " + e.Reason }
 
-// OpenSearchOptions say which node to use.
+// OpenSearchOptions select a node.
 type OpenSearchOptions struct {
-	// URL is a running node without security; "" has one started by Script.
+	// URL is the address of a running node without security. If it is "", Script starts a node.
 	URL string
-	// Script is a program that starts a node: SCRIPT DIR PORT; it prints a line that begins with "ready".
+	// Script is a program that starts a node: SCRIPT DIR PORT. It prints a line that begins with "ready".
 	Script string
-	// Dir is where the node keeps its data and writes its log.
+	// Dir is the directory for the node's data and log.
 	Dir string
 }
 
-// OpenOpenSearch finds or starts a node. Where there is none, the error is an *AbsentError.
+// OpenOpenSearch connects to a node or starts one. If there is none, it returns an *AbsentError.
 func OpenOpenSearch(ctx context.Context, client *load.Client, o OpenSearchOptions) (*OpenSearch, error) {
 	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *OpenSearch) start(ctx context.Context, o OpenSearchOptions) error {
 	return nil
 }
 
-// freePair returns an address whose port is free, and the one a hundred above it, which the node takes for its transport.
+// freePair returns an address with a free port. The port 100 higher, which the node uses for its transport, is also free.
 func freePair() (string, error) {
 	for range 100 {
 		free, err := loopback.Free(1)
@@ -117,7 +117,7 @@ func freePair() (string, error) {
 	return "", errors.New("find a port: none of a hundred was free with the one a hundred above it")
 }
 
-// Close deletes our indices, and stops a node that we started.
+// Close deletes the indices of this run, and stops the node if the program started it.
 func (s *OpenSearch) Close(ctx context.Context) error {
 	if s.node != nil {
 		return s.node.Stop(syscall.SIGTERM)
@@ -125,7 +125,7 @@ func (s *OpenSearch) Close(ctx context.Context) error {
 	return s.do(ctx, http.MethodDelete, "/bench-"+s.stamp+"-*?ignore_unavailable=true&expand_wildcards=all", nil, nil)
 }
 
-// do sends one request and decodes the answer into out, which may be nil.
+// do sends one request and decodes the response into out, which may be nil.
 func (s *OpenSearch) do(ctx context.Context, method, path string, body, out any) error {
 	var encoded []byte
 	if body != nil {
@@ -144,7 +144,7 @@ func (s *OpenSearch) do(ctx context.Context, method, path string, body, out any)
 	return nil
 }
 
-// encode returns a body as JSON: maps, lists and texts, which have no error.
+// encode returns a body as JSON. Bodies are maps, lists and strings, which cannot fail.
 func encode(body any) []byte {
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -153,11 +153,11 @@ func encode(body any) []byte {
 	return encoded
 }
 
-// index is the name of one of our indices.
+// index returns the path of an index of this run.
 func (s *OpenSearch) index(name string) string { return "/bench-" + s.stamp + "-" + name }
 
-// Create makes an index with a mapping; nil has fields made as documents bring them. Refreshes come when they are asked for,
-// which is the fastest way to import; the translog is synced before each answer, as it is by default.
+// Create creates an index with a mapping. With nil, OpenSearch creates fields from documents. Refreshes happen only on request,
+// which is the fastest way to import. The translog is synced before each response, as by default.
 func (s *OpenSearch) Create(ctx context.Context, name string, mapping map[string]any) error {
 	body := map[string]any{"settings": map[string]any{
 		"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "request",
@@ -169,7 +169,7 @@ func (s *OpenSearch) Create(ctx context.Context, name string, mapping map[string
 	return s.do(ctx, http.MethodPut, s.index(name), body, nil)
 }
 
-// ItemMapping is the mapping of an index of items: every field of the catalogue, and one for bare words.
+// ItemMapping returns the mapping of an index of items: every field of the catalogue, and one for bare words.
 func ItemMapping() map[string]any {
 	mapping := querystring.Mapping()
 	properties := mapping["properties"].(map[string]any)
@@ -179,40 +179,40 @@ func ItemMapping() map[string]any {
 	return mapping
 }
 
-// PercolatorMapping is ItemMapping for a percolator, which takes queries.
+// PercolatorMapping returns ItemMapping for a percolator, whose documents are queries.
 func PercolatorMapping() map[string]any {
 	mapping := ItemMapping()
 	properties := mapping["properties"].(map[string]any)
 	properties[percolatorField] = map[string]any{"type": "percolator"}
-	// A query is read when it is registered, before any item could have made the fields.
+	// A query is parsed when it is registered, before any item can have created these fields.
 	for _, name := range dynamicFields {
 		properties[name] = querystring.FieldMapping(query.Keyword)
 	}
 	return mapping
 }
 
-// found are the fields that a bare word is looked for in; a test compares them with the item's own values.
+// found lists the fields that a bare word is searched in. A test compares them with the item's own values.
 var found = []string{
 	"hashtag.hashtag_text", "content.text", "content.author.username", "content.author.profile.name",
 	"content.platform_data.location.name", "content.platform_data.location.full_name", "content.platform_data.location.country",
 }
 
-// dynamicFields are those that the items of the corpus bring besides the catalogue's.
+// dynamicFields lists the fields of the sample items that are not part of the catalogue.
 var dynamicFields = []string{
 	"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username",
 }
 
-// Bulk imports documents, which bulk lines precede.
+// Bulk returns a request that imports documents, each preceded by its bulk line.
 func (s *OpenSearch) Bulk(name string, lines []byte) load.Request {
 	return request(http.MethodPost, s.base, s.index(name)+"/_bulk", nil, lines)
 }
 
-// BulkLine appends the line that comes before a document.
+// BulkLine appends the line that precedes a document.
 func BulkLine(out []byte, id int64) []byte {
 	return append(strconv.AppendInt(append(out, `{"index":{"_id":"`...), id, 10), "\"}}\n"...)
 }
 
-// CheckSearchBulk holds that every document was stored.
+// CheckSearchBulk returns an error if a document was not stored.
 func CheckSearchBulk(answer []byte) error {
 	if !bytes.Contains(answer[:min(len(answer), 200)], []byte(`"errors":false`)) {
 		return fmt.Errorf("OpenSearch refuses documents: %s", answer[:min(len(answer), 600)])
@@ -225,12 +225,12 @@ func (s *OpenSearch) Refresh(ctx context.Context, name string) error {
 	return s.do(ctx, http.MethodPost, s.index(name)+"/_refresh", nil, nil)
 }
 
-// Put adds one document, durable when answered.
+// Put returns a request that adds one document, which is durable when the request is answered.
 func (s *OpenSearch) Put(name string, body []byte) load.Request {
 	return request(http.MethodPost, s.base, s.index(name)+"/_doc", nil, body)
 }
 
-// Rewrite returns a query of ours as OpenSearch has to be asked to mean the same.
+// Rewrite translates a query so that OpenSearch interprets it the same way.
 func Rewrite(q string, now time.Time) (string, error) {
 	parsed, err := query.Parse(q)
 	if err != nil {
@@ -247,8 +247,8 @@ func queryString(q string) map[string]any {
 	return map[string]any{"query_string": map[string]any{"query": q, "fields": []string{querystring.DefaultAllField}}}
 }
 
-// Search is the first page of a query with its exact total and whole documents; newest first, else by relevance alone,
-// which spares OpenSearch the order among equals that Vitrine gives.
+// Search returns a request for the first page of a query with its exact total and whole documents. The order is newest first, or
+// only relevance, without the order of ties that Vitrine guarantees, so that OpenSearch has less work.
 func (s *OpenSearch) Search(name, q string, newestFirst bool) load.Request {
 	body := map[string]any{"query": queryString(q), "size": PageSize, "track_total_hits": true}
 	if newestFirst {
@@ -257,7 +257,7 @@ func (s *OpenSearch) Search(name, q string, newestFirst bool) load.Request {
 	return request(http.MethodPost, s.base, s.index(name)+"/_search", nil, encode(body))
 }
 
-// SearchTotal reads the exact total of an answer.
+// SearchTotal returns the exact total of a response.
 func SearchTotal(answer []byte) (int64, error) {
 	var a struct {
 		Hits struct {
@@ -273,7 +273,7 @@ func SearchTotal(answer []byte) (int64, error) {
 	return a.Hits.Total.Value, nil
 }
 
-// percolatorField holds the queries of a percolator.
+// percolatorField contains the queries of a percolator.
 const percolatorField = "percolated_query"
 
 // Register stores queries in a percolator.
@@ -296,7 +296,7 @@ func (s *OpenSearch) Register(ctx context.Context, name string, queries []string
 	return s.Refresh(ctx, name)
 }
 
-// Percolate asks which of the registered queries match each of the documents (lines of JSON).
+// Percolate returns a request that matches documents (lines of JSON) against the registered queries.
 func (s *OpenSearch) Percolate(name string, documents []json.RawMessage) load.Request {
 	encoded := encode(map[string]any{
 		"query": map[string]any{"constant_score": map[string]any{"filter": map[string]any{
@@ -307,7 +307,7 @@ func (s *OpenSearch) Percolate(name string, documents []json.RawMessage) load.Re
 	return request(http.MethodPost, s.base, s.index(name)+"/_search?filter_path=hits.total,hits.hits._id,hits.hits.fields", nil, encoded)
 }
 
-// stats are what a node tells of itself.
+// stats are the statistics that a node reports.
 type stats struct {
 	Nodes map[string]struct {
 		JVM struct {
@@ -329,7 +329,7 @@ func (s *OpenSearch) stats() (stats, error) {
 	return answer, err
 }
 
-// CPU is the processor time that the node has spent.
+// CPU returns the processor time that the node has used.
 func (s *OpenSearch) CPU() (time.Duration, error) {
 	if s.node != nil {
 		return s.node.CPU()
@@ -341,7 +341,7 @@ func (s *OpenSearch) CPU() (time.Duration, error) {
 	return 0, err
 }
 
-// Memory is the heap in use and the resident memory, 0 where the node is not ours.
+// Memory returns the heap in use and the resident memory. The latter is 0 for an external node.
 func (s *OpenSearch) Memory() (heap, resident int64, err error) {
 	answer, err := s.stats()
 	if err != nil {
@@ -360,7 +360,7 @@ func (s *OpenSearch) Memory() (heap, resident int64, err error) {
 	return heap, resident, nil
 }
 
-// Size is what an index takes on disk, in bytes.
+// Size returns the size of an index on disk in bytes.
 func (s *OpenSearch) Size(ctx context.Context, name string) (int64, error) {
 	var answer struct {
 		All struct {

@@ -24,7 +24,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// TestMain lets the test binary be the children that subjects start.
+// TestMain makes the test binary usable as the child processes of subjects.
 func TestMain(m *testing.M) {
 	if ran, err := Main(os.Args[1:], os.Stdin, os.Stdout); ran {
 		if err != nil {
@@ -124,8 +124,8 @@ func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
 	}
 }
 
-// TestBleveAnswersLikeVitrine holds that both are asked the same: exact totals of the queries whose matches do not depend
-// on how words are cut.
+// TestBleveAnswersLikeVitrine checks that Bleve and Vitrine run the same queries: it compares exact totals of queries whose matches
+// do not depend on word boundaries.
 func TestBleveAnswersLikeVitrine(t *testing.T) {
 	const items = 1000
 	b, err := StartBleve(t.TempDir())

@@ -26,7 +26,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// Store is a data directory of Vitrine with a property, two tokens and filters, as an operator would have made them.
+// Store is a data directory of Vitrine with a property, two tokens and filters, as the operator would create them.
 type Store struct {
 	Dir                 string
 	readOnly, readWrite string
@@ -38,8 +38,8 @@ const (
 	namespace = "bench"
 )
 
-// NewStore makes a store without items in a directory that does not exist yet. Definitions come through the library, as
-// no cluster takes part. READ-ONLY tokens may list every filter.
+// NewStore creates a store without items in a directory that does not exist yet. It uses the library to store definitions, because
+// there is no cluster. READ-ONLY tokens may list every filter.
 func NewStore(ctx context.Context, dir string, filters []sample.Filter) (*Store, error) {
 	s := &Store{Dir: dir, readOnly: rand.Text() + rand.Text(), readWrite: rand.Text() + rand.Text()}
 	owner := func(k library.Kind, name string) library.Owner {
@@ -75,7 +75,7 @@ func NewStore(ctx context.Context, dir string, filters []sample.Filter) (*Store,
 	return s, nil
 }
 
-// BuildVitrine builds the binary from the repository that this module lies in, and returns its path.
+// BuildVitrine builds the binary from the repository that contains this module, and returns its path.
 func BuildVitrine(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "vitrine")
 	cmd := exec.CommandContext(ctx, "go", "-C", "../..", "build", "-trimpath", "-o", binary, "./cmd/vitrine")
@@ -89,36 +89,36 @@ func BuildVitrine(ctx context.Context, dir string) (string, error) {
 type Vitrine struct {
 	*child.Child
 	Store *Store
-	// Ready is how long it took from the start of the process until /readyz said so.
+	// Ready is the time from the start of the process until /readyz reported it as ready.
 	Ready time.Duration
 
 	client *load.Client
-	// The addresses that it listens on.
+	// Addresses on which it listens.
 	http, probes, metrics, debug string
 }
 
-// ServeOptions say how to run vitrine serve.
+// ServeOptions configure vitrine serve.
 type ServeOptions struct {
 	Binary string
-	// Library is what --library gets.
+	// Library is the value of --library.
 	Library string
-	// Kubeconfig has it run with the cluster that it names; "" runs it without one.
+	// Kubeconfig selects the cluster to watch; "" runs vitrine without a cluster.
 	Kubeconfig string
-	// Flags are added to the command line.
+	// Flags are additional flags.
 	Flags []string
-	// Output is the file of its log.
+	// Output is the log file.
 	Output string
-	// Debug has it serve profiles.
+	// Debug enables profiles.
 	Debug bool
 }
 
-// serveFor is how long a start may take, with everything rebuilt.
+// serveFor is the maximum time of a start, including a rebuild of everything.
 const serveFor = 10 * time.Minute
 
-// Serve starts vitrine on a store and waits until it is ready.
+// Serve starts vitrine with a store and waits until it is ready.
 func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOptions) (*Vitrine, error) {
 	v := &Vitrine{Store: store, client: client}
-	// The addresses are chosen here: a log that shows warnings alone does not name them.
+	// Choose the addresses here, because a log that contains only warnings does not show them.
 	ports, err := loopback.Free(4)
 	if err != nil {
 		return nil, err
@@ -151,20 +151,20 @@ func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOption
 	return v, nil
 }
 
-// base is the address of the interface.
+// base returns the base URL of the HTTP interface.
 func (v *Vitrine) base() *url.URL { return &url.URL{Scheme: "http", Host: v.http} }
 
-// PageSize is how many items a page has, everywhere.
+// PageSize is the number of items on every page.
 const PageSize = 50
 
-// Page is a page of a filter, as a display asks for it: by rank of the filter, from page 1, 50 items.
+// Page returns a request for a page of a filter, as a display would send it: by rank of the filter, from page 1, with 50 items.
 func (v *Vitrine) Page(filter, page int) load.Request {
 	return request(http.MethodGet, v.base(), "/v2/content/filters/"+strconv.FormatInt(v.Store.filters[filter], 10), url.Values{
 		"access_token": {v.Store.readOnly}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(PageSize)},
 	}, nil)
 }
 
-// Items is a free query, first page.
+// Items returns a request for the first page of a free query.
 func (v *Vitrine) Items(q, order string) load.Request {
 	params := url.Values{"access_token": {v.Store.readOnly}, "q": {q}, "page_size": {strconv.Itoa(PageSize)}}
 	if order != "" {
@@ -173,17 +173,17 @@ func (v *Vitrine) Items(q, order string) load.Request {
 	return request(http.MethodGet, v.base(), "/v2/content/items", params, nil)
 }
 
-// Post adds one item.
+// Post returns a request that adds one item.
 func (v *Vitrine) Post(body []byte) load.Request {
 	return request(http.MethodPost, v.base(), "/v2/content/", url.Values{"access_token": {v.Store.readWrite}}, body)
 }
 
-// Bulk imports lines. Each is durable and found by every later read once it is answered.
+// Bulk returns a request that imports lines. When it is answered, every line is durable and visible to later reads.
 func (v *Vitrine) Bulk(lines []byte) load.Request {
 	return request(http.MethodPost, v.base(), "/v2/content/bulk", url.Values{"access_token": {v.Store.readWrite}}, lines)
 }
 
-// CheckBulk holds that every one of n lines was stored.
+// CheckBulk returns an error unless exactly n lines were stored.
 func CheckBulk(answer []byte, n int) error {
 	if stored := bytes.Count(answer, []byte(`"status":201`)); stored != n {
 		return fmt.Errorf("%d of %d lines were stored: %s", stored, n, answer[:min(len(answer), 300)])
@@ -191,7 +191,7 @@ func CheckBulk(answer []byte, n int) error {
 	return nil
 }
 
-// Total reads total_results at the beginning of a list.
+// Total returns total_results, which is at the beginning of a list.
 func Total(list []byte) (int64, error) {
 	rest, ok := bytes.CutPrefix(list, []byte(`{"total_results":`))
 	end := bytes.IndexByte(rest, ',')
@@ -205,7 +205,7 @@ func Total(list []byte) (int64, error) {
 	return n, nil
 }
 
-// Metrics reads /metrics: the sum of each metric over its labels.
+// Metrics returns the metrics in /metrics, summed over their labels.
 func (v *Vitrine) Metrics(ctx context.Context) (map[string]float64, error) {
 	_, text, err := v.client.Do(ctx, get(v.metrics, "/metrics"), http.StatusOK)
 	if err != nil {
@@ -214,7 +214,7 @@ func (v *Vitrine) Metrics(ctx context.Context) (map[string]float64, error) {
 	return parseMetrics(string(text)), nil
 }
 
-// parseMetrics reads the text format: name{labels} value, a line each.
+// parseMetrics parses the text format: one line for each name{labels} value.
 func parseMetrics(text string) map[string]float64 {
 	sums := map[string]float64{}
 	for line := range strings.Lines(text) {
@@ -236,14 +236,14 @@ func parseMetrics(text string) map[string]float64 {
 	return sums
 }
 
-// Filter is the first item of a filter by its UUID, asked for with a token.
+// Filter returns a request for the first item of a filter by its UUID, with a token.
 func (v *Vitrine) Filter(uuid, token string) load.Request {
 	r := request(http.MethodGet, v.base(), "/v2/content/filters/"+uuid, url.Values{"page_size": {"1"}}, nil)
 	r.Header.Set("Authorization", "Bearer "+token)
 	return r
 }
 
-// Collect has the server collect its garbage. The server must have been started with Debug.
+// Collect runs the garbage collector of the server, which must have been started with Debug.
 func (v *Vitrine) Collect(ctx context.Context) error {
 	if _, _, err := v.client.Do(ctx, get(v.debug, "/debug/pprof/heap?gc=1"), http.StatusOK); err != nil {
 		return fmt.Errorf("have the server collect its garbage: %w", err)
@@ -251,7 +251,7 @@ func (v *Vitrine) Collect(ctx context.Context) error {
 	return nil
 }
 
-// Profile fetches a processor profile of so many seconds into a file. The server must have been started with Debug.
+// Profile writes a processor profile of the given number of seconds to a file. The server must have been started with Debug.
 func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) error {
 	_, profile, err := v.client.Do(ctx, get(v.debug, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds)), http.StatusOK)
 	if err != nil {
@@ -263,8 +263,8 @@ func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) error {
 	return nil
 }
 
-// IndexSize returns what segments take besides their items' own bytes, and how many items they hold, of the files that are
-// segments. Those that are not, or were merged into another one meanwhile, are left out.
+// IndexSize returns the size of the segments among files, without their items' own bytes, and the number of their items. It ignores
+// other files, and segments that a merge has removed in the meantime.
 func IndexSize(files []string) (bytes, items int64) {
 	for _, path := range files {
 		s, err := segment.Open(path)
