@@ -2,9 +2,9 @@
 //
 //	go -C hack/controlplane run . assets      print a directory with etcd, kube-apiserver and kubectl (see KUBEBUILDER_ASSETS)
 //
-// The programs are the official builds for envtest, downloaded once, or a build of the versions in tools/kubernetes/go.mod
-// where they cannot be downloaded. They are kept in the user's cache; VITRINE_CACHE chooses another place. A KUBEBUILDER_ASSETS
-// that is set already is used as it is.
+// The programs are the official builds for envtest, which are downloaded once. If the download fails, the command builds the
+// versions in tools/kubernetes/go.mod. The programs are kept in the user's cache, or in VITRINE_CACHE. If KUBEBUILDER_ASSETS is
+// already set, the command uses that directory.
 package main
 
 import (

@@ -1,11 +1,11 @@
-// Package docblocks reads the YAML of a documentation page, for tests that apply or check what the page shows. It imports
-// only the standard library.
+// Package docblocks extracts the YAML of a documentation page, for tests that apply or check it. It imports only the standard
+// library.
 package docblocks
 
 import "strings"
 
-// YAML returns the YAML documents of a Markdown page in their order: the contents of its blocks that begin with ```yaml, without
-// the indentation of the block, separated at lines of three dashes.
+// YAML returns the YAML documents of a Markdown page in order: the contents of its ```yaml blocks, without the indentation of the
+// block, split at lines of three dashes.
 func YAML(page string) []string {
 	var documents []string
 	var block strings.Builder

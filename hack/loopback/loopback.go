@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// Free returns n different addresses on the loopback interface that nothing listens on.
+// Free returns n different loopback addresses without a listener.
 func Free(n int) ([]string, error) {
 	out := make([]string, n)
 	for i := range out {
@@ -14,7 +14,7 @@ func Free(n int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		defer l.Close() // not before all are found, or one could be found twice
+		defer l.Close() // closed only after all are found, so that none is found twice
 		out[i] = l.Addr().String()
 	}
 	return out, nil

@@ -1,3 +1,3 @@
-// Package monitoring holds the alerts and the dashboard of config/monitoring against Prometheus' own parser and engine. It
-// is a module of its own since Prometheus is heavy; it has tests and nothing else.
+// Package monitoring tests the alerts and the dashboard of config/monitoring with Prometheus' own parser and engine. It is a
+// separate module, because Prometheus is a large dependency. It contains only tests.
 package monitoring

@@ -30,7 +30,7 @@ func read(t *testing.T, path string) []byte {
 	return text
 }
 
-// rules returns the alerts of the PrometheusRule, by name, as Prometheus itself reads them.
+// rules returns the alerts of the PrometheusRule by name, as Prometheus parses them.
 func rules(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
 	var object struct {
@@ -59,7 +59,7 @@ func rules(t *testing.T) map[string]rulefmt.Rule {
 	return all
 }
 
-// TestAlertsSayWhatToDo holds that each alert has a severity, two sentences, and a section in docs/monitoring.md.
+// TestAlertsSayWhatToDo checks that each alert has a severity, two sentences, and a section in docs/monitoring.md.
 func TestAlertsSayWhatToDo(t *testing.T) {
 	page := string(read(t, "../../docs/monitoring.md"))
 	all := rules(t)
@@ -83,8 +83,8 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// fires are series for each alert: what it is to tell of, and what it is to keep quiet about. A line is one series, a value
-// a minute, an hour long; the expression is looked at in the last minute.
+// fires contains series for each alert: loud makes it fire, quiet does not. Each line is one series of an hour with one value per
+// minute. The expression is evaluated in the last minute.
 var fires = map[string]struct{ loud, quiet string }{
 	"VitrineAbsent":            {`other 1x60`, `vitrine_store_ready 1x60`},
 	"VitrineStoreNotReady":     {`vitrine_store_ready{pod="a"} 0x60`, `vitrine_store_ready{pod="a"} 1x60`},
@@ -110,7 +110,8 @@ var fires = map[string]struct{ loud, quiet string }{
 	},
 }
 
-// buckets are requests of which some a minute are answered at all, and some of those within half a second.
+// buckets returns the series of requests: all is the number of requests per minute, fast the number of those that took at most half
+// a second.
 func buckets(method, route, all, fast string) string {
 	series := func(le, n string) string {
 		return `vitrine_http_request_seconds_bucket{method="` + method + `",route="` + route + `",le="` + le + `"} 0+` + n + "x60\n"
@@ -124,7 +125,7 @@ func volume(claim, free string) string {
 	return "kubelet_volume_stats_available_bytes" + labels + " " + free + "x60\nkubelet_volume_stats_capacity_bytes" + labels + " 100x60"
 }
 
-// TestAlertsFire runs each expression over series that it is to tell of and over others.
+// TestAlertsFire checks that each alert fires for its loud series and not for its quiet series.
 func TestAlertsFire(t *testing.T) {
 	all := rules(t)
 	if got, want := slices.Sorted(maps.Keys(fires)), slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
@@ -158,7 +159,7 @@ func TestAlertsFire(t *testing.T) {
 
 func describe(v promql.Vector) string { return v.String() }
 
-// TestDashboard holds that every query of the dashboard parses, and that panels do not lie over one another.
+// TestDashboard checks that every query of the dashboard parses, and that panels do not overlap.
 func TestDashboard(t *testing.T) {
 	var dashboard struct {
 		Panels []struct {
@@ -179,7 +180,7 @@ func TestDashboard(t *testing.T) {
 	if err := json.Unmarshal(text, &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	// What Grafana puts in their place.
+	// Replace the variables of Grafana.
 	fill := strings.NewReplacer("$__rate_interval", "5m", "$namespace", ".*", "$pod", ".*")
 	taken := map[[2]int]string{}
 	ids := map[int]bool{}

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestOperationsKnowsTheAlerts holds that docs/operations.md says of each alert, and of no other, what it asks for, and gives
-// it its severity.
+// TestOperationsKnowsTheAlerts checks that docs/operations.md has an action for each alert and for no other, with its severity.
 func TestOperationsKnowsTheAlerts(t *testing.T) {
 	rows := regexp.MustCompile(`(?m)^\| \[(Vitrine\w+)\]\(monitoring\.md#(\w+)\) \| (\w+) \| .+ \| .+ \|$`).
 		FindAllStringSubmatch(string(read(t, "../../docs/operations.md")), -1)

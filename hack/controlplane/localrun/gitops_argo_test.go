@@ -25,7 +25,7 @@ const (
 	argoBulk    = "bulk"
 )
 
-// application is what the walk looks at of an Argo CD Application.
+// application is the part of an Argo CD Application that the walk uses.
 type application struct {
 	Status struct {
 		Sync           struct{ Status, Revision string }
@@ -41,15 +41,15 @@ type application struct {
 	}
 }
 
-// argoWalk is the part of the walk under Argo CD.
+// argoWalk is the part of the walk with Argo CD.
 type argoWalk struct {
 	*gitops
-	program  string // of Argo CD
-	url      string // of the content
+	program  string // the program of Argo CD
+	url      string // URL of the content
 	revision string // the last commit
 }
 
-// argoSpecs walk through Argo CD's application-controller and repo-server. There is no API server of Argo CD and no UI.
+// argoSpecs tests Argo CD's application-controller and repo-server, without the API server and the UI of Argo CD.
 func argoSpecs(a *argoWalk) {
 	BeforeAll(func(ctx SpecContext) {
 		a.program = a.startTool(ctx, assets.ArgoCD, "", argoNamespace)
@@ -70,7 +70,7 @@ spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}
 	})
 
 	It("the first sync: Synced and Healthy, and served", func(ctx SpecContext) {
-		// Flux's walk left the repository with other files and the namespace without objects.
+		// The walk with Flux left other files in the repository, and no objects in the namespace.
 		files := shopContent()
 		files["content/dollar.yaml"], files["content/new.yaml"], files["content/refused.yaml"] = "", "", ""
 		a.commit(ctx, "the content for Argo CD", files)
@@ -126,9 +126,9 @@ spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}
 	})
 
 	It("drift that stays: members that the manifest leaves out; the Application is Synced anyway", func(ctx SpecContext) {
-		// Those that the spec before has added to the filter plain.
+		// The previous spec added these members to the filter plain.
 		a.refresh(ctx, argoContent, "hard")
-		a.await(ctx, func(g Gomega) { // the annotation goes once the Application is refreshed
+		a.await(ctx, func(g Gomega) { // Argo CD removes the annotation after the refresh
 			g.Expect(a.do(ctx, "get", "-n", argoNamespace, "application", argoContent, "-o", "jsonpath={.metadata.annotations}")).
 				NotTo(ContainSubstring("argocd.argoproj.io/refresh"))
 		})
@@ -204,7 +204,7 @@ func (a *argoWalk) commit(ctx context.Context, message string, files map[string]
 	a.revision = a.content.head(ctx)
 }
 
-// push commits the content and has the Application refreshed, as a webhook of the Git server does.
+// push commits the content and refreshes the Application, like a webhook of the Git server.
 func (a *argoWalk) push(ctx context.Context, message string, files map[string]string) {
 	GinkgoHelper()
 	a.commit(ctx, message, files)
@@ -223,7 +223,7 @@ func (a *argoWalk) get(ctx context.Context, g Gomega, name string) (app applicat
 	return app
 }
 
-// healthy waits until an Application has synced the last commit and everything is healthy.
+// healthy waits until an Application has synced the last commit and all of its objects are healthy.
 func (a *argoWalk) healthy(ctx context.Context, name string) {
 	GinkgoHelper()
 	a.await(ctx, func(g Gomega) {
@@ -235,7 +235,7 @@ func (a *argoWalk) healthy(ctx context.Context, name string) {
 	})
 }
 
-// trigger has Argo CD's own command evaluate a trigger of the page for the Application as it is.
+// trigger evaluates a trigger of the page for the current Application with Argo CD's own command.
 func (a *argoWalk) trigger(ctx context.Context, name, want string) {
 	GinkgoHelper()
 	configuration, err := manifest(a.page, "ConfigMap", "argocd-notifications-cm")

@@ -20,16 +20,16 @@ const (
 	bulkNamespace = "bulk"
 )
 
-// Limits of the large roll-out, for each tool. An object waits quietly for a Property that arrives after it or is pruned before
-// it, so that any order costs one status write for each filter and no Warning event. A tenth is for objects that wait longer than
-// that grace on a slow machine.
+// Limits of the large roll-out for each tool. An object waits without an event for a Property that arrives after it or is pruned
+// before it. Therefore, any order costs one status write for each filter and no Warning event. The limits allow for a tenth of the
+// objects to wait longer than that grace period on a slow machine.
 const (
 	maxStatusWrites    = bulk + bulk/10
 	maxRolloutWarnings = bulk / 10
 	maxPruneWarnings   = bulk / 10
 )
 
-// bulkContent is a Property, a token and bulk filters.
+// bulkContent returns a Property, a token and bulk filters.
 func bulkContent() map[string]string {
 	var filters strings.Builder
 	for i := range bulk {
@@ -38,8 +38,7 @@ func bulkContent() map[string]string {
 	return map[string]string{"bulk/property.yaml": property, "bulk/token.yaml": readWriter, "bulk/filters.yaml": filters.String()}
 }
 
-// load returns what the cluster has had to do so far: writes of statuses of ContentFilters, and Warning events of bulkNamespace
-// by reason.
+// load returns the total load on the cluster: status writes of ContentFilters, and Warning events of bulkNamespace by reason.
 func (w *gitops) load(ctx context.Context) (statuses int64, warnings plane.Writes) {
 	GinkgoHelper()
 	writes, err := plane.CountWrites(w.do(ctx, "get", "--raw", "/metrics"), v1alpha1.GroupVersion.Group)
@@ -51,7 +50,7 @@ func (w *gitops) load(ctx context.Context) (statuses int64, warnings plane.Write
 	return writes["contentfilters/status"], warnings
 }
 
-// rollOutBulk rolls the large content out and prunes it, and compares the cost with the limits.
+// rollOutBulk rolls out and prunes the large content, and compares the cost with the limits.
 func (w *gitops) rollOutBulk(ctx context.Context, rollOut, prune func()) {
 	GinkgoHelper()
 	before, warningsBefore := w.load(ctx)

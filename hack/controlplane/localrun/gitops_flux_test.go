@@ -25,7 +25,7 @@ const (
 	fluxBulk    = "bulk"
 )
 
-// kustomization is what the walk looks at of a Flux Kustomization.
+// kustomization is the part of a Flux Kustomization that the walk uses.
 type kustomization struct {
 	Metadata metav1.ObjectMeta
 	Status   struct {
@@ -37,23 +37,23 @@ type kustomization struct {
 	}
 }
 
-// fluxWalk is the part of the walk under Flux.
+// fluxWalk is the part of the walk with Flux.
 type fluxWalk struct {
 	*gitops
 	sources  *sources
-	revision string // that the content was last published as
+	revision string // the last published revision of the content
 	pokes    int
 }
 
-// fluxSpecs walk through Flux's kustomize-controller; a stand-in takes the place of source-controller. At their end nothing of
-// Flux runs and nothing of the content is left.
+// fluxSpecs tests Flux's kustomize-controller with a fake source-controller. When it ends, no program of Flux runs and no content
+// is left.
 func fluxSpecs(f *fluxWalk) {
 	BeforeAll(func(ctx SpecContext) {
 		program := f.startTool(ctx, assets.KustomizeController, sourceCRDs(), fluxNamespace)
 		f.sources = startSources(f.stack)
 		f.start(&f.tools, "kustomize-controller", program, []string{"RUNTIME_NAMESPACE=" + fluxNamespace, "TMPDIR=" + f.state},
 			"--enable-leader-election=false", "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0",
-			"--requeue-dependency=2s") // the default of 30 s is how long a Kustomization may wait for a dependency that is ready
+			"--requeue-dependency=2s") // by default, a Kustomization may wait 30 s for a dependency that is ready
 	})
 
 	It("dependsOn: the content waits for the CRDs, and is served once they are there", func(ctx SpecContext) {
@@ -71,7 +71,7 @@ func fluxSpecs(f *fluxWalk) {
 			g.Expect(ready).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "DependencyNotReady")))
 		})
 		f.show(ctx, "GitRepository", "vitrine")
-		// No node runs the Deployment: of the operator's manifests only the CRDs are applied.
+		// There is no node for the Deployment, so only the CRDs of the operator's manifests are applied.
 		f.show(ctx, "Kustomization", "vitrine", "path: ./config/default", "path: ./config/crd")
 		f.ready(ctx, "vitrine", f.sources.publish(ctx, operator, "vitrine", "v1.2.3"))
 		Expect(f.startServer(ctx)).To(Succeed())
@@ -183,7 +183,7 @@ func (f *fluxWalk) push(ctx context.Context, message string, files map[string]st
 	f.revision = f.sources.publish(ctx, f.content, "shop", "main")
 }
 
-// get returns a Kustomization and its condition Ready.
+// get returns a Kustomization and its Ready condition.
 func (f *fluxWalk) get(ctx context.Context, g Gomega, name string) (k kustomization, ready metav1.Condition) {
 	GinkgoHelper()
 	g.Expect(f.cluster.get(ctx, &k, "-n", fluxNamespace, "kustomization", name)).To(Succeed())
@@ -204,7 +204,7 @@ func (f *fluxWalk) ready(ctx context.Context, name, revision string) {
 	})
 }
 
-// fails waits until the Kustomization of the content has tried the last revision and is not ready, for a reason with each of
+// fails waits until the Kustomization of the content has tried the last revision and is not ready. The reason must contain each of
 // the parts.
 func (f *fluxWalk) fails(ctx context.Context, parts ...string) {
 	GinkgoHelper()
@@ -218,7 +218,7 @@ func (f *fluxWalk) fails(ctx context.Context, parts ...string) {
 	})
 }
 
-// poke has a Kustomization reconciled, as `flux reconcile` does, and waits until it was.
+// poke reconciles a Kustomization, as `flux reconcile` does, and waits until that is done.
 func (f *fluxWalk) poke(ctx context.Context, name string) {
 	GinkgoHelper()
 	f.pokes++
@@ -231,7 +231,7 @@ func (f *fluxWalk) poke(ctx context.Context, name string) {
 	})
 }
 
-// sourceCRDs are the kinds of source-controller that kustomize-controller watches, without their schemas.
+// sourceCRDs returns the CRDs of source-controller that kustomize-controller watches, without their schemas.
 func sourceCRDs() string {
 	var text strings.Builder
 	for plural, kind := range map[string]string{"gitrepositories": "GitRepository", "ocirepositories": "OCIRepository", "buckets": "Bucket"} {

@@ -26,16 +26,16 @@ import (
 // gitopsPage is the page whose manifests the walks apply.
 const gitopsPage = "docs/gitops.md"
 
-// whyPrefix begins the command of the page that shows why objects are not ready.
+// whyPrefix is the prefix of the page's command that shows why objects are not ready.
 const whyPrefix = "kubectl get vitrine -n shop -o custom-columns="
 
-// gitops is a walk of content through GitOps tools, with the manifests of the page, to a control plane and a server.
+// gitops is a walk that rolls out content with GitOps tools and the manifests of the page, to a control plane and a server.
 type gitops struct {
 	*stack
 	page    string
 	content repository        // the team's repository: content/ for the namespace shop, bulk/ for the large roll-out
 	readers map[string]caller // by namespace, with a READ-WRITE token
-	tools   process.Group     // programs of the tool that is walked now
+	tools   process.Group     // programs of the current tool
 }
 
 var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
@@ -67,7 +67,7 @@ var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
 		w.content = newRepository(ctx, filepath.Join(w.state, "content"))
 		Expect(w.buildServer(ctx)).To(Succeed())
 		DeferCleanup(func() { w.Stop() })
-		GinkgoT().Setenv("KUBECONFIG", "") // a control plane of our own
+		GinkgoT().Setenv("KUBECONFIG", "") // use our own control plane
 		Expect(w.startPlane(ctx)).To(Succeed())
 		w.startControllers(ctx)
 		for _, role := range []string{"view", "edit", "admin"} {
@@ -81,7 +81,7 @@ var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
 })
 
 // startControllers starts the two controllers that the tools need: the garbage collector, because Argo CD deletes in the
-// foreground, and the aggregation of roles, because Flux acts as an account with the role admin.
+// foreground, and the role aggregation, because Flux acts as an account with the role admin.
 func (w *gitops) startControllers(ctx context.Context) {
 	GinkgoHelper()
 	built, err := assets.Kubernetes.Ensure(ctx, w.assets(), assets.ControllerManager)
@@ -90,7 +90,7 @@ func (w *gitops) startControllers(ctx context.Context) {
 		"--controllers=garbage-collector-controller,clusterrole-aggregation-controller", "--secure-port=0")
 }
 
-// start starts a program, which ends with a group.
+// start starts a program as a member of a group.
 func (w *gitops) start(group *process.Group, name, path string, env []string, args ...string) {
 	GinkgoHelper()
 	p, err := process.Start(process.Spec{
@@ -100,7 +100,7 @@ func (w *gitops) start(group *process.Group, name, path string, env []string, ar
 	group.Add(p)
 }
 
-// await waits until check passes. It fails at once when a program has ended.
+// await waits until check passes. It fails immediately if a program has ended.
 func (w *gitops) await(ctx context.Context, check func(g Gomega)) {
 	GinkgoHelper()
 	w.stack.await(ctx, func(g Gomega) {
@@ -111,8 +111,8 @@ func (w *gitops) await(ctx context.Context, check func(g Gomega)) {
 	})
 }
 
-// startTool applies the CRDs of a tool, which it builds where necessary, and creates its namespace. The programs
-// in w.tools end with the specs of the tool.
+// startTool applies the CRDs of a tool, which it builds if necessary, and creates its namespace. The programs in w.tools end with
+// the specs of the tool.
 func (w *gitops) startTool(ctx context.Context, tool assets.Set, crds, namespace string) (program string) {
 	GinkgoHelper()
 	built, err := tool.Ensure(ctx, w.assets(), tool.Name)
@@ -128,8 +128,7 @@ func (w *gitops) startTool(ctx context.Context, tool assets.Set, crds, namespace
 	return built.Path(tool.Name)
 }
 
-// manifest returns the first manifest of a kind and a name on a page, in which each old text is replaced by the new one that
-// follows it.
+// manifest returns the first manifest of a kind and a name on a page. replacements are pairs of old and new text.
 func manifest(page, kind, name string, replacements ...string) (string, error) {
 	for _, text := range docblocks.YAML(page) {
 		var object metav1.PartialObjectMetadata
@@ -167,15 +166,15 @@ const (
 	readWriter = "apiVersion: vitrine.dev/v1alpha1\nkind: AccessToken\nmetadata: {name: backoffice}\nspec: {class: ReadWrite}\n"
 )
 
-// explicit are the members that a manifest should have for the tools to revert them.
+// explicit contains the members that a manifest must set so that the tools revert them.
 const explicit = "  readAccess: ReadWrite\n  suspend: false\n"
 
-// filter is the manifest of a ContentFilter.
+// filter returns the manifest of a ContentFilter.
 func filter(name, query, rest string) string {
 	return fmt.Sprintf("apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: %s}\nspec:\n  query: '%s'\n%s", name, query, rest)
 }
 
-// shopContent is the first commit of the content: the filter wall has the explicit members, plain leaves them out.
+// shopContent returns the first commit of the content. The filter wall sets the explicit members, the filter plain omits them.
 func shopContent() map[string]string {
 	return map[string]string{
 		"content/property.yaml": property,
@@ -194,14 +193,14 @@ func (w *gitops) spec(ctx context.Context, g Gomega, name string) map[string]any
 	return object.Spec
 }
 
-// wallRight expects the explicit members of the filter wall as in the first commit.
+// wallRight expects that the explicit members of the filter wall are those of the first commit.
 func (w *gitops) wallRight(ctx context.Context, g Gomega) {
 	GinkgoHelper()
 	g.Expect(w.spec(ctx, g, "wall")).To(And(
 		HaveKeyWithValue("query", wallQuery), HaveKeyWithValue("readAccess", "ReadWrite"), HaveKeyWithValue("suspend", false)))
 }
 
-// drift changes every member that the manifest of the filter wall has, and two that the one of plain leaves out.
+// drift changes every member that the manifest of the filter wall sets, and two members that the manifest of plain omits.
 func (w *gitops) drift(ctx context.Context) {
 	GinkgoHelper()
 	w.do(ctx, "patch", "-n", namespace, "contentfilter", "wall", "--type=merge",
@@ -209,19 +208,19 @@ func (w *gitops) drift(ctx context.Context) {
 	w.leftOut(ctx)
 }
 
-// leftOut sets two members that the manifest of the filter plain leaves out, as the field manager that args name.
+// leftOut sets two members that the manifest of the filter plain omits, as the field manager in args.
 func (w *gitops) leftOut(ctx context.Context, args ...string) {
 	GinkgoHelper()
 	w.do(ctx, append([]string{"patch", "-n", namespace, "contentfilter", "plain", "--type=merge",
 		`--patch={"spec": {"readAccess": "ReadOnly", "sortBy": "id:asc"}}`}, args...)...)
 }
 
-// readToken takes up the token of a namespace.
+// readToken reads the token of a namespace.
 func (w *gitops) readToken(ctx context.Context, from string) {
 	w.readers[from] = w.caller(ctx, from, "backoffice")
 }
 
-// address returns where a filter of the namespace shop is served.
+// address returns the URL of a filter of the namespace shop.
 func (w *gitops) address(ctx context.Context, name string) string {
 	GinkgoHelper()
 	url := w.do(ctx, "get", "-n", namespace, "contentfilter", name, "-o", "jsonpath={.status.url}")
@@ -229,19 +228,19 @@ func (w *gitops) address(ctx context.Context, name string) string {
 	return url
 }
 
-// answers waits until an address answers the reader of a namespace with a status.
+// answers waits until an address returns a status to the reader of a namespace.
 func (w *gitops) answers(ctx context.Context, from, address string, status int) {
 	GinkgoHelper()
 	w.await(ctx, func(g Gomega) { w.readers[from].get(ctx, g, address, status) })
 }
 
-// served expects a filter of the namespace shop to answer.
+// served expects that a filter of the namespace shop is served.
 func (w *gitops) served(ctx context.Context, name string) {
 	GinkgoHelper()
 	w.answers(ctx, namespace, w.address(ctx, name), http.StatusOK)
 }
 
-// objects lists what kubectl finds.
+// objects returns the objects that kubectl gets.
 func (w *gitops) objects(ctx context.Context, g Gomega, args ...string) []unstructured.Unstructured {
 	GinkgoHelper()
 	var list unstructured.UnstructuredList
@@ -249,7 +248,7 @@ func (w *gitops) objects(ctx context.Context, g Gomega, args ...string) []unstru
 	return list.Items
 }
 
-// ready expects objects to be ready by the rules of kstatus.
+// ready expects that objects are ready by the rules of kstatus.
 func ready(objects []unstructured.Unstructured) {
 	GinkgoHelper()
 	for _, o := range objects {
@@ -259,15 +258,15 @@ func ready(objects []unstructured.Unstructured) {
 	}
 }
 
-// nothingLeft waits until a namespace has no objects of ours and its token is refused.
+// nothingLeft waits until a namespace has no Vitrine objects and its token is rejected.
 func (w *gitops) nothingLeft(ctx context.Context, from string) {
 	GinkgoHelper()
 	w.answers(ctx, from, "/v2/content/items?q=*:*", http.StatusForbidden)
-	// The garbage collector takes the token's Secret.
+	// The garbage collector deletes the token's Secret.
 	w.await(ctx, func(g Gomega) { g.Expect(w.objects(ctx, g, "-n", from, "vitrine,secret")).To(BeEmpty()) })
 }
 
-// stalled returns why a filter of the namespace shop is stalled.
+// stalled returns the reason why a filter of the namespace shop is stalled.
 func (w *gitops) stalled(ctx context.Context, name string) string {
 	GinkgoHelper()
 	message := w.do(ctx, "get", "-n", namespace, "contentfilter", name, "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
@@ -275,7 +274,7 @@ func (w *gitops) stalled(ctx context.Context, name string) string {
 	return message
 }
 
-// command returns the command of a page that begins with prefix, "" when there is none.
+// command returns the command of a page that begins with prefix, or "".
 func command(page, prefix string) string {
 	lines := strings.Split(page, "\n")
 	i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), prefix) })
@@ -285,7 +284,7 @@ func command(page, prefix string) string {
 	return strings.TrimSpace(lines[i])
 }
 
-// why runs the command of the page that shows why objects are not ready, and expects it to show why a filter is stalled.
+// why runs the page's command that shows why objects are not ready, and expects the reason why a filter is stalled.
 func (w *gitops) why(ctx context.Context, name string) {
 	GinkgoHelper()
 	output, err := w.shell(ctx, fmt.Sprintf("export KUBECONFIG=%s PATH=%s:\"$PATH\"\n%s", process.Quote(w.cluster.kubeconfig),
@@ -294,7 +293,7 @@ func (w *gitops) why(ctx context.Context, name string) {
 	Expect(output).To(ContainSubstring(w.stalled(ctx, name)))
 }
 
-// TestGitopsPage checks that the page shows everything that the walks apply, and nothing twice.
+// TestGitopsPage checks that the page shows everything that the walks apply exactly once.
 func TestGitopsPage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", gitopsPage))
 	if err != nil {

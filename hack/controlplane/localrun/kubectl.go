@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// cluster is an API server, used by way of kubectl.
+// cluster is an API server that is accessed with kubectl.
 type cluster struct {
 	kubectl    string // path of the program
 	kubeconfig string
-	cache      string // for kubectl, apart from the user's own
+	cache      string // the cache of kubectl, separate from the user's
 }
 
-// environment is what every kubectl gets: our kubeconfig and none of the user's settings.
+// environment returns the environment of kubectl: our kubeconfig, and no settings of the user.
 func (c cluster) environment() []string {
 	return []string{"KUBECONFIG=" + c.kubeconfig, "KUBECACHEDIR=" + c.cache, "KUBERC=off"}
 }
@@ -35,7 +35,7 @@ func (c cluster) run(ctx context.Context, stdin string, args ...string) (string,
 	return text, nil
 }
 
-// output runs a command and returns what it writes. Once ctx has ended, the error is its cause.
+// output runs a command and returns its output. If ctx has ended, the error is its cause.
 func output(ctx context.Context, cmd *exec.Cmd) (text, messages string, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -45,7 +45,7 @@ func output(ctx context.Context, cmd *exec.Cmd) (text, messages string, err erro
 	return stdout.String(), stderr.String(), err
 }
 
-// get decodes what `kubectl get -o json` finds for args.
+// get decodes the output of `kubectl get -o json` with args.
 func (c cluster) get(ctx context.Context, into any, args ...string) error {
 	text, err := c.run(ctx, "", append([]string{"get", "-o", "json"}, args...)...)
 	if err != nil {
@@ -57,22 +57,22 @@ func (c cluster) get(ctx context.Context, into any, args ...string) error {
 	return nil
 }
 
-// applyCRDs applies the definitions of the five kinds.
+// applyCRDs applies the CRDs of the five kinds.
 func (c cluster) applyCRDs(ctx context.Context, root string) error {
-	// Server-side, because the annotation of a client-side apply would hold a second copy of each schema. With conflicts
-	// forced, because what an older version or another tool has set is ours.
+	// Apply server-side, because the annotation of a client-side apply would contain a second copy of each schema. Force conflicts,
+	// because these fields belong to Vitrine, even if an older version or another tool set them.
 	_, err := c.run(ctx, "", "apply", "--server-side", "--force-conflicts", "--field-manager=vitrine-localrun", "-f", filepath.Join(root, "config", "crd", "bases"))
 	return err
 }
 
-// established returns nil when the API server serves every kind. kubectl waits for them, but fails at once where a CRD has no
-// conditions yet: call this again then.
+// established returns nil when the API server serves every kind. kubectl waits for the CRDs, but fails immediately if one has no
+// conditions yet: call established again in that case.
 func (c cluster) established(ctx context.Context) error {
 	_, err := c.run(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 	return err
 }
 
-// waitReady waits until the named objects of a manifest are ready, leaving out those of other kinds than ours.
+// waitReady waits until the named objects of a manifest are ready. It ignores objects of other APIs.
 func (c cluster) waitReady(ctx context.Context, args ...string) error {
 	names, err := c.run(ctx, "", append([]string{"get", "-o", "name"}, args...)...)
 	if err != nil {

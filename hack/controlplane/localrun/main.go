@@ -3,10 +3,10 @@
 //
 //	localrun [-state DIR] [-webhook]
 //
-// The state stays in DIR, and the next run continues with it. With -webhook, manifests are judged while they are applied. It
-// is what `make run` starts. `make smoke` and `make gitops` run tests of this package, which use the same stack.
+// The state stays in DIR, and the next run continues with it. With -webhook, manifests are validated when they are applied. `make
+// run` starts this command. `make smoke` and `make gitops` run tests of this package, which use the same stack.
 //
-// KUBECONFIG, when it is set, names the cluster to use instead of a control plane of its own. No other kubeconfig is read.
+// If KUBECONFIG is set, localrun uses that cluster instead of its own control plane. It reads no other kubeconfig.
 package main
 
 import (
@@ -32,14 +32,14 @@ func main() {
 	}
 }
 
-// untilInterrupted returns a context that ends when the user, or the end of the parent process, ends this process.
+// untilInterrupted returns a context that ends when the user interrupts this process, or when the parent process ends.
 func untilInterrupted() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	ctx, cancel := process.WithParent(ctx)
 	return ctx, func() { cancel(); stop() }
 }
 
-// run starts everything, says how to use it and stays until ctx ends or something that was started does.
+// run starts everything, prints how to use it, and waits until ctx or one of the programs ends.
 func run(ctx context.Context) error {
 	root, err := assets.FindRoot()
 	if err != nil {

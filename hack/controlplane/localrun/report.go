@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 )
 
-// line is a command that is printed for the user to paste. make smoke runs the same text.
+// line is a command that is printed so that the user can paste it. make smoke runs the same text.
 type line struct{ title, command string }
 
 // Titles of the lines.
@@ -21,7 +21,7 @@ const (
 	tagTitle    = "READ-WRITE, a tag for an item:"
 )
 
-// lines are the printed commands.
+// lines returns the printed commands.
 func (s *stack) lines(ctx context.Context) ([]line, error) {
 	url, err := s.cluster.run(ctx, "", "get", "-n", namespace, "contentfilter", "summer-wall", "-o", "jsonpath={.status.url}")
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *stack) lines(ctx context.Context) ([]line, error) {
 	}, nil
 }
 
-// report prints the tables, the lines that work when pasted, and how to stop.
+// report prints the tables, the commands, and how to stop.
 func (s *stack) report(ctx context.Context) error {
 	lines, err := s.lines(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *stack) report(ctx context.Context) error {
 	return nil
 }
 
-// environmentFile is a shell script that makes a terminal ready for the tour of README.
+// environmentFile returns the path of a shell script that prepares a terminal for the tour in README.
 func (s *stack) environmentFile() string { return filepath.Join(s.state, "env") }
 
 func (s *stack) writeEnvironment(context.Context) error {
@@ -81,7 +81,7 @@ vcurl() { curl -sS --cacert "$VITRINE_CA_FILE" -H @%[7]s "$@" && echo; }
 	return writePrivate(s.environmentFile(), text)
 }
 
-// shell runs a command line as a user's shell would and returns its standard output.
+// shell runs a command line in a shell, as a user would, and returns its standard output.
 func (s *stack) shell(ctx context.Context, script string) (string, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
 	cmd.Dir = s.root

@@ -26,7 +26,7 @@ import (
 // repository is a Git repository with a work tree.
 type repository struct{ dir string }
 
-// newRepository makes an empty repository in dir.
+// newRepository creates an empty repository in dir.
 func newRepository(ctx context.Context, dir string) repository {
 	GinkgoHelper()
 	Expect(os.MkdirAll(dir, 0o700)).To(Succeed())
@@ -49,7 +49,7 @@ func (r repository) git(ctx context.Context, args ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// commit writes files, removes those whose text is "", and commits the work tree.
+// commit writes files, removes files whose text is "", and commits the work tree.
 func (r repository) commit(ctx context.Context, message string, files map[string]string) {
 	GinkgoHelper()
 	for name, text := range files {
@@ -67,18 +67,18 @@ func (r repository) commit(ctx context.Context, message string, files map[string
 // head returns the hash of the last commit.
 func (r repository) head(ctx context.Context) string { return r.git(ctx, "rev-parse", "HEAD") }
 
-// archive writes the files of the last commit to a file. It takes the tree and not the commit: the archive of a commit begins
-// with a header of Git's own.
+// archive writes the files of the last commit to an archive. It archives the tree instead of the commit, because the archive of a
+// commit begins with a Git header.
 func (r repository) archive(ctx context.Context, file string) {
 	GinkgoHelper()
 	r.git(ctx, "archive", "--format=tar.gz", "--output="+file, "HEAD^{tree}")
 }
 
-// sources stands in for Flux's source-controller: it packs the last commit of a repository, serves it over HTTP and writes it
-// into the status of a GitRepository. It does not poll; publish is called after each commit.
+// sources is a fake of Flux's source-controller: it packs the last commit of a repository, serves it over HTTP, and writes it to
+// the status of a GitRepository. It does not poll; call publish after each commit.
 type sources struct {
 	stack *stack
-	dir   string // what is served
+	dir   string // the served directory
 	url   string
 }
 
@@ -91,7 +91,8 @@ func startSources(s *stack) *sources {
 	return &sources{s, dir, server.URL}
 }
 
-// publish gives the last commit of a repository to the GitRepository of a name, and returns the revision as Flux writes it.
+// publish publishes the last commit of a repository in the GitRepository with the given name. It returns the revision in the format
+// of Flux.
 func (s *sources) publish(ctx context.Context, r repository, name, ref string) string {
 	GinkgoHelper()
 	hash := r.head(ctx)

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/loopback"
 )
 
-// startServer starts vitrine and waits until it serves what the cluster has.
+// startServer starts vitrine and waits until it serves the content of the cluster.
 func (s *stack) startServer(ctx context.Context) error {
 	s.say("starting vitrine…")
 	https, err := rememberedAddress(filepath.Join(s.state, "address"))
@@ -42,7 +42,7 @@ func (s *stack) startServer(ctx context.Context) error {
 	}
 	vitrine, err := process.Start(process.Spec{
 		Name: "vitrine", Path: s.binary(), Args: args, Log: s.log(),
-		Grace: 25 * time.Second, // serve lets requests end for 20 s, and then closes the store
+		Grace: 25 * time.Second, // serve drains requests for up to 20 s, and then closes the store
 	})
 	if err != nil {
 		return err
@@ -55,8 +55,8 @@ func (s *stack) startServer(ctx context.Context) error {
 	return nil
 }
 
-// loaded returns nil when vitrine is ready and has loaded the cluster. After a restart it is ready at once, with the stored
-// state.
+// loaded returns nil when vitrine is ready and has loaded the cluster. After a restart, vitrine is ready immediately with the
+// stored state.
 func loaded(ctx context.Context, readyz string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, readyz, nil)
 	if err != nil {
@@ -77,8 +77,8 @@ func loaded(ctx context.Context, readyz string) error {
 	return nil
 }
 
-// rememberedAddress returns a free address on loopback, so that a line that is pasted from one run works in the next: the one
-// that file has, else port 8443, else any. It writes the address to file.
+// rememberedAddress returns a free loopback address: the one in file, otherwise port 8443, otherwise any port. It writes the
+// address to file, so that pasted commands keep working in the next run.
 func rememberedAddress(file string) (string, error) {
 	before, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -19,7 +19,7 @@ import (
 var _ = Describe("make run", Label("smoke"), Ordered, func() {
 	var s *stack
 
-	// up starts everything on the state of the walk.
+	// up starts everything with the state of the walk.
 	up := func(ctx context.Context, opts options) {
 		GinkgoHelper()
 		started, err := bringUp(ctx, opts)
@@ -33,7 +33,7 @@ var _ = Describe("make run", Label("smoke"), Ordered, func() {
 		Expect(err).NotTo(HaveOccurred(), "the printed lines need curl: install it")
 		s = newStack()
 		if os.Getenv("KUBECONFIG") != "" {
-			// The walk deletes what it has applied.
+			// The walk deletes the objects that it has applied.
 			Expect(s.startPlane(ctx)).To(Succeed())
 			found := s.do(ctx, "get", "namespace", namespace, "--ignore-not-found", "-o", "name")
 			Expect(found).To(BeEmpty(), "the cluster of KUBECONFIG has a namespace %s, and the walk deletes what is in it: unset KUBECONFIG, or remove the namespace", namespace)
@@ -101,7 +101,7 @@ spec:
 		c.get(ctx, Default, wall, http.StatusOK)
 		s.do(ctx, "delete", "-n", namespace, "contentfilter/summer-wall")
 		s.await(ctx, func(g Gomega) { c.get(ctx, g, wall, http.StatusNotFound) })
-		// The namespace goes with its objects; kubectl waits until both are gone.
+		// This deletes the namespace with its objects, and waits until both are gone.
 		s.do(ctx, "delete", "-k", s.samples(), "--ignore-not-found", "--timeout=60s")
 		s.await(ctx, func(g Gomega) { c.get(ctx, g, "/v2/content/items?q=*:*", http.StatusForbidden) })
 		Expect(s.Err()).To(Succeed())
@@ -137,7 +137,7 @@ var lineChecks = map[string]func(output string){
 	},
 }
 
-// checkLines runs each printed line as a user's shell would.
+// checkLines runs each printed line in a shell, as a user would.
 func checkLines(ctx context.Context, s *stack) {
 	GinkgoHelper()
 	lines, err := s.lines(ctx)
@@ -156,7 +156,7 @@ func checkLines(ctx context.Context, s *stack) {
 	Expect(output).NotTo(BeEmpty())
 }
 
-// chapterChecks check the output of each chapter of README's tour, given the output of all chapters before.
+// chapterChecks check the output of each chapter of the tour in README. before contains the output of the preceding chapters.
 var chapterChecks = map[string]func(output string, before map[string]string){
 	"Apply a filter": func(output string, _ map[string]string) {
 		Expect(output).To(And(ContainSubstring("contentfilter.vitrine.dev/tour created"), ContainSubstring("contentfilter.vitrine.dev/tour condition met")))
@@ -167,14 +167,14 @@ var chapterChecks = map[string]func(output string, before map[string]string){
 		Expect(totalOf(output)).To(Equal(totalOf(before["Read it over HTTP"])), "the last good version is not served")
 	},
 	"Tag by rule": func(output string, _ map[string]string) { Expect(totalOf(output)).To(BeNumerically(">", 0)) },
-	// The server follows shortly after kubectl reports a deletion, so walkReadme waits for the effect.
+	// The server follows shortly after kubectl has reported a deletion, so walkReadme waits for the effect.
 	"Delete both": func(output string, _ map[string]string) {
 		Expect(output).To(And(ContainSubstring(`contentfilter.vitrine.dev "tour" deleted`), ContainSubstring(`tag.vitrine.dev "tour" deleted`)))
 		totalOf(output)
 	},
 }
 
-// walkReadme runs the tour of README in one shell.
+// walkReadme runs the tour of README in a single shell.
 func walkReadme(ctx context.Context, s *stack) {
 	GinkgoHelper()
 	readme, err := os.ReadFile(filepath.Join(s.root, "README.md"))
@@ -183,7 +183,7 @@ func walkReadme(ctx context.Context, s *stack) {
 	script := "set -eu\n. " + process.Quote(s.environmentFile()) + "\n"
 	file := func(c chapter) string { return filepath.Join(s.state, "tour "+c.title) }
 	for _, c := range tour {
-		// In braces and not in parentheses: a variable that one chapter sets is there in the next.
+		// Use braces instead of parentheses, so that later chapters see the variables of this one.
 		script += "{\n" + c.script + "} >" + process.Quote(file(c)) + "\n"
 	}
 	_, err = s.shell(ctx, script)
@@ -200,7 +200,7 @@ func walkReadme(ctx context.Context, s *stack) {
 	s.await(ctx, func(g Gomega) { g.Expect(c.items(ctx, g, "tags.marketer_tags.key:tour").Total).To(BeZero()) })
 }
 
-// TestTourOfReadme compares README with the checks of its tour, without running it.
+// TestTourOfReadme compares README with the checks of its tour without running the commands.
 func TestTourOfReadme(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
 	if err != nil {

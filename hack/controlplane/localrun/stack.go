@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/controlplane/plane"
 )
 
-// namespace is that of config/samples.
+// namespace is the namespace of config/samples.
 const namespace = "shop"
 
 // Names of AccessTokens of config/samples.
@@ -26,19 +26,19 @@ const (
 	readWrite = "backoffice"
 )
 
-// options of a local run.
+// options configure a local run.
 type options struct {
-	// root is the root of the repository, state the directory that keeps everything; absolute paths.
+	// root is the root of the repository. state is the directory for the state. Both are absolute paths.
 	root, state string
-	// webhook has manifests judged while they are applied.
+	// webhook enables the validation of manifests when they are applied.
 	webhook bool
-	// out receives what is said.
+	// out receives all messages.
 	out io.Writer
 }
 
 func (o options) say(format string, args ...any) { fmt.Fprintf(o.out, format+"\n", args...) }
 
-// assets are the options for programs that are not in the repository.
+// assets returns the options for programs that are not part of the repository.
 func (o options) assets() assets.Options { return assets.Options{Root: o.root, Progress: o.say} }
 
 // Files and directories of a local run.
@@ -49,28 +49,28 @@ func (o options) log() string       { return filepath.Join(o.state, "logs", "vit
 func (o options) authority() string { return filepath.Join(o.state, "ca.crt") }
 func (o options) ownPlane() string  { return filepath.Join(o.state, "controlplane") }
 
-// stack is everything that a local run has started.
+// stack contains everything that a local run has started.
 type stack struct {
 	options
 	process.Group
 	cluster cluster
-	given   bool   // the cluster is the user's
-	fresh   bool   // vitrine began without data
-	url     string // of the content server
+	given   bool   // the cluster belongs to the user
+	fresh   bool   // vitrine started without data
+	url     string // URL of the content server
 	tokens  map[string]token
 	unlock  func()
 }
 
-// token is what an AccessToken's Secret holds.
+// token is the content of an AccessToken's Secret.
 type token struct {
 	value string
-	// file holds the value. header holds it as a header line, for curl -H @FILE: every user of the machine can see the
+	// file contains the value. header contains it as a header line for curl -H @FILE, because every user of the machine can see the
 	// arguments of a command.
 	file, header string
 }
 
-// bringUp starts everything and waits until all sample objects are ready and all sample content is imported. What it started
-// is stopped when that fails.
+// bringUp starts everything, and waits until all sample objects are ready and all sample content is imported. If it fails, it stops
+// what it has started.
 func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 	begin := time.Now()
 	s := &stack{options: opts, tokens: map[string]token{}}
@@ -102,7 +102,8 @@ func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 	return s, nil
 }
 
-// lock keeps other runs away from a state directory, which it creates, until unlock is called or this process ends.
+// lock locks a state directory against other runs, and creates it if necessary. The lock is held until unlock is called or this
+// process ends.
 func lock(state string) (unlock func(), err error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state directory: %w", err)
@@ -118,14 +119,14 @@ func lock(state string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// stop stops what was started, the last first, and returns when it has ended.
+// stop stops everything in reverse order and waits until it has ended.
 func (s *stack) stop() {
 	s.Stop()
 	s.unlock()
 }
 
-// poll calls check until it returns nil, and fails with its last error after a timeout. It fails at once when something that was
-// started has ended.
+// poll calls check until it returns nil. After the timeout, it returns the last error. It fails immediately if a started program
+// has ended.
 func (s *stack) poll(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
@@ -139,13 +140,13 @@ func (s *stack) poll(ctx context.Context, timeout time.Duration, check func(cont
 }
 
 func (s *stack) buildServer(ctx context.Context) error {
-	// Without the version from git, which fails where the clone belongs to another user, as in some containers. -trimpath and no
-	// cgo, as for the control plane and this program: the standard library is then compiled once for all of them.
+	// Omit the version from git, because reading it fails if the clone belongs to another user, as in some containers. -trimpath
+	// without cgo is also used for the control plane and this program, so the standard library is compiled only once.
 	return assets.Go(ctx, s.assets(), s.root, "building vitrine", "build", "-v", "-buildvcs=false", "-trimpath", "-o", s.binary(), "./cmd/vitrine")
 }
 
-// startPlane starts a control plane, or takes the cluster that KUBECONFIG names. .vitrine/env sets KUBECONFIG to the control
-// plane of our own, which is no cluster of the user's.
+// startPlane starts a control plane, or uses the cluster in KUBECONFIG. .vitrine/env sets KUBECONFIG to our own control plane,
+// which does not count as a cluster of the user.
 func (s *stack) startPlane(ctx context.Context) error {
 	bin, err := assets.Dir(ctx, s.assets())
 	if err != nil {
@@ -183,7 +184,7 @@ func (s *stack) applyCRDs(ctx context.Context) error {
 	return s.poll(ctx, time.Minute, s.cluster.established)
 }
 
-// applySamples applies config/samples and waits until every object of it is ready.
+// applySamples applies config/samples and waits until all of its objects are ready.
 func (s *stack) applySamples(ctx context.Context) error {
 	s.say("applying config/samples…")
 	if _, err := s.cluster.run(ctx, "", "apply", "-k", s.samples()); err != nil {
@@ -195,7 +196,7 @@ func (s *stack) applySamples(ctx context.Context) error {
 	return nil
 }
 
-// readTokens writes the tokens of the samples, and the authority to trust, into files of their own.
+// readTokens writes the tokens of the samples and the certificate of the authority to separate files.
 func (s *stack) readTokens(ctx context.Context) error {
 	for _, name := range []string{readOnly, readWrite} {
 		var secret struct{ Data map[string][]byte }
@@ -219,8 +220,8 @@ func (s *stack) readTokens(ctx context.Context) error {
 	return nil
 }
 
-// counted returns nil when the counts in the objects have caught up with the content, so that the tables show them. The server
-// writes them with a delay, and nothing else depends on them.
+// counted returns nil when the counts in the statuses match the content, so that the tables show them. The server writes them with
+// a delay. Nothing else depends on them.
 func (s *stack) counted(ctx context.Context) error {
 	var list struct {
 		Items []struct {

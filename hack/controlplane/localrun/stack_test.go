@@ -36,7 +36,7 @@ func TestPoll(t *testing.T) {
 	g.Expect(s.poll(t.Context(), time.Hour, check)).To(MatchError(ContainSubstring("broken ended: exit status 1")))
 }
 
-// TestApplyCRDs has a kubectl whose first wait fails, as it does for a CRD that has no conditions yet.
+// TestApplyCRDs uses a kubectl whose first wait fails, as for a CRD that has no conditions yet.
 func TestApplyCRDs(t *testing.T) {
 	dir := t.TempDir()
 	kubectl, calls := filepath.Join(dir, "kubectl"), filepath.Join(dir, "calls")

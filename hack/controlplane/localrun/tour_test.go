@@ -10,11 +10,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// chapter is a part of README's tour: its title and its commands.
+// chapter is a part of the tour in README: its title and its commands.
 type chapter struct{ title, script string }
 
-// readTour takes the tour from README: under the heading `## Five minutes`, paragraphs that begin with bold words, each
-// followed by commands that are indented by four spaces. What is before the first of them is no chapter.
+// readTour reads the tour from README: below the heading `## Five minutes`, each paragraph that begins with bold text is a chapter.
+// Its commands follow, indented by four spaces. Text before the first chapter is ignored.
 func readTour(readme string) []chapter {
 	_, rest, _ := strings.Cut(readme, "\n## Five minutes\n")
 	section, _, _ := strings.Cut(rest, "\n## ")
@@ -30,7 +30,7 @@ func readTour(readme string) []chapter {
 	return tour
 }
 
-// totalOf returns the total of the last line that is a JSON object, which has to be a list.
+// totalOf returns the total of the last line that is a JSON object, which must be a list.
 func totalOf(output string) int64 {
 	GinkgoHelper()
 	var page struct {

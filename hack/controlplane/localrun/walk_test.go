@@ -22,15 +22,15 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/process"
 )
 
-// walkVariable has to be set for the walks, which take minutes.
+// walkVariable enables the walks, which take minutes.
 const walkVariable = "VITRINE_WALK"
 
-// TestWalks runs the walks of make smoke and make gitops, which name theirs with -ginkgo.label-filter.
+// TestWalks runs the walks of make smoke and make gitops, which select theirs with -ginkgo.label-filter.
 func TestWalks(t *testing.T) {
 	if os.Getenv(walkVariable) == "" {
 		t.Skip("DID NOT RUN: make smoke and make gitops run it")
 	}
-	// When make is killed, Ginkgo stops what was started, as on Ctrl-C.
+	// If make is killed, Ginkgo stops the started programs, as on Ctrl-C.
 	ctx, cancel := process.WithParent(context.Background())
 	defer cancel()
 	context.AfterFunc(ctx, func() {
@@ -45,7 +45,7 @@ func TestWalks(t *testing.T) {
 	RunSpecs(t, "Walks")
 }
 
-// newStack returns a stack that has started nothing, with a state directory of its own. After a failure the directory stays.
+// newStack returns a stack that has not started anything, with its own state directory. The directory is kept after a failure.
 func newStack() *stack {
 	GinkgoHelper()
 	root, err := assets.FindRoot()
@@ -63,7 +63,7 @@ func newStack() *stack {
 	return s
 }
 
-// await waits until check passes. It fails at once when a program of the stack has ended.
+// await waits until check passes. It fails immediately if a program of the stack has ended.
 func (s *stack) await(ctx context.Context, check func(g Gomega)) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -89,7 +89,7 @@ func (s *stack) apply(ctx context.Context, manifests string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// caller makes requests to the content server with one token.
+// caller sends requests to the content server with one token.
 type caller struct {
 	server, token string
 	client        *http.Client
@@ -106,7 +106,7 @@ func (s *stack) caller(ctx context.Context, namespace, name string) caller {
 	return caller{s.url, string(secret.Data["token"]), &http.Client{Transport: transport, Timeout: 30 * time.Second}}
 }
 
-// page is what the walks look at of an answer.
+// page is the part of a response that the walks use.
 type page struct {
 	Total    int64 `json:"total_results"`
 	Embedded struct {
@@ -123,7 +123,7 @@ type unit struct{ Name string }
 
 type tag struct{ Namespace, Key string }
 
-// get reads a path, or an absolute address, which has to answer with a status, and decodes a page.
+// get requests a path or an absolute URL, expects a status, and decodes a page.
 func (c caller) get(ctx context.Context, g Gomega, path string, status int) (p page) {
 	GinkgoHelper()
 	if path[0] == '/' {
@@ -142,7 +142,7 @@ func (c caller) get(ctx context.Context, g Gomega, path string, status int) (p p
 	return p
 }
 
-// items lists the items that a query finds.
+// items returns the items that a query finds.
 func (c caller) items(ctx context.Context, g Gomega, query string) page {
 	GinkgoHelper()
 	return c.get(ctx, g, "/v2/content/items?page_size=5&q="+url.QueryEscape(query), http.StatusOK)

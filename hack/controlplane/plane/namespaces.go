@@ -16,15 +16,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The control plane counts as ended when the API server has refused connections for refusal, or has not answered for silence: a
-// busy machine can be slow.
+// The control plane counts as ended if the API server has refused connections for the duration refusal, or has not responded for
+// the duration silence, because a busy machine can be slow.
 const (
 	refusal = 5 * time.Second
 	silence = 2 * time.Minute
 )
 
-// watch does the work of the namespace controller until ctx ends: it empties and removes namespaces that are being deleted.
-// Its requests also show whether the API server answers.
+// watch does the work of the namespace controller until ctx ends: it empties and removes terminating namespaces. Its requests also
+// show whether the API server responds.
 func (p *Plane) watch(ctx context.Context) {
 	defer close(p.stopped)
 	answered := time.Now()
@@ -44,9 +44,9 @@ func (p *Plane) watch(ctx context.Context) {
 	}, 500*time.Millisecond)
 }
 
-// removeNamespaces deletes what the namespaces that are being deleted hold, and lets those go that are empty. It returns an
-// error when the API server cannot list the namespaces. Any other error is left to the next call: a namespace that cannot be
-// emptied stays Terminating, as in any cluster.
+// removeNamespaces deletes the content of terminating namespaces, and finalizes empty ones. It fails if the API server cannot list
+// the namespaces. The next call retries after any other error: a namespace that cannot be emptied stays Terminating, as in any
+// cluster.
 func removeNamespaces(ctx context.Context, config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, silence/4)
 	defer cancel()
@@ -67,8 +67,8 @@ func removeNamespaces(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// empty deletes what a namespace holds and reports whether nothing is left. Objects with finalizers are left for a while. An
-// unknown content counts as left.
+// empty deletes the content of a namespace and reports whether nothing is left. Objects with finalizers remain for a while. If the
+// content is unknown, empty returns false.
 func empty(ctx context.Context, config *rest.Config, kube kubernetes.Interface, namespace string) bool {
 	lists, err := discovery.ServerPreferredNamespacedResources(kube.Discovery())
 	if err != nil {

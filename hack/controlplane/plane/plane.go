@@ -1,11 +1,11 @@
 //go:build unix
 
-// Package plane runs etcd and kube-apiserver on loopback, by means of envtest, with their state in a directory that survives a
-// stop. It adds what a user of the cluster expects and envtest lacks: deleted namespaces go away, only this user can read etcd,
-// the two programs end with this process, and their end is reported.
+// Package plane runs etcd and kube-apiserver on loopback with envtest. Their state is in a directory that survives a stop. The
+// package adds what users of a cluster expect and envtest lacks: deleted namespaces disappear, only this user can read etcd, the
+// two programs end with this process, and the package reports when they end.
 //
-// There is no controller-manager, no scheduler and no node: owner references delete nothing, and namespaces get no service
-// accounts. etcd runs without fsync, so a machine that loses power may lose the state.
+// There is no controller-manager, no scheduler and no node: owner references have no effect on deletion, and namespaces get no
+// service accounts. etcd runs without fsync, so the state can be lost if the machine loses power.
 package plane
 
 import (
@@ -30,19 +30,19 @@ import (
 // Plane is a running control plane.
 type Plane struct {
 	env     *envtest.Environment
-	logs    map[string]string // file by program
+	logs    map[string]string // log file by program
 	socket  string            // directory of etcd's sockets, and the working directory of the programs
 	stop    context.CancelFunc
 	stopped chan struct{} // closed when watch has returned
 	done    chan struct{}
-	err     error // once done is closed
+	err     error // set before done is closed
 }
 
-// Kubeconfig returns the path of the administrator's kubeconfig of a control plane that has its state in a directory.
+// Kubeconfig returns the path of the administrator's kubeconfig of a control plane with its state in dir.
 func Kubeconfig(dir string) string { return filepath.Join(dir, "admin.kubeconfig") }
 
-// Start starts the programs in the directory assets, with their state in the directory dir, which it creates. The caller
-// makes sure that dir has one control plane at a time, and stops it.
+// Start starts the programs in the directory assets with their state in the directory dir, which it creates. The caller must stop
+// the Plane, and must not start two of them with the same dir.
 func Start(dir, assets string) (_ *Plane, err error) {
 	ctrllog.SetLogger(logr.Discard())
 	p := &Plane{
@@ -56,13 +56,13 @@ func Start(dir, assets string) (_ *Plane, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = p.env.Stop() // envtest leaves running what it has started
+			_ = p.env.Stop() // envtest does not stop what it has started
 			os.RemoveAll(p.socket)
 		}
 	}()
 	etcd, api := &envtest.Etcd{DataDir: filepath.Join(dir, "etcd")}, p.env.ControlPlane.GetAPIServer()
 	p.env.ControlPlane.Etcd, api.CertDir = etcd, filepath.Join(dir, "pki")
-	// A control plane that was killed leaves sockets. envtest makes the certificates of a run, and reads none of an earlier one.
+	// A killed control plane leaves its sockets. envtest creates new certificates for each run.
 	if err := errors.Join(os.RemoveAll(p.socket), os.RemoveAll(api.CertDir)); err != nil {
 		return nil, fmt.Errorf("remove what an earlier control plane left: %w", err)
 	}
@@ -84,7 +84,7 @@ func Start(dir, assets string) (_ *Plane, err error) {
 	if _, err := p.env.Start(); err != nil {
 		return nil, fmt.Errorf("%w%s", err, p.tails())
 	}
-	p.env.Config.WarningHandler = rest.NoWarnings{} // watch asks for every resource, deprecated or not
+	p.env.Config.WarningHandler = rest.NoWarnings{} // watch lists every resource, even deprecated ones
 	if err := os.WriteFile(Kubeconfig(dir), p.env.KubeConfig, 0o600); err != nil {
 		return nil, fmt.Errorf("write the kubeconfig: %w", err)
 	}
@@ -94,8 +94,9 @@ func Start(dir, assets string) (_ *Plane, err error) {
 	return p, nil
 }
 
-// hide has etcd listen on sockets that only this user can reach, because other users of the machine can reach loopback, and
-// etcd has Secrets. The URLs name files in the working directory of both programs: a path of a socket has 100 bytes or so.
+// hide makes etcd listen on sockets that only this user can reach. Other users of the machine can reach loopback, and etcd contains
+// Secrets. The URLs are relative to the working directory of both programs, because the path of a socket is limited to about 100
+// bytes.
 func hide(etcd *envtest.Etcd, api *envtest.APIServer) error {
 	free, err := loopback.Free(1)
 	if err != nil {
@@ -110,7 +111,7 @@ func hide(etcd *envtest.Etcd, api *envtest.APIServer) error {
 	return nil
 }
 
-// program returns a script that executes a program of the directory assets and ends it with this process, and a log for it.
+// program returns a script that runs a program of the directory assets and ends it with this process, and a log for it.
 func (p *Plane) program(dir, assets, name string) (script string, log io.Writer, err error) {
 	script, p.logs[name] = filepath.Join(dir, "bin", name), filepath.Join(dir, "logs", name+".log")
 	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {
@@ -132,10 +133,10 @@ func (p *Plane) tails() string {
 	return text
 }
 
-// Done is closed when the API server has not answered for some seconds.
+// Done returns a channel that is closed when the API server has stopped responding.
 func (p *Plane) Done() <-chan struct{} { return p.done }
 
-// Err returns nil while the API server answers, and then why it does not, with the ends of the logs.
+// Err returns nil while the API server responds, and afterwards the reason with the ends of the logs.
 func (p *Plane) Err() error {
 	select {
 	case <-p.done:
@@ -145,10 +146,10 @@ func (p *Plane) Err() error {
 	}
 }
 
-// Stop stops the API server and then etcd, and returns when both have ended.
+// Stop stops the API server and then etcd, and waits until both have ended.
 func (p *Plane) Stop() {
 	p.stop()
 	<-p.stopped
-	_ = p.env.Stop() // an error says that one had to be killed
+	_ = p.env.Stop() // an error means that a program had to be killed
 	os.RemoveAll(p.socket)
 }

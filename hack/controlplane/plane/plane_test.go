@@ -36,7 +36,7 @@ func TestPlaneKeepsItsState(t *testing.T) {
 
 	kubectl("create", "namespace", "passing")
 	kubectl("create", "configmap", "lost", "-n", "passing")
-	kubectl("delete", "namespace", "passing", "--timeout=30s") // waits until it is gone
+	kubectl("delete", "namespace", "passing", "--timeout=30s") // waits until the namespace is gone
 	kubectl("create", "namespace", "passing")
 	g.Expect(kubectl("get", "configmap", "-n", "passing", "-o", "name")).To(BeEmpty(), "a deleted namespace left something behind")
 
@@ -49,7 +49,7 @@ func TestPlaneKeepsItsState(t *testing.T) {
 	_, err = os.Stat(first.socket)
 	g.Expect(err).To(MatchError(os.ErrNotExist))
 
-	// A control plane that was killed leaves its sockets.
+	// A killed control plane leaves its sockets.
 	g.Expect(os.Mkdir(first.socket, 0o755)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(first.socket, "clients"), nil, 0o600)).To(Succeed())
 	second, err := Start(dir, assets)
@@ -57,7 +57,7 @@ func TestPlaneKeepsItsState(t *testing.T) {
 	defer second.Stop()
 	g.Expect(kubectl("get", "configmap", "kept", "-n", "default", "-o", "name")).To(Equal("configmap/kept"))
 
-	// etcd serves its data through the socket alone.
+	// etcd serves its data only through the socket.
 	connection, err := net.Dial("unix", filepath.Join(second.socket, "clients"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(connection.Close()).To(Succeed()) // etcd waits for open connections when it stops
@@ -66,7 +66,7 @@ func TestPlaneKeepsItsState(t *testing.T) {
 	g.Expect(answer.Body.Close()).To(Succeed())
 	g.Expect(answer.StatusCode).To(Equal(http.StatusNotFound))
 
-	// A control plane that has broken down says so. env.Stop stops the programs without Plane's knowledge.
+	// A Plane reports a broken control plane. env.Stop stops the programs without the Plane's knowledge.
 	g.Expect(second.env.Stop()).To(Succeed())
 	g.Eventually(second.Done()).WithTimeout(10 * refusal).Should(BeClosed())
 	g.Expect(second.Err()).To(MatchError(And(ContainSubstring("the API server does not answer"), ContainSubstring("kube-apiserver.log"))))

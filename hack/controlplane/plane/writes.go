@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Writes counts requests to an API server that change something, by resource, or by resource and "/status" for its status.
+// Writes counts write requests to an API server by resource. Writes of statuses are counted as resource and "/status".
 type Writes map[string]int64
 
-// CountWrites reads the counts of the resources of API groups from the text of the API server's /metrics.
+// CountWrites returns the counts of the resources of API groups from the text of the API server's /metrics.
 func CountWrites(metrics string, groups ...string) (Writes, error) {
 	out := Writes{}
 	for line := range strings.Lines(metrics) {
@@ -40,7 +40,7 @@ func CountWrites(metrics string, groups ...string) (Writes, error) {
 	return out, nil
 }
 
-// Since returns what was counted after before, without zeros.
+// Since returns the difference to before, without zeros.
 func (w Writes) Since(before Writes) Writes {
 	out := Writes{}
 	for name, n := range w {

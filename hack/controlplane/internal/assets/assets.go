@@ -1,9 +1,9 @@
 // Package assets provides the programs that hack starts and does not contain: etcd, kube-apiserver and kubectl, and the GitOps
-// tools of make gitops. It downloads the official builds for envtest where it can, and otherwise builds the programs from Go
-// modules, with nothing but Go and its module proxy.
+// tools of make gitops. If possible, it downloads the official builds for envtest. Otherwise, it builds the programs from Go
+// modules, which needs only Go and its module proxy.
 //
-// The programs are kept in the user's cache, where every clone finds them. A program in the cache is complete: it is written
-// beside its place and moved there, under a lock.
+// The programs are kept in the user's cache, which all clones share. A program in the cache is always complete: it is written to a
+// temporary place and renamed under a lock.
 package assets
 
 import (
@@ -26,22 +26,22 @@ const (
 	ControllerManager = "kube-controller-manager"
 )
 
-// EnvAssets names a directory that holds the programs already, as for envtest; EnvCache another directory for the cache.
+// EnvAssets names a directory that already contains the programs, as for envtest. EnvCache names another directory for the cache.
 const (
 	EnvAssets = "KUBEBUILDER_ASSETS"
 	EnvCache  = "VITRINE_CACHE"
 )
 
-// Options say where things are.
+// Options configure the package.
 type Options struct {
-	// Root is the root of this repository; the versions come from the go.mod files below its hack/controlplane/tools.
+	// Root is the root of this repository. The versions come from the go.mod files below its hack/controlplane/tools.
 	Root string
-	// Progress receives a line for each step; nil for silence.
+	// Progress receives a line for each step; nil disables it.
 	Progress func(format string, args ...any)
 	// Heartbeat is how often a build reports its progress; 0 means every 15 s.
 	Heartbeat time.Duration
 
-	source source // of official builds; the zero source is that of envtest
+	source source // source of official builds; the zero value is the source of envtest
 }
 
 func (o Options) withDefaults() Options {
@@ -54,7 +54,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Dir returns a directory with etcd, kube-apiserver and kubectl. It is the first of these that there is:
+// Dir returns a directory with etcd, kube-apiserver and kubectl. It is the first one available:
 //
 //   - the directory that KUBEBUILDER_ASSETS names; it is an error when a program is missing there
 //   - the cache, with programs of an earlier call
@@ -96,11 +96,11 @@ func Dir(ctx context.Context, opts Options) (string, error) {
 	return built.Dir, err
 }
 
-// minutes estimates how long a build of the control plane takes on so many processors: it needs about 12 minutes of one
-// processor, and more than 8 find too little to do at the same time.
+// minutes estimates the duration of a build of the control plane. It needs about 12 minutes of one processor, and cannot use more
+// than 8 processors.
 func minutes(processors int) int { return 1 + 12/min(processors, 8) }
 
-// lock waits until no other process fills a directory of the cache, and creates the directory above it.
+// lock waits until no other process writes to a directory of the cache, and creates the parent directory.
 func lock(ctx context.Context, opts Options, dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("make the cache directory (set %s to choose another): %w", EnvCache, err)
@@ -117,7 +117,7 @@ func lock(ctx context.Context, opts Options, dir string) (unlock func(), err err
 	return func() { file.Close() }, nil
 }
 
-// missing lists the names without an executable in dir.
+// missing returns the names without an executable in dir.
 func missing(dir string, names []string) []string {
 	var out []string
 	for _, name := range names {
@@ -129,7 +129,7 @@ func missing(dir string, names []string) []string {
 	return out
 }
 
-// cacheDir returns the directory below which everything is kept, as an absolute path.
+// cacheDir returns the absolute path of the cache.
 func cacheDir() (string, error) {
 	cache := os.Getenv(EnvCache)
 	if cache == "" {

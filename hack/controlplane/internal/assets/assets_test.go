@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// fakeGo puts a go command into the PATH that runs script, and a root and an empty cache around it. In the script,
-// $output is the directory for the programs and $packages what is built; each call is noted in $calls. A module that is
-// downloaded is in the directory $calls.module. Nothing listens where official builds would come from.
+// fakeGo puts a go command into the PATH that runs script, and creates a root and an empty cache. In the script, $output is the
+// directory for the programs, $packages is what is built, and $calls records each call. A downloaded module is in the directory
+// $calls.module. The address of official builds has no listener.
 func fakeGo(t *testing.T, script string) (opts Options, calls string, progress func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -147,7 +147,7 @@ func TestEnsureSaysWhyABuildFails(t *testing.T) {
 }
 
 func TestEnsureReportsWhileItBuilds(t *testing.T) {
-	// The build ends when the heartbeat was heard.
+	// The build ends after it has seen a heartbeat.
 	opts, calls, progress := fakeGo(t, `echo 'go: downloading example.com/x v1.0.0' >&2; echo example.com/x >&2; echo example.com/x/y >&2
 while [ ! -e "$calls.heard" ]; do :; done; `+builds)
 	opts.Heartbeat = time.Millisecond

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Go runs the go command in a directory, without cgo, and reports the step what: at once, and again at every heartbeat while it
-// lasts. With -v among args the reports count the compiled packages.
+// Go runs the go command in a directory, without cgo. It reports the step what immediately, and again at every heartbeat until it
+// ends. With -v among args, the reports count the compiled packages.
 func Go(ctx context.Context, opts Options, dir, what string, args ...string) error {
 	opts = opts.withDefaults()
 	opts.Progress("%s…", what)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	// For this machine, with the versions of the module's go.mod.
+	// Build for this machine, with the versions of the module's go.mod.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=", "GOARCH=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
@@ -51,20 +51,20 @@ func Go(ctx context.Context, opts Options, dir, what string, args ...string) err
 	return nil
 }
 
-// messages takes in what the go command writes to its standard error.
+// messages collects the standard error of the go command.
 type messages struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-// Write takes in a part of the output.
+// Write adds a part of the output.
 func (m *messages) Write(part []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.text.Write(part)
 }
 
-// read counts the lines about downloaded modules and compiled packages, and returns the others.
+// read counts the lines about downloaded modules and compiled packages, and returns the other lines.
 func (m *messages) read() (downloaded, compiled int, rest string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,10 +81,11 @@ func (m *messages) read() (downloaded, compiled int, rest string) {
 	return downloaded, compiled, rest
 }
 
-// enough is the memory in bytes with which two linkers can run at the same time; that of kube-apiserver takes 2 GB.
+// enough is the memory in bytes that two concurrent linkers need; the linker of kube-apiserver needs 2 GB.
 const enough = 4 << 30
 
-// available returns the available memory in bytes that the text of /proc/meminfo shows; enough where it does not.
+// available returns the available memory in bytes from the text of /proc/meminfo. It returns enough if the text does not contain
+// it.
 func available(meminfo string) int64 {
 	var kilobytes int64
 	_, rest, _ := strings.Cut(meminfo, "\nMemAvailable:")

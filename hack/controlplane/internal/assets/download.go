@@ -17,15 +17,15 @@ import (
 	"sigs.k8s.io/controller-runtime/tools/setup-envtest/versions"
 )
 
-// source is where official builds for envtest come from.
+// source is a source of official builds for envtest.
 type source struct {
-	index     string        // the address of the list of archives with their checksums; "" for that of setup-envtest
-	firstByte time.Duration // the longest wait for the first byte of an answer; 0 means 10 s
-	total     time.Duration // the longest time in all; 0 means 5 minutes
+	index     string        // URL of the list of archives with their checksums; "" means that of setup-envtest
+	firstByte time.Duration // timeout for the first byte of a response; 0 means 10 s
+	total     time.Duration // timeout for the whole download; 0 means 5 minutes
 }
 
-// download puts the programs of the newest official build of a minor version of Kubernetes, such as 1.37, into the directory
-// to, which must not exist. The checksum of the archive has to be that of the index.
+// download unpacks the programs of the newest official build of a minor version of Kubernetes, such as 1.37, into the directory to,
+// which must not exist. The checksum of the archive must match the index.
 func (s source) download(ctx context.Context, series, to string) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
@@ -36,7 +36,7 @@ func (s source) download(ctx context.Context, series, to string) error {
 	return err
 }
 
-// unpack is download without limits of time.
+// unpack is download without timeouts.
 func (s source) unpack(ctx context.Context, series, to string) error {
 	client := &remote.HTTPClient{IndexURL: s.index}
 	item, platform, err := newest(ctx, client, series)
@@ -70,16 +70,16 @@ func (s source) unpack(ctx context.Context, series, to string) error {
 	if lacking := missing(dir, []string{Etcd, Kubectl, APIServer}); len(lacking) > 0 {
 		return fmt.Errorf("the archive of Kubernetes %s has no %s", item.Version, strings.Join(lacking, ", "))
 	}
-	return errors.Join(os.Chmod(dir, 0o755), os.Rename(dir, to)) // a directory that cannot be written cannot be moved
+	return errors.Join(os.Chmod(dir, 0o755), os.Rename(dir, to)) // a directory can be renamed only if it is writable
 }
 
-// newest finds the newest build of a minor version for this machine, with its checksum.
+// newest returns the newest build of a minor version for this machine, with its checksum.
 func newest(ctx context.Context, client remote.Client, series string) (store.Item, versions.PlatformItem, error) {
 	wanted, err := versions.FromExpr(series)
 	if err != nil {
 		return store.Item{}, versions.PlatformItem{}, err
 	}
-	sets, err := client.ListVersions(ctx) // the newest first
+	sets, err := client.ListVersions(ctx) // newest first
 	if err != nil {
 		return store.Item{}, versions.PlatformItem{}, err
 	}
@@ -94,8 +94,8 @@ func newest(ctx context.Context, client remote.Client, series string) (store.Ite
 	return store.Item{}, versions.PlatformItem{}, fmt.Errorf("there is no official build of Kubernetes %s for %s/%s", series, here.OS, here.Arch)
 }
 
-// limit returns a context for requests that ends when an answer does not begin in time, or everything takes too long. Its
-// cause says which.
+// limit returns a context that ends if a response does not begin in time or the whole download takes too long. Its cause says
+// which.
 func (s source) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.firstByte == 0 {
 		s.firstByte = 10 * time.Second

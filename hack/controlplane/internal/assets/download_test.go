@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// archive packs scripts with the names of programs, as the archives of envtest do.
+// archive returns an archive in the format of envtest with scripts as programs.
 func archive(t *testing.T, names ...string) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -40,7 +40,7 @@ func archive(t *testing.T, names ...string) []byte {
 	return packed.Bytes()
 }
 
-// official serves an index of archives by version, all of which have the same content, and returns its address.
+// official serves an index of archives by version and returns its URL. All archives have the same content.
 func official(t *testing.T, content []byte, checksum string, versions ...string) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -81,7 +81,7 @@ func TestDirDownloads(t *testing.T) {
 	}
 }
 
-// TestDirBuildsAfterABadDownload has downloads that fail: the programs are built, and nothing of the download is used.
+// TestDirBuildsAfterABadDownload checks that after a failed download, the programs are built and nothing of the download is used.
 func TestDirBuildsAfterABadDownload(t *testing.T) {
 	complete, incomplete := archive(t, Etcd, APIServer, Kubectl), archive(t, Etcd)
 	hang := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))

@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// Set is programs that are built together, with the versions of one go.mod: that of tools/NAME. For a GitOps tool this is the
-// go.mod of its release, with the tool itself as a requirement. Sets have contradicting dependencies.
+// Set is a group of programs that are built together, with the versions of the go.mod in tools/NAME. For a GitOps tool, this is the
+// go.mod of its release, with the tool itself as a requirement. Sets are separate because their dependencies conflict.
 type Set struct {
-	// Name is the folder in tools, Group that in the cache.
+	// Name is the folder in tools. Group is the folder in the cache.
 	Name, Group string
-	// Modules are the modules whose versions name the set in the cache, the first with Name.
+	// Modules are the modules whose versions identify the set in the cache. The first one is identified by Name.
 	Modules []Module
-	// Packages are the main packages by the name of the program, as the go.mod lists them as tools.
+	// Packages maps the name of each program to its main package, which go.mod lists as a tool.
 	Packages map[string]string
-	// CRDs is the folder of the first module with the manifests of its kinds, "" for none.
+	// CRDs is the folder of the first module that contains the CRD manifests; "" means none.
 	CRDs string
-	// Stamped has the linker write the version into the programs, as the releases of Kubernetes do.
+	// Stamped makes the linker write the version into the programs, as in the releases of Kubernetes.
 	Stamped bool
 }
 
-// Module is a module by its path, and how the cache calls it.
+// Module is the path of a module and its label in the cache.
 type Module struct{ Label, Path string }
 
-// The sets that there are.
+// All sets.
 var (
 	Kubernetes = Set{
 		Name: "kubernetes", Group: "controlplane", Stamped: true,
@@ -59,24 +59,24 @@ var (
 	}
 )
 
-// Built is where the programs of a set are, or would be, in the cache.
+// Built is the place of a set in the cache, whether it is built or not.
 type Built struct {
 	// Dir is the directory of the programs.
 	Dir string
-	// Version is the version of the set's first module, with its "v".
+	// Version is the version of the set's first module, including the "v".
 	Version string
 }
 
 // Path returns the path of a program.
 func (b Built) Path(name string) string { return filepath.Join(b.Dir, name) }
 
-// CRDs returns the folder with the manifests of the set's kinds.
+// CRDs returns the folder with the CRD manifests.
 func (b Built) CRDs() string { return filepath.Join(b.Dir, "crds") }
 
-// Has reports whether the named programs are built. The CRDs are there with the first program.
+// Has reports whether the named programs are built. The CRDs exist if any program does.
 func (b Built) Has(names ...string) bool { return len(missing(b.Dir, names)) == 0 }
 
-// Find returns where the programs of a set are, or would be once Ensure has built them.
+// Find returns the place of a set in the cache, without building it.
 func (s Set) Find(root string) (Built, error) {
 	file := filepath.Join(s.module(root), "go.mod")
 	mod, err := os.ReadFile(file)
@@ -100,7 +100,7 @@ func (s Set) Find(root string) (Built, error) {
 	return b, err
 }
 
-// Ensure returns the set with the named programs, and builds those that are missing in the cache. That takes minutes.
+// Ensure returns the set with the named programs. It builds missing programs, which takes minutes.
 func (s Set) Ensure(ctx context.Context, opts Options, names ...string) (Built, error) {
 	opts = opts.withDefaults()
 	built, err := s.Find(opts.Root)
@@ -129,8 +129,8 @@ func (s Set) Ensure(ctx context.Context, opts Options, names ...string) (Built, 
 	return built, nil
 }
 
-// build builds programs with one call of the go command: it compiles each package once, although the programs share most of
-// theirs, and links one program while it compiles the rest of another.
+// build builds programs with a single go command. The command compiles each shared package once, and links one program while it
+// compiles another one.
 func (s Set) build(ctx context.Context, opts Options, built Built, names []string) error {
 	if err := os.MkdirAll(built.Dir, 0o755); err != nil {
 		return fmt.Errorf("make the cache directory (set %s to choose another): %w", EnvCache, err)
@@ -158,7 +158,7 @@ func (s Set) build(ctx context.Context, opts Options, built Built, names []strin
 	return nil
 }
 
-// executable returns the name that the go command gives the program of a package: the last element of the import path that is
+// executable returns the file name that the go command gives the program of a package: the last element of the import path that is
 // not a major version.
 func executable(pkg string) string {
 	if regexp.MustCompile(`^v[0-9]+$`).MatchString(path.Base(pkg)) {
@@ -167,8 +167,8 @@ func executable(pkg string) string {
 	return path.Base(pkg)
 }
 
-// linkerFlags leave out symbols, and stamp the version where the set asks for it: without, a server calls itself
-// v0.0.0-master, and clients that look at the server's version go wrong.
+// linkerFlags returns flags that omit symbols. For a stamped set, they also set the version: otherwise, a server reports
+// v0.0.0-master, which breaks clients that check the version.
 func (s Set) linkerFlags(version string) string {
 	flags := []string{"-s", "-w"}
 	if s.Stamped {
@@ -182,7 +182,7 @@ func (s Set) linkerFlags(version string) string {
 	return strings.Join(flags, " ")
 }
 
-// copyCRDs copies the manifests of the set's kinds from its first module, which it downloads when the module cache lacks it.
+// copyCRDs copies the CRD manifests of the set's first module. It downloads the module if the module cache does not contain it.
 func (s Set) copyCRDs(ctx context.Context, opts Options, to string) error {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", s.Modules[0].Path)
 	cmd.Dir = s.module(opts.Root)
@@ -229,7 +229,7 @@ func (s Set) module(root string) string {
 	return filepath.Join(root, "hack", "controlplane", "tools", s.Name)
 }
 
-// required returns the version that a go.mod requires of a module, "" when it does not.
+// required returns the version of a module that a go.mod requires, or "".
 func required(mod []byte, module string) string {
 	line := regexp.MustCompile(`(?m)^(?:require)?\s*` + regexp.QuoteMeta(module) + `\s+(v\S+)`)
 	if m := line.FindSubmatch(mod); m != nil {

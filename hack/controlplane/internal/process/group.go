@@ -8,23 +8,23 @@ import (
 	"slices"
 )
 
-// Member is something that runs until it is stopped: a Process, for instance.
+// Member is something that runs until it is stopped, for example a Process.
 type Member interface {
-	// Done is closed when it has ended.
+	// Done returns a channel that is closed when the member has ended.
 	Done() <-chan struct{}
-	// Err returns nil while it runs, and then why it has ended.
+	// Err returns nil while the member runs, and afterwards why it ended.
 	Err() error
-	// Stop ends it and returns when it has ended.
+	// Stop stops the member and waits until it has ended.
 	Stop()
 }
 
-// Group is what runs together. The zero Group is empty and ready for use by one goroutine.
+// Group is a set of members that run together. The zero Group is empty and ready for use by one goroutine.
 type Group struct{ members []Member }
 
 // Add adds a member.
 func (g *Group) Add(m Member) { g.members = append(g.members, m) }
 
-// Err reports every member that has ended; nil when all of them run.
+// Err returns an error for every member that has ended, or nil if all members run.
 func (g *Group) Err() error {
 	var ended []error
 	for _, m := range g.members {
@@ -33,7 +33,7 @@ func (g *Group) Err() error {
 	return errors.Join(ended...)
 }
 
-// Wait returns Err when a member has ended, and nil when ctx has.
+// Wait returns Err when a member has ended, or nil when ctx has ended.
 func (g *Group) Wait(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -50,7 +50,7 @@ func (g *Group) Wait(ctx context.Context) error {
 	return g.Err()
 }
 
-// Stop stops all members, the last one first, and removes them.
+// Stop stops all members in reverse order and removes them.
 func (g *Group) Stop() {
 	for _, m := range slices.Backward(g.members) {
 		m.Stop()

@@ -1,10 +1,10 @@
 //go:build unix
 
-// Package process starts the programs of a local run. None of them outlives this process, not even when it is killed with
-// SIGKILL: each program is the leader of a process group of its own, beside a shell that kills the group once this process is
-// gone. A Ctrl-C on the terminal therefore reaches this process alone, which stops its programs in order.
+// Package process starts the programs of a local run. No program outlives this process, even if this process is killed with
+// SIGKILL. Each program is the leader of its own process group, together with a shell that kills the group when this process is
+// gone. Therefore, Ctrl-C on the terminal reaches only this process, which stops its programs in order.
 //
-// The package imports only the standard library and knows nothing about the programs.
+// The package imports only the standard library and has no knowledge of the programs.
 package process
 
 import (
@@ -19,30 +19,30 @@ import (
 	"time"
 )
 
-// leash returns the beginning of a shell script that then executes a program. In the background the script checks every second
-// that this process is alive, for as long as the program is. It has the id of this process and not $PPID, which is that of
-// another process when this one has ended before the shell starts.
+// leash returns the beginning of a shell script that then executes a program. In the background, the script checks every second
+// that this process is alive, until the program ends. It contains the PID of this process instead of $PPID, because $PPID is wrong
+// if this process ends before the shell starts.
 func leash() string {
 	return fmt.Sprintf(`(while kill -0 "$$"; do kill -0 %d || kill -s KILL -- "-$$"; sleep 1; done) >/dev/null 2>&1 &
 `, os.Getpid())
 }
 
-// Leashed returns a shell script that executes the program at path with the script's arguments, in the directory dir. Whatever starts the script has
-// to make it the leader of a process group. The program is killed within about a second after this process has ended.
+// Leashed returns a shell script that executes the program at path in the directory dir with the script's arguments. The caller
+// must make the script the leader of a process group. The program is killed within about a second after this process has ended.
 func Leashed(dir, path string) string {
 	return "#!/bin/sh\n" + leash() + "cd " + Quote(dir) + " && exec " + Quote(path) + ` "$@"` + "\n"
 }
 
 // Spec describes a program to start.
 type Spec struct {
-	// Name names the program in messages.
+	// Name is the name of the program in messages.
 	Name string
-	// Path is the program, Args its arguments without the name.
+	// Path is the program. Args are its arguments without the program name.
 	Path string
 	Args []string
 	// Env is added to the environment of this process.
 	Env []string
-	// Log is the file that receives the output; it is truncated first.
+	// Log is the file for the output. It is truncated first.
 	Log string
 	// Grace is how long Stop waits after SIGTERM before it sends SIGKILL; 0 means 10 s.
 	Grace time.Duration
@@ -53,7 +53,7 @@ type Process struct {
 	spec Spec
 	pid  int
 	done chan struct{}
-	err  error // of the program's end, once done is closed
+	err  error // why the program ended; set before done is closed
 }
 
 // Start starts a program.
@@ -81,10 +81,10 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// Done is closed when the program has ended.
+// Done returns a channel that is closed when the program has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns nil while the program runs, and then its exit status with the end of its log.
+// Err returns nil while the program runs, and afterwards its exit status with the end of its log.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -98,15 +98,15 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%s ended: %s; the end of %s:\n%s", p.spec.Name, status, p.spec.Log, Tail(p.spec.Log, 15))
 }
 
-// Stop sends SIGTERM to the program's process group, and SIGKILL when the program has not ended within its grace period. It
-// returns when the program has ended.
+// Stop sends SIGTERM to the program's process group, and SIGKILL if the program does not end within its grace period. It returns
+// when the program has ended.
 func (p *Process) Stop() {
 	_ = syscall.Kill(-p.pid, syscall.SIGTERM)
 	select {
 	case <-p.done:
 	case <-time.After(p.spec.Grace):
 	}
-	// Also after a clean end, for what the program has started. An empty group is no error here.
+	// Do this even after a clean end, because the program may have started others. An empty group causes no problem.
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	<-p.done
 }
@@ -123,7 +123,7 @@ func CreateLog(file string) (*os.File, error) {
 	return log, nil
 }
 
-// Tail returns the last lines of a file, each indented, or why it cannot be read.
+// Tail returns the last lines of a file, indented, or the reason why it cannot be read.
 func Tail(file string, lines int) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -133,7 +133,7 @@ func Tail(file string, lines int) string {
 	return "  " + strings.Join(all[max(0, len(all)-lines):], "\n  ")
 }
 
-// Quote quotes a word for a POSIX shell where it needs to be.
+// Quote quotes a word for a POSIX shell if necessary.
 func Quote(word string) string {
 	plain := func(r rune) bool {
 		return strings.ContainsRune("/._-+:=@%", r) || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z'
@@ -144,11 +144,11 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// ErrParentGone is the cause of a context of WithParent whose parent process has ended.
+// ErrParentGone is the cause of a context from WithParent whose parent process has ended.
 var ErrParentGone = errors.New("the parent process has ended")
 
-// WithParent returns a context that ends, with ErrParentGone as its cause, when the parent of this process ends: when make is
-// killed, so are the programs that it started.
+// WithParent returns a context that ends with ErrParentGone when the parent of this process ends. Thus, programs that make started
+// end when make is killed.
 func WithParent(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	parent := os.Getppid()

@@ -17,7 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// asParent makes the test binary the parent of a child that waits: it prints the child's id and waits for its own end.
+// asParent makes the test binary start a child that waits. It prints the child's PID and then waits until it is killed.
 const asParent = "PROCESS_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// gone reports whether no process has that id, or only the remains of one that nobody has waited for.
+// gone reports whether no process has that PID, or only a zombie.
 func gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true
@@ -109,7 +109,7 @@ func TestLeashedPassesArgumentsAndStatus(t *testing.T) {
 	}
 	cmd := exec.Command(script, "--a=b c", "$HOME")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	output, err := cmd.Output() // returns only when nothing in the background holds the output open
+	output, err := cmd.Output() // returns only when no background process has the output open
 	if string(output) != "<--a=b c><$HOME>" || cmd.ProcessState.ExitCode() != 3 {
 		t.Errorf("the program got %s and exited with %v, want status 3", output, err)
 	}
