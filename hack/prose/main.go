@@ -1,4 +1,4 @@
-// Prose checks the texts that people read with Vale: the pages of the repository, and what the programs show: messages in Go code,
+// Prose checks texts for people with Vale: the pages of the repository, and texts of the programs: messages in Go code,
 // descriptions of the kinds and of the HTTP API, and alerts. The rules are in vale.ini and styles/Vitrine. From the root of the
 // repository:
 //
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// text is one text of a program and where it is.
+// text is one text of a program and its place.
 type text struct{ place, text string }
 
 func run(ctx context.Context) error {
@@ -75,16 +75,16 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// written are the pages that programs write. Their texts are in templates.
+// written lists the generated pages. Their texts are in templates.
 var written = map[string]bool{"docs/benchmarks.md": true, "docs/scale.md": true}
 
-// finding is what Vale reports of a line.
+// finding is one finding of Vale.
 type finding struct {
 	Line           int
 	Message, Check string
 }
 
-// check has Vale read the pages and the texts, which it gets as a file with one text a line.
+// check runs Vale on the pages and on the texts, which it writes to a file with one text per line.
 func check(ctx context.Context, pages []string, texts []text) ([]string, error) {
 	dir, err := os.MkdirTemp("", "prose-")
 	if err != nil {
@@ -130,7 +130,7 @@ var (
 	word = regexp.MustCompile(`\b[a-z]{2,}\b`)
 )
 
-// prose returns s on one line, with another letter for each verb of a format. ok is false if it has fewer than three words.
+// prose returns s on one line, and replaces each format verb with a letter. ok is false if s has fewer than three words.
 func prose(s string) (_ string, ok bool) {
 	letter := 'A' - 1
 	s = verb.ReplaceAllStringFunc(s, func(string) string { letter++; return string(letter) })
@@ -161,7 +161,7 @@ func messages(file string) ([]text, error) {
 	return texts, nil
 }
 
-// descriptions returns the texts of a YAML or JSON file: what a member says that is named for people.
+// descriptions returns the prose in the members description, summary and message of a YAML or JSON file.
 func descriptions(file string) ([]text, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
