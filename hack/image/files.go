@@ -14,11 +14,11 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// file is a file or a directory of the image.
+// file is a file or a directory in the image.
 type file struct {
-	name    string // without a slash at its beginning or end
+	name    string // without a leading or trailing slash
 	mode    fs.FileMode
-	uid     int // owner and group
+	uid     int // user and group
 	content []byte
 }
 
@@ -29,8 +29,8 @@ const (
 	command = "./cmd/vitrine"
 )
 
-// build returns the files of the image for an architecture: the binary, its licences and its bill of materials, the
-// certificates of the public authorities, the account that the binary runs under, and the empty directory of the store.
+// build returns the files of the image for an architecture: the binary with its licences and its bill of materials, the
+// certificates of public authorities, the account of the process, and the empty directory of the store.
 func build(ctx context.Context, source, arch string) ([]file, error) {
 	dir, err := os.MkdirTemp("", "vitrine-binary-")
 	if err != nil {
@@ -53,7 +53,7 @@ func build(ctx context.Context, source, arch string) ([]file, error) {
 	text := func(name string, content []byte) file { return file{name: name, mode: 0o644, content: content} }
 	return []file{
 		folder("etc"),
-		// Nothing in the image looks the account up; tools that show processes do.
+		// Nothing in the image looks up the account; tools that list processes do.
 		text("etc/passwd", []byte(fmt.Sprintf("vitrine:x:%d:%d:Vitrine:/%s:/vitrine\n", uid, uid, dataDir))),
 		text("etc/group", []byte(fmt.Sprintf("vitrine:x:%d:\n", uid))),
 		folder("etc/ssl"), folder("etc/ssl/certs"),
@@ -67,7 +67,7 @@ func build(ctx context.Context, source, arch string) ([]file, error) {
 	}, nil
 }
 
-// writeFiles writes the files below dir as the caller's, with their modes whatever the umask is.
+// writeFiles writes the files below dir, owned by the caller, with their modes independent of the umask.
 func writeFiles(dir string, files []file) error {
 	for _, f := range files {
 		path := filepath.Join(dir, f.name)
@@ -84,8 +84,8 @@ func writeFiles(dir string, files []file) error {
 	return nil
 }
 
-// authorities returns the public certificate authorities as PEM, without those that are trusted under a constraint, such as
-// for certificates issued before a date: PEM cannot express it.
+// authorities returns the public certificate authorities as PEM. It omits those that are trusted with a constraint, for example
+// only for certificates issued before a date, because PEM cannot express constraints.
 func authorities() (out []byte) {
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
@@ -95,12 +95,12 @@ func authorities() (out []byte) {
 	return out
 }
 
-// compile builds the main package pkg of the module in source for linux on arch, static and reproducible, into the file to.
-// The Go toolchain takes the version from the repository: its tag or commit, with "+dirty" where files differ.
+// compile builds the main package pkg of the module in source for linux on arch as a static, reproducible binary in the file to.
+// The Go toolchain takes the version from the repository: its tag or commit, with "+dirty" if files differ.
 func compile(ctx context.Context, source, pkg, arch, to string) error {
 	vcs := "-buildvcs=true"
 	if _, err := os.Stat(filepath.Join(source, ".git")); err != nil {
-		vcs = "-buildvcs=auto" // an archive of the sources has no commit
+		vcs = "-buildvcs=auto" // a source archive has no commit
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", vcs, "-ldflags=-s -w -buildid=", "-o", to, pkg)
 	cmd.Dir, cmd.Env = source, environment(arch)
@@ -112,7 +112,7 @@ func compile(ctx context.Context, source, pkg, arch, to string) error {
 	return nil
 }
 
-// environment is the environment of the go command for linux on arch. It overrides the caller's flags, which would change the
+// environment returns the environment of the go command for linux on arch. It overrides the caller's flags, which would change the
 // bytes. GOAMD64 and GOARM64 are the lowest levels, so that the image runs on every processor.
 func environment(arch string) []string {
 	return append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=")

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBuild checks the files of the image, their modes and owners in a directory and in a layer, and that the certificates can
-// be used.
+// TestBuild checks the files of the image, their modes and owners in a directory and in a layer, and that the certificates are
+// usable.
 func TestBuild(t *testing.T) {
 	source, err := filepath.Abs("../..")
 	if err != nil {
@@ -32,7 +32,7 @@ func TestBuild(t *testing.T) {
 		"vitrine": 0o755,
 	}
 	root := t.TempDir()
-	for range 2 { // the second time over the files of the first
+	for range 2 { // the second time overwrites the files of the first
 		if err := writeFiles(root, files); err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +62,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestCompile builds a small program from two places, once with flags of the caller's in the environment: the bytes are the
-// same, static, and for the architecture that was asked for.
+// TestCompile builds a small program from two directories, once with flags of the caller in the environment. It checks that the
+// bytes are equal, static, and for the requested architecture.
 func TestCompile(t *testing.T) {
 	build := func(arch string) []byte {
 		t.Helper()

@@ -24,26 +24,26 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// limit is how many bytes an image may take on a node.
+// limit is the maximum size in bytes of an image on a node.
 const limit = 60_000_000
 
-// stamp identifies what an image is made from.
+// stamp identifies the source of an image.
 type stamp struct {
 	version, revision string
 	created           time.Time
 }
 
-// platformImage is the image for one architecture and its sizes in bytes: as a registry keeps it, and unpacked on a node.
+// platformImage is the image for one architecture, with its sizes in bytes in a registry and unpacked on a node.
 type platformImage struct {
 	v1.Image
 	arch             string
 	packed, unpacked int64
 }
 
-// config is the configuration of the image. The Dockerfile has the same; a test compares the two.
+// config returns the configuration of the image. It must match the Dockerfile; a test compares the two.
 func config(s stamp) v1.Config {
 	return v1.Config{
-		User: fmt.Sprintf("%d:%d", uid, uid), // a number, so that Kubernetes can see that it is not root
+		User: fmt.Sprintf("%d:%d", uid, uid), // a number, so that Kubernetes can verify that it is not root
 		Env:  []string{"PATH=/"},
 		ExposedPorts: map[string]struct{}{
 			"8443/tcp": {}, "8081/tcp": {}, "9090/tcp": {},
@@ -61,7 +61,7 @@ func config(s stamp) v1.Config {
 	}
 }
 
-// newImage puts the files into an image of one layer. Too many bytes are an error.
+// newImage returns an image of one layer with the files. It fails if the image exceeds limit.
 func newImage(arch string, files []file, s stamp) (platformImage, error) {
 	plain, err := pack(files, s.created)
 	if err != nil {
@@ -93,7 +93,7 @@ func newImage(arch string, files []file, s stamp) (platformImage, error) {
 	return platformImage{image, arch, size, int64(len(plain))}, nil
 }
 
-// pack returns the files as a tar file, each with the given time.
+// pack returns a tar file of the files with the given time.
 func pack(files []file, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -116,8 +116,8 @@ func pack(files []file, at time.Time) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// writeArchive writes the images as an OCI image layout in a tar file, which has the list that `docker load` reads as well,
-// and returns the digest of the index over the architectures: a registry gives the image the same one.
+// writeArchive writes the images as an OCI image layout in a tar file. The file also contains the list that `docker load` reads.
+// writeArchive returns the digest of the index over the architectures, which is also the digest in a registry.
 func writeArchive(to string, name reference.NamedTagged, created time.Time, images []platformImage) (v1.Hash, error) {
 	var all v1.ImageIndex = empty.Index
 	for _, image := range images {
@@ -135,14 +135,14 @@ func writeArchive(to string, name reference.NamedTagged, created time.Time, imag
 	}
 	defer os.RemoveAll(dir)
 	named := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: all, Descriptor: v1.Descriptor{Annotations: map[string]string{
-		"io.containerd.image.name":          name.String(), // with the registry that a short name stands for
+		"io.containerd.image.name":          name.String(), // the full name, including the registry
 		"org.opencontainers.image.ref.name": name.Tag(),
 	}}})
 	written, err := layout.Write(dir, named)
 	if err != nil {
 		return digest, fmt.Errorf("write the layout: %w", err)
 	}
-	list, err := dockerList(images[0], reference.FamiliarString(name)) // docker knows one architecture in a file
+	list, err := dockerList(images[0], reference.FamiliarString(name)) // docker supports one architecture per file
 	if err == nil {
 		err = written.WriteFile("manifest.json", list, 0o644)
 	}
@@ -163,7 +163,7 @@ func writeArchive(to string, name reference.NamedTagged, created time.Time, imag
 	return digest, nil
 }
 
-// dockerList is the file manifest.json of `docker save`, over the blobs of the layout.
+// dockerList returns the file manifest.json of `docker save`, which refers to the blobs of the layout.
 func dockerList(image v1.Image, name string) ([]byte, error) {
 	m, err := image.Manifest()
 	if err != nil {
@@ -177,7 +177,7 @@ func dockerList(image v1.Image, name string) ([]byte, error) {
 	return json.Marshal([]tarball.Descriptor{row})
 }
 
-// readFiles returns the directories and files below dir in the order of their names, readable by all.
+// readFiles returns the directories and files below dir, ordered by name and readable by all.
 func readFiles(dir string) (files []file, err error) {
 	top := os.DirFS(dir)
 	err = fs.WalkDir(top, ".", func(name string, d fs.DirEntry, err error) error {

@@ -1,11 +1,11 @@
-// Command image makes Vitrine's container image without a container engine, a registry or a base image:
+// Command image builds Vitrine's container image without a container engine, a registry or a base image:
 //
 //	go -C hack/image run . -ref vitrine:v1 -to dist/image.tar [-architectures amd64,arm64]
 //	go -C hack/image run . -root DIR [-architectures amd64]
 //
-// The first form writes a tar file that is both an OCI image layout with one manifest for each architecture and what `docker
-// load` reads. The second form writes the root filesystem of one image into DIR, where the Dockerfile copies it from. The same
-// commit gives the same image with the same version of Go, wherever it is built.
+// The first form writes a tar file that is both an OCI image layout with one manifest for each architecture and an input of `docker
+// load`. The second form writes the root filesystem of one image to DIR, for the Dockerfile. With the same version of Go, the same
+// commit produces the same image on every machine.
 package main
 
 import (
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		// The Dockerfile makes the directory of the store, whose owner is not root.
+		// The Dockerfile creates the directory of the store, because its owner is not root.
 		return writeFiles(*root, slices.DeleteFunc(files, func(f file) bool { return f.uid != 0 }))
 	}
 	name, err := reference.ParseNormalizedNamed(*ref)
@@ -93,7 +93,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// parseArchitectures reads a list separated by commas. An empty one means all, or the architecture of this machine.
+// parseArchitectures parses a comma-separated list. An empty list means all architectures or, with own, the architecture of this
+// machine.
 func parseArchitectures(list string, own bool) ([]string, error) {
 	supported := []string{"amd64", "arm64"}
 	switch {
@@ -111,7 +112,7 @@ func parseArchitectures(list string, own bool) ([]string, error) {
 	return architectures, nil
 }
 
-// commit returns the commit of the sources and its time. Without a repository the commit is empty and the time is 1970.
+// commit returns the commit of the sources and its time. Without a repository, the commit is empty and the time is 1970.
 // SOURCE_DATE_EPOCH takes precedence over the time of the commit.
 func commit(ctx context.Context, source string) (revision string, at time.Time, err error) {
 	seconds := "0"

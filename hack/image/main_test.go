@@ -25,7 +25,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// TestConfig checks that the Dockerfile gives the same configuration, and that config/manager expects it.
+// TestConfig checks that the Dockerfile has the same configuration, and that config/manager matches it.
 func TestConfig(t *testing.T) {
 	dockerfile, err := os.ReadFile("../../Dockerfile")
 	if err != nil {
@@ -77,7 +77,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestLimit checks that an image that has grown too large is refused.
+// TestLimit checks that an image that is too large is rejected.
 func TestLimit(t *testing.T) {
 	large := []file{{name: "vitrine", mode: 0o755, content: make([]byte, limit)}}
 	if _, err := newImage("amd64", large, stamp{}); err == nil || !strings.Contains(err.Error(), "the limit is") {
@@ -85,7 +85,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestCommit checks that SOURCE_DATE_EPOCH decides the time of everything in the image, and has to be a time.
+// TestCommit checks that SOURCE_DATE_EPOCH sets the time of everything in the image, and that it must be a time.
 func TestCommit(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	_, at, err := commit(context.Background(), t.TempDir())
@@ -98,7 +98,7 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// archive writes a small image for both architectures and returns its path and what its files are.
+// archive writes a small image for both architectures and returns its path.
 func archive(t *testing.T) string {
 	t.Helper()
 	s := stamp{version: "v1", revision: "abc", created: time.Unix(1_700_000_000, 0)}
@@ -125,8 +125,8 @@ func archive(t *testing.T) string {
 	return to
 }
 
-// TestArchive reads an archive as a registry client and as docker, checks every digest in it, and that the same input gives
-// the same bytes.
+// TestArchive reads an archive as a registry client and as docker, checks every digest, and checks that the same input produces the
+// same bytes.
 func TestArchive(t *testing.T) {
 	to := archive(t)
 	first, err := os.ReadFile(to)
@@ -204,7 +204,7 @@ func TestArchive(t *testing.T) {
 	checkLayer(t, docker)
 }
 
-// checkLayer checks what the one layer of an image holds, with which owner and mode.
+// checkLayer checks the contents of the only layer of an image, with owners and modes.
 func checkLayer(t *testing.T, image v1.Image) {
 	t.Helper()
 	layers, err := image.Layers()

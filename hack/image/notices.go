@@ -14,32 +14,32 @@ import (
 	"strings"
 )
 
-// Names of the documents in the image.
+// File names of the documents in the image.
 const (
 	licenseFile = "LICENSE"
 	noticesFile = "THIRD-PARTY-NOTICES"
-	sbomFile    = "vitrine.cdx.json" // scanners of images look for *.cdx.json
+	sbomFile    = "vitrine.cdx.json" // image scanners look for *.cdx.json
 )
 
-// papers are the documents that go with a binary.
+// papers are the documents that are distributed with a binary.
 type papers struct{ license, notices, sbom []byte }
 
 // part is a module that is linked into the binary, or the Go standard library.
 type part struct {
 	path, version string
-	sum           string // of go.sum; "" for the standard library
+	sum           string // from go.sum; "" for the standard library
 	texts         []text
 }
 
 // text is a file with a licence, a copyright or a notice.
 type text struct {
-	name    string // below the module
+	name    string // path below the module
 	content []byte
 }
 
-// documents returns the licence of this repository, the licences and notices of every module that is linked into the binary,
-// and its bill of materials in the format of CycloneDX. compile has built the binary from the same sources. A module without a
-// licence is an error.
+// documents returns the licence of this repository, the licences and notices of every module that is linked into the binary, and
+// its bill of materials in CycloneDX format. compile must have built the binary from the same sources. A module without a licence
+// is an error.
 func documents(ctx context.Context, source, arch, binary string) (papers, error) {
 	license, err := os.ReadFile(filepath.Join(source, licenseFile))
 	if err != nil {
@@ -57,8 +57,8 @@ func documents(ctx context.Context, source, arch, binary string) (papers, error)
 	return papers{license, notices(parts), sbom}, err
 }
 
-// linked returns the parts of the binary, the standard library first and the modules in the order of their paths, with the
-// texts beside the linked packages and above them.
+// linked returns the parts of the binary: the standard library, followed by the modules ordered by path. Each part has the texts in
+// the directories of its linked packages and in their parent directories.
 func linked(ctx context.Context, source, arch string, info *debug.BuildInfo) ([]part, error) {
 	const format = "{{if .Standard}}std\t{{.Root}}\t{{.Root}}{{else}}{{.Module.Path}}\t{{.Module.Dir}}\t{{.Dir}}{{end}}"
 	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-deps", "-f", format, command)
@@ -67,7 +67,7 @@ func linked(ctx context.Context, source, arch string, info *debug.BuildInfo) ([]
 	if err != nil {
 		return nil, fmt.Errorf("list the packages of %s: %w", command, err)
 	}
-	roots, dirs := map[string]string{}, map[string][]string{} // of modules and of their packages, by module
+	roots, dirs := map[string]string{}, map[string][]string{} // directories of modules, and of their packages by module
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimSpace(line), "\t")
 		roots[f[0]], dirs[f[0]] = f[1], append(dirs[f[0]], f[2])
@@ -89,13 +89,13 @@ func linked(ctx context.Context, source, arch string, info *debug.BuildInfo) ([]
 	return parts, nil
 }
 
-// named matches the names of files with a licence, a copyright or a notice, and code the names that look the same.
+// named matches the names of files with a licence, a copyright or a notice. code matches other files with similar names.
 var (
 	named = regexp.MustCompile(`(?i)^(un)?licen[cs]e|^copying|^copyright|^notice|^patents`)
 	code  = regexp.MustCompile(`(?i)\.(go|s|h|c|json|ya?ml|sh|py|tmpl)$`)
 )
 
-// texts returns the texts in root and in the folders between it and each of dirs.
+// texts returns the texts in root and in the folders between root and each of dirs.
 func texts(root string, dirs []string) ([]text, error) {
 	if root == "" {
 		return nil, nil
@@ -132,10 +132,10 @@ func texts(root string, dirs []string) ([]text, error) {
 	return out, nil
 }
 
-// heading begins each part of the notices; a module's path and version follow.
+// heading is the beginning of each part of the notices. The module's path and version follow.
 var heading = strings.Repeat("=", 80) + "\nModule "
 
-// notices puts the texts of all parts into one file.
+// notices returns the texts of all parts as one file.
 func notices(parts []part) []byte {
 	var out bytes.Buffer
 	out.WriteString("The binary vitrine contains the software below. Each part begins with its Go module (std is Go's standard library)\n" +

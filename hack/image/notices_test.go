@@ -15,8 +15,8 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// TestDocuments builds the server and holds that every module which its binary names has its licence in the notices and its
-// row in the bill of materials, and that the same binary gives the same bytes.
+// TestDocuments builds the server. It checks that every module in the binary has its licence in the notices and a row in the bill
+// of materials, and that the same binary produces the same bytes.
 func TestDocuments(t *testing.T) {
 	source, err := filepath.Abs("../..")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("the licence is not that of this repository:\n%.200s", docs.license)
 	}
 
-	parts := map[string]string{} // of the notices, by their heading
+	parts := map[string]string{} // parts of the notices by heading
 	for _, p := range strings.Split(string(docs.notices), heading)[1:] {
 		name, texts, _ := strings.Cut(p, "\n")
 		parts[name] = texts
@@ -68,7 +68,7 @@ func TestDocuments(t *testing.T) {
 		want[m.Path+" "+m.Version] = dirs[m.Path]
 	}
 	for name, dir := range want {
-		// What the module itself has at its top, whatever its name.
+		// The notices contain all such files in the module's root.
 		found := 0
 		for _, pattern := range []string{"LICENSE*", "LICENCE*", "License*", "license*", "COPYING*", "UNLICENSE*", "NOTICE*"} {
 			paths, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -78,7 +78,7 @@ func TestDocuments(t *testing.T) {
 			for _, path := range paths {
 				content, err := os.ReadFile(path)
 				if err != nil {
-					continue // a folder
+					continue // a directory
 				}
 				found++
 				if !strings.Contains(parts[name], string(bytes.TrimSpace(content))) {
@@ -104,7 +104,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// directories returns where the modules of a source lie, by path.
+// directories returns the directories of the modules of a source by path.
 func directories(t *testing.T, source string) map[string]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{$.Module.Path}} {{.Dir}}{{end}}", "./cmd/vitrine")
@@ -122,7 +122,7 @@ func directories(t *testing.T, source string) map[string]string {
 	return dirs
 }
 
-// TestDocumentsRefuse holds that a module without a licence is an error that names it.
+// TestDocumentsRefuse checks that a module without a licence causes an error that names it.
 func TestDocumentsRefuse(t *testing.T) {
 	source := t.TempDir()
 	var files []file

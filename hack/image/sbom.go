@@ -13,7 +13,7 @@ import (
 	"github.com/google/licenseclassifier/v2/assets"
 )
 
-// bill returns the software bill of materials of a binary. It has no time and no serial number, so that the same binary gives
+// bill returns the software bill of materials of a binary. It has no time and no serial number, so the same binary always produces
 // the same bytes.
 func bill(info *debug.BuildInfo, parts []part) ([]byte, error) {
 	classifier, err := assets.DefaultClassifier()
@@ -55,7 +55,7 @@ func bill(info *debug.BuildInfo, parts []part) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// component describes a module, with the SPDX identifiers of its licences.
+// component returns the entry of a module, with the SPDX identifiers of its licences.
 func component(kind cyclonedx.ComponentType, path, version string, licenses []string) cyclonedx.Component {
 	url := "pkg:golang/" + path
 	if version == "(devel)" { // built outside of a repository
