@@ -1,9 +1,9 @@
-// Command install makes what Vitrine is installed from, out of config:
+// Command install builds the installation files from config:
 //
 //	go -C hack/install run . manifest -image REPOSITORY:TAG >dist/install.yaml     the objects of config/default, in one file
 //	go -C hack/install run . chart -version V -to dist                            config/chart as a Helm package
 //
-// It asks no cluster and no network.
+// It uses neither a cluster nor the network.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// errUsage says what the commands are.
+// errUsage describes the commands.
 var errUsage = errors.New("usage: install manifest [-config DIR] -image REPOSITORY:TAG, or install chart [-config DIR] -version V -to DIR")
 
 func main() {

@@ -24,7 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// secret reads a member of the Secret that belongs to an AccessToken of the samples.
+// secret returns a member of the Secret that belongs to an AccessToken of the samples.
 func secret(ctx context.Context, name, member string) (string, error) {
 	s, err := typed.CoreV1().Secrets(shop).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -36,8 +36,8 @@ func secret(ctx context.Context, name, member string) (string, error) {
 	return string(s.Data[member]), nil
 }
 
-// call asks the server over a forwarded port as a caller outside of the cluster, with the token of an AccessToken ("" for
-// none). The certificate has to be one that the token's Secret vouches for, for the name of the Service.
+// call sends a request over a forwarded port, as a caller outside of the cluster, with the token of an AccessToken ("" for none).
+// It verifies the certificate with the authority in the token's Secret and the name of the Service.
 func call(ctx context.Context, method, path, token, body string) (status int, answer []byte, err error) {
 	value := ""
 	if token != "" {
@@ -55,12 +55,12 @@ func call(ctx context.Context, method, path, token, body string) (status int, an
 	return over(ctx, verify, 8443, method, path, value, body)
 }
 
-// page reads one of the server's own addresses, which no Service offers.
+// page requests a path on a port of the pod that no Service exposes.
 func page(ctx context.Context, port int, path string) (status int, answer []byte, err error) {
 	return over(ctx, nil, port, http.MethodGet, path, "", "")
 }
 
-// over makes one request through a port that is forwarded for it.
+// over sends one request through a port that is forwarded for it.
 func over(ctx context.Context, verify *tls.Config, port int, method, path, token, body string) (status int, answer []byte, err error) {
 	local, stop, err := forward(ctx, port)
 	if err != nil {
@@ -90,7 +90,7 @@ func over(ctx context.Context, verify *tls.Config, port int, method, path, token
 	return resp.StatusCode, answer, err
 }
 
-// forward makes a port of the pod one of this machine, until stop.
+// forward forwards a port of the pod to this machine until stop is called.
 func forward(ctx context.Context, port int) (local uint16, stop func(), err error) {
 	pod, err := readyPod(ctx)
 	if err != nil {
@@ -140,12 +140,12 @@ func inPod(ctx context.Context, command ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var out, said bytes.Buffer // one goroutine fills each
+	var out, said bytes.Buffer // separate buffers, because a different goroutine fills each
 	err = e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &said})
 	return out.String() + said.String(), err
 }
 
-// total returns how many items a list says it has.
+// total returns the total of a list.
 func total(ctx context.Context, path, token string) (int, error) {
 	status, answer, err := call(ctx, http.MethodGet, path, token, "")
 	if err != nil {
@@ -160,8 +160,8 @@ func total(ctx context.Context, path, token string) (int, error) {
 	return *list.Total, nil
 }
 
-// job runs the server's own image as a client within the cluster: a restricted pod in the namespace of the samples, with the
-// Secret of an AccessToken, whose arguments are those of a vitrine command. It returns what the command printed.
+// job runs the server's own image as a client in the cluster, in a restricted pod in the namespace of the samples, with the Secret
+// of an AccessToken. args are those of a vitrine command. job returns the output of the command.
 func job(ctx context.Context, name string, args ...string) string {
 	GinkgoHelper()
 	args = append(args, "--token-file=/token/token", "--ca-file=/token/ca.crt")
@@ -174,7 +174,7 @@ func job(ctx context.Context, name string, args ...string) string {
 		},
 		Containers: []corev1.Container{{
 			Name: "client", Image: *imageFlag, ImagePullPolicy: corev1.PullIfNotPresent, Args: args,
-			// How far an import came is kept below HOME.
+			// The position of an import is stored below HOME.
 			Env: []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

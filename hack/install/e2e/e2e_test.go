@@ -1,8 +1,9 @@
-// Package e2e installs Vitrine into the cluster of KUBECONFIG and checks the product there: `make e2e`. Its specs have three
-// labels, so that the node can be killed between the first two: install, after and helm.
+// Package e2e installs Vitrine into the cluster of KUBECONFIG and tests it there: `make e2e`. Its specs have the labels install,
+// after and helm, so that the node can be killed between the first two.
 //
-// The specs work in the namespaces vitrine-system, shop and elsewhere, which must not exist before. They remove them at the
-// end, with everything else. The first spec that fails ends the run, with the pods, logs and warnings of the cluster.
+// The specs use the namespaces vitrine-system, shop and elsewhere, which must not exist before. At the end, they remove these
+// namespaces and everything else that they created. The first failing spec ends the run, with the pods, logs and warnings of the
+// cluster.
 package e2e
 
 import (
@@ -35,17 +36,17 @@ import (
 )
 
 const (
-	system = "vitrine-system" // where the server is
-	shop   = "shop"           // where config/samples are, and the clients
-	other  = "elsewhere"      // a namespace that a namespaced install must leave alone
+	system = "vitrine-system" // namespace of the server
+	shop   = "shop"           // namespace of config/samples and of the clients
+	other  = "elsewhere"      // a namespace that a namespaced install must not touch
 	server = "https://vitrine.vitrine-system.svc"
 	group  = "vitrine.dev/v1alpha1"
 	owner  = client.FieldOwner("vitrine-e2e")
 
-	// patience is how long anything that a cluster does by itself may take, and prompt a deletion that nothing may hold up.
+	// patience is the maximum time for anything that a cluster does by itself, prompt that for a deletion that nothing may block.
 	patience = 2 * time.Minute
 	prompt   = time.Minute
-	// sampleItems are imported.
+	// sampleItems is the number of imported items.
 	sampleItems = 200
 )
 
@@ -55,7 +56,7 @@ var (
 	itemsFlag  = flag.String("items", "", "NDJSON with items to import")
 )
 
-// The cluster, and what is installed into it.
+// The cluster and what is installed in it.
 var (
 	at     types.Image
 	items  string
@@ -75,7 +76,7 @@ func TestE2E(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	// client-go logs that a forwarded connection has ended as an error, when the request that it was for is long answered.
+	// client-go logs the end of a forwarded connection as an error, although its request has long been answered.
 	klog.SetLogger(logr.Discard())
 	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
@@ -88,7 +89,7 @@ var _ = BeforeSuite(func() {
 	lines := bytes.SplitAfterN(text, []byte("\n"), sampleItems+1)
 	Expect(len(lines)).To(BeNumerically(">", sampleItems), "items of %s", *itemsFlag)
 	items = string(bytes.Join(lines[:sampleItems], nil))
-	// KUBECONFIG and nothing else: the cluster that was used last must not come to harm.
+	// Use only KUBECONFIG, to protect the cluster that the user used last.
 	path := os.Getenv("KUBECONFIG")
 	Expect(path).NotTo(BeEmpty(), "KUBECONFIG names the cluster to install into")
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(path)}
@@ -101,7 +102,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// The parts run in this order, on one cluster.
+// The parts run in this order on one cluster.
 var _ = Describe("Vitrine", Ordered, func() {
 	AfterEach(func(ctx context.Context) {
 		if CurrentSpecReport().Failed() {
@@ -113,7 +114,7 @@ var _ = Describe("Vitrine", Ordered, func() {
 	Context("installed with the chart", Label("helm"), helmSpecs)
 })
 
-// kustomization renders one of config's.
+// kustomization renders a kustomization of config.
 func kustomization(name string) []*unstructured.Unstructured {
 	GinkgoHelper()
 	text, err := render.Kustomize(filepath.Join(*configFlag, name), at)
@@ -123,7 +124,7 @@ func kustomization(name string) []*unstructured.Unstructured {
 	return objects
 }
 
-// object is an object with nothing but its name.
+// object returns an object that has only a name.
 func object(version, kind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(version, kind))
@@ -132,13 +133,13 @@ func object(version, kind, namespace, name string) *unstructured.Unstructured {
 	return o
 }
 
-// get reads the object that another one names.
+// get returns the object with the kind and name of another one.
 func get(ctx context.Context, named *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	o := object(named.GetAPIVersion(), named.GetKind(), "", "")
 	return o, kube.Get(ctx, client.ObjectKeyFromObject(named), o)
 }
 
-// apply applies objects on the server's side. One whose kind has just been defined is tried again.
+// apply applies objects server-side. It retries an object whose kind has just been defined.
 func apply(ctx context.Context, objects ...*unstructured.Unstructured) {
 	GinkgoHelper()
 	for _, o := range objects {
@@ -152,10 +153,10 @@ func apply(ctx context.Context, objects ...*unstructured.Unstructured) {
 	}
 }
 
-// gone reports whether an object or its kind is not there.
+// gone reports whether err means that an object or its kind does not exist.
 func gone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// remove deletes objects and waits until they are gone. One that is not there is gone.
+// remove deletes objects and waits until they are gone. It ignores objects that do not exist.
 func remove(ctx context.Context, objects ...*unstructured.Unstructured) {
 	GinkgoHelper()
 	for _, o := range objects {
@@ -175,14 +176,14 @@ func remove(ctx context.Context, objects ...*unstructured.Unstructured) {
 	}
 }
 
-// namespace is a namespace that admits restricted pods alone.
+// namespace returns a namespace that admits only restricted pods.
 func namespace(name string) *unstructured.Unstructured {
 	o := object("v1", "Namespace", "", name)
 	o.SetLabels(map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"})
 	return o
 }
 
-// crds are the CustomResourceDefinitions.
+// crds returns the CustomResourceDefinitions.
 func crds() (all []*unstructured.Unstructured) {
 	for _, kind := range []string{"accesstokens", "activateunits", "contentfilters", "properties", "tags"} {
 		all = append(all, object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", kind+".vitrine.dev"))
@@ -190,7 +191,8 @@ func crds() (all []*unstructured.Unstructured) {
 	return all
 }
 
-// rolledOut waits until the Deployment runs as its manifest says, on another pod than before if one is given, and returns its pod.
+// rolledOut waits until the Deployment runs as in its manifest, in a different pod than before unless before is nil, and returns
+// its pod.
 func rolledOut(ctx context.Context, before *corev1.Pod) (pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -207,7 +209,7 @@ func rolledOut(ctx context.Context, before *corev1.Pod) (pod *corev1.Pod) {
 	return pod
 }
 
-// readyPod returns the one pod of the server that is ready and stays.
+// readyPod returns the server's pod that is ready and not terminating.
 func readyPod(ctx context.Context) (*corev1.Pod, error) {
 	list, err := typed.CoreV1().Pods(system).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=vitrine"})
 	if err != nil {
@@ -224,7 +226,7 @@ func readyPod(ctx context.Context) (*corev1.Pod, error) {
 	return nil, fmt.Errorf("none of %d pods is ready", len(list.Items))
 }
 
-// describe adds what helps to find out why a spec failed: pods, warnings, and what the server logged.
+// describe adds information about a failed spec: pods, warnings, and the server's log.
 func describe(ctx context.Context) {
 	tail := int64(20)
 	for _, ns := range []string{system, shop} {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// nodePort is one that clusters seldom give away.
+// nodePort is a port that clusters rarely assign.
 const nodePort = 32443
 
 func helmSpecs() {
@@ -37,7 +37,7 @@ func helmSpecs() {
 			o.Object["spec"] = map[string]any{"query": query}
 			return kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), owner, client.DryRunAll)
 		}
-		// The API server goes on without an answer, so that the first tries may go through.
+		// If the webhook does not respond, the API server admits the object, so the first attempts may succeed.
 		Eventually(ctx, func() error { return try("approval_status:app AND (beach OR") }).WithTimeout(prompt).
 			Should(MatchError(And(ContainSubstring("validate.vitrine.dev"), ContainSubstring("position"))))
 		Expect(try("approval_status:app AND (beach OR sunset)")).To(Succeed())
@@ -73,7 +73,7 @@ func helmSpecs() {
 	})
 }
 
-// helm connects Helm to the cluster and loads the chart, with the values that every release of the specs has.
+// helm connects Helm to the cluster and loads the chart, with the values of all releases in the specs.
 func helm(more map[string]any) (*action.Configuration, *chart.Chart, map[string]any) {
 	GinkgoHelper()
 	settings := cli.New()
@@ -119,12 +119,12 @@ func helmUninstall() {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// exposed are the values of the upgrades: a NodePort, a certificate for the node's address, and the webhook.
+// exposed returns the values of the upgrades: a NodePort, a certificate for the node's address, and the webhook.
 func exposed(ctx context.Context) map[string]any {
 	GinkgoHelper()
 	return map[string]any{
 		"service": map[string]any{"type": "NodePort", "nodePort": nodePort},
-		// The address in status and Secrets stays that of the Service.
+		// The address in statuses and Secrets is still that of the Service.
 		"server":  map[string]any{"tlsHosts": []any{nodeAddress(ctx)}, "logLevel": "debug"},
 		"webhook": map[string]any{"enabled": true},
 	}
@@ -152,7 +152,7 @@ func confined(ctx context.Context) {
 		return o
 	}
 	apply(ctx, declared(other), declared(shop))
-	// When the one that was declared later is Ready, the first has been seen, or never will be.
+	// When the Property that was declared later is Ready, the operator has seen the first one, or never will.
 	expectReady(ctx, declared(shop))
 	o, err := get(ctx, declared(other))
 	Expect(err).NotTo(HaveOccurred())

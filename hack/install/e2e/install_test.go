@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// filter is one of config/samples that a READ-ONLY token may list.
+// filter is a filter of config/samples that a READ-ONLY token may list.
 var filter = object(group, "ContentFilter", shop, "latest")
 
 func installSpecs() {
@@ -35,7 +35,7 @@ func installSpecs() {
 			apply(ctx, o)
 			after, err := get(ctx, o)
 			Expect(err).NotTo(HaveOccurred())
-			// A status may change meanwhile. Kinds without a generation have only a version.
+			// A status may change in the meantime. Kinds without a generation have only a resourceVersion.
 			Expect(after.GetGeneration()).To(Equal(before.GetGeneration()), "%s %s", o.GetKind(), o.GetName())
 			if before.GetGeneration() == 0 {
 				Expect(after.GetResourceVersion()).To(Equal(before.GetResourceVersion()), "%s %s", o.GetKind(), o.GetName())
@@ -100,13 +100,13 @@ func installSpecs() {
 	})
 	It("keeps what was posted when its pod is killed", func(ctx context.Context) {
 		expectReplaced(ctx, func(before *corev1.Pod) {
-			// With no time to drain, the kubelet kills it.
+			// Without a grace period, the kubelet kills the container.
 			Expect(typed.CoreV1().Pods(system).Delete(ctx, before.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
 		})
 	})
 }
 
-// afterSpecs look at the install again, whether or not its node was killed, and remove it.
+// afterSpecs tests the installation again, after its node may have been killed, and removes it.
 func afterSpecs() {
 	It("becomes ready", func(ctx context.Context) { rolledOut(ctx, nil) })
 	It("has the items and the filters as they were", readFilter)
@@ -154,7 +154,7 @@ func restricted(ctx context.Context) {
 	Expect(*pod.Spec.Containers[0].SecurityContext).To(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
 		"ReadOnlyRootFilesystem": HaveValue(BeTrue()), "AllowPrivilegeEscalation": HaveValue(BeFalse()), "Capabilities": HaveField("Drop", Not(BeEmpty())),
 	}))
-	// Commands can be run in it, without a shell, and none of them can write to its root.
+	// Commands run in the container without a shell, and cannot write to its root filesystem.
 	out, err := inPod(ctx, "vitrine", "version")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(out).To(ContainSubstring("vitrine "))
@@ -163,12 +163,13 @@ func restricted(ctx context.Context) {
 	Expect(out).To(ContainSubstring("read-only"))
 }
 
-// applySamples applies config/samples and waits until every object is Ready as it is declared.
+// applySamples applies config/samples, waits until every object is Ready in its current generation, and creates a ConfigMap of the
+// items.
 func applySamples(ctx context.Context) {
 	apply(ctx, namespace(shop))
 	var declared []*unstructured.Unstructured
 	for _, o := range kustomization("samples") {
-		if o.GetKind() != "Namespace" { // it is there, with more labels
+		if o.GetKind() != "Namespace" { // it exists, with more labels
 			declared = append(declared, o)
 		}
 	}
@@ -180,7 +181,7 @@ func applySamples(ctx context.Context) {
 	Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
 }
 
-// expectReady waits until objects are Ready as they are declared.
+// expectReady waits until objects are Ready in their current generation.
 func expectReady(ctx context.Context, objects ...*unstructured.Unstructured) {
 	GinkgoHelper()
 	for _, o := range objects {
@@ -208,7 +209,7 @@ func exportItems(ctx context.Context, name, from string) {
 	Expect(strings.Count(out, `"approval_status"`)).To(Equal(sampleItems), "items read")
 }
 
-// readFilter lists a filter with a READ-ONLY token: the same items as the query itself gives the READ-WRITE one.
+// readFilter checks that a filter, with a READ-ONLY token, has the same items as its query with the READ-WRITE token.
 func readFilter(ctx context.Context) {
 	Eventually(ctx, func(g Gomega) {
 		path, err := filterPath(ctx)
@@ -224,7 +225,7 @@ func readFilter(ctx context.Context) {
 	}).WithTimeout(prompt).Should(Succeed())
 }
 
-// filterPath is where the filter's status says that it is, without the server's address.
+// filterPath returns the path of the URL in the filter's status.
 func filterPath(ctx context.Context) (string, error) {
 	o, err := get(ctx, filter)
 	if err != nil {
@@ -238,13 +239,13 @@ func filterPath(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// account is the server's, as the API server knows it.
+// account is the user name of the server in the API server.
 const account = "system:serviceaccount:" + system + ":vitrine"
 
 var accountGroups = []string{"system:serviceaccounts", "system:serviceaccounts:" + system, "system:authenticated"}
 
-// expectGrants asks the API server what a user may do. A line of grants is such as "yes patch GROUP/RESOURCE/status in NAMESPACE
-// named NAME".
+// expectGrants checks with the API server what a user may do. A line of grants looks like "yes patch GROUP/RESOURCE/status in
+// NAMESPACE named NAME".
 func expectGrants(ctx context.Context, g Gomega, user string, groups []string, grants string) {
 	GinkgoHelper()
 	for line := range strings.Lines(strings.TrimSpace(grants)) {
@@ -266,7 +267,7 @@ func expectGrants(ctx context.Context, g Gomega, user string, groups []string, g
 	}
 }
 
-// people checks the roles that are added to the cluster's own.
+// people checks the roles that extend the cluster's own roles.
 func people(ctx context.Context) {
 	for role, grants := range map[string]string{
 		"view": `
@@ -296,7 +297,7 @@ func people(ctx context.Context) {
 	}
 }
 
-// expectReplaced replaces the pod and checks that the next one serves the same from the same volume.
+// expectReplaced replaces the pod and checks that the next pod serves the same content from the same volume.
 func expectReplaced(ctx context.Context, replace func(before *corev1.Pod)) {
 	GinkgoHelper()
 	claim := object("v1", "PersistentVolumeClaim", system, "vitrine")

@@ -1,5 +1,5 @@
-// Package gitops holds docs/gitops.md against what it speaks of: its manifests against the types of Flux and a real API
-// server, its patches against config/default, and its health check for Argo CD against kstatus, over what the server writes.
+// Package gitops tests docs/gitops.md: its manifests with the types of Flux and a real API server, its patches with config/default,
+// and its health check for Argo CD against kstatus, on the objects that the server writes.
 //
-// It has tests alone.
+// It contains only tests.
 package gitops

@@ -25,7 +25,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// newCluster starts an API server with the CRDs and the namespace shop, and returns a kubeconfig for it.
+// newCluster starts an API server with the CRDs and the namespace shop. It returns a client and a kubeconfig.
 func newCluster(t *testing.T) (kube client.Client, kubeconfig string) {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -84,7 +84,7 @@ func serve(t *testing.T, kubeconfig string) {
 	})
 }
 
-// put applies a manifest as Flux and Argo CD do, strictly judged.
+// put applies a manifest with strict validation, as Flux and Argo CD do.
 func put(t *testing.T, kube client.Client, text string, options ...client.ApplyOption) *unstructured.Unstructured {
 	t.Helper()
 	objects, err := render.Objects([]byte(text))
@@ -100,17 +100,17 @@ func put(t *testing.T, kube client.Client, text string, options ...client.ApplyO
 	return objects[0]
 }
 
-// manifest is an object of ours in the namespace shop.
+// manifest returns an object of a Vitrine kind in the namespace shop.
 func manifest(kind, name, spec string) string {
 	return fmt.Sprintf("{apiVersion: vitrine.dev/v1alpha1, kind: %s, metadata: {name: %s, namespace: shop}, spec: {%s}}", kind, name, spec)
 }
 
-// TestHealth runs the script that the page gives Argo CD over every state that an object comes to, as a running server
-// writes it, and holds what it says against kstatus.
+// TestHealth runs the page's script for Argo CD on every state of an object, as a running server writes it, and compares the result
+// with kstatus.
 func TestHealth(t *testing.T) {
 	script := healthScript(t)
 	kube, kubeconfig := newCluster(t)
-	// is tells the two healths of an object as it is now.
+	// is returns the two health states of an object.
 	is := func(o *unstructured.Unstructured) (string, error) {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(o.GroupVersionKind())
@@ -138,7 +138,7 @@ func TestHealth(t *testing.T) {
 	become(t, is, unseen, "Current Healthy")
 
 	states := map[string]struct {
-		manifests []string // one after the other, each seen before the next
+		manifests []string // applied one after the other, after the previous one was observed
 		want      string
 	}{
 		"a property":                    {[]string{manifest("Property", "outlet", "displayName: Outlet")}, "Current Healthy"},
@@ -168,7 +168,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// observed tells whether an object's newest generation was looked at.
+// observed returns a function that reports whether the newest generation of an object was observed.
 func observed(t *testing.T, kube client.Client) func(o *unstructured.Unstructured) (string, error) {
 	return func(o *unstructured.Unstructured) (string, error) {
 		u := &unstructured.Unstructured{}
@@ -183,7 +183,7 @@ func observed(t *testing.T, kube client.Client) func(o *unstructured.Unstructure
 	}
 }
 
-// become waits until is tells want of an object.
+// become waits until is returns want for an object.
 func become(t *testing.T, is func(*unstructured.Unstructured) (string, error), o *unstructured.Unstructured, want string) {
 	t.Helper()
 	deadline := time.NewTimer(time.Minute)
@@ -203,7 +203,7 @@ func become(t *testing.T, is func(*unstructured.Unstructured) (string, error), o
 	}
 }
 
-// TestOurManifests has a real API server judge every manifest of the page that is of a kind it knows.
+// TestOurManifests validates every manifest of the page with a real API server, except for kinds of other products.
 func TestOurManifests(t *testing.T) {
 	kube, _ := newCluster(t)
 	for _, name := range []string{"flux-system", "argocd"} {
@@ -217,7 +217,7 @@ func TestOurManifests(t *testing.T) {
 		group, _, _ := strings.Cut(h.APIVersion, "/")
 		switch {
 		case h.APIVersion == "", strings.HasSuffix(group, ".fluxcd.io"), group == "argoproj.io", group == "external-secrets.io":
-			continue // others' kinds
+			continue // kinds of other products
 		}
 		put(t, kube, d, client.DryRunAll)
 		judged[group]++
@@ -227,7 +227,7 @@ func TestOurManifests(t *testing.T) {
 	}
 }
 
-// healthScript returns the script for our kinds in the ConfigMap of the page.
+// healthScript returns the script for Vitrine's kinds in the ConfigMap of the page.
 func healthScript(t *testing.T) string {
 	t.Helper()
 	var configuration corev1.ConfigMap
@@ -245,7 +245,7 @@ func healthScript(t *testing.T) string {
 	return script
 }
 
-// judge runs the script over an object, with the libraries that Argo CD opens for one: the base and the tables.
+// judge runs the script on an object with the libraries that Argo CD opens: base and tables.
 func judge(script string, u *unstructured.Unstructured) (status, message string, err error) {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer l.Close()
@@ -265,7 +265,7 @@ func judge(script string, u *unstructured.Unstructured) (status, message string,
 	return lua.LVAsString(result.RawGetString("status")), lua.LVAsString(result.RawGetString("message")), nil
 }
 
-// value is a JSON value as Lua has it.
+// value converts a JSON value to Lua.
 func value(l *lua.LState, v any) lua.LValue {
 	switch v := v.(type) {
 	case string:

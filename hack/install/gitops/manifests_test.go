@@ -23,7 +23,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// TestFlux holds that Flux knows every member of its manifests, and that what they name is there.
+// TestFlux checks that Flux's types have every member of its manifests, and that referenced files and objects exist.
 func TestFlux(t *testing.T) {
 	sources := map[string]bool{}
 	seen := 0
@@ -80,7 +80,7 @@ func TestFlux(t *testing.T) {
 	}
 }
 
-// application is what the tests look at of an Argo CD Application.
+// application is the part of an Argo CD Application that the tests use.
 type application struct {
 	header
 	Spec struct {
@@ -93,7 +93,7 @@ type application struct {
 	} `json:"spec"`
 }
 
-// TestRetries holds that no Application retries a commit without end: a retry takes the newest commit.
+// TestRetries checks that no Application retries an old commit endlessly: such a retry must use the newest commit.
 func TestRetries(t *testing.T) {
 	seen := 0
 	for _, d := range documents(t) {
@@ -118,7 +118,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestNamespaces holds that the page shows who makes each namespace that its content goes to.
+// TestNamespaces checks that the page contains the manifest of each namespace that its content is rolled out to.
 func TestNamespaces(t *testing.T) {
 	targets := map[string]bool{}
 	for _, d := range documents(t) {
@@ -134,13 +134,13 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// overlay is what both tools add to config/default.
+// overlay contains what both tools add to config/default.
 type overlay struct {
 	Images  []types.Image `json:"images"`
 	Patches []types.Patch `json:"patches"`
 }
 
-// TestKept holds that the patches of both tools reach what has to be kept, and nothing else, and that the image is replaced.
+// TestKept checks that the patches of both tools match the objects that must be kept and no others, and that the image is replaced.
 func TestKept(t *testing.T) {
 	var flux kustomize.Kustomization
 	find(t, "Kustomization", "vitrine", &flux)
@@ -209,7 +209,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// build returns the objects of config/default under an overlay.
+// build returns the objects of config/default with an overlay.
 func build(t *testing.T, o overlay) []*unstructured.Unstructured {
 	t.Helper()
 	dir := t.TempDir()
@@ -244,7 +244,7 @@ func build(t *testing.T, o overlay) []*unstructured.Unstructured {
 	return objects
 }
 
-// TestHelmValues holds that the chart takes the values of the release.
+// TestHelmValues checks that the chart accepts the values of the release.
 func TestHelmValues(t *testing.T) {
 	var release helm.HelmRelease
 	find(t, "HelmRelease", "vitrine", &release)
@@ -267,7 +267,7 @@ func TestHelmValues(t *testing.T) {
 	}
 }
 
-// TestWorkflow holds the pull-request pipeline to the commands that there are; cmd/vitrine and docs/cli.md hold their flags.
+// TestWorkflow checks that the pull-request workflow runs the expected commands. Tests of cmd/vitrine check their flags.
 func TestWorkflow(t *testing.T) {
 	for _, d := range documents(t) {
 		var workflow struct {

@@ -14,7 +14,7 @@ const (
 	page = root + "/docs/gitops.md"
 )
 
-// documents returns the YAML documents of the page, in their order.
+// documents returns the YAML documents of the page in order.
 func documents(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -28,7 +28,7 @@ func documents(t *testing.T) []string {
 	return all
 }
 
-// header is what every manifest has.
+// header contains the members that every manifest has.
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -47,7 +47,7 @@ func headerOf(t *testing.T, document string) header {
 	return h
 }
 
-// find returns the document of a kind and a name, into a strictly decoded object.
+// find decodes the document of a kind and a name strictly into an object.
 func find(t *testing.T, kind, name string, into any) {
 	t.Helper()
 	for _, d := range documents(t) {

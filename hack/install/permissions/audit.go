@@ -10,7 +10,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Policy is an audit policy that has the API server write down every request of an account.
+// Policy returns an audit policy that makes the API server record every request of an account.
 func Policy(user string) string {
 	return fmt.Sprintf(`apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -21,20 +21,19 @@ rules:
 `, user)
 }
 
-// Call is a request that stands in an audit log.
+// Call is a request in an audit log.
 type Call struct {
 	Grant Grant
-	// Name of the object; empty for lists, watches and creations.
+	// Name is the name of the object; empty for lists, watches and creations.
 	Name      string
 	Namespace string
 	Status    int32
 }
 
-// Forbidden reports whether the API server refused it.
+// Forbidden reports whether the API server rejected the request as forbidden.
 func (c Call) Forbidden() bool { return c.Status == http.StatusForbidden }
 
-// Calls reads an audit log: the requests about resources, in order. Questions that every account may ask, such as which
-// resources there are, are left out.
+// Calls returns the resource requests in an audit log, in order. It omits requests that every account may send, such as discovery.
 func Calls(log io.Reader) ([]Call, error) {
 	var out []Call
 	lines := bufio.NewScanner(log)

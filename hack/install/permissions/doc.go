@@ -1,4 +1,4 @@
-// Package permissions reads what a role allows, and from an audit log what somebody did, so that the two can be compared:
-// its test runs the real binary under its own account against a real API server, and holds that config/rbac grants each
-// thing that the binary does and nothing that it does not.
+// Package permissions extracts the permissions of a role, and the requests of an account from an audit log, so that the two can be
+// compared. Its test runs the real binary with its own account on a real API server, and checks that config/rbac grants exactly
+// what the binary uses.
 package permissions

@@ -39,7 +39,7 @@ const (
 	account = "system:serviceaccount:vitrine-system:vitrine"
 )
 
-// plane is an API server that writes down what the server's account asks of it.
+// plane is an API server that records the requests of the server's account.
 type plane struct {
 	env   *envtest.Environment
 	kube  client.Client
@@ -66,7 +66,8 @@ func newPlane(t *testing.T) *plane {
 		t.Fatal(err)
 	}
 	p.env = &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(root, "config/crd/bases")}, ErrorIfCRDPathMissing: true}
-	// OpenShift has the plugin: whoever makes an object an owner that blocks its deletion needs a right over its finalizers.
+	// OpenShift enables this plugin: an account that sets an owner reference which blocks the owner's deletion needs permission to
+	// update the owner's finalizers.
 	p.env.ControlPlane.GetAPIServer().Configure().
 		Append("audit-policy-file", policy).Append("audit-log-path", p.audit).Append("audit-log-mode", "blocking").
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
@@ -88,7 +89,7 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-// apply applies what a kustomization below config gives.
+// apply applies a kustomization below config.
 func (p *plane) apply(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := render.Kustomize(filepath.Join(root, "config", name), types.Image{})
@@ -115,7 +116,7 @@ func (p *plane) put(t *testing.T, objects ...*unstructured.Unstructured) {
 	}
 }
 
-// object makes one of ours from YAML.
+// object returns an object of a Vitrine kind from YAML.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	objects, err := render.Objects([]byte(text))
@@ -125,7 +126,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return objects[0]
 }
 
-// serve runs the binary under its account, as its pod would, until the test ends or stop is called.
+// serve runs the binary with its account, as its pod would, until the test ends or stop is called.
 func (p *plane) serve(t *testing.T, more ...string) (stop func()) {
 	t.Helper()
 	ctx := t.Context()
@@ -172,7 +173,7 @@ func (p *plane) serve(t *testing.T, more ...string) (stop func()) {
 	return stop
 }
 
-// until tries until there is nothing to complain of.
+// until retries until complaint returns "".
 func until(t *testing.T, what string, complaint func() string) {
 	t.Helper()
 	deadline := time.NewTimer(time.Minute)
@@ -192,7 +193,7 @@ func until(t *testing.T, what string, complaint func() string) {
 	}
 }
 
-// ready waits until an object is Ready as it is declared.
+// ready waits until an object is Ready in its current generation.
 func (p *plane) ready(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	until(t, o.GetKind()+" "+o.GetName(), func() string {
@@ -218,7 +219,7 @@ func (p *plane) ready(t *testing.T, o *unstructured.Unstructured) {
 	})
 }
 
-// calls returns what the account has asked so far.
+// calls returns the requests of the account so far.
 func (p *plane) calls(t *testing.T) []permissions.Call {
 	t.Helper()
 	file, err := os.Open(p.audit)
@@ -233,7 +234,7 @@ func (p *plane) calls(t *testing.T) []permissions.Call {
 	return calls
 }
 
-// granted returns what the roles allow, by the objects themselves.
+// granted returns what the roles in objects allow.
 func granted(t *testing.T, objects []*unstructured.Unstructured, names ...string) []permissions.Grant {
 	t.Helper()
 	var rules []rbacv1.PolicyRule
@@ -254,7 +255,7 @@ func granted(t *testing.T, objects []*unstructured.Unstructured, names ...string
 	return grants
 }
 
-// byTiming lists the grants that a run may or may not come to need, each with its reason.
+// byTiming lists the grants that a run needs only with a certain timing, each with its reason.
 var byTiming = func() map[permissions.Grant]string {
 	out := map[permissions.Grant]string{
 		"patch events.events.k8s.io": "an event that repeats for the same version of an object becomes a series",
@@ -265,7 +266,7 @@ var byTiming = func() map[permissions.Grant]string {
 	return out
 }()
 
-// compare holds that the calls need every grant and no other.
+// compare checks that the calls need every grant and no other.
 func compare(t *testing.T, grants []permissions.Grant, calls []permissions.Call) {
 	t.Helper()
 	used := map[permissions.Grant]bool{}
@@ -296,12 +297,12 @@ func compare(t *testing.T, grants []permissions.Grant, calls []permissions.Call)
 	}
 }
 
-// TestPermissions runs the server under the role of config/rbac through everything that it does to a cluster.
+// TestPermissions runs the server with the role of config/rbac through everything that it does in a cluster.
 func TestPermissions(t *testing.T) {
 	p := newPlane(t)
 	ctx := t.Context()
 	objects := p.apply(t, "default")
-	// The webhook's rights are its component's.
+	// The component of the webhook contains the webhook's permissions.
 	rights, err := os.ReadFile(filepath.Join(root, "config/webhook/rbac.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +313,7 @@ func TestPermissions(t *testing.T) {
 	}
 	p.put(t, more...)
 	objects = append(objects, more...)
-	// API servers before 1.34, and those with the feature off, are listed before they are watched.
+	// For API servers before 1.34, and for those without the feature, the client lists before it watches.
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	stop := p.serve(t)
 	property := object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: Property, metadata: {name: listed, namespace: default}, spec: {displayName: Listed}}")
@@ -328,7 +329,7 @@ func TestPermissions(t *testing.T) {
 		}
 	}
 
-	// A value that somebody else wrote: read, and never written.
+	// The server only reads a value in a Secret of the user.
 	secrets := p.typed.CoreV1().Secrets("shop")
 	if _, err := secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "sealed"}, StringData: map[string]string{"key": strings.Repeat("s", 40)},
@@ -344,7 +345,7 @@ spec: {class: ReadWrite, existingSecret: {name: sealed, key: key}}
 	p.put(t, sealed)
 	p.ready(t, sealed)
 
-	// A Secret of its own that somebody spoilt: written again.
+	// The server restores its own Secret if it was changed.
 	spoilt, err := secrets.Get(ctx, "storefront", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -364,7 +365,7 @@ spec: {class: ReadWrite, existingSecret: {name: sealed, key: key}}
 		return ""
 	})
 
-	// A webhook's configuration: told which authority to trust.
+	// The server writes the certificate authority into the webhook's configuration.
 	text, err := os.ReadFile(filepath.Join(root, "config/webhook/configuration.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -386,7 +387,7 @@ spec: {class: ReadWrite, existingSecret: {name: sealed, key: key}}
 		t.Fatal(err)
 	}
 
-	// What can no longer be done is said, in the status and by an event.
+	// The server reports a broken object in its status and with an event.
 	broken := object(t, `
 apiVersion: vitrine.dev/v1alpha1
 kind: ContentFilter
@@ -410,7 +411,7 @@ spec: {query: 'approval_status:app AND ('}
 	compare(t, granted(t, objects, "vitrine", "vitrine-webhook"), p.calls(t))
 }
 
-// TestNamespacedPermissions holds that config/namespaced is enough for its own namespace, and reaches no other.
+// TestNamespacedPermissions checks that config/namespaced is sufficient for its own namespace, and grants nothing in others.
 func TestNamespacedPermissions(t *testing.T) {
 	p := newPlane(t)
 	p.apply(t, "namespaced")

@@ -42,7 +42,7 @@ func imageOf(t *testing.T, deployment *unstructured.Unstructured) string {
 	return fmt.Sprint(containers[0].(map[string]any)["image"])
 }
 
-// warnings collects what the API server warns of: deprecated versions, and pods that Pod Security would not admit.
+// warnings collects the warnings of the API server: deprecated versions, and pods that Pod Security would reject.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -55,7 +55,7 @@ func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
 	w.texts = append(w.texts, text)
 }
 
-// take returns what came since the last call.
+// take returns the warnings since the last call.
 func (w *warnings) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,8 +64,8 @@ func (w *warnings) take() []string {
 	return out
 }
 
-// TestAPIServer has a real API server judge every rendering: applied on the server's side as a dry run, with strict
-// validation, in namespaces that admit only pods of the Pod Security level "restricted". Nothing may even be warned of.
+// TestAPIServer validates every rendering with a real API server: a server-side dry run with strict validation, in namespaces that
+// admit only pods of the Pod Security level "restricted". Warnings are failures, too.
 func TestAPIServer(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Fatal(`KUBEBUILDER_ASSETS is not set: run make test, or KUBEBUILDER_ASSETS="$(make -s assets)" go -C hack/install test ./...`)
@@ -104,7 +104,7 @@ func TestAPIServer(t *testing.T) {
 			namespaces[name] = true
 		}
 	}
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "1000"}, Value: 1000} // of the case all-digits
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "1000"}, Value: 1000} // for the case all-digits
 	if err := kube.Create(ctx, class); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestAPIServer(t *testing.T) {
 		})
 	}
 
-	// That a mistake is seen at all.
+	// The test must detect a mistake.
 	broken := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "broken", "namespace": "shop"},
 		"spec": map[string]any{"prots": []any{}},
@@ -183,8 +183,8 @@ func TestAPIServer(t *testing.T) {
 	}
 }
 
-// declared holds an object of the Prometheus operator, whose CRDs no module carries, against its Go types: a member that
-// they lack is an error.
+// declared checks an object of the Prometheus operator, whose CRDs are not part of any module, with its Go types. An unknown member
+// is an error.
 func declared(o *unstructured.Unstructured) error {
 	text, err := o.MarshalJSON()
 	if err != nil {
@@ -199,7 +199,7 @@ func declared(o *unstructured.Unstructured) error {
 	return errors.New("no kind that is known here")
 }
 
-// gatewayCRDs returns where the Gateway API's own module keeps the CRD of HTTPRoute.
+// gatewayCRDs returns the path of the CRD of HTTPRoute in the module of the Gateway API.
 func gatewayCRDs(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
@@ -209,7 +209,7 @@ func gatewayCRDs(ctx context.Context, t *testing.T) string {
 	return filepath.Join(strings.TrimSpace(string(dir)), "config/crd/standard", gateway.GroupName+"_httproutes.yaml")
 }
 
-// podOf makes a pod as a Deployment would.
+// podOf returns a pod as a Deployment would create it.
 func podOf(t *testing.T, deployment *unstructured.Unstructured) *corev1.Pod {
 	t.Helper()
 	template, _, err := unstructured.NestedMap(deployment.Object, "spec", "template")

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Release says as what a chart is installed.
+// Release is the name and the namespace of a release of a chart.
 type Release struct {
 	Name      string
 	Namespace string
 }
 
-// Chart renders a chart for a release as YAML documents, those of each template after a comment with its name, and the
-// notes that Helm shows. Values that the schema of the chart does not allow are an error.
+// Chart renders a chart for a release. It returns the YAML documents, those of each template after a comment with its name, and the
+// notes that Helm shows. Values that do not match the schema of the chart are an error.
 func Chart(c *chart.Chart, as Release, values map[string]any) (objects []byte, notes string, err error) {
 	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{
 		Name: as.Name, Namespace: as.Namespace, Revision: 1, IsInstall: true,
@@ -50,7 +50,7 @@ func Chart(c *chart.Chart, as Release, values map[string]any) (objects []byte, n
 	return out.Bytes(), notes, nil
 }
 
-// Values reads a file of values.
+// Values parses a file of values.
 func Values(text []byte) (map[string]any, error) {
 	values := map[string]any{}
 	if err := yaml.UnmarshalStrict(text, &values); err != nil {

@@ -23,12 +23,12 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// config is the folder of the sources, seen from this package.
+// config is the folder of the sources, relative to this package.
 const config = "../../../config"
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// release is the one that config/default makes with kustomize.
+// release is the release that corresponds to config/default.
 var release = render.Release{Name: "vitrine", Namespace: "vitrine-system"}
 
 func loadChart(t *testing.T) *chart.Chart {
@@ -40,16 +40,16 @@ func loadChart(t *testing.T) *chart.Chart {
 	return c
 }
 
-// testCase is what a chart is rendered with.
+// testCase is the input of one rendering of the chart.
 type testCase struct {
 	release render.Release
 	values  map[string]any
 }
 
-// firstLine names the release of a case that is not the one of config/default: "# release NAME in NAMESPACE".
+// firstLine contains the release of a case if it differs from the one of config/default: "# release NAME in NAMESPACE".
 var firstLine = regexp.MustCompile(`^# release (\S+) in (\S+)\n`)
 
-// cases returns the cases of testdata, by name.
+// cases returns the cases of testdata by name.
 func cases(t *testing.T) map[string]testCase {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.values.yaml")
@@ -89,8 +89,8 @@ func rendered(t *testing.T, values map[string]any) []*unstructured.Unstructured 
 	return objects
 }
 
-// TestChart compares every rendering with its golden file: the objects and the notes. Of the files of config, which are CRDs,
-// alerts and the dashboard, a golden file has only the metadata, and the alerts that name the release;
+// TestChart compares every rendering with its golden file: the objects and the notes. For the files of config, which are CRDs,
+// alerts and the dashboard, a golden file contains only the metadata, and the alerts that name the release.
 // TestChartEqualsKustomize compares the rest.
 func TestChart(t *testing.T) {
 	for name, c := range cases(t) {
@@ -139,7 +139,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// alertsOfVolumes returns the expressions that name a volume, by their alerts.
+// alertsOfVolumes returns the expressions that name a volume, by alert.
 func alertsOfVolumes(o *unstructured.Unstructured) map[string]any {
 	out := map[string]any{}
 	groups, _, _ := unstructured.NestedSlice(o.Object, "spec", "groups")
@@ -154,8 +154,8 @@ func alertsOfVolumes(o *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// TestChartEqualsKustomize holds that the chart gives the objects of config/default, and with the values that ask for a
-// component those of the component too, but for what is Helm's.
+// TestChartEqualsKustomize checks that the chart renders the objects of config/default and, with the values that enable a
+// component, those of the component, except for labels and annotations of Helm.
 func TestChartEqualsKustomize(t *testing.T) {
 	for name, c := range map[string]struct {
 		values     map[string]any
@@ -169,10 +169,10 @@ func TestChartEqualsKustomize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := byName(withComponents(t, c.components...))
-			delete(want, "Namespace vitrine-system") // a chart makes none: `helm install --create-namespace` does
+			delete(want, "Namespace vitrine-system") // a chart has none: `helm install --create-namespace` creates it
 			got := byName(rendered(t, c.values))
 			for _, o := range want {
-				labels := map[string]string{"app.kubernetes.io/name": "vitrine"} // which the chart gives to components as well
+				labels := map[string]string{"app.kubernetes.io/name": "vitrine"} // also set on the objects of components
 				maps.Copy(labels, o.GetLabels())
 				o.SetLabels(labels)
 			}
@@ -205,7 +205,7 @@ func byName(objects []*unstructured.Unstructured) map[string]*unstructured.Unstr
 	return out
 }
 
-// dropHelm removes the labels and annotations that only Helm wants, at every depth: selectors have them too.
+// dropHelm removes the labels and annotations that only Helm needs, at every depth, because selectors contain them too.
 func dropHelm(in any) {
 	switch in := in.(type) {
 	case map[string]any:
@@ -225,7 +225,8 @@ func dropHelm(in any) {
 	}
 }
 
-// TestChartFiles holds that what the chart carries of config is what stands there: Helm reads no file outside of a chart.
+// TestChartFiles checks that the copies of config in the chart match config. The chart needs copies, because Helm reads no file
+// outside of a chart.
 func TestChartFiles(t *testing.T) {
 	for from, to := range map[string]string{"crd/bases": "crds", "rbac": "rbac", "monitoring": "monitoring"} {
 		copies, err := filepath.Glob(filepath.Join(config, "chart/files", to, "*"))
@@ -258,7 +259,7 @@ func TestChartFiles(t *testing.T) {
 	}
 }
 
-// TestChartOwnLabels holds that labels of the values never double or replace the chart's own, which selectors depend on.
+// TestChartOwnLabels checks that labels in the values never duplicate or replace the chart's own labels, which selectors depend on.
 func TestChartOwnLabels(t *testing.T) {
 	values, err := render.Values([]byte(`
 commonLabels: {app.kubernetes.io/version: mine, app.kubernetes.io/name: mine, team: web}
@@ -272,7 +273,7 @@ monitoring:
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := rendered(t, values) // which refuses a key that a mapping has twice
+	objects := rendered(t, values) // fails if a mapping contains a key twice
 	for _, o := range objects {
 		for key, value := range o.GetLabels() {
 			if value == "mine" {
@@ -296,7 +297,7 @@ monitoring:
 	}
 }
 
-// TestChartCRDs holds that CRDs come when they shall, and stay when they shall.
+// TestChartCRDs checks when the chart contains CRDs, and when they stay after an uninstall.
 func TestChartCRDs(t *testing.T) {
 	count := func(values map[string]any) (all, kept int) {
 		for _, o := range rendered(t, values) {
@@ -331,7 +332,7 @@ func TestChartCRDs(t *testing.T) {
 	}
 }
 
-// TestChartNames holds that two releases in one cluster share no object that is not of a namespace.
+// TestChartNames checks that two releases in one cluster share no cluster-scoped object.
 func TestChartNames(t *testing.T) {
 	names := map[string]bool{}
 	for _, as := range []render.Release{{Name: "vitrine", Namespace: "a"}, {Name: "staging", Namespace: "b"}} {
@@ -353,7 +354,7 @@ func TestChartNames(t *testing.T) {
 	}
 }
 
-// TestChartRefuses holds that values which cannot work are refused, and where the message says the mistake is.
+// TestChartRefuses checks that invalid values are rejected with a message that names the mistake.
 func TestChartRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ values, says string }{
 		"an unknown value":                {"replicas: 2", "replicas"},
@@ -385,7 +386,7 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
-// TestChartLint holds that `helm lint` has nothing to say, for each of the cases.
+// TestChartLint checks that `helm lint` reports nothing for all cases.
 func TestChartLint(t *testing.T) {
 	for name, c := range cases(t) {
 		for _, m := range lint.All(filepath.Join(config, "chart"), c.values, c.release.Namespace, true).Messages {
@@ -396,7 +397,7 @@ func TestChartLint(t *testing.T) {
 	}
 }
 
-// TestValues holds that every value has a rule in the schema and is used by a template or its names.
+// TestValues checks that every value is in the schema and is used by a template or its helpers.
 func TestValues(t *testing.T) {
 	var templates strings.Builder
 	c := loadChart(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// withComponents renders config/default with components of config beside it.
+// withComponents renders config/default with components of config.
 func withComponents(t *testing.T, names ...string) []*unstructured.Unstructured {
 	t.Helper()
 	overlay, err := filepath.EvalSymlinks(t.TempDir())
@@ -59,7 +59,7 @@ func objectOf(t *testing.T, objects []*unstructured.Unstructured, kind, name str
 	return objects[i]
 }
 
-// member returns what a path leads to; numbers are places in a list.
+// member returns the value at a path; numbers are indexes of a list.
 func member(t *testing.T, o *unstructured.Unstructured, path ...any) any {
 	t.Helper()
 	var at any = o.Object
@@ -77,7 +77,7 @@ func member(t *testing.T, o *unstructured.Unstructured, path ...any) any {
 	return at
 }
 
-// TestWebhookComponent holds that the API server finds the webhook where the Deployment serves it.
+// TestWebhookComponent checks that the API server finds the webhook where the Deployment serves it.
 func TestWebhookComponent(t *testing.T) {
 	objects := withComponents(t, "webhook")
 	called := objectOf(t, objects, "ValidatingWebhookConfiguration", "vitrine")
@@ -121,8 +121,7 @@ func TestWebhookComponent(t *testing.T) {
 	}
 }
 
-// TestMonitoringComponent holds that the PodMonitor finds the pod and its port, and that the dashboard is the one that is
-// tested.
+// TestMonitoringComponent checks that the PodMonitor selects the pod and its port, and that the dashboard is the tested one.
 func TestMonitoringComponent(t *testing.T) {
 	objects := withComponents(t, "monitoring")
 	monitor := objectOf(t, objects, "PodMonitor", "vitrine")

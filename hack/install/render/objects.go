@@ -12,7 +12,7 @@ import (
 	strict "sigs.k8s.io/yaml"
 )
 
-// Objects reads YAML documents. A document that is empty is left out; one with a key twice is an error.
+// Objects parses YAML documents. It omits empty documents. A duplicate key is an error.
 func Objects(text []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))

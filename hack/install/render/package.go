@@ -9,9 +9,9 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// Package writes the chart in dir as a package that `helm install` takes, into the folder to, and returns its path. version is
-// a semantic version, with or without a "v" before it. The chart gets it without the "v", and the server with it; the image's
-// tag is that of the server, with "_" for the "+" that no tag can have.
+// Package writes the chart in dir as a package for `helm install` to the folder to, and returns its path. version is a semantic
+// version, with or without a leading "v". The chart's version omits the "v", the server's version includes it. The image tag is the
+// server's version, with "_" instead of "+", which tags cannot contain.
 func Package(dir, version, to string) (string, error) {
 	c, err := loader.Load(dir)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// TestPackage holds that a package has everything of the chart, and the version everywhere.
+// TestPackage checks that a package contains the whole chart, and the version in all places.
 func TestPackage(t *testing.T) {
 	path, err := render.Package(filepath.Join(config, "chart"), "1.2.3", t.TempDir())
 	if err != nil {
@@ -45,7 +45,7 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// TestPackageVersions holds what the package makes of each way to write a version.
+// TestPackageVersions checks the result of each way to write a version.
 func TestPackageVersions(t *testing.T) {
 	for version, want := range map[string]struct{ file, image string }{
 		"v1.2.3":         {"vitrine-1.2.3.tgz", "vitrine:v1.2.3"},
@@ -85,7 +85,7 @@ func TestPackageVersions(t *testing.T) {
 	}
 }
 
-// TestManifest holds that the one file runs the image that it is told to.
+// TestManifest checks that the manifest runs the given image.
 func TestManifest(t *testing.T) {
 	for _, want := range []string{"registry.example/vitrine:v9", "vitrine@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"} {
 		at, err := render.Image(want)
