@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// nearlyEqual is the relative difference below which two of OpenSearch's scores count as one: it sums float32 in an
-// order that depends on its segments.
+// nearlyEqual is the relative difference below which two scores of OpenSearch count as equal: it sums float32 in an order that
+// depends on its segments.
 const nearlyEqual = 1e-5
 
-// hit is one item of an answer.
+// hit is one item of a result.
 type hit struct {
 	id    int64
 	score float64
 }
 
-// compare holds our answer against the oracle's and returns the first difference as one sentence, "" when there is
-// none. Where all scores are equal the tie rule binds and the order must be the same to the last item; else items whose
-// scores the oracle can hardly tell apart may stand in either order.
+// compare compares our result with the oracle's. It returns the first difference as one sentence, or "". If all scores are equal,
+// the order must be identical, because the tie rule applies. Otherwise, items whose scores the oracle can hardly distinguish may be
+// in any order.
 func compare(ours, theirs []hit) string {
 	if len(ours) != len(theirs) {
 		return fmt.Sprintf("%d items here, %d in OpenSearch%s", len(ours), len(theirs), alone(ours, theirs))
@@ -52,7 +52,7 @@ func near(a, b float64) bool {
 	return max(a, b)-min(a, b) <= nearlyEqual*max(a, b)
 }
 
-// alone names an item that only one of the two answers has.
+// alone names an item that only one of the two results contains.
 func alone(ours, theirs []hit) string {
 	if h, ok := lacks(theirs, ours); ok {
 		return fmt.Sprintf("; only here: %d", h.id)
@@ -63,7 +63,7 @@ func alone(ours, theirs []hit) string {
 	return ""
 }
 
-// lacks returns the first of the others that the answer does not have.
+// lacks returns the first of the others that answer does not contain.
 func lacks(answer, others []hit) (hit, bool) {
 	in := map[int64]bool{}
 	for _, h := range answer {
@@ -77,11 +77,11 @@ func lacks(answer, others []hit) (hit, bool) {
 	return hit{}, false
 }
 
-// sameItems reports whether two answers differ in their order at most.
+// sameItems reports whether two results differ at most in their order.
 func sameItems(ours, theirs []hit) bool { return len(ours) == len(theirs) && alone(ours, theirs) == "" }
 
-// firstOdd returns the item to look at first: one that only one side has, else the one at the first place that differs,
-// else the first. It is false where both answers are empty.
+// firstOdd returns the item to examine first: one that only one side has, otherwise the one at the first place that differs,
+// otherwise the first item. It returns false if both results are empty.
 func firstOdd(ours, theirs []hit) (int64, bool) {
 	if h, ok := lacks(theirs, ours); ok {
 		return h.id, true
@@ -103,7 +103,7 @@ func firstOdd(ours, theirs []hit) (int64, bool) {
 func TestCompare(t *testing.T) {
 	tests := map[string]struct {
 		ours, theirs []hit
-		want         string // part of the complaint; "" for none
+		want         string // part of the message; "" for none
 	}{
 		"nothing":               {},
 		"same":                  {ours: []hit{{1, 2}, {2, 1}}, theirs: []hit{{1, 2}, {2, 1}}},

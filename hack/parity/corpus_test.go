@@ -19,31 +19,31 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
-// messy is a corpus of texts that are hard to cut into words.
+// messy is a corpus of texts that are hard to split into words.
 //
 //go:embed testdata/messy.ndjson
 var messy []byte
 
-// sampleItems is how many items of the sample content a run without files of its own takes.
+// sampleItems is the number of items of the sample content in a run without files.
 const sampleItems = 2000
 
-// maxLine is the longest import line that is read, in bytes.
+// maxLine is the maximum length of an import line in bytes.
 const maxLine = 16 << 20
 
-// document is one item as both sides hold it.
+// document is one item in the form of both sides.
 type document struct {
 	id int64
-	// doc is our side, made of line.
+	// doc is our form, created from line.
 	doc  *eval.Doc
 	line item.Line
-	// fields is the other: by the name in the index, without empty values.
+	// fields is the form of OpenSearch: values by the name in the index, without empty values.
 	fields map[string][]any
-	// text is the item's, and words are its words in order, for the generator.
+	// text is the item's text, and words are its words in order, for the generator.
 	text  string
 	words []string
 }
 
-// loadCorpus reads the messy corpus and the files, or the sample content where there is none.
+// loadCorpus reads the messy corpus and the files, or the sample content if there are no files.
 func loadCorpus(paths []string) ([]document, error) {
 	docs, err := readItems("testdata/messy.ndjson", bytes.NewReader(messy))
 	if err != nil {
@@ -89,7 +89,7 @@ func readFile(path string) ([]document, error) {
 	return readItems(path, file)
 }
 
-// readItems reads bulk import lines.
+// readItems parses bulk import lines.
 func readItems(name string, r io.Reader) ([]document, error) {
 	var docs []document
 	lines := bufio.NewScanner(r)
@@ -113,7 +113,7 @@ func readItems(name string, r io.Reader) ([]document, error) {
 	return docs, nil
 }
 
-// newDocument takes the values that are indexed of an item, as the library does, for both sides.
+// newDocument returns the indexed values of an item for both sides, as the library indexes them.
 func newDocument(line item.Line) document {
 	it := line.Item
 	created, _ := item.Millis(it.CreatedOn)
@@ -132,16 +132,16 @@ func newDocument(line item.Line) document {
 	return d
 }
 
-// dateLayout is how dates are sent, so that no number is taken for a year.
+// dateLayout is the format of sent dates, in which no number can be mistaken for a year.
 const dateLayout = "2006-01-02T15:04:05.000Z"
 
-// indexed returns a value as JSON has it.
+// indexed returns the JSON value of a value.
 func indexed(f query.Field, v query.Value) any {
 	switch f.Type {
 	case query.Long:
 		return v.Int
 	case query.Double:
-		return v.Float + 0 // no minus before a zero, which Lucene sorts below the other one
+		return v.Float + 0 // avoids negative zero, which Lucene sorts below zero
 	case query.Boolean:
 		return v.Int != 0
 	case query.Date:
@@ -156,10 +156,10 @@ type date struct{ ms int64 }
 
 func (d date) String() string { return time.UnixMilli(d.ms).UTC().Format(dateLayout) }
 
-// MarshalText makes JSON of it; it never fails.
+// MarshalText returns the date in JSON; it never fails.
 func (d date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// dynamicFields lists the dynamic fields that the documents hold, in byte order.
+// dynamicFields returns the dynamic fields of the documents in byte order.
 func dynamicFields(docs []document) []string {
 	static := map[string]bool{querystring.DefaultAllField: true}
 	for _, f := range query.Fields() {

@@ -10,22 +10,21 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// curated holds the queries that were written by hand.
+// curated contains the queries that were written by hand.
 //
 //go:embed testdata/curated.txt
 var curated string
 
-// refused is the family of queries that both sides must refuse.
+// refused is the family of queries that both sides must reject.
 const refused = "refused"
 
-// question is one query to compare, and the family that it counts under.
+// question is one query to compare, and its family.
 type question struct {
 	family, text string
-	order        string // a sort string; "" is by relevance
+	order        string // a sort string; "" means by relevance
 }
 
-// questions reads queries, one a line. "## name" begins a family; blank lines and lines that begin with "# " are left
-// out.
+// questions parses queries, one per line. "## name" begins a family. Blank lines, and lines that begin with "# ", are ignored.
 func questions(text string) []question {
 	var list []question
 	family := ""
@@ -41,7 +40,7 @@ func questions(text string) []question {
 	return list
 }
 
-// orders returns a question for every order by one field.
+// orders returns a question for each order by one field.
 func orders() []question {
 	var list []question
 	for _, field := range query.SortableFields() {
@@ -55,7 +54,8 @@ func orders() []question {
 	return list
 }
 
-// TestCurated holds that the list is as large as was promised, and that this side refuses the refused ones alone.
+// TestCurated checks that there are at least 300 different queries, and that this library rejects exactly those of the family
+// refused.
 func TestCurated(t *testing.T) {
 	now := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	w := newWalker(corpus(t), now)
@@ -81,7 +81,7 @@ func TestCurated(t *testing.T) {
 	}
 }
 
-// TestOrders holds that every order can be asked for and that nothing private is among them.
+// TestOrders checks that every order is valid and that none of them uses a private field.
 func TestOrders(t *testing.T) {
 	list := orders()
 	for _, q := range list {
@@ -101,7 +101,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestExceptions holds that there are no more than promised, each with its row in the documentation.
+// TestExceptions checks that there are at most as many exceptions as documented, each with a row in the documentation.
 func TestExceptions(t *testing.T) {
 	list := exceptions()
 	if len(list) > 5 {
@@ -118,7 +118,7 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
-// TestEmptiesStayHome holds what the comparison rests on: OpenSearch gets no empty value, and every text without a word.
+// TestEmptiesStayHome checks an assumption of the comparison: OpenSearch gets no empty value, but every text without a word.
 func TestEmptiesStayHome(t *testing.T) {
 	empty := map[string]int{}
 	for _, d := range corpus(t) {

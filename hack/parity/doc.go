@@ -1,13 +1,13 @@
-// Package parity compares the query language with a real OpenSearch node: the same items in both, the same queries to both, and
-// total, ids and order must be equal. It is one test, which `make parity` runs:
+// Package parity compares the query language with a real OpenSearch node. Both have the same items and get the same queries. The
+// total, the ids and the order must be equal. It contains one test, which `make parity` runs:
 //
 //	go test ./hack/parity -run TestParity -v -url http://127.0.0.1:9200 [-corpus FILE,…] [-n 2000] [-seeds 3] [-family NAME]
 //	go test ./hack/parity -run TestParity -v -url http://127.0.0.1:9200 -queries FILE
 //	go test ./hack/parity -run TestParity -v -url http://127.0.0.1:9200 -query 'love AND day'
 //
-// Queries are the curated ones of testdata/curated.txt, one for every order by a field, and, for each seed, -n generated
-// ones over the grammar and what the corpus holds; or those of a file, one a line, such as filters that are to be migrated. A
-// query goes to OpenSearch as it stands, unless something in it is this language's own: package querystring rewrites that.
-// A query that fails is cut down to the shortest that still does. The corpus is testdata/messy.ndjson with the files given,
-// or with the sample content where none is.
+// The queries are the curated ones of testdata/curated.txt, one for each order by a field, and -n queries for each seed, generated
+// from the grammar and the corpus. Alternatively, they are those of a file, one per line, such as filters to migrate. OpenSearch
+// gets a query unchanged, unless a part of it exists only in this language; package querystring rewrites that. A failing query is
+// reduced to the shortest one that still fails. The corpus is testdata/messy.ndjson together with the given files, or with the
+// sample content if there are none.
 package parity

@@ -9,14 +9,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// exception is a difference that is known and has its row in docs/query-language.md, under the same name.
+// exception is a known difference with a row in docs/query-language.md under the same name.
 type exception struct {
 	name, reason string
-	// applies reports whether the difference is why a query got its verdict.
+	// applies reports whether the difference explains the verdict on a query.
 	applies func(text string, v verdict) bool
 }
 
-// exceptions lists all of them. There may be five.
+// exceptions returns all exceptions. There may be at most five.
 func exceptions() []exception {
 	return []exception{{
 		name:   "half a clause",
@@ -39,11 +39,11 @@ func exceptions() []exception {
 	}}
 }
 
-// halfClause finds a sign of comparison without a value behind it, _exists_ or _missing_ without a name, and the nearness
-// sign of a phrase with something else than a number.
+// halfClause matches a comparison operator without a value, _exists_ or _missing_ without a name, and the proximity operator of a
+// phrase with something other than a number.
 var halfClause = regexp.MustCompile(`:\s*[<>]=?(?:[\s)\[{(/~^*?:+!-]|$)|_(?:exists|missing)_\s*:\s*(?:[^\s"]*\s*~|[+!\[{(/-])|"[\s\x{3000}]*~[\d.]*[^\s\d.()\[\]{}^":~*?/!\\]`)
 
-// excepted returns the name of the exception that covers a verdict, "" for none.
+// excepted returns the name of the exception that applies to a verdict, or "".
 func excepted(text string, v verdict) string {
 	for _, e := range exceptions() {
 		if e.applies(text, v) {
@@ -53,8 +53,8 @@ func excepted(text string, v verdict) string {
 	return ""
 }
 
-// misspelt reports whether a query has a fuzzy word, and another word that is among what it may expand to, or another
-// fuzzy word that may expand to the same.
+// misspelt reports whether a query has a fuzzy word and another word among its possible expansions, or two fuzzy words with a
+// common possible expansion.
 func misspelt(text string) bool {
 	type word struct {
 		text  string
@@ -94,7 +94,7 @@ func misspelt(text string) bool {
 	return false
 }
 
-// reachesBack reports whether AND requires a bare word of several words over a clause without any.
+// reachesBack reports whether AND requires a bare word of several words across a clause without any word.
 func reachesBack(text string) bool {
 	parsed, err := query.Parse(text)
 	if err != nil {
@@ -106,7 +106,7 @@ func reachesBack(text string) bool {
 		if !ok {
 			return !found
 		}
-		words := -1 // in the last clause that has any; -1 where that is no bare word, or has not been required by AND
+		words := -1 // number of words of the last clause with words; -1 if it is no bare word or AND does not require it
 		for i, c := range group.Clauses {
 			t, bare := c.Node.(query.Term)
 			p, quoted := c.Node.(query.Phrase)
@@ -128,7 +128,7 @@ func TestExcepted(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		kind kind
-		ours []hit // theirs are 1, 2
+		ours []hit // theirs are items 1 and 2
 		want string
 	}{
 		"no value":                     {text: `love text:>`, kind: oursRefuses, want: "half a clause"},

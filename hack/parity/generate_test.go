@@ -14,21 +14,21 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// generator draws queries over the grammar from the words and values that the corpus holds. The same seed and corpus
-// give the same queries.
+// generator generates random queries from the grammar, with words and values of the corpus. The same seed and corpus result in the
+// same queries.
 type generator struct {
 	rand   *rand.Rand
-	words  []string            // the words of the texts, by frequency, most frequent first
-	runs   []string            // two to four neighbouring words
-	pieces []string            // stretches of the texts as they are
+	words  []string            // the words of the texts, most frequent first
+	runs   []string            // sequences of two to four words
+	pieces []string            // unchanged parts of the texts
 	values map[string][]string // by field, sorted
-	fields []query.Field       // those that have values and are no texts
+	fields []query.Field       // fields with values, except for texts
 	texts  []query.Field
 	dates  []query.Field
-	counts []query.Field // numbers
+	counts []query.Field // numeric fields
 }
 
-// The generator keeps no more than this many runs and pieces, and values of one field.
+// Maximum numbers of runs and pieces, and of values of one field.
 const (
 	maxRuns   = 20000
 	maxValues = 500
@@ -62,7 +62,7 @@ func newGenerator(seed uint64, docs []document) *generator {
 	return g
 }
 
-// gatherValues fills in what the fields hold.
+// gatherValues collects the values of the fields.
 func (g *generator) gatherValues(docs []document) {
 	seen := map[string]bool{}
 	for _, d := range docs {
@@ -99,7 +99,7 @@ func (g *generator) gatherValues(docs []document) {
 	}
 }
 
-// next draws one query; its family is the kind of its root.
+// next generates one query. Its family is the kind of its root.
 func (g *generator) next() question {
 	switch n := g.rand.IntN(20); {
 	case n < 8:
@@ -116,13 +116,13 @@ func (g *generator) next() question {
 	}
 }
 
-// chance is true once in n times.
+// chance returns true once in n times.
 func (g *generator) chance(n int) bool { return g.rand.IntN(n) == 0 }
 
-// group draws two to five clauses, joined in every way that the grammar has.
+// group generates two to five clauses, joined in every way of the grammar.
 func (g *generator) group(depth int) string {
 	var b strings.Builder
-	free := true // whether a sign may stand here
+	free := true // whether a sign is allowed here
 	for i := range 2 + g.rand.IntN(4) {
 		if i > 0 {
 			join := pick(g.rand, []string{" ", " ", "  ", " AND ", " OR ", " AND NOT ", " OR NOT ", " && ", " || ", " AND -", " OR +", "\u3000"})
@@ -144,7 +144,7 @@ func (g *generator) group(depth int) string {
 			listed = family == "list"
 		}
 		b.WriteString(text)
-		// A value within a list cannot be boosted; a number right behind ~ would be its distance.
+		// A value in a list cannot have a boost, and a number directly after ~ would be its distance.
 		if g.chance(12) && !listed {
 			b.WriteString(pick(g.rand, []string{"^2", "^0.5", "^3.25", "^1"}))
 		}
@@ -152,7 +152,7 @@ func (g *generator) group(depth int) string {
 	return b.String()
 }
 
-// bareGroup draws a group of clauses without fields.
+// bareGroup generates a group of clauses without fields.
 func (g *generator) bareGroup() string {
 	var b strings.Builder
 	for i := range 2 + g.rand.IntN(3) {
@@ -171,7 +171,7 @@ func (g *generator) bareGroup() string {
 	return b.String()
 }
 
-// leaf draws one clause and names its family.
+// leaf generates one clause and returns its family.
 func (g *generator) leaf() (family, text string) {
 	switch g.rand.IntN(24) {
 	case 0, 1, 2:
@@ -210,10 +210,10 @@ func (g *generator) leaf() (family, text string) {
 	}
 }
 
-// nameOf is the name of a field as a query writes it.
+// nameOf returns the name of a field in query syntax.
 func nameOf(f query.Field) string { return strings.ReplaceAll(f.Name, ":", `\:`) }
 
-// anyWord draws frequent words as often as rare ones.
+// anyWord returns a random word, half of the time one of the 200 most frequent ones.
 func (g *generator) anyWord() string {
 	n := len(g.words)
 	if g.chance(2) {
@@ -222,7 +222,7 @@ func (g *generator) anyWord() string {
 	return g.words[g.rand.IntN(n)]
 }
 
-// word is one as a query writes it, sometimes in capitals.
+// word returns a word in query syntax, sometimes in capitals.
 func (g *generator) word() string {
 	w := g.anyWord()
 	if g.chance(8) {
@@ -231,7 +231,7 @@ func (g *generator) word() string {
 	return escape(w)
 }
 
-// textField names a text field, sometimes by its short name.
+// textField returns the name of a text field, sometimes its short name.
 func (g *generator) textField() string {
 	if g.chance(2) {
 		return "text"
@@ -239,7 +239,7 @@ func (g *generator) textField() string {
 	return pick(g.rand, g.texts).Name
 }
 
-// fielded is the prefix of a text field, or none.
+// fielded returns the prefix of a text field, or "".
 func (g *generator) fielded() string {
 	if g.chance(3) {
 		return g.textField() + ":"
@@ -247,7 +247,7 @@ func (g *generator) fielded() string {
 	return ""
 }
 
-// phrase quotes words that stand together somewhere, at times out of order.
+// phrase returns a quoted sequence of words of a text, sometimes out of order.
 func (g *generator) phrase() string {
 	words := strings.Fields(pick(g.rand, g.runs))
 	if g.chance(3) {
@@ -271,7 +271,7 @@ func (g *generator) value(f query.Field) string {
 	return quote(v)
 }
 
-// bareValue is a value without quotes, at times in capitals.
+// bareValue returns a value without quotes, sometimes in capitals.
 func (g *generator) bareValue(f query.Field) string {
 	v := pick(g.rand, g.values[f.Name])
 	if f.Type == query.Keyword && g.chance(4) {
@@ -280,7 +280,7 @@ func (g *generator) bareValue(f query.Field) string {
 	return escape(v)
 }
 
-// onTerms puts what make makes of a term behind the field of the term.
+// onTerms returns the result of make for a term, after the term's field.
 func (g *generator) onTerms(make func(string) string) string {
 	switch g.rand.IntN(6) {
 	case 0:
@@ -296,7 +296,7 @@ func (g *generator) onTerms(make func(string) string) string {
 	}
 }
 
-// pattern makes a wildcard of a word.
+// pattern returns a wildcard pattern for a word.
 func (g *generator) pattern(word string) string {
 	r := []rune(word)
 	switch at := 1 + g.rand.IntN(len(r)); g.rand.IntN(6) {
@@ -315,7 +315,7 @@ func (g *generator) pattern(word string) string {
 	}
 }
 
-// regex makes a regular expression of a word.
+// regex returns a regular expression for a word.
 func (g *generator) regex(word string) string {
 	r := []rune(word)
 	at := g.rand.IntN(len(r))
@@ -356,7 +356,7 @@ func (g *generator) regex(word string) string {
 	}
 }
 
-// interval is a numeric interval of a regular expression, of fixed width or not, in any order.
+// interval returns a numeric interval of a regular expression, with or without a fixed width, in any order.
 func (g *generator) interval() string {
 	limit := func() string {
 		return fmt.Sprintf("%0*d", g.rand.IntN(5), g.rand.IntN(pick(g.rand, []int{3, 40, 300, 2100, 3_000_000})))
@@ -364,7 +364,7 @@ func (g *generator) interval() string {
 	return "<" + limit() + "-" + limit() + ">"
 }
 
-// misspelt changes up to two letters of a word.
+// misspelt returns a word with up to two changed letters.
 func (g *generator) misspelt(word string) string {
 	r := []rune(word)
 	for range g.rand.IntN(3) {
@@ -390,7 +390,7 @@ func (g *generator) misspelt(word string) string {
 func (g *generator) numberRange() string {
 	f := pick(g.rand, g.counts)
 	a, b := pick(g.rand, g.values[f.Name]), pick(g.rand, g.values[f.Name])
-	if g.chance(4) && f.Type == query.Long && len(a) < 15 { // OpenSearch reads fractions as doubles
+	if g.chance(4) && f.Type == query.Long && len(a) < 15 { // OpenSearch parses fractions as doubles
 		a += ".5"
 	}
 	if g.chance(4) {
@@ -399,7 +399,7 @@ func (g *generator) numberRange() string {
 	return f.Name + ":" + g.brackets(a, b)
 }
 
-// termRange draws a range over the words of a text or the values of a keyword.
+// termRange generates a range over the words of a text or the values of a keyword.
 func (g *generator) termRange() string {
 	if g.chance(2) {
 		a, b := g.anyWord(), g.anyWord()
@@ -413,7 +413,7 @@ func (g *generator) termRange() string {
 	}
 }
 
-// date draws a date, a range of dates or a comparison, with date math or without.
+// date generates a date, a range of dates or a comparison, with or without date math.
 func (g *generator) date() string {
 	a, b := g.day(), g.day()
 	if b.Before(a) {
@@ -436,7 +436,7 @@ func (g *generator) day() time.Time {
 	return time.Date(2023, 11, 15, 0, 0, 0, 0, time.UTC).Add(time.Duration(g.rand.IntN(1100*24*60)) * time.Minute)
 }
 
-// instant writes a time as a date with any precision, or as date math.
+// instant formats a time as a date with any precision, or as date math.
 func (g *generator) instant(t time.Time) string {
 	step := func() string {
 		unit := pick(g.rand, []string{"y", "M", "w", "d", "h", "H", "m", "s"})
@@ -476,7 +476,7 @@ func (g *generator) brackets(a, b string) string {
 	return pick(g.rand, []string{"[", "{"}) + a + " TO " + b + pick(g.rand, []string{"]", "}"})
 }
 
-// presence names a field, an object, a short name or a pattern.
+// presence generates an existence query for a field, an object, a short name or a pattern.
 func (g *generator) presence() string {
 	switch g.rand.IntN(4) {
 	case 0:
@@ -491,7 +491,7 @@ func (g *generator) presence() string {
 	}
 }
 
-// fieldPattern asks several fields at once.
+// fieldPattern generates a query on several fields.
 func (g *generator) fieldPattern() string {
 	pattern := pick(g.rand, []string{
 		`tags.\*`, `tags.\*.key`, `content.author.\*name`, `content.author.profile.\*`, `content.platform_data.location.\*`,
@@ -515,7 +515,7 @@ func (g *generator) fieldPattern() string {
 	return pattern + ":" + value
 }
 
-// list draws values with commas or OR between them.
+// list generates values separated by commas or OR.
 func (g *generator) list() string {
 	one := func() (field string, value func() string) {
 		if g.chance(3) {
@@ -537,10 +537,10 @@ func (g *generator) list() string {
 	return field + ":(" + strings.Join(values, pick(g.rand, []string{" OR ", " ", ",", ", "})) + ")"
 }
 
-// typed is a stretch of a text, as somebody may paste it, with what has a meaning escaped.
+// typed returns a part of a text, as a user may paste it, with special characters escaped.
 func (g *generator) typed() string { return g.fielded() + escapeText(pick(g.rand, g.pieces)) }
 
-// soup draws tokens without any regard for the grammar.
+// soup generates tokens without regard to the grammar.
 func (g *generator) soup() string {
 	var b strings.Builder
 	for range 2 + g.rand.IntN(6) {
@@ -563,8 +563,7 @@ func (g *generator) soup() string {
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// escape puts a backslash before every character of a word that means something to either parser, and before a word
-// that is an operator.
+// escape puts a backslash before every character that has a meaning in either parser, and before an operator word.
 func escape(word string) string {
 	var b strings.Builder
 	switch word {
@@ -580,7 +579,7 @@ func escape(word string) string {
 	return b.String()
 }
 
-// escapeText escapes what would not be read as a word, and leaves the white space.
+// escapeText escapes everything that would not be part of a word, except for white space.
 func escapeText(text string) string {
 	words := strings.Fields(text)
 	for i, w := range words {
@@ -595,12 +594,12 @@ func escapeText(text string) string {
 	return strings.Join(words, " ")
 }
 
-// quote puts a text into quotes.
+// quote returns a text in quotes.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// draw returns n questions over the corpus of the project.
+// draw returns n generated queries for a corpus.
 func draw(t *testing.T, docs []document, seed uint64, n int) []string {
 	t.Helper()
 	g := newGenerator(seed, docs)
@@ -612,7 +611,7 @@ func draw(t *testing.T, docs []document, seed uint64, n int) []string {
 	return out
 }
 
-// ownCorpus is the corpus of a run without files, read once for all tests.
+// ownCorpus returns the corpus of a run without files, which is read once for all tests.
 var ownCorpus = sync.OnceValues(func() ([]document, error) { return loadCorpus(nil) })
 
 func corpus(t *testing.T) []document {
@@ -634,7 +633,7 @@ func TestGenerateIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestGenerateCoversTheGrammar holds that every family is drawn, and that what is not soup is a query.
+// TestGenerateCoversTheGrammar checks that every family occurs, and that everything except for soup is a valid query.
 func TestGenerateCoversTheGrammar(t *testing.T) {
 	counts := map[string]int{}
 	for _, line := range draw(t, corpus(t), 1, 2000) {

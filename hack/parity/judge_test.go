@@ -16,53 +16,53 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
-// subject finds items: it is what is compared with OpenSearch.
+// subject is what is compared with OpenSearch.
 type subject interface {
-	// search returns every match, in an order with the tie rule behind it.
+	// search returns every match in the given order, followed by the tie rule.
 	search(ctx context.Context, n query.Node, order query.Order) ([]hit, error)
-	// explain says why an item matches a tree or does not.
+	// explain returns why an item matches a tree or does not.
 	explain(ctx context.Context, n query.Node, id int64) (library.Explanation, error)
 }
 
-// bench has both sides.
+// bench contains both sides.
 type bench struct {
 	ours   subject
 	theirs *oracle
 	now    time.Time
-	// docs are the items that both hold.
+	// docs are the items of both sides.
 	docs []document
-	// canonical is true where no query is sent as it was written.
+	// canonical is true if all queries are sent in canonical form and none as it was written.
 	canonical bool
 }
 
-// verdict is what came of one query.
+// verdict is the result of one query.
 type verdict struct {
 	kind kind
-	// sent is the text that OpenSearch was asked.
+	// sent is the text that was sent to OpenSearch.
 	sent string
-	// difference says in one sentence what differs, "" where nothing does.
+	// difference describes the difference in one sentence; "" if there is none.
 	difference string
 	ours       []hit
 	theirs     []hit
-	// refusal and theirRefusal say why a side refuses the query; nil where it answers.
+	// refusal and theirRefusal are the reasons why a side rejects the query, or nil.
 	refusal, theirRefusal error
 }
 
-// kind tells verdicts apart: a query is cut down only as long as its verdict stays of one kind.
+// kind is the kind of a verdict. A query is reduced only while the kind of its verdict stays the same.
 type kind uint8
 
 const (
-	same        kind = iota // the same answer
-	bothRefuse              // both refuse the query
-	oursRefuses             // we alone do
-	theyRefuse              // OpenSearch alone does
-	differs                 // two answers that are not the same
+	same        kind = iota // equal results
+	bothRefuse              // both sides reject the query
+	oursRefuses             // only our side rejects it
+	theyRefuse              // only OpenSearch rejects it
+	differs                 // different results
 )
 
-// byRelevance is the order of a question that names none.
+// byRelevance is the order of a question without an order.
 const byRelevance = "_score:desc"
 
-// compare asks both sides. The error is that of a node that cannot be asked.
+// compare sends a query to both sides. It returns an error if the node cannot be queried.
 func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error) {
 	v := verdict{sent: text}
 	order, err := query.ParseOrder(cmp.Or(sort, byRelevance))
@@ -104,7 +104,7 @@ func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error)
 	return v, nil
 }
 
-// judge holds a verdict against what its family asks for. It returns the complaint, "" for none.
+// judge compares a verdict with the expectation of its family. It returns a message, or "".
 func (q question) judge(v verdict) string {
 	if q.family == refused && v.kind == same {
 		return fmt.Sprintf("both answer with %d items and should refuse", len(v.theirs))
@@ -112,15 +112,15 @@ func (q question) judge(v verdict) string {
 	return v.difference
 }
 
-// asked is how many questions are under way at once.
+// asked is the number of concurrent questions.
 const asked = 4
 
-// judgeAll compares the questions and counts what came of them, in their order. The error is that of a node that cannot be asked.
+// judgeAll compares the questions and counts the results in their order. It returns an error if the node cannot be queried.
 func (b *bench) judgeAll(ctx context.Context, questions []question) (*report, error) {
 	type result struct {
 		outcome   outcome
 		exception string
-		verdict   verdict // of a question that failed; the others may hold thousands of hits each
+		verdict   verdict // only of a failed question, because others may have thousands of hits each
 	}
 	results := make([]result, len(questions))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -161,18 +161,18 @@ func (b *bench) judgeAll(ctx context.Context, questions []question) (*report, er
 	return r, nil
 }
 
-// outcome is how a query counts.
+// outcome is the category in which a query is counted.
 type outcome uint8
 
 const (
-	equal       outcome = iota // the same answer
-	agreed                     // refused by both
+	equal       outcome = iota // equal results
+	agreed                     // rejected by both
 	exceptional                // different for a known reason
 	failed
 	outcomes
 )
 
-// report counts by family, in the order of their first query.
+// report counts by family, in the order of the first query of each family.
 type report struct {
 	families   []string
 	counts     map[string]*[outcomes]int
@@ -203,7 +203,7 @@ func (r *report) print(out io.Writer) {
 		}
 	}
 	row("all", total)
-	_ = w.Flush() // a writer to a terminal: there is no one left to tell
+	_ = w.Flush() // a failure to write to the terminal cannot be reported
 	for _, e := range exceptions() {
 		if n := r.exceptions[e.name]; n > 0 {
 			fmt.Fprintf(out, "exception %q, %d queries: %s\n", e.name, n, e.reason)
@@ -211,7 +211,7 @@ func (r *report) print(out io.Writer) {
 	}
 }
 
-// shortest cuts a failing question down and describes it in one line.
+// shortest reduces a failing question and describes it in one line.
 func (b *bench) shortest(ctx context.Context, q question, v verdict) (string, error) {
 	describe := func(text string, v verdict) string {
 		s := fmt.Sprintf("%q", text)

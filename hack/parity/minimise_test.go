@@ -8,11 +8,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// maxAttempts bounds the work on one failing query.
+// maxAttempts limits the work on one failing query.
 const maxAttempts = 400
 
-// minimise cuts a query down to a shorter one that still fails: the tree as far as its canonical form fails, else the
-// text, word by word. fails is asked about each candidate; the last one that it said yes to is the answer.
+// minimise reduces a query to a shorter one that still fails. It reduces the tree if the canonical form fails, and otherwise the
+// text, word by word. fails is called for each candidate. The result is the last candidate for which it returned true.
 func minimise(text string, fails func(string) bool) string {
 	attempts := 0
 	try := func(candidate string) bool {
@@ -25,7 +25,7 @@ func minimise(text string, fails func(string) bool) string {
 	return smallestText(text, try)
 }
 
-// smallestTree takes the first smaller tree that fails as long as there is one.
+// smallestTree replaces n with the first smaller tree that fails, until there is none.
 func smallestTree(n query.Node, try func(string) bool) query.Node {
 	for {
 		i := -1
@@ -43,12 +43,12 @@ func smallestTree(n query.Node, try func(string) bool) query.Node {
 	}
 }
 
-// weight is what shrinks with every step: the length of the query, in which an open end of a range counts for nothing.
+// weight is a number that decreases with every step: the length of the query, in which an open end of a range counts less.
 func weight(n query.Node) int {
 	return len(strings.ReplaceAll(n.String(), "* TO", "")) + len(strings.ReplaceAll(n.String(), "TO *", ""))
 }
 
-// smaller returns the trees that are one step smaller than n, the smallest ones first.
+// smaller returns the trees that are one step smaller than n, smallest first.
 func smaller(n query.Node) []query.Node {
 	var out []query.Node
 	switch n := n.(type) {
@@ -98,14 +98,14 @@ func smaller(n query.Node) []query.Node {
 	return out
 }
 
-// with returns the group with another clause in place of the one at i.
+// with returns the group with the clause at i replaced.
 func with(n query.Bool, i int, c query.Clause) query.Bool {
 	clauses := slices.Clone(n.Clauses)
 	clauses[i] = c
 	return query.Bool{Clauses: clauses}
 }
 
-// smallestText leaves out words, two neighbours or one, as long as the rest fails.
+// smallestText omits words, two neighbours or one at a time, while the rest fails.
 func smallestText(text string, try func(string) bool) string {
 	words := strings.Fields(text)
 	for shorter := true; shorter; {
@@ -173,7 +173,7 @@ func TestMinimise(t *testing.T) {
 	}
 }
 
-// TestMinimiseEnds holds that the work on one query is bounded.
+// TestMinimiseEnds checks that the work on one query is limited.
 func TestMinimiseEnds(t *testing.T) {
 	text := strings.Repeat("(a b) ", 300)
 	asked := 0

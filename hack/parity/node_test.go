@@ -13,16 +13,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// node is a stand-in for OpenSearch that answers by this library's own evaluation.
+// node is a fake of OpenSearch that evaluates queries with this library.
 type node struct {
 	t    *testing.T
 	ours *walker
-	// answer changes what is sent for a query; nil leaves it.
+	// answer changes the result of a query; nil leaves it unchanged.
 	answer func(q string, hits []hit) []hit
-	// fail is the status with which searches end, 0 for none.
+	// fail is the status of all searches; 0 means success.
 	fail int
-	mu   sync.Mutex // guards what follows
-	// indexed counts documents, and indices holds the names of those that are there.
+	mu   sync.Mutex // guards the following fields
+	// indexed is the number of indexed documents. indices contains the names of existing indices.
 	indexed int
 	indices map[string]bool
 }
@@ -100,7 +100,7 @@ func (n *node) search(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// start runs the stand-in and returns the settings of a run against it.
+// start runs the fake and returns the settings of a run against it.
 func (n *node) start(t *testing.T) settings {
 	t.Helper()
 	now := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
@@ -168,7 +168,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestCompareRefusals holds what counts as a refusal by either side.
+// TestCompareRefusals checks what counts as a rejection by either side.
 func TestCompareRefusals(t *testing.T) {
 	var n node
 	s := n.start(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
-// window is the most hits that OpenSearch returns for one search, and so the largest corpus that can be compared whole.
+// window is the maximum number of hits of one search in OpenSearch, and therefore the maximum size of the corpus.
 const window = 10000
 
 // oracle is a real OpenSearch node with one index.
@@ -25,19 +25,19 @@ type oracle struct {
 	client     *http.Client
 }
 
-// newOracle names an index that nobody else has.
+// newOracle returns an oracle with a unique index name.
 func newOracle(url string) *oracle {
 	return &oracle{url: url, index: "parity-" + strings.ToLower(rand.Text()), client: &http.Client{Timeout: time.Minute}}
 }
 
-// do sends one request and decodes the answer into out, which may be nil. An answer that is no success is an
-// *oracleError with the node's own reason.
+// do sends one request and decodes the response into out, which may be nil. An error response is returned as an *oracleError with
+// the node's own reason.
 func (o *oracle) do(ctx context.Context, method, path string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, o.url+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	// The bulk interface takes this for its lines as well.
+	// The bulk API accepts this type for its lines, too.
 	req.Header.Set("Content-Type", "application/json")
 	res, err := o.client.Do(req)
 	if err != nil {
@@ -57,21 +57,21 @@ func (o *oracle) do(ctx context.Context, method, path string, body []byte, out a
 	return json.Unmarshal(data, out)
 }
 
-// oracleError is an answer of the node that is no success.
+// oracleError is an error response of the node.
 type oracleError struct {
 	status int
 	cause
 }
 
-// cause is an error as the node describes it.
+// cause is an error as the node reports it.
 type cause struct {
 	Type     string `json:"type"`
 	Reason   string `json:"reason"`
 	CausedBy *cause `json:"caused_by"`
 }
 
-// aboutQuery reports whether the node refuses the query, rather than fails. Too many clauses are a failure of the
-// server in OpenSearch's eyes, where they come to light late.
+// aboutQuery reports whether the node rejects the query, in contrast to a failure of the node. OpenSearch detects too many clauses
+// late and reports them as a failure of the server.
 func (e *oracleError) aboutQuery() bool {
 	return e.status == http.StatusBadRequest || strings.HasPrefix(e.Type, "too_many_")
 }
@@ -80,7 +80,7 @@ func (e *oracleError) Error() string {
 	return fmt.Sprintf("OpenSearch answers %d: %s", e.status, e.Reason)
 }
 
-// innermost digs the first cause out of an error body.
+// innermost returns the innermost cause of an error body.
 func innermost(data []byte) cause {
 	var body struct {
 		Error struct {
@@ -104,7 +104,7 @@ func innermost(data []byte) cause {
 	return *c
 }
 
-// create makes the index: one shard, so that document frequencies are those of the whole corpus, and no replica.
+// create creates the index with one shard, so that document frequencies are those of the whole corpus, and without replicas.
 func (o *oracle) create(ctx context.Context) error {
 	body, err := json.Marshal(map[string]any{
 		"settings": map[string]any{
@@ -130,7 +130,7 @@ func (o *oracle) drop(ctx context.Context) error {
 	return err
 }
 
-// fill indexes the documents and merges them into one segment, so that no deleted document counts.
+// fill indexes the documents and merges them into one segment, so that deleted documents do not affect scores.
 func (o *oracle) fill(ctx context.Context, docs []document) error {
 	const batch = 500
 	for len(docs) > 0 {
@@ -172,20 +172,19 @@ func (o *oracle) fill(ctx context.Context, docs []document) error {
 	return o.do(ctx, http.MethodPost, "/"+o.index+"/_refresh", nil, nil)
 }
 
-// queryString is the query as OpenSearch takes it.
+// queryString returns the query for OpenSearch.
 func queryString(q string) map[string]any {
 	return map[string]any{"query_string": map[string]any{
 		"query": q, "fields": []string{querystring.DefaultAllField}, "allow_leading_wildcard": true, "max_determinized_states": 10000,
 	}}
 }
 
-// search asks for every match, in an order with the tie rule behind it. Scores are 0 where the order does not begin with
-// them.
+// search returns every match in the given order, followed by the tie rule. Scores are 0 unless the order begins with them.
 func (o *oracle) search(ctx context.Context, q string, order query.Order) ([]hit, error) {
 	body, err := json.Marshal(map[string]any{
 		"query": queryString(q), "sort": sorting(order),
-		// Without a filter, OpenSearch takes the total of _exists_ on a text field from the terms, which texts without a word
-		// do not have, although it finds those texts.
+		// Without a filter, OpenSearch computes the total of _exists_ on a text field from the terms. Texts without a word have no
+		// terms, so the total would omit them, although OpenSearch finds them.
 		"post_filter": map[string]any{"match_all": map[string]any{}},
 		"size":        window, "stored_fields": "_none_", "track_total_hits": true,
 	})
@@ -221,7 +220,7 @@ func (o *oracle) search(ctx context.Context, q string, order query.Order) ([]hit
 	return hits, nil
 }
 
-// sorting is an order as OpenSearch takes it: what is missing last, and then the newest, then the highest id.
+// sorting returns the sort of an order: missing values last, followed by the newest item and the highest id.
 func sorting(order query.Order) []any {
 	key := func(field, direction string) any {
 		return map[string]any{field: map[string]any{"order": direction, "missing": "_last"}}
@@ -240,7 +239,7 @@ func sorting(order query.Order) []any {
 	return append(list, key("created_on", "desc"), key("id", "desc"))
 }
 
-// reading returns the Lucene query that OpenSearch makes of a text.
+// reading returns the Lucene query that OpenSearch creates from a text.
 func (o *oracle) reading(ctx context.Context, q string) (string, error) {
 	body, err := json.Marshal(map[string]any{"query": queryString(q)})
 	if err != nil {

@@ -42,7 +42,7 @@ func TestParity(t *testing.T) {
 	if flags.url == "" {
 		t.Skip("needs an OpenSearch node: make parity")
 	}
-	// An interrupted run deletes its index too.
+	// An interrupted run must also delete its index.
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	b, err := newBench(ctx, t, flags)
@@ -71,7 +71,7 @@ func TestParity(t *testing.T) {
 	r.print(os.Stdout)
 }
 
-// newBench fills both sides. The index goes when the test ends.
+// newBench fills both sides. The index is deleted when the test ends.
 func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
 	var paths []string
 	if s.corpora != "" {
@@ -109,7 +109,7 @@ func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
 	return b, nil
 }
 
-// gather returns the questions that the settings ask for, curated ones first.
+// gather returns the questions for the settings, curated ones first.
 func gather(s settings, docs []document) ([]question, error) {
 	var all []question
 	if s.queries != "" {

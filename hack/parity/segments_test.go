@@ -19,14 +19,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// segments is the engine's search over many small segments, in each of which some items of another one are dead, as
-// after a change: nothing of them may be seen, statistics included.
+// segments is the engine's search over many small segments. Each segment contains some dead items of another one, as after a
+// change. They must not affect anything, including statistics.
 type segments struct {
 	*walker
 	corpus *search.Corpus
 }
 
-// The sizes are prime, so that no run of like items falls on a boundary each time.
+// The sizes are prime, so that segment boundaries do not always fall on the same runs of similar items.
 const (
 	segmentItems = 97
 	segmentDead  = 13
@@ -125,7 +125,7 @@ func (s *segments) explain(ctx context.Context, n query.Node, id int64) (library
 	return eval.Explain(ctx, s.corpus.Statistics(), p.Root, s.docs[id])
 }
 
-// TestSegments holds that both libraries bring the same hits with the same scores to the comparison.
+// TestSegments checks that both libraries return the same hits with the same scores.
 func TestSegments(t *testing.T) {
 	now := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	docs := corpus(t)
@@ -137,7 +137,7 @@ func TestSegments(t *testing.T) {
 		}
 		parsed, err := query.Parse(q.text)
 		if err != nil {
-			continue // both refuse it before they see it
+			continue // rejected before the search on both sides
 		}
 		want, refusal := reference.search(t.Context(), parsed.Root, order)
 		got, err := engine.search(t.Context(), parsed.Root, order)

@@ -10,11 +10,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// shown is how many hits of each side are listed.
+// shown is the maximum number of printed hits of each side.
 const shown = 10
 
-// show compares one query and prints what both sides make of it, with an explanation of the first item that differs,
-// or else of the first. It reports whether the answers are equal.
+// show compares one query and prints the results of both sides, with an explanation of the first item that differs, or of the first
+// item. It reports whether the results are equal.
 func (b *bench) show(ctx context.Context, text string, out io.Writer) (bool, error) {
 	parsed, refusal := query.Parse(text)
 	if refusal == nil {
@@ -49,7 +49,7 @@ func (b *bench) show(ctx context.Context, text string, out io.Writer) (bool, err
 	return v.kind == same || v.kind == bothRefuse, nil
 }
 
-// explain prints what both sides say about one item.
+// explain prints the explanations of both sides for one item.
 func (b *bench) explain(ctx context.Context, n query.Node, sent string, id int64, out io.Writer) error {
 	for _, d := range b.docs {
 		if d.id == id {
@@ -76,7 +76,7 @@ func printExplanation(out io.Writer, x library.Explanation, depth int) {
 	}
 }
 
-// at describes the hit at place i.
+// at formats the hit at place i.
 func at(hits []hit, i int) string {
 	if i >= len(hits) {
 		return "-"

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// walker is what the reference library does: it walks documents in memory.
+// walker searches like the reference library: it walks documents in memory.
 type walker struct {
 	corpus *eval.Corpus
 	docs   map[int64]*eval.Doc
@@ -28,12 +28,12 @@ func newWalker(docs []document, now time.Time) *walker {
 	return w
 }
 
-// plan gives a tree its meaning, with the whole catalogue in sight.
+// plan returns the plan of a tree with access to the whole catalogue.
 func (w *walker) plan(n query.Node) (*plan.Plan, error) {
 	return plan.Build(n, plan.Options{Audience: query.Private, Now: w.now, Fields: w.fields})
 }
 
-// search returns every match, in an order with the tie rule behind it.
+// search returns every match in the given order, followed by the tie rule.
 func (w *walker) search(ctx context.Context, n query.Node, order query.Order) ([]hit, error) {
 	p, err := w.plan(n)
 	if err != nil {
@@ -59,7 +59,7 @@ func (w *walker) search(ctx context.Context, n query.Node, order query.Order) ([
 	return hits, nil
 }
 
-// explain says why an item matches a tree or does not.
+// explain returns why an item matches a tree or does not.
 func (w *walker) explain(ctx context.Context, n query.Node, id int64) (library.Explanation, error) {
 	p, err := w.plan(n)
 	if err != nil {
