@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The versions of what Maven brings besides the dependencies of the generated client.
+// Versions of what Maven needs in addition to the dependencies of the generated client.
 const (
 	openapiGenerator = "org.openapitools:openapi-generator-cli:7.23.0"
 	dependencyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"

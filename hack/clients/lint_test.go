@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLint: neither linter reports anything, warnings included. testdata/lint holds the exceptions and their reasons.
+// TestLint checks that neither linter reports an error or a warning. testdata/lint contains the exceptions and their reasons.
 func TestLint(t *testing.T) {
 	tools(t, "npm")
 	dir := workspace(t, "lint")

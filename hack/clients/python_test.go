@@ -17,7 +17,7 @@ func TestPython(t *testing.T) {
 	})
 }
 
-// python makes a virtual environment with the packages of a workspace's requirements and returns its folder of commands.
+// python creates a virtual environment with the packages of a workspace's requirements, and returns its folder of commands.
 func python(t *testing.T, dir string) string {
 	t.Helper()
 	command(t, dir, nil, "python3", "-m", "venv", "venv")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSchemathesis sends requests that Schemathesis makes up from the document, valid ones and others, with each class of
-// token. It runs all its checks, of which testdata/schemathesis says what they cannot know.
+// TestSchemathesis sends valid and invalid requests that Schemathesis generates from the document, with each class of token. It
+// runs all checks; testdata/schemathesis configures what they cannot know.
 func TestSchemathesis(t *testing.T) {
 	tools(t, "python3")
 	dir := workspace(t, "schemathesis")
@@ -19,7 +19,7 @@ func TestSchemathesis(t *testing.T) {
 				t.Fatal(err)
 			}
 			if token != "" {
-				// The same token twice is one token.
+				// The server accepts the same token in both places.
 				text = append(text, "\n[auth.openapi]\nbearer.bearer = \""+token+"\"\nquery.api_key = \""+token+"\"\n"...)
 			}
 			config := filepath.Join(dir, class+".toml")

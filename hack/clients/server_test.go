@@ -25,22 +25,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// root is the top of the repository, seen from this package.
+// root is the root of the repository, relative to this package.
 const root = "../.."
 
-// The property that the clients call and what it holds. The ids have 16 digits: narrower types than int64 lose them.
+// The property that the clients call and its contents. The ids have 16 digits, which types narrower than int64 cannot represent.
 const (
 	property   = library.PropertyID("shop/default")
 	unitID     = 2582118650523114
-	largeID    = 4503599627370497 // items added later get the ids that follow
+	largeID    = 4503599627370497 // later items get the following ids
 	filterUUID = "6f1c0d5e-3b7a-4c1e-9a42-5d8f0b6c7e19"
 	filterID   = 5823445520123
 	readWrite  = "read-write-token-of-the-client-tests"
 	readOnly   = "read-only-token-of-the-client-tests-"
 )
 
-// items are 25 items of campaign 12, 100001 to 100025, and three whose ids no float32 and no int32 holds. The newest is
-// 100001.
+// items returns 25 items of campaign 12 with the ids 100001 to 100025, and three items whose ids neither float32 nor int32 can
+// represent. The newest item is 100001.
 func items() []string {
 	ids := []int64{16777217, 5000000001, largeID}
 	for id := int64(100001); id <= 100025; id++ {
@@ -53,7 +53,7 @@ func items() []string {
 			campaign = 13
 		}
 		if id == 100001 {
-			code = "4fGh0kQx2Z" // as in the examples of the document
+			code = "4fGh0kQx2Z" // from the examples of the document
 		}
 		lines[i] = fmt.Sprintf(`{"id":%d,"approval_status":"app","created_on":"2026-06-%02dT08:00:00Z","campaign":%d,"short_code":"%s",
 			"content":{"content_type":"image","text":"At the beach","social_platform":"instagram","platform_ref:instagram":"CuB3qXyL0aa",
@@ -90,7 +90,7 @@ func definitions() []library.Definition {
 	}
 }
 
-// newStore makes a data directory as an operator and an import would have made it.
+// newStore creates a data directory like an operator and an import would.
 func newStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -120,7 +120,7 @@ func newStore(t *testing.T) string {
 	return dir
 }
 
-// binary is `vitrine`, built once for all tests of this package.
+// binary is the `vitrine` binary, which is built once for all tests of this package.
 var binary struct {
 	once sync.Once
 	dir  string
@@ -152,7 +152,7 @@ func buildVitrine(t *testing.T) string {
 	return filepath.Join(binary.dir, "vitrine")
 }
 
-// serve starts `vitrine serve` on a store of its own and returns its address once it is ready.
+// serve starts `vitrine serve` with its own store, and returns its address when it is ready.
 func serve(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command(buildVitrine(t), "serve", "--data-dir", newStore(t), "--without-kubernetes", "--log-format", "json",
@@ -200,10 +200,10 @@ func serve(t *testing.T) string {
 	}
 }
 
-// serving is what is known of a server from its log.
+// serving is the state of a server according to its log.
 type serving struct {
-	addresses map[string]string // by the name of the listener; complete once bound is closed
-	failures  []string          // complete once exited is closed
+	addresses map[string]string // by name of the listener; complete when bound is closed
+	failures  []string          // complete when exited is closed
 	exited    chan struct{}
 }
 
@@ -223,11 +223,11 @@ func (s *serving) follow(cmd *exec.Cmd, stderr io.Reader, bound chan<- struct{})
 			}
 		}
 	}
-	_ = cmd.Wait() // it is killed
+	_ = cmd.Wait() // killed above
 }
 
-// later is a proxy that adds a member to every object of every JSON answer, as a later version of the server may. The
-// values of a submission are strings in every version.
+// later returns the address of a proxy that adds a member to every object of every JSON response, as a later version of the server
+// may. It does not extend submissions, whose values are strings in every version.
 func later(t *testing.T, server string) string {
 	t.Helper()
 	to, err := url.Parse(server)
@@ -262,7 +262,8 @@ func later(t *testing.T, server string) string {
 		FlushInterval: -1,
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// An import is answered while it is sent. The proxy would close the connection of a caller that still sends.
+		// The server responds to an import while it is sent, and the proxy would close the connection of a caller that is still
+		// sending.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
@@ -291,7 +292,7 @@ func widen(v any) {
 	}
 }
 
-// calls are what every client is run against: the server, and a later version of it.
+// calls runs a client against the server and against a later version of it.
 func calls(t *testing.T, run func(t *testing.T, env []string)) {
 	for name, address := range map[string]func(t *testing.T) string{
 		"this version":  serve,
@@ -303,7 +304,7 @@ func calls(t *testing.T, run func(t *testing.T, env []string)) {
 	}
 }
 
-// command runs a command to its end in a folder and fails the test with what it printed.
+// command runs a command in a folder. If it fails, the test fails with its output.
 func command(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -315,7 +316,7 @@ func command(t *testing.T, dir string, env []string, name string, args ...string
 	return string(out)
 }
 
-// tools skips a test where VITRINE_CLIENTS is not set or one of its tools is absent, and says so.
+// tools skips a test with a message if VITRINE_CLIENTS is not set or a tool is missing.
 func tools(t *testing.T, names ...string) {
 	t.Helper()
 	if os.Getenv("VITRINE_CLIENTS") == "" {
@@ -350,7 +351,7 @@ func absolute(t *testing.T, path string) string {
 	return path
 }
 
-// workspace copies a folder of testdata into one that the test may write to.
+// workspace copies a folder of testdata to a temporary folder.
 func workspace(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()

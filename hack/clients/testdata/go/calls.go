@@ -20,9 +20,9 @@ const (
 	pageID     = 6062765657669468
 )
 
-var made int // calls
+var made int // number of calls
 
-// check ends the program at the first answer that is wrong.
+// check ends the program at the first wrong response.
 func check(what string, ok bool, got any) {
 	made++
 	if !ok {
