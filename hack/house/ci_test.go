@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ci copies .ci into a repository of its own, whose make and apt-get are shell scripts, and returns a function that runs a
-// command there. With shared there is an empty folder ../shared.
+// ci copies .ci into a temporary repository whose make and apt-get are shell scripts. It returns a function that runs a command
+// there. With shared, there is an empty folder ../shared.
 func ci(t *testing.T, shared bool, makeScript string) func(command string) (output string, status int) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
@@ -49,13 +49,13 @@ func ci(t *testing.T, shared bool, makeScript string) func(command string) (outp
 	}
 }
 
-// rootOnDebian reports whether this machine can install Debian's packages.
+// rootOnDebian reports whether this machine can install Debian packages.
 func rootOnDebian() bool {
 	_, err := os.Stat("/etc/debian_version")
 	return err == nil && os.Getuid() == 0
 }
 
-// took is the time of a check in the output of .ci/run.
+// took matches the duration of a check in the output of .ci/run.
 var took = regexp.MustCompile(`, \d+ s\b`)
 
 const passingMake = `case $1 in
@@ -63,7 +63,7 @@ test) echo 'race detector: on'; echo 'DONE 8 tests, 1 skipped in 3.1s' ;;
 gitops) echo 'GITOPS DID NOT RUN: no Flux' ;;
 esac`
 
-// TestCI holds what .ci/run says of checks that ran, failed or did not run.
+// TestCI checks the output of .ci/run for checks that succeeded, failed or did not run.
 func TestCI(t *testing.T) {
 	tests := map[string]struct {
 		make   string
@@ -107,7 +107,7 @@ func TestCI(t *testing.T) {
 	}
 }
 
-// TestCIRunsEveryCheck holds that a check which can run has to run: with ../shared, as root on Debian.
+// TestCIRunsEveryCheck checks that no check is skipped if all can run: with ../shared, as root on Debian.
 func TestCIRunsEveryCheck(t *testing.T) {
 	want, begins := 3, "DID NOT RUN: "
 	if rootOnDebian() {
@@ -121,7 +121,7 @@ func TestCIRunsEveryCheck(t *testing.T) {
 			t.Errorf("%s without ../shared: status %d, want 3 and that it did not run, got:\n%s", check, status, output)
 		}
 	}
-	// One command that is there does not stand for the others.
+	// One existing command must not hide a missing one.
 	output, status := ci(t, true, passingMake)("set -euo pipefail; . .ci/lib; provide sh=dash absent-command=absent-package; echo provided")
 	if status != want || !strings.Contains(output, "absent-package") || strings.Contains(output, "provided") {
 		t.Errorf("a missing command: status %d, want %d and the package that it is in, got:\n%s", status, want, output)

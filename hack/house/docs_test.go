@@ -9,13 +9,13 @@ import (
 )
 
 var (
-	// link is a Markdown link to a file of the repository, up to its anchor.
+	// link matches a Markdown link to a file of the repository, up to its anchor.
 	link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
-	// place is a path below one of the rooms, as documents write it.
+	// place matches a path below a top-level folder, as documents write it.
 	place = regexp.MustCompile("`((?:api|cmd|config|controllers|docs|hack|server)/[A-Za-z0-9_./-]+)`")
 )
 
-// TestDocuments holds that every link and every path that README, CONTRIBUTING and docs name is there.
+// TestDocuments checks that all links and paths in README, CONTRIBUTING and docs exist.
 func TestDocuments(t *testing.T) {
 	documents := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/decisions/*.md"} {

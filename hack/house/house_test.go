@@ -1,5 +1,5 @@
-// Package house holds the rules of the house as tests: which room may import which, and what lies at the top level.
-// The rooms and their reasons are in docs/architecture.md.
+// Package house tests the rules of the repository: which folder (room) may import which, and what is at the top level.
+// docs/architecture.md explains the rooms.
 package house
 
 import (
@@ -16,20 +16,20 @@ import (
 
 const module = "github.com/vitrine-dev/vitrine/"
 
-// root is the top of the repository, seen from this package.
+// root is the root of the repository, relative to this package.
 const root = "../.."
 
-// room is a folder and what the packages in it may import besides the standard library.
+// room is a folder and what its packages may import in addition to the standard library.
 type room struct {
-	// own lists the folders of this module that may be imported; a room may always import itself.
+	// own lists the folders of this module that it may import. A room may always import itself.
 	own []string
-	// ownInTests lists those that its tests may import as well.
+	// ownInTests lists the folders that only its tests may import.
 	ownInTests []string
-	// others lists prefixes of foreign modules; nil leaves them free.
+	// others lists prefixes of modules that it may import; nil allows all modules.
 	others []string
 }
 
-// domain is what every implementation and every user of the library speaks in.
+// domain contains the packages of the common types of all implementations and users of the library.
 var domain = []string{"server/library", "server/item", "server/query"}
 
 var rooms = map[string]room{
@@ -112,7 +112,7 @@ var rooms = map[string]room{
 	"hack":                 {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},
 }
 
-// TestImports walks every package of the main module and holds it against its room.
+// TestImports checks every package of the main module with the rules of its room.
 func TestImports(t *testing.T) {
 	seen := map[string]bool{}
 	eachGoFile(t, func(path string) {
@@ -162,13 +162,13 @@ func (r room) allows(name, imported string, test bool) bool {
 	}
 	first, _, _ := strings.Cut(imported, "/")
 	if !strings.Contains(first, ".") || r.others == nil {
-		return true // the standard library, or a room whose foreign imports are free
+		return true // the standard library, or a room that may import all modules
 	}
 	hasPrefix := func(p string) bool { return strings.HasPrefix(imported, p) }
 	return slices.ContainsFunc(r.others, hasPrefix) || test
 }
 
-// roomOf finds the innermost room of a file.
+// roomOf returns the innermost room of a file.
 func roomOf(path string) (string, room, bool) {
 	best := ""
 	for name := range rooms {
@@ -181,7 +181,7 @@ func roomOf(path string) (string, room, bool) {
 
 func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
-// TestTopLevel keeps the first look at the repository as small as docs/architecture.md promises.
+// TestTopLevel checks that the top level of the repository contains only what docs/architecture.md lists.
 func TestTopLevel(t *testing.T) {
 	allowed := []string{
 		"api", "cmd", "config", "controllers", "docs", "hack", "internal", "server",
@@ -214,7 +214,7 @@ func eachGoFile(t *testing.T, visit func(path string)) {
 			if rel != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 				return fs.SkipDir
 			}
-			// A folder with a go.mod of its own is another module, made apart for its heavy imports.
+			// A folder with its own go.mod is a separate module, because its imports are large.
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && rel != "." {
 				return fs.SkipDir
 			}

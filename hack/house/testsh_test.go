@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// runTests writes two modules, runs their tests with hack/test.sh, and returns what it printed.
+// runTests writes two modules, runs their tests with hack/test.sh, and returns the output.
 func runTests(t *testing.T, race string, more map[string]string) (output string, passed bool) {
 	t.Helper()
 	script, err := filepath.Abs(filepath.Join(root, "hack/test.sh"))
@@ -42,7 +42,7 @@ func runTests(t *testing.T, race string, more map[string]string) (output string,
 	return string(out), err == nil
 }
 
-// TestTests checks the counts, and that a test, a build and a process that fail each fail the run and show their output.
+// TestTests checks the counts, and that a failing test, build or process fails the run and shows its output.
 func TestTests(t *testing.T) {
 	done := regexp.MustCompile(`(?m)^DONE .* in `)
 	for name, c := range map[string]struct {
@@ -77,7 +77,7 @@ func TestTests(t *testing.T) {
 	}
 }
 
-// TestTestsRace checks that a data race fails a test of the packages named in RACE, and that every package is tested once.
+// TestTestsRace checks that a data race fails a test of the packages in RACE, and that every package is tested once.
 func TestTestsRace(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-race", "runtime/cgo")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
@@ -94,7 +94,7 @@ func TestTestsRace(t *testing.T) {
 	}
 }
 
-// TestTestsWithoutCompiler checks that all tests run without a C compiler, and that the last line names what is missing.
+// TestTestsWithoutCompiler checks that all tests run without a C compiler, and that the last line names the missing one.
 func TestTestsWithoutCompiler(t *testing.T) {
 	t.Setenv("CC", "absent-compiler")
 	t.Setenv("CGO_ENABLED", "0")
