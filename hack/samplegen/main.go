@@ -1,5 +1,4 @@
-// Command samplegen writes sample content as NDJSON, ready for `vitrine import`: items of our own making, in nine
-// languages, the same bytes every time.
+// Command samplegen writes sample content as NDJSON for `vitrine import`: invented items in nine languages, always the same bytes.
 //
 //	go run ./hack/samplegen [-items 2000] [-output FILE]
 package main

@@ -8,7 +8,7 @@ import (
 // dice are the random choices of one thing.
 type dice struct{ *rand.Rand }
 
-// The kinds of things, so that equal indices of different kinds do not make equal choices.
+// Kinds of things. They make choices of different kinds independent, even for equal indices.
 const (
 	kindSample uint64 = iota
 	kindItem
@@ -19,20 +19,20 @@ const (
 	kindPost
 )
 
-// throw returns the dice of one thing of a kind. Things are independent of each other, so that any of them can be made without
-// the others. PCG gives the same numbers with every Go release.
+// throw returns the dice of one thing of a kind. Things are independent of each other, so each can be generated without the others.
+// PCG returns the same numbers with every Go release.
 func throw(kind uint64, index int) dice { return dice{rand.New(rand.NewPCG(kind, uint64(index)))} }
 
-// chance is true percent times in a hundred.
+// chance returns true with a probability of percent.
 func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 
 // pick returns one of the choices.
 func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
 
-// Zipf draws ranks: rank k, from 0, is 1/(k+1) times as likely as rank 0.
+// Zipf is a distribution of ranks: rank k, from 0, is 1/(k+1) times as likely as rank 0.
 type Zipf struct{ upTo []float64 }
 
-// NewZipf returns the distribution over n ranks; n is at least 1.
+// NewZipf returns the distribution over n ranks. n must be at least 1.
 func NewZipf(n int) Zipf {
 	z := Zipf{make([]float64, n)}
 	sum := 0.0

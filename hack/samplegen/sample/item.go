@@ -11,13 +11,13 @@ import (
 // object is a JSON object; its members are encoded in the order of their names.
 type object = map[string]any
 
-// place is a real place; captions call it by its native name.
+// place is a real place. Captions use its native name.
 type place struct {
 	Native, Name, Country, Code string
 	Latitude, Longitude         float64
 }
 
-// post is what a sample draws of an item; item gives it the shape of an import line.
+// post contains the random choices for an item; item returns it as an import line.
 type post struct {
 	id, campaign                                 int
 	status, platform, contentType, text, hashtag string
@@ -25,7 +25,7 @@ type post struct {
 	author                                       int
 	user, name                                   string
 	created, posted                              time.Time
-	at                                           *place // nil where the item says nothing about its place
+	at                                           *place // nil if the item has no place
 	media, featured, confirmed                   bool
 	tags                                         object
 }
@@ -91,12 +91,12 @@ func (p post) mediaFiles() object {
 	}
 }
 
-// submission is what the sender of an item told about itself.
+// submission returns what the sender of an item said about itself.
 func (p post) submission() object {
 	return object{"username": p.user, "email": p.user + "@mail.example.org", "consent": "yes"}
 }
 
-// keys are tags of one namespace as an import line has them, in the order in which an export has them.
+// keys returns tags of one namespace in the form of an import line, in the order of an export.
 func keys(names ...string) []object {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	out := make([]object, len(names))

@@ -12,7 +12,7 @@ import (
 //go:embed vocabulary.yaml
 var vocabularyFile []byte
 
-// vocabulary is vocabulary.yaml.
+// vocabulary is the content of vocabulary.yaml.
 type vocabulary struct {
 	Platforms, States, ContentTypes, Interests, Moods, MarketerTags, Emoji []string
 	Hashtags                                                               string
@@ -22,8 +22,8 @@ type vocabulary struct {
 	}
 }
 
-// Library makes a library of any size whose items are shaped and sized like those of a real one: 2.3 KiB of JSON, ten unique
-// strings each, texts in seven languages whose words follow Zipf's law, dates over three years. It is safe for concurrent use.
+// Library generates a library of any size whose items resemble real ones in shape and size: 2.3 KiB of JSON, ten unique strings
+// each, texts in seven languages whose words follow Zipf's law, dates over three years. It is safe for concurrent use.
 type Library struct {
 	*vocabulary
 	hashtags   []string
@@ -34,21 +34,22 @@ type Library struct {
 	campaigned Zipf
 }
 
-// spoken is a language with all its words, the most frequent first.
+// spoken is a language with all of its words, most frequent first.
 type spoken struct {
 	gap   string
 	words []string
 	ranks Zipf
 }
 
-// How many campaigns items belong to, people they are from, and conversion units there are; two items in seven carry a unit.
+// Numbers of campaigns, authors and conversion units. Two items in seven have a unit.
 const (
 	campaigns = 200
 	authors   = 40000
 	units     = 50
 )
 
-// newest is when the newest items are made; the oldest are three years older, and two thirds of all are of the last year.
+// newest is the creation time of the newest items. The oldest items are three years older, and two thirds of all items are from the
+// last year.
 var newest = time.Date(2026, time.November, 15, 20, 0, 0, 0, time.UTC)
 
 const span = 3 * 365 * 24 * time.Hour
@@ -71,10 +72,10 @@ func NewLibrary() *Library {
 	return l
 }
 
-// firstIdeograph begins the block of the rarer words of a language without syllables.
+// firstIdeograph is the beginning of the block with the rarer words of a language without syllables.
 const firstIdeograph = 0x4e00
 
-// allWords returns n different words, the common ones first.
+// allWords returns n different words, common words first.
 func allWords(common, syllables []string, n int) []string {
 	list := make([]string, 0, n)
 	seen := map[string]bool{}
@@ -101,7 +102,7 @@ func allWords(common, syllables []string, n int) []string {
 	return list
 }
 
-// Item returns the item with the index i as an import line without its end.
+// Item returns the item with index i as an import line without the line break.
 func (l *Library) Item(i int) []byte {
 	d := throw(kindItem, i)
 	age, rank := d.Float64(), d.Float64()
@@ -110,14 +111,14 @@ func (l *Library) Item(i int) []byte {
 		id: FirstID + i, campaign: 1 + l.campaigned.draw(d), hashtag: l.hashtags[l.tagRanks.draw(d)], hashtagID: 7,
 		platform: pick(d, l.Platforms), contentType: pick(d, l.ContentTypes), status: pick(d, l.States), at: &where, text: l.text(d),
 		created: newest.Add(-time.Duration(float64(span) * age * age * age)),
-		author:  int(rank * rank * authors), // few authors post much, most of them once or twice
+		author:  int(rank * rank * authors), // few authors post a lot, most of them once or twice
 		media:   true, featured: d.chance(3), confirmed: d.chance(50),
 	}
 	p.posted = p.created.Add(-time.Duration(d.IntN(7*24*3600)) * time.Second)
 	p.user = l.Interests[p.author%len(l.Interests)] + "_" + strconv.Itoa(p.author)
 	p.name = p.user
 	var marketer, moods []string
-	for range d.IntN(4) { // a tag further down the list is rarer
+	for range d.IntN(4) { // a tag later in the list is rarer
 		marketer = append(marketer, l.MarketerTags[min(d.IntN(len(l.MarketerTags)), d.IntN(len(l.MarketerTags)))])
 	}
 	if d.chance(36) {
@@ -139,7 +140,7 @@ func (l *Library) Item(i int) []byte {
 	return encoded(item)
 }
 
-// unit is a conversion unit: always the same under one number.
+// unit returns a conversion unit, which is always the same for the same number.
 func unit(n int) object {
 	return object{
 		"activate_unit_library": 1, "archived": n%10 == 0, "associated_contents": []any{}, "catalog_image_url_src": nil, "catalog_item": nil,
@@ -149,7 +150,7 @@ func unit(n int) object {
 	}
 }
 
-// Post returns the body of post i: what an app sends to add one item.
+// Post returns the body of post i, as an app sends it to add one item.
 func (l *Library) Post(i int) []byte {
 	d := throw(kindPost, i)
 	user := pick(d, l.Interests) + "_" + strconv.Itoa(d.IntN(authors))
@@ -159,7 +160,7 @@ func (l *Library) Post(i int) []byte {
 	})
 }
 
-// encoded returns an object as JSON; nothing in it can fail.
+// encoded returns an object as JSON, which cannot fail.
 func encoded(o object) []byte {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -168,7 +169,7 @@ func encoded(o object) []byte {
 	return text
 }
 
-// text makes a text of 3 to 23 words, 13 on average as in real posts.
+// text generates a text of 3 to 23 words, on average 13, as in real posts.
 func (l *Library) text(d dice) string {
 	lang := l.languages[pick(d, l.byShare)]
 	words := make([]string, 3+d.IntN(11)+d.IntN(11))
@@ -187,7 +188,7 @@ func (l *Library) text(d dice) string {
 	return text + "."
 }
 
-// word returns an English word of about the given rank: what people filter and search by.
+// word returns an English word of about the given rank, for filters and searches.
 func (l *Library) word(rank int) string {
 	words := l.languages[0].words
 	return words[min(rank, len(words)-1)]

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestLibraryIsTheSame checks the bytes, so that measurements of different days are about the same items.
+// TestLibraryIsTheSame checks the bytes, so that measurements at different times use the same items.
 func TestLibraryIsTheSame(t *testing.T) {
 	const want = "7a85b06ef3e5fe73"
 	l, sum := NewLibrary(), sha256.New()
@@ -23,7 +23,7 @@ func TestLibraryIsTheSame(t *testing.T) {
 	}
 }
 
-// TestItemsAreAccepted holds the shape: what a bulk import takes, of the size of real items.
+// TestItemsAreAccepted checks that a bulk import accepts the items, and that they have the size of real items.
 func TestItemsAreAccepted(t *testing.T) {
 	size, years := 0, map[string]int{}
 	const count = 3000

@@ -8,7 +8,7 @@ import (
 // Filter is a saved query and its order.
 type Filter struct{ Name, Query, Order string }
 
-// distinct returns n different queries: those that from makes of the dice of one after another.
+// distinct returns n different queries of from, which is called with the dice of consecutive indices.
 func distinct(kind uint64, n int, from func(d dice) string) []string {
 	list := make([]string, 0, n)
 	seen := map[string]bool{}
@@ -21,7 +21,7 @@ func distinct(kind uint64, n int, from func(d dice) string) []string {
 	return list
 }
 
-// Filters returns n different filters, the most popular first. One in twenty is in another order than the newest first.
+// Filters returns n different filters, most popular first. One in twenty has an order other than newest first.
 func (l *Library) Filters(n int) []Filter {
 	list := make([]Filter, n)
 	for i, q := range distinct(kindFilter, n, l.filterQuery) {
@@ -36,7 +36,7 @@ func (l *Library) Filters(n int) []Filter {
 	return list
 }
 
-// filterQuery makes one of the queries that marketers save: approved, and one to three things more.
+// filterQuery returns a query that marketers would save: approved, with one to three further conditions.
 func (l *Library) filterQuery(d dice) string {
 	parts := []string{"approval_status:app"}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -72,7 +72,7 @@ func (l *Library) filterQuery(d dice) string {
 
 func (l *Library) country(d dice) string { return strings.ToLower(pick(d, l.places).Code) }
 
-// Booleans returns n different queries that name exact values only: what is shown newest first with an exact total.
+// Booleans returns n different queries with exact values only, which are shown newest first with an exact total.
 func (l *Library) Booleans(n int) []string {
 	return distinct(kindBoolean, n, func(d dice) string {
 		parts := []string{"approval_status:" + pick(d, l.States), "content.social_platform:" + pick(d, l.Platforms)}
@@ -94,13 +94,13 @@ func (l *Library) Booleans(n int) []string {
 	})
 }
 
-// RankedQueries is the length of the log of full-text queries.
+// RankedQueries is the number of full-text queries in the log.
 const RankedQueries = 100
 
-// Ranked returns the log of full-text queries: words, phrases, prefixes and misspelt words, frequent ones and rare ones.
+// Ranked returns the log of full-text queries: frequent and rare words, phrases, prefixes and misspelt words.
 func (l *Library) Ranked() []string {
 	return distinct(kindRanked, RankedQueries, func(d dice) string {
-		// Half of the words are among the most frequent hundred, the others among the first five thousand.
+		// Half of the words are among the hundred most frequent ones, the others among the first five thousand.
 		word := func() string {
 			if d.chance(50) {
 				return l.word(d.IntN(100))

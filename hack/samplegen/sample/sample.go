@@ -1,8 +1,8 @@
-// Package sample makes content: items in the shape of an import line. The same index gives the same bytes on every machine and
-// every time. All of it is made up; addresses are those of example domains.
+// Package sample generates content: items as import lines. The same index always results in the same bytes on every machine. All of
+// it is invented. URLs use example domains.
 //
-// Write makes the sample of a local run: captions of captions.yaml, in nine languages, about eight themes. Library makes as much
-// as a measurement needs: texts whose words follow Zipf's law, with the filters and queries to ask for them.
+// Write generates the sample of a local run: captions from captions.yaml in nine languages about eight themes. Library generates
+// any amount of content for measurements: texts whose words follow Zipf's law, with filters and queries for them.
 package sample
 
 import (
@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// FirstID is the id of the first item; the others follow without a gap, so that manifests can name items.
+	// FirstID is the id of the first item. The ids are consecutive, so that manifests can name items.
 	FirstID = 100001
 	// Default is the number of items in the sample of a local run.
 	Default = 2000
 )
 
-// Items of the sample are created over the two years before until, the oldest first.
+// The items of the sample were created in the two years before until, the oldest first.
 var until = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 
 const period = 2 * 365 * 24 * time.Hour
@@ -32,7 +32,7 @@ const period = 2 * 365 * 24 * time.Hour
 //go:embed captions.yaml
 var captionsFile []byte
 
-// captions is captions.yaml.
+// captions is the content of captions.yaml.
 var captions = parse[struct {
 	Themes []struct {
 		Key             string
@@ -41,7 +41,7 @@ var captions = parse[struct {
 	Languages []language
 }](captionsFile)
 
-// language is what captions.yaml has for one language: enough grammar to say a few hundred different things in it.
+// language is a language in captions.yaml: enough grammar for a few hundred different sentences.
 type language struct {
 	Code     string
 	Share    int
@@ -53,7 +53,7 @@ type language struct {
 	Hashtags map[string]string // by theme
 }
 
-// parse reads an embedded file; a mistake in it is one of the program.
+// parse decodes an embedded file. It panics on errors, because they are bugs of the program.
 func parse[T any](text []byte) *T {
 	v := new(T)
 	if err := yaml.UnmarshalStrict(text, v); err != nil {
@@ -75,8 +75,8 @@ func Write(w io.Writer, n int) error {
 	return out.Flush()
 }
 
-// makeItem makes the item with the index i of n. Items of one platform, state or language lie spread over the whole
-// period, and everything that a filter can ask for is there many times.
+// makeItem returns item i of n. Items of one platform, state or language are spread over the whole period, and everything that a
+// filter can select occurs many times.
 func makeItem(i, n int) object {
 	d := throw(kindSample, i)
 	index, lang := 0, &captions.Languages[0]
@@ -86,7 +86,7 @@ func makeItem(i, n int) object {
 	}
 	about := d.IntN(len(captions.Themes))
 	theme := captions.Themes[about]
-	number := 1 + d.IntN(40) // of an author, who has one language and one theme, and posts on all platforms
+	number := 1 + d.IntN(40) // the author, who has one language and one theme, and posts on all platforms
 	p := post{
 		id: FirstID + i, campaign: 1 + d.IntN(12), hashtag: pick(d, theme.Hashtags), hashtagID: about*10 + 1,
 		platform:    pick(d, []string{"instagram", "instagram", "instagram", "twitter", "twitter", "facebook", "tumblr", "vinetweet", "direct", "direct"}),
@@ -99,7 +99,7 @@ func makeItem(i, n int) object {
 	}
 	p.created, p.media = p.posted.Add(time.Duration(1+d.IntN(90))*time.Minute), p.contentType != "text"
 	where := pick(d, lang.Places)
-	if !d.chance(25) { // many real items say nothing about their place
+	if !d.chance(25) { // many real items have no place
 		p.at = &where
 	}
 	hashtags := []string{p.hashtag}
@@ -112,14 +112,14 @@ func makeItem(i, n int) object {
 		p.tags["marketer_tags"] = keys("summer")
 	}
 	item := p.item()
-	// What was posted through the interface came with the sender's particulars.
+	// Items that were posted over the interface contain the sender's details.
 	if item["claimed"] = p.platform == "direct"; p.platform == "direct" {
 		item["submission"] = p.submission()
 	}
 	return item
 }
 
-// caption makes the text of an item about a theme.
+// caption returns the text of an item about a theme.
 func (l *language) caption(d dice, about int, where place, hashtags []string) string {
 	theme := captions.Themes[about]
 	text := strings.NewReplacer("{place}", where.Native, "{when}", pick(d, l.Whens)).Replace(pick(d, l.Captions[theme.Key]))

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// line is the part of an import line that the tests look at.
+// line is the part of an import line that the tests use.
 type line struct {
 	ID             int64  `json:"id"`
 	ApprovalStatus string `json:"approval_status"`
@@ -65,8 +65,8 @@ func lines(t *testing.T, n int) []line {
 	return out
 }
 
-// TestSame holds the bytes: ids, texts and times stand in manifests and documentation. A change on purpose changes
-// this digest too.
+// TestSame checks the bytes, because manifests and documentation contain ids, texts and times. An intended change also changes this
+// digest.
 func TestSame(t *testing.T) {
 	const want = "6a7ebc1b0f48c3bf0ca4123931297dcf7fadb3d4d3e5d9795c234123c74824ff"
 	sum := sha256.Sum256(write(t, Default))
@@ -157,14 +157,14 @@ func TestLanguagesAreComplete(t *testing.T) {
 	}
 }
 
-// TestImportable reads the sample as the server does: every line is accepted, and nothing of it is lost on the way.
+// TestImportable parses the sample like the server does: every line is accepted without a loss of data.
 func TestImportable(t *testing.T) {
 	for text := range bytes.Lines(write(t, Default)) {
 		parsed, err := item.ParseLine(text, item.ParseOptions{AuthorKey: []byte("key")})
 		if err != nil {
 			t.Fatalf("%v in %s", err, text)
 		}
-		parsed.Item.ShortCode = "" // drawn at import
+		parsed.Item.ShortCode = "" // assigned at import
 		var want, got map[string]any
 		if err := json.Unmarshal(text, &want); err != nil {
 			t.Fatal(err)
