@@ -1,4 +1,4 @@
-{{/* The name of every object; kept to 52 characters, so that endings fit. A Service's name begins with a letter. */}}
+{{/* The name of every object, cut to 52 characters, so that suffixes fit. A Service's name must begin with a letter. */}}
 {{- define "vitrine.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
@@ -14,7 +14,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What selects the pod; a Deployment's selector cannot change, so neither may this. */}}
+{{/* The selector of the pod. It must never change, because the selector of a Deployment is immutable. */}}
 {{- define "vitrine.selector" -}}
 app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -24,7 +24,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- include "vitrine.labelsWith" (list . dict) -}}
 {{- end -}}
 
-{{/* The labels of an object with further ones: (list $ FURTHER). The chart's own win, then the further ones. */}}
+{{/* The labels of an object with additional labels: (list $ ADDITIONAL). The chart's own labels take precedence, then the additional ones. */}}
 {{- define "vitrine.labelsWith" -}}
 {{- $ := index . 0 -}}
 {{- $own := include "vitrine.selector" $ | fromYaml -}}
@@ -34,7 +34,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- merge $own (index . 1) $.Values.commonLabels | toYaml -}}
 {{- end -}}
 
-{{/* The server's version as labels and image tags can hold it. */}}
+{{/* The server's version in the syntax of labels and image tags. */}}
 {{- define "vitrine.version" -}}
 {{- .Chart.AppVersion | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
@@ -61,7 +61,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 {{- end -}}
 
-{{/* The Service under each of its names. */}}
+{{/* All names of the Service. */}}
 {{- define "vitrine.hosts" -}}
 {{- $name := include "vitrine.fullname" . -}}
 {{- $ns := .Release.Namespace -}}
@@ -78,7 +78,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 {{- end -}}
 
-{{/* The port that a proxy speaks to. */}}
+{{/* The port that a proxy connects to. */}}
 {{- define "vitrine.backendPort" -}}
 {{- if .Values.plainHTTP.enabled }}{{ .Values.service.httpPort }}{{ else }}{{ .Values.service.port }}{{ end -}}
 {{- end -}}
