@@ -1,7 +1,7 @@
-# Vitrine's image with a container engine, on a clean clone: docker build . (or podman build, buildah build).
-# `make image` makes the same files into the same image without an engine; hack/image/image.go has the same configuration.
+# Vitrine's image, built with a container engine from a clean clone: docker build . (or podman build, buildah build). `make image`
+# builds the same image from the same files without an engine. hack/image/image.go has the same configuration.
 #
-# BUILDER needs Go and git. BASE needs nothing: the binary is static and brings certificates and an account with it.
+# BUILDER needs Go and git. BASE can be empty: the binary is static, and the image contains certificates and an account.
 ARG BUILDER=docker.io/library/golang:1.26
 ARG BASE=scratch
 
@@ -15,9 +15,9 @@ FROM ${BASE}
 ARG VERSION
 ARG REVISION
 COPY --from=build /image/ /
-# The directory comes within another one: COPY sets owner and mode of what it copies, and not of the target.
+# Copy the parent directory, because COPY sets the owner and mode of the contents and not of the target.
 COPY --from=build --chown=65532:65532 /data/ /var/lib/
-# A number, so that Kubernetes can see that it is not root.
+# A number, so that Kubernetes can verify that it is not root.
 USER 65532:65532
 ENV PATH=/
 EXPOSE 8443 8081 9090

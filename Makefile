@@ -1,4 +1,4 @@
-# Everything needs Go alone. `make help` lists what there is; README says what for.
+# All targets need only Go, unless the target says otherwise. `make help` lists the targets; README explains when to use them.
 SHELL := /bin/sh
 GO ?= go
 comma := ,
@@ -9,14 +9,15 @@ STATE ?= $(CURDIR)/.vitrine
 
 GOFMT := $(shell $(GO) env GOROOT)/bin/gofmt
 
-# Tools come from a go.mod of their own, so that the product depends on none of them.
+# Tools have a separate go.mod, so that the product does not depend on them.
 TOOL := $(GO) tool -modfile='$(CURDIR)/hack/tools/go.mod'
-# The product, and the modules within the repository, apart for their heavy imports: every check goes through all of them.
+# The product and the other modules of the repository, which are separate because of their large dependencies. Every check covers
+# all of them.
 MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard hack/*/go.mod))))
-# Packages with goroutines: make test runs these under the race detector, and only there. Not cmd/vitrine: its tests hold the
-# process to limits of memory, and the detector alone takes more.
+# Packages with goroutines, which make test runs only under the race detector. cmd/vitrine is not among them: its tests set memory
+# limits, and the detector alone needs more.
 RACE := ./server/client/... ./server/engine/... ./server/httpapi/... ./server/library/... ./server/reference/... ./server/store/... ./controllers/... ./internal/...
-# make is the parent of these programs, without a shell or the go command in between: when make is killed, they stop everything.
+# make must be the parent of these programs, without a shell or the go command in between: they stop everything when make is killed.
 LOCALRUN := bin/localrun
 WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
@@ -28,44 +29,44 @@ walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(LOCALRUN) ## the whole product on this machine, until Ctrl-C; WEBHOOK=on has manifests judged while they are applied
+run: $(LOCALRUN) ## run the whole product on this machine until Ctrl-C; WEBHOOK=on validates manifests when they are applied
 	@exec $(LOCALRUN) -state '$(STATE)' $(if $(WEBHOOK),-webhook)
 
-smoke: $(WALKS) ## the same without a terminal: checks every printed line and the tour of README, then stops
+smoke: $(WALKS) ## like run, but without a terminal: checks every printed line and the tour in README, then stops
 	@$(walk) smoke
 
-test: ## every test, with a real API server; those of packages with goroutines under the race detector
+test: ## run all tests, with a real API server; packages with goroutines run under the race detector
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
 	KUBEBUILDER_ASSETS="$$assets" RACE='$(RACE)' exec hack/test.sh $(MODULES)
 
-e2e: bin/e2e ## installs IMAGE, which the nodes have or can pull, into the cluster of KUBECONFIG, tests the product there and removes it (PART=install, after or helm: only that)
+e2e: bin/e2e ## install IMAGE into the cluster of KUBECONFIG, test the product there and remove it; the nodes must have IMAGE or be able to pull it (PART=install, after or helm: only that part)
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
 	@exec bin/e2e -image '$(IMAGE)' -items bin/e2e-items.ndjson -ginkgo.fail-on-empty $(if $(PART),-ginkgo.label-filter '$(PART)')
 
-gitops: $(WALKS) ## the manifests of docs/gitops.md through real Flux and Argo CD, built once in about 20 minutes of CPU (BUILT=1: only where they are built); needs redis-server
+gitops: $(WALKS) ## test the manifests of docs/gitops.md with real Flux and Argo CD, which are built once in about 20 minutes of CPU (BUILT=1: only if they are built); needs redis-server
 	@$(if $(BUILT),VITRINE_BUILT_ONLY=1 )$(walk) gitops
 
-parity: ## the query language against a real OpenSearch node at OPENSEARCH_URL, over CORPUS=file or the sample content; QUERIES=file asks those queries, QUERY=text shows one
+parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_URL, with CORPUS=file or the sample content; QUERIES=file runs those queries, QUERY=text shows one
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
 	$(GO) test ./hack/parity -count=1 -timeout 60m -run '^TestParity$$' -v -url "$$OPENSEARCH_URL" -seeds 3 \
 	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)'
 
-opensearch: ## the library on OpenSearch against a real cluster: the one at OPENSEARCH_URL, else a node that each package starts, which needs a JDK
+opensearch: ## test the library on OpenSearch with a real cluster: the one at OPENSEARCH_URL, otherwise a node that each package starts, which needs a JDK
 	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/opensearch ./server/httpapi -count=1 -timeout 30m
 	VITRINE_OPENSEARCH=1 $(GO) test ./cmd/vitrine -count=1 -timeout 10m -run OpenSearch
 
-scale: ## the operator at 10,000 objects against a real API server; writes docs/scale.md (CHECK=1 fails where a figure is out of its range)
+scale: ## measure the operator with 10,000 objects on a real API server; writes docs/scale.md (CHECK=1 fails if a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
 	KUBEBUILDER_ASSETS="$$assets" exec $(GO) -C hack/bench run ./scale -docs ../../docs $(if $(CHECK),-check)
 
-clients: ## clients generated from openapi.json by tools of four languages, linters and a fuzzer; skips the tools that are absent (VITRINE_REQUIRE_TOOLS=1 fails)
+clients: ## test clients that tools of four languages generate from openapi.json, and run linters and a fuzzer; skips missing tools (VITRINE_REQUIRE_TOOLS=1 fails)
 	@cd hack/clients && VITRINE_CLIENTS=1 exec $(GO) test -count=1 -v -timeout 30m ./...
 
-bench: ## Vitrine beside a bare server, OpenSearch and Bleve; writes docs/benchmarks.md (FULL=1: a million items; CHECK=1 fails where a figure is out of its range)
+bench: ## compare Vitrine with a bare server, OpenSearch and Bleve; writes docs/benchmarks.md (FULL=1: a million items; CHECK=1 fails if a figure is out of its range)
 	$(GO) -C hack/bench build -o ../../bin/bench .
 	@cd hack/bench && exec ../../bin/bench $(if $(FULL),-full) $(if $(CHECK),-check)
 
-verify: ## what must hold of the tree: generated files, formatting, vet, lint, import rules, go.mod; fails when it is dirty
+verify: ## check the tree: generated files, formatting, vet, lint, import rules, go.mod; fails if it is dirty
 	$(MAKE) generate
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	$(MAKE) vet
@@ -75,64 +76,64 @@ verify: ## what must hold of the tree: generated files, formatting, vet, lint, i
 	$(MAKE) prose
 	@[ -z "$$(git status --porcelain)" ] || { echo "the tree is dirty: commit these, or what make generate made of them:"; git status --short; git diff; exit 1; }
 
-generate: ## CRDs, deep copies and RBAC from the markers in the code
+generate: ## generate CRDs, deep copies and RBAC from the markers in the code
 	$(TOOL) controller-gen object paths=./api/...
 	$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(TOOL) controller-gen rbac:roleName=vitrine paths=./controllers/... output:rbac:artifacts:config=config/rbac
-	@# Copies: Helm reads no file outside of a chart, and Flux leaves symbolic links out of what it takes from Git.
+	@# Copies are necessary, because Helm reads no file outside of a chart, and Flux omits symbolic links from Git sources.
 	@rm -rf config/chart/files && mkdir -p config/chart/files/crds config/chart/files/rbac config/chart/files/monitoring
 	cp config/crd/bases/*.yaml config/chart/files/crds
 	cp config/rbac/role.yaml config/rbac/view.yaml config/rbac/edit.yaml config/rbac/admin.yaml config/chart/files/rbac
 	cp config/monitoring/podmonitor.yaml config/monitoring/rules.yaml config/monitoring/dashboard.json config/chart/files/monitoring
 
-format: ## gofmt
+format: ## run gofmt
 	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -s -w
 
-lint: ## golangci-lint, with .golangci.yml
+lint: ## run golangci-lint with .golangci.yml
 	@set -e; for module in $(MODULES); do (set -x; cd $$module && $(TOOL) golangci-lint run ./...); done
 
-prose: ## Vale over docs and over the texts that the programs show, with the rules of hack/prose
+prose: ## run Vale on docs and on the texts of the programs, with the rules of hack/prose
 	@$(GO) run ./hack/prose
 
-build: ## bin/vitrine
+build: ## build bin/vitrine
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/vitrine ./cmd/vitrine
 
-image: ## dist/image.tar with IMAGE for ARCHITECTURES, for `docker load` and the like; needs no container engine (with one: docker build .)
+image: ## build dist/image.tar with IMAGE for ARCHITECTURES, for `docker load` and similar; needs no container engine (with one: docker build .)
 	$(GO) -C hack/image run . -ref '$(IMAGE)' -architectures '$(ARCHITECTURES)' -to '$(CURDIR)/dist/image.tar'
 
-manifest: ## dist/install.yaml: all that a cluster needs in one file, with IMAGE
+manifest: ## write dist/install.yaml: everything that a cluster needs in one file, with IMAGE
 	@mkdir -p dist
 	@$(GO) -C hack/install run . manifest -image '$(IMAGE)' >dist/install.yaml.new && mv dist/install.yaml.new dist/install.yaml
 	@echo dist/install.yaml
 
-chart: ## config/chart as a package in dist, of VERSION (such as 1.2.3)
+chart: ## package config/chart into dist as VERSION (such as 1.2.3)
 	@[ -n '$(VERSION)' ] || { echo 'make chart needs VERSION, such as 1.2.3'; exit 1; }
 	@mkdir -p dist && $(GO) -C hack/install run . chart -version '$(VERSION)' -to '$(CURDIR)/dist'
 
-samples: ## the sample content, as NDJSON on the standard output
+samples: ## print the sample content as NDJSON
 	@$(GO) run ./hack/samplegen
 
 assets: ## print a directory with etcd, kube-apiserver and kubectl, after downloading or building them
 	@$(GO) -C hack/controlplane run . assets
 
-# The names that kubebuilder projects share. They change the cluster that kubectl points to.
+# Targets with the usual names of kubebuilder projects. They change the cluster that kubectl points to.
 KUBECTL ?= kubectl
 CONTAINER_TOOL ?= docker
 
-install: ## the CRDs, into the cluster of kubectl
+install: ## install the CRDs into the cluster of kubectl
 	$(KUBECTL) apply --server-side -k config/crd
 
-uninstall: ## remove the CRDs and with them every object of the five kinds
+uninstall: ## remove the CRDs, and with them all objects of the five kinds
 	$(KUBECTL) delete --ignore-not-found -k config/crd
 
-deploy: manifest ## CRDs, operator and server with IMAGE, into the cluster of kubectl
+deploy: manifest ## deploy CRDs, operator and server with IMAGE to the cluster of kubectl
 	$(KUBECTL) apply --server-side -f dist/install.yaml
 	$(KUBECTL) -n vitrine-system rollout status deployment/vitrine --timeout=5m
 
-undeploy: ## remove everything that deploy created, the volume and every object of the five kinds included
+undeploy: ## remove everything that deploy created, including the volume and all objects of the five kinds
 	$(KUBECTL) delete --ignore-not-found -k config/default
 
-docker-build: ## IMAGE with CONTAINER_TOOL (docker, podman or buildah)
+docker-build: ## build IMAGE with CONTAINER_TOOL (docker, podman or buildah)
 	$(CONTAINER_TOOL) build -t '$(IMAGE)' .
 
 docker-push: ## push IMAGE with CONTAINER_TOOL
@@ -152,7 +153,7 @@ bin/e2e:
 	@$(GO) -C hack/install test -c -o ../../bin/e2e ./e2e
 	@$(GO) run ./hack/samplegen >bin/e2e-items.ndjson
 
-# With the flags of what it builds itself, so that the standard library is compiled once.
+# The flags are those of its own builds, so that the standard library is compiled only once.
 $(LOCALRUN):
 	@[ -x '$@' ] || echo 'building $@…'
 	@CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -o '$@' ./hack/controlplane/localrun

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Tests every package of the modules MODULE... and counts the tests: `make test`.
+# Runs and counts the tests of every package in the modules MODULE...: `make test`.
 #
 #   hack/test.sh MODULE...
 #
-# RACE lists patterns of packages of the first module that run under the race detector. The last line says whether the
-# detector ran: it needs a C compiler. The exit status is not 0 where a test fails, a package does not build, or a process dies.
+# RACE lists package patterns of the first module that run under the race detector. The last line says whether the detector ran: it
+# needs a C compiler. The exit status is not 0 if a test fails, a package does not build, or a process dies.
 set -eu
 
 case ${1-} in
@@ -29,7 +29,7 @@ case ${1-} in
   else
     events "$first" ./...
   fi
-  # Tests of the other modules read files of the first one, such as config, which the go command does not track.
+  # -count=1, because tests of the other modules read files of the first one, such as config, which the go command does not track.
   for module; do events "$module" -count=1 ./...; done
   exit "$status"
   ;;
