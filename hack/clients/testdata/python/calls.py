@@ -117,7 +117,7 @@ lines = (
     b'{"id":6000000001,"content":{"content_type":"text","text":"one"}}\n{"content_type":"text"}\n'
     b'{"id":6000000003,"content":{"content_type":"text","text":"three"}}\n'
 )
-# The tool knows no NDJSON: the answers are the bytes of the response.
+# The tool does not support NDJSON: the responses are bytes.
 imported = import_items.sync_detailed(client=rw, body=File(BytesIO(lines)))
 status(200, imported.status_code)
 assert [json.loads(line)["status"] for line in imported.content.splitlines()] == [201, 422, 201], imported.content

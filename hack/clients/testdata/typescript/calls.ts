@@ -1,4 +1,4 @@
-// Calls a server by the types that openapi-typescript generates, with openapi-fetch.
+// Calls a server with openapi-fetch and the types that openapi-typescript generates.
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
@@ -17,7 +17,7 @@ const ro = client("VITRINE_READ_ONLY");
 
 let made = 0;
 
-// good returns the data of an answer, which must be no error.
+// good returns the data of a response, which must not be an error.
 async function good<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   made++;
   const { data, error, response } = await answer;
@@ -25,7 +25,7 @@ async function good<T>(answer: Promise<{ data?: T; error?: unknown; response: Re
   return data as T;
 }
 
-// bad returns the problem of an answer of the status.
+// bad returns the problem of a response, which must have the status.
 async function bad(status: number, answer: Promise<{ error?: components["schemas"]["Problem"]; response: Response }>) {
   made++;
   const { error, response } = await answer;
