@@ -14,9 +14,9 @@ func (l *Library) Checkpoint(ctx context.Context, dir string) (version uint64, e
 	return l.store.Checkpoint(ctx, dir)
 }
 
-// VerifyCopy opens the copy that Checkpoint made in dir and indexes every item of it, as a start with an empty index does, and discards
-// the segments. It takes one processor about as long as that start, and the memory of a segment of some thousand items. The
-// error says which property cannot be read or indexed, and why.
+// VerifyCopy opens the copy that Checkpoint made in dir, indexes all its items as a start with an empty index does, and
+// discards the segments. It takes one processor about as long as that start, and the memory of a segment of some thousand
+// items. The error says which property cannot be read or indexed, and why.
 func (l *Library) VerifyCopy(ctx context.Context, dir string) error {
 	builder, scratch := segment.NewBuilder(), new(segment.Scratch)
 	return l.store.VerifyCopy(ctx, dir, func(_ library.PropertyID, items []*item.Item) error {

@@ -34,7 +34,7 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 	}
 }
 
-// ownUnits are the units of an item itself: those of manifests come from manifests.
+// ownUnits returns the units that the item itself has, without those that manifests add.
 func ownUnits(c *definitions.Catalogue, it *item.Item) []item.Unit {
 	var own []item.Unit
 	for _, u := range it.Units {
@@ -45,8 +45,9 @@ func ownUnits(c *definitions.Catalogue, it *item.Item) []item.Unit {
 	return own
 }
 
-// exported yields the items that match, by id, and a *library.UnreadableItemError for each that cannot be read. All items are read in
-// one pass over the store, whose keys are unknown behind a damaged block: from there on, the index says which items there are.
+// exported yields the items that match, by id, and a *library.UnreadableItemError for each that cannot be read. For query.All,
+// it reads the store in one pass. Keys of the store after a damaged block are unknown, so from there on the index supplies the
+// ids.
 func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
 		if _, err := l.store.Served(p); err != nil {

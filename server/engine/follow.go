@@ -22,21 +22,21 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// follower is the index of the engine: it has the segments of every property follow the store.
+// follower implements store.Index: it updates the segments of every property with each batch of the store.
 type follower struct {
 	options Options
 	cache   *search.Cache
 
 	store *store.Store
-	// fresh are the properties of a batch that is prepared and not installed.
+	// fresh lists the properties that the prepared batch creates. It is nil after the batch is installed.
 	fresh []*property
 
 	mu sync.RWMutex
 	// loading opens the indexes.
 	loading    *loading
 	properties map[library.PropertyID]*property
-	// failed are the stored properties whose index is not open, and why (opening before the first attempt). attempt is the current
-	// attempt to open one of them, nil for none.
+	// failed maps each stored property whose index is not open to the reason, an opening before the first failure. attempt is
+	// the current attempt to open one of them, nil for none.
 	failed  map[library.PropertyID]error
 	attempt *attempt
 	closed  bool
@@ -44,13 +44,13 @@ type follower struct {
 
 var _ store.Index = (*follower)(nil)
 
-// directory is where the indexes lie in the directory of a store.
+// directory is the name of the directory of the indexes, within the directory of a store.
 const directory = "index"
 
-// Load opens the indexes of all stored properties. When the store was opened again, the indexes of before are abandoned
-// first; what they showed can be read until theirs are open again. A property whose index is not open yet takes no changes of items,
-// and answers ErrUnavailable unless it was read before; when its index cannot be opened, that is retried until it succeeds. It keeps
-// no other property from being served. Load returns when all is open or has failed, or after Options.patience.
+// Load opens the indexes of all stored properties. After the store was reopened, Load first abandons the previous indexes,
+// whose snapshots can be read until the new indexes are open. A property whose index is not open refuses changes of items, and
+// returns ErrUnavailable unless it has such a snapshot. Opening is retried until it succeeds, and does not delay other
+// properties. Load returns when each index is open or has failed, or after Options.patience.
 func (f *follower) Load(s *store.Store) error {
 	f.store = s
 	f.stopLoading()
@@ -68,7 +68,7 @@ func (f *follower) Load(s *store.Store) error {
 	for _, id := range s.Stored() {
 		f.failed[id] = opening{l}
 		if p := gone[id]; p != nil {
-			f.properties[id] = p // what it showed before can still be read
+			f.properties[id] = p // its previous snapshot can still be read
 			delete(gone, id)
 		}
 	}
@@ -99,7 +99,7 @@ func (f *follower) open(ctx context.Context, id library.PropertyID, adjust func(
 	return p, err
 }
 
-// disk is the file system of the indexes.
+// disk returns the file system of the indexes.
 func (f *follower) disk() vfs.FS {
 	if f.options.fs != nil {
 		return f.options.fs
@@ -107,7 +107,8 @@ func (f *follower) disk() vfs.FS {
 	return vfs.Default
 }
 
-// requireStore refuses a directory whose indexes have lost their store: an empty store would be made, and the indexes removed.
+// requireStore rejects a directory that holds indexes but no store. Otherwise an empty store would be created, and the indexes
+// removed.
 func (f *follower) requireStore() error {
 	disk, dir := f.disk(), f.options.Dir
 	if made, err := store.Made(disk, dir); err != nil || made {
@@ -123,15 +124,16 @@ func (f *follower) requireStore() error {
 	return fmt.Errorf("%s holds indexes, but the database of their items is missing: restore the newest backup, or move the directory away to start with an empty store", dir)
 }
 
-// dir is the directory of a property.
+// dir returns the index directory of a property.
 func (f *follower) dir(id library.PropertyID) string {
 	return f.disk().PathJoin(f.options.Dir, directory, dirName(id))
 }
 
-// dirName is the name of the directory of a property: its id may hold what a file name may not.
+// dirName returns the name of the directory of a property, in hex because the id may contain characters that file names cannot.
 func dirName(id library.PropertyID) string { return hex.EncodeToString([]byte(id)) }
 
-// removeGone removes the directories of properties that are not stored: what a purge left when its process ended or a disk failed.
+// removeGone removes the directories of properties that are not stored. A purge leaves them if its process ends or a disk
+// fails.
 func (f *follower) removeGone(l *loading) error {
 	root := f.disk().PathJoin(f.options.Dir, directory)
 	names, err := f.disk().List(root)
@@ -143,7 +145,7 @@ func (f *follower) removeGone(l *loading) error {
 		for _, id := range f.store.Stored() {
 			kept[dirName(id)] = true
 		}
-		for _, p := range f.fresh { // of a batch that is not installed
+		for _, p := range f.fresh { // the batch is not installed
 			kept[dirName(p.id)] = true
 		}
 		var err error
@@ -156,8 +158,8 @@ func (f *follower) removeGone(l *loading) error {
 	}))
 }
 
-// Prepare has the indexes prepare what a batch changes. A batch that changes items of a property whose index is not open is
-// refused with ErrUnavailable; one that changes its definitions alone is not.
+// Prepare prepares the indexes for a batch. It returns ErrUnavailable for a batch that changes items of a property whose index
+// is not open. A batch that changes only definitions is accepted.
 func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install func(), err error) {
 	b := &batch{f: f, version: c.Version, failed: map[library.PropertyID]error{}}
 	defer func() {
@@ -188,25 +190,25 @@ func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install fun
 	return b.install, nil
 }
 
-// batch is what one batch of the store changes.
+// batch is the change that one batch of the store makes to the indexes.
 type batch struct {
 	f       *follower
 	version uint64
 	steps   []step
-	// fresh are properties that come with the batch, failed those of them whose index cannot be opened, and why.
+	// fresh lists the new properties whose index was opened; failed maps those whose index cannot be opened to the error.
 	fresh  []*property
 	failed map[library.PropertyID]error
 	purged []*property
 }
 
-// step is what a batch changes in one property.
+// step is the change that a batch makes to one property.
 type step struct {
 	property *property
 	prepared *index.Prepared
 	after    *definitions.Catalogue
 }
 
-// prepare has the index of one property prepare its change.
+// prepare prepares the index of one property for its change.
 func (b *batch) prepare(pc store.PropertyChange, keys *store.IndexBatch) error {
 	f := b.f
 	p, cause := f.property(pc.Property), f.failure(pc.Property)
@@ -259,14 +261,14 @@ func (b *batch) install() {
 	}
 }
 
-// property returns a property that has anything stored, nil for others.
+// property returns a property whose index is open or that has an earlier snapshot, nil for others.
 func (f *follower) property(id library.PropertyID) *property {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.properties[id]
 }
 
-// served returns a property that may be read. ErrClosed, ErrNotFound, ErrUnavailable.
+// served returns a property that can be read. Errors: ErrClosed, ErrNotFound, ErrUnavailable.
 func (f *follower) served(id library.PropertyID) (*property, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -281,7 +283,7 @@ func (f *follower) served(id library.PropertyID) (*property, error) {
 	return nil, library.UnknownProperty(id)
 }
 
-// TagOwner returns the manifest by which an item carries a tag.
+// TagOwner returns the manifest whose rule puts a tag on an item.
 func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (library.Owner, bool) {
 	p, err := f.served(id)
 	if err != nil {
@@ -295,8 +297,8 @@ func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (libr
 	return s.TagOwner(context.Background(), t, of)
 }
 
-// Erase removes the bytes of deleted items from the segments, and what is left of the indexes of purged properties. It fails while
-// any index cannot be opened, because such an index may hold bytes of deleted items.
+// Erase removes the bytes of deleted items from the segments, and the leftover directories of purged properties. It fails while
+// any index is not open, because such an index may hold bytes of deleted items.
 func (f *follower) Erase(ctx context.Context) error {
 	var err error
 	pending := f.failures(true)
@@ -329,7 +331,7 @@ func (f *follower) all() []*property {
 	return all
 }
 
-// Close seals what is in memory and ends all reading.
+// Close seals the segments in memory and stops all reads.
 func (f *follower) Close() error {
 	f.stopLoading()
 	if f.loading != nil {

@@ -13,21 +13,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// Library is a content library in one directory. Open makes one.
+// Library is a content library in one directory. Open returns one.
 type Library struct {
 	library.Base // answered by the store
 	store        *store.Store
 	options      Options
 	follower     *follower
-	// closing ends tend; tended is closed when it has ended.
+	// closing stops tend; tend closes tended when it returns.
 	closing, tended chan struct{}
 	closed          sync.Once
 }
 
 var _ library.Library = (*Library)(nil)
 
-// Open opens the store in o.Dir, making it where there is none, and its segments, and rebuilds those that are missing or
-// damaged. Errors are those of store.Open, and one for a directory that holds indexes and no store. The Library must be closed.
+// Open opens the store in o.Dir and its segments, and rebuilds segments that are missing or damaged. It creates the store if
+// there is none. Errors are those of store.Open, and one for a directory that holds indexes but no store. The caller must call
+// Close.
 func Open(o Options) (*Library, error) {
 	o = o.withDefaults()
 	l := &Library{options: o, closing: make(chan struct{}), tended: make(chan struct{})}
@@ -44,7 +45,7 @@ func Open(o Options) (*Library, error) {
 	return l, nil
 }
 
-// Close ends the library, see library.Library.
+// Close closes the library, see library.Library.
 func (l *Library) Close() error {
 	l.closed.Do(func() { close(l.closing) })
 	<-l.tended
@@ -56,7 +57,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	if err := l.follower.failure(p); err != nil {
 		return nil, err
 	}
-	// Writers that are faster than segments can be sealed wait here, where no other caller waits for them.
+	// Writers that outpace sealing wait here, where they block no other caller.
 	if known := l.follower.property(p); known != nil {
 		if x := known.segments(); x != nil {
 			if err := x.Wait(ctx); err != nil {
@@ -67,7 +68,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	return l.store.Write(ctx, p, muts)
 }
 
-// look reads a snapshot of a property as it is at a time. ErrClosed, ErrNotFound, ErrUnavailable.
+// look calls read with the snapshot of a property at now. Its own errors: ErrClosed, ErrNotFound, ErrUnavailable.
 func look[T any](ctx context.Context, l *Library, id library.PropertyID, now time.Time, read func(s *read.Snapshot) (T, error)) (T, error) {
 	var none T
 	p, err := l.follower.served(id)
@@ -82,14 +83,14 @@ func look[T any](ctx context.Context, l *Library, id library.PropertyID, now tim
 	return read(s)
 }
 
-// Read finds a page of items, see library.Library.
+// Read returns a page of items, see library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
 	r.Now = l.instant(r)
 	l.relieve()
 	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Page, error) { return s.Page(ctx, r) })
 }
 
-// instant is the time of a request in milliseconds, the precision that queries see.
+// instant returns the time of a request, truncated to milliseconds, the precision that queries see.
 func (l *Library) instant(r library.Read) time.Time {
 	if r.Now.IsZero() {
 		r.Now = l.store.Now()
@@ -107,13 +108,13 @@ func (l *Library) ItemTags(ctx context.Context, id library.PropertyID, of item.I
 	return look(ctx, l, id, l.store.Now(), func(s *read.Snapshot) ([]item.Tag, error) { return s.Tags(ctx, of) })
 }
 
-// Explain says why an item is in an answer or is not, see library.Library.
+// Explain explains why a listing contains an item or not, see library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	r.Now = l.instant(r)
 	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Explanation, error) { return s.Explain(ctx, r, id) })
 }
 
-// matching lists the items that match a query now, by id.
+// matching lists the items that match a query at the current time, by id.
 func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.Node) ([]item.ID, error) {
 	r := library.Read{Property: p, Audience: query.Private, Query: q, Now: l.store.Now()}
 	return look(ctx, l, p, r.Now, func(s *read.Snapshot) ([]item.ID, error) { return s.Matching(ctx, r) })

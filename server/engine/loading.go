@@ -19,12 +19,13 @@ import (
 type loading struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	// done is closed when every index was opened or has failed once, ended when failed indexes are no longer retried.
+	// done is closed after each index was opened or has failed once. ended is closed when load stops retrying failed indexes.
 	done, ended chan struct{}
-	// holding takes what has to run while the store is held. Load runs it, whose caller holds the store, until returned is closed.
+	// holding receives functions that must run while the store is held. Load, whose caller holds the store, runs them until it
+	// closes returned.
 	holding  chan func()
 	returned chan struct{}
-	// failed holds at most one signal: the index of a property could not be opened.
+	// failed holds at most one signal that the index of a property could not be opened.
 	failed chan struct{}
 
 	mu        sync.Mutex
@@ -40,14 +41,14 @@ func newLoading() *loading {
 	return l
 }
 
-// replayed notes how many items were read again for an index, and of how many.
+// replayed records how many of how many items were read again for an index.
 func (l *loading) replayed(items, of int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.items, l.of = items, of
 }
 
-// retry says that the index of a property could not be opened.
+// retry signals that the index of a property could not be opened.
 func (l *loading) retry() {
 	select {
 	case l.failed <- struct{}{}:
@@ -67,7 +68,7 @@ func (l *loading) hold(s *store.Store, do func() error) (err error) {
 	}
 }
 
-// wait runs what has to run while the store is held, until all is loaded or patience has passed. The caller holds the store.
+// wait runs the functions from holding until all indexes are loaded or patience has passed. The caller holds the store.
 func (l *loading) wait(patience time.Duration) (loaded bool) {
 	defer close(l.returned)
 	timer := time.NewTimer(patience)
@@ -84,7 +85,7 @@ func (l *loading) wait(patience time.Duration) (loaded bool) {
 	}
 }
 
-// opening is why a property is not served before its index was opened for the first time.
+// opening is the error of a property whose index is not open yet and has not failed.
 type opening struct{ *loading }
 
 // Error reports the progress.
@@ -106,8 +107,8 @@ type attempt struct {
 	opened *property
 }
 
-// load opens all indexes, and then retries those that failed, until l is canceled. First come the indexes that need no rebuild, so
-// that a rebuild keeps no other property from being served.
+// load opens all indexes, and then retries those that failed, until l is canceled. It opens the indexes that need no rebuild
+// first, so that a rebuild does not delay other properties.
 func (f *follower) load(l *loading) {
 	defer close(l.ended)
 	if err := f.removeGone(l); err != nil {
@@ -147,8 +148,9 @@ func (f *follower) logFailure(id library.PropertyID, err error) {
 		slog.String("property", string(id)), slog.Any("error", err), slog.Duration("after", f.options.retryAfter))
 }
 
-// openOne opens the index of a property that is not served; with sound, only one that needs no rebuild. The store goes on committing
-// meanwhile, but nothing that changes an item of the property; it is held only while the property is published.
+// openOne opens the index of a property that is not served. If sound is set, it opens only an index that needs no rebuild.
+// Meanwhile the store commits batches, but none that changes items of the property. The store is held only while the property
+// is published.
 func (f *follower) openOne(l *loading, id library.PropertyID, sound bool) {
 	a := &attempt{ended: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(l.ctx)
@@ -169,7 +171,7 @@ func (f *follower) openOne(l *loading, id library.PropertyID, sound bool) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.attempt != a {
-			return nil // it was given up
+			return nil // giveUp canceled the attempt
 		}
 		f.attempt = nil
 		switch {
@@ -197,8 +199,8 @@ func (f *follower) serve(p *property) {
 	delete(f.failed, p.id)
 }
 
-// giveUp ends the attempt to open a failed index, if there is one, and abandons what it opened. The caller holds the store, or
-// there are no more writes.
+// giveUp cancels the attempt to open a failed index, if there is one, and abandons the index that it opened. The caller holds
+// the store, or there are no more writes.
 func (f *follower) giveUp() {
 	f.mu.Lock()
 	a := f.attempt
@@ -214,7 +216,7 @@ func (f *follower) giveUp() {
 	}
 }
 
-// stopLoading ends the opening of indexes. It does not wait for load to return, which may be waiting for the store.
+// stopLoading stops opening indexes. It does not wait for load to return, because load may be waiting for the store.
 func (f *follower) stopLoading() {
 	if f.loading != nil {
 		f.loading.cancel()
@@ -222,7 +224,8 @@ func (f *follower) stopLoading() {
 	}
 }
 
-// failures returns the properties whose index could not be opened, and why; or those whose index was not opened yet.
+// failures returns the properties whose index failed to open, and why; or, if pending is set, those not open yet that have not
+// failed.
 func (f *follower) failures(pending bool) map[library.PropertyID]error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -231,16 +234,16 @@ func (f *follower) failures(pending bool) map[library.PropertyID]error {
 	return failed
 }
 
-// failure returns why a property can neither be written nor, unless it was read before, read; nil when its index is open, or the
-// property is not there.
+// failure returns why a property cannot be written, and cannot be read unless it has an earlier snapshot. It returns nil if the
+// index is open or the property does not exist.
 func (f *follower) failure(id library.PropertyID) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return unindexed(id, f.failed[id])
 }
 
-// forgetFailed stops opening the indexes of purged properties: an attempt in progress would bring their keys back. The caller holds
-// the store.
+// forgetFailed stops opening the indexes of purged properties, because an attempt in progress would write their keys again. The
+// caller holds the store.
 func (f *follower) forgetFailed(purged []library.PropertyID) {
 	f.mu.Lock()
 	for _, id := range purged {
@@ -250,7 +253,7 @@ func (f *follower) forgetFailed(purged []library.PropertyID) {
 	f.giveUp()
 }
 
-// unindexed is the ErrUnavailable of a property whose index is not open because of an error; nil for none.
+// unindexed returns the ErrUnavailable of a property whose index is not open because of cause; nil for a nil cause.
 func unindexed(id library.PropertyID, cause error) error {
 	switch {
 	case cause == nil:

@@ -8,7 +8,7 @@ import (
 
 var _ library.Measurer = (*Library)(nil)
 
-// Measures tells of the store, of the views and of the segments, see library.Measurer.
+// Measures returns the measures of the store, the views and the segments, see library.Measurer.
 func (l *Library) Measures() []library.Measure {
 	stored := l.store.Measures()
 	if stored == nil {
@@ -17,7 +17,7 @@ func (l *Library) Measures() []library.Measure {
 	return slices.Concat(stored, l.viewMeasures(), l.follower.measures())
 }
 
-// measures are those of the segments of all properties.
+// measures returns the measures of the segments of all properties.
 func (f *follower) measures() []library.Measure {
 	var files, parts, merges, rebuilt, left float64
 	for _, p := range f.all() {
@@ -38,7 +38,7 @@ func (f *follower) measures() []library.Measure {
 	}
 }
 
-// viewMeasures are those of the views that are kept.
+// viewMeasures returns the measures of the cached views.
 func (l *Library) viewMeasures() []library.Measure {
 	s := l.follower.cache.Stats()
 	return []library.Measure{

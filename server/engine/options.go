@@ -11,36 +11,34 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// Options are what a Library is opened with.
+// Options holds the settings of Open.
 type Options struct {
-	// Dir is the directory of the store; made (0700) where it is not there. Required.
+	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock tells the time; nil means time.Now. It stands for `now` where a Read names none, and dates units. Nothing durable
-	// depends on it being monotonic.
+	// Clock returns the current time; nil means time.Now. It sets `now` for a Read without a time, and the dates of units.
+	// Nothing durable depends on it being monotonic.
 	Clock func() time.Time
-	// Logger takes what an operator may want to know; nil means nothing is logged. No item, token or other personal data
-	// is ever logged.
+	// Logger receives messages for the operator; nil disables logging. Items, tokens and other personal data are never logged.
 	Logger *slog.Logger
-	// EraseWithin is how long the bytes of a deleted item may stay in files; 0 means 10 minutes. A shorter time costs more
-	// rewriting of files.
+	// EraseWithin is how long the bytes of a deleted item may stay in files; 0 means 10 minutes. A shorter time rewrites files
+	// more often.
 	EraseWithin time.Duration
-	// MemoryLimit is what the process may take, 0 for no limit. It gives CacheBytes its default, and where it is small it
-	// bounds what is gathered in memory before it is written into files.
+	// MemoryLimit is the memory limit of the process in bytes; 0 means no limit. It sets the default of CacheBytes. A small
+	// limit also bounds the data that is buffered in memory before it is written to files.
 	MemoryLimit int64
-	// CacheBytes is what may be kept of segments in memory besides them: which documents match which query, and their
-	// orders; 0 means a fifth of MemoryLimit, and 128 MiB without one.
+	// CacheBytes bounds the memory for views of segments: the documents that match a query, and orders. 0 means a fifth of
+	// MemoryLimit, or 128 MiB without a limit.
 	CacheBytes int64
-	// Pressure says how short of memory the process is; nil means never. When it is library.Tight, no more than a fourth of
-	// CacheBytes is kept; see store.Options for library.Full.
+	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Tight or above, the cache
+	// shrinks to CacheBytes/tightShare. See store.Options for library.Full.
 	Pressure func() library.Pressure
 
-	// Tests put disks of theirs here, and make segments small.
+	// Tests set fs to a file system of their own, and the others to make segments small.
 	fs                                    vfs.FS
 	sealDocs, memoryParts, fanIn, maxDocs int
-	// rankedHits is how many hits a run of a listing by relevance has at most, see ranked.
+	// rankedHits is the maximum number of hits in a run of a listing by relevance, see read.Options.RankedHits.
 	rankedHits int
-	// patience is how long Open waits for indexes that are rebuilt, and retryAfter how long after a failure the next
-	// attempt follows.
+	// patience is how long Open waits for indexes that are rebuilt. retryAfter is the delay before a failed index is retried.
 	patience, retryAfter time.Duration
 }
 
@@ -59,8 +57,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// share returns a share of the memory limit, one in so many, between what makes sense at least and what is of use at most;
-// the most where there is no limit.
+// share returns MemoryLimit/of, but at least least and at most most. It returns most if there is no limit.
 func (o Options) share(of, least, most int64) int64 {
 	if o.MemoryLimit == 0 {
 		return most
@@ -68,11 +65,11 @@ func (o Options) share(of, least, most int64) int64 {
 	return min(max(o.MemoryLimit/of, least), most)
 }
 
-// sealBytes is how much gathers in memory before it becomes a segment file. Writers may be twice as far ahead, and a merge
-// takes as much again.
+// sealBytes is the size at which segments in memory are sealed into a file. Writers may buffer twice as much, and a merge takes
+// as much again.
 func (o Options) sealBytes() int64 { return o.share(16, 2<<20, 64<<20) }
 
-// store returns what the store is opened with.
+// store returns the options of the store.
 func (o Options) store() store.Options {
 	return store.Options{
 		MemoryBytes: o.share(8, 8<<20, 64<<20),

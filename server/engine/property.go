@@ -11,24 +11,25 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// property is one property, served or not: its segments, and what it serves besides its items.
+// property is one property, served or not: its index, its catalogue, and what its reads remember.
 type property struct {
 	id library.PropertyID
-	// reads answers reads of what look returns.
+	// reads creates and caches the snapshots that readers use.
 	reads *read.Property
 
-	// publishing is held while a batch is made visible and, for reading, while the present state is taken: both the segments
-	// and the catalogue change with a batch.
+	// publishing is locked for writing while a batch is made visible, and for reading while the current state is read, because
+	// a batch changes both the segments and the catalogue.
 	publishing sync.RWMutex
-	index      *index.Index // nil once it is abandoned
-	// last is what is read from when the index was abandoned until it is open again.
+	index      *index.Index // nil after abandon
+	// last is the snapshot that readers use from when the index is abandoned until it is open again.
 	last      *index.Snapshot
 	catalogue *definitions.Catalogue // nil while the property is not served
 	version   uint64
 	closed    bool
 }
 
-// state returns the present state, whose segments are to be released. ErrClosed; ErrNotFound while the property is not served.
+// state returns the current state. The caller releases its segments. Errors: ErrClosed; ErrNotFound while the property is not
+// served.
 func (p *property) state() (read.State, error) {
 	p.publishing.RLock()
 	defer p.publishing.RUnlock()
@@ -47,7 +48,7 @@ func (p *property) state() (read.State, error) {
 	return out, nil
 }
 
-// snapshot returns the present state at a time, and what releases it.
+// snapshot returns the snapshot of the current state at now, and the function that releases it.
 func (p *property) snapshot(ctx context.Context, now time.Time) (s *read.Snapshot, release func(), err error) {
 	state, err := p.state()
 	if err != nil {
@@ -69,14 +70,14 @@ func (p *property) publish(prepared *index.Prepared, c *definitions.Catalogue, v
 	p.reads.Forget()
 }
 
-// segments returns the index, nil once it is abandoned.
+// segments returns the index, nil after abandon.
 func (p *property) segments() *index.Index {
 	p.publishing.RLock()
 	defer p.publishing.RUnlock()
 	return p.index
 }
 
-// abandon abandons the index. What it showed last can still be read.
+// abandon abandons the index. Its last snapshot can still be read.
 func (p *property) abandon() {
 	x := p.segments()
 	if x == nil {
@@ -88,7 +89,7 @@ func (p *property) abandon() {
 	x.Abandon()
 }
 
-// end ends all reading, and returns the index that is to be closed; nil when it was abandoned.
+// end stops all reads and returns the index for the caller to close, nil if it was abandoned.
 func (p *property) end() *index.Index {
 	p.publishing.Lock()
 	x := p.index

@@ -6,10 +6,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// tendEvery is how often the library looks after what it keeps.
+// tendEvery is how often tend checks the memory pressure.
 const tendEvery = 10 * time.Second
 
-// tend shrinks caches while memory is short, also when there are no reads.
+// tend shrinks the cache while memory is short, even without reads.
 func (l *Library) tend() {
 	defer close(l.tended)
 	ticker := time.NewTicker(tendEvery)
@@ -24,10 +24,10 @@ func (l *Library) tend() {
 	}
 }
 
-// tightShare is the part of CacheBytes that stays when memory is short.
+// tightShare divides CacheBytes while memory is short.
 const tightShare = 4
 
-// relieve lets caches go when memory is short.
+// relieve shrinks the cache if memory is short.
 func (l *Library) relieve() {
 	if l.options.Pressure() >= library.Tight {
 		l.follower.cache.Shrink(l.options.CacheBytes / tightShare)
