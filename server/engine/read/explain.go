@@ -10,13 +10,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Tags lists the tags of an item, own ones and those of manifests, see library.Library.ItemTags.
+// Tags lists the tags of an item, its own and those that manifests add, see library.Library.ItemTags.
 func (s *Snapshot) Tags(ctx context.Context, id item.ID) ([]item.Tag, error) {
 	_, tags, _, err := s.tagged(ctx, id)
 	return tags, err
 }
 
-// tagged reads an item from the store, and returns its tags and where its document is.
+// tagged reads an item from the store, and returns it with its tags and the place of its document.
 func (s *Snapshot) tagged(ctx context.Context, id item.ID) (*item.Item, []item.Tag, search.Hit, error) {
 	h, ok := s.find(id)
 	if !ok {
@@ -35,7 +35,7 @@ func (s *Snapshot) tagged(ctx context.Context, id item.ID) (*item.Item, []item.T
 	return it, slices.Compact(tags), h, nil
 }
 
-// Explain says why an item is in an answer or is not, see library.Library. r.Now is the time of the Snapshot, in milliseconds.
+// Explain explains why a listing contains an item or not, see library.Library. r.Now is the time of the Snapshot, in milliseconds.
 func (s *Snapshot) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	listing, err := s.Catalogue.Listing(r)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Snapshot) Explain(ctx context.Context, r library.Read, id item.ID) (*li
 	return &e, nil
 }
 
-// document makes the document of an item, with the tags and units that it shows.
+// document returns the document of an item, with the tags and units that readers see.
 func (s *Snapshot) document(ctx context.Context, id item.ID) (*eval.Doc, error) {
 	it, tags, h, err := s.tagged(ctx, id)
 	if err != nil {

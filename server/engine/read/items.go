@@ -11,15 +11,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// slotTable is the slots of the items of one part, by the list of units that they show.
+// slotTable holds the item.Slots of the items of one part, one for each list of units.
 type slotTable struct {
 	lists search.UnitLists
 	slots []item.Slots
-	// bytes is how much longer each makes an item.
+	// bytes[i] is the room that slots[i] need in an item, without the base URL.
 	bytes []int
 }
 
-// slotsOf returns the slots of a part's items.
+// slotsOf returns the slotTable of a part.
 func (s *Snapshot) slotsOf(ctx context.Context, part int) (*slotTable, error) {
 	s.mu.Lock()
 	known := s.slots[part]
@@ -46,10 +46,10 @@ func (s *Snapshot) slotsOf(ctx context.Context, part int) (*slotTable, error) {
 	return t, nil
 }
 
-// slotRoom is what stands around the slots.
+// slotRoom is the room for the syntax around the slots.
 const slotRoom = 8
 
-// Item returns one item as a reader may see it, see library.Library.ReadItem.
+// Item returns one item as its audience sees it, see library.Library.ReadItem.
 func (s *Snapshot) Item(ctx context.Context, r library.ItemRead) ([]byte, error) {
 	h, ok := s.find(r.ID)
 	if !ok {
@@ -58,7 +58,7 @@ func (s *Snapshot) Item(ctx context.Context, r library.ItemRead) ([]byte, error)
 	return s.appendItems(ctx, nil, []search.Hit{h}, r.Audience, r.BaseURL)
 }
 
-// appendItems appends hits as a reader may see them, with commas between them. It makes room once.
+// appendItems appends hits as the audience sees them, separated by commas. It grows dst once.
 func (s *Snapshot) appendItems(ctx context.Context, dst []byte, hits []search.Hit, a query.Audience, baseURL string) ([]byte, error) {
 	if len(hits) == 0 {
 		return dst, nil
@@ -92,8 +92,8 @@ func (s *Snapshot) appendItems(ctx context.Context, dst []byte, hits []search.Hi
 	return dst, nil
 }
 
-// encoded returns the bytes of hits. All are found first, and then looked at, before the first is copied: each step waits for
-// memory that was not read for long, and with nothing else between them the processor has several waits at once.
+// encoded returns the encoded items of hits. It first finds all, then checks all, before the first is copied. Each step waits for
+// cold memory, and in a short loop the processor overlaps several such waits.
 func (s *Snapshot) encoded(hits []search.Hit) ([]item.Encoded, error) {
 	items := make([]item.Encoded, len(hits))
 	for i, h := range hits {
@@ -103,7 +103,7 @@ func (s *Snapshot) encoded(hits []search.Hit) ([]item.Encoded, error) {
 		if items[i].Sound() {
 			continue
 		}
-		// The scrub of the index finds the damage, too, and rebuilds the file.
+		// The scrub of the index finds the damage too, and rebuilds the file.
 		id := s.corpus.Parts[h.Part].Segment.ID(h.Doc)
 		s.property.Logger.Error("the bytes of an item are damaged: reading it from the store", slog.Int64("item", id))
 		it, err := s.property.Store.Item(s.property.ID, id)

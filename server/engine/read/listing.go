@@ -14,34 +14,34 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// listing is what a Read lists, bound to a snapshot. It is kept there, so that nothing is parsed, planned or bound for the
-// next page.
+// listing is what a Read lists, bound to a snapshot. The snapshot caches it, so that the next page needs no parsing, planning or
+// binding.
 type listing struct {
 	library.Listing
 	snapshot *Snapshot
-	// now is the time that `now` stands for in it.
+	// now is the value of `now` in the queries.
 	now      time.Time
 	audience query.Audience
-	// valid is while its queries mean what they mean here, and until when the clock alone changes nothing: neither they nor
-	// the rules; zero for ever.
+	// valid is the interval in which the queries keep their meaning. until is when the clock alone may next change the queries or
+	// the rules; zero means never.
 	valid interval
 	until time.Time
 	name  listingName
-	// bound is computed by bind. Nothing reads queries, order and ranked before that.
+	// bound is computed by bind. Nothing may read queries, order and ranked before that.
 	bound flight.Value[struct{}]
-	// queries are its streams: of favourites and of the others, or of all.
+	// queries holds one query for favourites and one for the other items, or a single query for all.
 	queries []*search.Query
 	order   *search.Order
-	// ranked holds, for a listing by relevance, the known part of the order of each query.
+	// ranked caches part of the order of each query of a listing by relevance.
 	ranked []ranked
 	live   flight.Value[[][]int64]
 	// versioned is Page.Version.
 	versioned flight.Value[string]
 }
 
-// listingName tells a listing of a snapshot from the others without looking into queries.
+// listingName identifies a listing within a snapshot without comparing queries.
 type listingName struct {
-	// filter is the stored filter that is listed as it is; nil for anything else, of which identity tells all.
+	// filter is the stored filter that is listed unchanged. Otherwise it is nil, and identity describes the listing completely.
 	filter   *definitions.Filter
 	identity string
 	order    string
@@ -51,10 +51,10 @@ type listingName struct {
 	audience query.Audience
 }
 
-// maxListings is how many listings a snapshot keeps.
+// maxListings is the number of listings that a snapshot caches.
 const maxListings = 4096
 
-// listing binds what a Read lists, or finds it bound. Errors are those of library.Read.
+// listing returns the cached or a new listing of a Read. Errors are those of library.Read.
 func (s *Snapshot) listing(ctx context.Context, r library.Read) (*listing, error) {
 	name, of, err := s.name(r)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Snapshot) listing(ctx context.Context, r library.Read) (*listing, error
 	return fresh, nil
 }
 
-// name names what a Read lists. Only where it is no filter by itself, it is looked up for that.
+// name returns the name of what a Read lists. It looks up the library.Listing only if r is not a read of a stored filter alone.
 func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, err error) {
 	name.audience = r.Audience
 	if r.Filter == nil || r.Where != nil {
@@ -112,7 +112,7 @@ func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, e
 	return name, of, nil
 }
 
-// newListing says until when a listing is good. Nothing is planned or bound yet.
+// newListing returns a listing and determines how long it is valid. It plans and binds nothing.
 func (s *Snapshot) newListing(ctx context.Context, of library.Listing, name listingName, r library.Read) (*listing, error) {
 	l := &listing{Listing: of, snapshot: s, audience: r.Audience, name: name, now: r.Now}
 	moves := false
@@ -134,12 +134,12 @@ func (s *Snapshot) newListing(ctx context.Context, of library.Listing, name list
 			s.property.versions.setBound(name, r.Now)
 		}
 	}
-	// What rules bring can change by time too: in the items' units, and in what tags match.
+	// Rules can change with time too: which units items have, and which tags match.
 	l.until = earlier(l.valid.to, s.rules.to)
 	return l, nil
 }
 
-// standsFor returns from when, a time that `now` stands for, until when the parts of a listing mean the same.
+// standsFor returns the interval from now on in which the parts of a listing keep their meaning.
 func (s *Snapshot) standsFor(ctx context.Context, of library.Listing, now time.Time) (interval, error) {
 	valid := interval{from: now}
 	for _, part := range of.Parts {
@@ -155,7 +155,7 @@ func (s *Snapshot) standsFor(ctx context.Context, of library.Listing, now time.T
 	return valid, nil
 }
 
-// bind plans and binds the listing, the first time.
+// bind plans and binds the listing on the first call.
 func (l *listing) bind(ctx context.Context) error {
 	_, err := l.bound.Get(ctx, func() (struct{}, error) { return struct{}{}, l.bindQueries(ctx) })
 	return err
@@ -189,7 +189,7 @@ func (l *listing) bindQueries(ctx context.Context) error {
 	return err
 }
 
-// root is the plan of all parts of a listing.
+// root returns the plan of all parts of a listing.
 func (s *Snapshot) root(ctx context.Context, of library.Listing, now time.Time) (plan.Node, error) {
 	var roots []plan.Node
 	for _, part := range of.Parts {
@@ -205,7 +205,7 @@ func (s *Snapshot) root(ctx context.Context, of library.Listing, now time.Time) 
 	return plan.Bool{Must: roots}, nil
 }
 
-// counts returns how many live documents each of the queries matches in each part. The slices are read only.
+// counts returns how many live documents each query matches in each part. The slices are read-only.
 func (l *listing) counts(ctx context.Context) ([][]int64, error) {
 	return l.live.Get(ctx, func() ([][]int64, error) {
 		counts := make([][]int64, len(l.queries))
@@ -244,8 +244,8 @@ func (l *listing) totals(ctx context.Context) ([]int64, error) {
 	return totals, nil
 }
 
-// take appends to hits at most limit hits of one of the queries: those after a place, or, where after is nil, those after the
-// first skip ones.
+// take appends at most limit hits of query i to hits: those after the place after, or, if after is nil, those after the first skip
+// hits.
 func (l *listing) take(ctx context.Context, hits []search.Hit, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
 	if l.Order.Scored() {
 		more, err := l.rank(ctx, i, after, skip, limit)

@@ -9,14 +9,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// interval is a stretch of time, from included, to not; a zero from or to is open.
+// interval is the half-open time interval [from, to). A zero from or to means no bound.
 type interval struct{ from, to time.Time }
 
 func (i interval) contains(t time.Time) bool {
 	return !t.Before(i.from) && (i.to.IsZero() || t.Before(i.to))
 }
 
-// earlier returns the earlier of two instants, of which a zero one never comes.
+// earlier returns the earlier of two times. A zero time means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -24,8 +24,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// dependsOnFields reports whether what a tree means depends on the dynamic fields that items have: on field patterns, and
-// on asking for the presence of objects.
+// dependsOnFields reports whether the meaning of a tree depends on the dynamic fields that items have: through field patterns, or
+// through tests for the presence of objects.
 func dependsOnFields(n query.Node) bool {
 	return !query.Walk(n, func(n query.Node) bool {
 		name := query.FieldOf(n)
@@ -43,11 +43,11 @@ func dependsOnFields(n query.Node) bool {
 	})
 }
 
-// overlay gives the rules of a catalogue their meaning at a time, and says how long they keep it.
+// overlay binds the rules of the catalogue to a time, and determines how long the binding is valid.
 func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 	c, parts := s.Catalogue, s.Segments.Parts()
 	o := &search.Overlay{Tags: make([]search.TagRule, len(c.TagRules)), Units: make([]search.UnitRule, len(c.Units))}
-	// Tags first: the selector of a unit may name the tags that rules bring.
+	// Tags first: the selector of a unit may refer to tags that rules add.
 	corpus := func(o *search.Overlay) *search.Corpus {
 		return &search.Corpus{Parts: parts, Overlay: o, Cache: s.property.Cache}
 	}
@@ -63,7 +63,7 @@ func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 	at := 0
 	for i, u := range c.Units {
 		o.Units[i].Unit = u.Unit
-		// Both are by the id of the unit.
+		// Both are sorted by the id of the unit.
 		for at < len(c.UnitRules) && c.UnitRules[at].Unit < u.ID {
 			at++
 		}
@@ -83,9 +83,8 @@ func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 	return s.settle(ctx, now)
 }
 
-// rule gives one rule its meaning. A selector that was sound when it came can pass a limit of the language later, because
-// a field pattern in it stands for more fields by then; it matches nothing from then on, and must not keep anybody from
-// reading.
+// rule binds one rule to a time. A selector that was valid when it was stored can later exceed a limit of the query language,
+// because a field pattern in it expands to more fields. It then matches nothing, so that the property can still be read.
 func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *definitions.Rule, now time.Time) (search.Rule, error) {
 	out := search.Rule{IDs: r.IDs, Name: r.Name}
 	if r.Selector == nil {
@@ -101,7 +100,7 @@ func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *definition
 	return out, nil
 }
 
-// settle finds until when the clock alone changes no rule.
+// settle determines until when the clock alone changes no rule.
 func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 	c := s.Catalogue
 	for _, rules := range [][]*definitions.Rule{c.TagRules, c.UnitRules} {
@@ -115,7 +114,7 @@ func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 				if ctx.Err() != nil {
 					return err
 				}
-				continue // it cannot be evaluated any more, and matches nothing at any time
+				continue // it can no longer be evaluated, and matches nothing at any time
 			}
 			s.rules.to = earlier(s.rules.to, until)
 		}
@@ -123,7 +122,7 @@ func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// boundary returns when a tree that uses `now` may match other items than at a time; zero for never.
+// boundary returns when a tree that uses `now` may match other items than at now; zero means never.
 func (s *Snapshot) boundary(ctx context.Context, n query.Node, a query.Audience, now time.Time) (time.Time, error) {
 	build, err := planner(ctx, n, a, s.dynamicFields)
 	if err != nil {

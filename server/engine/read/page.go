@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Page finds a page of items, see library.Library.Read. r.Now is the time of the Snapshot, in milliseconds.
+// Page returns a page of items, see library.Library.Read. r.Now is the time of the Snapshot, in milliseconds.
 func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, error) {
 	l, err := s.listing(ctx, r)
 	if err != nil {
@@ -16,7 +16,7 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 	}
 	page := &library.Page{Version: r.IfVersion, Expires: l.until}
 	if r.IfVersion != "" && r.IfVersion == l.versionAt(s.Version) {
-		return page, library.ErrNotModified // nothing at all has changed
+		return page, library.ErrNotModified // nothing in the property has changed
 	}
 	if err := l.bind(ctx); err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 	return page, err
 }
 
-// page finds the hits of a page, and the place after which the next page begins; nil on the last page. after is what a cursor
-// holds; nil for a page that begins at r.Offset.
+// page returns the hits of a page, and the place after which the next page begins, nil on the last page. after is the place in a
+// cursor; nil for a page that begins at r.Offset.
 func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) ([]search.Hit, *eval.Place, error) {
 	if r.Limit == 0 {
 		return nil, nil, nil
@@ -76,7 +76,7 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 			first = 1
 		}
 	}
-	// One hit more than wanted shows whether there is a next page.
+	// One extra hit shows whether there is a next page.
 	most := int(min(int64(r.Limit), total)) + 1
 	hits := make([]search.Hit, 0, most)
 	favourites, skip := 0, r.Offset
@@ -102,7 +102,7 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 	return hits, &next, nil
 }
 
-// present returns the current place of the item of a place; the place itself when the item is no longer listed.
+// present returns the current place of the item of a place, or the place itself if the item is no longer listed.
 func (l *listing) present(ctx context.Context, at *eval.Place) (*eval.Place, error) {
 	for i := range l.ranked {
 		known, err := l.ranked[i].has(ctx, l.order, *at)

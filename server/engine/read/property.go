@@ -15,32 +15,32 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// Options are what a Property is made with. All are required.
+// Options holds the settings of a Property. All are required.
 type Options struct {
 	ID library.PropertyID
-	// Store has the property, and seals its cursors.
+	// Store contains the property, and seals its cursors.
 	Store *store.Store
-	// Cache keeps what is worked out of segments. All properties share one.
+	// Cache holds the views of segments. All properties share it.
 	Cache  *search.Cache
 	Logger *slog.Logger
-	// RankedHits is how many consecutive hits of a listing by relevance are kept at most; it takes 16 bytes for each.
+	// RankedHits is the maximum number of hits in a cached run of a listing by relevance, at 16 bytes each.
 	RankedHits int
 }
 
-// Property remembers what reads of a property have found out, from one state of it to the next. It is safe for concurrent use.
+// Property keeps the results of reads across the states of a property. It is safe for concurrent use.
 type Property struct {
 	Options
 	versions *versions
 
 	mu sync.Mutex
-	// snapshots are those that readers took lately, the newest at the end.
+	// snapshots holds the most recent snapshots, the newest last.
 	snapshots []*Snapshot
-	// ruled is the time to which rules were bound last.
+	// ruled is the time to which rules were last bound.
 	ruled  time.Time
 	warned map[*definitions.Rule]bool
 }
 
-// NewProperty returns a Property that remembers nothing yet.
+// NewProperty returns a Property without any results.
 func NewProperty(o Options) *Property {
 	return &Property{Options: o, versions: newVersions(), warned: map[*definitions.Rule]bool{}}
 }
@@ -49,17 +49,17 @@ func NewProperty(o Options) *Property {
 type State struct {
 	Segments  *index.Snapshot
 	Catalogue *definitions.Catalogue
-	// Version is the batch that last changed anything of the property.
+	// Version is the batch that last changed the property.
 	Version uint64
 }
 
-// maxSnapshots is how many snapshots of a property are kept: readers differ in the time at which they read, and in whether they
-// began before or after a batch.
+// maxSnapshots is how many snapshots of a property are kept. Concurrent readers differ in the time at which they read, and in
+// whether they began before or after a batch.
 const maxSnapshots = 4
 
-// Snapshot returns a state as it is at a time, in milliseconds. It is good for as long as the caller holds the state's segments.
+// Snapshot returns the snapshot of a state at a time, in milliseconds. It is valid as long as the caller holds state.Segments.
 func (p *Property) Snapshot(ctx context.Context, state State, now time.Time) (*Snapshot, error) {
-	now = now.Truncate(time.Millisecond) // what a query sees of the time
+	now = now.Truncate(time.Millisecond) // the precision that queries see
 	if s := p.known(state, now); s != nil {
 		return s, nil
 	}
@@ -70,8 +70,8 @@ func (p *Property) Snapshot(ctx context.Context, state State, now time.Time) (*S
 	return s, err
 }
 
-// bind makes the snapshot of a state. While nothing passes a boundary, rules are bound to the time to which they were bound last,
-// so that what is kept of them is found again.
+// bind creates the snapshot of a state. Until a boundary passes, it binds rules to the time of the previous binding, so that the
+// cached results of those rules are found again.
 func (p *Property) bind(ctx context.Context, state State, now time.Time) (*Snapshot, error) {
 	p.mu.Lock()
 	before := p.ruled
@@ -90,7 +90,7 @@ func (p *Property) bind(ctx context.Context, state State, now time.Time) (*Snaps
 	return s, err
 }
 
-// known returns the snapshot that is kept of a state at a time, nil for none.
+// known returns the cached snapshot of a state at a time, nil for none.
 func (p *Property) known(state State, now time.Time) *Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +102,7 @@ func (p *Property) known(state State, now time.Time) *Snapshot {
 	return nil
 }
 
-// keep keeps a snapshot for the next reader.
+// keep caches a snapshot for later readers.
 func (p *Property) keep(s *Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,14 +115,14 @@ func (p *Property) keep(s *Snapshot) {
 	p.snapshots = append(p.snapshots, s)
 }
 
-// Forget drops all snapshots that are kept: the state of the property has changed. Those in use stay good.
+// Forget drops all cached snapshots, because the state of the property has changed. Snapshots in use stay valid.
 func (p *Property) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.snapshots = nil
 }
 
-// Merged carries over what is known of segments to the one that was merged of them, see index.Options.OnMerge.
+// Merged carries cached results over from merged segments to the merged one, see index.Options.OnMerge.
 func (p *Property) Merged(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
 	p.Cache.Carry(inputs, merged, maps)
 	olds := make([]uint64, len(inputs))
@@ -132,7 +132,7 @@ func (p *Property) Merged(inputs []segment.Part, merged *segment.Segment, maps [
 	p.versions.merge(olds, p.Cache.Serial(merged))
 }
 
-// warnOnce logs that the selector of a rule can no longer be evaluated.
+// warnOnce logs once that the selector of a rule can no longer be evaluated.
 func (p *Property) warnOnce(r *definitions.Rule, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

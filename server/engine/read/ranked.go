@@ -10,12 +10,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// ranked is the known part of the order by relevance of one of a listing's queries. Readers nearly always ask for the first
-// pages, or for one page after the other, so two runs of at most Options.rankedHits hits, 16 bytes each, are kept with the
-// listing. A query that has at most Options.rankedHits hits is ranked as a whole.
+// ranked caches part of the order by relevance of one query of a listing. Readers nearly always request the first pages, or one
+// page after the other, so the listing keeps two runs of at most Options.RankedHits hits, 16 bytes each. A query that has at most
+// Options.RankedHits hits is ranked completely.
 type ranked struct {
 	mu flight.Mutex
-	// first begins with the best hit; later holds the hits after the place of the latest cursor.
+	// first begins with the best hit. later holds the hits after the place of the latest cursor.
 	first, later rankedRun
 }
 
@@ -28,11 +28,11 @@ type rankedRun struct {
 	whole bool
 }
 
-// aheadPages is how many pages are ranked at once for a cursor when the listing was read before and has not changed.
+// aheadPages is how many pages are ranked at once for a cursor if the listing was read before and has not changed.
 const aheadPages = 16
 
-// rank returns at most limit hits of a query: those after a place, or, where after is nil, those after the first skip ones. The
-// slice is read only.
+// rank returns at most limit hits of query i: those after the place after, or, if after is nil, those after the first skip hits.
+// The slice is read-only.
 func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
 	totals, err := l.totals(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64
 	return hits[:min(limit, len(hits))], nil
 }
 
-// rankAnew ranks hits, and keeps those that fit a run. It returns at least n hits after the place, if there are that many.
+// rankAnew ranks hits, and caches those that fit a run. It returns at least n hits after the place, or all if there are fewer.
 func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.Place, n int) ([]search.Hit, error) {
 	q, r, maxRanked := l.queries[i], &l.ranked[i], l.snapshot.property.RankedHits
 	// Keys other than the score need all values, and ranking a large part of a query costs as much as ranking all of it.
@@ -89,7 +89,7 @@ func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.
 		return best, err
 	}
 	most := n
-	if len(r.first.hits)+len(r.later.hits) > 0 { // pages are read one after the other while nothing changes
+	if len(r.first.hits)+len(r.later.hits) > 0 { // the listing is read page by page while nothing changes
 		most = max(n, min(n*aheadPages, maxRanked))
 	}
 	rest, _, err := q.Top(ctx, most, after)
@@ -104,7 +104,7 @@ func follows(o *search.Order, hits []search.Hit, at eval.Place) int {
 	return sort.Search(len(hits), func(i int) bool { return o.ComparePlace(hits[i], at) > 0 })
 }
 
-// from returns the hits of the run after a place, and false when the run has fewer than n of them and the query may have more.
+// from returns the hits of the run after a place. It returns false if the run has fewer than n of them and the query may have more.
 func (r *rankedRun) from(o *search.Order, after *eval.Place, n int) ([]search.Hit, bool) {
 	hits := r.hits
 	if after != nil {

@@ -15,16 +15,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Snapshot is one state of a property as a reader sees it: segments, catalogue, and rules as they are within a stretch of time. It
-// is shared by all readers who see the same.
+// Snapshot is one state of a property as readers see it: segments, catalogue, and rules as bound for an interval of time. All
+// readers of the same state and interval share it.
 type Snapshot struct {
 	State
 	property *Property
 	corpus   *search.Corpus
-	// rules is while the rules are as they are here.
+	// rules is the interval in which the rules keep this binding.
 	rules interval
 
-	// fields are those that a field pattern can stand for.
+	// fields lists the fields to which a field pattern can expand.
 	fields flight.Value[[]string]
 
 	mu       sync.Mutex
@@ -32,18 +32,18 @@ type Snapshot struct {
 	slots    map[int]*slotTable
 }
 
-// newSnapshot makes the snapshot of a state, with rules bound to a time.
+// newSnapshot creates the snapshot of a state, with rules bound to a time.
 func (p *Property) newSnapshot(ctx context.Context, state State, now time.Time) (*Snapshot, error) {
 	s := &Snapshot{State: state, property: p, listings: map[listingName]*listing{}, slots: map[int]*slotTable{}}
 	return s, s.overlay(ctx, now)
 }
 
-// dynamicFields lists the fields that a field pattern can stand for.
+// dynamicFields lists the fields to which a field pattern can expand.
 func (s *Snapshot) dynamicFields(ctx context.Context) ([]string, error) {
 	return s.fields.Get(ctx, func() ([]string, error) { return s.corpus.DynamicFields(ctx) })
 }
 
-// planner returns what gives a tree its meaning at a time. dynamicFields is asked only when the meaning depends on them.
+// planner returns a function that builds the plan of a tree at a time. It calls dynamicFields only if the plan depends on them.
 func planner(
 	ctx context.Context, n query.Node, a query.Audience, dynamicFields func(context.Context) ([]string, error),
 ) (func(now time.Time) (plan.Node, error), error) {
@@ -64,7 +64,7 @@ func planner(
 	}, nil
 }
 
-// plan gives one tree its meaning at a time.
+// plan returns the plan of one tree at a time.
 func (s *Snapshot) plan(ctx context.Context, n query.Node, a query.Audience, now time.Time) (plan.Node, error) {
 	build, err := planner(ctx, n, a, s.dynamicFields)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Snapshot) plan(ctx context.Context, n query.Node, a query.Audience, now
 	return build(now)
 }
 
-// find returns where an item is, false when it is not there.
+// find returns the place of an item's document, and false if the item does not exist.
 func (s *Snapshot) find(id item.ID) (search.Hit, bool) {
 	for i, p := range s.corpus.Parts {
 		if doc, ok := p.Find(id); ok {

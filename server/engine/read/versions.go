@@ -8,36 +8,37 @@ import (
 	"time"
 )
 
-// versions tells listings that a batch cannot have touched from those that it can: a display that polls goes on getting
-// "not modified" while items are written that its filter does not show.
+// versions determines which listings a batch cannot have changed. A polling display then still receives "not modified" while items
+// are written that its filter does not show.
 //
-// The version of a listing is the batch after which it was seen as it is now. What it shows follows from what its queries,
-// its order and the units mean, and from which documents match; an item that changes is another document. So the counts of
-// live matching documents tell all: within a segment documents only ever die, and a merged segment holds what lived in
-// others. What was merged before the listing was seen with it counts as touched.
+// The version of a listing is the batch after which its current content was first seen. The content depends on the meaning of the
+// queries, the order and the units, and on which documents match; a changed item is a new document. Within a segment documents only
+// die, and a merged segment holds live documents of its inputs. Equal counts of live matching documents in all segments therefore
+// prove equal content. If an input of a merge was never counted for the listing, the listing counts as changed.
 type versions struct {
 	mu sync.Mutex
-	// merged lists what a segment was merged of, by serial number (search.Cache.Serial); recent are its keys, the oldest first.
+	// merged maps a segment to the inputs of its merge, by serial number (search.Cache.Serial). recent holds its keys, the oldest
+	// first.
 	merged map[uint64][]uint64
 	recent []uint64
-	// known is the listings as they were seen last.
+	// known holds the last seen state of listings.
 	known map[listingName]*seenListing
-	// bound is the time that `now` stood for in a listing when it was bound last. As long as nothing passes a boundary the
-	// same time is taken again, so that what is kept of segments is found again.
+	// bound holds the value of `now` when a listing was last bound. Until a boundary passes, the listing is bound to the same time
+	// again, so that cached results of segments are found again.
 	bound map[listingName]time.Time
 }
 
-// seenListing is a listing as it was seen. It is never changed, only replaced.
+// seenListing is the state of a listing when it was seen. It is immutable.
 type seenListing struct {
 	meaning [sha256.Size]byte
-	// version is the batch after which it was seen to be so first, at that of the snapshot when it was seen last.
+	// version is the batch after which this state was first seen. at is the batch of the snapshot in which it was last seen.
 	version, at uint64
-	// live counts the documents by segment.
+	// live counts the live matching documents by segment.
 	live  map[uint64]int64
 	total int64
 }
 
-// maxSeen is how many listings are remembered, maxMerged of how many segments it is known what they were merged of.
+// maxSeen is how many listings known and bound hold. maxMerged is how many segments merged holds.
 const (
 	maxSeen   = 4096
 	maxMerged = 4096
@@ -47,7 +48,7 @@ func newVersions() *versions {
 	return &versions{merged: map[uint64][]uint64{}, known: map[listingName]*seenListing{}, bound: map[listingName]time.Time{}}
 }
 
-// merge notes what a segment was merged of, all by their serial numbers.
+// merge records the inputs of a merged segment, all by serial number.
 func (v *versions) merge(olds []uint64, merged uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -58,7 +59,7 @@ func (v *versions) merge(olds []uint64, merged uint64) {
 	}
 }
 
-// settle returns the version of a listing, and remembers how it was seen.
+// settle returns the version of a listing, and records its state.
 func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -73,7 +74,7 @@ func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64)
 	case before == nil:
 		makeRoom(v.known, maxSeen)
 	case before.at > now.at:
-		return now.version // a read that began later was faster
+		return now.version // a read of a later snapshot was faster
 	case before.meaning == meaning && v.same(before, now):
 		now.version = before.version
 	}
@@ -81,8 +82,8 @@ func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64)
 	return now.version
 }
 
-// lasting is the name of a listing that it keeps when another definition makes all filters of the property anew, most of
-// them as they were.
+// lasting returns a name that survives new definitions. They replace all filters of the property, although most do not change, so
+// the name identifies a filter by its UUID.
 func (n listingName) lasting() listingName {
 	if n.filter != nil {
 		n.identity, n.filter = n.filter.Record.UUID, nil
@@ -90,7 +91,7 @@ func (n listingName) lasting() listingName {
 	return n
 }
 
-// makeRoom deletes any entries until there are fewer than most: what is asked for often comes back.
+// makeRoom deletes arbitrary entries until there are fewer than most. Names in frequent use are soon added again.
 func makeRoom[V any](m map[listingName]V, most int) {
 	for name := range m {
 		if len(m) < most {
@@ -100,7 +101,7 @@ func makeRoom[V any](m map[listingName]V, most int) {
 	}
 }
 
-// boundAt returns the time that `now` stood for in a listing when it was bound last; zero for none.
+// boundAt returns the value of `now` when a listing was last bound; zero for none.
 func (v *versions) boundAt(name listingName) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -114,7 +115,7 @@ func (v *versions) setBound(name listingName, at time.Time) {
 	v.bound[name.lasting()] = at
 }
 
-// same reports whether a listing shows the documents that it showed before.
+// same reports whether a listing shows the same documents as before.
 func (v *versions) same(before, now *seenListing) bool {
 	if before.total != now.total {
 		return false
@@ -127,8 +128,8 @@ func (v *versions) same(before, now *seenListing) bool {
 	return true
 }
 
-// count returns how many documents of a segment, or of those that it was merged of, were in the listing; false when that
-// was not seen.
+// count returns how many documents of a segment, or of the inputs of its merge, were in the listing. It returns false if they were
+// not counted.
 func (v *versions) count(before *seenListing, segment uint64) (int64, bool) {
 	if n, known := before.live[segment]; known {
 		return n, true
@@ -148,7 +149,7 @@ func (v *versions) count(before *seenListing, segment uint64) (int64, bool) {
 	return sum, true
 }
 
-// version returns Page.Version. Listings by relevance have that of the property: any item may change all scores.
+// version returns Page.Version. Listings by relevance have the version of the property, because any item may change all scores.
 func (l *listing) version(ctx context.Context) (string, error) {
 	return l.versioned.Get(ctx, func() (string, error) {
 		if l.Order.Scored() {
@@ -180,7 +181,7 @@ func (l *listing) versionAt(batch uint64) string {
 	return version
 }
 
-// meaning tells what the listing means from all else that it could.
+// meaning returns a hash of everything that determines the meaning of the listing: units, queries and order.
 func (l *listing) meaning(ctx context.Context) ([sha256.Size]byte, error) {
 	units, err := l.snapshot.corpus.UnitsKey(ctx)
 	if err != nil {
