@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// burst tells whether writes come so fast that merging is better put off: what is merged later is merged with more at once,
-// and so less often, and until then the processors are there for the writes. Segments are more meanwhile, within limits.
+// burst detects write bursts, during which merges are postponed. A later merge takes more segments at once, so that documents are
+// merged less often, and the processors are free for the writes. Meanwhile there are more segments, within limits.
 type burst struct {
 	began time.Time
-	// until is when the burst is over if nothing comes, as a time since began.
+	// until is when the burst ends if no more writes come, as a duration since began.
 	until atomic.Int64
-	// over fires when it is.
+	// over fires at that time.
 	over *time.Timer
 }
 
 const (
-	// burstShare makes a burst of at least sealDocs/burstShare documents a second.
+	// burstShare makes a rate of at least sealDocs/burstShare documents per second a burst.
 	burstShare = 16
-	// burstLasts is how long at most a burst goes on when nothing comes any more.
+	// burstLasts is how long a burst lasts at most after the last write.
 	burstLasts = 200 * time.Millisecond
 )
 
@@ -26,7 +26,7 @@ func newBurst(over func()) *burst {
 	return &burst{began: time.Now(), over: time.AfterFunc(burstLasts, over)}
 }
 
-// came notes that docs documents came, where sealDocs are sealed. It is called by one goroutine at a time.
+// came records a write of docs documents. sealDocs is Options.SealDocs. Calls must not be concurrent.
 func (b *burst) came(docs, sealDocs int) {
 	now := time.Since(b.began)
 	until := max(now, time.Duration(b.until.Load())) + time.Duration(docs)*burstShare*time.Second/time.Duration(sealDocs)
@@ -35,5 +35,5 @@ func (b *burst) came(docs, sealDocs int) {
 	b.over.Reset(until - now)
 }
 
-// on reports whether writes come fast.
+// on reports whether a burst is in progress.
 func (b *burst) on() bool { return time.Since(b.began) < time.Duration(b.until.Load()) }

@@ -7,19 +7,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// coverage is what a swap puts into files of what was in memory.
+// coverage is what a swap moves from memory into files.
 type coverage struct {
-	// through is the batch up to which everything is in files, if nothing is left in memory from before.
+	// through is the batch up to which files hold everything, unless older data is left in memory.
 	through uint64
-	// journaled is about how many keys of the journal go with it.
+	// journaled is the approximate number of journal keys that the swap makes obsolete.
 	journaled int64
 }
 
-// errUncertain is returned when a manifest may or may not have been written: the files that it may name must stay. The store is
-// opened again after that, and the index with it.
+// errUncertain is returned when a manifest may or may not have been written. The files that it may name must stay. The store and
+// the index are then opened again.
 var errUncertain = errors.New("it is not known whether the manifest was written")
 
-// commit makes a swap durable and visible.
+// commit makes a swap visible, and durable if it changes files.
 func (x *Index) commit(through *store.Store, to target, covered coverage, swap func() *Snapshot) error {
 	if to == inMemory {
 		return through.Hold(func() error {
@@ -44,7 +44,7 @@ func (x *Index) commit(through *store.Store, to target, covered coverage, swap f
 		}
 		whole := !any || oldest > x.loaded
 		if x.unsaved.Load() && !whole {
-			upTo = 0 // what was lost is not whole again: who opens the index next has to look for it too
+			upTo = 0 // lost data is not complete again: the next opening has to look for it too
 		}
 		if err := x.writeManifest(keys, next, upTo); err != nil {
 			return nil, err

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Erase rewrites every segment in which documents of deleted items are, so that their bytes are in none.
+// Erase rewrites every segment that has documents of deleted items, so that no segment holds their bytes.
 func (x *Index) Erase(ctx context.Context) error {
 	if err := x.eraseAll(ctx); err != nil {
 		return fmt.Errorf("erase: %w", err)
@@ -41,7 +41,7 @@ func (x *Index) eraseAll(ctx context.Context) error {
 	return x.leftovers.remove(x)
 }
 
-// toErase lists the parts in which documents of deleted items are.
+// toErase lists the parts that have documents of deleted items.
 func (x *Index) toErase(where target) []*part {
 	s := x.Acquire()
 	defer s.Release()

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// extension ends the names of segment files, temporary that of one that is being written.
+// extension is the suffix of segment files. temporary is added to it while a file is being written.
 const (
 	extension = ".seg"
 	temporary = ".tmp"
@@ -22,7 +22,7 @@ const (
 
 func (x *Index) path(file string) string { return x.o.FS.PathJoin(x.o.Dir, file) }
 
-// openFile opens a segment file: mapped where that is possible.
+// openFile opens a segment file. It maps the file if the file system is that of the operating system.
 func (x *Index) openFile(file string) (*segment.Segment, error) {
 	if x.o.FS == vfs.Default {
 		return segment.Open(x.path(file))
@@ -42,22 +42,22 @@ func (x *Index) openFile(file string) (*segment.Segment, error) {
 	return s, err
 }
 
-// syncEvery is how many bytes of a file that is being written wait in memory at most.
+// syncEvery is how many bytes of a file may be written before they are synced.
 const syncEvery = 1 << 20
 
-// newFile returns a name that no file had.
+// newFile returns a file name that has never been used.
 func (x *Index) newFile() string {
 	return fmt.Sprintf("%016x-%08x%s", x.nextFile.Add(1), x.opening, extension)
 }
 
-// write writes a merged file, which is there under its name only when it is whole and durable.
+// write writes a merged file. The file gets its name only when it is complete and durable.
 func (x *Index) write(ctx context.Context, file string, inputs []segment.Part) (maps [][]uint32, err error) {
 	fs, path := x.o.FS, x.path(file)
 	f, err := fs.Create(path+temporary, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, err
 	}
-	// Written out as it goes: one large fsync would keep the store's log waiting.
+	// Sync in small steps: one large fsync would delay the store's log.
 	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{NoSyncOnClose: true, BytesPerSync: syncEvery})
 	maps, err = segment.Merge(inputs, &cancelled{ctx, f})
 	if err == nil {
@@ -84,7 +84,7 @@ func syncDir(fs vfs.FS, name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// cancelled is a file that takes nothing once its context has ended.
+// cancelled is a file that refuses writes once its context has ended.
 type cancelled struct {
 	ctx  context.Context
 	file vfs.File
@@ -98,13 +98,13 @@ func (c *cancelled) Write(b []byte) (int, error) {
 	return c.file.Write(b)
 }
 
-// hasFiles reports whether any segment has a file, whatever the manifest says.
+// hasFiles reports whether the directory has any segment file, or cannot be listed. It does not read the manifest.
 func (x *Index) hasFiles() bool {
 	names, err := x.o.FS.List(x.o.Dir)
 	return err != nil || slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, extension) })
 }
 
-// removeOrphans removes files that no manifest names.
+// removeOrphans removes files that are not in the snapshot.
 func (x *Index) removeOrphans(s *Snapshot) {
 	names, err := x.o.FS.List(x.o.Dir)
 	if err != nil {

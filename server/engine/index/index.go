@@ -22,38 +22,36 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// Options are what an Index is opened with.
+// Options holds the settings of Open.
 type Options struct {
-	// Store is the truth that is followed, Property the part of it. Required.
+	// Store is the source of truth, and Property the part of it that is indexed. Required.
 	Store    *store.Store
 	Property library.PropertyID
-	// Dir is where the files lie; made where it is not there. Required.
+	// Dir is the directory of the files. Open creates it if it does not exist. Required.
 	Dir string
-	// FS is the file system; nil means the operating system's, whose files are mapped. Those of another are read into memory.
+	// FS is the file system; nil means that of the operating system, whose files are mapped. Other files are read into memory.
 	FS vfs.FS
-	// Logger takes what an operator may want to know; nil means nothing is logged.
+	// Logger receives messages for the operator; nil disables logging.
 	Logger *slog.Logger
-	// SealDocs and SealBytes are how much is gathered in memory before it becomes a file; 0 means 32,768 documents and
-	// 64 MiB. They bound what a restart has to read again.
+	// SealDocs and SealBytes are the amounts in memory at which segments are sealed into a file; 0 means 32,768 documents and 64
+	// MiB. They bound what a restart reads again from the store.
 	SealDocs  int
 	SealBytes int64
-	// MemoryParts is how many small segments there may be in memory before some are merged; 0 means 8. Those that have their
-	// share of what is sealed, one part in twice MemoryParts, are left alone: there are three times as many at most. While
-	// writes come fast, a smaller share is enough, and there are nine times as many at most.
+	// MemoryParts is how many small segments may be in memory before some are merged; 0 means 8. A segment of at least
+	// 1/(2·MemoryParts) of SealDocs or SealBytes is large and is not merged in memory, so there are at most 3·MemoryParts segments.
+	// In a write burst, the share is 1/(8·MemoryParts) and the maximum 9·MemoryParts.
 	MemoryParts int
-	// FanIn is how many files of about one size are merged into one; 0 means 4. While writes come fast, it is four times as
-	// many.
+	// FanIn is how many files of similar size are merged into one; 0 means 4. In a write burst, merging waits for 4·FanIn files.
 	FanIn int
-	// MaxDocs is the size above which a file is not merged with others any more; 0 means 524,288 documents.
+	// MaxDocs limits merging: files of more than MaxDocs/2 live documents are not merged with others; 0 means 524,288.
 	MaxDocs int
-	// OnMerge is called before segments are replaced by one that was merged of them, so that what is kept of them can be
-	// carried over: maps[i] tells of each document of inputs[i] which one it has become, see segment.Merge. nil for nothing.
+	// OnMerge is called before a merged segment replaces its inputs, so that the caller can carry over cached results. maps[i] maps
+	// each document of inputs[i] to its new number, see segment.Merge. It may be nil.
 	OnMerge func(inputs []segment.Part, merged *segment.Segment, maps [][]uint32)
-	// Sound has Open fail with ErrRebuild, and change nothing, when a file is lost or damaged or has another format, or when the
-	// store was written without its index.
+	// Sound makes Open return ErrRebuild, and change nothing, if a file is lost, damaged or of another format, or if the store was
+	// written without its index.
 	Sound bool
-	// OnReplay is called while items are taken in again when the index is opened: how many are done, and of how many. nil for
-	// nothing.
+	// OnReplay is called while Open indexes items again: done of of items are indexed. It may be nil.
 	OnReplay func(done, of int)
 }
 
@@ -76,14 +74,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Index is the segments of one property. Prepare, Install, Drop and Close are called by the store's writer alone; all other
-// methods are safe for concurrent use.
+// Index holds the segments of one property. Only the store's writer calls Prepare, Install, Drop and Close. All other methods are
+// safe for concurrent use.
 type Index struct {
 	o       Options
 	current atomic.Pointer[Snapshot]
-	// memory merges in memory, seals makes files of what is there, files merges those. Each task runs beside the others, so that
-	// a long one keeps no batch from being merged with others. The holder of seals may take memory too; no other task may be taken
-	// by the holder of one. quit ends the tasks, and running waits for that.
+	// memory merges segments in memory, seals seals them into files, and files merges files. The tasks run concurrently, so that a
+	// long one does not delay the others. The holder of seals may also take memory; the holder of another task may take no second
+	// one. quit ends the tasks, and running waits for their end.
 	memory, seals, files *task
 	burst                *burst
 	ctx                  context.Context
@@ -93,28 +91,28 @@ type Index struct {
 	roomMu sync.Mutex
 	room   chan struct{}
 
-	// pending was prepared last, and not installed yet.
+	// pending is the batch that was last prepared, until it is installed.
 	pending *Prepared
-	// ended is set, while the store is held, when the index is given up: from then on nothing of it may reach the store,
-	// where another one takes its place.
+	// ended is set when the index is given up. From then on it must write nothing to the store, where another index takes its
+	// place.
 	ended atomic.Bool
 
 	nextFile atomic.Uint64
-	// opening tells the files of this opening of the index from those of another, which may still be read.
+	// opening distinguishes the files of this Index from those of an earlier one, which may still be in use.
 	opening uint32
-	// unsaved is true from when loading found that something was lost until all is in files that the manifest names.
+	// unsaved is true from when load finds that data was lost until all data is in files that the manifest names.
 	unsaved atomic.Bool
-	// loaded is the batch after which the index was loaded.
+	// loaded is the batch of the store as of which the index was loaded.
 	loaded uint64
-	// journaled is about how many keys the journal has.
+	// journaled is the approximate number of journal keys.
 	journaled atomic.Int64
 	leftovers leftovers
 	counters  counters
-	// builders and scratches are those not in use, *segment.Builder and *segment.Scratch.
+	// builders and scratches pool *segment.Builder and *segment.Scratch.
 	builders, scratches sync.Pool
 }
 
-// counters are what Stats tells beside the snapshot.
+// counters are the values of Stats that are not derived from the snapshot.
 type counters struct {
 	seals, merges, memoryMerges, rebuilt atomic.Int64
 	docsIn, docsWritten                  atomic.Int64
@@ -124,8 +122,8 @@ type counters struct {
 // ErrRebuild is returned by Open with Options.Sound when the index, or a part of it, has to be rebuilt from the store.
 var ErrRebuild = errors.New("the index has to be rebuilt")
 
-// Open opens the index of a property: it maps its files, rebuilds those that are damaged or lost, and takes in what has
-// changed since they were written. Meanwhile the store must not commit any change of an item of the property.
+// Open opens the index of a property. It maps the files, rebuilds those that are damaged or lost, and indexes the items that have
+// changed since. Meanwhile the store must not commit a change of an item of the property.
 func Open(ctx context.Context, o Options) (*Index, error) {
 	o = o.withDefaults()
 	if o.Store == nil || o.Dir == "" || o.Property == "" {
@@ -157,15 +155,15 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 	return x, nil
 }
 
-// Prepared is a batch whose segment is made and that no reader sees yet.
+// Prepared is a batch whose segments are built and that is not visible yet.
 type Prepared struct {
 	x         *Index
 	next      *Snapshot
 	journaled int
 }
 
-// Prepare makes what one batch of the store changes, and adds the journal of it to the batch. Nothing is visible before
-// Install; a Prepared that is never installed costs nothing.
+// Prepare builds the segments of one batch of the store, and adds its journal to the batch. Nothing is visible before Install. The
+// next Prepare releases a Prepared that was not installed.
 func (x *Index) Prepare(version uint64, items []store.ItemChange, keys *store.IndexBatch) (*Prepared, error) {
 	x.discard()
 	changes := make([]change, len(items))
@@ -187,7 +185,7 @@ func (x *Index) Prepare(version uint64, items []store.ItemChange, keys *store.In
 	return x.pending, nil
 }
 
-// discard lets go of what was prepared and never installed.
+// discard releases the batch that was prepared and not installed.
 func (x *Index) discard() {
 	if x.pending != nil {
 		x.pending.next.Release()
@@ -205,16 +203,16 @@ func (p *Prepared) Install() {
 	p.x.seals.wake()
 }
 
-// change is an item that comes, changes or goes (nil).
+// change is an item that was created, changed, or deleted (nil).
 type change struct {
 	id      item.ID
 	item    *item.Item
 	existed bool
-	// erase see store.ItemChange.
+	// erase is store.ItemChange.Erase.
 	erase bool
 }
 
-// apply makes the snapshot of a batch that follows from some changes, the oldest of which may be of the batch since.
+// apply returns the snapshot of batch version that results from changes, the oldest of which may be of batch since.
 func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (*Snapshot, error) {
 	died := make([]*roaring.Bitmap, len(from.entries))
 	erased := make([]bool, len(from.entries))
@@ -248,8 +246,8 @@ func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (
 	return next, nil
 }
 
-// findVersions adds the documents that a change replaces to died, by entry. When the bytes of the item have to go, erased notes
-// each entry that has any version of it.
+// findVersions adds the documents that a change replaces to died, by entry. If the bytes of the item must be erased, it sets erased
+// for each entry that has a version of it.
 func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool) {
 	// The newest version is likely to be in a young segment.
 	for i, e := range slices.Backward(s.entries) {
@@ -258,7 +256,7 @@ func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool)
 			continue
 		}
 		if c.erase {
-			// Versions that were replaced before have to go too.
+			// Versions that were replaced earlier must be erased too.
 			erased[i] = true
 		}
 		if !e.input().Lives(doc) {
@@ -270,11 +268,11 @@ func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool)
 	}
 }
 
-// splitFrom is the number of items from which each processor builds a segment of its own: building is most of the work, and what
-// is large need not be merged in memory.
+// splitFrom is the number of items from which each processor builds its own segment. Building is most of the work, and large
+// segments are not merged in memory.
 const splitFrom = 2048
 
-// buildItems makes segments of items: one, or a few of many.
+// buildItems builds one segment of items, or up to maxPieces from splitFrom items on.
 func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	workers := parallel.Workers(len(items))
 	docs := make([]segment.Doc, len(items))
@@ -316,17 +314,17 @@ func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	return built, nil
 }
 
-// maxPieces is how many segments one batch becomes at most: a machine of many processors must not crowd memory with them.
+// maxPieces is how many segments one batch becomes at most, even on a machine with many processors, to keep segments in memory few.
 const maxPieces = 4
 
-// publish swaps a snapshot in.
+// publish replaces the current snapshot.
 func (x *Index) publish(next *Snapshot) {
 	if old := x.current.Swap(next); old != nil {
 		old.Release()
 	}
 }
 
-// Acquire returns the present snapshot. It has to be released.
+// Acquire returns the current snapshot. The caller must release it.
 func (x *Index) Acquire() *Snapshot {
 	for {
 		s := x.current.Load()
@@ -336,7 +334,7 @@ func (x *Index) Acquire() *Snapshot {
 	}
 }
 
-// Wait returns when there is room in memory for more: at once, unless writes came faster than they could be sealed.
+// Wait waits until there is room in memory for more changes: not at all unless writes outpace sealing.
 func (x *Index) Wait(ctx context.Context) error {
 	for {
 		x.roomMu.Lock()
@@ -359,7 +357,7 @@ func (x *Index) Wait(ctx context.Context) error {
 	}
 }
 
-// crowded is how many times as much as is sealed may gather in memory before writers have to wait.
+// crowded·SealDocs and crowded·SealBytes are how much may accumulate in memory before writers have to wait.
 const crowded = 2
 
 func (x *Index) madeRoom() {
@@ -369,40 +367,40 @@ func (x *Index) madeRoom() {
 	x.room = make(chan struct{})
 }
 
-// Close ends the background, seals what is in memory, so that the next start is quick, and closes each file once no
-// snapshot has it.
+// Close ends the background, seals the segments in memory so that the next start is quick, and closes each file once no snapshot
+// has it.
 func (x *Index) Close() error {
 	x.quit()
 	x.running.Wait()
 	err := x.Seal(context.Background())
 	if err != nil {
-		// The journal has it all.
+		// The journal covers all of it.
 		x.o.Logger.Warn("what is in memory could not be sealed; the next start reads it from the store", slog.Any("error", err))
 	}
 	x.end()
 	return nil
 }
 
-// errEnded is why nothing of an index reaches the store any more.
+// errEnded is the error of writing to the store after the index was given up.
 var errEnded = errors.New("the index was given up")
 
-// end lets go of everything. Who looks from now on sees nothing.
+// end marks the index as ended and releases its snapshot. New readers get an empty one.
 func (x *Index) end() {
 	x.ended.Store(true)
 	x.publish(newSnapshot(0))
 }
 
-// Abandon ends the index without writing anything: after an error of the store it is not known what is in it. It does not wait
-// for the background, which may be waiting for the store that the caller holds, and finds the index ended when it gets it.
+// Abandon ends the index without writing anything, because its state is unknown after an error of the store. It does not wait for
+// the background, which may be waiting for the store that the caller holds. The background checks ended once it has the store.
 func (x *Index) Abandon() {
 	x.quit()
 	x.discard()
 	x.end()
 }
 
-// Drop ends the index of a property that is purged, and removes the names of its files at once: readers that still hold a
-// snapshot need none. The keys of the index go with the batch, by DropKeys. Like Abandon, Drop does not wait for the background,
-// which removes a file that it is still writing. Whatever cannot be removed now stays in Options.Dir, which the caller removes.
+// Drop ends the index of a property that is purged, and unlinks its files at once: readers that still hold a snapshot have them
+// open. DropKeys deletes the keys of the index in the same batch. Like Abandon, Drop does not wait for the background, which
+// removes a file that it is still writing. Files that cannot be removed stay in Options.Dir, which the caller removes.
 func (x *Index) Drop() {
 	x.quit()
 	for _, e := range x.current.Load().entries {
@@ -412,27 +410,27 @@ func (x *Index) Drop() {
 	x.end()
 }
 
-// Stats describe an index.
+// Stats describes an index.
 type Stats struct {
-	// Files and MemoryParts are the segments, on disk and in memory.
+	// Files and MemoryParts count the segments on disk and in memory.
 	Files, MemoryParts int
-	// Docs counts documents, Dead those among them that are no longer items.
+	// Docs counts documents, and Dead those of them that have tombstones.
 	Docs, Dead int64
-	// MemoryBytes are segments in the heap, DerivedBytes what was made of segments on first use, MappedIndex and
-	// MappedItems those of files.
+	// MemoryBytes is the size of the segments in the heap, DerivedBytes that of structures derived from segments on first use.
+	// MappedIndex and MappedItems are the sizes of mapped files.
 	MemoryBytes, DerivedBytes, MappedIndex, MappedItems int64
-	// Seals, Merges and MemoryMerges count since the index was opened; Rebuilt are files rebuilt from the store.
+	// Seals, Merges and MemoryMerges count since the index was opened. Rebuilt counts rebuilds from the store.
 	Seals, Merges, MemoryMerges, Rebuilt int64
-	// DocsIn are documents that came, DocsWritten those that seals and merges wrote, into files and in memory: their ratio is
-	// the write amplification.
+	// DocsIn counts indexed documents, DocsWritten those that seals and merges wrote to files and memory. DocsWritten/DocsIn is the
+	// write amplification.
 	DocsIn, DocsWritten int64
-	// RebuildLeft is how many items are still to be read again from the store for a damaged file that is rebuilt.
+	// RebuildLeft is how many items are still to be read from the store to rebuild a damaged file.
 	RebuildLeft int64
-	// Problem is why nothing can be sealed or merged, nil when all is well. It is tried again.
+	// Problem is why sealing or merging last failed, nil if it did not. The background retries.
 	Problem error
 }
 
-// Stats describe the index; cheap.
+// Stats returns the Stats of the index. It is cheap.
 func (x *Index) Stats() Stats {
 	c := &x.counters
 	out := Stats{

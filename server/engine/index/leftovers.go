@@ -8,14 +8,13 @@ import (
 	"sync"
 )
 
-// leftovers are files that are no longer needed and could not be removed. They may hold bytes of deleted items.
+// leftovers are obsolete files that could not be removed. They may hold bytes of deleted items.
 type leftovers struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
 
-// remove removes a file that is no longer needed. One that cannot be removed now is with the next Erase, or when the index
-// is opened next.
+// remove removes an obsolete file. If that fails, the next Erase or the next opening of the index retries it.
 func (x *Index) remove(file string) {
 	err := x.o.FS.Remove(x.path(file))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -31,7 +30,7 @@ func (x *Index) remove(file string) {
 	l.names[file] = true
 }
 
-// remove tries again to remove what is left over.
+// remove retries the removal of the leftovers.
 func (l *leftovers) remove(x *Index) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

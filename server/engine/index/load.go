@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// load makes the first snapshot.
+// load creates the first snapshot.
 func (x *Index) load(ctx context.Context) error {
 	m, err := x.readManifest()
 	if err != nil {
@@ -25,7 +25,7 @@ func (x *Index) load(ctx context.Context) error {
 	x.loaded = x.o.Store.Version()
 	s := newSnapshot(x.loaded)
 	lost := m.Version == 0
-	// A backup has no index.
+	// A backup does not contain the index.
 	restored := len(m.Files) > 0 && !x.hasFiles()
 	if restored && !x.o.Sound {
 		x.o.Logger.Info("there is no segment, as after a restore: rebuilding all from the store")
@@ -43,7 +43,7 @@ func (x *Index) load(ctx context.Context) error {
 			}
 		}
 		if err != nil && !isLost(err) {
-			// It may be sound, and is not thrown away because it cannot be opened now.
+			// The file may be sound, and must not be discarded because it cannot be opened now.
 			s.Release()
 			return fmt.Errorf("open segment %s: %w", f.Name, err)
 		}
@@ -53,7 +53,7 @@ func (x *Index) load(ctx context.Context) error {
 			}
 			continue
 		}
-		// It is not known whether the dead were deleted or replaced.
+		// It is unknown whether the dead documents were deleted or replaced.
 		s.add(newPart(x, opened, f.Name, 0), dead, dead != nil)
 	}
 	if lost && x.o.Sound {
@@ -73,13 +73,13 @@ func (x *Index) load(ctx context.Context) error {
 	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "read again what changed last")
 }
 
-// isLost reports whether an error of opening a file says that it is gone or damaged.
+// isLost reports whether an error of opening a file means that the file is gone or damaged.
 func isLost(err error) bool {
 	var corrupt *segment.CorruptError
 	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist)
 }
 
-// rebuildLost takes in every item that no segment has, and everything that changed since the manifest.
+// rebuildLost indexes every item that no segment has, and every item that has changed since the manifest.
 func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 	s := x.current.Load()
 	changed, err := x.readJournal(m.Version)
@@ -107,12 +107,12 @@ func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 const (
 	// replayChunk is how many items are read and built at a time.
 	replayChunk = 2048
-	// sayEvery is how often a long replay says how far it is.
+	// sayEvery is how often a long replay logs its progress.
 	sayEvery = 5 * time.Second
 )
 
-// replay takes items in as they are in the store now, which no manifest covers from the batch since on. What gathers in
-// memory is sealed on the way.
+// replay indexes the current state of items in the store. since is the first batch that no manifest covers. replay seals what
+// accumulates in memory.
 func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what string) error {
 	began := time.Now()
 	said := began
@@ -127,7 +127,7 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 		}
 		changes := make([]change, len(chunk))
 		for i, id := range chunk {
-			// It is not known what the item had before.
+			// The earlier versions of the item are unknown.
 			changes[i] = change{id: id, item: items[i], existed: true, erase: true}
 		}
 		next, err := x.apply(x.current.Load(), x.o.Store.Version(), since, changes)
@@ -148,8 +148,8 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 	return nil
 }
 
-// sealLoaded keeps memory small while the store is read: no background runs yet, and the manifest is not touched, so that
-// a restart in between begins again.
+// sealLoaded bounds memory while the store is read. No background runs yet. The manifest is not written, so a restart before the
+// end begins again.
 func (x *Index) sealLoaded(ctx context.Context) error {
 	s := x.current.Load()
 	if docs, bytes := s.inMemory(); docs < x.o.SealDocs && bytes < x.o.SealBytes {

@@ -14,11 +14,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// manifest says which files a property has.
+// manifest lists the files of a property.
 type manifest struct {
 	// Version is the batch up to which the files hold everything.
 	Version uint64 `json:"version"`
-	// Next is the highest number of a file so far.
+	// Next is the highest file number so far.
 	Next  uint64         `json:"next"`
 	Files []manifestFile `json:"files"`
 }
@@ -54,22 +54,22 @@ func DropKeys(p library.PropertyID, keys *store.IndexBatch) error {
 	return keys.DeleteRange(from, to)
 }
 
-// Pass notes a batch that changes no item of a property whose index is not open, so that the index need not be rebuilt when it
-// is opened.
+// Pass records a batch that changes no item of a property whose index is not open. Without that record, opening the index would
+// rebuild it.
 func Pass(s *store.Store, p library.PropertyID, version uint64, keys *store.IndexBatch) error {
 	known, err := readKnown(s, p)
 	if err != nil || known != s.PropertyVersion(p) {
-		return err // an earlier batch is unknown, and so the index is rebuilt in any case
+		return err // an earlier batch is not recorded, so the index is rebuilt in any case
 	}
 	return setKnown(keys, p, version)
 }
 
-// setKnown notes the last batch that the index of a property knows.
+// setKnown records the last batch that the index of a property has seen.
 func setKnown(keys *store.IndexBatch, p library.PropertyID, version uint64) error {
 	return keys.Set(keyOf(p, underKnown), binary.BigEndian.AppendUint64(nil, version))
 }
 
-// readKnown returns the last batch that the index of a property knows, 0 for none.
+// readKnown returns the last batch that the index of a property has seen, 0 for none.
 func readKnown(s *store.Store, p library.PropertyID) (uint64, error) {
 	value, err := s.IndexValue(keyOf(p, underKnown))
 	if err != nil || len(value) != 8 {
@@ -78,8 +78,8 @@ func readKnown(s *store.Store, p library.PropertyID) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-// readManifest reads the manifest: an empty one where there is none, or where the property was written without its index
-// since.
+// readManifest reads the manifest. It returns an empty one if there is none, or if the property was later written without its
+// index.
 func (x *Index) readManifest() (manifest, error) {
 	var m manifest
 	known, err := readKnown(x.o.Store, x.o.Property)
@@ -102,7 +102,7 @@ func (x *Index) readManifest() (manifest, error) {
 	return m, nil
 }
 
-// readDead reads the dead documents of a file.
+// readDead reads the dead documents of a file, nil for none.
 func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 	value, err := x.o.Store.IndexValue(x.deadKey(file))
 	if err != nil || value == nil {
@@ -121,7 +121,7 @@ func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 	return dead, nil
 }
 
-// readJournal lists the items that changed after a batch, each once, and notes how long the journal is.
+// readJournal lists the items that changed after a batch, each once, and records the length of the journal.
 func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 	from := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), after+1)
 	to := keyOf(x.o.Property, underJournal+1)
@@ -144,8 +144,8 @@ func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 	return ids, nil
 }
 
-// writeManifest puts the manifest of a snapshot into a batch. covered is the batch up to which its files hold everything:
-// the journal up to there goes.
+// writeManifest adds the manifest of a snapshot to a batch, and deletes the journal up to covered, the batch up to which the files
+// hold everything.
 func (x *Index) writeManifest(keys *store.IndexBatch, s *Snapshot, covered uint64) error {
 	m := manifest{Version: covered, Next: x.nextFile.Load()}
 	if err := keys.DeleteRange(keyOf(x.o.Property, underDead), keyOf(x.o.Property, underDead+1)); err != nil {
@@ -169,7 +169,7 @@ func (x *Index) writeManifest(keys *store.IndexBatch, s *Snapshot, covered uint6
 	}
 	end := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), covered+1)
 	return errors.Join(
-		// Pass may have noted a later batch while this index was being opened.
+		// Pass may have recorded a later batch while this index was being opened.
 		setKnown(keys, x.o.Property, max(s.version, x.o.Store.PropertyVersion(x.o.Property))),
 		keys.DeleteRange(keyOf(x.o.Property, underJournal), end),
 		keys.Set(keyOf(x.o.Property, underManifest), value),

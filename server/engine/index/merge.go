@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// target is where a merge goes.
+// target is where a merge writes its result.
 type target bool
 
 const (
@@ -23,7 +23,7 @@ const (
 	toFile   target = true
 )
 
-// policy is the merge policy as it is now.
+// policy returns the current merge policy.
 func (x *Index) policy() policy {
 	return policy{
 		sealDocs: x.o.SealDocs, sealBytes: x.o.SealBytes, memoryParts: x.o.MemoryParts, fanIn: x.o.FanIn, maxDocs: x.o.MaxDocs,
@@ -31,7 +31,7 @@ func (x *Index) policy() policy {
 	}
 }
 
-// chosen returns the parts that the policy chooses of some entries.
+// chosen returns the parts of entries that choose selects.
 func chosen(entries []entry, choose func([]size) []int) []*part {
 	sizes := make([]size, len(entries))
 	for i, e := range entries {
@@ -44,7 +44,7 @@ func chosen(entries []entry, choose func([]size) []int) []*part {
 	return parts
 }
 
-// mergeMemory merges segments in memory when they are many, but for those that are being sealed.
+// mergeMemory merges segments in memory if there are many, except those that are being sealed.
 func (x *Index) mergeMemory(ctx context.Context) (more bool, err error) {
 	s := x.Acquire()
 	parts := chosen(slices.DeleteFunc(s.in(inMemory), func(e entry) bool { return e.sealing.Load() }), x.policy().memory)
@@ -66,7 +66,7 @@ func (x *Index) mergeFiles(ctx context.Context) (more bool, err error) {
 	return true, x.mergeOrRestore(ctx, parts)
 }
 
-// mergeOrRestore merges files into one, or rebuilds the one of them that is found to be damaged. The caller holds the files task.
+// mergeOrRestore merges files into one, or rebuilds the first file that is damaged. The caller holds the files task.
 func (x *Index) mergeOrRestore(ctx context.Context, parts []*part) error {
 	err := x.mergeParts(ctx, parts, toFile, x.o.Store)
 	if damaged := (*damagedError)(nil); errors.As(err, &damaged) {
@@ -75,9 +75,9 @@ func (x *Index) mergeOrRestore(ctx context.Context, parts []*part) error {
 	return err
 }
 
-// mergeParts makes one segment of some parts and puts it in their place. It reads while everybody else goes on, and holds
-// the store only for the swap. Without a store nothing is written there: the index is being loaded, and no other writer runs.
-// The caller holds the task to which the parts belong, so that no other merge takes them.
+// mergeParts replaces parts by one merged segment. Readers and the writer continue; it holds the store only for the swap. If
+// through is nil, nothing is written to the store: the index is being loaded, and no other writer runs. The caller holds the task
+// of the parts, so that no other merge takes them.
 func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, through *store.Store) error {
 	covered := coverage{}
 	if to == toFile && !slices.ContainsFunc(parts, func(p *part) bool { return p.file != "" }) {
@@ -95,7 +95,7 @@ func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, throug
 		m.inputs = append(m.inputs, e.input())
 	}
 	for _, p := range parts {
-		// Damaged bytes must not be copied under a checksum that says that they are sound.
+		// Damaged bytes must not be copied under a new checksum, which would declare them sound.
 		if err := p.verify(ctx, nil); err != nil {
 			return err
 		}
@@ -129,16 +129,16 @@ func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, throug
 	return nil
 }
 
-// replacement is a merged part and the parts in whose place it comes.
+// replacement is a merged part and the parts that it replaces.
 type replacement struct {
 	parts []*part
-	// inputs are the parts with their tombstones at the beginning of the merge, maps are those of segment.Merge.
+	// inputs are the parts with their tombstones when the merge began. maps are those of segment.Merge.
 	inputs []segment.Part
 	maps   [][]uint32
-	merged *part // nil when no document lived
+	merged *part // nil if no document was live
 }
 
-// in returns a copy of a snapshot with the merged part. Documents that died during the merge are dead there, too.
+// in returns a copy of a snapshot with the merged part. Documents that died during the merge are dead in it too.
 func (m *replacement) in(s *Snapshot) *Snapshot {
 	next := s.edit(s.version)
 	var dead *roaring.Bitmap
@@ -157,7 +157,7 @@ func (m *replacement) in(s *Snapshot) *Snapshot {
 	return next
 }
 
-// carryOver adds to dead what died of an input since the merge began, under its new numbers.
+// carryOver adds the documents of an input that died since the merge began to dead, under their new numbers.
 func carryOver(dead **roaring.Bitmap, now *roaring.Bitmap, input segment.Part, to []uint32) {
 	for it := now.Iterator(); it.HasNext(); {
 		if doc := it.Next(); input.Lives(doc) && to[doc] != segment.Gone {
@@ -175,7 +175,7 @@ func with(set *roaring.Bitmap, doc uint32) *roaring.Bitmap {
 	return set
 }
 
-// oldest returns the oldest batch of which anything is in the parts.
+// oldest returns the oldest batch that any of the parts has data of.
 func oldest(parts []*part) uint64 {
 	if len(parts) == 0 {
 		return 0

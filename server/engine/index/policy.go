@@ -5,35 +5,35 @@ import (
 	"slices"
 )
 
-// policy decides which segments are merged and when memory is sealed. Its decisions follow from sizes alone.
+// policy decides which segments to merge and when to seal memory. It depends only on sizes and on burst.
 type policy struct {
 	sealDocs  int
 	sealBytes int64
 	// memoryParts, fanIn and maxDocs are those of Options.
 	memoryParts, fanIn, maxDocs int
-	// burst is true while writes come fast, see burst: merges are put off and then take more segments at once.
+	// burst is true during a write burst: merges are postponed and then take more segments at once.
 	burst bool
 }
 
-// size is what the policy knows of a segment: its documents, those of them that have no tombstone, and its bytes.
+// size is what the policy knows of a segment: documents, live documents, and bytes.
 type size struct {
 	docs, live int
 	bytes      int64
 }
 
-// burstFactor is how many times as many files, and as many segments in memory, there may be in a burst.
+// burstFactor is by how much a burst multiplies the files that a merge waits for, and the large segments in memory.
 const burstFactor = 4
 
-// journalFactor is how many changes, as a multiple of sealDocs, the journal may hold: deletions, and changes of the same
-// few items, leave little in memory.
+// journalFactor·sealDocs is the maximum length of the journal. Deletions, and repeated changes of a few items, leave little in
+// memory.
 const journalFactor = 4
 
-// seal reports whether memory holds so much, or the journal is so long, that a restart would take long.
+// seal reports whether memory or the journal holds so much that a restart would take long.
 func (p policy) seal(docs int, bytes, journaled int64) bool {
 	return docs >= p.sealDocs || bytes >= p.sealBytes || journaled >= journalFactor*int64(p.sealDocs)
 }
 
-// large reports whether a segment in memory waits for being sealed as it is: to merge it before would be to write it twice.
+// large reports whether a segment in memory is left to be sealed as it is: to merge it first would write it twice.
 func (p policy) large(s size) bool {
 	share := 2 * p.memoryParts
 	if p.burst {
@@ -42,8 +42,8 @@ func (p policy) large(s size) bool {
 	return s.docs*share >= p.sealDocs || s.bytes*int64(share) >= p.sealBytes
 }
 
-// memory chooses segments in memory to merge, by their index, when there are more than memoryParts that are not large: each
-// that is no larger than all smaller ones together, and at least so many that there is room again.
+// memory chooses segments in memory to merge, by index, if more than memoryParts are not large. In order of size, it takes at least
+// max(2, memoryParts/2) segments, and further ones while they are no larger than the sum of those before.
 func (p policy) memory(sizes []size) []int {
 	var small []int
 	for i, s := range sizes {
@@ -63,7 +63,7 @@ func (p policy) memory(sizes []size) []int {
 	return small[:n]
 }
 
-// files chooses files to merge, by their index; none when all is in order. A file that is mostly dead is rewritten alone.
+// files chooses files to merge, by index; none if no merge is due. A file with more dead than live documents is rewritten alone.
 func (p policy) files(sizes []size) []int {
 	for i, s := range sizes {
 		if (s.docs-s.live)*2 > s.docs {
@@ -73,9 +73,9 @@ func (p policy) files(sizes []size) []int {
 	return p.tier(sizes)
 }
 
-// tier chooses files of about one size, of the lowest tier that has enough: fanIn of them, or, when merging has fallen behind or
-// was put off, as many as make a file of at most maxDocs. So each document is written less often. Tier n holds the files of at
-// most 2·sealDocs·fanInⁿ live documents; a file of more than maxDocs/2 is not merged any more.
+// tier chooses files from the lowest tier that has fanIn of them, or in a burst fanIn·burstFactor. It takes fanIn, and more while
+// the result has at most maxDocs documents: after a backlog, each document is written fewer times. Tier n has the files of at most
+// 2·sealDocs·fanInⁿ live documents. A file of more than maxDocs/2 live documents is not merged.
 func (p policy) tier(sizes []size) []int {
 	var tiers [][]int
 	for i, s := range sizes {

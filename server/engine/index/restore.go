@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// damagedError says that a file is not what was written.
+// damagedError reports a file whose content differs from what was written.
 type damagedError struct {
 	part  *part
 	cause error
@@ -23,8 +23,7 @@ type damagedError struct {
 func (e *damagedError) Error() string { return e.cause.Error() }
 func (e *damagedError) Unwrap() error { return e.cause }
 
-// verify reads the items of a file and holds them against their checksum, see segment.Verify. A *damagedError when they
-// differ.
+// verify compares the items of a file with their checksum, see segment.Verify. It returns a *damagedError if they differ.
 func (p *part) verify(ctx context.Context, paused func(bytes int)) error {
 	if p.file == "" {
 		return nil
@@ -37,14 +36,14 @@ func (p *part) verify(ctx context.Context, paused func(bytes int)) error {
 }
 
 const (
-	// scrubAfter is when files are verified for the first time, and scrubEvery how often after that.
+	// scrubAfter is the delay before files are first verified, and scrubEvery the interval after that.
 	scrubAfter = 5 * time.Minute
 	scrubEvery = 24 * time.Hour
-	// scrubRate is how many bytes a second are read at most, so that other reads stay fast.
+	// scrubRate is the maximum number of bytes read per second, so that other reads stay fast.
 	scrubRate = 32 << 20
 )
 
-// scrub verifies all files now and then, until the index ends.
+// scrub verifies all files periodically until the index ends.
 func (x *Index) scrub() {
 	for wait := scrubAfter; ; wait = scrubEvery {
 		if !x.pause(wait) {
@@ -57,10 +56,10 @@ func (x *Index) scrub() {
 	}
 }
 
-// Verify reads all files, holds them against their checksums, and makes those anew from the store that are damaged, alone
-// and while everybody goes on reading and writing. paused is called after each piece, see segment.Verify; nil for nothing.
+// Verify reads all files, compares them with their checksums, and rebuilds the damaged ones from the store. Reads and writes
+// continue meanwhile. paused is called after each piece, see segment.Verify; it may be nil.
 func (x *Index) Verify(ctx context.Context, paused func(bytes int)) error {
-	// The files alone are held, and only as long as they are needed: a snapshot would keep erased ones in place.
+	// Hold each file by itself, until it is verified or obsolete: a snapshot would keep all files open, also erased ones.
 	s := x.Acquire()
 	files := partsOf(s.in(toFile))
 	for _, p := range files {
@@ -75,7 +74,7 @@ func (x *Index) Verify(ctx context.Context, paused func(bytes int)) error {
 	return errors.Join(errs...)
 }
 
-// verifyPart verifies one file, as long as it is needed.
+// verifyPart verifies one file. It stops when the file becomes obsolete.
 func (x *Index) verifyPart(ctx context.Context, p *part, paused func(bytes int)) error {
 	needed, stop := context.WithCancel(ctx)
 	defer stop()
@@ -95,14 +94,14 @@ func (x *Index) verifyPart(ctx context.Context, p *part, paused func(bytes int))
 	return err
 }
 
-// restore makes a damaged file anew of the items that live in it, which it reads from the store, while everybody goes on
-// reading and writing. The caller holds the files.
+// restore rebuilds a damaged file from the store, with the items that live in it. Reads and writes continue meanwhile. The caller
+// holds the files task.
 func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	before := x.Acquire()
 	defer before.Release()
 	damaged := before.entry(p)
 	if damaged == nil {
-		return nil // it was replaced meanwhile
+		return nil // it has been replaced
 	}
 	x.o.Logger.Error("a segment is damaged and is rebuilt from the store", slog.String("file", p.file), slog.Any("error", cause))
 	ids := damaged.input().IDs()
@@ -147,7 +146,7 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	return nil
 }
 
-// read makes a file of items as they are in the store, nil when none of them is there.
+// read writes a file of the current state of items in the store. It returns nil if none of them exists.
 func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
 	var inputs []segment.Part
 	for chunk := range slices.Chunk(ids, replayChunk) {
@@ -174,8 +173,8 @@ func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
 	return made, err
 }
 
-// deadOf returns the documents of a rebuilt part whose item has died in the damaged one: it changed meanwhile and has a newer version
-// elsewhere.
+// deadOf returns the documents of a rebuilt part whose item has died in the damaged one: it has been deleted, or has a newer
+// version elsewhere.
 func deadOf(rebuilt *part, damaged entry) *roaring.Bitmap {
 	if damaged.dead == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// sealMemory seals what is in memory when it is much.
+// sealMemory seals the segments in memory if the policy requires it or the index is unsaved.
 func (x *Index) sealMemory(ctx context.Context) (more bool, err error) {
 	s := x.Acquire()
 	docs, bytes := s.inMemory()
@@ -16,12 +16,12 @@ func (x *Index) sealMemory(ctx context.Context) (more bool, err error) {
 	return true, x.sealAll(ctx)
 }
 
-// Seal makes a file of everything in memory and brings the manifest up to date.
+// Seal writes everything in memory to a file and updates the manifest.
 func (x *Index) Seal(ctx context.Context) error {
 	return x.seals.with(ctx, func() error { return x.sealAll(ctx) })
 }
 
-// sealAll is Seal for a caller that holds the seals task. What comes meanwhile can be merged in memory.
+// sealAll is Seal for a caller that holds the seals task. New segments can be merged in memory meanwhile.
 func (x *Index) sealAll(ctx context.Context) error {
 	var memory []*part
 	changed := false

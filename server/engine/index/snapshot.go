@@ -11,20 +11,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// part is a segment of an index. It is open for as long as any snapshot has it.
+// part is a segment of an index. It stays open as long as any snapshot has it.
 type part struct {
 	x       *Index
 	segment *segment.Segment
-	// file is its name, "" in memory.
+	// file is the name of its file, "" in memory.
 	file string
-	// since is the oldest batch that a part in memory holds anything of.
+	// since is the oldest batch whose changes a part in memory holds.
 	since uint64
 	refs  atomic.Int64
-	// sealing is true from when a part in memory is being made a file, unless that fails: it is not to be merged with others.
+	// sealing is true while a part in memory is being sealed, so that no merge takes it. It stays true unless sealing fails.
 	sealing atomic.Bool
-	// obsolete is set when the file is no longer needed once the last snapshot releases it.
+	// obsolete is set when the file must be removed once the last snapshot releases it.
 	obsolete atomic.Bool
-	// unlinked is set when the file has no name any more.
+	// unlinked is set when the name of the file has been removed.
 	unlinked atomic.Bool
 }
 
@@ -32,7 +32,7 @@ func newPart(x *Index, s *segment.Segment, file string, since uint64) *part {
 	return &part{x: x, segment: s, file: file, since: since}
 }
 
-// bytes is the size of the segment.
+// bytes returns the size of the segment.
 func (p *part) bytes() int64 { return p.segment.IndexBytes() + p.segment.ItemBytes() }
 
 func (p *part) release() {
@@ -54,18 +54,18 @@ func (p *part) unlink() {
 	}
 }
 
-// entry is a part as one snapshot has it.
+// entry is a part in one snapshot.
 type entry struct {
 	*part
 	// dead are the part's tombstones, see segment.Part.
 	dead *roaring.Bitmap
-	// erase is true when documents of deleted items are among the dead: their bytes have to go in time.
+	// erase is true if documents of deleted items are among the dead: their bytes must be erased in time.
 	erase bool
 }
 
 func (e entry) input() segment.Part { return segment.Part{Segment: e.segment, Dead: e.dead} }
 
-// Snapshot is what a reader sees: the segments as they were at one instant. It never changes.
+// Snapshot is what a reader sees: the segments at one instant. It is immutable.
 type Snapshot struct {
 	version uint64
 	entries []entry // files first, then those in memory
@@ -87,10 +87,10 @@ func (s *Snapshot) Parts() []segment.Part {
 	return parts
 }
 
-// Hold takes a further reference to a snapshot of which the caller has one. It has to be released too.
+// Hold takes a further reference. The caller must already have one, and must release both.
 func (s *Snapshot) Hold() { s.refs.Add(1) }
 
-// hold takes a reference, and fails when the last one is gone.
+// hold takes a reference. It returns false if the last one has been released.
 func (s *Snapshot) hold() bool {
 	for {
 		n := s.refs.Load()
@@ -103,7 +103,7 @@ func (s *Snapshot) hold() bool {
 	}
 }
 
-// Release gives a reference back. Nothing of the snapshot may be looked at after.
+// Release releases a reference. The caller must not use the snapshot afterwards.
 func (s *Snapshot) Release() {
 	if s.refs.Add(-1) > 0 {
 		return
@@ -113,7 +113,7 @@ func (s *Snapshot) Release() {
 	}
 }
 
-// edit returns a copy that can still be changed. The copy holds a reference of its own to every part.
+// edit returns a mutable copy, which holds its own reference to every part.
 func (s *Snapshot) edit(version uint64) *Snapshot {
 	next := newSnapshot(version)
 	next.entries = slices.Clone(s.entries)
@@ -123,16 +123,16 @@ func (s *Snapshot) edit(version uint64) *Snapshot {
 	return next
 }
 
-// kill adds tombstones to an entry of a snapshot that can still be changed.
+// kill adds tombstones to an entry of a mutable snapshot.
 func (e *entry) kill(died *roaring.Bitmap) {
 	if e.dead != nil {
-		// Both are left as they are: Or makes new containers of those that differ, and tombstones are never cloned.
+		// Or does not change e.dead, which readers use: it copies containers, because tombstones are never cloned.
 		died.Or(e.dead)
 	}
 	e.dead = died
 }
 
-// add adds a part: a file before those in memory.
+// add adds a part. Files come before parts in memory.
 func (s *Snapshot) add(p *part, dead *roaring.Bitmap, erase bool) {
 	p.refs.Add(1)
 	at := len(s.entries)
@@ -154,13 +154,13 @@ func (s *Snapshot) entry(p *part) *entry {
 	return nil
 }
 
-// remove takes a part away.
+// remove removes a part.
 func (s *Snapshot) remove(p *part) {
 	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.part == p })
-	p.refs.Add(-1) // never the last one: s was made of a snapshot that has it
+	p.refs.Add(-1) // never the last one: s is a copy of a snapshot that has it
 }
 
-// in lists the entries in memory, or those of files.
+// in lists the entries in memory, or those with files.
 func (s *Snapshot) in(where target) []entry {
 	var list []entry
 	for _, e := range s.entries {
@@ -171,7 +171,7 @@ func (s *Snapshot) in(where target) []entry {
 	return list
 }
 
-// inMemory counts documents and bytes of the parts in memory.
+// inMemory returns the number of documents and bytes of the parts in memory.
 func (s *Snapshot) inMemory() (docs int, bytes int64) {
 	for _, e := range s.in(inMemory) {
 		docs += e.segment.Len()
@@ -180,7 +180,7 @@ func (s *Snapshot) inMemory() (docs int, bytes int64) {
 	return docs, bytes
 }
 
-// oldestInMemory returns the oldest batch of which anything is in memory alone.
+// oldestInMemory returns the oldest batch that has data in memory alone, and false for none.
 func (s *Snapshot) oldestInMemory() (version uint64, any bool) {
 	memory := partsOf(s.in(inMemory))
 	return oldest(memory), len(memory) > 0

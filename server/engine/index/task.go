@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// retryAfter is how long the background waits after a failure.
+// retryAfter is the delay before a failed task is retried.
 const retryAfter = 2 * time.Second
 
 // task is background work that runs when it is woken, one run at a time.
 type task struct {
-	// wanted holds one signal at most; free is empty while the work is being done.
+	// wanted holds at most one signal. free is empty while the task runs.
 	wanted, free chan struct{}
 
 	mu      sync.Mutex
@@ -25,7 +25,7 @@ func newTask() *task {
 	return t
 }
 
-// wake says that there may be something to do.
+// wake signals that there may be work.
 func (t *task) wake() {
 	select {
 	case t.wanted <- struct{}{}:
@@ -33,7 +33,7 @@ func (t *task) wake() {
 	}
 }
 
-// with calls do while no other run of the task is under way.
+// with calls do while no other run of the task is in progress.
 func (t *task) with(ctx context.Context, do func() error) error {
 	select {
 	case <-ctx.Done():
@@ -57,8 +57,8 @@ func (t *task) setProblem(err error) {
 	t.problem = err
 }
 
-// run repeats step whenever the task is woken, until step says that nothing is left to do. It ends with the index. After an
-// error it retries.
+// run calls step whenever the task is woken, until step reports that no work is left. It returns when the index ends. It retries
+// after an error.
 func (x *Index) run(t *task, step func(context.Context) (more bool, err error)) {
 	all := func() error {
 		for {
@@ -92,7 +92,7 @@ func (x *Index) run(t *task, step func(context.Context) (more bool, err error)) 
 	}
 }
 
-// pause waits for a time; false when the index ends before.
+// pause waits for d. It returns false if the index ends first.
 func (x *Index) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
