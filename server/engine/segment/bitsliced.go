@@ -6,11 +6,11 @@ import (
 	"math/bits"
 )
 
-// bitSlices are a column of small numbers on its side: the slice of a bit says which numbers, less the base, lack it, 64
-// numbers to a word. A bound is then compared with 64 numbers by one operation a slice. They are made in memory on the
-// first range, and take no more than the column.
+// bitSlices is a transposed column of small numbers. The slice of a bit marks the numbers that, relative to the base, lack the bit,
+// 64 numbers per word. A bound is then compared with 64 numbers by one operation per slice. The slices are built in memory on the
+// first range query, and are no larger than the column.
 type bitSlices struct {
-	// blocks are the slices of sliceBlock numbers after those of the ones before, in each that of the lowest bit first.
+	// blocks holds depth slices for every sliceBlock numbers, in each block that of the lowest bit first.
 	blocks []sliceWords
 	depth  int
 }
@@ -19,14 +19,14 @@ type sliceWords [64]uint64
 
 const sliceBlock = 64 * len(sliceWords{})
 
-// Slices are made of columns with up to so many bytes a number, and so many numbers at least: fewer are soon compared as
-// they lie there, and small segments come and go with every write.
+// Columns of at most sliceWidth bytes per number and at least sliceFrom numbers are sliced. Fewer numbers are quickly scanned in
+// place, and small segments come and go with every write.
 const (
 	sliceWidth = 2
 	sliceFrom  = 1 << 12
 )
 
-// newSlices makes the slices of the first count numbers of a column.
+// newSlices builds the slices of the first count numbers of a column.
 func newSlices(n *numbers, count int) *bitSlices {
 	some := uint64(0) // the bits that any number has
 	for i := range count {
@@ -56,8 +56,8 @@ func newSlices(n *numbers, count int) *bitSlices {
 // gathered returns the lowest bits of eight bytes as one byte.
 func gathered(b uint64) uint64 { return b & 0x0101010101010101 * 0x0102040810204080 >> 56 }
 
-// find returns, as a bitmap of 64-bit words, the places of the numbers that are from one to another above the base; count
-// is how many numbers there are.
+// find returns, as a bitmap of 64-bit words, the positions of the numbers from base+from to base+to. count is how many numbers
+// there are.
 func (s *bitSlices) find(count int, from, to uint64) []uint64 {
 	words := make([]uint64, (count+63)/64)
 	to = min(to, 1<<s.depth-1)
@@ -76,7 +76,7 @@ func (s *bitSlices) find(count int, from, to uint64) []uint64 {
 	return words
 }
 
-// below finds the numbers that are less than a bound.
+// below sets w to the bitmap of the numbers that are less than a bound.
 func (w *sliceWords) below(slices []sliceWords, bound uint64) {
 	clear(w[:])
 	if bound>>len(slices) > 0 {
@@ -85,8 +85,8 @@ func (w *sliceWords) below(slices []sliceWords, bound uint64) {
 		}
 		return
 	}
-	// From the lowest bit up: less is what lacks a bit that the bound has, and where both have a bit, or lack it, what is
-	// less by the bits below. Nothing is less by bits that the bound lacks.
+	// From the lowest bit up: a number is less if it lacks a bit that the bound has. If both have or both lack the bit, the lower
+	// bits decide. If only the number has the bit, it is not less.
 	for b := bits.TrailingZeros64(bound); b < len(slices); b++ {
 		lacks := &slices[b]
 		if bound>>b&1 == 1 {

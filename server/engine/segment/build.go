@@ -17,33 +17,33 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// Build makes a segment of some items in memory. Their order does not matter. It fails on two items with one id and on a
-// number field with two values in one item, which are errors of the caller.
+// Build creates a segment of items in memory. Their order does not matter. It fails if two items have one id, or if an item has two
+// different values in a number field, which are errors of the caller.
 func Build(docs []Doc) (*Segment, error) { return NewBuilder().Build(docs) }
 
-// Builder makes one segment after the other and keeps what it needs for that, which is a few times as large as the index of
-// the largest segment. It is not safe for concurrent use.
+// Builder builds one segment after the other and reuses its memory, a few times the size of the index of the largest segment. It is
+// not safe for concurrent use.
 type Builder struct {
 	docs []*Doc
-	// fields are all that were ever seen, used those of the present segment.
+	// fields are all known fields, used those of the current segment.
 	fields map[string]*buildField
 	used   []*buildField
-	// terms are the distinct terms as they come, texts their bytes, and table finds them by their hash: 1 and the number of
-	// a term, at the place of its hash or behind it.
+	// terms are the distinct terms in order of first occurrence, texts their bytes. table is a hash table with linear probing; an
+	// entry is 1 + the index of a term, 0 if empty.
 	terms []buildTerm
 	texts []byte
 	table []uint32
 	seed  maphash.Seed
-	// occurrences are the places of all terms, by document and, within a field, by position; sorted are the same by term.
+	// occurrences holds all occurrences of terms by document and, within a field, by position. sorted holds them by term.
 	occurrences []occurrence
 	sorted      []occurrence
-	// words are those of the text that was analysed last, which often comes again for another field: where each ends, and its
-	// hash.
+	// words, ends and hashes are the words of the last analysed text, the end of each, and the hash of each. Another field often
+	// has the same text.
 	analysed string
 	words    []byte
 	ends     []int
 	hashes   []uint64
-	// What the writing of a segment needs for a while.
+	// Buffers for writing a segment.
 	starts    []uint32
 	order     []sortedTerm
 	keyword   []byte
@@ -59,7 +59,7 @@ func NewBuilder() *Builder {
 	return &Builder{fields: map[string]*buildField{}, seed: maphash.MakeSeed()}
 }
 
-// maxKnownFields is how many fields a Builder remembers from one segment to the next.
+// maxKnownFields is how many fields a Builder may keep from one segment to the next.
 const maxKnownFields = 4096
 
 type buildTerm struct {
@@ -67,31 +67,31 @@ type buildTerm struct {
 	from, to int // in texts
 	field    *buildField
 	count    uint32
-	doc      uint32 // the last one
+	doc      uint32 // the last one that has the term
 }
 
 type occurrence struct{ term, doc, position uint32 }
 
-// buildField is a field while its values are gathered.
+// buildField is a field while its values are collected.
 type buildField struct {
 	name    string
 	typ     query.Type
 	private bool
 	used    bool
-	salt    uint64 // tells its terms from those of others
+	salt    uint64 // distinguishes its terms from those of other fields
 	number  int
 	terms   []uint32
 	total   int64
 	docs    []uint32 // those with a value, ascending
-	numbers []int64  // of docs: the numbers, or the lengths of texts
+	numbers []int64  // of docs: the values, or the lengths of texts
 	// text is the document of the last text, and last the position of its last word.
 	text int
 	last int
-	// next is the field whose value came after the last one of this.
+	// next is the field whose value most recently followed one of this field.
 	next *buildField
 }
 
-// Build is the function Build.
+// Build creates a segment, see the function Build.
 func (b *Builder) Build(docs []Doc) (*Segment, error) {
 	defer b.reset()
 	b.docs = slices.Grow(b.docs[:0], len(docs))
@@ -108,7 +108,7 @@ func (b *Builder) Build(docs []Doc) (*Segment, error) {
 	return b.finish()
 }
 
-// reset forgets the segment.
+// reset removes the segment from the Builder.
 func (b *Builder) reset() {
 	clear(b.docs)
 	b.analysed = ""
@@ -128,10 +128,10 @@ func (b *Builder) reset() {
 	b.terms, b.texts, b.occurrences = b.terms[:0], b.texts[:0], b.occurrences[:0]
 }
 
-// wideTable is how many times as long as there were terms the table may be to be kept.
+// wideTable is the maximum ratio of table length to terms at which reset keeps the table.
 const wideTable = 64
 
-// field returns a field, which is likely to be the one that came after before the last time.
+// field returns the buildField of f. It first tries the field that followed before most recently.
 func (b *Builder) field(f *query.Field, before *buildField) *buildField {
 	known := before.next
 	if known == nil || known.name != f.Name {
@@ -148,7 +148,7 @@ func (b *Builder) field(f *query.Field, before *buildField) *buildField {
 	return known
 }
 
-// begin says that the document has a value, and whether it is its first one.
+// begin records a value of the document, and reports whether it is its first one.
 func (f *buildField) begin(doc uint32) bool {
 	if n := len(f.docs); n > 0 && f.docs[n-1] == doc {
 		return false
@@ -158,7 +158,7 @@ func (f *buildField) begin(doc uint32) bool {
 	return true
 }
 
-// add takes the values of a document in. before stands before its first field.
+// add adds the values of a document. before is a sentinel that precedes its first field.
 func (b *Builder) add(doc uint32, d *Doc, before *buildField) error {
 	f := before
 	for i := range d.Values {
@@ -191,7 +191,7 @@ func (b *Builder) add(doc uint32, d *Doc, before *buildField) error {
 	return nil
 }
 
-// booleanTerm is the term that a truth value stands for.
+// booleanTerm returns the term of a boolean value.
 func booleanTerm(v int64) string {
 	if v != 0 {
 		return "true"
@@ -199,7 +199,7 @@ func booleanTerm(v int64) string {
 	return "false"
 }
 
-// text adds a text and its words, of which it may have none. Between two texts of one field there is a gap that no phrase bridges.
+// text adds a text and its words, if any. A position gap between two texts of one field keeps phrases from matching across it.
 func (b *Builder) text(f *buildField, doc uint32, text string) {
 	if text == "" {
 		return
@@ -231,7 +231,7 @@ func (b *Builder) text(f *buildField, doc uint32, text string) {
 
 func (b *Builder) hash(text []byte) uint64 { return maphash.Bytes(b.seed, text) }
 
-// term takes in a term, whose hash is that of its bytes alone.
+// term adds an occurrence of a term. hash is the hash of its bytes alone.
 func (b *Builder) term(f *buildField, text []byte, hash uint64, doc, position uint32) {
 	if 2*len(b.terms) >= len(b.table) {
 		b.growTable()
@@ -262,7 +262,7 @@ func (b *Builder) term(f *buildField, text []byte, hash uint64, doc, position ui
 	b.occurrences = append(b.occurrences, occurrence{n, doc, position})
 }
 
-// growTable makes the table twice as large.
+// growTable doubles the table.
 func (b *Builder) growTable() {
 	b.table = make([]uint32, max(256, 2*len(b.table)))
 	mask := uint64(len(b.table) - 1)
@@ -275,7 +275,7 @@ func (b *Builder) growTable() {
 	}
 }
 
-// finish writes everything.
+// finish writes the segment.
 func (b *Builder) finish() (*Segment, error) {
 	fields := slices.DeleteFunc(slices.Clone(b.used), func(f *buildField) bool { return len(f.docs) == 0 })
 	slices.SortFunc(fields, func(x, y *buildField) int { return strings.Compare(x.name, y.name) })
@@ -283,7 +283,7 @@ func (b *Builder) finish() (*Segment, error) {
 	for _, d := range b.docs {
 		size += len(d.Bytes)
 	}
-	// The index is put together where there is room, and then behind the items, so that no byte is left over.
+	// The index is built in a reused buffer and then copied after the items, so that no capacity is left over.
 	w := newSegmentWriter(&checksumWriter{buf: b.index[:0]})
 	defer func() { b.index = w.out.buf }()
 	for _, d := range b.docs {
@@ -313,8 +313,8 @@ func (b *Builder) finish() (*Segment, error) {
 
 // writeTerms writes the dictionary with all postings.
 func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) error {
-	// The occurrences are put together by term, which keeps their order within one: starts[t] is where those of term t go
-	// next, and in the end where they end.
+	// Sort the occurrences by term, and keep their order within a term: starts[t] is where the next occurrence of term t goes, and
+	// in the end where they end.
 	b.starts = slices.Grow(b.starts[:0], len(b.terms))[:len(b.terms)]
 	next := uint32(0)
 	for t := range b.terms {
@@ -369,7 +369,7 @@ func (b *Builder) writeTerm(w *segmentWriter, f *buildField, text []byte, shared
 	w.term(text, shared, postingList{docs: docs, freqs: freqs, positions: positions})
 }
 
-// sortedTerm is a term with eight bytes that tell most terms of a field apart.
+// sortedTerm is a term with eight bytes that distinguish most terms of a field.
 type sortedTerm struct {
 	prefix uint64
 	term   uint32
@@ -382,7 +382,7 @@ func (b *Builder) inOrder(f *buildField) []sortedTerm {
 	if len(f.terms) == 0 {
 		return nil
 	}
-	// They often begin alike, as addresses do.
+	// Terms often have a common prefix, as addresses do.
 	same := text(f.terms[0])
 	for _, n := range f.terms[1:] {
 		same = same[:commonPrefix(same, text(n))]
@@ -401,7 +401,7 @@ func (b *Builder) inOrder(f *buildField) []sortedTerm {
 	return b.order
 }
 
-// writeField writes presence and numbers of a field.
+// writeField writes the presence and the numbers of a field.
 func (b *Builder) writeField(w *segmentWriter, f *buildField) {
 	e := &w.dir.Fields[f.number]
 	var present *roaring.Bitmap

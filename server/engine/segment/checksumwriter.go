@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// checksumWriter buffers the bytes of a segment, and writes them with their checksum to w; without w they stay in buf. The first error
-// stays.
+// checksumWriter buffers the bytes of a segment, writes them to w, and computes their checksum. If w is nil, they stay in buf.
+// After an error it writes nothing.
 type checksumWriter struct {
 	w   io.Writer
 	buf []byte
@@ -16,7 +16,7 @@ type checksumWriter struct {
 	err error
 }
 
-// flushAt is how much is gathered before it is written.
+// flushAt is how many bytes are buffered before they are written.
 const flushAt = 1 << 20
 
 func (o *checksumWriter) write(b []byte) {
@@ -31,7 +31,7 @@ func (o *checksumWriter) wrote(n int) {
 	}
 }
 
-// flush writes what was gathered.
+// flush writes the buffered bytes.
 func (o *checksumWriter) flush() {
 	if o.w == nil {
 		return
@@ -67,7 +67,7 @@ func (o *checksumWriter) uvarint(n uint64) {
 	o.wrote(len(o.buf) - before)
 }
 
-// section writes one section and returns where it lies.
+// section writes one section and returns its place.
 func (o *checksumWriter) section(write func()) span {
 	from := o.off
 	write()

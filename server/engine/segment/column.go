@@ -12,11 +12,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// sparseBelow is the share of documents, one in so many, below which a column holds numbers of present documents alone.
+// sparseBelow: if fewer than 1/sparseBelow of the documents have a value, a column holds only their numbers.
 const sparseBelow = 4
 
-// writeColumn writes the numbers of the documents that present names, nil for all. all has one for each document there is, 0
-// for those without.
+// writeColumn writes the numbers of the documents in present, nil for all. all has a number for every document, 0 for those without
+// a value.
 func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) column {
 	var c column
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
@@ -42,7 +42,7 @@ func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) colu
 		return c
 	}
 	c.Width = widthOf(uint64(hi) - uint64(lo))
-	// What a document does not have may be anything: its low bytes stand there.
+	// The number of a document without a value is arbitrary: its low bytes are written.
 	c.span = out.section(func() {
 		for chunk := range slices.Chunk(all, columnChunk) {
 			b := out.buf
@@ -71,7 +71,7 @@ func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) colu
 	return c
 }
 
-// widthOf returns in how many bytes the numbers up to most fit.
+// widthOf returns how many bytes hold the numbers up to most.
 func widthOf(most uint64) int {
 	switch {
 	case most < 1<<8:
@@ -84,18 +84,18 @@ func widthOf(most uint64) int {
 	return 8
 }
 
-// columnChunk is how many numbers are put down between two looks at whether there is enough to be written.
+// columnChunk is how many numbers are appended before the buffer may be flushed.
 const columnChunk = 8 << 10
 
 // numbers reads a column.
 type numbers struct {
 	column
 	b []byte
-	// sliced is made on the first range.
+	// sliced is built on the first range query.
 	sliced atomic.Pointer[bitSlices]
 }
 
-// slices returns the column's slices, nil where it is better read as it lies there.
+// slices returns the bit slices of the column, nil if it is better scanned in place.
 func (n *numbers) slices(count int) *bitSlices {
 	if n.Width > sliceWidth || count < sliceFrom {
 		return nil
@@ -122,13 +122,13 @@ func (n *numbers) at(i int) int64 {
 	return int64(uint64(n.Base) + binary.LittleEndian.Uint64(n.b[8*i:]))
 }
 
-// scanRange returns, as a bitmap of 64-bit words, the places of the column whose number is from lo to hi.
+// scanRange returns, as a bitmap of 64-bit words, the positions of the column whose number is from lo to hi.
 func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 	words := make([]uint64, (count+63)/64)
 	if lo > hi || hi < n.Base {
 		return words
 	}
-	// Everything is moved down by the base, where nothing has a sign.
+	// All numbers are relative to the base, and therefore unsigned.
 	from, to := uint64(0), uint64(hi)-uint64(n.Base)
 	if lo > n.Base {
 		from = uint64(lo) - uint64(n.Base)
@@ -148,8 +148,8 @@ func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 	return words
 }
 
-// scanWords sets the bits of the places whose number is from from to from+length above the base. One comparison without sign does for
-// both ends, and no branch: which way it went would not be foreseen.
+// scanWords sets the bits of the positions whose number is from base+from to base+from+length. One unsigned comparison checks both
+// ends. There is no branch, because it would be mispredicted.
 func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 	whole := count / 64
 	switch n.Width {
@@ -197,8 +197,8 @@ func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 	}
 }
 
-// scanFloats is scanRange for a column of the bits of floating-point numbers: those of positive ones rise with them, those
-// of negative ones, which are all less as they lie there, fall. 0 has two.
+// scanFloats is scanRange for a column of the bits of floating-point numbers. As integers, the bits of positive numbers rise with
+// the number. The bits of negative numbers are less than those, and fall as the number rises. There are two zeros.
 func (n *numbers) scanFloats(count int, lo, hi float64) []uint64 {
 	var words []uint64
 	if lo <= hi && hi >= 0 {
@@ -212,7 +212,7 @@ func (n *numbers) scanFloats(count int, lo, hi float64) []uint64 {
 		}
 		words = below
 	}
-	if words == nil { // nothing is from lo to hi, or one of them is no number
+	if words == nil { // lo > hi, or one of them is NaN
 		words = make([]uint64, (count+63)/64)
 	}
 	return words
@@ -227,8 +227,8 @@ func fill(words []uint64, count int) {
 	}
 }
 
-// isNumber reports whether values of a type lie in a column; booleans are terms.
+// isNumber reports whether values of a type are in a column. Booleans are terms.
 func isNumber(t query.Type) bool { return t == query.Long || t == query.Date || t == query.Double }
 
-// hasColumn reports whether documents have a number in a field of a type: their value, or how many words they have.
+// hasColumn reports whether a field of a type has a column: of its values, or of its numbers of words.
 func hasColumn(t query.Type) bool { return isNumber(t) || t == query.Text }

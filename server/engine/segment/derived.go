@@ -1,12 +1,12 @@
 package segment
 
-// Derived is what was worked out of a segment and is kept with it: it is as old as the segment and goes with it.
+// Derived is data that was computed from a segment. It is kept with the segment until Close.
 type Derived interface {
 	// Drop is called once, by Close, when the segment is no longer used.
 	Drop()
 }
 
-// Derived returns what is kept with the segment. The first call makes it with build; a segment has one Derived for its life.
+// Derived returns the Derived of the segment, which the first call creates with build. A segment has at most one.
 func (s *Segment) Derived(build func() Derived) Derived {
 	if d := s.derived.Load(); d != nil {
 		return *d
@@ -18,7 +18,7 @@ func (s *Segment) Derived(build func() Derived) Derived {
 	return *s.derived.Load()
 }
 
-// dropDerived drops what is kept with the segment.
+// dropDerived drops the Derived of the segment.
 func (s *Segment) dropDerived() {
 	if d := s.derived.Swap(nil); d != nil {
 		(*d).Drop()

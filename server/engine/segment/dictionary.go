@@ -8,24 +8,24 @@ import (
 	"sort"
 )
 
-// The terms of all fields lie in one sorted dictionary, under keys that begin with the field's number (four bytes,
-// big-endian, so that the keys of one field follow one another). The number has a fixed width because almost every key shares
-// it with the key before, and a shared byte costs nothing: only the first key of a block spells it out. They stand in blocks of
-// termsPerBlock; only the first key of each block is found directly.
+// The terms of all fields are in one sorted dictionary. A key begins with the number of the field: four bytes, big-endian, so that
+// the keys of a field are consecutive. The number has a fixed width because almost every key shares it with the previous key, and
+// shared bytes cost nothing: only the first key of a block contains it whole. A block has termsPerBlock keys, of which only the
+// first can be looked up directly.
 //
 //	block   varint: how far before the block its postings begin
 //	        for each term:
-//	          varint shared   bytes that the key shares with the one before it (0 for the first)
+//	          varint shared   bytes that the key shares with the previous one (0 for the first)
 //	          varint rest     length of what follows
 //	          bytes
 //	          varint docs     number of documents
-//	          varint doc      the document, where there is one
-//	          varint at       where its postings are, after the beginning of the block's; absent for a single document
-//	                          of a field that is no text
+//	          varint doc      the document, if there is only one
+//	          varint at       offset of its postings from the beginning of the block's; absent for a single document
+//	                          of a field that is not text
 //	blocks  uint32 number of blocks; then for each a uint64 offset of the block (from the end of the magic); then for
 //	        each a uint32 end of its first key; then the first keys
 //
-// What is at `at` is described in postings.go.
+// The format of the postings is in postings.go.
 const termsPerBlock = 32
 
 // fieldKey is the length of the field's number.
@@ -71,19 +71,19 @@ func (d *dictionary) first(block int) []byte {
 	return d.keys[from:binary.LittleEndian.Uint32(d.ends[4*block:])]
 }
 
-// blockOf returns the block in which a key would stand.
+// blockOf returns the block that would contain a key.
 func (d *dictionary) blockOf(key []byte) int {
 	return max(0, sort.Search(d.n, func(i int) bool { return bytes.Compare(d.first(i), key) > 0 })-1)
 }
 
-// walker goes through the terms in order.
+// walker iterates over the terms in order.
 type walker struct {
 	d     *dictionary
-	block int    // the present block
+	block int    // the current block
 	left  int    // terms that follow in it
 	rest  []byte // their bytes
 	begin uint64 // where the postings of the block begin
-	// key is the present key, and shared what it has in common with the one before.
+	// key is the current key, and shared the length of the prefix that it shares with the previous one.
 	key    []byte
 	shared int
 	docs   int
@@ -91,7 +91,7 @@ type walker struct {
 	at     uint64
 }
 
-// open puts the walker before the first term of a block.
+// open moves the walker before the first term of a block.
 func (w *walker) open(block int) bool {
 	w.block, w.left, w.rest = block, 0, nil
 	if block >= w.d.n {
@@ -116,7 +116,7 @@ func (w *walker) open(block int) bool {
 	return true
 }
 
-// next goes to the next term; false at the end.
+// next moves to the next term. It returns false at the end.
 func (w *walker) next() bool {
 	if w.left == 0 && !w.open(w.block+1) {
 		return false
@@ -152,16 +152,16 @@ func (w *walker) next() bool {
 	return true
 }
 
-// broken ends the walk: the bytes passed their checksum and make no sense all the same.
+// broken ends the walk: the bytes passed their checksum but are invalid.
 func (w *walker) broken() bool {
 	w.left, w.block = 0, w.d.n
 	return false
 }
 
-// field is the number of the present term's field.
+// field returns the number of the current term's field.
 func (w *walker) field() int { return int(binary.BigEndian.Uint32(w.key)) }
 
-// seek goes to the first term whose key is not less; false when there is none.
+// seek moves to the first term whose key is not less than key. It returns false if there is none.
 func (w *walker) seek(key []byte) bool {
 	if !w.open(w.d.blockOf(key)) {
 		return false
@@ -174,18 +174,18 @@ func (w *walker) seek(key []byte) bool {
 	return false
 }
 
-// postings are those of the present term.
+// postings returns the postings of the current term.
 func (w *walker) postings() Postings {
 	return Postings{s: w.d.s, docs: w.docs, doc: w.doc, at: w.at, text: w.d.s.isText(w.field())}
 }
 
-// dictionaryWriter writes terms that come in order.
+// dictionaryWriter writes terms, which the caller adds in order.
 type dictionaryWriter struct {
 	out     *checksumWriter
-	field   int // the present one
+	field   int // the current one
 	last    int // the field of the last term
 	block   []byte
-	begin   uint64 // where the postings of the present block begin
+	begin   uint64 // where the postings of the current block begin
 	n       int    // terms in the block
 	terms   uint64
 	offsets []uint64
@@ -193,8 +193,8 @@ type dictionaryWriter struct {
 	keys    []byte
 }
 
-// add begins a term; shared of its bytes are those of the field's last term. What is written to out until the next call are
-// its postings; at is where they begin, if there are any.
+// add adds a term whose postings, if written is set, have been written at at. shared is the length of the prefix that it shares
+// with the field's last term.
 func (w *dictionaryWriter) add(text []byte, shared int, list postingList, written bool, at uint64) {
 	var field [fieldKey]byte
 	binary.BigEndian.PutUint32(field[:], uint32(w.field))
@@ -211,7 +211,7 @@ func (w *dictionaryWriter) add(text []byte, shared int, list postingList, writte
 		b = binary.AppendUvarint(b, uint64(len(text)-shared))
 		b = append(b, text[shared:]...)
 	default:
-		// The numbers differ, so the leading zero bits of their difference tell how many high bytes they share.
+		// The numbers differ, so the leading zero bits of their XOR are the high bits that they share.
 		same := bits.LeadingZeros32(uint32(w.last^w.field)) / 8
 		b = binary.AppendUvarint(b, uint64(same))
 		b = binary.AppendUvarint(b, uint64(fieldKey+len(text)-same))
@@ -231,7 +231,7 @@ func (w *dictionaryWriter) add(text []byte, shared int, list postingList, writte
 	}
 }
 
-// place is where the postings of the next term begin.
+// place returns where the postings of the next term begin.
 func (w *dictionaryWriter) place() uint64 {
 	if w.n == 0 {
 		w.begin = w.out.off
@@ -250,7 +250,7 @@ func (w *dictionaryWriter) flush() {
 	w.block, w.n = w.block[:0], 0
 }
 
-// finish writes the blocks' section.
+// finish writes the section of the blocks.
 func (w *dictionaryWriter) finish() (span, error) {
 	w.flush()
 	if err := fits("terms", w.terms); err != nil {
@@ -271,7 +271,7 @@ func (w *dictionaryWriter) finish() (span, error) {
 	return span{from, w.out.off - from}, nil
 }
 
-// commonPrefix is how many bytes two texts have in common at their beginning.
+// commonPrefix returns the length of the common prefix of two texts.
 func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0

@@ -7,11 +7,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// span is where a section lies: offset and length.
+// span is the place of a section: offset and length.
 type span struct{ Off, Len uint64 }
 
-// column is where one number for each document lies: Width bytes each, to which Base is added. With Sparse there is a
-// number for each present document alone.
+// column is the place of a column: one number of Width bytes for each document, relative to Base. If Sparse is set, only the
+// documents that have a value have a number.
 type column struct {
 	span
 	Width  int
@@ -19,24 +19,24 @@ type column struct {
 	Sparse bool
 }
 
-// fieldEntry is what the directory tells of a field.
+// fieldEntry is the entry of a field in the directory.
 type fieldEntry struct {
 	Name    string
 	Type    query.Type
 	Private bool
-	// Docs is the number of documents with a value; Terms see Field.Terms.
+	// Docs is the number of documents with a value. For Terms, see Field.Terms.
 	Docs  int
 	Terms int64
 	// Worded is the number of documents in which a text has at least one word, 0 for other types.
 	Worded int
-	// First and End enclose the ordinals of its terms in the dictionary.
+	// First and End are the range [First, End) of the ordinals of its terms in the dictionary.
 	First, End uint32
 	// Present is empty when every document has the field.
 	Present span
 	Column  column
 }
 
-// directory says what lies where. In a file it is
+// directory lists the places of all sections. In a file it is
 //
 //	varint docs, terms of the dictionary
 //	spans of items, offsets, ids, created, by id, unit docs, unit ends, units, blocks
@@ -46,12 +46,12 @@ type fieldEntry struct {
 //	  bytes
 //	  byte   type
 //	  byte   flags
-//	  varint documents, sum of terms, terms in the dictionary (they follow upon those of the field before)
+//	  varint documents, sum of terms, terms in the dictionary (they follow those of the previous field)
 //	  span of its presence
 //	  of a number or text: span of its column, byte width, varint base, zigzag
 //	  of a text: varint documents with at least one word
 //
-// where a span is a varint for its distance from the end of the one before, zigzag (0 for an empty one), and a varint for its
+// where a span is a zigzag varint for its distance from the end of the previous one (0 for an empty span), and a varint for its
 // length.
 type directory struct {
 	Docs     int
@@ -73,12 +73,12 @@ const (
 	flagSparse
 )
 
-// spans are those that every segment has.
+// spans returns the spans that every segment has.
 func (d *directory) spans() []*span {
 	return []*span{&d.Items, &d.Offsets, &d.IDs, &d.Created, &d.ByID, &d.UnitDocs, &d.UnitEnds, &d.Units, &d.Blocks}
 }
 
-// append appends the directory as it stands in a file.
+// append appends the encoded directory.
 func (d *directory) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(d.Docs))
 	b = binary.AppendUvarint(b, uint64(d.Terms))
@@ -127,10 +127,10 @@ func (d *directory) append(b []byte) []byte {
 	return b
 }
 
-// errDirectory says that the bytes of a directory end early or go on behind its end.
+// errDirectory is the error of a directory that ends early or has bytes after its end.
 var errDirectory = errors.New("it has another length")
 
-// parseDirectory reads a directory. What it says may be nonsense still.
+// parseDirectory decodes a directory. It does not validate the values.
 func parseDirectory(b []byte) (directory, error) {
 	r := reader{rest: b}
 	var d directory
@@ -182,7 +182,7 @@ func parseDirectory(b []byte) (directory, error) {
 	return d, nil
 }
 
-// reader reads what was appended. What is not there is 0, and short is true from then on.
+// reader decodes a directory. At the end of the bytes it sets short and returns 0.
 type reader struct {
 	rest  []byte
 	short bool
@@ -212,7 +212,7 @@ func (r *reader) varint() int64 {
 	return n
 }
 
-// count reads a number that is not larger than there are documents or bytes in any segment.
+// count reads a number that is at most maxCount.
 func (r *reader) count() int {
 	n := r.uvarint()
 	if n > maxCount {
@@ -222,7 +222,7 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-// maxCount bounds what is multiplied by the width of a column or an offset.
+// maxCount bounds numbers that are multiplied by the width of a column or of an offset.
 const maxCount = 1 << 32
 
 func (r *reader) bytes(n int) []byte {

@@ -1,34 +1,34 @@
-// Package segment is one immutable part of an index: some items with everything by which they are found, in one run of
-// bytes that is the same in memory and in a file, and is read where it lies.
+// Package segment implements one immutable part of an index: items, and everything by which queries find them, in one run of bytes.
+// The bytes are the same in memory and in a file, and are read in place.
 //
-// Documents are numbered in the default order, the newest first (item.CompareNewest), so that the first page is the lowest numbers
-// and a range of created_on is a range of documents. A segment holds what an item has by itself; what manifests add to it
-// lies elsewhere.
+// Documents are numbered in the default order, the newest first (item.CompareNewest), so that the first page has the lowest numbers
+// and a range of created_on is a range of documents. A segment holds the data of the item itself. What manifests add to items is
+// kept elsewhere.
 //
 // # File
 //
-// Numbers are little-endian, varint is an unsigned varint, and offsets count from the end of the first magic, whose last byte
-// is the format. Vitrine reads no other format than its own.
+// Numbers are little-endian. varint is an unsigned varint. Offsets count from the end of the first magic, whose last byte is the
+// format. Vitrine reads only its own format.
 //
 //	magic       8 bytes
-//	items       the items' encoded bytes, one behind the other
+//	items       the encoded bytes of the items, one after the other
 //	index       sections, each found by the directory:
 //	  offsets     uint64 per document and one more: where its item begins
 //	  ids         int64 per document
-//	  created     int64 per document: created_on in milliseconds, the least number without one
+//	  created     int64 per document: created_on in milliseconds, math.MinInt64 without one
 //	  by id       uint32 per document: the documents in the order of their ids
 //	  unit docs   a roaring bitmap: the documents with own units; unit ends: uint32 for each of those; units: int64 each
 //	  terms       for each block of terms, their postings and then the block, see dictionary.go
 //	  blocks      where each block is, and its first key
 //	  per field   presence (a roaring bitmap, absent when every document has the field), and a column of numbers:
 //	              the values of a number or date, the number of words of a text
-//	directory   what lies where, see directory.go
+//	directory   the places of the sections, see directory.go
 //	footer      where the directory is, checksums (CRC-32C) of the items and of index and directory, magic
 //
 // # Formats
 //
-// Each change of what a segment holds is another format (TestFormat). A file of another format is rebuilt from the store, property
-// by property, while the other properties are served.
+// Each change of the content of a segment is another format (TestFormat). A file of another format is rebuilt from the store,
+// property by property, while the other properties are served.
 //
 // Format 1 was the first one. Its directory was JSON.
 //
@@ -36,17 +36,17 @@
 // bytes at the beginning of each dictionary key. In a merge of segments with more than 65,535 fields in total, the numbers
 // overflowed: terms were lost without an error, and the index of such a property could not be rebuilt.
 //
-// Format 3 keeps the number of a field in four bytes, and a build and a merge fail when a segment would have more of anything than
-// the format can count. A text without a word counts as present, so that _exists_ finds it; the directory counts the documents in
-// which a text has at least one word, because ranking looks at those alone.
+// Format 3 keeps the number of a field in four bytes. A build or a merge fails if the segment would exceed a count that the format
+// can store. A text without a word counts as present, so that _exists_ finds it. The directory counts the documents in which a text
+// has at least one word, because ranking uses only those.
 //
 // # Invariants
 //
-//   - Nothing of a segment is ever written to once it is made; what is built from it on first use is swapped in whole.
-//   - All methods but Close are safe for concurrent use. Bitmaps that methods return are read-only, and some alias the
-//     segment's memory: they end with Close. Roaring's Clone writes to its source, so that none of them may be cloned.
-//   - Damaged bytes are an error of Open or Verify; reading what passed as sound never panics.
-//   - A merge is, byte for byte, what a build of the same documents is.
+//   - A segment is never written to after it is created. What is built from it on first use is swapped in whole.
+//   - All methods except Close are safe for concurrent use. Bitmaps that methods return are read-only. Some alias the segment's
+//     memory, so none may be used after Close. None may be cloned, because Roaring's Clone writes to its source.
+//   - Open or Verify returns an error for damaged bytes. Reading bytes that passed these checks never panics.
+//   - A merge and a build of the same documents are identical, byte for byte.
 //
 // It may import item and query with its subpackages.
 package segment

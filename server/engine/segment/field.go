@@ -21,13 +21,13 @@ type Field struct {
 	number int
 	entry  *fieldEntry
 	column numbers
-	// What is made on first use.
+	// Built on first use.
 	present  atomic.Pointer[roaring.Bitmap]
 	ordinals atomic.Pointer[[]uint32]
 	sorted   atomic.Pointer[[]int64]
 }
 
-// init reads what the directory says of a field, and checks it.
+// init initializes the field from its directory entry, and validates the entry.
 func (f *Field) init(s *Segment, number int) error {
 	e := &s.dir.Fields[number]
 	f.s, f.number, f.entry = s, number, e
@@ -72,17 +72,17 @@ func (s *Segment) isText(number int) bool {
 	return number < len(s.dir.Fields) && s.dir.Fields[number].Type == query.Text
 }
 
-// Name is the field's canonical name.
+// Name returns the field's canonical name.
 func (f *Field) Name() string { return f.entry.Name }
 
-// Type is the field's type.
+// Type returns the field's type.
 func (f *Field) Type() query.Type { return f.entry.Type }
 
-// Docs is the number of documents with a value, dead ones included. A text without a word is a value.
+// Docs returns the number of documents with a value, dead ones included. A text without a word is a value.
 func (f *Field) Docs() int { return f.entry.Docs }
 
-// Ranked is what all documents, dead ones included, add to rank.Field.Docs: the number of those with at least one word in
-// a text, of those with a value in any other field.
+// Ranked returns what all documents, dead ones included, add to rank.Field.Docs: for a text the number of documents with at least
+// one word, for any other field the number of documents with a value.
 func (f *Field) Ranked() int {
 	if f.entry.Type == query.Text {
 		return f.entry.Worded
@@ -90,14 +90,14 @@ func (f *Field) Ranked() int {
 	return f.entry.Docs
 }
 
-// Terms is what all documents, dead ones included, add to rank.Field.Terms: the number of words of a text, of distinct
+// Terms returns what all documents, dead ones included, add to rank.Field.Terms: the number of words of a text, or of distinct
 // values of a keyword or boolean.
 func (f *Field) Terms() int64 { return f.entry.Terms }
 
-// Distinct is the number of terms in the dictionary.
+// Distinct returns the number of terms in the dictionary.
 func (f *Field) Distinct() int { return int(f.entry.End - f.entry.First) }
 
-// Present returns the documents that have a value. Read-only.
+// Present returns the documents that have a value. The bitmap is read-only.
 func (f *Field) Present() *roaring.Bitmap {
 	if b := f.present.Load(); b != nil {
 		return b
@@ -126,7 +126,7 @@ func (f *Field) Term(term string) (Postings, bool) {
 	return w.postings(), true
 }
 
-// Ascend yields the terms from one on, in the order of their bytes. The slice is only good until the next one.
+// Ascend yields the terms that are not less than from, in byte order. The slice is valid only until the next term.
 func (f *Field) Ascend(from string) iter.Seq2[[]byte, Postings] {
 	return func(yield func([]byte, Postings) bool) {
 		if f.entry.First == f.entry.End {
@@ -141,15 +141,15 @@ func (f *Field) Ascend(from string) iter.Seq2[[]byte, Postings] {
 	}
 }
 
-// Match yields the terms that an automaton accepts, in the order of their bytes. The slice is only good until the next
-// one. Terms and whole blocks that cannot match are passed over.
+// Match yields the terms that an automaton accepts, in byte order. The slice is valid only until the next term. Terms and whole
+// blocks that cannot match are skipped.
 func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 	return func(yield func([]byte, Postings) bool) {
 		if f.entry.First == f.entry.End {
 			return
 		}
 		w := walker{d: &f.s.dict}
-		// states[i] is the state after i bytes of the present term, as far as it goes on.
+		// states[i] is the state after i bytes of the current term, up to the last byte that can be followed.
 		states := []int{a.Start()}
 		if !a.CanMatch(states[0]) {
 			return
@@ -181,8 +181,8 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 	}
 }
 
-// skip goes past all terms that begin like the present one up to the byte after which nothing can match; len(states)-1 of
-// its bytes can be followed. It returns how many bytes the term that it reached shares with the present one.
+// skip moves past all terms that share more than len(states)-1 bytes with the current one: the automaton cannot follow its next
+// byte. It returns how many bytes the term that it reached shares with the current one.
 func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, shared int) {
 	depth := len(states) - 1
 	term := slices.Clone(w.key[fieldKey:])
@@ -194,7 +194,7 @@ func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, s
 			return true, max(w.shared-fieldKey, 0)
 		}
 	}
-	// The block is over: the next term that can match may lie far behind.
+	// The block has ended. The next term that can match may be far ahead.
 	target := nextViable(a, term, states)
 	if target == nil {
 		return false, 0
@@ -211,7 +211,7 @@ func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, s
 	return true, commonPrefix(w.key[min(fieldKey, len(w.key)):], term)
 }
 
-// nextViable returns the smallest beginning, above that of a term, with which anything can match; nil for none.
+// nextViable returns the smallest prefix that is greater than term and with which a term can match; nil for none.
 func nextViable(a automaton.Automaton, term []byte, states []int) []byte {
 	for depth := len(states) - 1; depth >= 0; depth-- {
 		for b := int(term[depth]) + 1; b < 256; b++ {
@@ -223,13 +223,13 @@ func nextViable(a automaton.Automaton, term []byte, states []int) []byte {
 	return nil
 }
 
-// Length returns the number of words of a text in a document, 0 where it has no word or no text.
+// Length returns the number of words of a text in a document, 0 if it has no word or no text.
 func (f *Field) Length(doc uint32) int {
 	n, _ := f.numberAt(doc)
 	return int(n)
 }
 
-// Number returns the number or date of a document, a Double by its bits, and false where it has none.
+// Number returns the number or date of a document, a Double as its bits, and false if it has none.
 func (f *Field) Number(doc uint32) (int64, bool) { return f.numberAt(doc) }
 
 func (f *Field) numberAt(doc uint32) (int64, bool) {
@@ -252,8 +252,7 @@ func (f *Field) FloatRange(lo, hi float64) *roaring.Bitmap {
 	return f.scan(func(count int) []uint64 { return f.column.scanFloats(count, lo, hi) })
 }
 
-// IntBits is IntRange as plain bits, one for each document; nil where the column does not lie so that they are found at
-// once.
+// IntBits is IntRange as plain bits, one for each document. It returns nil if the column is sparse or the field is not a number.
 func (f *Field) IntBits(lo, hi int64) []uint64 {
 	return f.bits(func(count int) []uint64 { return f.column.scanRange(count, lo, hi) })
 }
@@ -263,7 +262,7 @@ func (f *Field) FloatBits(lo, hi float64) []uint64 {
 	return f.bits(func(count int) []uint64 { return f.column.scanFloats(count, lo, hi) })
 }
 
-// bits returns the places in the column that words names, where they are documents.
+// bits returns the documents at the positions in the column that words returns; nil if positions are not documents.
 func (f *Field) bits(words func(count int) []uint64) []uint64 {
 	if !isNumber(f.entry.Type) || f.column.Sparse {
 		return nil
@@ -279,7 +278,7 @@ func (f *Field) bits(words func(count int) []uint64) []uint64 {
 	return found
 }
 
-// scan makes a bitmap of the places in the column that words names.
+// scan returns a bitmap of the documents at the positions in the column that words returns.
 func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	if !isNumber(f.entry.Type) {
 		return roaring.New()
@@ -298,8 +297,8 @@ func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	return out
 }
 
-// Ordinals returns, for each document, 1 and the ordinal of its lowest term, 0 for none: they order documents as their
-// keywords do. Made on first use. Read-only.
+// Ordinals returns, for each document, 1 + the ordinal of its lowest term, 0 for none. They order documents as their keywords do.
+// The slice is built on first use and is read-only.
 func (f *Field) Ordinals() []uint32 {
 	if o := f.ordinals.Load(); o != nil {
 		return *o
@@ -322,7 +321,7 @@ func (f *Field) Ordinals() []uint32 {
 	return *f.ordinals.Load()
 }
 
-// TermAt returns the term with an ordinal, counted from 0 within the field; nil where there is none.
+// TermAt returns the term with an ordinal, counted from 0 within the field; nil if there is none.
 func (f *Field) TermAt(ordinal uint32) []byte {
 	at := f.entry.First + ordinal
 	if at >= f.entry.End {
@@ -340,8 +339,8 @@ func (f *Field) TermAt(ordinal uint32) []byte {
 	return w.key[fieldKey:]
 }
 
-// NextNumber returns the smallest number of any document that is not below from, and false where there is none. It sorts
-// the numbers on first use.
+// NextNumber returns the smallest number of any document that is not below from, and false if there is none. It sorts the numbers
+// on first use.
 func (f *Field) NextNumber(from int64) (int64, bool) {
 	sorted := f.numbersInOrder()
 	i := sort.Search(len(sorted), func(i int) bool { return sorted[i] >= from })
@@ -369,7 +368,7 @@ func (f *Field) numbersInOrder() []int64 {
 	return *f.sorted.Load()
 }
 
-// Derived is how many bytes of heap the field has taken for what was made on first use.
+// Derived returns how many bytes of heap the field uses for what was built on first use.
 func (f *Field) Derived() int64 {
 	var n int64
 	if o := f.ordinals.Load(); o != nil {
@@ -384,5 +383,5 @@ func (f *Field) Derived() int64 {
 	return n
 }
 
-// String names the field for errors.
+// String describes the field for errors.
 func (f *Field) String() string { return fmt.Sprintf("%s (%d documents)", f.entry.Name, f.entry.Docs) }

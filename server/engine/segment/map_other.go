@@ -2,5 +2,5 @@
 
 package segment
 
-// mapFile reads a file, where files cannot be mapped.
+// mapFile reads a file on systems that cannot map it.
 func mapFile(path string) ([]byte, func() error, error) { return readFile(path) }

@@ -15,13 +15,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Gone stands for a document that a merge left out.
+// Gone is the new number of a document that a merge left out.
 const Gone = math.MaxUint32
 
-// Merge writes the file of one segment that holds the living documents of all inputs. maps[i][d] is the document that
-// document d of input i has become, or Gone. It reads and writes from front to back; beside a few numbers for each
-// document it holds nothing in memory. No item may live in two inputs. It fails, and leaves the inputs as they are, when the
-// segment would have more of anything than a file can count.
+// Merge writes the file of one segment that holds the live documents of all inputs. maps[i][d] is the new number of document d of
+// input i, or Gone. It reads and writes sequentially, and holds only a few numbers for each document in memory. No item may live in
+// two inputs. It fails, and does not change the inputs, if the segment would exceed a count that a file can store.
 func Merge(inputs []Part, w io.Writer) (maps [][]uint32, err error) {
 	if _, err := io.WriteString(w, magic); err != nil {
 		return nil, err
@@ -60,19 +59,19 @@ func MergeInMemory(inputs []Part) (*Segment, [][]uint32, error) {
 	return s, m.maps, err
 }
 
-// merger merges.
+// merger is the state of a merge.
 type merger struct {
 	inputs []Part
 	maps   [][]uint32
-	// from and doc tell of each new document which input it comes from and which document it was there.
+	// from and doc map each new document to its input and its number there.
 	from []uint16
 	doc  []uint32
-	// fields[i][n] is the number that field n of input i gets, -1 when no living document has it.
+	// fields[i][n] is the new number of field n of input i, -1 if no live document has it.
 	fields [][]int
 	w      *segmentWriter
 	terms  termMerger
-	column []int64 // of the present field
-	// passed[i] is how many fields of input i field has passed: each input has its fields in the order of their new numbers.
+	column []int64 // of the current field
+	// passed[i] is how many fields of input i field has passed. Each input has its fields in the order of their new numbers.
 	passed []int
 }
 
@@ -112,7 +111,7 @@ func merge(inputs []Part, out *checksumWriter) (*merger, *segmentWriter, error) 
 	return m, m.w, nil
 }
 
-// head is the next living document of an input.
+// head is the next live document of an input.
 type head struct {
 	input   int
 	doc     uint32
@@ -120,7 +119,7 @@ type head struct {
 	id      item.ID
 }
 
-// step goes to the next living document; false when there is none.
+// step moves to the next live document. It returns false if there is none.
 func (m *merger) step(h *head) bool {
 	in := m.inputs[h.input]
 	for int(h.doc) < in.Segment.Len() && !in.Lives(h.doc) {
@@ -134,7 +133,7 @@ func (m *merger) step(h *head) bool {
 	return true
 }
 
-// number gives the living documents their new numbers.
+// number assigns the new numbers of the live documents.
 func (m *merger) number() {
 	var heads []head
 	total := 0
@@ -162,7 +161,7 @@ func (m *merger) number() {
 	}
 }
 
-// union numbers the fields that any living document has, by name.
+// union numbers the fields that any live document has, by name.
 func (m *merger) union() ([]fieldEntry, error) {
 	byName := map[string]fieldEntry{}
 	for _, in := range m.inputs {
@@ -191,7 +190,7 @@ func (m *merger) union() ([]fieldEntry, error) {
 	return fields, nil
 }
 
-// gather reads presence and numbers of an input's field: into words, one bit for each new document, and into column.
+// gather reads the presence of an input's field into words, one bit for each new document, and its numbers into column.
 func (m *merger) gather(f *Field, to []uint32, words []uint64) {
 	numbered := hasColumn(f.entry.Type)
 	place := 0 // in a sparse column
@@ -226,7 +225,7 @@ func (m *merger) gather(f *Field, to []uint32, words []uint64) {
 	}
 }
 
-// field writes presence and numbers of one field. It is called for each field, in the order of their numbers.
+// field writes the presence and numbers of one field. The caller calls it for each field, in the order of their numbers.
 func (m *merger) field(number int) {
 	e := &m.w.dir.Fields[number]
 	words := make([]uint64, (len(m.doc)+63)/64)

@@ -7,52 +7,52 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// termMerger merges the dictionaries of all inputs, one field after the other. Each input's terms are sorted, and the least
-// of all is found by a tournament in which mostly the numbers of bytes are compared that terms share with the last one
-// written: who shares more comes first, and what front coding knows need not be compared again.
+// termMerger merges the dictionaries of all inputs, one field after the other. Each input's terms are sorted, and a tournament
+// finds the least. It mostly compares how many bytes the terms share with the last one written: the one that shares more comes
+// first. Front coding stores these numbers, so the bytes are not compared again.
 type termMerger struct {
 	sources []source
-	// players are the inputs that have the present field. losers[0] is the one with the least term, losers[n] who lost at
-	// node n, whose children are 2n and 2n+1; player p enters below node (p+len(players))/2.
+	// players are the inputs that have the current field. losers[0] is the player with the least term, and losers[n] the loser at
+	// node n, whose children are 2n and 2n+1. Player p enters below node (p+len(players))/2.
 	players []*source
 	losers  []int
-	// runs are the postings of the present term, and list what they become.
+	// runs are the postings of the current term, and list is their union.
 	runs []run
 	list postingList
-	// ahead is the next document of each run that is joined, Gone at its end, and next its place.
+	// ahead is the next document of each run in joinSparse, Gone at its end, and next its index.
 	ahead []uint32
 	next  []int
-	// words is a bitmap of documents, and homes tells of each of them its run and its place there.
+	// words is a bitmap of documents, and homes maps each of them to its run and its index there.
 	words []uint64
 	homes []home
 	// last is the last term.
 	last []byte
-	// docs and freqs are read here.
+	// docs and freqs are read buffers.
 	docs, freqs [256]uint32
 }
 
-// source is one input's dictionary while it is merged.
+// source is the dictionary of one input during a merge.
 type source struct {
 	walker
 	input int
 	to    []uint32 // the new number of each document
-	// left is how many terms follow in the field, over that there is none any more.
+	// left is how many terms follow in the field. over is set when there are none.
 	left int
 	over bool
-	term []byte // the present one
-	// shared is what the term shares with the last one that won.
+	term []byte // the current one
+	// shared is the length of the prefix that the term shares with the last winner.
 	shared int
 	before []byte
 }
 
-// next goes to the next term of the field.
+// next moves to the next term of the field.
 func (s *source) next() {
 	if s.left == 0 {
 		s.over, s.term = true, nil
 		return
 	}
 	s.left--
-	first := s.walker.left == 0 // of a block, where it stands whole
+	first := s.walker.left == 0 // of a block, where its key is whole
 	if first {
 		s.before = append(s.before[:0], s.term...)
 	}
@@ -68,14 +68,14 @@ func (s *source) next() {
 	}
 }
 
-// skip goes past the terms of a field.
+// skip skips the terms of a field.
 func (s *source) skip(terms int) {
 	for range terms {
 		s.walker.next()
 	}
 }
 
-// begin starts the tournament. All terms are still to come.
+// begin starts the tournament, before any term is taken.
 func (t *termMerger) begin() {
 	n := len(t.players)
 	if cap(t.losers) < n {
@@ -94,7 +94,7 @@ func (t *termMerger) begin() {
 	t.losers[0] = play(1)
 }
 
-// play tells who of two comes first, and notes what the other one's term shares with the winner's.
+// play determines which player comes first, and updates how many bytes the loser's term shares with the winner's.
 func (t *termMerger) play(a, b int) (winner, loser int) {
 	x, y := t.players[a], t.players[b]
 	switch {
@@ -108,7 +108,7 @@ func (t *termMerger) play(a, b int) (winner, loser int) {
 		return b, a
 	}
 	same := x.shared + commonPrefix(x.term[x.shared:], y.term[y.shared:])
-	first := a < b // where they are equal
+	first := a < b // if the terms are equal
 	switch {
 	case same < len(x.term) && same < len(y.term):
 		first = x.term[same] < y.term[same]
@@ -123,7 +123,7 @@ func (t *termMerger) play(a, b int) (winner, loser int) {
 	return b, a
 }
 
-// advance goes on after the winner's term.
+// advance moves on from the winner's term.
 func (t *termMerger) advance() {
 	winner := t.losers[0]
 	t.players[winner].next()
@@ -133,17 +133,17 @@ func (t *termMerger) advance() {
 	t.losers[0] = winner
 }
 
-// run is what one input brings to a term: documents, under their new numbers and in order.
+// run is the postings of a term in one input: documents, under their new numbers and in order.
 type run struct {
 	docs []uint32
-	// Of a text, freqs and positions are what lies in the input, of these documents alone unless others are gone, and places
-	// what of it is each document's.
+	// For a text, freqs and positions are the bytes of the input. They are of these documents alone unless gone is set. places has
+	// the part of each document.
 	freqs, positions []byte
 	gone             bool
 	places           []stretch
 }
 
-// stretch is how often a word stands in a document, and which of the bytes of the positions say where.
+// stretch is the frequency of a word in a document, and the range of the document's bytes in the positions.
 type stretch struct {
 	freq     uint32
 	from, to int
@@ -156,7 +156,7 @@ func (m *merger) mergeTerms(names []fieldEntry) error {
 	for i, in := range m.inputs {
 		t.sources[i] = source{walker: walker{d: &in.Segment.dict, block: -1}, input: i, to: m.maps[i]}
 	}
-	// passed[i] is how many fields of input i were passed.
+	// passed[i] is how many fields of input i have been passed.
 	passed := make([]int, len(m.inputs))
 	for number, name := range names {
 		m.w.beginField(name.Name, name.Type, name.Private)
@@ -220,10 +220,10 @@ func (m *merger) mergeField(text bool) {
 	}
 }
 
-// home is where a document stands: a run and a place in it.
+// home is the place of a document: a run and an index in it.
 type home struct{ run, at uint32 }
 
-// take reads the postings of a source's term into run n, and returns how many runs there are then.
+// take reads the postings of a source's term into run n. It returns the number of runs, n if none of the documents is left.
 func (t *termMerger) take(n int, s *source, text bool) int {
 	if n == len(t.runs) {
 		t.runs = append(t.runs, run{})
@@ -271,7 +271,7 @@ func (t *termMerger) take(n int, s *source, text bool) int {
 	return n + 1
 }
 
-// join makes one list of runs; docs is the number of documents that there are.
+// join combines runs into one list. docs is the number of documents in the segment.
 func (t *termMerger) join(runs []run, text bool, docs int) postingList {
 	if len(runs) == 1 && !runs[0].gone {
 		return postingList{docs: runs[0].docs, freqs: runs[0].freqs, positions: runs[0].positions}
@@ -289,8 +289,7 @@ func (t *termMerger) join(runs []run, text bool, docs int) postingList {
 	return t.list
 }
 
-// denseFrom is the share of all documents, one in so many, from which the documents of a term are put into order by a
-// bitmap.
+// denseFrom: the documents of a term are sorted with a bitmap if they are at least 1/denseFrom of all documents.
 const denseFrom = 32
 
 // put appends a document of a run to the list.
@@ -304,7 +303,7 @@ func (t *termMerger) put(r *run, at int, text bool) {
 	}
 }
 
-// joinDense puts every document to its place among all there are.
+// joinDense combines the runs with a bitmap of all documents.
 func (t *termMerger) joinDense(runs []run, text bool, docs int) {
 	if t.words == nil {
 		t.words, t.homes = make([]uint64, (docs+63)/64), make([]home, docs)
@@ -324,14 +323,14 @@ func (t *termMerger) joinDense(runs []run, text bool, docs int) {
 	}
 }
 
-// joinSparse merges the runs.
+// joinSparse merges the sorted runs.
 func (t *termMerger) joinSparse(runs []run, text bool) {
 	t.ahead, t.next = t.ahead[:0], t.next[:0]
 	for i := range runs {
 		t.ahead, t.next = append(t.ahead, runs[i].docs[0]), append(t.next, 0)
 	}
 	for {
-		// The run with the least document goes on up to where the next one begins.
+		// Copy from the run with the least document, up to the least document of the other runs.
 		best, least, limit := -1, uint32(Gone), uint32(Gone)
 		for i, d := range t.ahead {
 			if d < least {

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// Open maps a file and checks everything but the items, which Verify checks. *CorruptError when it is not what was written.
+// Open maps a file and checks everything except the items, which Verify checks. It returns a *CorruptError for a damaged file.
 func Open(path string) (*Segment, error) {
 	whole, unmap, err := mapFile(path)
 	if err != nil {
@@ -20,14 +20,14 @@ func Open(path string) (*Segment, error) {
 		if corrupt, ok := errors.AsType[*CorruptError](err); ok {
 			corrupt.Path = path
 		}
-		_ = unmap() // what is wrong with the file is known
+		_ = unmap() // the damage is the error to return
 		return nil, err
 	}
 	s.path, s.unmap = path, unmap
 	return s, nil
 }
 
-// Parse makes a segment of a file's bytes, which must not change any more.
+// Parse returns the segment in the bytes of a file, which must no longer change.
 func Parse(whole []byte) (*Segment, error) { return parse(whole) }
 
 func parse(whole []byte) (*Segment, error) {
@@ -71,11 +71,11 @@ func parse(whole []byte) (*Segment, error) {
 	return s, nil
 }
 
-// verifyChunk is how much Verify reads between two looks at its context.
+// verifyChunk is how many bytes Verify reads before it checks its context again.
 const verifyChunk = 1 << 20
 
-// Verify reads the items and holds them against their checksum. A segment in memory is always sound. paused is called now
-// and then, so that the caller can take its time; nil for no pauses.
+// Verify compares the items with their checksum. A segment in memory is always sound. paused is called after each chunk, so that
+// the caller can limit the rate; it may be nil.
 func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 	if s.whole == nil {
 		return nil
@@ -99,7 +99,7 @@ func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 	return nil
 }
 
-// Close drops what is kept with the segment and unmaps the file. Neither the segment nor what it returned may be used after.
+// Close drops the Derived and unmaps the file. Neither the segment nor what it returned may be used afterwards.
 func (s *Segment) Close() error {
 	s.dropDerived()
 	if s.unmap == nil {
@@ -110,7 +110,7 @@ func (s *Segment) Close() error {
 	return unmap()
 }
 
-// readFile stands in for a mapping where there is none.
+// readFile replaces mapping where it is not possible.
 func readFile(path string) ([]byte, func() error, error) {
 	b, err := os.ReadFile(path)
 	return b, func() error { return nil }, err

@@ -8,11 +8,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// Part is a segment with its tombstones, as one snapshot of an index has it.
+// Part is a segment with its tombstones in one snapshot of an index.
 type Part struct {
 	Segment *Segment
-	// Dead holds the documents that are no longer items; nil for none. It is never written to: a further deletion makes another
-	// bitmap, so that its pointer tells two states of the tombstones apart.
+	// Dead holds the documents that are no longer items; nil for none. It is immutable: a further deletion creates another bitmap,
+	// so that its pointer identifies a state of the tombstones.
 	Dead *roaring.Bitmap
 }
 
@@ -39,7 +39,7 @@ func (p Part) LiveIn(set *roaring.Bitmap) int64 {
 	return n
 }
 
-// Find returns the live document of an item, false when there is none.
+// Find returns the live document of an item, false if there is none.
 func (p Part) Find(id item.ID) (doc uint32, ok bool) {
 	doc, ok = p.Segment.Find(id)
 	return doc, ok && p.Lives(doc)

@@ -7,26 +7,26 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// What lies at the place of a term's postings:
+// The postings of a term are:
 //
-//	documents, unless there is one, which stands in the dictionary:
+//	documents, unless there is only one, which is in the dictionary:
 //	  byte kind    listed or bitmapped
 //	  varint       length of what follows
-//	  listed: varints, each the distance from the document before (the first from -1, less one)
+//	  listed: varints, each the distance from the previous document, less one (the first from -1)
 //	  bitmapped: a roaring bitmap
 //	of a text, for each document in order:
 //	  varint       length of the frequencies
-//	  varints      frequencies: how often the word stands in the document
-//	  varints      positions, each the distance from the one before (the first from 0)
+//	  varints      frequencies: how often the word occurs in the document
+//	  varints      positions, each the distance from the previous one (the first from 0)
 const (
 	listed    = 0
 	bitmapped = 1
 )
 
-// bitmapFrom is the number of documents from which a bitmap is kept: below, a list is smaller and as quick to read.
+// bitmapFrom is the number of documents from which a bitmap is stored. A shorter list is smaller and as fast to read.
 const bitmapFrom = 128
 
-// Postings are the documents of one term, with how often and where it stands in each. The zero value has none.
+// Postings are the documents of one term, with its frequency and positions in each. The zero value has none.
 type Postings struct {
 	s    *Segment
 	docs int
@@ -38,7 +38,7 @@ type Postings struct {
 // Len returns the number of documents, dead ones included.
 func (p Postings) Len() int { return p.docs }
 
-// documents returns kind and bytes of the documents, and what follows them.
+// documents returns the kind and the bytes of the documents, and the bytes that follow them.
 func (p Postings) documents() (kind byte, docs, rest []byte) {
 	if p.s == nil || p.at >= uint64(len(p.s.data)) {
 		return listed, nil, nil
@@ -55,8 +55,8 @@ func (p Postings) documents() (kind byte, docs, rest []byte) {
 	return kind, rest[:n:n], rest[n:]
 }
 
-// Freqs returns how often the term stands in each document, in their order, one varint (encoding/binary) after the other;
-// nil where the field is no text. It is read-only and aliases the segment's memory. A damaged file gives fewer or more.
+// Freqs returns the frequency of the term in each document, in their order, as consecutive varints (encoding/binary); nil if the
+// field is not text. It is read-only and aliases the segment's memory. A damaged file may have fewer or more.
 func (p Postings) Freqs() []byte {
 	if !p.text {
 		return nil
@@ -91,7 +91,7 @@ func (p Postings) Bitmap() *roaring.Bitmap {
 	return out
 }
 
-// appendListed reads a list of documents.
+// appendListed decodes a list of documents, up to the first that is not below limit.
 func appendListed(dst []uint32, b []byte, limit int) []uint32 {
 	last := uint64(0)
 	for first := true; len(b) > 0; first = false {
@@ -112,19 +112,19 @@ func appendListed(dst []uint32, b []byte, limit int) []uint32 {
 	return dst
 }
 
-// Iterator goes through postings document by document.
+// Iterator iterates over postings document by document.
 type Iterator struct {
 	p     Postings
 	limit uint64
-	// list is what is left of a list of documents; many of a bitmap.
+	// list is the rest of a list of documents, many that of a bitmap.
 	list  []byte
 	first bool
 	doc   uint64
 	many  roaring.ManyIntIterable
 	chunk []uint32
 	buf   []uint32
-	// freqs and positions are what is left of both; pending is how many positions belong to documents passed by, and freq
-	// how many to the present one.
+	// freqs and positions are the rest of both. pending is how many positions belong to skipped documents, and freq how many to the
+	// current one.
 	freqs, positions []byte
 	started          bool
 	pending          uint64
@@ -159,7 +159,7 @@ func (p Postings) Iterator() Iterator {
 	return i
 }
 
-// Next goes to the next document; false at the end.
+// Next moves to the next document. It returns false at the end.
 func (i *Iterator) Next() (doc uint32, ok bool) {
 	switch {
 	case i.p.docs == 1:
@@ -196,7 +196,7 @@ func (i *Iterator) Next() (doc uint32, ok bool) {
 	return uint32(i.doc), true
 }
 
-// more reads the next documents of a bitmap. It ends with one that is not there, which only a damaged bitmap has.
+// more reads the next documents of a bitmap. It ends at a document beyond limit, which only a damaged bitmap has.
 func (i *Iterator) more(docs []uint32) int {
 	n := i.many.NextMany(docs)
 	for k, doc := range docs[:n] {
@@ -207,7 +207,7 @@ func (i *Iterator) more(docs []uint32) int {
 	return n
 }
 
-// step reads the frequency of the document just reached.
+// step reads the frequency of the current document.
 func (i *Iterator) step() {
 	i.started = true
 	if !i.p.text {
@@ -222,7 +222,7 @@ func (i *Iterator) step() {
 	i.freqs, i.freq = rest, uint32(n)
 }
 
-// Seek goes on to the first document that is not less than doc; it stays where it is when that is so already.
+// Seek moves to the first document that is not less than doc. It does not move if the current one is not less.
 func (i *Iterator) Seek(doc uint32) (at uint32, ok bool) {
 	if i.started && i.doc >= uint64(doc) {
 		return uint32(i.doc), true
@@ -235,10 +235,10 @@ func (i *Iterator) Seek(doc uint32) (at uint32, ok bool) {
 	}
 }
 
-// Freq returns how often the term stands in the present document; 1 where the field is no text.
+// Freq returns the frequency of the term in the current document; 1 if the field is not text.
 func (i *Iterator) Freq() uint32 { return i.freq }
 
-// Positions appends where the term stands in the present document.
+// Positions appends the positions of the term in the current document.
 func (i *Iterator) Positions(dst []uint32) []uint32 {
 	if !i.p.text {
 		return dst
@@ -261,7 +261,7 @@ func (i *Iterator) Positions(dst []uint32) []uint32 {
 // skipVarints skips n varints.
 func skipVarints(b []byte, n uint64) []byte {
 	for n >= 8 && len(b) >= 8 {
-		// Each byte without its high bit ends one.
+		// Each byte without its high bit ends a varint.
 		ends := uint64(bits.OnesCount64(^binary.LittleEndian.Uint64(b) & 0x8080808080808080))
 		if ends > n {
 			break
@@ -276,8 +276,8 @@ func skipVarints(b []byte, n uint64) []byte {
 	return b
 }
 
-// postingList are the postings of one term on their way into a segment: its documents in their order, at least one, and of
-// a text what stands in the file of how often and where it is in each.
+// postingList is the postings of one term to be written: its documents in order, at least one, and for a text the encoded
+// frequencies and positions.
 type postingList struct {
 	docs             []uint32
 	freqs, positions []byte

@@ -17,16 +17,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Doc is one item on its way into a segment.
+// Doc is one item to be added to a segment.
 type Doc struct {
 	ID item.ID
 	// Created is created_on in milliseconds since 1970, math.MinInt64 for an item without one.
 	Created int64
 	// Units are the item's own conversion units in their order.
 	Units []int64
-	// Bytes are kept as they are.
+	// Bytes are stored unchanged.
 	Bytes item.Encoded
-	// Values is everything by which the item itself is found, in any order. A field of a number has one value at most.
+	// Values is everything by which queries find the item itself, in any order. A number field has one value at most.
 	Values []Value
 }
 
@@ -36,16 +36,16 @@ type Value struct {
 	query.Value
 }
 
-// NewDoc makes the document of an item.
+// NewDoc returns the document of an item.
 func NewDoc(it *item.Item) Doc { return new(Scratch).NewDoc(it) }
 
-// Scratch is memory for documents on their way into a segment, which is used again.
+// Scratch is reusable memory for documents.
 type Scratch struct {
 	bytes  []byte
 	values []Value
 }
 
-// NewDoc makes the document of an item, which is good until Reset.
+// NewDoc returns the document of an item, which is valid until Reset.
 func (s *Scratch) NewDoc(it *item.Item) Doc {
 	d := Doc{ID: it.ID, Created: it.CreatedMillis(), Units: it.Units}
 	bytes, values := len(s.bytes), len(s.values)
@@ -58,23 +58,23 @@ func (s *Scratch) NewDoc(it *item.Item) Doc {
 	return d
 }
 
-// usualBytes and usualValues are what most items need at most.
+// usualBytes and usualValues are enough for most items.
 const (
 	usualBytes  = 2048
 	usualValues = 64
 )
 
-// Reset forgets the documents. They must not be used any more.
+// Reset makes the memory reusable. The documents must no longer be used.
 func (s *Scratch) Reset() {
 	clear(s.values)
 	s.bytes, s.values = s.bytes[:0], s.values[:0]
 }
 
-// CorruptError says that a file is not what was written.
+// CorruptError reports a file that differs from what was written.
 type CorruptError struct {
 	// Path is the file, "" for bytes in memory.
 	Path string
-	// Section is the part that is damaged.
+	// Section is the damaged part.
 	Section string
 	Reason  string
 }
@@ -92,16 +92,16 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Segment is some items and the index of them.
+// Segment is a number of items and their index.
 type Segment struct {
 	path string
 	dir  directory
-	// data is items and index; whole is the file that it is a part of, nil in memory.
+	// data is items and index. whole is the file that contains data, nil in memory.
 	data   []byte
 	whole  []byte
 	unmap  func() error
 	fields []Field
-	// The sections that are looked at all the time.
+	// Sections that are read all the time.
 	offsets, ids, created, byID []byte
 	withUnits                   *roaring.Bitmap
 	dict                        dictionary
@@ -112,7 +112,7 @@ type Segment struct {
 // checksums are those of the footer.
 type checksums struct{ items, index uint32 }
 
-// assemble makes a segment of its directory and bytes.
+// assemble returns the segment of a directory and bytes.
 func assemble(dir directory, data []byte) (*Segment, error) {
 	s := &Segment{dir: dir, data: data}
 	n := uint64(dir.Docs)
@@ -154,7 +154,7 @@ func assemble(dir directory, data []byte) (*Segment, error) {
 	return s, nil
 }
 
-// bytes returns a section, and false when it lies outside.
+// bytes returns a section, and false if it is out of bounds.
 func (s *Segment) bytes(at span) ([]byte, bool) {
 	end := at.Off + at.Len
 	if end < at.Off || end > uint64(len(s.data)) {
@@ -163,7 +163,7 @@ func (s *Segment) bytes(at span) ([]byte, bool) {
 	return s.data[at.Off:end:end], true
 }
 
-// bitmap returns a bitmap that lies in the segment; an empty section is an empty one.
+// bitmap returns a bitmap that is stored in the segment. An empty section is an empty bitmap.
 func (s *Segment) bitmap(at span) (*roaring.Bitmap, error) {
 	b, ok := s.bytes(at)
 	if !ok {
@@ -185,7 +185,7 @@ func (s *Segment) bitmap(at span) (*roaring.Bitmap, error) {
 	return out, nil
 }
 
-// within reports whether a bitmap names no document that the segment does not have, as far as its last one tells.
+// within reports whether the last document of a bitmap is in the segment.
 func (s *Segment) within(b *roaring.Bitmap) bool {
 	return b.IsEmpty() || int(b.Maximum()) < s.dir.Docs
 }
@@ -203,7 +203,7 @@ func (s *Segment) Created(doc uint32) int64 {
 	return int64(binary.LittleEndian.Uint64(s.created[8*doc:]))
 }
 
-// Find returns the document of an item.
+// Find returns the document of an item, and whether there is one.
 func (s *Segment) Find(id item.ID) (doc uint32, ok bool) {
 	n := s.dir.Docs
 	i := sort.Search(n, func(i int) bool { return s.ID(s.nthByID(i)) >= id })
@@ -214,21 +214,21 @@ func (s *Segment) Find(id item.ID) (doc uint32, ok bool) {
 	return doc, s.ID(doc) == id
 }
 
-// nthByID clamps, so that a damaged number leads astray and not outside.
+// nthByID returns the i-th document by id. It clamps a damaged number, which then gives a wrong document but no panic.
 func (s *Segment) nthByID(i int) uint32 {
 	return min(binary.LittleEndian.Uint32(s.byID[4*i:]), uint32(s.dir.Docs-1))
 }
 
-// Place returns how many documents come before an item in the default order, whether or not it is there.
+// Place returns how many documents come before an item in the default order, whether or not the segment has the item.
 func (s *Segment) Place(created int64, id item.ID) uint32 {
 	return uint32(sort.Search(s.dir.Docs, func(i int) bool {
-		// Ids are looked at where they decide alone: they lie elsewhere, and each look would wait for memory.
+		// Read ids only to break ties: they are in another section, and each access would wait for memory.
 		at := s.Created(uint32(i))
 		return at < created || at == created && s.ID(uint32(i)) <= id
 	}))
 }
 
-// Item returns the bytes of a document, which alias the segment's memory.
+// Item returns the bytes of a document, which alias the segment's memory, or nil if they are out of bounds.
 func (s *Segment) Item(doc uint32) item.Encoded {
 	from := binary.LittleEndian.Uint64(s.offsets[8*doc:])
 	to := binary.LittleEndian.Uint64(s.offsets[8*doc+8:])
@@ -259,16 +259,16 @@ func (s *Segment) Units(doc uint32) []int64 {
 	return out
 }
 
-// WithUnits returns the documents that have units of their own.
+// WithUnits returns the documents that have own units.
 func (s *Segment) WithUnits() *roaring.Bitmap { return s.withUnits }
 
-// ItemBytes and IndexBytes are the sizes of the items and of everything else.
+// ItemBytes returns the size of the items.
 func (s *Segment) ItemBytes() int64 { return int64(s.dir.Items.Len) }
 
-// IndexBytes see ItemBytes.
+// IndexBytes returns the size of everything except the items.
 func (s *Segment) IndexBytes() int64 { return int64(len(s.data)) - int64(s.dir.Items.Len) }
 
-// Mapped reports whether the segment is a mapped file; else it lies in the heap.
+// Mapped reports whether the segment is a mapped file. Otherwise it is in the heap.
 func (s *Segment) Mapped() bool { return s.unmap != nil }
 
 // Fields yields the fields in which any document has a value, by name.
@@ -282,7 +282,7 @@ func (s *Segment) Fields() iter.Seq[*Field] {
 	}
 }
 
-// Field returns a field, nil when no document has a value in it.
+// Field returns a field, nil if no document has a value in it.
 func (s *Segment) Field(name string) *Field {
 	i := sort.Search(len(s.fields), func(i int) bool { return s.dir.Fields[i].Name >= name })
 	if i == len(s.fields) || s.dir.Fields[i].Name != name {
@@ -315,8 +315,8 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// trailer returns what follows the index in a file: the directory and the footer. The items are the first of the data,
-// and sums.index is that of the sections behind them.
+// trailer returns what follows the index in a file: the directory and the footer. sums.index is the checksum of the data after the
+// items.
 func trailer(dir *directory, length uint64, sums checksums) ([]byte, error) {
 	out := dir.append(nil)
 	size := len(out)

@@ -14,8 +14,8 @@ import (
 // maxNumber bounds every count that a file stores in 32 bits. It is a variable so that a test can lower it.
 var maxNumber uint64 = math.MaxUint32 - 1
 
-// fits returns an error when a segment would have more of something than a file can count: a count that overflows would give
-// wrong answers without an error.
+// fits returns an error if the segment would have more of something than a file can count. An overflow would give wrong answers
+// without an error.
 func fits(what string, n uint64) error {
 	if n > maxNumber {
 		return fmt.Errorf("the segment would have %d %s; a file holds at most %d", n, what, maxNumber)
@@ -23,7 +23,7 @@ func fits(what string, n uint64) error {
 	return nil
 }
 
-// segmentWriter writes the sections of a segment in their order: items, columns, units, fields with their terms, and then
+// segmentWriter writes the sections of a segment in their order: items, columns, units, fields with their terms, and then the
 // presence and numbers of each field.
 type segmentWriter struct {
 	out      *checksumWriter
@@ -38,7 +38,7 @@ func newSegmentWriter(out *checksumWriter) *segmentWriter {
 	return &segmentWriter{out: out, dict: dictionaryWriter{out: out}, postings: postingsWriter{out: out}}
 }
 
-// passItem leaves room for an item, which the caller puts there in the end.
+// passItem reserves room for an item, which the caller inserts at the end.
 func (w *segmentWriter) passItem(length int) {
 	w.offsets = append(w.offsets, w.out.off)
 	w.out.off += uint64(length)
@@ -61,7 +61,7 @@ func (w *segmentWriter) endItems() {
 	w.offsets = nil
 }
 
-// columns writes what is known of every document.
+// columns writes the sections that have an entry for every document.
 func (w *segmentWriter) columns(docs int, of func(doc uint32) (created, id int64)) error {
 	if err := fits("documents", uint64(docs)); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (w *segmentWriter) bitmap(b *roaring.Bitmap) span {
 	return w.out.section(func() { w.out.write(text) })
 }
 
-// beginField begins a field, in the order of names; its terms follow.
+// beginField begins a field. Fields come in the order of names, and the terms of each follow.
 func (w *segmentWriter) beginField(name string, typ query.Type, private bool) {
 	w.endField()
 	w.dict.field = len(w.dir.Fields)
@@ -149,7 +149,7 @@ func (w *segmentWriter) endField() {
 	}
 }
 
-// term writes one term of the present field, in the order of their bytes; shared of them are those of the field's last one.
+// term writes one term of the current field, in byte order. shared is the length of the prefix shared with the field's last term.
 func (w *segmentWriter) term(text []byte, shared int, list postingList) {
 	at := w.dict.place()
 	written := w.postings.write(list)
@@ -164,7 +164,7 @@ func (w *segmentWriter) endTerms() (err error) {
 	return err
 }
 
-// presence writes which documents have a field; nil is all of them.
+// presence writes which documents have a field; nil means all of them.
 func (w *segmentWriter) presence(e *fieldEntry, present *roaring.Bitmap) {
 	if present != nil {
 		e.Present = w.bitmap(present)
