@@ -15,12 +15,12 @@ type weakestFirst struct {
 	corpus *Corpus
 	most   int
 	hits   []Hit
-	after  *ceiling // nil where every hit counts
-	// refused are the parts of which a hit stands behind the weakest with the same score, and so do all that follow there.
+	after  *ceiling // nil if every hit counts
+	// refused are the parts of which a hit has the score of the weakest and comes after it. So do all later hits there.
 	refused []int
 }
 
-// offerBlock takes the best of a block in, and lets the weakest go where there are too many.
+// offerBlock adds the best of a block, and removes the weakest if there are too many.
 func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 	bar := h.bar(part)
 	cut := bar.cut(b)
@@ -29,7 +29,7 @@ func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 			continue
 		}
 		if bar.up {
-			// Nearly all hits are weaker than what is there, and that is soon seen.
+			// Nearly all hits are weaker than those already there, and this rejects them quickly.
 			word = atLeast(scores, w, word, cut)
 		}
 		for ; word != 0; word &= word - 1 {
@@ -45,7 +45,7 @@ func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 	}
 }
 
-// offer takes a hit in, unless there are enough that are better.
+// offer adds a hit, unless there are enough better ones.
 func (h *weakestFirst) offer(hit Hit) {
 	switch {
 	case h.most <= 0:
@@ -72,7 +72,7 @@ func (h *weakestFirst) Pop() any {
 // ceiling is a place in the order by relevance.
 type ceiling struct {
 	score float32
-	// docs are, for each part, the first document that follows the place among those of the score.
+	// docs has, for each part, the first document that follows the place, among those with the score.
 	docs []uint32
 }
 
@@ -83,12 +83,12 @@ func (c *Corpus) ceiling(at *eval.Place) *ceiling {
 	}
 	limit := &ceiling{score: float32(at.Values[0].Float), docs: make([]uint32, len(c.Parts))}
 	for i, p := range c.Parts {
-		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // documents before that of the next lower id are at the place or before it
+		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // documents before the next lower id are at the place or before it
 	}
 	return limit
 }
 
-// above reports whether a hit follows the place, and so counts.
+// above reports whether a hit follows the place.
 func (c *ceiling) above(part int, doc uint32, score float32) bool {
 	switch cmp.Compare(score, c.score) {
 	case -1:
@@ -99,30 +99,30 @@ func (c *ceiling) above(part int, doc uint32, score float32) bool {
 	return false
 }
 
-// bar is what a hit has to pass to be among the best.
+// bar is the score that a hit must reach to be among the best.
 type bar struct {
-	up    bool // false where any does
+	up    bool // false if any hit is
 	score float32
-	// passed is true where that score is enough, false where it takes more.
+	// passed is true if that score is enough, false if more is required.
 	passed bool
 }
 
-// reached reports whether a score is enough; what is no number may be.
+// reached reports whether a score is enough. NaN always is.
 func (b bar) reached(score float32) bool {
 	return !(score < b.score) && (b.passed || score != b.score)
 }
 
-// cut returns a number that no sum of a score that is enough is less than.
+// cut returns a lower bound of the sums whose score is enough.
 func (b bar) cut(of *block) float64 {
 	cut := float64(b.score)
 	if of.base != nil {
 		cut -= float64(*of.base)
 	}
-	// Sums are rounded twice on their way to a score: by less than this.
+	// Sums are rounded twice on their way to a score, with a smaller error than this.
 	return cut - math.Abs(float64(b.score))/(1<<20)
 }
 
-// atLeast returns which of the documents of a word have a sum that is not less than cut.
+// atLeast returns the documents of a word whose sum is not less than cut.
 func atLeast(scores *sums, w int, word uint64, cut float64) uint64 {
 	of := scores[w*64 : w*64+64]
 	var found uint64
@@ -142,7 +142,7 @@ func atLeast(scores *sums, w int, word uint64, cut float64) uint64 {
 	return found & word
 }
 
-// bar returns what a hit of a part has to pass. Later documents of a part stand behind those of the same score.
+// bar returns the bar for a part. Later documents of a part come after those with the same score.
 func (h *weakestFirst) bar(part int) bar {
 	switch {
 	case h.most <= 0:

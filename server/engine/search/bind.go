@@ -21,14 +21,14 @@ type Query struct {
 	match  node
 	key    string
 
-	// binder is kept for ranked, which is bound at its first use: statistics are not free.
+	// binder is kept for ranked, which is bound on first use, because statistics are expensive.
 	binder *binder
 	ranked flight.Value[clause]
 }
 
-// Bind binds a plan to a corpus: fuzzy words are replaced by the terms that they stand for among the live documents, and
-// fields that manifests add to by their rules. Statistics are gathered only when scores are asked for. The error is that
-// of an interrupted context, wrapped, or of a plan node that this package does not know.
+// Bind binds a plan to a corpus: it expands fuzzy words to terms of the live documents, and binds fields that manifests add to by
+// their rules. Statistics are gathered only when scores are requested. The error is that of an interrupted context, wrapped, or of
+// a plan node that this package does not know.
 func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 	b := newBinder(c, ofUnits)
 	match, err := b.match(ctx, root)
@@ -38,8 +38,8 @@ func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 	return &Query{corpus: c, root: root, match: match, key: string(match.appendKey(nil)), binder: b}, nil
 }
 
-// Key tells what the query matches: in any one segment, of this Corpus or another one of the property, queries with equal
-// keys match the same documents. It names the versions of the rules and units that the query depends on.
+// Key identifies what the query matches: in any one segment, of this Corpus or another one of the property, queries with equal keys
+// match the same documents. It contains the versions of the rules and units that the query depends on.
 func (q *Query) Key() string { return q.key }
 
 // Match returns all documents of a part that match, dead ones included. Corpus.Cache keeps the View.
@@ -63,10 +63,9 @@ func (q *Query) matchWith(ctx context.Context, e *evaluation) (*View, error) {
 // binder binds one plan.
 type binder struct {
 	corpus *Corpus
-	// reach is the last kind of fields that the overlay adds to: selectors of tags see items alone, those of units see
-	// tags as well.
+	// reach is the last kind of fields that the overlay adds to: selectors of tags see only items, those of units also see tags.
 	reach kind
-	// weigher reads the binder's own statistics.
+	// weigher uses the statistics of the binder itself.
 	weigher *rank.Weigher
 	fields  map[string]*fieldStats
 }
@@ -77,7 +76,7 @@ func newBinder(c *Corpus, reach kind) *binder {
 	return b
 }
 
-// match binds a node of which only the match counts.
+// match binds a node without its score.
 func (b *binder) match(ctx context.Context, n plan.Node) (node, error) {
 	switch n := n.(type) {
 	case plan.All:
@@ -132,7 +131,7 @@ func (b *binder) group(ctx context.Context, n plan.Bool) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(must) == 0 { // beside a required clause, optional ones only rank
+	if len(must) == 0 { // with a required clause, optional ones only rank
 		should, err := b.list(ctx, n.Should)
 		if err != nil {
 			return nil, err
@@ -171,7 +170,7 @@ func (b *binder) term(ctx context.Context, n plan.Term) (node, error) {
 	return b.leaf(ctx, n.Field, &words{terms: []string{n.Text}})
 }
 
-// truth is the value of a boolean term.
+// truth returns the value of a boolean term.
 func truth(term string) int64 {
 	if term == "true" {
 		return 1
@@ -203,7 +202,7 @@ func (b *binder) leaf(ctx context.Context, f query.Field, t test) (*leaf, error)
 	return l, nil
 }
 
-// kindOf returns where the values of a field come from, as far as the plan can see.
+// kindOf returns the source of the values of a field, as the plan sees it.
 func (b *binder) kindOf(field string) kind {
 	k := kindOf(field)
 	if o := b.corpus.Overlay; k > b.reach || o == nil || k == ofTags && len(o.Tags) == 0 || k == ofUnits && len(o.Units) == 0 && o.Default == nil {
@@ -212,7 +211,7 @@ func (b *binder) kindOf(field string) kind {
 	return k
 }
 
-// kind says where a field's values come from.
+// kind is the source of a field's values.
 type kind uint8
 
 const (

@@ -7,48 +7,48 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Scores are worked out term by term within blocks of documents: every clause adds what it gives to an array of sums that
-// stays in the processor's nearest cache, and nothing is allocated or called for a single document.
+// Scores are computed term by term within blocks of documents. Every clause adds its scores to an array of sums that stays in the
+// processor's nearest cache. No document needs an allocation or a call.
 
-// blockDocs is the number of documents in a block, which begins at a multiple of it: a power of two, and of 64.
+// blockDocs is the number of documents in a block, a power of two and a multiple of 64. Blocks begin at its multiples.
 const blockDocs = 4096
 
-// sums holds what each document of a block has got: document from+i at i.
+// sums holds the sum of each document of a block: document from+i at i.
 type sums [blockDocs]float64
 
 // blockBits is the number of words with one bit for each document of a block.
 const blockBits = blockDocs / 64
 
-// block is the documents that are scored at a time.
+// block is a range of documents that are scored together.
 type block struct {
 	from uint32 // the first
-	to   uint32 // behind the last
+	to   uint32 // after the last
 	// live are the documents whose scores are wanted, one bit each.
 	live []uint64
-	// touched are those that a runner has given a score, and maybe others.
+	// touched includes all documents to which a runner has added a score.
 	touched [blockBits]uint64
 	// total is the number of documents wanted in the whole part.
 	total int64
-	// base is what every document gets on top; nil for nothing.
+	// base is added to the score of every document; nil for nothing.
 	base *float32
 }
 
-// blocks goes through the blocks with documents that are wanted.
+// blocks iterates over the blocks that have wanted documents.
 type blocks struct {
 	block
 	n int
-	// words holds one bit for each document. Where few are wanted, it is nil, docs are those left, and few is of one block.
+	// words holds one bit for each document. If few are wanted, it is nil, docs are those left, and few has those of one block.
 	words *[]uint64
 	docs  []uint32
 	few   [blockBits]uint64
-	// after is where the block behind the present one begins.
+	// after is where the next block begins.
 	after uint32
 }
 
-// fewShare is the number of documents for each wanted one from which on wanted ones are few.
+// fewShare: if fewer than 1/fewShare of the documents are wanted, they are few.
 const fewShare = 64
 
-// newBlocks returns the blocks of n documents with those of a set that are not among the dead.
+// newBlocks returns the blocks of n documents, with the documents of a set that are not dead.
 func newBlocks(set *roaring.Bitmap, dead []uint64, n int, c *Cache) *blocks {
 	s := &blocks{n: n}
 	if found := set.GetCardinality(); found < uint64(n/fewShare) {
@@ -77,7 +77,7 @@ func (s *blocks) close(c *Cache) {
 	}
 }
 
-// next goes to the next block; false at the end.
+// next moves to the next block. It returns false at the end.
 func (s *blocks) next() bool {
 	if s.words == nil {
 		if len(s.docs) == 0 {
@@ -106,7 +106,7 @@ func (s *blocks) next() bool {
 	return false
 }
 
-// move goes to the block that begins at a document.
+// move moves to the block that begins at from.
 func (s *blocks) move(from uint32) {
 	s.after = from + blockDocs
 	s.from, s.to = from, min(s.after, uint32(s.n))
@@ -125,7 +125,7 @@ func (b *block) touchAll() {
 	}
 }
 
-// score is what a sum comes to.
+// score returns the score of a sum.
 func (b *block) score(sum float64) float32 {
 	if b.base != nil {
 		return *b.base + float32(sum)
@@ -133,7 +133,7 @@ func (b *block) score(sum float64) float32 {
 	return float32(sum)
 }
 
-// clear sets the sums of touched documents back to nothing.
+// clear resets the sums of touched documents to 0.
 func (b *block) clear(scores *sums) {
 	for w, word := range b.touched {
 		switch {
@@ -148,17 +148,17 @@ func (b *block) clear(scores *sums) {
 	}
 }
 
-// dense writes a set as one bit for each of n documents.
+// dense returns a set as one bit for each of n documents.
 func dense(b *roaring.Bitmap, n int) []uint64 {
 	words := make([]uint64, denseWords(n))
 	b.WriteDenseTo(words)
 	return words
 }
 
-// denseWords is the number of words with one bit for each of n documents, up to the end of their last block.
+// denseWords returns the number of words with one bit for each of n documents, up to the end of their last block.
 func denseWords(n int) int { return (n + blockDocs - 1) / blockDocs * blockBits }
 
-// each yields the live documents of a block with their scores; the part is for the caller to say.
+// each yields the live documents of a block with their scores. The caller sets Hit.Part.
 func (b *block) each(scores *sums, yield func(Hit)) {
 	for w, word := range b.live {
 		for ; word != 0; word &= word - 1 {

@@ -10,9 +10,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Boundary returns the first instant after now at which a query that uses `now` may match other documents than at now,
-// because a date of one passes into or out of a range that moves; zero for never. build gives the query its meaning at a
-// time. See plan.Boundary.
+// Boundary returns the first instant after now at which a query that uses `now` may match other documents than at now, because a
+// date of one enters or leaves a range that moves; zero means never. build returns the plan of the query at a time. See
+// plan.Boundary.
 func (c *Corpus) Boundary(ctx context.Context, now time.Time, build func(time.Time) (plan.Node, error)) (time.Time, error) {
 	roots := func(t time.Time) ([]plan.Node, error) {
 		root, err := build(t)
@@ -25,7 +25,7 @@ func (c *Corpus) Boundary(ctx context.Context, now time.Time, build func(time.Ti
 	return at, nil
 }
 
-// endsAhead looks for the dates of live documents.
+// endsAhead returns the next dates of live documents that leave and enter a range.
 func (c *Corpus) endsAhead(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
 	var e plan.Ends
 	var err error
@@ -59,10 +59,10 @@ func (c *Corpus) nextDate(ctx context.Context, field string, from int64) (next i
 	return next, ok, nil
 }
 
-// maxDeadDates is how many dates of dead documents are passed over; a boundary that comes too early does no harm.
+// maxDeadDates is how many dates of dead documents nextLive skips. A boundary that is too early does no harm.
 const maxDeadDates = 64
 
-// nextLive returns the smallest value from one on that a live document of a part has.
+// nextLive returns the smallest value of a live document of a part that is not below from.
 func nextLive(p segment.Part, f *segment.Field, from int64) (int64, bool) {
 	for looked := 0; ; looked++ {
 		v, ok := f.NextNumber(from)
@@ -73,7 +73,7 @@ func nextLive(p segment.Part, f *segment.Field, from int64) (int64, bool) {
 	}
 }
 
-// nextShown is the same for a date of the units that live documents show.
+// nextShown is nextLive for a date of the units that live documents show.
 func (c *Corpus) nextShown(ctx context.Context, p segment.Part, field string, from int64) (next int64, ok bool, err error) {
 	l, err := c.shown(ctx, p)
 	if err != nil {

@@ -10,21 +10,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// Cache is the memory for views, which all corpora share: which documents match a query, and in which order documents stand.
-// A view holds for the life of its segment, so that a write costs nothing by the number of filters; it is evicted when it was
-// not used for long and there is more than the limit, and it goes with its segment. Documents that died since it was made are
-// among those of a view, see View.gone.
+// Cache holds the views of all corpora: documents that match a query, and orders of documents. A view is valid for the life of its
+// segment, so the cost of a write does not depend on the number of filters. Above the limit, the least recently used views are
+// evicted; all views of a segment are dropped with it. A view includes documents that died since it was made, see View.gone.
 type Cache struct {
 	limit int64
 
 	mu    sync.Mutex
 	count int
 	bytes int64
-	// ring links all views, from the one used last (ring.next) to the one used longest ago (ring.prev); but those of plain
-	// bits are in bitsRing. They only save work, and so have no more than limit/bitsShare.
+	// ring links the views from the most recently used (ring.next) to the least recently used (ring.prev). bitsRing links those of
+	// plain bits, which only save work, and therefore have at most limit/bitsShare.
 	ring, bitsRing View
 	bitsBytes      int64
-	// hits and misses count look-ups, evicted what had to go for others.
+	// hits and misses count lookups, evicted the views evicted for others.
 	hits, misses, evicted int64
 	serial                uint64
 
@@ -32,13 +31,13 @@ type Cache struct {
 	bits sync.Pool // of *[]uint64
 }
 
-// bitsShare see Cache.bitsRing.
+// bitsShare is documented at Cache.bitsRing.
 const bitsShare = 4
 
-// viewOverhead is about what the keeping of a view takes beside its documents and its key.
+// viewOverhead is the approximate memory of a view, in addition to its documents and its key.
 const viewOverhead = 256
 
-// NewCache returns a Cache that keeps views of at most limit bytes together; 0 keeps none.
+// NewCache returns a Cache that keeps views of at most limit bytes in total; 0 keeps none.
 func NewCache(limit int64) *Cache {
 	c := &Cache{limit: limit}
 	c.ring.prev, c.ring.next = &c.ring, &c.ring
@@ -46,12 +45,12 @@ func NewCache(limit int64) *Cache {
 	return c
 }
 
-// derived is what was worked out of one segment. It lies with the segment and goes with it.
+// derived is the data derived from one segment. It is kept with the segment and dropped with it.
 type derived struct {
-	cache *Cache // nil where nothing is kept but the memo
-	// serial is a number that no other segment has.
+	cache *Cache // nil if only the memo is kept
+	// serial is unique among the segments of the cache.
 	serial uint64
-	// cache.mu guards views, and making: the views that are being made for one or more callers.
+	// cache.mu guards views, and making: the views that are being made.
 	views  map[string]*View
 	making map[string]*making
 	memo
@@ -63,7 +62,7 @@ type making struct {
 	callers int
 }
 
-// of returns what was worked out of a segment. All corpora of a segment share one Cache, or have none.
+// of returns the data derived from a segment. All corpora of a segment share one Cache, or have none.
 func (c *Cache) of(s *segment.Segment) *derived {
 	return s.Derived(func() segment.Derived {
 		d := &derived{cache: c, memo: memo{norms: map[string]norms{}, lists: map[string]*unitLists{}}}
@@ -78,11 +77,10 @@ func (c *Cache) of(s *segment.Segment) *derived {
 	}).(*derived)
 }
 
-// Serial returns a number of a segment that no other segment of the Cache gets.
+// Serial returns the number of a segment, which is unique in the Cache.
 func (c *Cache) Serial(s *segment.Segment) uint64 { return c.of(s).serial }
 
-// MemoBytes returns about how much memory the statistics of a segment and its lists of units take; they do not count towards the
-// limit.
+// MemoBytes returns the approximate memory of the statistics and lists of units of a segment. They do not count towards the limit.
 func (c *Cache) MemoBytes(s *segment.Segment) int64 { return c.of(s).memo.bytes() }
 
 // Drop implements segment.Derived: it evicts all views of the segment.
@@ -97,8 +95,8 @@ func (d *derived) Drop() {
 	}
 }
 
-// get returns the view that is kept under a key, or makes and keeps it. However many callers ask for it at once, it is made
-// once; when the caller that makes it fails, because its time is over, the next one makes it.
+// get returns the view under a key, or makes and keeps it. Concurrent callers share one build. If the caller that builds fails
+// because its time is over, the next one builds.
 func (d *derived) get(ctx context.Context, key string, build func() (*View, error)) (*View, error) {
 	c := d.cache
 	if c == nil {
@@ -135,7 +133,7 @@ func (d *derived) get(ctx context.Context, key string, build func() (*View, erro
 	})
 }
 
-// use returns the view that is kept under a key, as the one used last; nil for none. The caller holds cache.mu.
+// use returns the view under a key and makes it the most recently used; nil for none. The caller holds cache.mu.
 func (d *derived) use(key string) *View {
 	known := d.views[key]
 	if known != nil {
@@ -146,7 +144,7 @@ func (d *derived) use(key string) *View {
 	return known
 }
 
-// keep keeps a view, unless there is one already.
+// keep keeps a view, unless the key has one already.
 func (d *derived) keep(key string, fresh *View) {
 	fresh.of, fresh.key = d, key
 	fresh.bytes = int64(len(key)+4*len(fresh.sorted)+8*len(fresh.bits)) + viewOverhead
@@ -169,7 +167,7 @@ func (d *derived) keep(key string, fresh *View) {
 	c.shrinkTo(c.limit)
 }
 
-// Shrink evicts the views that were not used for longest until the others take no more than a number of bytes.
+// Shrink evicts the least recently used views until the others take at most a number of bytes.
 func (c *Cache) Shrink(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,24 +210,24 @@ func (v *View) unlink() {
 	v.prev, v.next = nil, nil
 }
 
-// CacheStats describe a Cache.
+// CacheStats describes a Cache.
 type CacheStats struct {
-	// Views are those that are kept, and Bytes what they take.
+	// Views is the number of views in the cache, and Bytes their size.
 	Views int
 	Bytes int64
-	// Hits and Misses count look-ups since the start, Evicted the views that had to go for others.
+	// Hits and Misses count lookups since the start, Evicted the views evicted for others.
 	Hits, Misses, Evicted int64
 }
 
-// Stats describe the cache.
+// Stats returns the statistics of the cache.
 func (c *Cache) Stats() CacheStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return CacheStats{Views: c.count, Bytes: c.bytes, Hits: c.hits, Misses: c.misses, Evicted: c.evicted}
 }
 
-// Carry keeps of a segment that others were merged into what is kept of all of them: a view of the whole is the union
-// of theirs under their new numbers. maps are those of segment.Merge. Orders and plain bits are not carried over.
+// Carry carries the views that all inputs of a merge have over to the merged segment: a view of it is the union of theirs under the
+// new numbers. maps are those of segment.Merge. Orders and plain bits are not carried over.
 func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
 	if len(inputs) == 0 {
 		return
@@ -243,7 +241,7 @@ func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]u
 	}
 }
 
-// everywhere returns, by key, the documents of the views that are kept of all of some segments and that a merge carries over.
+// everywhere returns, by key, the documents of the views that all of some segments have and that a merge carries over.
 func (c *Cache) everywhere(segments []*derived) map[string][]*roaring.Bitmap {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,14 +267,14 @@ next:
 	return found
 }
 
-// mapped puts documents of several segments under their new numbers.
+// mapped returns the union of documents of several segments, under their new numbers.
 func mapped(docs []*roaring.Bitmap, maps [][]uint32) *roaring.Bitmap {
 	out := roaring.New()
 	var buffer [1024]uint32
 	var numbers []uint32
 	for i, of := range docs {
 		one := roaring.New()
-		// Both numberings follow the default order, so that numbers rise within one segment.
+		// Both numberings follow the default order, so the new numbers of one segment are ascending.
 		for it := of.ManyIterator(); ; {
 			n := it.NextMany(buffer[:])
 			if n == 0 {
@@ -300,7 +298,7 @@ func mapped(docs []*roaring.Bitmap, maps [][]uint32) *roaring.Bitmap {
 	return out
 }
 
-// newSums returns an array of zeros that may have been used before.
+// newSums returns an array of zeros, which may be a reused one.
 func (c *Cache) newSums() *sums {
 	if c == nil {
 		return new(sums)
@@ -319,7 +317,7 @@ func (c *Cache) putSums(a *sums) {
 	}
 }
 
-// newBits returns n words, each of which may have any value.
+// newBits returns n words of arbitrary content.
 func (c *Cache) newBits(n int) *[]uint64 {
 	if c != nil {
 		if b, used := c.bits.Get().(*[]uint64); used && cap(*b) >= n {

@@ -9,16 +9,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// clause is a bound plan node with its score, in which all boosts around it are multiplied. Clauses mirror those of
-// package eval one by one, in the order of the plan: scores are added in that order, because rounding shows. They are
-// safe for concurrent use.
+// clause is a bound plan node with its score, which includes all boosts around it. Clauses mirror those of package eval one by one,
+// in the order of the plan, because the order in which scores are added affects rounding. They are safe for concurrent use.
 type clause interface {
-	// open makes what gives the scores in the part that s looks at; nil where nothing there matches. With required, what
-	// it gives for documents that the clause does not match is of no interest.
+	// open returns the runner for the part that s scores; nil if nothing there matches. If required is set, scores of documents
+	// that the clause does not match are ignored.
 	open(ctx context.Context, s *scoring, required bool) (runner, error)
 }
 
-// ranked binds the scores of a node. boost is the product of the boosts around it.
+// ranked binds a node with its score. boost is the product of the boosts around it.
 func (b *binder) ranked(ctx context.Context, n plan.Node, boost float32) (clause, error) {
 	switch n := n.(type) {
 	case plan.All:
@@ -58,7 +57,7 @@ func (b *binder) ranked(ctx context.Context, n plan.Node, boost float32) (clause
 	return nil, fmt.Errorf("unknown plan node %T", n)
 }
 
-// rankedTerm binds a term: BM25 on text fields and truth values, a constant 1 on keywords.
+// rankedTerm binds a term: BM25 on text and boolean fields, a constant 1 on keywords, times boost.
 func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (clause, error) {
 	if n.Field.Type != query.Text && n.Field.Type != query.Boolean {
 		inner, err := b.match(ctx, n)
@@ -75,7 +74,7 @@ func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (cl
 	return b.scoredTerm(ctx, n.Field, n.Text, scorer)
 }
 
-// merged binds the scored clauses of one list of a group, after it was merged.
+// merged binds the scored clauses of one list of a group, after rank.Merge.
 func (b *binder) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
 	list, err := rank.Merge(ctx, nodes, o, b.weigher)
 	if err != nil {

@@ -7,31 +7,31 @@ import (
 	"slices"
 )
 
-// contest adds up the scores of blocks. Where only the best are wanted, and there are enough of them already, it leaves out
-// what cannot be among them. No document gets more than the most that each clause gives in a block: that rules out many
-// blocks before any document is looked at. In the others, the clauses that even together cannot lift a document among the
-// best (mostly those of frequent words) are only asked about documents that others have given something, and enough for
-// that. This is MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), block by block.
+// contest adds the scores of blocks. If only the best hits are wanted, and there are enough already, it skips what cannot be among
+// them. A document gets at most the maximum score of each clause in its block: that excludes many blocks before any document is
+// read. In the others, the clauses that even together cannot lift a document among the best (mostly those of frequent words) are
+// evaluated only for documents with a high enough sum from the other clauses. This is MaxScore (Turtle and Flood, "Query
+// evaluation: strategies and optimizations", 1995), block by block.
 type contest struct {
 	runners []runner
 	best    *weakestFirst
 	part    int
-	// least is the lowest score that any of the runners gives at all; 0 where it is not known.
+	// least is the lowest score that any of the runners gives; 0 if it is not known.
 	least float64
-	// of a block: the most that each runner gives, the places of runners by that, rising, and what is left of the documents.
+	// Of the current block: the maximum score of each runner, the runners in ascending order of that, and the documents left.
 	mosts []float64
 	order []int
 	left  [blockBits]uint64
 }
 
-// simpleRunner gives scores of single documents, for which others need not be looked at.
+// simpleRunner scores each document independently of others.
 type simpleRunner interface {
 	runner
-	// least is the lowest score that it gives at all.
+	// least returns the lowest score that it gives.
 	least() float64
 }
 
-// newContest begins with a part; best is nil where all scores are wanted.
+// newContest returns the contest of a part; best is nil if all scores are wanted.
 func newContest(runners []runner, best *weakestFirst, part int) *contest {
 	c := &contest{runners: runners, best: best, part: part, least: math.Inf(1)}
 	for _, r := range runners {
@@ -45,8 +45,8 @@ func newContest(runners []runner, best *weakestFirst, part int) *contest {
 	return c
 }
 
-// add adds the scores of a block's documents to sums of zeros; false where none of them can be among the best. It leaves
-// those live that can.
+// add adds the scores of a block's documents to sums of zeros. It returns false if none of them can be among the best. Only
+// documents that can be stay live.
 func (c *contest) add(b *block, to *sums) bool {
 	var bar bar
 	if c.best != nil {
@@ -86,14 +86,14 @@ func (c *contest) add(b *block, to *sums) bool {
 	return true
 }
 
-// addAll has every runner add its scores.
+// addAll adds the scores of all runners.
 func (c *contest) addAll(b *block, to *sums) {
 	for _, r := range c.runners {
 		r.add(b, to)
 	}
 }
 
-// most notes the most that each runner gives in a block, and returns the sum.
+// most sets mosts for a block, and returns their sum.
 func (c *contest) most(b *block) float64 {
 	total := 0.0
 	c.mosts = c.mosts[:0]
@@ -105,8 +105,7 @@ func (c *contest) most(b *block) float64 {
 	return total
 }
 
-// keep leaves those documents live that have a sum so far with which they reach the bar when they get rest besides; false where
-// there are none.
+// keep leaves the documents live whose sum so far, plus rest, reaches the bar. It returns false if there are none.
 func (c *contest) keep(b *block, to *sums, bar bar, rest float64) bool {
 	some, cut := false, bar.cut(b)-rest
 	for w, word := range b.touched {
@@ -128,8 +127,8 @@ func (c *contest) keep(b *block, to *sums, bar bar, rest float64) bool {
 	return some
 }
 
-// sort puts first the runners that cannot lift a document over the bar together, and returns how many they are and the
-// most that they give.
+// sort moves the runners that cannot lift a document over the bar together to the front of order. It returns the sum of their
+// maximum scores, and how many they are.
 func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 	c.order = c.order[:0]
 	for i := range c.runners {
@@ -138,7 +137,7 @@ func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 	slices.SortFunc(c.order, func(i, j int) int { return cmp.Compare(c.mosts[i], c.mosts[j]) })
 	for at, i := range c.order {
 		switch c.runners[i].(type) {
-		case *frequentRunner, *bitRunner: // any document of theirs is found at once
+		case *frequentRunner, *bitRunner: // they find any of their documents directly
 			if !bar.reached(b.score(rest + c.mosts[i])) {
 				rest += c.mosts[i]
 				c.order[at], c.order[optional] = c.order[optional], c.order[at]
@@ -149,9 +148,8 @@ func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 	return rest, optional
 }
 
-// exact reports whether the scores of runners can be added in any order to the same sum. Each is a whole multiple of the
-// last of the 24 bits of the lowest one; a sum of at most 2^28 times that one has no more than 52 bits then, and a float64
-// holds 53.
+// exact reports whether the runners' scores have the same sum in any order of addition. Each is a multiple of the last of the 24
+// bits of the lowest one. A sum of at most 2^28 times the lowest one therefore has at most 52 bits, and a float64 holds 53.
 func (c *contest) exact(total float64) bool {
 	return c.least > 0 && total <= c.least*(1<<28)
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Corpus is the documents that are ranked together: one snapshot of a property. It is immutable once it is used, safe for
-// concurrent use, and remembers what it finds out of the Overlay, so keep one for each snapshot and Overlay.
+// Corpus is the documents that are ranked together: one snapshot of a property. It is immutable once it is used, and safe for
+// concurrent use. It caches what it derives from the Overlay, so keep one for each snapshot and Overlay.
 type Corpus struct {
 	// Parts are the segments, in any order.
 	Parts []segment.Part
-	// Overlay is what manifests put beside the items; nil for nothing.
+	// Overlay is what manifests add to the items; nil for nothing.
 	Overlay *Overlay
-	// Cache keeps views; nil keeps none, and has no frequent term looked at bit by bit. The statistics and unit lists of a segment
+	// Cache keeps views; nil keeps none, and disables plain bits of frequent terms. The statistics and lists of units of a segment
 	// are kept with the segment in any case.
 	Cache *Cache
 
@@ -29,7 +29,7 @@ type Corpus struct {
 	units flight.Value[*unitOverlay]
 }
 
-// Overlay is what manifests put beside the items. It is immutable.
+// Overlay is what manifests add to the items. It is immutable.
 type Overlay struct {
 	Tags []TagRule
 	// Units are all units of the property.
@@ -44,28 +44,26 @@ type TagRule struct {
 	Rule
 }
 
-// UnitRule is a unit and the items that it is attached to by a manifest; the Rule is zero for a unit without one. Its
-// selector may not name units.
+// UnitRule is a unit and the items to which a manifest attaches it; the Rule is zero for a unit without one. Its selector may not
+// name units.
 type UnitRule struct {
 	Unit item.Unit
 	Rule
 }
 
-// Rule says which items a manifest means: those that are named and those that are selected.
+// Rule selects the items of a manifest: those in IDs, and those that Selector matches.
 type Rule struct {
 	IDs []item.ID
-	// Selector is bound to the time; nil for none.
+	// Selector is bound to a time; nil for none.
 	Selector plan.Node
-	// Name tells the rule and its version from every other one of the property, now and later: rules of one name have
-	// the same IDs.
+	// Name identifies the rule and its version in the property permanently: rules of one name have the same IDs.
 	Name string
 }
 
-// of returns what was worked out of a part's segment.
+// of returns the data derived from a part's segment.
 func (c *Corpus) of(p segment.Part) *derived { return c.Cache.of(p.Segment) }
 
-// view returns the documents of a part that are kept under a key, or makes and keeps them. ctx ends the wait for what another
-// caller makes.
+// view returns the documents of a part under a key, or makes and keeps them. ctx ends the wait for another caller that makes them.
 func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func() (*roaring.Bitmap, error)) (*View, error) {
 	return c.of(p).get(ctx, key, func() (*View, error) {
 		docs, err := make()
@@ -73,7 +71,7 @@ func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func
 	})
 }
 
-// bits is view for documents as plain bits, and for outlines. Keys differ from those of view.
+// bits is view for plain bits and for outlines. Its keys must differ from those of view.
 func (c *Corpus) bits(ctx context.Context, p segment.Part, key string, make func() ([]uint64, error)) ([]uint64, error) {
 	v, err := c.of(p).get(ctx, key, func() (*View, error) {
 		bits, err := make()
@@ -85,8 +83,8 @@ func (c *Corpus) bits(ctx context.Context, p segment.Part, key string, make func
 	return v.bits, nil
 }
 
-// DynamicFields lists the canonical names of the dynamic fields (see query.Dynamic) in which a live document has a value,
-// sorted: what a field pattern stands for (plan.Options.Fields).
+// DynamicFields lists the canonical names of the dynamic fields (see query.Dynamic) in which a live document has a value, sorted. A
+// field pattern expands to these (plan.Options.Fields).
 func (c *Corpus) DynamicFields(ctx context.Context) ([]string, error) {
 	names := map[string]bool{}
 	for _, p := range c.Parts {

@@ -13,25 +13,25 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Terms that many documents have are kept as plain bits, one for each document, and put together word by word. Compressed,
-// they are lists of some thousand documents to a block of 65,536, and one of those costs as much as 64 documents here.
+// Terms that many documents have are kept as plain bits, one for each document, and combined word by word. Compressed, they are
+// lists of some thousand documents to a block of 65,536, and one document of a list costs as much as 64 documents here.
 //
-// A term is frequent when it has one in so many of a segment's documents at least: its bits take 16 times the list then.
-// Segments of fewer than frequentDocs documents come and go with every write, and are soon read as they are.
+// A term is frequent if at least 1/frequentShare of a segment's documents have it: its bits take at most 8 times the list. Segments
+// of fewer than frequentDocs documents come and go with every write, and are quickly read as they are.
 const (
 	frequentShare = 128
 	frequentDocs  = 1 << 12
 )
 
-// frequent is what of a conjunction is looked at bit by bit in one segment, and what is not.
+// frequent is a conjunction in one segment, split into the nodes that are evaluated on plain bits and the others.
 type frequent struct {
-	// in are the bits of its nodes, any of several for each node; out are those of prohibited ones.
+	// in are the bits of nodes: for each node, one or more sets of which any is enough. out are those of prohibited nodes.
 	in, out [][][]uint64
 	// must and not are the other nodes.
 	must, not []node
 }
 
-// frequent sorts the nodes. It returns nil where a plain term is not frequent: nothing is quicker than to begin with that.
+// frequent splits the nodes. It returns nil if a plain term is not frequent: it is fastest to begin with that.
 func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, error) {
 	if e.shown || e.corpus.Cache == nil || e.part.Segment.Len() < frequentDocs {
 		return nil, nil
@@ -70,8 +70,8 @@ func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, e
 	return f, nil
 }
 
-// bits returns the bits of the frequent terms or of the range of numbers that a node is, of which any one is enough; nil
-// for anything else. They are read only.
+// bits returns the bits of a node that is a frequent term, a range of numbers, or a disjunction of them, of which any one is
+// enough; nil for any other node. They are read-only.
 func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	switch n := n.(type) {
 	case *leaf:
@@ -115,7 +115,7 @@ func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	return nil, nil
 }
 
-// termBits returns the bits of a frequent term, through the Cache; nil for a rare one, which the Cache is not asked about.
+// termBits returns the bits of a frequent term, through the Cache; nil for a rare term, without a lookup.
 func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string, p segment.Postings) ([]uint64, error) {
 	s := e.part.Segment
 	if p.Len() < s.Len()/frequentShare {
@@ -128,7 +128,7 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 	})
 }
 
-// find returns the documents that are in all and out of none.
+// find returns the documents that are in all of in and in none of out.
 func (f *frequent) find(c *Cache) (set, error) {
 	words := c.newBits(len(f.in[0][0]))
 	defer c.putBits(words)
@@ -157,7 +157,7 @@ func (f *frequent) find(c *Cache) (set, error) {
 	return compressed(*words)
 }
 
-// unite sets words to what any of some sets have.
+// unite sets words to the union of some sets.
 func unite(words []uint64, sets [][]uint64) {
 	copy(words, sets[0])
 	for _, one := range sets[1:] {
@@ -168,17 +168,17 @@ func unite(words []uint64, sets [][]uint64) {
 	}
 }
 
-// A block of a bitmap is 65,536 documents: a list of two bytes each of up to listDocs, else plain bits.
+// A block of a bitmap is 65,536 documents: a list of up to listDocs, two bytes each, otherwise plain bits.
 const (
 	blockWords = 1 << 16 / 64
 	listDocs   = 1 << 12
 )
 
-// bitmapCookie begins the bytes of a bitmap of such blocks (RoaringFormatSpec, "Cookie header").
+// bitmapCookie begins the serialized form of a bitmap of such blocks (RoaringFormatSpec, "Cookie header").
 const bitmapCookie = 12346
 
-// compressed makes a bitmap of plain bits. It writes the bytes of one, because package roaring takes lists in no other way
-// than document by document, and most of what queries find are lists.
+// compressed returns the bitmap of plain bits. It writes the serialized form, because package roaring accepts lists only document
+// by document, and most results of queries are lists.
 func compressed(words []uint64) (set, error) {
 	counts := make([]int, (len(words)+blockWords-1)/blockWords)
 	blocks, size := 0, 0
@@ -231,8 +231,8 @@ func blockSize(count int) int {
 	return 2 * count
 }
 
-// writeList writes the numbers of the bits of a block. Four are written at a time, though a word may have fewer, and the
-// next ones over those: words differ, and a loop that ended with each would mostly be foreseen wrong.
+// writeList writes the numbers of the bits of a block. It writes four at a time, even if a word has fewer; the next ones overwrite
+// the excess. A loop that ended with each word would mostly be mispredicted.
 func writeList(out []byte, block []uint64) {
 	at := 0
 	for i, w := range block {

@@ -11,26 +11,26 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// test is what a leaf asks of one field. It is immutable.
+// test is the condition of a leaf on one field. It is immutable.
 type test interface {
-	// find returns the documents of s that pass; f is the field there, never nil. Where within is not nil, documents
-	// outside it may be left out.
+	// find returns the documents of s that pass. f is the field there, never nil. If within is not nil, documents outside it may be
+	// left out.
 	find(ctx context.Context, s *segment.Segment, f *segment.Field, within *roaring.Bitmap) (set, error)
 	// holds reports whether a lower-cased keyword passes.
 	holds(keyword string) bool
-	// appendKey writes what the test asks: equal texts, equal tests.
+	// appendKey appends a description of the test. Equal tests have equal descriptions, and no others.
 	appendKey(key []byte) []byte
-	// price is what find costs here.
+	// price is the relative cost of find.
 	price() int
 }
 
-// hasTerms reports whether patterns, ranges of terms and fuzzy words find anything in a field.
+// hasTerms reports whether patterns, ranges of terms and fuzzy words can match in a field.
 func hasTerms(f query.Field) bool { return f.Type == query.Text || f.Type == query.Keyword }
 
-// checkTerms is how many terms are looked at between two looks at the clock.
+// checkTerms is how many terms are read between two checks of the context.
 const checkTerms = 1024
 
-// interrupted returns why a context has ended, nil where it has not.
+// interrupted returns the cause of an ended context, nil for another one.
 func interrupted(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -43,13 +43,13 @@ type leaf struct {
 	field query.Field
 	kind  kind
 	test  test
-	// members are the rules that put a passing tag on items.
+	// members are the rules that put a matching tag on items.
 	members []*member
-	// units is what units show.
+	// units are the units of the corpus, for a field that shows units.
 	units *unitOverlay
 }
 
-// expensive is the lowest price of a leaf whose documents are kept for its scores.
+// expensive is the lowest price of a leaf whose documents are kept for scoring.
 const expensive = 8
 
 func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
@@ -91,7 +91,7 @@ func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 	return or(sets), nil
 }
 
-// findIn looks at what a segment itself holds.
+// findIn evaluates a test on the data of a segment itself.
 func findIn(ctx context.Context, s *segment.Segment, f query.Field, t test, within *roaring.Bitmap) (set, error) {
 	field := s.Field(f.Name)
 	if field == nil {
@@ -107,7 +107,7 @@ func findIn(ctx context.Context, s *segment.Segment, f query.Field, t test, with
 	return found, nil
 }
 
-// findByUnits finds the documents that show a passing list of units.
+// findByUnits returns the documents that show a matching list of units.
 func (l *leaf) findByUnits(ctx context.Context, e *evaluation) (set, error) {
 	shown, err := l.units.lists(ctx, e.corpus, e.part)
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *leaf) price() int {
 }
 
 func (l *leaf) appendKey(key []byte) []byte {
-	key = strconv.AppendQuote(key, l.field.Name) // a namespace can hold anything
+	key = strconv.AppendQuote(key, l.field.Name) // a namespace can contain anything
 	key = l.test.appendKey(key)
 	switch l.kind {
 	case ofTags:

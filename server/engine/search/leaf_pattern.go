@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// pattern is terms that an automaton accepts.
+// pattern is a test for terms that an automaton accepts.
 type pattern struct {
 	automaton automaton.Automaton
 	source    string

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// phrase is words in a row.
+// phrase is a test for words in sequence.
 type phrase struct {
 	words   []string
 	offsets []int
@@ -38,14 +38,14 @@ func (t *phrase) find(ctx context.Context, _ *segment.Segment, f *segment.Field,
 	return hits.set(), err
 }
 
-// walk yields the documents that hold the phrase, in order, and how often they do. Documents outside within are left out,
+// walk yields the documents that contain the phrase, in order, and its frequency in each. Documents outside within are left out,
 // unless it is nil.
 func (t *phrase) walk(ctx context.Context, f *segment.Field, within *roaring.Bitmap, yield func(doc uint32, freq float32)) error {
 	lists, all := t.candidates(f, within)
 	if all.isEmpty() {
 		return nil
 	}
-	// A word that stands twice in the phrase is read once.
+	// A word that occurs twice in the phrase is read once.
 	cursors := make([]segment.Iterator, len(t.words))
 	positions := make([][]uint32, len(t.words))
 	buffers := make([][]uint32, len(t.words))
@@ -94,7 +94,7 @@ func (t *phrase) candidates(f *segment.Field, within *roaring.Bitmap) (lists []s
 		}
 		lists[i], order[i] = p, i
 	}
-	// The rarest words first: what has all of them is soon found.
+	// The rarest words first, so that the intersection is small early.
 	slices.SortStableFunc(order, func(i, j int) int { return lists[i].Len() - lists[j].Len() })
 	all = borrowed(lists[order[0]].Bitmap())
 	if within != nil {
@@ -120,7 +120,7 @@ func (t *phrase) appendKey(key []byte) []byte {
 }
 func (t *phrase) price() int { return 50 }
 
-// phraseHits are the documents that hold a phrase, in order, and how often they do.
+// phraseHits are the documents that contain a phrase, in order, and its frequency in each.
 type phraseHits struct {
 	docs  []uint32
 	freqs []float32
@@ -138,7 +138,7 @@ func (h *phraseHits) set() set {
 	return owned(roaring.BitmapOf(h.docs...))
 }
 
-// phrase looks for a phrase, or knows it already. Documents outside within may be left out, unless it is nil.
+// phrase returns the hits of a phrase, which it may know already. Documents outside within may be left out, unless it is nil.
 func (e *evaluation) phrase(ctx context.Context, f query.Field, p *phrase, within *roaring.Bitmap) (*phraseHits, error) {
 	key := string(p.appendKey([]byte(f.Name)))
 	if hits := e.phrases[key]; hits != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// termRange is terms between two bounds.
+// termRange is a test for terms between two bounds.
 type termRange struct{ plan.TermRange }
 
 func (t *termRange) find(ctx context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {
@@ -66,7 +66,7 @@ func (t *termRange) appendKey(key []byte) []byte {
 }
 func (t *termRange) price() int { return 30 }
 
-// intRange is whole numbers, dates or truth values in a closed range.
+// intRange is a test for whole numbers, dates or booleans in a closed range.
 type intRange struct{ lo, hi int64 }
 
 // itemID is the field by which segments find one document.
@@ -85,13 +85,13 @@ func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field,
 		}
 		return or(found), nil
 	case f.Name() == query.CreatedOn:
-		lo := max(t.lo, math.MinInt64+1) // math.MinInt64 stands for no date
+		lo := max(t.lo, math.MinInt64+1) // math.MinInt64 means no date
 		if t.hi < lo {
 			return set{}, nil
 		}
 		return between(s.Place(t.hi, item.ID(math.MaxInt64)), s.Place(lo, item.ID(math.MinInt64))), nil
 	case f.Name() == itemID && t.lo == t.hi:
-		// Every answer to a POST is looked up like this: no column is read for it.
+		// Every reply to a POST finds its item like this, without reading a column.
 		if doc, ok := s.Find(t.lo); ok {
 			return between(doc, doc+1), nil
 		}
@@ -100,7 +100,7 @@ func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field,
 	return owned(f.IntRange(t.lo, t.hi)), nil
 }
 
-// inColumn reports whether a look at the numbers of a column finds the range, and nothing else does sooner.
+// inColumn reports whether a scan of a column finds the range, and no other way is faster.
 func (t *intRange) inColumn(f *segment.Field) bool {
 	return (f.Type() == query.Long || f.Type() == query.Date) && f.Name() != query.CreatedOn && (f.Name() != itemID || t.lo != t.hi)
 }
@@ -113,7 +113,7 @@ func (t *intRange) appendKey(key []byte) []byte {
 }
 func (t *intRange) price() int { return 10 }
 
-// floatRange is the same for floating-point numbers.
+// floatRange is a test for floating-point numbers in a closed range.
 type floatRange struct{ lo, hi float64 }
 
 func (t *floatRange) find(_ context.Context, _ *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {

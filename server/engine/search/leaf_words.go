@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// words are exact terms of which one is enough: a single one, or the expansions of a fuzzy word; in byte order.
+// words is a test for any of some exact terms: a single one, or the expansions of a fuzzy word; in byte order.
 type words struct{ terms []string }
 
 func (t *words) find(ctx context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {

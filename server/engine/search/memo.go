@@ -11,33 +11,32 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// memo is what is known of one segment, from one Corpus to the next: statistics for as long as it has the same tombstones, length
+// memo is the data of one segment that is kept from one Corpus to the next: statistics while it has the same tombstones, length
 // norms and lists of units for its life. It is safe for concurrent use.
 type memo struct {
 	mu sync.Mutex
-	// dead is what the members below were counted with.
+	// dead are the tombstones for which the fields down to dynamic were counted.
 	dead     *roaring.Bitmap
-	gone     []uint64 // one bit for each document; nil where none is dead
+	gone     []uint64 // one bit for each document; nil if none is dead
 	totals   map[string]rank.Field
 	docFreqs map[fieldTerm]int64
 	dynamic  []string // nil before it is known
 
 	norms map[string]norms
 	lists map[string]*unitLists
-	// recent are the keys of lists, the one used last at the end.
+	// recent are the keys of lists, the most recently used last.
 	recent []string
 }
 
 type fieldTerm struct{ field, term string }
 
-// A memo keeps the frequencies of this many terms, and the lists of this many states of the units.
+// A memo keeps the frequencies of maxDocFreqs terms, and the lists of maxLists states of the units.
 const (
 	maxDocFreqs = 4096
 	maxLists    = 2
 )
 
-// counted locks the memo for a part, and brings what it counts to the part's dead documents. Mostly a few have come to
-// those that it knew.
+// counted locks the memo, and updates its counts to the tombstones of a part. Mostly these are a few more than the known ones.
 func (m *memo) counted(p segment.Part) {
 	m.mu.Lock()
 	if m.totals != nil && m.dead == p.Dead {
@@ -103,7 +102,7 @@ func (m *memo) total(p segment.Part, f *segment.Field) rank.Field {
 	return t
 }
 
-// countTotal counts what live documents have in a field: all, less what the dead ones have.
+// countTotal counts the values of live documents in a field: those of all documents, less those of the dead ones.
 func countTotal(p segment.Part, f *segment.Field) rank.Field {
 	all := rank.Field{Docs: int64(f.Ranked()), Terms: f.Terms()}
 	if p.Dead == nil {
@@ -116,7 +115,7 @@ func minus(a, b rank.Field) rank.Field {
 	return rank.Field{Docs: a.Docs - b.Docs, Terms: a.Terms - b.Terms}
 }
 
-// countIn counts what some documents have in a field.
+// countIn counts the values of some documents in a field.
 func countIn(f *segment.Field, docs *roaring.Bitmap) rank.Field {
 	docs = roaring.And(f.Present(), docs)
 	if f.Type() == query.Text {
@@ -146,11 +145,10 @@ func first(p segment.Postings) uint32 {
 	return doc
 }
 
-// fewLive is the number of documents up to which a look at each is cheaper than at the whole of both sets.
+// fewLive is the number of documents up to which a check of each is cheaper than an intersection of both sets.
 const fewLive = 1024
 
-// liveIn counts the live documents of a term; dead holds one bit for each document, and is nil for none. What stands in
-// b is overwritten.
+// liveIn counts the live documents of a term. dead holds one bit for each document, nil for none. b is a buffer.
 func liveIn(p segment.Part, dead []uint64, postings segment.Postings, b *batch) int64 {
 	n := int64(postings.Len())
 	switch {
@@ -178,7 +176,7 @@ func (m *memo) deadWords(p segment.Part) []uint64 {
 	return m.gone
 }
 
-// docFreq counts the live documents of a part that hold a term.
+// docFreq counts the live documents of a part that have a term.
 func (m *memo) docFreq(p segment.Part, f *segment.Field, term string) int64 {
 	m.counted(p)
 	defer m.mu.Unlock()
@@ -196,7 +194,7 @@ func (m *memo) docFreq(p segment.Part, f *segment.Field, term string) int64 {
 	return n
 }
 
-// dynamicFields lists the dynamic fields that live documents of a part have of their own.
+// dynamicFields lists the dynamic fields in which live documents of a part have own values.
 func (m *memo) dynamicFields(p segment.Part) []string {
 	m.counted(p)
 	defer m.mu.Unlock()
@@ -214,7 +212,7 @@ func (m *memo) dynamicFields(p segment.Part) []string {
 // norms are the length norms of a text field.
 type norms struct {
 	byDoc []byte
-	// longest is the highest.
+	// longest is the highest norm, that of the longest text.
 	longest byte
 }
 
@@ -241,13 +239,13 @@ func readNorms(s *segment.Segment, f *segment.Field) norms {
 	return n
 }
 
-// unitLists returns the lists of the segment for one state of the units, or makes them.
+// unitLists returns the lists of the segment for one state of the units, or makes and keeps them.
 func (m *memo) unitLists(key string, make func() (*unitLists, error)) (*unitLists, error) {
 	m.mu.Lock()
 	l := m.lists[key]
 	m.mu.Unlock()
 	if l == nil {
-		// Not under the lock: rules are evaluated here. Two readers may do it at once, to the same end.
+		// Not under the lock, because make evaluates rules. Two readers may do it at once, with the same result.
 		var err error
 		if l, err = make(); err != nil {
 			return nil, err

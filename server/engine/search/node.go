@@ -10,25 +10,25 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// node is a bound plan node of which only the match counts. It is immutable.
+// node is a bound plan node without its score. It is immutable.
 type node interface {
-	// find returns the documents of the segment that match, dead ones included. Where within is not nil, documents
-	// outside it may be left out.
+	// find returns the documents of the segment that match, dead ones included. If within is not nil, documents outside it may be
+	// left out.
 	find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error)
-	// appendKey writes what the node asks: equal texts, equal documents in every segment.
+	// appendKey appends a description of the node. Nodes with equal descriptions match equal documents in every segment.
 	appendKey(key []byte) []byte
-	// price is what find costs here: cheap nodes decide first.
+	// price is the relative cost of find. Cheap nodes are evaluated first.
 	price() int
 }
 
-// evaluation is one look at one segment.
+// evaluation is one evaluation on one segment.
 type evaluation struct {
 	corpus *Corpus
 	part   segment.Part
-	// shown is true where the documents of the segment are lists of units rather than items.
+	// shown is true if the documents of the segment are lists of units, not items.
 	shown bool
-	// phrases and sets are what expensive leaves found among all documents, by key: matching and scoring need the same. They are
-	// nil where only matches are wanted.
+	// phrases and sets are the results of expensive leaves among all documents, by key, because matching and scoring need the same.
+	// They are nil if only matches are wanted.
 	phrases map[string]*phraseHits
 	sets    map[string]set
 }
@@ -48,10 +48,10 @@ func (none) find(context.Context, *evaluation, *roaring.Bitmap) (set, error) { r
 func (none) appendKey(key []byte) []byte                                     { return append(key, "none"...) }
 func (none) price() int                                                      { return 0 }
 
-// conjunction is documents that match all of must and none of not. There is at least one must.
+// conjunction matches documents that match all of must and none of not. must is never empty.
 type conjunction struct{ must, not []node }
 
-// newConjunction takes conjunctions within it apart, and puts cheap nodes first.
+// newConjunction flattens nested conjunctions, and puts cheap nodes first.
 func newConjunction(must, not []node) node {
 	c := &conjunction{not: not}
 	for _, n := range must {
@@ -112,7 +112,7 @@ func (c *conjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 	return found, nil
 }
 
-// begin returns what some nodes leave, and the other ones.
+// begin evaluates some nodes. It returns the result and the nodes that are left.
 func (c *conjunction) begin(ctx context.Context, e *evaluation, within *roaring.Bitmap) (found set, must, not []node, err error) {
 	if within == nil {
 		f, err := c.frequent(ctx, e)
@@ -128,8 +128,8 @@ func (c *conjunction) begin(ctx context.Context, e *evaluation, within *roaring.
 	return found, must, c.not, err
 }
 
-// cheapest returns what the cheapest nodes of must have in common, and the other ones. What costs nothing to find is all
-// found first, to begin with the fewest documents: in common with others they are fewer still.
+// cheapest returns the intersection of the cheapest nodes of must, and the other nodes. It first evaluates all nodes of price 1 or
+// less (or a single node), to begin with the smallest set.
 func (c *conjunction) cheapest(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, []node, error) {
 	sets := make([]set, 0, 8)
 	for _, n := range c.must {
@@ -161,7 +161,7 @@ func (c *conjunction) appendKey(key []byte) []byte {
 }
 func (c *conjunction) price() int { return prices(c.must) + prices(c.not) }
 
-// disjunction is documents that match any of several nodes.
+// disjunction matches documents that match any of several nodes.
 type disjunction struct{ nodes []node }
 
 func newDisjunction(nodes []node) node {
@@ -207,7 +207,7 @@ func prices(nodes []node) int {
 	return sum
 }
 
-// appendKeys writes the keys of nodes whose order does not matter, each once.
+// appendKeys appends the keys of nodes whose order does not matter, sorted and without duplicates.
 func appendKeys(key []byte, nodes []node, between byte) []byte {
 	keys := make([]string, len(nodes))
 	for i, n := range nodes {

@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Order puts the documents of a Corpus in a query.Order, completed by the tie rule: the newest created_on, then the
-// highest id. It is immutable and safe for concurrent use.
+// Order sorts the documents of a Corpus by a query.Order, and then by the tie rule: the newest created_on, then the highest id. It
+// is immutable and safe for concurrent use.
 type Order struct {
 	corpus *Corpus
 	order  query.Order
@@ -24,8 +24,8 @@ type Order struct {
 	columns [][]column
 }
 
-// Order binds an order to the corpus; a nil one is the tie rule alone. random gives an item's place in the random order,
-// and is needed for that alone. A key that is not in the catalogue is an error.
+// Order binds an order to the corpus; nil means the tie rule alone. random returns an item's place in the random order, and is
+// needed only for that. A key that is not in the catalogue is an error.
 func (c *Corpus) Order(ctx context.Context, order query.Order, random func(item.ID) int64) (*Order, error) {
 	o := &Order{corpus: c, order: order, random: random, columns: make([][]column, len(c.Parts))}
 	for i, p := range c.Parts {
@@ -53,26 +53,25 @@ func (c *Corpus) Order(ctx context.Context, order query.Order, random func(item.
 	return o, nil
 }
 
-// isDefault reports whether the order is the one that documents have in every segment.
+// isDefault reports whether the order is that of the document numbers.
 func (o *Order) isDefault() bool {
 	return len(o.order) == 0 || len(o.order) == 1 && o.order[0] == query.Key{Field: query.CreatedOn, Desc: true}
 }
 
-// Key tells the order from others within one segment: Documents that were made under a key hold for it in every Corpus of
-// the property. It is empty for the order that documents have anyway. The random order is the same for all seeds here:
-// the caller adds what tells its places apart.
+// Key identifies the order within one segment: the Documents under a key are valid in every Corpus of the property. It is empty for
+// the order of the document numbers. It is the same for all seeds of the random order: the caller adds what identifies its places.
 func (o *Order) Key() string { return o.key }
 
-// shown reports whether a field shows units.
+// shown reports whether a field depends on the units that documents show.
 func (o *Order) shown(field string) bool {
 	return newBinder(o.corpus, ofUnits).kindOf(field) == ofUnits
 }
 
-// column is the values of one key in one part.
+// column has the values of one key in one part.
 type column struct {
 	segment *segment.Segment
-	field   *segment.Field // nil where no document has a value
-	// lists leads from documents to those of field; nil where they are the same.
+	field   *segment.Field // nil if no document has a value
+	// lists maps documents to those of field; nil if they are the same.
 	lists *unitLists
 }
 
@@ -108,7 +107,7 @@ type keyValue struct {
 	float   float64
 }
 
-// value returns the value of a key.
+// value returns the value of a key for a hit.
 func (o *Order) value(h Hit, key int) keyValue {
 	switch o.order[key].Field {
 	case query.ScoreKey:
@@ -147,7 +146,7 @@ func (c *column) value(doc uint32) keyValue {
 	return keyValue{missing: true}
 }
 
-// compare orders values as eval.SortValue.Compare does.
+// compare compares values as eval.SortValue.Compare does.
 func (v keyValue) compare(o keyValue, desc bool) int {
 	switch {
 	case v.missing && o.missing:
@@ -164,8 +163,8 @@ func (v keyValue) compare(o keyValue, desc bool) int {
 	return c
 }
 
-// Compare orders two documents: it is negative where a comes first, and 0 for one and the same only. Scores count where
-// the order has them as a key.
+// Compare compares two documents: it is negative if a comes first, and 0 only if they are the same. It uses scores only if the
+// order has them as a key.
 func (o *Order) Compare(a, b Hit) int {
 	for i, key := range o.order {
 		if c := o.value(a, i).compare(o.value(b, i), key.Desc); c != 0 {
@@ -175,7 +174,7 @@ func (o *Order) Compare(a, b Hit) int {
 	return o.corpus.compareDocs(a.Part, a.Doc, b.Part, b.Doc)
 }
 
-// Place works out where a document stands, for a cursor.
+// Place returns the place of a document, for a cursor.
 func (o *Order) Place(h Hit) eval.Place {
 	s := o.corpus.Parts[h.Part].Segment
 	p := eval.Place{Values: make([]eval.SortValue, len(o.order)), Created: s.Created(h.Doc), ID: s.ID(h.Doc)}
@@ -186,7 +185,7 @@ func (o *Order) Place(h Hit) eval.Place {
 	return p
 }
 
-// ComparePlace orders a document and a place, whose Rest it ignores.
+// ComparePlace compares a document with a place. It ignores Rest.
 func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 	for i, key := range o.order {
 		v := p.Values[i]
@@ -199,12 +198,11 @@ func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 	return item.CompareNewest(s.Created(h.Doc), s.ID(h.Doc), p.Created, p.ID)
 }
 
-// ComparePlaces orders two places, of which Rest counts first.
+// ComparePlaces compares two places, by Rest first.
 func (o *Order) ComparePlaces(a, b eval.Place) int { return a.Compare(b, o.order) }
 
-// Documents returns all documents of a part in the order, dead ones included; nil where that is the order of their
-// numbers (an empty Key). It sorts, which takes some 50 ns a document, so keep what it returns. Orders that look at scores
-// have none.
+// Documents returns all documents of a part in the order, dead ones included; nil if that is the order of their numbers (an empty
+// Key). It sorts, which takes some 50 ns a document, so keep the result. It is not for orders by score.
 func (o *Order) Documents(ctx context.Context, part int) ([]uint32, error) {
 	if o.key == "" {
 		return nil, nil
@@ -216,9 +214,8 @@ func (o *Order) Documents(ctx context.Context, part int) ([]uint32, error) {
 	return o.sort(ctx, part, docs, nil)
 }
 
-// sort puts documents of a part that are in the order of their numbers in this order: by one key after the other, from
-// the least significant on, leaving what is equal as it stands. scores are those of all documents of the part, for orders
-// that look at them.
+// sort sorts documents of a part, which come in the order of their numbers. It is a stable sort by each key, from the least
+// significant on. scores are those of all documents of the part, for orders that use them.
 func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores []float32) ([]uint32, error) {
 	for i := len(o.order) - 1; i >= 0; i-- {
 		if err := interrupted(ctx); err != nil {
@@ -229,7 +226,7 @@ func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores []floa
 	return docs, nil
 }
 
-// digits returns what maps documents to numbers that rise in the order of a key, false for a missing value.
+// digits returns a function that maps documents to numbers that rise in the order of a key, and to false for a missing value.
 func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64, bool) {
 	rising := func(doc uint32) (uint64, bool) {
 		v := o.value(Hit{Part: part, Doc: doc}, key)
@@ -241,7 +238,7 @@ func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64
 	if c := o.columns[part][key]; c.field != nil {
 		switch c.field.Type() {
 		case query.Keyword, query.Text, query.Boolean:
-			// Terms are numbered in their order.
+			// Ordinals rise in the order of the terms.
 			ordinals := c.field.Ordinals()
 			rising = func(doc uint32) (uint64, bool) {
 				if c.lists != nil {
@@ -254,7 +251,7 @@ func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64
 				v := c.value(doc)
 				return risingFloat(v.float), !v.missing
 			}
-		case query.Long, query.Date: // as their values are
+		case query.Long, query.Date: // rising already maps their values
 		}
 	}
 	if !o.order[key].Desc {
@@ -266,14 +263,14 @@ func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64
 	}
 }
 
-// risingInt and risingFloat map numbers to unsigned ones in the same order.
+// risingInt and risingFloat map numbers to unsigned numbers in the same order.
 func risingInt(v int64) uint64 { return uint64(v) ^ 1<<63 }
 
 func risingFloat(v float64) uint64 {
 	b := math.Float64bits(v)
 	switch {
 	case math.IsNaN(v):
-		return 0 // what is no number comes before all others, as in cmp.Compare
+		return 0 // NaN comes before all others, as in cmp.Compare
 	case v == 0:
 		return 1 << 63 // of either sign
 	case b>>63 == 1:
@@ -282,7 +279,7 @@ func risingFloat(v float64) uint64 {
 	return b | 1<<63
 }
 
-// sortBy sorts documents by a number, those without one last, and leaves what is equal as it stands: digit by digit.
+// sortBy is a stable radix sort of documents by a number. Those without one come last.
 func sortBy(docs []uint32, number func(doc uint32) (uint64, bool)) []uint32 {
 	type entry struct {
 		number uint64
@@ -330,7 +327,7 @@ func sortBy(docs []uint32, number func(doc uint32) (uint64, bool)) []uint32 {
 	return append(sorted, missing...)
 }
 
-// Ordered returns all hits of a query in an order that looks at scores.
+// Ordered returns all hits of a query in an order that uses scores.
 func (q *Query) Ordered(ctx context.Context, o *Order) ([]Hit, error) {
 	if len(o.order) == 1 && o.order[0] == (query.Key{Field: query.ScoreKey, Desc: true}) {
 		return q.Ranking(ctx)

@@ -19,9 +19,8 @@ func (q *Query) Counts(ctx context.Context) ([]int64, error) {
 	return counts, nil
 }
 
-// Page appends to hits at most limit live documents that match, in an order that looks at no scores: those after a place, or,
-// where after is nil, those after the first skip ones. Any page costs about the same. seed tells the places of a random order
-// from those of others.
+// Page appends to hits at most limit live documents that match, in an order without scores: those after a place, or, if after is
+// nil, those after the first skip ones. Any page costs about the same. seed identifies the places of a random order.
 func (q *Query) Page(ctx context.Context, o *Order, seed string, hits []Hit, after *eval.Place, skip int64, limit int) ([]Hit, error) {
 	views := make([]*View, len(q.corpus.Parts))
 	for part := range views {
@@ -38,7 +37,7 @@ func (q *Query) Page(ctx context.Context, o *Order, seed string, hits []Hit, aft
 	return s.take(hits, s.split(int(skip)), limit), nil
 }
 
-// ordered returns the documents of one part that match, in an order.
+// ordered returns the matching documents of one part in an order.
 func (q *Query) ordered(ctx context.Context, o *Order, seed string, part int) (*View, error) {
 	p := q.corpus.Parts[part]
 	if o.key == "" {
@@ -54,8 +53,8 @@ func (q *Query) ordered(ctx context.Context, o *Order, seed string, part int) (*
 	})
 }
 
-// sorted puts the documents of a view in order. Where they are many, the order of the whole segment is made once and kept, and
-// they are picked out of it.
+// sorted sorts the documents of a view. If there are many, it picks them from the order of the whole segment, which it makes once
+// and keeps.
 func (o *Order) sorted(ctx context.Context, v *View, part int) ([]uint32, error) {
 	p := o.corpus.Parts[part]
 	n := v.docs.GetCardinality()

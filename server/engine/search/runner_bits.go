@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// constantClause gives all matches of a node one score.
+// constantClause gives one score to all matches of a node.
 type constantClause struct {
 	node  node
 	score float32
@@ -25,7 +25,7 @@ func (c *constantClause) open(ctx context.Context, s *scoring, required bool) (r
 	return &bitRunner{words: words, score: float64(c.score)}, nil
 }
 
-// bitRunner gives the documents of a set one score.
+// bitRunner gives one score to the documents of a set.
 type bitRunner struct {
 	words []uint64 // nil for all documents
 	score float64

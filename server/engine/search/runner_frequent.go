@@ -10,16 +10,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// outline tells, of a frequent term of a text field in one segment and for each block of documents, where the frequencies
-// of the block begin, and for each frequency the shortest text in which the term stands so often. The first lets any block
-// be scored without those before it, the second says the highest score in a block before any document is looked at: a score
-// rises with the frequency and falls with the length, whatever the corpus. Two words for each block: the place, then the
-// norms of the frequencies from 1 on, a byte each, the last for all from tableFreqs on; 255, the norm of texts that are
-// longer than any, where there is none. An outline without words is of a term that has none: a frequency takes more than a
-// byte, or the file is damaged.
+// outline describes a frequent term of a text field in one segment. For each block of documents, it has the place where the
+// frequencies of the block begin and, for each frequency, the shortest text in which the term has it. The place lets any block be
+// scored without those before it. The texts bound the score in a block before any document is read: in any corpus, a score rises
+// with the frequency and falls with the length. A block takes two words: the place, then the norms of the frequencies from 1 on, a
+// byte each, the last for all from tableFreqs on. The norm is 255, that of texts longer than any, if there is no text. An empty
+// outline means that the term has none: a frequency takes more than a byte, or the file is damaged.
 type outline []uint64
 
-// outline returns the outline of a term whose documents are given, through the Cache.
+// outline returns the outline of a term with the given documents, through the Cache.
 func (s *scoring) outline(ctx context.Context, f *segment.Field, term string, docs []uint64, freqs, norms []byte) (outline, error) {
 	return s.corpus.bits(ctx, s.part, "outline "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
 		return newOutline(docs, freqs, norms), nil
@@ -76,7 +75,7 @@ type frequentRunner struct {
 	table   *scoreTable
 }
 
-// openFrequent opens a term by its outline; nil where there is none.
+// openFrequent opens a term with its outline; nil if there is none.
 func (t *termClause) openFrequent(ctx context.Context, s *scoring, f *segment.Field, postings segment.Postings) (*frequentRunner, error) {
 	if s.shown || s.corpus.Cache == nil || postings.Len() < tableFrom {
 		return nil, nil
@@ -136,7 +135,7 @@ func (r *frequentRunner) add(b *block, to *sums) {
 	}
 }
 
-// score adds the score of a document of a block, to which norms and sums belong.
+// score adds the score of a document of a block. norms and to are those of the block.
 func (r *frequentRunner) score(doc int, freq uint32, norms []byte, to *sums) {
 	to[doc&(blockDocs-1)] += r.table.score(r.scorer, freq, norms[doc])
 }

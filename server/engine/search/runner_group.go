@@ -11,7 +11,7 @@ import (
 // groupClause is a plan.Bool after merging.
 type groupClause struct {
 	must, should []clause
-	// match is what the whole group matches.
+	// match is the node of the whole group.
 	match node
 	// not are the prohibited clauses.
 	not []node
@@ -49,12 +49,12 @@ func (g *groupClause) open(ctx context.Context, s *scoring, need bool) (runner, 
 	return r, err
 }
 
-// groupRunner adds up the scores of a group as rank.Sum does: required and optional ones each in double precision, then
-// both in single precision.
+// groupRunner adds the scores of a group as rank.Sum does: required and optional ones each in double precision, then both in single
+// precision.
 type groupRunner struct {
 	scoring      *scoring
 	must, should []runner
-	// words are the documents that the group matches; nil where all that its clauses give scores to are.
+	// words are the documents that the group matches; nil if it matches all documents to which its clauses give scores.
 	words []uint64
 }
 
@@ -87,8 +87,7 @@ func (r *groupRunner) add(b *block, to *sums) {
 	r.scoring.give(must)
 }
 
-// termSetClause is terms of one field of which one is enough; the scores of those that a document holds are added up, in
-// the order of their bytes.
+// termSetClause matches any of some terms of one field. It adds the scores of those that a document has, in byte order.
 type termSetClause struct{ terms []*termClause }
 
 func (b *binder) termSet(ctx context.Context, terms []rank.WeightedTerm, boost float32) (*termSetClause, error) {
@@ -130,7 +129,7 @@ func (s *termSetClause) open(ctx context.Context, sc *scoring, _ bool) (runner, 
 	return r, nil
 }
 
-// sumRunner adds up the scores of several clauses by themselves first, rounded once.
+// sumRunner first adds the scores of several clauses by themselves, and rounds once.
 type sumRunner struct {
 	scoring *scoring
 	runners []runner

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// termClause is a term of a text field, or one of the keywords that a fuzzy word stands for.
+// termClause is a term of a text field, or one of the keywords to which a fuzzy word expands.
 type termClause struct {
 	field  query.Field
 	kind   kind
@@ -18,11 +18,11 @@ type termClause struct {
 	// members are the rules that put the tag on items.
 	members []*member
 	units   *unitOverlay
-	// table holds scores of a text's term, see scoreTable; nil before it is needed.
+	// table holds scores of a term of a text field, see scoreTable; nil until it is needed.
 	table atomic.Pointer[scoreTable]
 }
 
-// scoredTerm makes the clause of a term.
+// scoredTerm returns the clause of a term.
 func (b *binder) scoredTerm(ctx context.Context, f query.Field, term string, scorer rank.Scorer) (*termClause, error) {
 	t := &termClause{field: f, kind: b.kindOf(f.Name), term: term, scorer: scorer}
 	var err error
@@ -75,7 +75,7 @@ func (t *termClause) open(ctx context.Context, s *scoring, _ bool) (runner, erro
 	return r, nil
 }
 
-// openKeyword opens a term that scores alike in all documents, some of which may have it by a rule.
+// openKeyword opens a term that has the same score in all documents, some of which may have it by a rule.
 func (t *termClause) openKeyword(ctx context.Context, s *scoring, own segment.Postings, there bool) (runner, error) {
 	var sets []set
 	if there {
@@ -95,7 +95,7 @@ func (t *termClause) openKeyword(ctx context.Context, s *scoring, own segment.Po
 	return &bitRunner{words: dense(docs.bitmap, s.part.Segment.Len()), score: float64(t.scorer.Score(1, rank.NoNorm))}, nil
 }
 
-// scores returns the table, made at its first use.
+// scores returns the table, which it builds on first use.
 func (t *termClause) scores() *scoreTable {
 	if made := t.table.Load(); made != nil {
 		return made
@@ -108,8 +108,8 @@ func (t *termClause) scores() *scoreTable {
 	return made
 }
 
-// scoreTable holds the scores of a term for the frequencies from 0 on below tableFreqs and all norms. It pays from
-// tableFrom documents on.
+// scoreTable holds the scores of a term for the frequencies below tableFreqs and all norms. It pays off from tableFrom documents
+// on.
 type scoreTable [tableFreqs << 8]float32
 
 const (
@@ -117,7 +117,7 @@ const (
 	tableFrom  = 4096
 )
 
-// score returns what the scorer of the table gives.
+// score returns the score that s computes.
 func (t *scoreTable) score(s rank.Scorer, freq uint32, norm byte) float64 {
 	if freq < tableFreqs {
 		return float64(t[freq<<8|uint32(norm)])
@@ -128,15 +128,15 @@ func (t *scoreTable) score(s rank.Scorer, freq uint32, norm byte) float64 {
 // termRunner gives the scores of a term of a text field.
 type termRunner struct {
 	postings segment.Iterator
-	// docs[at:n] and their freqs are read and not yet scored.
+	// docs[at:n] and their freqs have been read and are not scored yet.
 	batch
 	at, n  int
 	norms  norms
 	scorer rank.Scorer
-	table  *scoreTable // nil where it does not pay
+	table  *scoreTable // nil if it does not pay off
 }
 
-// batch is what is read from postings at a time.
+// batch is a buffer for reading postings.
 type batch struct{ docs, freqs [256]uint32 }
 
 func (r *termRunner) add(b *block, to *sums) {

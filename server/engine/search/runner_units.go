@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// openShown scores the lists of units by a clause, and documents by their lists.
+// openShown scores the lists of units with a clause, and documents by their lists.
 func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runner, error) {
 	lists, err := o.lists(ctx, s.corpus, s.part)
 	if err != nil {
@@ -29,11 +29,11 @@ func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runn
 		r.scores = append(r.scores, scores[:all.to-all.from]...)
 		within.give(scores)
 	}
-	r.high = slices.Max(r.scores) // there is one at least: inner is there
+	r.high = slices.Max(r.scores) // there is at least one, because inner is not nil
 	return r, nil
 }
 
-// shownRunner gives documents the score of the list of units that they show.
+// shownRunner gives each document the score of its list of units.
 type shownRunner struct {
 	lists  *unitLists
 	scores []float64 // by list

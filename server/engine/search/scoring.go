@@ -8,16 +8,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// runner gives the scores of a clause in one part, block by block in rising order, blocks left out at will.
+// runner computes the scores of a clause in one part, block by block in ascending order. Blocks may be skipped.
 type runner interface {
-	// add adds the score of each document that matches to its sum, exactly one float32 for each runner and document, and
-	// touches it. Documents that are not live may be given anything.
+	// add adds the score of each document that matches to its sum, exactly one float32 for each runner and document, and touches
+	// the document. Documents that are not live may get any score.
 	add(b *block, to *sums)
-	// most returns a score that no document of the block gets more than; it may be infinite.
+	// most returns an upper bound of the scores in the block; it may be infinite.
 	most(b *block) float64
 }
 
-// scoring is one look at one part for scores.
+// scoring is the scoring of one part.
 type scoring struct {
 	evaluation
 	// wanted are the documents to be scored; nil for all.
@@ -25,7 +25,7 @@ type scoring struct {
 	spare  []*sums
 }
 
-// take returns an array of zeros, and give takes it back.
+// take returns an array of zeros, and give returns it for reuse.
 func (s *scoring) take() *sums {
 	n := len(s.spare)
 	if n == 0 {
@@ -39,14 +39,14 @@ func (s *scoring) take() *sums {
 
 func (s *scoring) give(a *sums) { s.spare = append(s.spare, a) }
 
-// close hands all arrays back.
+// close returns all arrays to the Cache.
 func (s *scoring) close() {
 	for _, a := range s.spare {
 		s.corpus.Cache.putSums(a)
 	}
 }
 
-// find returns the documents of a node as one bit each.
+// find returns the documents of a node as plain bits.
 func (s *scoring) find(ctx context.Context, n node) ([]uint64, error) {
 	found, err := n.find(ctx, &s.evaluation, s.wanted)
 	if err != nil || found.isEmpty() {
@@ -55,7 +55,7 @@ func (s *scoring) find(ctx context.Context, n node) ([]uint64, error) {
 	return dense(found.bitmap, s.part.Segment.Len()), nil
 }
 
-// lengthNorms returns the length norm of a text field by document. Those of lists of units are few, and go with them.
+// lengthNorms returns the length norms of a text field by document. Those of lists of units are few and not cached.
 func (s *scoring) lengthNorms(f *segment.Field) norms {
 	if s.shown {
 		return readNorms(s.part.Segment, f)
@@ -77,7 +77,7 @@ func openAll(ctx context.Context, s *scoring, clauses []clause, required bool) (
 	return runners, nil
 }
 
-// mostOf is the most that a document can get from several runners.
+// mostOf returns the maximum sum of the scores of several runners.
 func mostOf(runners []runner, b *block) float64 {
 	most := 0.0
 	for _, r := range runners {

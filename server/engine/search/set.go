@@ -8,10 +8,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// set is some documents of a segment. The zero set is empty.
+// set is a set of documents of a segment. The zero set is empty.
 type set struct {
 	bitmap *roaring.Bitmap // nil when empty
-	// owned is true where the bitmap belongs to the holder of the set, who may change it; others are read only.
+	// owned is true if the bitmap belongs to the holder of the set, which may change it. Other bitmaps are read-only.
 	owned bool
 }
 
@@ -28,7 +28,7 @@ func (s set) published() *roaring.Bitmap {
 	return s.bitmap
 }
 
-// everything is all documents of a segment with n of them, or those from one on up to another.
+// everything returns all documents of a segment with n of them. between returns those in [from, to).
 func everything(n int) set { return between(0, uint32(n)) }
 
 func between(from, to uint32) set {
@@ -89,8 +89,7 @@ func or(sets []set) set {
 	return owned(roaring.FastOr(bitmaps...))
 }
 
-// union gathers the documents of any number of terms: a few as a list, more in a dense bit set, and those of common terms
-// as the bitmaps that they are.
+// union collects the documents of any number of terms: a few as a list, more as plain bits, and those of common terms as bitmaps.
 type union struct {
 	docs  int // in the segment
 	few   []uint32
@@ -98,8 +97,7 @@ type union struct {
 	large []set
 }
 
-// fewDocs is how many documents are kept as a list; largeShare is the share of all documents from which on a term's
-// bitmap is taken as it is.
+// fewDocs is how many documents are kept as a list. A term of more than 1/largeShare of all documents is kept as its bitmap.
 const (
 	fewDocs    = 4096
 	largeShare = 256

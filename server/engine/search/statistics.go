@@ -15,7 +15,7 @@ import (
 
 var _ rank.Statistics = (*binder)(nil)
 
-// Statistics returns the statistics of all live documents. They read each field once; they are not safe for concurrent use.
+// Statistics returns the statistics of all live documents. They read each field once, and are not safe for concurrent use.
 func (c *Corpus) Statistics() rank.Statistics { return newBinder(c, ofUnits) }
 
 // Field implements rank.Statistics.
@@ -33,7 +33,7 @@ func (b *binder) Field(ctx context.Context, field string, terms []string) (rank.
 	return s.total, docFreqs, nil
 }
 
-// Similar implements rank.Statistics. It offers exactly the terms of live documents that are within the word's edits.
+// Similar implements rank.Statistics. It offers exactly the terms of live documents within the word's edit distance.
 func (b *binder) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
 	if !hasTerms(n.Field) {
 		return nil
@@ -50,14 +50,14 @@ func (b *binder) Similar(ctx context.Context, n plan.Fuzzy, offer func(term stri
 	return nil
 }
 
-// fieldStats is what ranking knows of one field in a corpus.
+// fieldStats are the statistics of one field in a corpus.
 type fieldStats struct {
 	total rank.Field
-	// docFreq counts the live documents that hold a term.
+	// docFreq counts the live documents that have a term.
 	docFreq func(ctx context.Context, term string) (int64, error)
 }
 
-// stats gathers the totals of a field.
+// stats returns the statistics of a field.
 func (b *binder) stats(ctx context.Context, field string) (*fieldStats, error) {
 	if s := b.fields[field]; s != nil {
 		return s, nil
@@ -107,7 +107,7 @@ func (b *binder) itemStats(field string) *fieldStats {
 	return s
 }
 
-// tagStats counts a field of tags: own ones, and those that rules add where they are not own ones.
+// tagStats counts a field of tags: own tags, and those that only rules add.
 func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error) {
 	c := b.corpus
 	members, err := c.tagMembers(ctx, field)
@@ -198,8 +198,7 @@ func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, erro
 	return s, nil
 }
 
-// countWords adds documents of a text field to the statistics, each as often as times says. A text without a word does not
-// count.
+// countWords counts documents and words of a text field, each document times(doc) times. A text without a word does not count.
 func countWords(f *segment.Field, docs *roaring.Bitmap, times func(doc uint32) int64) rank.Field {
 	var n rank.Field
 	for it := docs.Iterator(); it.HasNext(); {
@@ -212,7 +211,7 @@ func countWords(f *segment.Field, docs *roaring.Bitmap, times func(doc uint32) i
 	return n
 }
 
-// weigh adds up the live documents of some lists of units.
+// weigh returns how many live documents show any of some lists of units.
 func weigh(lists *roaring.Bitmap, live []int64) int64 {
 	var n int64
 	for it := lists.Iterator(); it.HasNext(); {
@@ -221,7 +220,7 @@ func weigh(lists *roaring.Bitmap, live []int64) int64 {
 	return n
 }
 
-// countSimilar counts the documents of the terms within the fuzzy word's edits, dead terms included.
+// countSimilar counts the live documents of the terms within the fuzzy word's edits. A term may have none.
 func (b *binder) countSimilar(ctx context.Context, n plan.Fuzzy) (termCounts, error) {
 	if err := interrupted(ctx); err != nil { // checked for each word, because one automaton can take long
 		return nil, err
@@ -252,7 +251,7 @@ func (t termCounts) add(term []byte, n int64) {
 	}
 }
 
-// countOwn counts the terms that items have of their own.
+// countOwn counts the terms of the items themselves.
 func (b *binder) countOwn(ctx context.Context, near nearness, counts termCounts) error {
 	var read batch
 	for _, p := range b.corpus.Parts {
@@ -267,7 +266,7 @@ func (b *binder) countOwn(ctx context.Context, near nearness, counts termCounts)
 	return nil
 }
 
-// countTagged counts the keywords that rules add, and items have.
+// countTagged counts the keywords that rules add, including the documents that have them as own tags.
 func (b *binder) countTagged(ctx context.Context, near nearness, counts termCounts) error {
 	field := near.word.Field.Name
 	stats, err := b.stats(ctx, field)
@@ -308,10 +307,10 @@ func (b *binder) countShown(ctx context.Context, near nearness, counts termCount
 	return nil
 }
 
-// nearness is the terms near to a fuzzy word.
+// nearness describes the terms near a fuzzy word.
 type nearness struct {
 	word plan.Fuzzy
-	// automaton is nil for words that are too long for one.
+	// automaton is nil for a word that is too long for one.
 	automaton automaton.Automaton
 }
 

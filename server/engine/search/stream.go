@@ -10,15 +10,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// stream is live documents of a corpus in one order: a sorted run of each segment. It is safe for concurrent use.
+// stream is the live documents of a corpus in one order: a sorted run of each segment. It is safe for concurrent use.
 //
-// Any place in it is found at about the same price, whether it is the first page or the last. Each run tells how many of
-// its documents come before a given one, by rank in its bitmap or by binary search; so the n-th document of all is found
-// by probing, with a few documents of a few runs, how many of all come before them.
+// Finding a place costs about the same on the first page and the last. Each run can count its documents before a given one, by rank
+// in its bitmap or by binary search. The n-th document of all is found by probing: for a few documents of a few runs, the stream
+// counts how many of all come before them.
 type stream struct {
 	corpus *Corpus
 	order  *Order
-	// natural is true for the order that documents have in their segments.
+	// natural is true for the order of the document numbers.
 	natural bool
 	runs    []run
 	total   int
@@ -28,13 +28,13 @@ type stream struct {
 type run struct {
 	part int
 	view *View
-	// gone are the dead among the view's documents, nil for none; holes their places in view.sorted.
+	// gone are the dead among the view's documents, nil for none. holes are their indexes in view.sorted.
 	gone  *roaring.Bitmap
 	holes []uint32
 	total int
 }
 
-// newStream puts together views in an order, one for each part of the corpus; nil for a part without documents.
+// newStream combines views in an order, one for each part of the corpus; nil for a part without documents.
 func newStream(c *Corpus, order *Order, views []*View) *stream {
 	s := &stream{corpus: c, order: order, natural: order.Key() == ""}
 	for part, v := range views {
@@ -68,8 +68,8 @@ func (r *run) at(i int) uint32 {
 	if r.gone == nil {
 		return selected(r.view.docs, i)
 	}
-	// The document wanted has i live ones before it, and k dead ones. k is approached from below, where it cannot be
-	// missed: from a guess that is rarely too high, else from nothing.
+	// The wanted document has i live ones and k dead ones before it. k is approached from below, so that it cannot be missed: first
+	// from a guess that is rarely too high, then from 0.
 	share := float64(r.gone.GetCardinality()) / float64(r.view.docs.GetCardinality())
 	guess := float64(i) / (1 - share) * share
 	k := int(max(0, guess-2*math.Sqrt(guess)))
@@ -87,7 +87,7 @@ func (r *run) at(i int) uint32 {
 	}
 }
 
-// place returns where the i-th live document stands in view.sorted.
+// place returns the index of the i-th live document in view.sorted.
 func (r *run) place(i int) int {
 	return i + sort.Search(len(r.holes), func(k int) bool { return int(r.holes[k])-k > i })
 }
@@ -95,12 +95,12 @@ func (r *run) place(i int) int {
 func selected(docs *roaring.Bitmap, i int) uint32 {
 	doc, err := docs.Select(uint32(i))
 	if err != nil {
-		return math.MaxUint32 // beyond the last, which no caller asks for
+		return math.MaxUint32 // beyond the last, which no caller requests
 	}
 	return doc
 }
 
-// numbered returns how many live documents of the run have a lower number.
+// numbered returns how many live documents of the run have a number less than below.
 func (r *run) numbered(below uint32) int {
 	if below == 0 {
 		return 0
@@ -112,7 +112,7 @@ func (r *run) numbered(below uint32) int {
 	return n
 }
 
-// before returns how many documents of a run stand before a document of any run.
+// before returns how many documents of a run come before a document of any run.
 func (s *stream) before(r *run, h Hit) int {
 	if s.natural {
 		if r.part == h.Part {
@@ -133,13 +133,13 @@ type position struct {
 	skip   int
 }
 
-// after returns the position behind all documents that do not stand behind a place.
+// after returns the position after all documents that are at a place or before it.
 func (s *stream) after(p eval.Place) position {
 	starts := make([]int, len(s.runs))
 	for i := range s.runs {
 		r := &s.runs[i]
 		if s.natural {
-			// What comes before the next lower id has come by the place.
+			// Documents before the next lower id are at the place or before it.
 			starts[i] = r.numbered(s.corpus.Parts[r.part].Segment.Place(p.Created, p.ID-1))
 			continue
 		}
@@ -150,14 +150,14 @@ func (s *stream) after(p eval.Place) position {
 	return position{starts: starts}
 }
 
-// split returns the position behind the first n documents of the stream.
+// split returns the position after the first n documents of the stream.
 func (s *stream) split(n int) position {
 	low := make([]int, 3*len(s.runs))
 	low, high, counts := low[:len(s.runs):len(s.runs)], low[len(s.runs):2*len(s.runs)], low[2*len(s.runs):]
-	open := 0 // documents of which it is not known whether they are among the first n
+	open := 0 // documents that may or may not be among the first n
 	need := n // how many of the open ones are
 	for i := range s.runs {
-		// No run has more of the first than there are, nor more of the others.
+		// A run has at most n of the first documents, and at most s.total-n of the others.
 		total := s.runs[i].total
 		low[i], high[i] = max(0, total-(s.total-n)), min(total, n)
 		open += high[i] - low[i]
@@ -190,7 +190,7 @@ func (s *stream) split(n int) position {
 		open, need = 0, n
 		for i := range s.runs {
 			if before >= n {
-				high[i] = counts[i] // all of the first n stand before the pivot
+				high[i] = counts[i] // all of the first n come before the pivot
 			} else if low[i] = counts[i]; i == widest {
 				low[i]++ // the pivot is one of them
 			}
@@ -204,14 +204,12 @@ func (s *stream) split(n int) position {
 	return position{starts: low}
 }
 
-// fewOpen is how many documents are rather passed one by one than found by further probes: a probe costs as much as
-// some ten of them.
+// fewOpen is how many documents are skipped one by one instead of by further probes: a probe costs as much as some ten of them.
 const fewOpen = 48
 
-// pivot chooses the next document to probe among width open ones of a run, where need of open of all runs are wanted: near
-// to where the boundary is when all runs are alike, a little before and behind it in turn, so that it is closed in from both
-// sides. Every fourth time it is the one in the middle, so that runs that are not alike take no more than four times as
-// many probes as halving does.
+// pivot chooses the next document to probe among width open ones of a run, where need of open of all runs are wanted. It is near
+// the boundary that equal runs would have, alternately a little before and after it, to close in from both sides. Every fourth
+// probe is in the middle, so that unequal runs take at most four times as many probes as bisection.
 func pivot(width, need, open, probe int) int {
 	if probe%4 == 3 {
 		return width / 2
@@ -226,7 +224,7 @@ func pivot(width, need, open, probe int) int {
 	return min(max(at, 0), width-1)
 }
 
-// take appends to hits the documents behind a position, at most limit.
+// take appends at most limit documents after a position to hits.
 func (s *stream) take(hits []Hit, from position, limit int) []Hit {
 	heads := s.heads(from.starts)
 	for ; from.skip > 0; from.skip-- {
@@ -239,7 +237,7 @@ func (s *stream) take(hits []Hit, from position, limit int) []Hit {
 	return hits
 }
 
-// heads makes a heap of the documents that follow the starts of the runs; the first one is the next of the stream.
+// heads returns a heap of the documents that follow the starts of the runs. The first one is the next of the stream.
 func (s *stream) heads(starts []int) []streamHead {
 	heads := make([]streamHead, 0, len(s.runs))
 	for i := range s.runs {
@@ -253,7 +251,7 @@ func (s *stream) heads(starts []int) []streamHead {
 	return heads
 }
 
-// next takes the first document out of the heap.
+// next removes the first document from the heap.
 func (s *stream) next(heads []streamHead) []streamHead {
 	if !s.advance(&heads[0]) {
 		heads[0] = heads[len(heads)-1]
@@ -290,17 +288,17 @@ func (s *stream) head(index, start int) streamHead {
 	return h
 }
 
-// look notes what the document is compared by.
+// look loads the value by which the document is compared.
 func (s *stream) look(h *streamHead) {
 	if s.natural {
 		h.created = s.corpus.Parts[h.hit.Part].Segment.Created(h.hit.Doc)
 	}
 }
 
-// id is looked up where it decides: ids lie apart from the times, and each look waits for memory.
+// id is read only to break ties: ids are apart from the times, and each access waits for memory.
 func (s *stream) id(h *streamHead) item.ID { return s.corpus.Parts[h.hit.Part].Segment.ID(h.hit.Doc) }
 
-// advance goes on to the next document of the run, and reports whether there is one.
+// advance moves to the next document of the run, and reports whether there is one.
 func (s *stream) advance(h *streamHead) bool {
 	if h.left--; h.left == 0 {
 		return false
@@ -343,7 +341,7 @@ func (s *stream) comesFirst(a, b *streamHead) bool {
 	return s.order.Compare(a.hit, b.hit) < 0
 }
 
-// sink puts a head where it belongs in the heap.
+// sink moves a head down to its place in the heap.
 func (s *stream) sink(heads []streamHead, i int) {
 	for {
 		first := i

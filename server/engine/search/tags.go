@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// member is a rule bound to a corpus: the items that carry a tag or a unit because of it.
+// member is a rule bound to a corpus: the items that have a tag or a unit because of it.
 type member struct {
 	// keyword is the lower-cased key of the tag.
 	keyword string
@@ -27,7 +27,7 @@ type member struct {
 	key      string
 }
 
-// bindRule binds the selector of a rule, which sees fields as far as reach.
+// bindRule binds the selector of a rule, which sees fields up to the kind reach.
 func (c *Corpus) bindRule(ctx context.Context, r *Rule, reach kind) (*member, error) {
 	m := &member{rule: r, key: r.Name}
 	if r.Selector == nil {
@@ -42,13 +42,13 @@ func (c *Corpus) bindRule(ctx context.Context, r *Rule, reach kind) (*member, er
 	return m, nil
 }
 
-// digest shortens a key.
+// digest returns a short hash of a key.
 func digest(key []byte) string {
 	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:16])
 }
 
-// docs returns the members among the documents of a part, dead ones included. The bitmap is read only.
+// docs returns the documents of a part to which the rule applies, dead ones included. The bitmap is read-only.
 func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.Bitmap, error) {
 	v, err := c.view(ctx, p, "rule "+m.key, func() (*roaring.Bitmap, error) {
 		var named []uint32
@@ -76,13 +76,13 @@ func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.
 	return v.docs, nil
 }
 
-// boundTags are the tag rules of a corpus by field, bound at their first use.
+// boundTags are the tag rules of a corpus by field, bound on first use.
 type boundTags struct {
 	mu      flight.Mutex
 	byField map[string][]*member
 }
 
-// tagMembers returns the rules that add to a field of tags, by their keys. There is an overlay.
+// tagMembers returns the rules that add to a field of tags, sorted by key. The corpus must have an overlay.
 func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error) {
 	if err := c.tags.mu.Lock(ctx); err != nil {
 		return nil, err
@@ -112,8 +112,7 @@ func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error
 	return members, nil
 }
 
-// Carries reports whether the rule of Overlay.Tags[rule] puts its tag on a document, whether or not the item also has it of
-// its own.
+// Carries reports whether the rule of Overlay.Tags[rule] puts its tag on a document, whether or not the item also has it itself.
 func (c *Corpus) Carries(ctx context.Context, rule int, p segment.Part, doc uint32) (bool, error) {
 	r := &c.Overlay.Tags[rule]
 	members, err := c.tagMembers(ctx, query.TagFieldName(r.Tag.Namespace))

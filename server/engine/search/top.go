@@ -22,12 +22,12 @@ type Hit struct {
 	Score float32
 }
 
-// Top returns the k best hits by relevance (the highest score, then the newest created_on, then the highest id), and the
-// number of all hits. Where after is not nil, it returns the k best of the hits that follow that place, whose one sort value is
-// a score; the number stays that of all hits.
+// Top returns the k best hits by relevance (the highest score, then the newest created_on, then the highest id), and the number of
+// all hits. If after is not nil, it returns the k best of the hits that follow that place, whose one sort value is a score; the
+// number is still that of all hits.
 func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, total int64, err error) {
 	best := &weakestFirst{corpus: q.corpus, most: k, after: q.corpus.ceiling(after)}
-	// The largest part first: what is found there is hard to beat, and most documents of the others need no look.
+	// The largest part first: its hits set a high bar, so most documents of the others are skipped.
 	parts := make([]int, len(q.corpus.Parts))
 	for i := range parts {
 		parts[i] = i
@@ -46,7 +46,7 @@ func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, 
 	return best.hits, total, nil
 }
 
-// Score returns the score of one live document, and false when the query does not match it.
+// Score returns the score of one live document, and false if the query does not match it.
 func (q *Query) Score(ctx context.Context, part int, doc uint32) (score float32, matches bool, err error) {
 	s := q.scoring(part)
 	matched, err := q.matchWith(ctx, &s.evaluation)
@@ -67,7 +67,7 @@ func (q *Query) Scores(ctx context.Context, part int, yield func(doc uint32, sco
 	return err
 }
 
-// Ranking returns all hits by relevance, as Top does. It takes 16 bytes a hit, and twice as much while it works.
+// Ranking returns all hits by relevance, as Top does. It takes 16 bytes per hit, and twice as much while it sorts.
 func (q *Query) Ranking(ctx context.Context) ([]Hit, error) {
 	runs, err := q.runs(ctx)
 	if err != nil {
@@ -96,8 +96,8 @@ func (q *Query) runs(ctx context.Context) ([][]Hit, error) {
 	return runs, nil
 }
 
-// score works out the scores of a part, and returns the number of live documents that match. The block and the scores
-// that it yields are used again. With best, documents that cannot be among them are left out, of the blocks and in whole.
+// score computes the scores of a part, and returns the number of live documents that match. The block and the scores that it yields
+// are reused. If best is not nil, documents and whole blocks that cannot be among the best are skipped.
 func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield func(b *block, scores *sums)) (int64, error) {
 	s := q.scoring(part)
 	matched, err := q.matchWith(ctx, &s.evaluation)
@@ -107,7 +107,7 @@ func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield f
 	return q.scoreDocs(ctx, s, part, matched.docs, best, yield)
 }
 
-// scoring prepares the scoring of a part.
+// scoring returns a scoring of a part.
 func (q *Query) scoring(part int) *scoring {
 	return &scoring{evaluation: evaluation{
 		corpus: q.corpus, part: q.corpus.Parts[part], phrases: map[string]*phraseHits{}, sets: map[string]set{},
@@ -155,8 +155,8 @@ func (q *Query) scoreDocs(
 	return b.total, nil
 }
 
-// rootRunners returns runners whose sums are the scores of a root (see block.score): mostly its clauses, whose sums need
-// not be gathered apart first. Where base is not nil, the clauses that are required give just that to every document.
+// rootRunners returns runners whose sums are the scores of a root (see block.score): mostly its clauses, whose sums need not be
+// computed separately. If base is not nil, it is the score that the required clauses give to every document.
 func rootRunners(r runner) (runners []runner, base *float32) {
 	switch root := r.(type) {
 	case nil:
@@ -183,7 +183,7 @@ func rootRunners(r runner) (runners []runner, base *float32) {
 	return []runner{r}, nil
 }
 
-// constant returns the sum of runners that give every document the same.
+// constant returns the sum of runners that each give every document the same score, and false for any other runners.
 func constant(runners []runner) (float32, bool) {
 	sum := 0.0
 	for _, r := range runners {
@@ -196,7 +196,7 @@ func constant(runners []runner) (float32, bool) {
 	return float32(sum), true
 }
 
-// rankedRoot binds the scores.
+// rankedRoot binds the scores on first use.
 func (q *Query) rankedRoot(ctx context.Context) (clause, error) {
 	return q.ranked.Get(ctx, func() (clause, error) {
 		c, err := q.binder.ranked(ctx, q.root, 1)
@@ -208,7 +208,7 @@ func (q *Query) rankedRoot(ctx context.Context) (clause, error) {
 	})
 }
 
-// compareHits orders by relevance, then by the tie rule.
+// compareHits compares hits by relevance, then by the tie rule.
 func (c *Corpus) compareHits(a, b Hit) int {
 	if byScore := cmp.Compare(b.Score, a.Score); byScore != 0 {
 		return byScore
@@ -216,7 +216,7 @@ func (c *Corpus) compareHits(a, b Hit) int {
 	return c.compareDocs(a.Part, a.Doc, b.Part, b.Doc)
 }
 
-// compareDocs orders documents by the tie rule: the newest created_on, then the highest id, first.
+// compareDocs compares documents by the tie rule: the newest created_on, then the highest id, first.
 func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
 	if aPart == bPart {
 		return cmp.Compare(a, b)
@@ -225,8 +225,7 @@ func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
 	return item.CompareNewest(s.Created(a), s.ID(a), t.Created(b), t.ID(b))
 }
 
-// byScore sorts hits that are in the default order by score, the highest first, and leaves those of one score as they
-// stand: digit by digit of the score's bits.
+// byScore is a stable radix sort of hits by score, the highest first. Hits in the default order keep it within one score.
 func byScore(hits []Hit) []Hit {
 	every, some := ^uint32(0), uint32(0)
 	for i := range hits {
@@ -262,7 +261,7 @@ func byScore(hits []Hit) []Hit {
 	return hits
 }
 
-// inOrder merges the hits of parts, each in the order of documents, in the default order.
+// inOrder merges the hits of parts, each in the order of documents, into the default order.
 func (c *Corpus) inOrder(runs [][]Hit) []Hit {
 	total := 0
 	var heads []head
@@ -278,7 +277,7 @@ func (c *Corpus) inOrder(runs [][]Hit) []Hit {
 	}
 	merged := make([]Hit, 0, total)
 	for len(heads) > 0 {
-		// Parts are mostly of different times: take from the first as long as it is before the second.
+		// Parts mostly cover different times: copy from the first as long as it is before the second.
 		first, second := 0, -1
 		for i := 1; i < len(heads); i++ {
 			switch {
@@ -303,7 +302,7 @@ func (c *Corpus) inOrder(runs [][]Hit) []Hit {
 	return merged
 }
 
-// head is what is left of a run, and where its first hit stands in the default order.
+// head is the rest of a run, with the time of its first hit.
 type head struct {
 	segment *segment.Segment
 	run     []Hit
@@ -319,7 +318,7 @@ func (h *head) before(o *head) bool {
 	return h.segment.ID(h.run[0].Doc) > o.segment.ID(o.run[0].Doc)
 }
 
-// falling maps scores to numbers that rise as scores fall; what is no number comes last, as in cmp.Compare.
+// falling maps scores to numbers that rise as scores fall. NaN comes last, as in cmp.Compare.
 func falling(score float32) uint32 {
 	const sign = 1 << 31
 	b := math.Float32bits(score)
@@ -334,11 +333,11 @@ func falling(score float32) uint32 {
 	return sign - 1 - b
 }
 
-// mergeRuns merges runs that are in order.
+// mergeRuns merges sorted runs.
 func mergeRuns(runs [][]Hit, compare func(a, b Hit) int) []Hit {
 	runs = slices.DeleteFunc(runs, func(r []Hit) bool { return len(r) == 0 })
 	for len(runs) > 1 {
-		// Neighbours two by two: every hit is moved as often as the number of runs can be halved.
+		// Merge neighbours in pairs: every hit is moved about log2(len(runs)) times.
 		var next [][]Hit
 		for i := 0; i+1 < len(runs); i += 2 {
 			next = append(next, mergeTwo(runs[i], runs[i+1], compare))

@@ -13,18 +13,18 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// unitLists says which units the documents of one segment show. There are few different lists, so that each is looked at
-// once: as a document of a small segment, in which document i is list i.
+// unitLists records which units the documents of one segment show. There are few different lists, so each is evaluated once, as a
+// document of a small segment: document i is list i.
 type unitLists struct {
-	// of is the list of each document; nil where all show list 0.
+	// of is the list of each document; nil if all show list 0.
 	of []uint32
 	// units are the ids of the units of each list, in the order shown. List 0 is the empty one.
 	units [][]int64
 	// docs are the documents that show each list; read only.
 	docs    []*roaring.Bitmap
 	segment *segment.Segment
-	// numbers are all whole numbers and dates of the lists by field: a list has one for each unit, and a document of a
-	// segment has one at most.
+	// numbers are all whole numbers and dates of the lists by field: a list has one for each unit, but a document of a segment has
+	// one at most.
 	numbers map[string][]listNumber
 }
 
@@ -74,7 +74,7 @@ func (l *unitLists) documents(lists set) set {
 	return or(sets)
 }
 
-// fewLists is the number of lists up to which their bitmaps are joined; beyond, a look at every document is cheaper.
+// fewLists is the number of lists up to which their bitmaps are combined. For more, a scan of all documents is cheaper.
 const fewLists = 16
 
 func (l *unitLists) scan(lists *roaring.Bitmap) set {
@@ -91,7 +91,7 @@ func (l *unitLists) scan(lists *roaring.Bitmap) set {
 	return owned(roaring.FromDense(words, false))
 }
 
-// group fills in docs, and leaves out lists that no document ended with.
+// group fills docs, and removes lists that no document shows.
 func (l *unitLists) group(docs int) {
 	if l.of == nil {
 		l.docs = []*roaring.Bitmap{everything(docs).published()}
@@ -120,7 +120,7 @@ func (l *unitLists) group(docs int) {
 	}
 }
 
-// index makes the segment of the lists.
+// index builds the segment of the lists.
 func (l *unitLists) index(o *unitOverlay) error {
 	docs := make([]segment.Doc, len(l.units))
 	l.numbers = map[string][]listNumber{}
@@ -129,7 +129,7 @@ func (l *unitLists) index(o *unitOverlay) error {
 		for j, id := range ids {
 			units[j] = *o.byID[id]
 		}
-		// Documents are numbered by falling id.
+		// Documents are numbered by descending id.
 		docs[i] = segment.Doc{ID: item.ID(len(l.units) - i), Created: math.MinInt64}
 		for f, v := range (&item.Item{}).Values(units, o.byDefault, nil) {
 			if kindOf(f.Name) != ofUnits {
@@ -166,8 +166,8 @@ func (o *unitOverlay) lists(ctx context.Context, c *Corpus, p segment.Part) (*un
 	return c.of(p).unitLists(o.key, func() (*unitLists, error) { return o.gather(ctx, c, p) })
 }
 
-// gather works out the lists of a part: an item's own units in their order, then those that rules attach by id. Own
-// units that the property does not have are not shown.
+// gather computes the lists of a part: an item's own units in their order, then those that rules attach, by id. Own units that the
+// property does not have are not shown.
 func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*unitLists, error) {
 	l := &unitLists{units: [][]int64{nil}}
 	type step struct {
@@ -175,7 +175,7 @@ func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*u
 		unit int64
 	}
 	known := map[step]uint32{}
-	// with returns the list that comes out when a unit is put behind a list.
+	// with returns the list that results from appending a unit to a list.
 	with := func(list uint32, unit int64) uint32 {
 		s := step{list, unit}
 		next, ok := known[s]
@@ -221,12 +221,11 @@ func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*u
 	return l, l.index(o)
 }
 
-// UnitLists are the lists of units that the documents of one part show. There are few different ones, numbered from 0 on;
-// list 0 is the empty one.
+// UnitLists are the lists of units that the documents of one part show. There are few different ones, numbered from 0; list 0 is
+// empty.
 type UnitLists struct{ lists *unitLists }
 
-// UnitLists returns those of a part, as Units shows them one by one; without an overlay of units there is the empty one
-// alone.
+// UnitLists returns the lists of a part, which agree with Units. Without units in the overlay, there is only the empty list.
 func (c *Corpus) UnitLists(ctx context.Context, p segment.Part) (UnitLists, error) {
 	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
 		return UnitLists{}, nil
@@ -238,7 +237,7 @@ func (c *Corpus) UnitLists(ctx context.Context, p segment.Part) (UnitLists, erro
 	return UnitLists{l}, nil
 }
 
-// Len is the number of lists, at least 1.
+// Len returns the number of lists, at least 1.
 func (l UnitLists) Len() int {
 	if l.lists == nil {
 		return 1
@@ -246,7 +245,7 @@ func (l UnitLists) Len() int {
 	return len(l.lists.units)
 }
 
-// List returns which list a document shows.
+// List returns the list that a document shows.
 func (l UnitLists) List(doc uint32) int {
 	if l.lists == nil {
 		return 0
@@ -254,7 +253,7 @@ func (l UnitLists) List(doc uint32) int {
 	return int(l.lists.list(doc))
 }
 
-// Units returns the ids of a list in the order shown, read only.
+// Units returns the ids of a list in the order shown. The slice is read-only.
 func (l UnitLists) Units(list int) []int64 {
 	if l.lists == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// The fields that show units.
+// Prefixes of the fields that show units.
 const (
 	attachedPrefix = "activate_units."
 	defaultPrefix  = "default_activate_unit."
@@ -23,11 +23,11 @@ type unitOverlay struct {
 	// members are the rules, by unit.
 	members   []*member
 	byDefault *item.Unit
-	// key tells all of it from every other state of the property's units.
+	// key identifies this state of the property's units.
 	key string
 }
 
-// unitOverlay returns the units of the overlay, bound at their first use.
+// unitOverlay returns the units of the overlay, bound on first use.
 func (c *Corpus) unitOverlay(ctx context.Context) (*unitOverlay, error) {
 	return c.units.Get(ctx, func() (*unitOverlay, error) { return c.bindUnits(ctx) })
 }
@@ -64,7 +64,7 @@ func (c *Corpus) shown(ctx context.Context, p segment.Part) (*unitLists, error) 
 	return o.lists(ctx, c, p)
 }
 
-// describe makes the key.
+// describe returns the key.
 func (o *unitOverlay) describe() string {
 	ids := make([]int64, 0, len(o.byID))
 	for id := range o.byID {
@@ -84,7 +84,7 @@ func (o *unitOverlay) describe() string {
 	return digest(text)
 }
 
-// appendUnit writes everything of a unit.
+// appendUnit appends all values of a unit.
 func appendUnit(text []byte, u *item.Unit) []byte {
 	for _, n := range []int64{u.ID, u.ClickUnitLibrary, u.ActivateUnitLibrary} {
 		text = append(strconv.AppendInt(text, n, 10), ' ')
@@ -99,8 +99,8 @@ func appendUnit(text []byte, u *item.Unit) []byte {
 	return text
 }
 
-// Units returns the ids of the units that a document shows, in order: its own that the property has, then those that
-// rules attach, by id. The slice is read only.
+// Units returns the ids of the units that a document shows, in order: its own units that the property has, then those that rules
+// attach, by id. The slice is read-only.
 func (c *Corpus) Units(ctx context.Context, p segment.Part, doc uint32) ([]int64, error) {
 	l, err := c.UnitLists(ctx, p)
 	if err != nil {
@@ -109,8 +109,8 @@ func (c *Corpus) Units(ctx context.Context, p segment.Part, doc uint32) ([]int64
 	return l.Units(l.List(doc)), nil
 }
 
-// UnitsKey tells the units of the property, and what their rules say, from every other state of them; "" for none. While
-// it stays, an item that stays shows the same units.
+// UnitsKey identifies the state of the units of the property and of their rules; "" for none. While it is the same, an unchanged
+// item shows the same units.
 func (c *Corpus) UnitsKey(ctx context.Context) (string, error) {
 	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
 		return "", nil

@@ -7,32 +7,32 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// View is some documents of a segment: those that match a query, dead ones included, or an order. It is immutable, but for what it
-// remembers of tombstones, and good for as long as the segment is open.
+// View is a set of documents of a segment: those that match a query, dead ones included, or an order. It is immutable, except that
+// it caches its dead documents. It is valid as long as the segment is open.
 type View struct {
-	// docs are the documents. A view with an order of its own shares them with the view that it was made of.
+	// docs are the documents. A sorted view shares them with the view from which it was made.
 	docs *roaring.Bitmap
-	// sorted are the documents in an order of their own; nil for the order of their numbers.
+	// sorted are the documents in another order; nil for the order of their numbers.
 	sorted []uint32
-	// bits are documents, one bit for each of the segment, or an outline; docs and sorted are nil then.
+	// bits are documents, one bit for each of the segment, or an outline. docs and sorted are then nil.
 	bits []uint64
 
 	died atomic.Pointer[died]
 
-	// A Cache keeps these: what the view is of, its key and size, and its neighbours by time of use.
+	// The Cache sets these: the data of the segment, the key, the size, and the neighbours by time of use.
 	of         *derived
 	key        string
 	bytes      int64
 	prev, next *View
 }
 
-// died is what is known of the dead documents of a view.
+// died is the cached state of a view's dead documents.
 type died struct {
-	// dead are the tombstones of the segment for which this holds.
+	// dead are the tombstones of the segment that this state is for.
 	dead *roaring.Bitmap
-	// gone are those of the view's documents that are among them; nil for none.
+	// gone are the view's documents that are dead; nil for none.
 	gone *roaring.Bitmap
-	// holes are their places among View.sorted, rising.
+	// holes are their indexes in View.sorted, ascending.
 	holes []uint32
 }
 
@@ -48,7 +48,7 @@ func (v *View) live(dead *roaring.Bitmap) int64 {
 	return n
 }
 
-// gone returns the documents of a view that are among the dead of its segment; nil for none.
+// gone returns the documents of a view that are dead in its segment; nil for none.
 func (v *View) gone(dead *roaring.Bitmap) *roaring.Bitmap {
 	if dead == nil {
 		return nil
@@ -68,10 +68,10 @@ func goneOf(docs, dead *roaring.Bitmap) *roaring.Bitmap {
 	return nil
 }
 
-// scanFrom sets when holes walks over all documents: when more than one in scanFrom died since the last time.
+// scanFrom: holes scans all documents if more than 1/scanFrom of them died since the last time.
 const scanFrom = 64
 
-// holes returns the places of the dead among View.sorted, rising. place finds a document among them.
+// holes returns the indexes of the dead in View.sorted, ascending. place returns the index of a document.
 func (v *View) holes(dead *roaring.Bitmap, place func(doc uint32) int) []uint32 {
 	if dead == nil {
 		return nil
@@ -88,7 +88,7 @@ func (v *View) holes(dead *roaring.Bitmap, place func(doc uint32) int) []uint32 
 	return now.holes
 }
 
-// findHoles looks only for documents that died since known, where those are few.
+// findHoles searches only for documents that died since known, if those are few.
 func (v *View) findHoles(gone *roaring.Bitmap, known *died, place func(doc uint32) int) []uint32 {
 	fresh, before := gone, []uint32(nil)
 	if known != nil && known.gone != nil && gone.AndCardinality(known.gone) == known.gone.GetCardinality() {
