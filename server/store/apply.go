@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// namedMissing is how many missing ids a Result names.
+// namedMissing is how many missing ids a Result lists.
 const namedMissing = 10
 
 // Apply stores definitions, see library.Library.
@@ -23,7 +23,7 @@ func (s *Store) Apply(ctx context.Context, defs []library.Definition) ([]library
 }
 
 func (c *change) apply(defs []library.Definition, results []library.Result) error {
-	// What is missing is counted first: it can fail, and must not leave anything staged then.
+	// Count the missing items first: that can fail, and must then leave nothing staged.
 	for i, d := range defs {
 		results[i] = library.Result{}
 		if err := c.countMissing(d, &results[i]); err != nil {
@@ -33,8 +33,8 @@ func (c *change) apply(defs []library.Definition, results []library.Result) erro
 	return c.defs.Apply(defs, c.s.Now(), results)
 }
 
-// countMissing counts the items that a definition names and that are not there. It looks all of them up at once: a bulk
-// load names many.
+// countMissing counts the items that a definition names and that do not exist. It looks all of them up at once, because a bulk load
+// names many.
 func (c *change) countMissing(d library.Definition, result *library.Result) error {
 	var ids []item.ID
 	switch {
@@ -77,7 +77,7 @@ func (c *change) countMissing(d library.Definition, result *library.Result) erro
 	return nil
 }
 
-// Remove takes away what the owners brought, see library.Library.
+// Remove removes the definitions of the owners, see library.Library.
 func (s *Store) Remove(ctx context.Context, owners []library.Owner) (int, error) {
 	n := 0
 	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) (err error) {
@@ -87,7 +87,7 @@ func (s *Store) Remove(ctx context.Context, owners []library.Owner) (int, error)
 	return n, err
 }
 
-// Sweep removes what keep does not name, see library.Library.
+// Sweep removes the definitions in scope of owners that keep does not name, see library.Library.
 func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (int, error) {
 	n := 0
 	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) (err error) {
@@ -97,7 +97,7 @@ func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.O
 	return n, err
 }
 
-// RemoveFilter deletes an HTTP-made filter, see library.Library.
+// RemoveFilter deletes a filter created over HTTP, see library.Library.
 func (s *Store) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
 	return s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error { return c.defs.RemoveFilter(p, ref) }})
 }
@@ -116,7 +116,7 @@ func (s *Store) Purge(ctx context.Context, p library.PropertyID) error {
 	}})
 }
 
-// SetMark keeps a small fact, see library.Library.
+// SetMark stores a mark, see library.Library.
 func (s *Store) SetMark(ctx context.Context, key, value string) error {
 	return s.do(ctx, request{shares: withItems, stage: setMark(key, value)})
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// change gathers what the requests of one group change. Those that come later see what those before them staged.
+// change collects the changes of one group of requests. Later requests see what earlier ones staged.
 type change struct {
 	s *Store
-	// before is what is served now; nobody changes it while a change is staged.
+	// before is what is currently served. It does not change while a change is staged.
 	before *served
-	// defs are the definitions that will be served, and those that came, changed or went.
+	// defs are the definitions that will be served, and those that were created, changed or deleted.
 	defs       *definitions.Change
 	properties map[library.PropertyID]*mutations.Stage
 	marks      map[string]string
 	purged     map[library.PropertyID]bool
-	// codes are those of new items.
+	// codes are the short codes of new items.
 	codes map[string]bool
 	namer *mutations.Namer
-	// found is what was looked up for the whole group.
+	// found is the result of the lookups for the whole group.
 	found found
 }
 
@@ -57,10 +57,10 @@ func (c *change) in(p library.PropertyID) *mutations.Stage {
 	return st
 }
 
-// prepare puts the change into a batch, the index's part of it too, and returns what makes it visible. It changes nothing
-// that readers see.
+// prepare adds the change to a batch, including the index's part, and returns the function that makes it visible. It changes
+// nothing that readers see.
 func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
-	// Units that came with items become definitions all at once.
+	// Units that came with items become definitions together.
 	units := map[definitions.Source]*definitions.Entry{}
 	for _, st := range c.properties {
 		maps.Copy(units, st.Units)
@@ -70,7 +70,7 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 	}
 	for id, served := range c.defs.Catalogues() {
 		if served == c.before.set.Catalogue(id) {
-			continue // its tags were made when it came
+			continue // its tags were created when it was
 		}
 		for _, r := range served.TagRules {
 			if !c.before.property(id).made[r.Tag] {
@@ -106,7 +106,7 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 	}, nil
 }
 
-// touched lists the properties of which readers see something change, by id.
+// touched lists the properties in which readers see a change, by id.
 func (c *change) touched() []library.PropertyID {
 	touched := map[library.PropertyID]bool{}
 	for p := range c.properties {
@@ -133,7 +133,7 @@ func (c *change) touched() []library.PropertyID {
 	return slices.Sorted(maps.Keys(touched))
 }
 
-// changes lists what becomes of the items: not those that came and went within the group.
+// changes lists the changes of items, without items that were created and deleted within the group.
 func changes(st *mutations.Stage) []ItemChange {
 	items := make([]ItemChange, 0, len(st.Items))
 	for _, it := range st.Items {
@@ -144,7 +144,7 @@ func changes(st *mutations.Stage) []ItemChange {
 	return items
 }
 
-// grown returns how many items more a property has.
+// grown returns by how many items a property grows.
 func grown(st *mutations.Stage) int64 {
 	n := int64(0)
 	for _, it := range st.Items {
@@ -158,7 +158,7 @@ func grown(st *mutations.Stage) int64 {
 	return n
 }
 
-// put puts everything but the index's part into the batch, and reports whether something is to be erased.
+// put adds everything except the index's part to the batch, and reports whether something must be erased.
 func (c *change) put(b *pebble.Batch, out *Change) (erased bool, err error) {
 	if err := setNumber(b, []byte(keyVersion), out.Version); err != nil {
 		return false, err
@@ -214,7 +214,7 @@ func (c *change) putDefinitions(b *pebble.Batch) error {
 	return nil
 }
 
-// putProperty puts the items of a property into the batch, and what is counted of them.
+// putProperty adds the items of a property, and their counts, to the batch.
 func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64) error {
 	p := pc.Property
 	if err := setNumber(b, propertyKey(p, underVersion), version); err != nil {
@@ -270,7 +270,7 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 	return nil
 }
 
-// putCode keeps the short code of an item.
+// putCode stores the short code of an item.
 func (c *change) putCode(b *pebble.Batch, p library.PropertyID, st *mutations.Item) error {
 	code := ""
 	if st.Item != nil {
@@ -280,7 +280,7 @@ func (c *change) putCode(b *pebble.Batch, p library.PropertyID, st *mutations.It
 		return nil
 	}
 	if st.Code != "" {
-		// Another item may have it: a store of format 1 could hold two with one code.
+		// Another item may have it: a store of format 1 could have two items with one code.
 		holder, err := get(c.s.db.pebble, codeKey(p, st.Code))
 		if err != nil {
 			return err

@@ -15,10 +15,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Checkpoint makes a copy of the store in dir, which must be there and hold no copy yet: the state after one batch, whose
-// number is returned. On the same disk it costs links instead of bytes. A Vitrine opens the copy as it opens the store.
-// An error, such as that of a full disk, harms the copy alone: what there is of it can be removed. The index is not copied:
-// it is made anew where it is missing.
+// Checkpoint copies the store to dir, which must exist and hold no copy yet. The copy is the state after one batch, whose number is
+// returned. On the same disk it consists of links. A Vitrine opens the copy as it opens the store. An error, such as that of a full
+// disk, affects only the copy, whose files can be removed. The index is not copied: it is rebuilt where it is missing.
 func (s *Store) Checkpoint(ctx context.Context, dir string) (version uint64, err error) {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -39,12 +38,12 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (version uint64, err
 	return version, nil
 }
 
-// VerifyCopy opens the copy that Checkpoint made in dir as a Store would be opened, but without writing to it, and decodes every
-// definition and item in it. It calls try with the items of each property, at most readChunk at a time and by id, so that a
-// library can see whether it can index them. It reads the whole copy once, one chunk in memory at a time; it holds up neither
-// readers nor writers of s. The error says what cannot be read, or is that of try.
+// VerifyCopy opens the copy that Checkpoint made in dir as a Store would be opened, but read-only, and decodes every definition and
+// item in it. It calls try with the items of each property, at most readChunk at a time and by id, so that a library can check
+// whether it can index them. It reads the whole copy once, one chunk at a time, and blocks neither readers nor writers of s. The
+// error says what cannot be read, or is that of try.
 func (s *Store) VerifyCopy(ctx context.Context, dir string, try func(library.PropertyID, []*item.Item) error) error {
-	const lockName = "LOCK" // Pebble makes it wherever it opens a database
+	const lockName = "LOCK" // Pebble creates it wherever it opens a database
 	o := Options{FS: s.options.FS, Logger: slog.New(slog.DiscardHandler), MemoryBytes: 8 << 20, MemTableBytes: 2 << 20}
 	name := o.FS.PathJoin(dir, databaseName)
 	db, err := openDatabase(o, name, true)

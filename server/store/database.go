@@ -21,29 +21,29 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// database is one opening of Pebble. After a fatal error it is only good for being given up.
+// database is one opening of Pebble. After a fatal error it can only be read and abandoned.
 type database struct {
 	pebble *pebble.DB
 	fence  *fence
 	log    *slog.Logger
-	// failed is closed on the first fatal error, which err then holds.
+	// failed is closed on the first fatal error, which is then in err.
 	failed chan struct{}
 	once   sync.Once
 	err    error
-	// using is held, for reading, by every call into Pebble; a closed one is never called.
+	// using is read-locked by every call into Pebble, so that a closed database is never called.
 	using  sync.RWMutex
 	closed bool
-	// readOnly databases have no background work that a failure could stop: they can always be read and closed.
+	// A readOnly database has no background work that a failure could stop: it can always be read and closed.
 	readOnly bool
 }
 
-// pebbleFormat is written out, so that a newer Pebble never upgrades a store unasked.
+// pebbleFormat is explicit, so that a newer Pebble never upgrades a store unasked.
 const pebbleFormat = pebble.FormatValueSeparation
 
-// filterBits are the bits a key has in the filters of tables: one look-up in a hundred of what is not there reads a table.
+// filterBits is the number of filter bits per key of a table: one lookup of a missing key in a hundred reads a table.
 const filterBits = 10
 
-// openDatabase opens the database in dir, making it where there is none; with readOnly it must be there, and only its lock is
+// openDatabase opens the database in dir, and creates it if there is none. If readOnly is set, it must exist, and only its lock is
 // written.
 func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	d := &database{log: o.Logger, failed: make(chan struct{}), readOnly: readOnly}
@@ -52,7 +52,7 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(names, isMarker) && slices.ContainsFunc(names, isData) {
-		return nil, errNoMarker // Pebble would make a new database there, and remove the files
+		return nil, errNoMarker // Pebble would create a new database there, and remove the files
 	}
 	if !readOnly {
 		if err := requireRoom(o.FS, o.Dir, dir, names); err != nil {
@@ -68,7 +68,7 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	})
 	select {
 	case err = <-opening:
-	case <-d.failed: // Pebble retries a flush that failed endlessly, and the opening waits for it
+	case <-d.failed: // Pebble retries a failed flush endlessly, and the opening waits for it
 	}
 	if failure := d.failure(); failure != nil {
 		err = failure
@@ -81,11 +81,11 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	return d, nil
 }
 
-// errNoMarker says that a database cannot be opened because the file that names its newest state is missing.
+// errNoMarker is returned for a database without the file that names its newest state.
 var errNoMarker = errors.New("the database has tables or logs, but no file marker.manifest.*, which names its newest state: " +
 	"restore the newest backup, or move the directory away to start with an empty store")
 
-// databaseFiles lists the files of a database, none where its directory is missing.
+// databaseFiles lists the files of a database, none if its directory is missing.
 func databaseFiles(disk vfs.FS, dir string) ([]string, error) {
 	names, err := disk.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,17 +100,17 @@ func isData(name string) bool {
 	return slices.Contains([]string{".sst", ".log", ".blob"}, path.Ext(name))
 }
 
-// Made reports whether a store was ever made in a directory.
+// Made reports whether a store was ever created in a directory.
 func Made(disk vfs.FS, dir string) (bool, error) {
 	names, err := databaseFiles(disk, disk.PathJoin(dir, databaseName))
 	return slices.ContainsFunc(names, func(name string) bool { return isMarker(name) || isData(name) }), err
 }
 
-// markerPrefix is how the name of the file begins that names the newest state of a database.
+// markerPrefix is the prefix of the file that names the newest state of a database.
 const markerPrefix = "marker.manifest."
 
-// requireRoom refuses to open a database with these files on a disk without room for it. An opening writes what the logs hold into
-// tables before the logs are removed. One that fails in the middle leaves its memory behind, so it is not tried in vain.
+// requireRoom refuses to open a database with these files if the disk lacks room for it. An opening writes the content of the logs
+// into tables before it removes the logs. If it fails halfway, its memory leaks, so a futile attempt is avoided.
 func requireRoom(disk vfs.FS, storeDir, dir string, names []string) error {
 	usage, err := disk.GetDiskUsage(storeDir)
 	if errors.Is(err, vfs.ErrUnsupported) {
@@ -139,12 +139,12 @@ func (d *database) settings(o Options) *pebble.Options {
 		FormatMajorVersion: pebbleFormat,
 		Logger:             pebbleLog{d},
 		Cleaner:            cleaner{},
-		// Pebble takes the memtables out of it.
+		// Pebble reserves the memtables from it.
 		CacheSize:    o.MemoryBytes,
 		MemTableSize: uint64(o.MemTableBytes),
-		// One memtable is filled while two others are written out.
+		// One memtable is filled while two others are flushed.
 		MemTableStopWritesThreshold: 3,
-		// Files of a store of millions of items: large enough to be few.
+		// Large files, so that a store of millions of items has few.
 		LBaseMaxBytes: 4 * o.MemTableBytes,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { d.fail(err) },
@@ -160,14 +160,14 @@ func (d *database) settings(o Options) *pebble.Options {
 		s.Levels[i].BlockSize = 16 << 10 // items are about a kilobyte of JSON, and compress well together
 		s.Levels[i].IndexBlockSize = 256 << 10
 	}
-	// An import spent a tenth of its time in Zstandard, more where it is not the C library's, for 200 bytes an item.
+	// Zstandard took a tenth of the time of an import, more without the C library, to save 200 bytes per item.
 	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
 	return s
 }
 
-// cleaner removes files that are no longer needed, old logs too. Pebble would keep those to write over them one day, and
-// with them the bytes of erased items, unless the cleaner says that it needs their contents; which can only be said by
-// holding one of Pebble's own that does. The deleting one lies less deep, so that it does the cleaning.
+// cleaner removes obsolete files, including logs. Pebble would recycle logs, and so keep the bytes of erased items, unless the
+// cleaner needs their contents. Only an embedded cleaner of Pebble's own can say so. DeleteCleaner is embedded less deep, so its
+// Clean takes precedence.
 type cleaner struct {
 	pebble.DeleteCleaner
 	keepsNoLogs
@@ -175,7 +175,7 @@ type cleaner struct {
 
 type keepsNoLogs struct{ pebble.ArchiveCleaner }
 
-// commit makes a batch durable, or says why it may not be: after an error that is unknown until the store is opened again.
+// commit makes a batch durable. After an error it is unknown whether the batch is durable, until the store is opened again.
 func (d *database) commit(b *pebble.Batch) error {
 	err := d.call(func() error { return b.Commit(pebble.Sync) })
 	if err != nil {
@@ -184,7 +184,7 @@ func (d *database) commit(b *pebble.Batch) error {
 	return err
 }
 
-// call calls into Pebble, and returns early when the database fails: the call may then never return.
+// call calls into Pebble. It returns early if the database fails, because the call may then never return.
 func (d *database) call(do func() error) error {
 	select {
 	case err := <-d.start(do):
@@ -197,11 +197,11 @@ func (d *database) call(do func() error) error {
 	}
 }
 
-// readGrace is how long a reading call may take once the database has failed.
+// readGrace is how long a read may take once the database has failed.
 const readGrace = 2 * time.Second
 
-// read is call for what only reads: it also works on a database that has failed, whose contents stay readable. What do
-// writes to must not be used when read fails: do may still be running then.
+// read is call for reads. It also works on a database that has failed, whose contents stay readable. If read fails, do may still be
+// running, and what it writes to must not be used.
 func (d *database) read(do func() error) error {
 	done := d.start(do)
 	if d.readOnly {
@@ -222,7 +222,7 @@ func (d *database) read(do func() error) error {
 	}
 }
 
-// start calls into Pebble in a goroutine of its own.
+// start calls into Pebble in a new goroutine.
 func (d *database) start(do func() error) <-chan error {
 	return guard(func() error {
 		d.using.RLock()
@@ -234,7 +234,7 @@ func (d *database) start(do func() error) <-chan error {
 	})
 }
 
-// fail notes the first fatal error and raises the fence.
+// fail records the first fatal error and raises the fence.
 func (d *database) fail(err error) {
 	d.once.Do(func() {
 		d.err = err
@@ -244,7 +244,7 @@ func (d *database) fail(err error) {
 	})
 }
 
-// failure returns the fatal error, nil while all is well.
+// failure returns the fatal error, nil if there is none.
 func (d *database) failure() error {
 	select {
 	case <-d.failed:
@@ -254,8 +254,8 @@ func (d *database) failure() error {
 	}
 }
 
-// close closes a database once no call reads it. One that can be written to and has failed is left behind: its background work
-// may be stuck forever, and the fence keeps it from its files.
+// close closes a database once no call uses it. A failed database that is not read-only is abandoned instead: its background work
+// may be stuck permanently, and the fence keeps it from its files.
 func (d *database) close() error {
 	if d.failure() != nil && !d.readOnly {
 		return nil
@@ -277,11 +277,11 @@ func (d *database) close() error {
 	}
 }
 
-// errGaveUp is what guard answers for a fatal error whose cause went to the log.
+// errGaveUp is the result of guard for a fatal error whose cause is in the log.
 var errGaveUp = errors.New("the database gave up")
 
-// guard calls into Pebble, which answers some I/O errors with a panic and others with a fatal log line. Either ends the
-// goroutine of the call here, not the process.
+// guard calls into Pebble, which reports some I/O errors with a panic and others with a fatal log line. Either ends only the
+// goroutine of the call, not the process.
 func guard(call func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -304,19 +304,19 @@ func guard(call func() error) <-chan error {
 // pebbleLog is Pebble's logger.
 type pebbleLog struct{ d *database }
 
-// Infof is for those who look closely.
+// Infof logs at debug level.
 func (l pebbleLog) Infof(format string, args ...any) {
 	if l.d.log.Enabled(context.Background(), slog.LevelDebug) {
 		l.d.log.Debug("pebble: " + fmt.Sprintf(format, args...))
 	}
 }
 
-// Errorf is for what Pebble goes on from.
+// Errorf logs an error from which Pebble continues.
 func (l pebbleLog) Errorf(format string, args ...any) {
 	l.d.log.Warn("pebble: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf may not return: Pebble's state is in between. Its deferred calls run, so that its locks are let go.
+// Fatalf must not return, because Pebble's state is inconsistent. Deferred calls run, so that Pebble's locks are released.
 func (l pebbleLog) Fatalf(format string, args ...any) {
 	err := &fatalError{text: fmt.Sprintf(format, args...)}
 	for _, a := range args {
@@ -328,14 +328,14 @@ func (l pebbleLog) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// fatalError is a fatal log line with the error that it speaks of.
+// fatalError is a fatal log line with the error that it contains.
 type fatalError struct {
 	text  string
 	cause error
 }
 
-// Error is the line.
+// Error returns the line.
 func (e *fatalError) Error() string { return e.text }
 
-// Unwrap returns the error that the line speaks of, nil for none.
+// Unwrap returns the error that the line contains, nil for none.
 func (e *fatalError) Unwrap() error { return e.cause }

@@ -15,18 +15,18 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// erasure is what one batch deleted, or took out of items, and is still to leave the files: the value of a key of spaceErase.
+// erasure is what one batch deleted or removed from items and is still in the files: the value of a key of spaceErase.
 type erasure struct {
-	// Items are by property, Properties those that were purged whole.
+	// Items are by property. Properties are those that were purged.
 	Items      map[library.PropertyID][]item.ID `json:"items,omitempty"`
 	Properties []library.PropertyID             `json:"properties,omitempty"`
-	// All stands for everything there is.
+	// All means everything in the store.
 	All bool `json:"all,omitempty"`
 }
 
 func (e *erasure) empty() bool { return len(e.Items) == 0 && len(e.Properties) == 0 && !e.All }
 
-// note notes the items whose bytes go.
+// note adds the items whose bytes must be erased.
 func (e *erasure) note(pc PropertyChange) {
 	for _, it := range pc.Items {
 		if !it.Erase {
@@ -47,14 +47,14 @@ func (e *erasure) encode() ([]byte, error) {
 	return text, nil
 }
 
-// eraser has the bytes of deleted items, and of submissions that were changed or taken away, leave the files of the store
-// within a stated time: a delete in an LSM tree only hides them until their tables happen to be rewritten. What is to be
-// erased is kept in the store until it has been, so that it outlives the process.
+// eraser removes the bytes of deleted items, and of submissions that were changed or removed, from the files of the store within
+// Options.EraseWithin: a delete in an LSM tree only hides them until a compaction rewrites their tables. Pending erasures are kept
+// in the store, so that they survive the process.
 type eraser struct {
 	s *Store
-	// wake holds one signal at most: something was deleted.
+	// wake holds at most one signal that something was deleted.
 	wake chan struct{}
-	// quit ends run and the work under way; run then closes done.
+	// quit ends run and its current work. run then closes done.
 	ctx  context.Context
 	quit context.CancelFunc
 	done chan struct{}
@@ -66,7 +66,7 @@ func newEraser(s *Store) *eraser {
 	return e
 }
 
-// wanted says that something was deleted.
+// wanted signals that something was deleted.
 func (e *eraser) wanted() {
 	select {
 	case e.wake <- struct{}{}:
@@ -74,7 +74,7 @@ func (e *eraser) wanted() {
 	}
 }
 
-// run erases once for all that is deleted within half of the stated time, which leaves the other half for the work.
+// run erases once for all deletions within EraseWithin/2, which leaves the other half for the work.
 func (e *eraser) run() {
 	defer close(e.done)
 	for {
@@ -132,17 +132,17 @@ func (e *eraser) erase() error {
 	return e.s.forget(upTo)
 }
 
-// forget takes away the notes of what was erased, those of the batches up to one.
+// forget deletes the records of what was erased, up to one batch.
 func (s *Store) forget(upTo uint64) error {
 	return s.CommitIndex(func(keys *IndexBatch) (func(), error) {
 		return nil, keys.batch.DeleteRange([]byte{spaceErase}, eraseKey(upTo+1), nil)
 	})
 }
 
-// keyRange is the keys from one to, without, the other.
+// keyRange is the keys in [from, to).
 type keyRange struct{ from, to []byte }
 
-// pending lists what is to be erased, as ranges of keys, and the last batch that deleted any of it.
+// pending returns the key ranges to be erased, and the last batch that deleted any of it.
 func (e *eraser) pending() (upTo uint64, ranges []keyRange, err error) {
 	type answer struct {
 		upTo    uint64
@@ -172,11 +172,11 @@ func (e *erasure) add(o erasure) {
 	}
 }
 
-// maxRanges is how many stretches of the items of a property are rewritten one by one; more deletions than that are
-// gathered into stretches, so that those far apart leave what lies between them alone.
+// maxRanges is how many ranges of the items of a property are rewritten. More deletions are combined into that many ranges, at the
+// widest gaps, so that what lies between distant ones is not rewritten.
 const maxRanges = 64
 
-// ranges lists the keys that hold what is to be erased.
+// ranges lists the key ranges that hold what must be erased.
 func (e *erasure) ranges() []keyRange {
 	if e.All {
 		return []keyRange{{[]byte{spaceProperty}, []byte{spaceProperty + 1}}}
@@ -196,7 +196,7 @@ func (e *erasure) ranges() []keyRange {
 	return ranges
 }
 
-// stretches covers ids with at most limit closed stretches, cut at the widest gaps.
+// stretches covers ids with at most limit closed intervals, cut at the widest gaps.
 func stretches(ids []item.ID, limit int) [][2]item.ID {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
@@ -204,7 +204,7 @@ func stretches(ids []item.ID, limit int) [][2]item.ID {
 	if len(ids) == 0 {
 		return nil
 	}
-	cuts := make([]int, 0, len(ids)-1) // a cut at i lies before ids[i]
+	cuts := make([]int, 0, len(ids)-1) // a cut at i is before ids[i]
 	for i := 1; i < len(ids); i++ {
 		cuts = append(cuts, i)
 	}

@@ -9,24 +9,24 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// errFenced is what a given-up database sees of its files.
+// errFenced is the error of file operations of an abandoned database.
 var errFenced = errors.New("store was given up after an I/O error")
 
-// fence lies between one opening of the database and its files. Pebble cannot be closed safely after a fatal error (its
-// background work may be stuck, and would go on once the disk has room), so such an instance is left behind; once raised,
-// the fence keeps it from changing anything that its successor uses.
+// fence is the file system of one opening of the database. Pebble cannot be closed safely after a fatal error (its background work
+// may be stuck, and would continue once the disk has room), so such an instance is abandoned. Once raised, the fence keeps it from
+// changing anything that its successor uses.
 //
-// It also keeps errors of writing from Pebble once the database is open. Pebble answers those that it meets while it
-// changes to a new log by ending the process, in a way that cannot be recovered from; here they are told to onError, and
-// the goroutine that met them stops where it is.
+// Once the database is open, the fence also withholds write errors from Pebble. Pebble handles those that occur while it changes to
+// a new log by ending the process, which recover cannot prevent. The fence passes them to onError, and blocks the goroutine
+// permanently.
 //
-// Files outside the directory of the database, such as those of a checkpoint, are none of its business.
+// Files outside the directory of the database, such as those of a checkpoint, are not fenced.
 type fence struct {
 	vfs.FS
 	dir    string
 	raised atomic.Bool
-	// opened is true once errors of writing may no longer be returned. Those that Pebble meets while it opens are, until the
-	// fence is raised: then they stop the goroutine as well, as Pebble would retry a flush endlessly.
+	// opened is true once write errors must not be returned. While Pebble opens, they are returned until the fence is raised. Then
+	// they also block the goroutine, because Pebble would retry a flush endlessly.
 	opened  atomic.Bool
 	onError func(error)
 }
@@ -49,7 +49,7 @@ func (f *fence) check() error {
 	return nil
 }
 
-// stop returns no error of writing once the database is open or the fence is raised: it stops the goroutine for good.
+// stop returns err while Pebble opens and the fence is not raised. Otherwise, an error blocks the goroutine permanently.
 func (f *fence) stop(err error) error {
 	if err == nil || !f.opened.Load() && !f.raised.Load() {
 		return err
@@ -58,7 +58,7 @@ func (f *fence) stop(err error) error {
 	select {}
 }
 
-// change runs an operation on a file, unless that is one of the database's and the fence is raised.
+// change runs an operation on a file. It fails for a file of the database if the fence is raised.
 func (f *fence) change(name string, operation func() error) error {
 	if !f.outside(name) {
 		if err := f.check(); err != nil {
@@ -68,7 +68,7 @@ func (f *fence) change(name string, operation func() error) error {
 	return operation()
 }
 
-// open opens a file for writing. One of the database's does not pass a raised fence, and is wrapped.
+// open opens a file for writing. A file of the database does not pass a raised fence, and is wrapped.
 func (f *fence) open(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	if f.outside(name) {
 		return open()
@@ -84,7 +84,7 @@ func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	return f.open(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
 }
 
-// OpenDir wraps directories as well: they are written to by Sync alone.
+// OpenDir also wraps directories, which only Sync writes to.
 func (f *fence) OpenDir(name string) (vfs.File, error) {
 	if f.outside(name) {
 		return f.FS.OpenDir(name)
@@ -127,11 +127,10 @@ func (f *fence) MkdirAll(dir string, perm os.FileMode) error {
 	return f.change(dir, func() error { return f.FS.MkdirAll(dir, perm) })
 }
 
-// Lock locks nothing: the directory of the store is locked as a whole, and an instance that was given up could never let
-// its own lock go.
+// Lock locks nothing: the directory of the store is locked as a whole, and an abandoned instance could never release its own lock.
 func (f *fence) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// Unwrap lets Pebble find the file system underneath.
+// Unwrap returns the underlying file system, which Pebble looks for.
 func (f *fence) Unwrap() vfs.FS { return f.FS }
 
 func (f *fence) wrap(file vfs.File, err error) (vfs.File, error) {
@@ -185,7 +184,7 @@ func (f *fencedFile) SyncTo(length int64) (fullSync bool, err error) {
 	return fullSync, err
 }
 
-// Close passes the fence: a file that was given up is closed too, and its error is of interest to nobody.
+// Close passes the fence, because an abandoned file is closed too. Its error is then ignored.
 func (f *fencedFile) Close() error {
 	err := f.File.Close()
 	if f.fence.raised.Load() {

@@ -11,24 +11,24 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// place is where an item is.
+// place is the place of an item.
 type place struct {
 	property library.PropertyID
 	id       item.ID
 }
 
-// found is what a group of requests asks of the database, looked up at once and by all processors. What is not in it is
-// looked up one by one.
+// found is what a group of requests needs from the database, looked up at once on all processors. Anything else is looked up one by
+// one.
 type found struct {
 	items map[place]*lookup
 	// holders are the items that have a short code, in all properties.
 	holders map[string][]place
 }
 
-// lookup is one item or one short code to be looked up, and what was found.
+// lookup is the lookup of one item or one short code, with its result.
 type lookup struct {
 	place place
-	// decode is whether the item itself is wanted, or only whether it is there.
+	// decode is whether the item itself is needed, or only whether it exists.
 	decode bool
 	exists bool
 	item   *item.Item
@@ -38,7 +38,7 @@ type lookup struct {
 	holders []place
 }
 
-// fetch looks up what the mutations of a group need. The error says that the database cannot be read.
+// fetch looks up what the mutations of a group need. It fails if the database cannot be read.
 func (c *change) fetch(group []request) error {
 	var wanted []*lookup
 	want := func(p library.PropertyID, id item.ID, decode bool) {
@@ -132,7 +132,7 @@ func holders(f finder, properties []library.PropertyID, code string) ([]place, e
 	return places, nil
 }
 
-// decodeItem reads a stored item. *library.UnreadableItemError.
+// decodeItem decodes a stored item. The error is a *library.UnreadableItemError.
 func decodeItem(id item.ID, value []byte) (*item.Item, error) {
 	it, err := item.Unmarshal(value)
 	if err == nil && it.ID != id {
@@ -144,7 +144,7 @@ func decodeItem(id item.ID, value []byte) (*item.Item, error) {
 	return it, nil
 }
 
-// base is what a property holds before a change.
+// base is the state of a property before a change.
 type base struct {
 	*change
 	property library.PropertyID
@@ -153,7 +153,7 @@ type base struct {
 
 var _ mutations.Base = base{}
 
-// Item returns a stored item, nil when it is not there.
+// Item returns a stored item, nil if it does not exist.
 func (b base) Item(id item.ID) (*item.Item, error) {
 	l := b.found.items[place{b.property, id}]
 	if l == nil || l.exists && !l.decode {
@@ -184,22 +184,22 @@ func (b base) CodeHeld(code string, id item.ID) (bool, error) {
 	return slices.ContainsFunc(holders, func(h place) bool { return h != place{b.property, id} }), err
 }
 
-// TagMade reports whether a tag was made.
+// TagMade reports whether a tag was ever created.
 func (b base) TagMade(t item.Tag) bool { return b.known.made[t] }
 
-// NameKnown reports whether an item has had a field name.
+// NameKnown reports whether an item has ever had a field name.
 func (b base) NameKnown(n mutations.NameSum) bool { return b.known.names[n] }
 
-// Names is the number of field names that items have had.
+// Names returns the number of field names that items have ever had.
 func (b base) Names() int { return len(b.known.names) }
 
-// TagOwner returns the manifest by which an item carries a tag.
+// TagOwner returns the manifest whose rule puts a tag on an item.
 func (b base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
 	owner, held := b.s.index.TagOwner(b.property, t, id)
 	return owner, held, nil
 }
 
-// look looks one thing up.
+// look runs one lookup.
 func (c *change) look(l *lookup) error {
 	answer, err := lookUp(c.s, func(f finder) (lookup, error) {
 		one := *l
@@ -213,7 +213,7 @@ func (c *change) look(l *lookup) error {
 	return nil
 }
 
-// codeHolders lists the items that have a short code, as far as it was known before this group.
+// codeHolders lists the items that had a short code before this group.
 func (c *change) codeHolders(code string) ([]place, error) {
 	if known, looked := c.found.holders[code]; looked {
 		return known, nil

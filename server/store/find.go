@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// scan calls take with the keys from lower to, without, upper, in ascending order, and their values, which are reused. It goes on with
-// the key skip when take returns one, and ends without an error when take returns errStop. Other errors name the key.
+// scan calls take with the keys in [lower, upper), in ascending order, and their values, which are reused. It continues with the
+// key skip if take returns one, and ends without an error if take returns errStop. Other errors name the key.
 func scan(db *pebble.DB, lower, upper []byte, take func(key, value []byte) (skip []byte, err error)) error {
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
@@ -39,11 +39,11 @@ func scan(db *pebble.DB, lower, upper []byte, take func(key, value []byte) (skip
 // errStop ends a scan.
 var errStop = errors.New("no further key is wanted")
 
-// finder looks up single keys. Unlike DB.Get it asks the filters of the lowest level too, which hold most of what is
-// there: most keys that are looked up before a write are not there. Keys in ascending order are found fastest.
+// finder looks up single keys. Unlike DB.Get it also uses the filters of the lowest level, which has most of the data, because most
+// keys that are looked up before a write do not exist. Keys in ascending order are found fastest.
 type finder struct{ it *pebble.Iterator }
 
-// find returns the value of a key, good until the next call, and whether the key is there.
+// find returns the value of a key, valid until the next call, and whether the key exists.
 func (f finder) find(key []byte) (value []byte, there bool, err error) {
 	if there, err = f.has(key); !there {
 		return nil, false, err
@@ -52,7 +52,7 @@ func (f finder) find(key []byte) (value []byte, there bool, err error) {
 	return value, true, err
 }
 
-// has reports whether a key is there.
+// has reports whether a key exists.
 func (f finder) has(key []byte) (bool, error) {
 	if !f.it.SeekPrefixGE(key) {
 		return false, f.it.Error()
@@ -60,7 +60,7 @@ func (f finder) has(key []byte) (bool, error) {
 	return bytes.Equal(f.it.Key(), key), nil
 }
 
-// findAll calls do with 0 to n-1, on all processors where there are many. The calls must not depend on one another.
+// findAll calls do with 0 to n-1, on all processors if n is large. The calls must be independent.
 func findAll(db *pebble.DB, n int, do func(f finder, i int) error) error {
 	workers := parallel.Workers(n)
 	return parallel.Run(workers, func(worker int) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// formatVersion is the version of the key table in doc.go that this code reads and writes; formatNeeds the oldest Vitrine
-// that does.
+// formatVersion is the version of the key table in doc.go that this code reads and writes. formatNeeds is the oldest Vitrine that
+// does.
 const (
 	formatVersion = 3
 	formatNeeds   = "0.2.0"
@@ -21,10 +21,10 @@ type format struct {
 	Needs   string `json:"needs"`
 }
 
-// upgrade brings a store from the version that is its index to the next one, within one batch.
+// upgrade upgrades a store from the version that is its index to the next one, in one batch.
 type upgrade func(db *pebble.DB, b *pebble.Batch) error
 
-// NewerFormatError says that a newer Vitrine wrote the store.
+// NewerFormatError reports that a newer Vitrine wrote the store.
 type NewerFormatError struct {
 	Dir     string
 	Version int
@@ -37,8 +37,8 @@ func (e *NewerFormatError) Error() string {
 		e.Dir, e.Version, formatVersion, e.Needs)
 }
 
-// checkFormat stamps a new store, upgrades an older one step by step, each in one synced batch with its new stamp, and
-// refuses a newer one.
+// checkFormat stamps a new store, upgrades an older one step by step, each in one synced batch with its new stamp, and rejects a
+// newer one.
 func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) error {
 	found, err := readFormat(db)
 	if err != nil {
@@ -65,7 +65,7 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 	return nil
 }
 
-// upgrades are the steps to formatVersion; the one at v leads from v to v+1, and nothing leads to version 1.
+// upgrades are the steps to formatVersion. The one at index v upgrades v to v+1; there is none to version 1.
 func upgrades() []upgrade { return []upgrade{1: toFormat2, 2: toFormat3} }
 
 func stampFormat(b *pebble.Batch, f format) error {
@@ -79,7 +79,7 @@ func stampFormat(b *pebble.Batch, f format) error {
 	return b.Commit(pebble.Sync)
 }
 
-// readFormat returns version 0 for a store without a stamp.
+// readFormat reads the stamp of a store. It returns version 0 if there is none.
 func readFormat(db *pebble.DB) (format, error) {
 	value, closer, err := db.Get([]byte(keyFormat))
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -96,7 +96,7 @@ func readFormat(db *pebble.DB) (format, error) {
 	return f, errors.Join(err, closer.Close())
 }
 
-// requireEmpty refuses a database that holds keys and no stamp: it is not ours.
+// requireEmpty rejects a database that has keys but no stamp, because Vitrine did not create it.
 func requireEmpty(db *pebble.DB) error {
 	it, err := db.NewIter(nil)
 	if err != nil {

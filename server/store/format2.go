@@ -7,8 +7,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// toFormat2 writes down what version 1 had in memory alone: which item has a short code, and how many items a property
-// has. Nobody knows what a store of version 1 deleted and has not erased, so that everything is to be rewritten once.
+// toFormat2 stores what version 1 kept only in memory: which item has a short code, and how many items a property has. It is
+// unknown what a store of version 1 deleted and has not erased, so everything is rewritten once.
 func toFormat2(db *pebble.DB, b *pebble.Batch) error {
 	u := upgrade2{batch: b, counts: map[library.PropertyID]uint64{}, codes: map[string]bool{}}
 	if err := scan(db, []byte{spaceProperty}, []byte{spaceProperty + 1}, u.key); err != nil {
@@ -43,7 +43,7 @@ func (u *upgrade2) key(key, value []byte) (skip []byte, err error) {
 		return nil, err
 	}
 	u.counts[p]++
-	// Of two items with one code, which an import could bring, the first one has it.
+	// Of two items with one code, which an import could create, the first one keeps it.
 	if stored.ShortCode == "" || u.codes[stored.ShortCode] {
 		return nil, nil
 	}

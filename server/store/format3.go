@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// toFormat3 notes the names of the dynamic fields that the items of each property have. Names that only deleted items had are
-// no longer known.
+// toFormat3 records the names of the dynamic fields that the items of each property have. Names that only deleted items had are no
+// longer known.
 func toFormat3(db *pebble.DB, b *pebble.Batch) error {
 	authorKey, err := get(db, []byte(keyAuthorKey))
 	if err != nil {
@@ -25,7 +25,7 @@ func toFormat3(db *pebble.DB, b *pebble.Batch) error {
 	return errors.Join(err, u.flush())
 }
 
-// upgrade3 gathers the items of one property, so that all processors decode them.
+// upgrade3 collects items of one property, so that all processors decode them.
 type upgrade3 struct {
 	batch    *pebble.Batch
 	namer    *mutations.Namer
@@ -34,7 +34,7 @@ type upgrade3 struct {
 	lines    [][]byte
 }
 
-// key handles a key, and returns the key to continue with where that is not the next one.
+// key handles a key, and returns the key to continue with if that is not the next one.
 func (u *upgrade3) key(key, value []byte) (skip []byte, err error) {
 	p, under, _, err := splitPropertyKey(key)
 	if err != nil {
@@ -59,11 +59,11 @@ func (u *upgrade3) key(key, value []byte) (skip []byte, err error) {
 	return nil, nil
 }
 
-// flush notes the names of the items that were gathered.
+// flush records the names of the collected items.
 func (u *upgrade3) flush() error {
 	names := make([][]string, len(u.lines))
 	parallel.Each(len(u.lines), func(i int) {
-		// An item that cannot be read has no fields that a query finds, and must not keep the store from opening.
+		// An item that cannot be decoded has no fields that a query finds, and must not keep the store from opening.
 		if stored, err := item.Unmarshal(u.lines[i]); err == nil {
 			names[i] = slices.Collect(stored.FieldNames())
 		}

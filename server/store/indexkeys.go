@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// IndexBatch adds keys of the index's own space to a batch. Keys and values are copied.
+// IndexBatch adds keys in the index's own space to a batch. Keys and values are copied.
 type IndexBatch struct{ batch *pebble.Batch }
 
 // Set sets a key.
@@ -23,7 +23,7 @@ func indexKey(key []byte) []byte {
 	return append(append(make([]byte, 0, len(key)+1), spaceIndex), key...)
 }
 
-// IndexValue returns the value of a key of the index's own, nil where it is not there.
+// IndexValue returns the value of one of the index's own keys, nil if it does not exist.
 func (s *Store) IndexValue(key []byte) ([]byte, error) {
 	return ask(s, func(db *pebble.DB) ([]byte, error) { return get(db, indexKey(key)) })
 }
@@ -39,9 +39,9 @@ func (s *Store) IndexKeys(from, to []byte) ([][]byte, error) {
 	})
 }
 
-// CommitIndex commits keys of the index's own, durable on return, at a time when no Change is prepared or installed. add
-// puts them into a batch and returns what makes them visible to readers, nil for nothing; with its error nothing is
-// committed. It changes no version. ErrUnavailable while the store takes no writes.
+// CommitIndex commits the index's own keys durably, while no Change is prepared or installed. add adds them to a batch and returns
+// what makes them visible to readers; it may be nil. If add fails, nothing is committed. No version changes. ErrUnavailable while
+// the store takes no writes.
 func (s *Store) CommitIndex(add func(keys *IndexBatch) (install func(), err error)) error {
 	s.holding.Lock()
 	defer s.holding.Unlock()

@@ -13,10 +13,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// readChunk is how many items are read and decoded at once: enough for all processors, few enough for little memory.
+// readChunk is how many items are read and decoded at once: enough for all processors, but little memory.
 const readChunk = 1024
 
-// Item reads one item, of a property that is served or not. ErrNotFound.
+// Item reads one item of a property, served or not. ErrNotFound.
 func (s *Store) Item(p library.PropertyID, id item.ID) (*item.Item, error) {
 	items, err := s.ItemsByID(p, []item.ID{id})
 	if err != nil {
@@ -28,12 +28,12 @@ func (s *Store) Item(p library.PropertyID, id item.ID) (*item.Item, error) {
 	return items[0], nil
 }
 
-// Has reports whether an item is there.
+// Has reports whether an item exists.
 func (s *Store) Has(p library.PropertyID, id item.ID) (bool, error) {
 	return lookUp(s, func(f finder) (bool, error) { return f.has(itemKey(p, id)) })
 }
 
-// ItemsByID reads items, nil for those that are not there.
+// ItemsByID reads items. It returns nil for those that do not exist.
 func (s *Store) ItemsByID(p library.PropertyID, ids []item.ID) ([]*item.Item, error) {
 	return ask(s, func(db *pebble.DB) ([]*item.Item, error) {
 		items := make([]*item.Item, len(ids))
@@ -47,8 +47,8 @@ func (s *Store) ItemsByID(p library.PropertyID, ids []item.ID) ([]*item.Item, er
 	})
 }
 
-// Items yields all items of a property by id, decoded by all processors. Those that change meanwhile show either state. It
-// ends with the first error; with the context's when that ends.
+// Items yields all items of a property by id, decoded on all processors. Items that change meanwhile are in either state. It ends
+// with the first error, or with that of ctx.
 func (s *Store) Items(ctx context.Context, p library.PropertyID) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
 		for next := item.ID(0); ; {
@@ -102,8 +102,8 @@ func itemsFrom(db *pebble.DB, p library.PropertyID, from item.ID) ([]*item.Item,
 	return items, errors.Join(errs...)
 }
 
-// ItemIDs yields the ids of all items of a property in ascending order, from one on. Those that come and go meanwhile may
-// be among them.
+// ItemIDs yields the ids of all items of a property in ascending order, from from on. Items that are created or deleted meanwhile
+// may be among them.
 func (s *Store) ItemIDs(ctx context.Context, p library.PropertyID, from item.ID) iter.Seq2[item.ID, error] {
 	return func(yield func(item.ID, error) bool) {
 		for next := from; ; {
@@ -133,7 +133,7 @@ func (s *Store) ItemIDs(ctx context.Context, p library.PropertyID, from item.ID)
 	}
 }
 
-// eachItem calls take with at most limit stored items of a property, by id, from one on. The values are reused.
+// eachItem calls take with at most limit stored items of a property, by id, from from on. The values are reused.
 func eachItem(db *pebble.DB, p library.PropertyID, from item.ID, limit int, take func(id item.ID, value []byte)) error {
 	prefix := len(propertyKey(p, underItem))
 	return scan(db, itemKey(p, from), propertyKey(p, underItem+1), func(key, value []byte) ([]byte, error) {

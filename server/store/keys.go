@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// The first byte of a key says what it is about; see the table in doc.go.
+// The first byte of a key is its space; see the table in doc.go.
 const (
 	spaceMeta     = 'm'
 	spaceMark     = 'k'
@@ -84,16 +84,16 @@ func codeKey(p library.PropertyID, code string) []byte {
 
 func eraseKey(batch uint64) []byte { return binary.BigEndian.AppendUint64([]byte{spaceErase}, batch) }
 
-// propertyBounds are the first key of a property and the first one after it.
+// propertyBounds returns the first key of a property and the first one after it.
 func propertyBounds(p library.PropertyID) (lower, upper []byte) {
 	lower = append([]byte{spaceProperty}, p...)
 	upper = append(bytes.Clone(lower), 1)
 	return append(lower, 0), upper
 }
 
-// stretchEnd returns where the stretch of keys ends that a key lies in, nil for none: no table holds keys of two. The items of
-// a property are a stretch of their own, because those of an import come in the order of their ids and leave the older ones
-// alone, while short codes, which lie before them, come anywhere.
+// stretchEnd returns the end of the key range that a key is in, nil for none: no table holds keys of two ranges. The items of a
+// property are a range of their own: an import adds them in the order of their ids and does not touch older ones, while short
+// codes, which sort before items, are added anywhere.
 func stretchEnd(key []byte) []byte {
 	if len(key) == 0 || key[0] < spaceProperty {
 		return []byte{spaceProperty}
@@ -114,7 +114,7 @@ func stretchEnd(key []byte) []byte {
 	return upper
 }
 
-// splitPropertyKey takes a key of spaceProperty apart.
+// splitPropertyKey splits a key of spaceProperty.
 func splitPropertyKey(key []byte) (p library.PropertyID, under byte, rest []byte, err error) {
 	name, tail, ok := bytes.Cut(key[1:], []byte{0})
 	if !ok || len(tail) == 0 {

@@ -17,10 +17,10 @@ const (
 	holderName = "LOCK.json"
 )
 
-// LockedError says that another process (or another part of this one) uses the store.
+// LockedError reports that another process (or another part of this one) uses the store.
 type LockedError struct {
 	Dir string
-	// PID, Host and Since describe the holder; PID is 0 where it left no word of itself.
+	// PID, Host and Since describe the holder. PID is 0 if LOCK.json cannot be read.
 	PID   int
 	Host  string
 	Since time.Time
@@ -34,26 +34,26 @@ func (e *LockedError) Error() string {
 		e.Dir, e.PID, e.Host, e.Since.Format(time.RFC3339))
 }
 
-// holder is what LOCK.json says.
+// holder is the content of LOCK.json.
 type holder struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
 }
 
-// LockDir takes the lock of a data directory for a process that keeps its items elsewhere. *LockedError while another process
-// has it. Close releases it.
+// LockDir locks a data directory for a process that keeps its items elsewhere. It returns a *LockedError while another process has
+// the lock. Close releases it.
 func LockDir(dir string) (io.Closer, error) { return lockDir(vfs.Default, dir, time.Now()) }
 
-// lockDir takes the lock of a store's directory and leaves word of who holds it. The word is in a file of its own:
-// closing any handle on a locked file would release a POSIX lock.
+// lockDir locks the directory of a store and records the holder. The record is a separate file, because closing any handle on a
+// locked file would release a POSIX lock.
 func lockDir(disk vfs.FS, dir string, now time.Time) (io.Closer, error) {
 	lock, err := disk.Lock(disk.PathJoin(dir, lockName))
 	if err != nil {
 		if _, cannotOpen := errors.AsType[*fs.PathError](err); cannotOpen {
 			return nil, fmt.Errorf("lock store at %s: %w", dir, err)
 		}
-		h, _ := readHolder(disk, dir) // without word of the holder the error is still right, only shorter
+		h, _ := readHolder(disk, dir) // without the holder, the error is still right, only shorter
 		return nil, &LockedError{Dir: dir, PID: h.PID, Host: h.Host, Since: h.Since}
 	}
 	host, err := os.Hostname()
@@ -62,7 +62,7 @@ func lockDir(disk vfs.FS, dir string, now time.Time) (io.Closer, error) {
 	}
 	err = writeHolder(disk, dir, holder{PID: os.Getpid(), Host: host, Since: now.UTC().Truncate(time.Second)})
 	if vfs.IsNoSpaceError(err) {
-		// The store can be read without it. What the process before left names the wrong one.
+		// The store can be read without it. A record of the previous process would name the wrong holder.
 		if err = disk.Remove(disk.PathJoin(dir, holderName)); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
@@ -89,7 +89,7 @@ func readHolder(disk vfs.FS, dir string) (holder, error) {
 	return h, nil
 }
 
-// writeHolder replaces LOCK.json in one step, so that nobody reads half of it.
+// writeHolder replaces LOCK.json atomically.
 func writeHolder(disk vfs.FS, dir string, h holder) error {
 	text, err := json.Marshal(h)
 	if err != nil {

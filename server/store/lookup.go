@@ -25,7 +25,7 @@ func (s *Store) Owners(_ context.Context, scope library.Scope) ([]library.Owner,
 	return s.served.set.Scoped(scope), nil
 }
 
-// Definition returns what owner brought: the version that is served, else the newest one.
+// Definition returns the definition of owner: the version that is served, else the newest one.
 func (s *Store) Definition(_ context.Context, owner library.Owner) (library.Definition, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -44,7 +44,7 @@ func (s *Store) Property(p library.PropertyID) (library.Property, error) {
 	return c.Spec, nil
 }
 
-// Served returns what a property serves besides its items. ErrNotFound while it is not served, ErrClosed.
+// Served returns what a property serves in addition to its items. ErrNotFound while it is not served, ErrClosed.
 func (s *Store) Served(p library.PropertyID) (*definitions.Catalogue, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -122,7 +122,7 @@ func (s *Store) Units(p library.PropertyID) ([]item.Unit, error) {
 	return units, nil
 }
 
-// HasTag reports whether a tag was ever made, see library.Library.
+// HasTag reports whether a tag was ever created, see library.Library.
 func (s *Store) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
 	if _, err := s.Served(p); err != nil {
 		return false, err
@@ -135,7 +135,7 @@ func (s *Store) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error]
 	return s.tokens.Listen(ctx)
 }
 
-// ShortLink returns where a short link leads, see library.Library.
+// ShortLink returns the target of a short link, see library.Library.
 func (s *Store) ShortLink(_ context.Context, code string) (library.PropertyID, string, error) {
 	notFound := fmt.Errorf("short link: %w", library.ErrNotFound)
 	at, it, err := s.byCode(code)
@@ -156,7 +156,7 @@ func (s *Store) ShortLink(_ context.Context, code string) (library.PropertyID, s
 	return at, original, nil
 }
 
-// byCode finds the item with a short code in the properties that are served, nil for none.
+// byCode returns the item with a short code in the properties that are served, nil for none.
 func (s *Store) byCode(code string) (library.PropertyID, *item.Item, error) {
 	if code == "" {
 		return "", nil, nil
@@ -178,12 +178,12 @@ func (s *Store) byCode(code string) (library.PropertyID, *item.Item, error) {
 	return found.property, found.item, err
 }
 
-// AuthorKey is the key of author references, see library.Library.
+// AuthorKey returns the key of author references, see library.Library.
 func (s *Store) AuthorKey() []byte {
 	return peek(s, func(now *served) []byte { return bytes.Clone(now.authorKey) })
 }
 
-// Mark returns a small fact of the operator, see library.Library.
+// Mark returns a mark of the operator, see library.Library.
 func (s *Store) Mark(key string) (string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -193,39 +193,39 @@ func (s *Store) Mark(key string) (string, error) {
 	return s.served.marks[key], nil
 }
 
-// peek reads what is kept in memory.
+// peek reads the data in memory.
 func peek[T any](s *Store, look func(now *served) T) T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return look(s.served)
 }
 
-// Catalogue returns what a property serves besides its items; nil while it is not served.
+// Catalogue returns what a property serves in addition to its items; nil while it is not served.
 func (s *Store) Catalogue(p library.PropertyID) *definitions.Catalogue {
 	return peek(s, func(now *served) *definitions.Catalogue { return now.set.Catalogue(p) })
 }
 
-// Stored lists all properties that have anything stored, served or not, by id.
+// Stored lists all properties that have anything stored or are served, by id.
 func (s *Store) Stored() []library.PropertyID {
 	return peek(s, func(now *served) []library.PropertyID { return slices.Sorted(maps.Keys(now.properties)) })
 }
 
-// Count is the number of items of a property, served or not.
+// Count returns the number of items of a property, served or not.
 func (s *Store) Count(p library.PropertyID) int64 {
 	return peek(s, func(now *served) int64 { return now.property(p).items })
 }
 
-// PropertyVersion is the number of the batch that last changed anything of a property; 0 where there is nothing.
+// PropertyVersion returns the number of the batch that last changed a property; 0 if it has nothing stored.
 func (s *Store) PropertyVersion(p library.PropertyID) uint64 {
 	return peek(s, func(now *served) uint64 { return now.property(p).version })
 }
 
-// Version is the number of the last batch.
+// Version returns the number of the last batch.
 func (s *Store) Version() uint64 {
 	return peek(s, func(now *served) uint64 { return now.version })
 }
 
-// ID tells this store from any other one, also after a restart and in a backup: 32 hexadecimal digits.
+// ID identifies this store, also after a restart and in a backup: 32 hexadecimal digits.
 func (s *Store) ID() string {
 	return peek(s, func(now *served) string { return now.id })
 }

@@ -8,13 +8,13 @@ import (
 
 var _ library.Measurer = (*Store)(nil)
 
-// metrics asks the database about itself. ErrClosed, or why the database failed.
+// metrics returns the metrics of the database. ErrClosed, or why the database failed.
 func (s *Store) metrics() (*pebble.Metrics, error) {
 	db, err := s.database()
 	if err != nil {
 		return nil, err
 	}
-	answer := make(chan *pebble.Metrics, 1) // taken over only once it is whole, see database.call
+	answer := make(chan *pebble.Metrics, 1) // received only once it is complete, see database.call
 	err = db.call(func() error {
 		answer <- db.pebble.Metrics()
 		return nil
@@ -25,7 +25,7 @@ func (s *Store) metrics() (*pebble.Metrics, error) {
 	return <-answer, nil
 }
 
-// Measures tells of the database below, see library.Measurer.
+// Measures returns the measures of the database, see library.Measurer.
 func (s *Store) Measures() []library.Measure {
 	m, err := s.metrics()
 	if err != nil {

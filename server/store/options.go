@@ -15,35 +15,33 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Options are what a Store is opened with.
+// Options holds the settings of Open.
 type Options struct {
-	// Dir is the directory of the store; made (0700) where it is not there. Required.
+	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock tells the time; nil means time.Now. It dates units. Nothing durable depends on it running forwards.
+	// Clock returns the current time; nil means time.Now. It dates units. Nothing durable depends on it being monotonic.
 	Clock func() time.Time
-	// Logger takes what an operator may want to know; nil means nothing is logged. No item, token or other personal data
-	// is ever logged.
+	// Logger receives messages for the operator; nil disables logging. Items, tokens and other personal data are never logged.
 	Logger *slog.Logger
-	// EraseWithin is how long the bytes of a deleted item may stay in the store's files; 0 means 10 minutes. A shorter
-	// time costs more rewriting of files.
+	// EraseWithin is how long the bytes of a deleted item may stay in the store's files; 0 means 10 minutes. A shorter time
+	// rewrites files more often.
 	EraseWithin time.Duration
-	// MemoryBytes is how much memory the database takes, beside the Go heap, for what was written lately and for blocks of
-	// files that were read lately; 0 means 64 MiB. The filters of ten million items take 25 MiB of it, by which a write
-	// finds out that an id and a short code are free; a library that serves items from memory or files of its own gains
-	// nothing from more.
+	// MemoryBytes is the memory of the database in addition to the Go heap, for recent writes and for recently read blocks of
+	// files; 0 means 64 MiB. The filters of ten million items take 25 MiB of it. With them a write checks that an id and a short
+	// code are free. A library that serves items from memory or from its own files gains nothing from more.
 	MemoryBytes int64
-	// MemTableBytes is how much of that gathers writes before they become a file; 0 means 16 MiB, or a quarter of
-	// MemoryBytes where that is less. Up to three times as much is taken while files are written.
+	// MemTableBytes is the part of it that buffers writes before a flush; 0 means 16 MiB, or MemoryBytes/4 if that is less. Up to
+	// three times as much is used during flushes.
 	MemTableBytes int64
-	// Pressure says how short of memory the process is; nil means never. Under library.Full mutations of items are
-	// refused with library.ErrUnavailable, save for deletions.
+	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Full, mutations of items other
+	// than deletions are refused with library.ErrUnavailable.
 	Pressure func() library.Pressure
 
-	// FS is the file system; nil means the operating system's. Tests put a disk of theirs here.
+	// FS is the file system; nil means that of the operating system. Tests set their own.
 	FS vfs.FS
-	// Random is read for what must not be guessed; nil means crypto/rand.
+	// Random is the source of unguessable bytes; nil means crypto/rand.
 	Random io.Reader
-	// RetryAfter is how long after an attempt to open a failed store again the next one is made; 0 means a second.
+	// RetryAfter is the delay between two attempts to reopen a failed store; 0 means one second.
 	RetryAfter time.Duration
 }
 
@@ -64,7 +62,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
-		// Within a process locks are told apart by name.
+		// Locks within a process are identified by name, so the path must be absolute.
 		dir, err := filepath.Abs(o.Dir)
 		if err != nil {
 			return o, fmt.Errorf("find the directory of the store: %w", err)

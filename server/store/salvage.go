@@ -14,16 +14,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// Damaged reports whether err says that stored bytes are damaged or that the disk cannot read them. Other items may still be
+// Damaged reports whether err means that stored bytes are damaged or that the disk cannot read them. Other items may still be
 // readable.
 func Damaged(err error) bool {
 	_, undecodable := errors.AsType[*library.UnreadableItemError](err)
 	return undecodable || pebble.IsCorruptionError(err) || errors.Is(err, syscall.EIO)
 }
 
-// Salvage yields those of the items with the given ids that are stored, in the order of ids. For an item that is Damaged it yields
-// a *library.UnreadableItemError and goes on. It ends with any other error, and with the context's when that ends. Each unreadable
-// item costs up to a fifth of a second, because Pebble looks for the bit that makes its block valid.
+// Salvage yields the items with the given ids that are stored, in the order of ids. For an item that is Damaged it yields a
+// *library.UnreadableItemError and continues. It ends with any other error, and with that of ctx. Each unreadable item costs up to
+// a fifth of a second, because Pebble searches for the bit that makes its block valid.
 func (s *Store) Salvage(ctx context.Context, p library.PropertyID, ids []item.ID) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
 		for chunk := range slices.Chunk(ids, readChunk) {
@@ -56,7 +56,7 @@ func (s *Store) Salvage(ctx context.Context, p library.PropertyID, ids []item.ID
 	}
 }
 
-// salvage reads one item alone, nil when it is not there. It asks no filter of the lowest level: that may be what is damaged.
+// salvage reads one item alone, nil if it does not exist. It uses no filter of the lowest level, which may be what is damaged.
 func (s *Store) salvage(p library.PropertyID, id item.ID) (*item.Item, error) {
 	value, err := ask(s, func(db *pebble.DB) ([]byte, error) { return get(db, itemKey(p, id)) })
 	switch {

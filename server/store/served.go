@@ -14,27 +14,27 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// served is all of the store that is kept in memory: everything but items, short codes and what is the index's. Store.mu
+// served is the part of the store that is kept in memory: everything except items, short codes and the index's keys. Store.mu
 // guards it.
 type served struct {
-	// id tells this store from any other in versions.
+	// id identifies this store in versions.
 	id        string
 	authorKey []byte
 	version   uint64
 	marks     map[string]string
 	set       definitions.Set
-	// properties are all that have anything stored, and all that are served.
+	// properties are all that have anything stored or are served.
 	properties map[library.PropertyID]*property
 }
 
-// property is what is in memory of the items of one property.
+// property is the data in memory about the items of one property.
 type property struct {
 	// version is the batch that last changed anything of the property.
 	version  uint64
 	sequence item.ID
 	items    int64
 	made     map[item.Tag]bool
-	// names are those of all dynamic fields that items have ever had, see item.MaxFieldNames.
+	// names are the hashed names of all dynamic fields that items have ever had, see item.MaxFieldNames.
 	names map[mutations.NameSum]bool
 }
 
@@ -42,7 +42,7 @@ func newProperty() *property {
 	return &property{made: map[item.Tag]bool{}, names: map[mutations.NameSum]bool{}}
 }
 
-// property returns what is known of a property: an empty one where nothing is stored, which is not kept.
+// property returns the data of a property: an empty one if nothing is stored, which is not kept.
 func (s *served) property(p library.PropertyID) *property {
 	if known := s.properties[p]; known != nil {
 		return known
@@ -50,7 +50,7 @@ func (s *served) property(p library.PropertyID) *property {
 	return newProperty()
 }
 
-// load reads what is kept in memory. A store without keys of its own gets them.
+// load reads what is kept in memory. A store without an id and an author key gets them.
 func load(db *pebble.DB, random io.Reader) (*served, error) {
 	l := loader{
 		served:   &served{marks: map[string]string{}, properties: map[library.PropertyID]*property{}},
@@ -79,7 +79,7 @@ type loader struct {
 	bySource map[definitions.Source]*definitions.Entry
 }
 
-// identity reads the keys of the store, and draws them when it is new.
+// identity reads the id and the author key of the store, and draws them if it is new.
 func (l *loader) identity(db *pebble.DB, random io.Reader) error {
 	b := db.NewBatch()
 	id, err := readOrDraw(db, b, keyStore, 16, random)
@@ -108,7 +108,7 @@ func readOrDraw(db *pebble.DB, b *pebble.Batch, key string, size int, random io.
 	return drawn, b.Set([]byte(key), drawn, nil)
 }
 
-// key takes in one key of the table in doc.go, and says which key to go on with where that is not the next one.
+// key handles one key of the table in doc.go, and returns the key to continue with if that is not the next one.
 func (l *loader) key(key, value []byte) (skip []byte, err error) {
 	switch key[0] {
 	case spaceMeta:
@@ -175,7 +175,7 @@ func (l *loader) propertyKey(key, value []byte) (skip []byte, err error) {
 	return nil, err
 }
 
-// get returns a copy of a value, nil where there is none.
+// get returns a copy of a value, nil if there is none.
 func get(db *pebble.DB, key []byte) ([]byte, error) {
 	value, closer, err := db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {

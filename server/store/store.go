@@ -15,8 +15,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Store is a store that is open. It is a library.Base: a library has it as a member and adds what finds items. All methods are safe
-// for concurrent use.
+// Store is an open store. It is a library.Base: a library embeds it and adds what finds items. All methods are safe for concurrent
+// use.
 type Store struct {
 	options Options
 	index   Index
@@ -26,20 +26,20 @@ type Store struct {
 	eraser  *eraser
 
 	requests chan request
-	// closing is closed by Close, written by the writer when it has ended.
+	// closing is closed by Close, written by the writer when it ends.
 	closing, written chan struct{}
 	closeOnce        sync.Once
 	closeErr         error
 
-	// holding is held by whoever prepares, commits and installs a batch, mu by whoever makes it visible and, for reading,
-	// by those who look. In this order.
+	// holding is held while a batch is prepared, committed and installed. mu is held while it is made visible, and, for reading, by
+	// readers. holding is locked before mu.
 	holding sync.Mutex
 	mu      sync.RWMutex
 	served  *served
 	db      *database
 	closed  bool
 
-	// attempted is when the writer last tried to open a failed store again.
+	// attempted is when the writer last tried to reopen a failed store.
 	attempted time.Time
 
 	problemMu sync.Mutex
@@ -48,12 +48,12 @@ type Store struct {
 
 var _ library.Base = (*Store)(nil)
 
-// databaseName is the directory of Pebble within that of the store.
+// databaseName is the directory of Pebble in that of the store.
 const databaseName = "pebble"
 
-// Open opens the store in o.Dir, making it where there is none, and has the index load it. Errors: *LockedError while
-// another process has it open, *NewerFormatError when a newer Vitrine wrote it; one that says what to do when files are
-// damaged or cannot be read. The Store must be closed.
+// Open opens the store in o.Dir, creating it if there is none, and has the index load it. Errors: *LockedError while another
+// process has it open; *NewerFormatError if a newer Vitrine wrote it; one that says what to do if files are damaged or cannot be
+// read. The caller must call Close.
 func Open(o Options, index Index) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -74,19 +74,19 @@ func Open(o Options, index Index) (*Store, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	s.eraser = newEraser(s)
-	// The process before this one may have ended between a deletion and its erasure.
+	// The previous process may have ended between a deletion and its erasure.
 	s.eraser.wanted()
 	go s.write()
 	go s.eraser.run()
 	return s, nil
 }
 
-// open opens the database, reads it and has the index load it. The store is as before when that fails.
+// open opens the database, reads it and has the index load it. If that fails, the store is as before.
 func (s *Store) open() error {
 	o := s.options
 	db, err := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), false)
 	if s.db == nil && vfs.IsNoSpaceError(err) {
-		// At a start nothing is served yet: what is there can be read, and the writer opens the database again for writing.
+		// At a start nothing is served yet. The data can be read, and the writer reopens the database for writing.
 		readable, failed := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), true)
 		if failed == nil {
 			readable.fail(err)
@@ -137,7 +137,7 @@ func (s *Store) publish(db *database, now *served) (*database, *served) {
 	return oldDB, oldServed
 }
 
-// advise says what to do about damaged files.
+// advise adds to an error what to do about damaged files.
 func advise(err error) error {
 	if pebble.IsCorruptionError(err) {
 		return fmt.Errorf("a file is damaged: restore the newest backup, or move the directory away to start with an empty store: %w", err)
@@ -145,8 +145,7 @@ func advise(err error) error {
 	return err
 }
 
-// Close ends the store: requests that were taken are finished, later ones get ErrClosed, and the index is closed. It can
-// be called again.
+// Close closes the store and the index. Accepted requests are completed, later ones return ErrClosed. It can be called again.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closing)
@@ -162,17 +161,17 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// Hold calls f while no batch is prepared, committed or installed. It waits for the one under way.
+// Hold calls f while no batch is prepared, committed or installed. It waits for the current one.
 func (s *Store) Hold(f func() error) error {
 	s.holding.Lock()
 	defer s.holding.Unlock()
 	return f()
 }
 
-// Now is the time by the store's clock.
+// Now returns the time by the store's clock.
 func (s *Store) Now() time.Time { return s.options.Clock() }
 
-// database returns the database that is open. ErrClosed.
+// database returns the open database. ErrClosed.
 func (s *Store) database() (*database, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -189,7 +188,7 @@ func ask[T any](s *Store, look func(*pebble.DB) (T, error)) (T, error) {
 	if err != nil {
 		return zero, err
 	}
-	answer := make(chan T, 1) // taken over only once it is whole, see database.read
+	answer := make(chan T, 1) // received only once it is complete, see database.read
 	err = db.read(func() error {
 		found, err := look(db.pebble)
 		if err == nil {
@@ -209,7 +208,7 @@ func (s *Store) setProblem(err error) {
 	s.problem = err
 }
 
-// State describes the store, see library.Library: Ready until it is closed.
+// State describes the store, see library.Library. It is Ready until the store is closed.
 func (s *Store) State(context.Context) library.State {
 	state := s.counts()
 	if !state.Ready {
@@ -245,8 +244,8 @@ func (s *Store) counts() library.State {
 	return state
 }
 
-// Memory is what the store's files have in memory beside the Go heap's own accounts: memtables and cached blocks, in
-// bytes; 0 while the store has failed.
+// Memory returns the memory of the database outside the Go heap: memtables and cached blocks, in bytes; 0 while the store has
+// failed.
 func (s *Store) Memory() int64 {
 	m, err := s.metrics()
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// maxGroup is how many requests at most share one commit: enough to make an fsync cheap, few enough that the first does
-// not wait for long. maxGroupItems is from how many mutations on no further request joins them, and groupShare from which
-// share of Options.MemoryBytes on, one in so many, their texts: to store and index a text takes some twenty times its length.
+// maxGroup is how many requests at most share one commit: enough to make an fsync cheap, few enough that the first does not wait
+// for long. No further request joins maxGroupItems mutations, or texts of MemoryBytes/groupShare: to store and index a text takes
+// some twenty times its length.
 const (
 	maxGroup      = 256
 	maxGroupItems = 8192
 	groupShare    = 16
 )
 
-// size is about how many bytes of text some mutations have staged.
+// size returns the approximate number of bytes of text that mutations stage.
 func size(muts []library.Mutation) int64 {
 	const other = 4 << 10 // of an item that is changed and not put
 	n := int64(0)
@@ -37,29 +37,29 @@ func size(muts []library.Mutation) int64 {
 	return n
 }
 
-// request is what a caller asks the writer for.
+// request is a request of a caller to the writer.
 type request struct {
-	// stage looks at what is there and adds to the change. It must leave the change as it was when it returns an error,
-	// which is then the caller's answer. It may be called again, with a new change, when its group cannot be committed.
+	// stage reads the current state and adds to the change. If it fails, it must leave the change as it was, and its error is the
+	// reply to the caller. It may be called again, with a new change, if its group cannot be committed.
 	stage func(*change) error
-	// property and mutations are those of a Write, for which much can be looked up at once (see change.fetch).
+	// property and mutations are those of a Write, whose lookups run together (see change.fetch).
 	property  library.PropertyID
 	mutations []library.Mutation
 	shares    shares
 	ctx       context.Context
-	done      chan error // one answer
+	done      chan error // receives one reply
 }
 
-// shares says with which requests one shares its commit. Each of a group sees what those before it staged, so that each
-// gets the answer that it would get alone, in the order in which they came; the fsync is for all of them.
+// shares says which requests can share a commit. Each request of a group sees what those before it staged, so that it gets the
+// reply that it would get alone, in order of arrival. The group has one fsync.
 type shares uint8
 
 const (
-	// withItems is for what changes items and marks.
+	// withItems is for changes of items and marks.
 	withItems shares = iota
-	// withDefinitions is for what changes definitions. It looks items up in the database alone, so no items may be staged.
+	// withDefinitions is for changes of definitions. It looks items up only in the database, so no items may be staged.
 	withDefinitions
-	// withNothing is for what may not be mixed with anything.
+	// withNothing is for requests that cannot share a commit.
 	withNothing
 )
 
@@ -73,11 +73,11 @@ func (s *Store) do(ctx context.Context, r request) error {
 	case <-s.closing:
 		return library.ErrClosed
 	}
-	// Once taken, a request is answered: what the caller hears is always what happened.
+	// An accepted request always gets a reply, so the caller knows what happened.
 	return <-r.done
 }
 
-// write is the writer's loop; it ends when the store closes.
+// write is the loop of the writer. It ends when the store closes.
 func (s *Store) write() {
 	defer close(s.written)
 	var next *request
@@ -131,7 +131,7 @@ func (s *Store) refuseAll() {
 	}
 }
 
-// serve commits a group of requests, after opening a failed store again.
+// serve commits a group of requests. It first reopens a failed store.
 func (s *Store) serve(group []request) {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -149,7 +149,7 @@ func answer(group []request, err error) {
 	}
 }
 
-// serveGroup stages a group of requests, commits them in one batch, makes them visible and answers. When the batch cannot be
+// serveGroup stages a group of requests, commits them in one batch, makes them visible and replies. If the batch cannot be
 // prepared, each half of the group gets its own batch, and so on, until the request at fault is alone: only that request gets the
 // error. Of n requests, one at fault costs about 2·log2(n) batches.
 func (s *Store) serveGroup(group []request) {
@@ -158,7 +158,7 @@ func (s *Store) serveGroup(group []request) {
 		answer(group, unavailable(err))
 		return
 	}
-	// A refusal may be due to what an earlier request has staged, so it holds only once that is committed.
+	// A refusal may depend on what an earlier request staged, so it is final only once that is committed.
 	refusals := make([]error, len(group))
 	for i, r := range group {
 		if refusals[i] = r.ctx.Err(); refusals[i] == nil {
@@ -177,8 +177,8 @@ func (s *Store) serveGroup(group []request) {
 	}
 }
 
-// commit makes a change durable, then visible. It reports whether the change could be prepared: if not, nothing has changed and
-// the error is about the staged requests, else about the database.
+// commit makes a change durable, then visible. It reports whether the change could be prepared. If not, nothing has changed and the
+// error is about the staged requests; otherwise it is about the database.
 func (s *Store) commit(c *change) (prepared bool, err error) {
 	if c.empty() {
 		return true, nil
@@ -195,10 +195,10 @@ func (s *Store) commit(c *change) (prepared bool, err error) {
 	return true, b.Close()
 }
 
-// maxRetained is how large the memory of a batch may be to be used again.
+// maxRetained is how large the memory of a batch may be to be reused.
 const maxRetained = 4 << 20
 
-// failed ends the wait for requests when the store fails; once it has, retry does so when it is time to open it again.
+// failed ends the wait for requests when the store fails. After that, retry ends it when it is time to reopen the store.
 func (s *Store) failed() <-chan struct{} {
 	if s.db.failure() != nil {
 		return nil
@@ -213,7 +213,7 @@ func (s *Store) retry() <-chan time.Time {
 	return time.After(time.Until(s.attempted.Add(s.options.RetryAfter)))
 }
 
-// reopen opens a failed store again although nobody writes: a library that is not ready may not be asked to.
+// reopen reopens a failed store without waiting for a write: a library that is not ready may never receive one.
 func (s *Store) reopen() {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -222,8 +222,8 @@ func (s *Store) reopen() {
 	}
 }
 
-// recoverStore opens the store anew after an I/O error, unless that was tried just now. What is in memory is made anew as
-// well: nobody knows whether the batch that failed is there.
+// recoverStore reopens the store after an I/O error, unless the last attempt is less than RetryAfter ago. It also rebuilds what is
+// in memory, because it is unknown whether the failed batch was stored.
 func (s *Store) recoverStore() error {
 	failure := s.db.failure()
 	if failure == nil {
@@ -246,8 +246,8 @@ func (s *Store) recoverStore() error {
 	return nil
 }
 
-// probeName is a file that is written to see whether the disk takes anything; probeSize is how much, enough for the log of
-// a store that was just opened. An opening that fails later leaves memory behind, so it is not tried in vain.
+// probeName is a file that is written to check whether the disk takes writes. probeSize is its size, enough for the log of a newly
+// opened store. An opening that fails later leaks memory, so a futile attempt is avoided.
 const (
 	probeName = "PROBE"
 	probeSize = 1 << 20
@@ -268,10 +268,10 @@ func probe(disk vfs.FS, name string) error {
 	return nil
 }
 
-// unavailable says that nothing can be written now.
+// unavailable wraps an error in ErrUnavailable: nothing can be written now.
 func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", library.ErrUnavailable, err)
 }
 
-// setNumber puts a number into a batch.
+// setNumber adds a number to a batch.
 func setNumber(b *pebble.Batch, key []byte, n uint64) error { return b.Set(key, encodeNumber(n), nil) }
