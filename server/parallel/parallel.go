@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// from is the number of elements from which work is worth more than one goroutine.
+// from is the number of elements from which work is split among goroutines.
 const from = 64
 
-// Workers returns how many goroutines should share n elements: 1 for a few, else one for each processor.
+// Workers returns how many goroutines should share n elements: 1 for a few, otherwise one for each processor.
 func Workers(n int) int {
 	if n < from {
 		return 1
@@ -20,7 +20,7 @@ func Workers(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Run calls do with 0 to n-1, each in a goroutine of its own and the last one in that of the caller, and returns all errors joined.
+// Run calls do with 0 to n-1, each in its own goroutine and the last one in that of the caller, and returns all errors joined.
 func Run(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var others sync.WaitGroup
