@@ -10,21 +10,21 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// Options are what a Library is opened with.
+// Options holds the settings of Open.
 type Options struct {
-	// Dir is the directory of the store; made (0700) where it is not there. Required.
+	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock tells the time; nil means time.Now. It stands for `now` where a Read names none, and dates units. Nothing durable
-	// depends on it being monotonic.
+	// Clock returns the current time; nil means time.Now. It sets `now` for a Read without a time, and the dates of units. Nothing
+	// durable depends on it being monotonic.
 	Clock func() time.Time
-	// Logger receives the store's messages and the rules that can no longer be evaluated; nil means that nothing is logged.
-	// No item, token or other personal data is ever logged.
+	// Logger receives the store's messages and the rules that can no longer be evaluated; nil disables logging. Items, tokens and
+	// other personal data are never logged.
 	Logger *slog.Logger
-	// Pressure says how short of memory the process is; nil means never. See store.Options.
+	// Pressure returns the memory pressure of the process; nil means library.Relaxed. See store.Options.
 	Pressure func() library.Pressure
 }
 
-// Library is a content library in one directory. Open makes one.
+// Library is a content library in one directory. Open returns one.
 type Library struct {
 	*store.Store
 	views *views
@@ -32,7 +32,7 @@ type Library struct {
 
 var _ library.Library = (*Library)(nil)
 
-// Open opens the store in o.Dir, making it where there is none. Errors are those of store.Open. The Library must be closed.
+// Open opens the store in o.Dir, creating it if there is none. Errors are those of store.Open. The caller must call Close.
 func Open(o Options) (*Library, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -46,13 +46,13 @@ func Open(o Options) (*Library, error) {
 	return l, nil
 }
 
-// VerifyCopy opens the copy that Checkpoint made in dir and decodes every item of it. The error says what cannot be read.
+// VerifyCopy opens the copy that Checkpoint made in dir and decodes all its items. The error says what cannot be read.
 func (l *Library) VerifyCopy(ctx context.Context, dir string) error {
 	return l.Store.VerifyCopy(ctx, dir, func(library.PropertyID, []*item.Item) error { return nil })
 }
 
-// views is the store's Index: the views of properties that have not changed since they were computed. The store calls its
-// methods one at a time, and readers look while they hold the store.
+// views is the store's Index: the views of properties that have not changed since they were computed. The store calls its methods
+// one at a time, and readers use it while they hold the store.
 type views struct {
 	log   *slog.Logger
 	store *store.Store
@@ -61,13 +61,13 @@ type views struct {
 
 var _ store.Index = (*views)(nil)
 
-// Load forgets all views.
+// Load drops all views.
 func (v *views) Load(s *store.Store) error {
 	v.store, v.known = s, map[library.PropertyID]*view{}
 	return nil
 }
 
-// Prepare computes nothing; the function that it returns forgets the views of the properties that change.
+// Prepare computes nothing. install drops the views of the properties that change.
 func (v *views) Prepare(c *store.Change, _ *store.IndexBatch) (install func(), err error) {
 	return func() {
 		for _, p := range c.Properties {
@@ -79,7 +79,7 @@ func (v *views) Prepare(c *store.Change, _ *store.IndexBatch) (install func(), e
 	}, nil
 }
 
-// TagOwner implements store.Index with the rules as they are at the present time.
+// TagOwner implements store.Index with the rules at the current time.
 func (v *views) TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool) {
 	now, err := v.at(p, v.store.Now())
 	if err != nil {
@@ -94,13 +94,13 @@ func (v *views) TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.
 	return library.Owner{}, false
 }
 
-// Erase has nothing to do: there are no files.
+// Erase does nothing: there are no files.
 func (v *views) Erase(context.Context) error { return nil }
 
-// Close has nothing to do.
+// Close does nothing.
 func (v *views) Close() error { return nil }
 
-// at returns a property at an instant. ErrNotFound, ErrClosed.
+// at returns the view of a property at an instant. ErrNotFound, ErrClosed.
 func (v *views) at(id library.PropertyID, now time.Time) (*view, error) {
 	if _, err := v.store.Property(id); err != nil {
 		return nil, err

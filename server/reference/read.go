@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// view returns a property at an instant. ErrNotFound, ErrClosed.
+// view returns the view of a property at an instant. ErrNotFound, ErrClosed.
 func (l *Library) view(id library.PropertyID, now time.Time) (v *view, err error) {
 	err = l.Hold(func() error {
 		v, err = l.views.at(id, now)
@@ -24,7 +24,7 @@ func (l *Library) view(id library.PropertyID, now time.Time) (v *view, err error
 	return v, err
 }
 
-// listed returns the property of a Read at its time, and what it lists.
+// listed returns the view of a Read's property at its time, and the listing.
 func (l *Library) listed(r library.Read) (*view, library.Listing, error) {
 	if r.Now.IsZero() {
 		r.Now = l.Now()
@@ -37,7 +37,7 @@ func (l *Library) listed(r library.Read) (*view, library.Listing, error) {
 	return v, listing, err
 }
 
-// Read finds a page of items, see library.Library.
+// Read returns a page of items, see library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
 	v, listing, err := l.listed(r)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	if err != nil {
 		return nil, err
 	}
-	// What rules bring can change with the time as well.
+	// The rules can change with time as well.
 	until = earlier(until, v.until)
 	page := &library.Page{Version: l.versionOf(v, until), Expires: until}
 	if r.IfVersion == page.Version {
@@ -83,8 +83,8 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	return page, nil
 }
 
-// versionOf names what a listing looks like: the store, the batch that last changed the property, and until when the
-// clock alone changes nothing, which tells the stretches of time between two batches apart.
+// versionOf returns the version of a listing: the store, the batch that last changed the property, and until when the clock alone
+// changes nothing, which distinguishes the intervals between two batches.
 func (l *Library) versionOf(v *view, until time.Time) string {
 	version := l.ID() + "-" + strconv.FormatUint(v.version, 36)
 	if !until.IsZero() {
@@ -93,8 +93,8 @@ func (l *Library) versionOf(v *view, until time.Time) string {
 	return version
 }
 
-// follows returns the index of the first item after the place in a cursor. By relevance, a write may change the score of any item,
-// so the current place of the cursor's item counts, if the item is still listed.
+// follows returns the index of the first item after the place in a cursor. A write may change the relevance of any item, so by
+// relevance the current place of the cursor's item counts, if the item is still listed.
 func follows(places []eval.Place, after eval.Place, o query.Order) int {
 	if o.Scored() {
 		if i := slices.IndexFunc(places, func(p eval.Place) bool { return p.ID == after.ID }); i >= 0 {
@@ -146,7 +146,7 @@ func (v *view) search(ctx context.Context, parts ...library.Part) ([]eval.Hit, e
 	return m.Search(ctx)
 }
 
-// root gives the trees of a listing their meaning.
+// root returns the plan of the trees of a listing.
 func (v *view) root(parts []library.Part) (plan.Node, error) {
 	roots := make([]plan.Node, len(parts))
 	for i, part := range parts {
@@ -161,12 +161,12 @@ func (v *view) root(parts []library.Part) (plan.Node, error) {
 	return plan.Bool{Must: roots}, nil
 }
 
-// appendItem appends one item as the reader may see it.
+// appendItem appends one item as its audience sees it.
 func (v *view) appendItem(dst []byte, rec *record, a query.Audience, baseURL string) []byte {
 	return item.Encode(rec.item).Append(dst, a, v.catalogue.Slots(rec.units, baseURL))
 }
 
-// item returns a property at the present time, and one item of it. ErrNotFound, ErrClosed.
+// item returns the current view of a property, and one item of it. ErrNotFound, ErrClosed.
 func (l *Library) item(p library.PropertyID, id item.ID) (*view, *record, error) {
 	v, err := l.view(p, l.Now())
 	if err != nil {
@@ -202,7 +202,7 @@ func (l *Library) ItemTags(_ context.Context, p library.PropertyID, id item.ID) 
 	return slices.Clone(rec.tags), nil
 }
 
-// Explain says why an item is in an answer or is not, see library.Library.
+// Explain explains why a listing contains an item or not, see library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	v, listing, err := l.listed(r)
 	if err != nil {
@@ -223,7 +223,7 @@ func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*lib
 	return &e, nil
 }
 
-// Export yields items as lines, see library.Library. All of them are of the same state.
+// Export yields items as lines, see library.Library. All lines are of the same state.
 func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		lines, err := l.lines(ctx, p, q)
@@ -238,7 +238,7 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 	}
 }
 
-// lines encodes the items that match, by id, each with its own tags and units: those of manifests come from manifests.
+// lines encodes the items that match, by id, each with its own tags and units, without those of manifests.
 func (l *Library) lines(ctx context.Context, p library.PropertyID, q query.Node) ([][]byte, error) {
 	if q == nil {
 		q = query.All{}

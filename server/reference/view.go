@@ -27,11 +27,11 @@ type view struct {
 	// members are the items of each rule.
 	members map[*definitions.Rule]map[item.ID]bool
 	corpus  *eval.Corpus
-	// fields are the dynamic fields in which an item has a value: what a field pattern can stand for.
+	// fields are the dynamic fields in which an item has a value. A field pattern expands to them.
 	fields []string
 	// volatile is true when a rule depends on more than the item.
 	volatile bool
-	// until is when the clock alone may change the members of a rule; zero for never.
+	// until is when the clock alone may change the members of a rule; zero means never.
 	until time.Time
 }
 
@@ -40,8 +40,8 @@ type record struct {
 	item *item.Item
 	// tags are the item's own and those of manifests, sorted and unique.
 	tags []item.Tag
-	// units are the ids of the item's own units in order, then of those attached by manifests in the order of their ids;
-	// unique. An own unit that the property does not have is among them, and is not shown.
+	// units are the ids of the item's own units in order, then of those that manifests attach, by id; unique. They include own
+	// units that the property does not have, which are not shown.
 	units []int64
 	doc   *eval.Doc
 }
@@ -58,7 +58,7 @@ func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Log
 		}
 		v.records[it.ID] = &record{item: it, tags: slices.Clone(it.Tags), units: slices.Clone(it.Units)}
 	}
-	// Tags come first, because the selector of a unit may name the tags that rules bring.
+	// Tags come first, because the selector of a unit may name tags that rules add.
 	v.index()
 	for _, r := range v.catalogue.TagRules {
 		if err := v.apply(r, log, func(rec *record) { rec.tags = append(rec.tags, r.Tag) }); err != nil {
@@ -94,7 +94,7 @@ func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Log
 	return v, nil
 }
 
-// index makes the documents of all items as they are by now.
+// index rebuilds the documents of all items from their current tags and units.
 func (v *view) index() {
 	v.corpus = eval.NewCorpus()
 	fields := map[string]bool{}
@@ -128,8 +128,8 @@ func (v *view) defaultUnit() *item.Unit {
 	return &v.catalogue.Default.Unit
 }
 
-// apply finds the items of a rule, and calls give with each. A selector that was sound when it came can pass a limit of the
-// language later, because a field pattern in it stands for more fields by then. It matches nothing from then on.
+// apply finds the items of a rule, and calls give with each. A selector that was valid when it was stored can later exceed a limit
+// of the query language, because a field pattern in it expands to more fields. It then matches nothing.
 func (v *view) apply(r *definitions.Rule, log *slog.Logger, give func(*record)) error {
 	selected := func(*eval.Doc) bool { return false }
 	if r.Selector != nil {
@@ -157,7 +157,7 @@ func (v *view) apply(r *definitions.Rule, log *slog.Logger, give func(*record)) 
 	return nil
 }
 
-// plan gives one tree its meaning at a time.
+// plan returns the plan of one tree at a time.
 func (v *view) plan(part library.Part, now time.Time) (plan.Node, error) {
 	pl, err := plan.Build(part.Query, plan.Options{Audience: part.Audience, Now: now, Fields: v.fields})
 	if err != nil {
@@ -166,8 +166,8 @@ func (v *view) plan(part library.Part, now time.Time) (plan.Node, error) {
 	return pl.Root, nil
 }
 
-// boundary returns the first instant after now at which one of the trees may match other items than at now, see
-// plan.Boundary; zero for never.
+// boundary returns the first instant after now at which one of the trees may match other items than at now, see plan.Boundary; zero
+// means never.
 func (v *view) boundary(parts ...library.Part) (time.Time, error) {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p library.Part) bool { return !query.UsesNow(p.Query) })
 	if len(parts) == 0 {
@@ -185,7 +185,7 @@ func (v *view) boundary(parts ...library.Part) (time.Time, error) {
 	return plan.Boundary(v.now, roots, v.endsAhead)
 }
 
-// endsAhead looks through the dates of all items.
+// endsAhead returns the next dates of items that leave and enter a range.
 func (v *view) endsAhead(r plan.IntRange) (plan.Ends, error) {
 	var e plan.Ends
 	for _, rec := range v.records {
@@ -201,7 +201,7 @@ func (v *view) endsAhead(r plan.IntRange) (plan.Ends, error) {
 	return e, nil
 }
 
-// earlier returns the earlier of two instants, of which a zero one never comes.
+// earlier returns the earlier of two times. A zero time means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
