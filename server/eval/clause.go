@@ -11,8 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// clause is a plan node bound to a corpus. It reports whether a document matches, and the score, into which all boosts around
-// the node are multiplied.
+// clause is a plan node bound to a corpus. It reports whether a document matches, and the score, which includes all boosts around
+// the node.
 type clause func(d *Doc) (score float32, ok bool)
 
 // compiler binds the nodes of one plan.
@@ -98,7 +98,7 @@ func (c compiler) constant(ctx context.Context, n plan.Const, boost float32) (cl
 	}, err
 }
 
-// term binds a term: BM25 on text fields and truth values, a constant 1 on keywords.
+// term binds a term: BM25 on text and boolean fields, a constant 1 on keywords, times boost.
 func (c compiler) term(ctx context.Context, n plan.Term, boost float32) (clause, error) {
 	if n.Field.Type != query.Text && n.Field.Type != query.Boolean {
 		return inField(n.Field, boost, func(f *field) bool { return f.holds(n.Text) }), nil
@@ -110,8 +110,8 @@ func (c compiler) term(ctx context.Context, n plan.Term, boost float32) (clause,
 	return anyTerm([]rank.WeightedTerm{t}, boost), nil
 }
 
-// anyTerm matches documents that hold any of some terms of one field. The scores of those that it holds are added up. boost is
-// the product of the boosts around the terms.
+// anyTerm matches documents that hold any of some terms of one field, and adds the scores of those that they hold. boost is the
+// product of the boosts around the terms.
 func anyTerm(terms []rank.WeightedTerm, boost float32) clause {
 	if len(terms) == 0 {
 		return nothing
@@ -137,7 +137,7 @@ func anyTerm(terms []rank.WeightedTerm, boost float32) clause {
 	}
 }
 
-// phrase binds a phrase, of which one of a single word is a term.
+// phrase binds a phrase. A phrase of one word is a term.
 func (c compiler) phrase(ctx context.Context, n plan.Phrase, boost float32) (clause, error) {
 	switch len(n.Words) {
 	case 0:

@@ -20,16 +20,16 @@ var _ rank.Statistics = (*Corpus)(nil)
 // NewCorpus returns an empty corpus.
 func NewCorpus() *Corpus { return &Corpus{docs: map[int64]*Doc{}} }
 
-// Put adds a document in place of the one with the same id.
+// Put adds a document. It replaces the one with the same id.
 func (c *Corpus) Put(d *Doc) { c.docs[d.id] = d }
 
-// Doc returns the document of an item, nil where there is none.
+// Doc returns the document of an item, nil if there is none.
 func (c *Corpus) Doc(id int64) *Doc { return c.docs[id] }
 
 // Docs yields all documents in no particular order.
 func (c *Corpus) Docs() iter.Seq[*Doc] { return maps.Values(c.docs) }
 
-// checkEvery is how many documents are looked at between two looks at the context.
+// checkEvery is how many documents are evaluated between two checks of the context.
 const checkEvery = 256
 
 // walk calls look with every document. It returns the context's cause when the context ends.
@@ -47,7 +47,7 @@ func (c *Corpus) walk(ctx context.Context, look func(*Doc)) error {
 	return nil
 }
 
-// Field implements rank.Statistics. Numbers other than truth values have no terms, and are not ranked.
+// Field implements rank.Statistics. Numbers other than booleans have no terms, and are not ranked.
 func (c *Corpus) Field(ctx context.Context, name string, terms []string) (rank.Field, []int64, error) {
 	var total rank.Field
 	docFreqs := make([]int64, len(terms))

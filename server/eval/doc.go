@@ -31,9 +31,9 @@ type field struct {
 	texts, words, next int
 }
 
-// NewDoc makes the document of an item from all its values. created is the item's created_on in milliseconds, by which
-// ties are broken. Empty keywords and texts count as missing (query language, "Presence"); the words of query.AllField are
-// expected among the values under that name.
+// NewDoc returns the document of an item with all its values. created is the item's created_on in milliseconds, which breaks ties.
+// Empty keywords and texts count as missing (query language, "Presence"). values must have the words of query.AllField under that
+// name.
 func NewDoc(id, created int64, values iter.Seq2[query.Field, query.Value]) *Doc {
 	d := &Doc{id: id, created: created, fields: map[string]*field{}}
 	for f, v := range values {
@@ -74,7 +74,7 @@ func (f *field) add(v query.Value) {
 	}
 }
 
-// NewItemDoc makes the document of an item with the units and tags that it shows; byDefault is the default unit of its property,
+// NewItemDoc returns the document of an item with the units and tags that it shows. byDefault is the default unit of its property,
 // nil for none.
 func NewItemDoc(it *item.Item, units []item.Unit, byDefault *item.Unit, tags []item.Tag) *Doc {
 	return NewDoc(it.ID, it.CreatedMillis(), it.Values(units, byDefault, tags))
@@ -109,7 +109,7 @@ func (f *field) holds(term string) bool {
 	return ok
 }
 
-// size is what the field adds to rank.Field.Terms.
+// size returns what the field adds to rank.Field.Terms.
 func (f *field) size() int64 {
 	if f.typ == query.Text {
 		return int64(f.words)
@@ -117,7 +117,7 @@ func (f *field) size() int64 {
 	return int64(len(f.terms) + len(f.numbers) + len(f.floats))
 }
 
-// score scores a term that the field holds. A keyword counts once.
+// score returns the score of a term that the field holds. A keyword counts once.
 func (f *field) score(s rank.Scorer, term string) float32 {
 	if f.typ == query.Text {
 		return s.Score(float32(len(f.terms[term])), f.norm())

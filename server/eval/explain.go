@@ -23,9 +23,8 @@ const (
 	occurMustNot = "must not"
 )
 
-// Explain says clause by clause whether a document matches a plan, with what score, and what was looked at. The scores
-// are those of Match among the documents that the statistics describe: the boosts around a clause are multiplied in. Errors
-// are those of Compile.
+// Explain explains clause by clause whether a document matches a plan, with what score, and what was compared. The scores are those
+// of Match among the documents that the statistics describe, including the boosts around a clause. Errors are those of Compile.
 func Explain(ctx context.Context, s rank.Statistics, n plan.Node, d *Doc) (library.Explanation, error) {
 	x, err := explainer{newCompiler(s), d}.explain(ctx, part{n, "", 1})
 	if err != nil {
@@ -39,7 +38,7 @@ type explainer struct {
 	doc *Doc
 }
 
-// part is a node, how it takes part in the node above, and the product of the boosts around it.
+// part is a node, its role in the node above, and the product of the boosts around it.
 type part struct {
 	node  plan.Node
 	occur string
@@ -69,7 +68,7 @@ func (e explainer) explain(ctx context.Context, p part) (library.Explanation, er
 	return x, nil
 }
 
-// below lists the parts of a group, and what a boost or a constant is put on.
+// below lists the parts of a group, or the node of a boost or a constant.
 func (p part) below() []part {
 	var parts []part
 	add := func(nodes []plan.Node, occur string, boost float32) {
@@ -90,7 +89,7 @@ func (p part) below() []part {
 		if !isAll(n.Node) {
 			add([]plan.Node{n.Node}, occurMust, 1)
 		}
-	default: // nothing lies below the others
+	default: // the others have no parts
 	}
 	return parts
 }
@@ -100,7 +99,7 @@ func isAll(n plan.Node) bool {
 	return all
 }
 
-// unscored takes the scores out of an explanation of which only the match counts.
+// unscored removes the scores from an explanation of which only the match counts.
 func unscored(x library.Explanation) library.Explanation {
 	x.Score = 0
 	for i := range x.Children {
@@ -109,7 +108,7 @@ func unscored(x library.Explanation) library.Explanation {
 	return x
 }
 
-// describe writes a node as the clause that it came from; groups have their clauses below them.
+// describe writes a node as the clause that it came from. The clauses of a group are its children.
 func describe(n plan.Node) string {
 	switch n := n.(type) {
 	case plan.All:
@@ -183,7 +182,7 @@ func describeTermRange(n plan.TermRange) string {
 	return n.Field.Name + ":" + open + lo + " TO " + hi + end
 }
 
-// quoted puts quotes around a text that would not be one word in a query.
+// quoted quotes a text that would not be one word in a query.
 func quoted(s string) string {
 	if s == "" || strings.ContainsAny(s, " \t\r\n\u3000+-!():^[]\"{}~*?\\/") {
 		return strconv.Quote(s)
@@ -191,7 +190,7 @@ func quoted(s string) string {
 	return s
 }
 
-// value writes a whole number, date or truth value; the ends of the 64-bit range stand for no bound.
+// value writes a whole number, date or boolean. The ends of the 64-bit range mean no bound.
 func value(f query.Field, v int64) string {
 	switch {
 	case f.Type == query.Boolean:
@@ -214,7 +213,7 @@ func number(v float64) string {
 // maxDetail is how many values a detail lists.
 const maxDetail = 12
 
-// detail says what the document holds where a leaf looked.
+// detail describes what the document has in the field of a leaf.
 func (e explainer) detail(n plan.Node) string {
 	leaf, ok := n.(plan.Leaf)
 	if !ok {
@@ -236,12 +235,12 @@ func (e explainer) detail(n plan.Node) string {
 			parts[i] = fmt.Sprintf("%s %d", w.Text, len(at.terms[w.Text]))
 		}
 		return fmt.Sprintf("times among %d words: %s", at.words, strings.Join(parts, ", "))
-	default: // its values say it
+	default: // the values are enough
 	}
 	return at.list(f)
 }
 
-// list writes the values of a field, as far as maxDetail.
+// list writes the values of a field, at most maxDetail.
 func (f *field) list(of query.Field) string {
 	values := slices.Sorted(maps.Keys(f.terms))
 	for _, v := range f.numbers {

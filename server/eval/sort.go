@@ -11,10 +11,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// SortValue is the value of one key of an order. Which member counts follows from the key, as in query.Value; a score is
-// in Float, and a random place in Int.
+// SortValue is the value of one key of an order. The key determines which member is used, as in query.Value. A score is in Float,
+// and a random place in Int.
 type SortValue struct {
-	// Missing is true where the item has no value; it comes last in either direction.
+	// Missing is true if the item has no value; it comes last in either direction.
 	Missing bool   `json:"m,omitempty"`
 	Str     string `json:"s,omitempty"`
 	Int     int64  `json:"n,omitempty"`
@@ -40,8 +40,8 @@ func (n *Number) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// SortValue returns the value of a sortable field: a keyword in lower case, which orders by its bytes. Of several values
-// it is the lowest.
+// SortValue returns the value of a sortable field: a keyword in lower case, which is compared by bytes. Of several values it is the
+// lowest.
 func (d *Doc) SortValue(f query.Field) SortValue {
 	at := d.fields[f.Name]
 	switch {
@@ -56,7 +56,7 @@ func (d *Doc) SortValue(f query.Field) SortValue {
 	}
 }
 
-// Compare orders two values of one key: ascending, or descending with desc, and missing ones last.
+// Compare compares two values of one key: ascending, or descending if desc is set, and missing ones last.
 func (v SortValue) Compare(o SortValue, desc bool) int {
 	switch {
 	case v.Missing && o.Missing:
@@ -73,9 +73,9 @@ func (v SortValue) Compare(o SortValue, desc bool) int {
 	return c
 }
 
-// Place is where an item stands in a listing: what the cursor of every library holds, as JSON.
+// Place is the position of an item in a listing. The cursors of all libraries hold one, as JSON.
 type Place struct {
-	// Rest is true for an item that comes after the favourites of a listing which has them first. It is false everywhere else.
+	// Rest is true for an item after the favourites of a listing that has favourites first. Otherwise it is false.
 	Rest bool `json:"r,omitempty"`
 	// Values holds one value for each key of the order.
 	Values []SortValue `json:"v,omitempty"`
@@ -84,15 +84,15 @@ type Place struct {
 	ID      int64 `json:"i"`
 }
 
-// Sorter puts hits in an order.
+// Sorter sorts hits.
 type Sorter struct {
 	order  query.Order
 	fields []query.Field // of each key; unused for the score and the random key
 	random func(id int64) int64
 }
 
-// NewSorter prepares an order; a nil one is the tie rule alone. random gives an item's place in the random order, and is
-// needed for that alone. A key that is not in the catalogue is an error.
+// NewSorter prepares an order; nil means the tie rule alone. random returns an item's place in the random order, and is needed only
+// for that. A key that is not in the catalogue is an error.
 func NewSorter(order query.Order, random func(id int64) int64) (*Sorter, error) {
 	s := &Sorter{order: order, fields: make([]query.Field, len(order)), random: random}
 	for i, key := range order {
@@ -113,7 +113,7 @@ func NewSorter(order query.Order, random func(id int64) int64) (*Sorter, error) 
 	return s, nil
 }
 
-// Place works out where a hit stands.
+// Place returns the place of a hit.
 func (s *Sorter) Place(h Hit) Place {
 	p := Place{Values: make([]SortValue, len(s.order)), Created: h.Doc.created, ID: h.Doc.id}
 	for i, key := range s.order {
@@ -129,7 +129,7 @@ func (s *Sorter) Place(h Hit) Place {
 	return p
 }
 
-// Compare orders two places of one listing in order o: it is negative where p comes first, and 0 only for the same item.
+// Compare compares two places of one listing in order o: it is negative if p comes first, and 0 only for the same item.
 func (p Place) Compare(other Place, o query.Order) int {
 	if p.Rest != other.Rest {
 		if other.Rest {
@@ -145,7 +145,7 @@ func (p Place) Compare(other Place, o query.Order) int {
 	return item.CompareNewest(p.Created, p.ID, other.Created, other.ID)
 }
 
-// Sort puts hits in order.
+// Sort sorts hits.
 func (s *Sorter) Sort(hits []Hit) {
 	type placed struct {
 		hit   Hit
