@@ -38,7 +38,7 @@ func benchItem(r *rand.Rand, n int) *item.Item {
 	}
 }
 
-// benchLibrary is a library of benchItems, written in groups as the bulk path does.
+// benchLibrary returns a library of benchItems items, written in groups as the bulk path does.
 func benchLibrary(b *testing.B) *Library {
 	b.Helper()
 	l, err := Open(Options{Dir: b.TempDir()})
@@ -153,7 +153,7 @@ func BenchmarkLibrary(b *testing.B) {
 			}
 		})
 	}
-	// A hundred pages by relevance, one cursor after the other.
+	// Read a hundred pages by relevance, one cursor after the other.
 	for name, between := range map[string]func(n int){
 		"Cursors": func(int) {},
 		"Cursors under writes": func(n int) {

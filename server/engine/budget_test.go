@@ -11,8 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestBudget checks that a read ends with the cause of its context when its time is over, and that the same read succeeds
-// afterwards when it has time.
+// TestBudget checks that a read without time left returns the cause of its context, and that the same read then succeeds when it
+// has time.
 func TestBudget(t *testing.T) {
 	l, err := Open(Options{Dir: t.TempDir()})
 	if err != nil {

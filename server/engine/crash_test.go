@@ -20,10 +20,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// kills is how often TestKilled kills: a few in every run, hundreds where somebody asks for them.
+// kills is how often TestKilled kills: few by default, hundreds on request.
 var kills = flag.Int("kills", 25, "how often to kill a process that writes")
 
-// The child of TestKilled learns from these where to write and with which number to begin.
+// These tell the child of TestKilled where to write and with which number to begin.
 const (
 	killDir   = "VITRINE_KILL_DIR"
 	killFirst = "VITRINE_KILL_FIRST"
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 
 const killShop library.PropertyID = "shop/default"
 
-// openToKill opens a library whose segments are sealed and merged all the time.
+// openToKill opens a library that seals and merges segments all the time.
 func openToKill(dir string) (*Library, error) {
 	l, err := Open(Options{Dir: dir, sealDocs: 60, memoryParts: 3, fanIn: 3, maxDocs: 2000})
 	if err != nil {
@@ -55,7 +55,7 @@ func openToKill(dir string) (*Library, error) {
 	return l, err
 }
 
-// Each group is three items that one write puts, of which a later write, of the next group, replaces one and deletes one.
+// Each group is three items of one write. The write of the next group replaces one of them and deletes one.
 const killItems = 3
 
 func killMutations(n int) []library.Mutation {
@@ -92,15 +92,15 @@ func writeUntilKilled(dir string) error {
 				return o.Err
 			}
 		}
-		// One write call each, so that a line is whole.
+		// One write call for each, so that a line is always complete.
 		if _, err := os.Stdout.WriteString(strconv.Itoa(n) + "\n"); err != nil {
 			return err
 		}
 	}
 }
 
-// TestKilled kills a process while it writes, seals and merges, again and again on one store: after each kill everything
-// acknowledged is found, by the index as in the store, and the write that was under way is there whole or not at all.
+// TestKilled kills a process while it writes, seals and merges, repeatedly on one store. After each kill, index and store must
+// agree and have everything acknowledged, and the write in progress must be complete or absent.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	last := 0 // the last group acknowledged
@@ -116,7 +116,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// killOnce runs the child, kills it some time after its first acknowledgement, and returns the last number acknowledged.
+// killOnce runs the child, kills it some time after its first acknowledgement, and returns the last acknowledged number.
 func killOnce(t *testing.T, dir string, first int, after time.Duration) int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -151,8 +151,8 @@ func killOnce(t *testing.T, dir string, first int, after time.Duration) int {
 	return last
 }
 
-// checkKilled opens the store after a kill and holds index and store against what was acknowledged. It returns the last
-// group that is there: the one that was under way may be.
+// checkKilled opens the store after a kill and compares index and store with what was acknowledged. It returns the last group that
+// exists, which may be the one in progress.
 func checkKilled(t *testing.T, dir string, round, acknowledged int) int {
 	t.Helper()
 	l, err := openToKill(dir)
@@ -202,7 +202,7 @@ func checkKilled(t *testing.T, dir string, round, acknowledged int) int {
 		t.Errorf("round %d: the index holds %d items, want %d", round, n, len(want))
 	}
 	for n := max(1, last-40); n <= last; n++ {
-		fresh := int64(killItems - 2) // of three, one is replaced and one deleted by the next group
+		fresh := int64(killItems - 2) // of three, the next group replaces one and deletes one
 		if n == last {
 			fresh = killItems
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// TestDamagedItemsAreReadFromTheStore flips bits where the bytes of items lie in a file that is in use.
+// TestDamagedItemsAreReadFromTheStore flips bits of items in a file that is in use.
 func TestDamagedItemsAreReadFromTheStore(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Open(Options{Dir: dir})
@@ -65,7 +65,7 @@ func TestDamagedItemsAreReadFromTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	// The file begins with eight bytes of its own, then comes the frame of the first item.
+	// The file begins with eight bytes of its own, followed by the frame of the first item.
 	if _, err := f.WriteAt([]byte{0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f}, 8); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestDamagedItemsAreReadFromTheStore(t *testing.T) {
 	}
 }
 
-// TestIndexesWithoutAStore holds that indexes whose store is missing are refused and left as they are.
+// TestIndexesWithoutAStore checks that indexes without their store are refused and left unchanged.
 func TestIndexesWithoutAStore(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Open(Options{Dir: dir})
@@ -99,8 +99,8 @@ func TestIndexesWithoutAStore(t *testing.T) {
 	}
 }
 
-// TestExportOfADamagedDatabase changes a byte of a block in a table of the database. Every item is then either exported or reported as
-// unreadable, those behind the block too.
+// TestExportOfADamagedDatabase changes a byte of a block in a table of the database. Every item must then be exported or reported
+// as unreadable, including those after the block.
 func TestExportOfADamagedDatabase(t *testing.T) {
 	const items, lost = 1500, 1200
 	dir := t.TempDir()
@@ -113,7 +113,7 @@ func TestExportOfADamagedDatabase(t *testing.T) {
 	mustApply(t, l, definedProperty(trialShop))
 	var muts []library.Mutation
 	for id := item.ID(1); id <= items; id++ {
-		var noise [1500]byte // which no compression shortens
+		var noise [1500]byte // incompressible
 		_, _ = random.Read(noise[:])
 		texts[id] = "beach " + base64.RawURLEncoding.EncodeToString(noise[:])
 		muts = append(muts, library.Mutation{Put: &item.Item{ID: id, Content: item.Content{ContentType: item.Image, Text: texts[id]}}})
@@ -171,7 +171,8 @@ func TestExportOfADamagedDatabase(t *testing.T) {
 	}
 }
 
-// damage changes the last byte of a text wherever it stands in the files that match a pattern, and returns how often that is.
+// damage changes the last byte of each occurrence of a text in the files that match a pattern, and returns the number of
+// occurrences.
 func damage(t *testing.T, pattern, text string) int {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

@@ -21,10 +21,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// wallProperty is a second property beside trialShop.
+// wallProperty is a second property, in addition to trialShop.
 const wallProperty library.PropertyID = "wall/default"
 
-// brokenDisk is a disk on which everything below one property's index fails while broken is set.
+// brokenDisk is a disk on which all operations on one property's index fail while broken is set.
 type brokenDisk struct {
 	vfs.FS
 	broken atomic.Bool
@@ -92,7 +92,7 @@ func mustWrite(t *testing.T, l *Library, p library.PropertyID, muts ...library.M
 	}
 }
 
-// beaches counts the items that are found.
+// beaches counts the items that a query finds.
 func beaches(t *testing.T, l *Library, p library.PropertyID) (int64, error) {
 	t.Helper()
 	page, err := l.Read(t.Context(), library.Read{Property: p, Query: query.Term{Text: "beach"}, Limit: 10})
@@ -102,7 +102,7 @@ func beaches(t *testing.T, l *Library, p library.PropertyID) (int64, error) {
 	return page.Total, nil
 }
 
-// awaitBeaches waits until a property is served again, and counts the items that are found.
+// awaitBeaches waits until a property is served again, and counts the items that a query finds.
 func awaitBeaches(t *testing.T, l *Library, p library.PropertyID) int64 {
 	t.Helper()
 	for began := time.Now(); ; runtime.Gosched() {
@@ -116,7 +116,7 @@ func awaitBeaches(t *testing.T, l *Library, p library.PropertyID) int64 {
 	}
 }
 
-// stalledDisk is a disk on which no file of one property's index is made before the gate opens.
+// stalledDisk is a disk on which creating a file of one property's index waits for the gate.
 type stalledDisk struct {
 	vfs.FS
 	property library.PropertyID
@@ -130,8 +130,8 @@ func (d stalledDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.Fi
 	return d.FS.Create(name, category)
 }
 
-// rewriteFormat gives the segment files of a property another format, as an older or newer Vitrine wrote them, and returns how
-// many they are.
+// rewriteFormat gives the segment files of a property another format, as if an older or newer Vitrine had written them, and returns
+// their number.
 func rewriteFormat(t *testing.T, disk vfs.FS, p library.PropertyID, format byte) int {
 	t.Helper()
 	dir := disk.PathJoin("/store", directory, dirName(p))
@@ -165,8 +165,8 @@ func rewriteFormat(t *testing.T, disk vfs.FS, p library.PropertyID, format byte)
 	return n
 }
 
-// TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed stops the rebuild of one property. Meanwhile the other one, which comes
-// after it by id, is read and written.
+// TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed blocks the rebuild of one property. Meanwhile the other one, which
+// follows it by id, is read and written.
 func TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed(t *testing.T) {
 	disk := madeDisk(t)
 	o := Options{Dir: "/store", fs: disk, sealDocs: 2}
@@ -222,8 +222,8 @@ func TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed(t *testing.T) {
 	}
 }
 
-// TestAPropertyThatCannotBeIndexed holds that a property whose index cannot be opened is the only one that is not served, and that
-// it comes back by itself, without a rebuild.
+// TestAPropertyThatCannotBeIndexed checks that only the property whose index cannot be opened is not served, and that it is served
+// again later without a rebuild.
 func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	var log safeLog
@@ -263,7 +263,7 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// One that comes as the index fails is refused by the index itself.
+	// The index itself refuses a write that arrives as it fails.
 	if _, err := l.store.Write(t.Context(), trialShop, []library.Mutation{beach(3)}); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("a write past the first look: %v", err)
 	}
@@ -278,7 +278,7 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	if err := l.follower.Erase(t.Context()); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("erase: %v", err)
 	}
-	// Definitions of all properties come in one call.
+	// One call changes definitions of all properties.
 	mustApply(t, l, definedFilter(trialShop, "wall"), definedFilter(wallProperty, "wall"))
 
 	disk.broken.Store(false)
@@ -314,8 +314,8 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 }
 
-// TestAPropertyIsReadWhileItsIndexCannotBeOpened has the store recover from a failed write while the index of one property cannot be
-// opened: what the property showed before can be read, and nothing of it is written.
+// TestAPropertyIsReadWhileItsIndexCannotBeOpened has the store recover from a failed write while the index of one property cannot
+// be opened. The earlier snapshot of the property must be readable, and its items must not be writable.
 func TestAPropertyIsReadWhileItsIndexCannotBeOpened(t *testing.T) {
 	broken := newBrokenDisk(t, trialShop)
 	var full atomic.Bool
@@ -337,7 +337,7 @@ func TestAPropertyIsReadWhileItsIndexCannotBeOpened(t *testing.T) {
 	}
 	full.Store(false)
 	broken.broken.Store(true)
-	// awaitWrite writes until that is taken.
+	// awaitWrite retries a write until it succeeds.
 	awaitWrite := func(p library.PropertyID, m library.Mutation) {
 		t.Helper()
 		for began := time.Now(); ; runtime.Gosched() {
@@ -367,7 +367,7 @@ func TestAPropertyIsReadWhileItsIndexCannotBeOpened(t *testing.T) {
 	}
 }
 
-// safeLog is a log that many write to.
+// safeLog is a log for concurrent writers.
 type safeLog struct {
 	out atomic.Pointer[string]
 }
@@ -392,8 +392,8 @@ func (l *safeLog) String() string {
 	return ""
 }
 
-// TestANewPropertyThatCannotBeIndexed holds that the definition of a property is taken, together with those of others, while there
-// is no room for its index.
+// TestANewPropertyThatCannotBeIndexed checks that the definition of a property is accepted, together with those of others, while
+// there is no room for its index.
 func TestANewPropertyThatCannotBeIndexed(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	disk.broken.Store(true)
@@ -419,7 +419,7 @@ func TestANewPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 }
 
-// TestPurgeOfAPropertyThatCannotBeIndexed purges a property whose index cannot be opened, and makes it anew under the same name.
+// TestPurgeOfAPropertyThatCannotBeIndexed purges a property whose index cannot be opened, and creates one with the same name.
 func TestPurgeOfAPropertyThatCannotBeIndexed(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	o := Options{Dir: "/store", fs: disk, retryAfter: time.Millisecond}
@@ -469,7 +469,7 @@ func TestPurgeOfAPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 }
 
-// filesWith lists the files below a directory that hold a text.
+// filesWith lists the files below a directory that contain a text.
 func filesWith(t *testing.T, disk vfs.FS, dir, text string) []string {
 	t.Helper()
 	names, err := disk.List(dir)
@@ -502,8 +502,8 @@ func filesWith(t *testing.T, disk vfs.FS, dir, text string) []string {
 	return found
 }
 
-// TestAnInterruptedPurge purges a property while a reader holds its files, and ends the process before the reader lets go: nothing
-// of the items is in the index once the store is open again.
+// TestAnInterruptedPurge purges a property while a reader holds its files, and ends the process before the reader releases them.
+// Once the store is open again, the index must have no data of the items.
 func TestAnInterruptedPurge(t *testing.T) {
 	disk := madeDisk(t)
 	l, err := Open(Options{Dir: "/store", fs: disk})
@@ -538,7 +538,7 @@ func TestAnInterruptedPurge(t *testing.T) {
 	if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) > 0 {
 		t.Errorf("after the purge, while a reader holds them: %v", with)
 	}
-	// Nothing has made the removal durable.
+	// The removal has not been made durable.
 	after := disk.CrashClone(vfs.CrashCloneCfg{})
 	release()
 	if err := l.Close(); err != nil {
@@ -561,8 +561,8 @@ func TestAnInterruptedPurge(t *testing.T) {
 	}
 }
 
-// TestAPurgeOnADiskThatRemovesNothing holds that an erasure removes what a purge could not, and leaves a property alone that has
-// come back under the same name.
+// TestAPurgeOnADiskThatRemovesNothing checks that an erasure removes what a purge could not, and keeps a property that was created
+// again with the same name.
 func TestAPurgeOnADiskThatRemovesNothing(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	l, err := Open(Options{Dir: "/store", fs: disk})

@@ -11,7 +11,7 @@ import (
 func TestLibrary(t *testing.T) {
 	for name, o := range map[string]Options{
 		"as it is": {},
-		// Every batch is sealed or merged at once, so that every path is met with a handful of items.
+		// Every batch is sealed or merged at once, so that a handful of items exercises every path.
 		"tiny segments": {sealDocs: 3, memoryParts: 2, fanIn: 2, maxDocs: 64},
 		"no cache":      {sealDocs: 8, memoryParts: 1, fanIn: 2, maxDocs: 64, CacheBytes: 1},
 	} {

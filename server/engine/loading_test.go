@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// gated is a disk on which nothing is found of the index before the gate opens.
+// gated is a disk on which listing a directory of the index waits for the gate.
 type gated struct {
 	vfs.FS
 	gate chan struct{}
@@ -27,8 +27,8 @@ func (g gated) List(dir string) ([]string, error) {
 	return g.FS.List(dir)
 }
 
-// TestOpenDoesNotWaitForALongLoad holds that a library whose index takes long is there, says so, and refuses what it
-// cannot do, until the index is there.
+// TestOpenDoesNotWaitForALongLoad checks that a library opens before its index is loaded, reports that, and refuses what needs the
+// index until it is loaded.
 func TestOpenDoesNotWaitForALongLoad(t *testing.T) {
 	disk := madeDisk(t)
 	l, err := Open(Options{Dir: "/store", fs: disk})

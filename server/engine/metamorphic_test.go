@@ -27,8 +27,8 @@ var (
 	metamorphicSeed = flag.Uint64("metamorphic.seed", 0, "the one run to make (0: one after the other, from the time on)")
 )
 
-// TestMetamorphic has random operations done by the reference, by the engine, and by an engine that is closed or killed now
-// and then: whatever they are asked, they must say the same.
+// TestMetamorphic runs random operations on the reference, on an engine, and on an engine that is closed or killed from time to
+// time. All must always give the same answers.
 func TestMetamorphic(t *testing.T) {
 	if *metamorphicSeed != 0 {
 		newTrial(t, *metamorphicSeed).run(400)
@@ -46,16 +46,16 @@ type trial struct {
 	*testing.T
 	*rand.Rand
 	clock *librarytest.Clock
-	// judge is the reference; engines are held against it.
+	// judge is the reference, with which engines are compared.
 	judge   library.Library
 	engines []*subject
-	// codes numbers short codes; ids are all that were ever given.
+	// codes numbers short codes; ids are all that were ever assigned.
 	codes int
 	ids   []item.ID
-	// filters are all that were ever made.
+	// filters are all that were ever created.
 	filters []library.FilterRef
 	step    int
-	// shown is what an engine showed under each version.
+	// shown is what an engine returned under each version.
 	shown map[string]string
 }
 
@@ -106,7 +106,7 @@ func newTrial(t *testing.T, seed uint64) *trial {
 	return r
 }
 
-// madeDisk makes a disk with a directory for a store.
+// madeDisk returns a disk with a directory for a store.
 func madeDisk(t *testing.T) *vfs.MemFS {
 	t.Helper()
 	disk := vfs.NewCrashableMem()
@@ -135,7 +135,7 @@ func (r *trial) open(s *subject) {
 	s.Library = l
 }
 
-// all lists the libraries, the judge first.
+// all lists the libraries, the reference first.
 func (r *trial) all() []library.Library {
 	all := []library.Library{r.judge}
 	for _, s := range r.engines {
@@ -151,7 +151,7 @@ func (r *trial) name(i int) string {
 	return r.engines[i-1].name
 }
 
-// agree asks all libraries the same, and fails when an engine does not say what the judge says.
+// agree asks all libraries the same question, and fails if an engine does not answer as the reference does.
 func (r *trial) agree(what string, ask func(library.Library) any) {
 	r.Helper()
 	var want any
@@ -174,7 +174,7 @@ func said(err error) string {
 	return err.Error()
 }
 
-// run makes a number of steps.
+// run runs a number of steps.
 func (r *trial) run(steps int) {
 	r.Helper()
 	r.apply(r.property())
@@ -204,7 +204,7 @@ func (r *trial) word() string {
 	return r.choice("beach", "beech", "sunset", "sun", "city", "summer", "winter", "coffee", "beaches", "été", "夏")
 }
 
-// reopen closes an engine, or takes the power away from it, and opens it again.
+// reopen closes an engine or simulates a loss of power, and opens it again.
 func (r *trial) reopen() {
 	r.Helper()
 	s := r.engines[r.IntN(len(r.engines))]
@@ -223,7 +223,7 @@ func (r *trial) reopen() {
 	r.open(s)
 }
 
-// purge takes the property away and erases it, and brings it again.
+// purge removes the property, erases it, and creates it again.
 func (r *trial) purge() {
 	r.Helper()
 	p := r.property()
@@ -514,7 +514,7 @@ func (r *trial) query(depth int) string {
 	return b.String()
 }
 
-// order draws an order; "" is that of whatever is listed.
+// order draws an order; "" is that of the listed object.
 func (r *trial) order(free bool) string {
 	orders := []string{
 		"", "created_on:desc", "created_on:asc", "campaign:asc", "campaign:desc,id:asc", "id:desc", "social_platform:desc,created_on:asc", "featured:desc",
@@ -569,7 +569,7 @@ func (r *trial) listing() (library.Read, string) {
 	return read, what + fmt.Sprintf(" for %d, seed %s", read.Audience, read.Seed)
 }
 
-// shownPage is what a Read shows; Next says only whether there is one.
+// shownPage is the content of a page. Next only says whether there is a next page.
 type shownPage struct {
 	Total   int64
 	Count   int
@@ -588,7 +588,7 @@ func (r *trial) read(l library.Library, what string, read library.Read) (shownPa
 	if l == r.judge {
 		return out, p.Next
 	}
-	// What is shown under a version stays what it is.
+	// The content under a version must not change.
 	name := fmt.Sprintf("%s %s %d %d %s", what, p.Version, read.Offset, read.Limit, read.After)
 	if before, known := r.shown[name]; known && before != out.Items {
 		r.Fatalf("step %d: %s: version %s showed\n%s\nand now\n%s", r.step, what, p.Version, before, out.Items)
@@ -606,7 +606,7 @@ func (r *trial) read(l library.Library, what string, read library.Read) (shownPa
 	return out, p.Next
 }
 
-// look asks all libraries what they hold.
+// look compares the whole content of all libraries.
 func (r *trial) look() {
 	r.Helper()
 	for range 3 {
@@ -667,9 +667,9 @@ func (r *trial) look() {
 	}
 }
 
-// follow reads a listing by its cursors, and sometimes changes something meanwhile. Every page is a run of the listing as it is
-// when the page is read. While nothing changes, it follows the page before; by relevance, it follows the last item of the page
-// before wherever that stands now.
+// follow reads a listing by its cursors, and sometimes changes something meanwhile. Every page must be a part of the current
+// listing. While nothing changes, it must follow the previous page; by relevance, it must follow the current place of the last item
+// of the previous page.
 func (r *trial) follow() {
 	r.Helper()
 	read, what := r.listing()
@@ -678,7 +678,7 @@ func (r *trial) follow() {
 	after := make([]library.Cursor, len(r.all()))
 	busy := r.IntN(2) == 0
 	var last item.ID
-	end := 0 // of the page before
+	end := 0 // of the previous page
 	for page := range 12 {
 		about := fmt.Sprintf("page %d by cursors of %s by %d", page, what, read.Limit)
 		var shown, whole shownPage
@@ -697,7 +697,7 @@ func (r *trial) follow() {
 			return whole
 		})
 		if shown.Err != "" {
-			// A cursor is of one listing: a filter that was changed meanwhile is another one.
+			// A cursor belongs to one listing: a filter that was changed meanwhile is another one.
 			if page > 0 && read.Filter == nil && whole.Err == "" {
 				r.Fatalf("step %d: %s fails: %s", r.step, about, shown.Err)
 			}

@@ -18,15 +18,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// slowDisk is a disk on which, while it is slow, nothing that writes goes on before the test lets it.
+// slowDisk is a disk on which writes wait for the test while it is slow.
 type slowDisk struct {
 	vfs.FS
-	// only is what the path of a slow file contains.
+	// only is a part of the paths of slow files.
 	only string
 	mu   sync.Mutex
-	// gate is closed to let everything through that waits; nil while the disk is as quick as any.
+	// gate is closed to release all waiting writes; nil while the disk is not slow.
 	gate chan struct{}
-	// arrived holds one signal at most: something waits.
+	// arrived holds at most one signal that a write waits.
 	arrived chan struct{}
 }
 
@@ -55,14 +55,14 @@ func (d *slowDisk) wait() {
 	<-gate
 }
 
-// slow has everything wait from now on.
+// slow makes all further writes wait.
 func (d *slowDisk) slow() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.gate = make(chan struct{})
 }
 
-// step lets through what waits, and has what comes next wait again.
+// step releases the waiting writes, and makes later ones wait again.
 func (d *slowDisk) step() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *slowDisk) step() {
 	d.gate = make(chan struct{})
 }
 
-// quick ends the slowness.
+// quick releases all writes and ends the slow state.
 func (d *slowDisk) quick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,7 +80,7 @@ func (d *slowDisk) quick() {
 	}
 }
 
-// slowLibrary is a library on a slow disk, which is quick so far, with one property and some items.
+// slowLibrary returns a library with one property and some items, on a slow disk that is still quick.
 func slowLibrary(t *testing.T, disk *slowDisk, sealDocs, items int) *Library {
 	t.Helper()
 	l, err := Open(Options{Dir: "/store", fs: disk, sealDocs: sealDocs})
@@ -106,7 +106,7 @@ func slowLibrary(t *testing.T, disk *slowDisk, sealDocs, items int) *Library {
 	return l
 }
 
-// putSlow writes so many new items at once, from one on.
+// putSlow writes n new items at once, with ids from first on.
 func putSlow(ctx context.Context, l *Library, first, n int) error {
 	muts := make([]library.Mutation, n)
 	for i := range muts {
@@ -122,7 +122,7 @@ func putSlow(ctx context.Context, l *Library, first, n int) error {
 	return err
 }
 
-// checkSlow reads: so many items there are, and the library says that it is ready.
+// checkSlow checks by a read that there are want items and that the library is ready.
 func checkSlow(t *testing.T, l *Library, when string, want int) {
 	t.Helper()
 	page, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: query.FieldTerm("text", "beach"), Limit: 5})
@@ -140,8 +140,8 @@ func checkSlow(t *testing.T, l *Library, when string, want int) {
 	}
 }
 
-// TestSlowDiskHoldsWritersAlone has all that is written to the log wait: nothing is acknowledged or seen before it is on disk,
-// whoever gives up before the turn comes has changed nothing, and readers notice none of it.
+// TestSlowDiskHoldsWritersAlone makes all writes to the log wait. Nothing may be acknowledged or visible before it is on disk, a
+// caller that gives up before its request is taken has changed nothing, and readers are not affected.
 func TestSlowDiskHoldsWritersAlone(t *testing.T) {
 	const before, writers = 10, 64
 	under := madeDisk(t)
@@ -161,7 +161,7 @@ func TestSlowDiskHoldsWritersAlone(t *testing.T) {
 		}()
 	}
 	select {
-	case <-disk.arrived: // the first of them is on its way to disk, and the writer takes no other
+	case <-disk.arrived: // the first of them is being written, and the writer takes no other
 	case id := <-answers:
 		t.Fatalf("item %d was acknowledged before anything went to disk", id)
 	}
@@ -182,7 +182,7 @@ func TestSlowDiskHoldsWritersAlone(t *testing.T) {
 		t.Error("what was given up is there")
 	}
 
-	// One step of the disk after the other, until all have their answer. What was answered survives a crash at once.
+	// One step of the disk after the other, until all have a reply. What was acknowledged survives a crash at once.
 	disk.step()
 	for left := writers; left > 0; {
 		select {
@@ -201,7 +201,7 @@ func TestSlowDiskHoldsWritersAlone(t *testing.T) {
 	checkSlow(t, l, "afterwards", before+writers)
 }
 
-// slowStored lists the items that are there when the machine crashes now, and all is lost that was not synced.
+// slowStored lists the items that exist if the machine crashes now and everything that was not synced is lost.
 func slowStored(t *testing.T, disk *vfs.MemFS) map[item.ID]bool {
 	t.Helper()
 	l, err := Open(Options{Dir: "/store", fs: disk.CrashClone(vfs.CrashCloneCfg{})})
@@ -221,8 +221,8 @@ func slowStored(t *testing.T, disk *vfs.MemFS) map[item.ID]bool {
 	return stored
 }
 
-// TestSlowSealingHoldsWritersBack has the files of segments wait, and nothing else: memory takes twice what makes a file,
-// then writers wait, until they give up or the disk has gone on; readers never do.
+// TestSlowSealingHoldsWritersBack makes only the files of segments wait. When memory holds twice the size of a file, writers must
+// wait until they give up or the disk continues. Readers must never wait.
 func TestSlowSealingHoldsWritersBack(t *testing.T) {
 	const sealDocs, batch, before = 40, 10, 10
 	disk := newSlowDisk(madeDisk(t), ".seg")
@@ -235,7 +235,7 @@ func TestSlowSealingHoldsWritersBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	<-disk.arrived // a file is being made
+	<-disk.arrived // a file is being created
 	checkSlow(t, l, "while a file is made", next-1)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

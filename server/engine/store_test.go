@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// TestEitherLibraryOpensTheStore has the reference and the engine take turns at one store, each adding items that the
-// other one has to find.
+// TestEitherLibraryOpensTheStore opens one store with the reference and the engine in turn. Each adds items that the other must
+// find.
 func TestEitherLibraryOpensTheStore(t *testing.T) {
 	dir := t.TempDir()
 	open := map[string]func() (library.Library, error){

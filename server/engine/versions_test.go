@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestAWriteThatDoesNotTouchAListingKeepsItsVersion writes what a listing shows and what it does not. Segments are merged
-// when the test says so: one that is merged before anybody has looked at it counts as touched.
+// TestAWriteThatDoesNotTouchAListingKeepsItsVersion writes items that a listing shows and items that it does not. The test decides
+// when segments are merged: one that is merged before any read of the listing counts as a change.
 func TestAWriteThatDoesNotTouchAListingKeepsItsVersion(t *testing.T) {
 	l, err := Open(Options{Dir: t.TempDir(), memoryParts: 500})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// pausing is a context that stops its reader at the n-th look at it, until the test goes on. From then on it has ended, when end is
-// set.
+// pausing is a context that blocks its reader at the n-th check until the test continues. If end is set, the context has ended from
+// then on.
 type pausing struct {
 	context.Context
 	left    atomic.Int64
@@ -41,7 +41,7 @@ func (p *pausing) Err() error {
 	return nil
 }
 
-// waitLibrary has items in several segments, and a tag and a unit whose rules select some of them.
+// waitLibrary returns a library with items in several segments, and a tag and a unit whose rules select some of them.
 func waitLibrary(t *testing.T) *Library {
 	t.Helper()
 	l, err := Open(Options{Dir: t.TempDir(), sealDocs: 20})
@@ -79,9 +79,9 @@ func waitLibrary(t *testing.T) *Library {
 	return l
 }
 
-// TestAReaderWaitsForNoOtherLongerThanItMay stops a first reader wherever it looks at the time. A second reader of the same
-// listing, who has a deadline, gets its answer or the error of its own deadline, though the first one never goes on before that.
-// When the first one gives up where it was stopped, a third one gets the answer.
+// TestAReaderWaitsForNoOtherLongerThanItMay blocks a first reader at each check of its context. A second reader of the same
+// listing, with a deadline, must get its result or the error of its own deadline, although the first one does not continue before.
+// If the first one is then canceled, a third one must get the result.
 func TestAReaderWaitsForNoOtherLongerThanItMay(t *testing.T) {
 	l := waitLibrary(t)
 	parsed, err := query.Parse("beech~ tags.vibe.key:summer activate_units.name:sandals")
@@ -125,7 +125,7 @@ func TestAReaderWaitsForNoOtherLongerThanItMay(t *testing.T) {
 			first := read(ctx)
 			select {
 			case <-ctx.reached:
-			case got := <-first: // it looks at the time less often than that
+			case got := <-first: // it checks its context less often than that
 				if got != want {
 					t.Fatalf("%s: %+v, want %+v", by, got, want)
 				}
