@@ -26,8 +26,8 @@ func TestAValueIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestAWaitEndsWithItsOwnContext has the first caller block without a deadline: a second one with a deadline does not wait
-// longer than that.
+// TestAWaitEndsWithItsOwnContext blocks the first caller, which has no deadline. A second one with a deadline must not wait longer
+// than that.
 func TestAWaitEndsWithItsOwnContext(t *testing.T) {
 	var v Value[int]
 	making, release := make(chan struct{}), make(chan struct{})
@@ -52,7 +52,7 @@ func TestAWaitEndsWithItsOwnContext(t *testing.T) {
 	}
 }
 
-// TestAFailureIsNotShared has the context of the first caller end while a second one waits: the second one gets the value.
+// TestAFailureIsNotShared ends the context of the first caller while a second one waits. The second one must get the value.
 func TestAFailureIsNotShared(t *testing.T) {
 	var v Value[int]
 	making := make(chan struct{})
