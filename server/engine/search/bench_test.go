@@ -18,8 +18,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// The benchmarks' corpus: benchDocs documents of 8 to 30 words in benchParts segments, one in fifty dead. The n-th of
-// the words, w<n>, is drawn about n times more seldom than the first, which is in nearly every text.
+// The benchmarks' corpus has benchDocs documents of 8 to 30 words in benchParts segments, with one document in fifty dead. The
+// first word is in nearly every text. The n-th word, w<n>, is about n times rarer.
 const (
 	benchDocs  = 200_000
 	benchParts = 4
@@ -83,7 +83,7 @@ func benchmark(b *testing.B, queries map[string]string, run func(b *testing.B, c
 	for _, name := range slices.Sorted(maps.Keys(queries)) {
 		b.Run(name, func(b *testing.B) {
 			n := build(b, queries[name], nil)
-			run(b, c, n) // caches
+			run(b, c, n) // fill the caches
 			b.ReportAllocs()
 			for b.Loop() {
 				run(b, c, n)
@@ -92,7 +92,7 @@ func benchmark(b *testing.B, queries map[string]string, run func(b *testing.B, c
 	}
 }
 
-// BenchmarkTop is the first page by relevance.
+// BenchmarkTop reads the first page by relevance.
 func BenchmarkTop(b *testing.B) {
 	benchmark(b, map[string]string{
 		"one common word":   "w3",
@@ -121,7 +121,7 @@ func BenchmarkTop(b *testing.B) {
 	})
 }
 
-// BenchmarkMatch is what a new view costs.
+// BenchmarkMatch measures the cost of a new view.
 func BenchmarkMatch(b *testing.B) {
 	benchmark(b, map[string]string{
 		"keyword and truth":   "content_type:image AND featured:true",
@@ -147,7 +147,7 @@ func BenchmarkMatch(b *testing.B) {
 	})
 }
 
-// BenchmarkRanking is a page anywhere by relevance: all hits are put in order.
+// BenchmarkRanking reads any page by relevance: all hits are sorted.
 func BenchmarkRanking(b *testing.B) {
 	benchmark(b, map[string]string{"any of two": "w3 w20"}, func(b *testing.B, c *search.Corpus, n plan.Node) {
 		q, err := search.Bind(b.Context(), n, c)
@@ -160,7 +160,7 @@ func BenchmarkRanking(b *testing.B) {
 	})
 }
 
-// BenchmarkOrder is what an order costs once for each segment.
+// BenchmarkOrder measures the cost of an order once for each segment.
 func BenchmarkOrder(b *testing.B) {
 	c, err := benchCorpus()
 	if err != nil {
@@ -187,7 +187,7 @@ func BenchmarkOrder(b *testing.B) {
 	}
 }
 
-// BenchmarkBind is what a query costs before anything is looked at, statistics included once they are cached.
+// BenchmarkBind measures the cost of a query before any evaluation, including statistics once they are cached.
 func BenchmarkBind(b *testing.B) {
 	benchmark(b, map[string]string{"word": "w3", "fuzzy": "w1234~2", "unit": "activate_units.name:w2"}, func(b *testing.B, c *search.Corpus, n plan.Node) {
 		if _, err := search.Bind(b.Context(), n, c); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// looks is a context that counts how often it is looked at, and has ended from a number of looks on.
+// looks is a context that counts how often it is checked, and has ended after a number of checks.
 type looks struct {
 	context.Context
 	n, until int
@@ -24,8 +24,8 @@ func (c *looks) Err() error {
 	return nil
 }
 
-// TestManyClausesLookAtTheTime evaluates queries of many clauses, each of which takes a while: between any two of them, in each
-// step of the evaluation, it is looked at whether the time is over.
+// TestManyClausesLookAtTheTime evaluates queries of many slow clauses. In each step of the evaluation, the context must be checked
+// between any two of them.
 func TestManyClausesLookAtTheTime(t *testing.T) {
 	w, cache := newWorld(t, 3, 300), search.NewCache(1<<30)
 	const clauses = 100
@@ -60,7 +60,7 @@ func TestManyClausesLookAtTheTime(t *testing.T) {
 			if _, err := q.Match(ctx, w.corpus.Parts[0]); err != nil {
 				return err
 			}
-			if name != "fuzzy words that are not there" { // they stand for nothing
+			if name != "fuzzy words that are not there" { // they match no term
 				step("match")
 			}
 			_, _, err = q.Top(ctx, 5, nil)
@@ -79,7 +79,7 @@ func TestManyClausesLookAtTheTime(t *testing.T) {
 		}
 		for until := 1; until < ctx.n; until += 1 + ctx.n/12 {
 			ended := &looks{Context: context.Background(), until: until}
-			// The look that finds it over is followed by one for the cause.
+			// After the check that finds the end, there is one for the cause.
 			if err := steps(ended, func(string) {}); !errors.Is(err, context.Canceled) || ended.n > until+2 {
 				t.Fatalf("%s: over after %d looks: error %v after %d", name, until, err, ended.n)
 			}

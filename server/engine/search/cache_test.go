@@ -22,7 +22,7 @@ func emptySegment(t testing.TB) *segment.Segment {
 	return s
 }
 
-// makeDocs returns what makes a bitmap, and counts how often it was called.
+// makeDocs returns a function that makes a bitmap, and counts its calls.
 func makeDocs(calls *atomic.Int64, docs ...uint32) func() (*roaring.Bitmap, error) {
 	return func() (*roaring.Bitmap, error) {
 		calls.Add(1)
@@ -30,7 +30,7 @@ func makeDocs(calls *atomic.Int64, docs ...uint32) func() (*roaring.Bitmap, erro
 	}
 }
 
-// docsOf returns the documents that are kept of a segment under a key, or made.
+// docsOf returns the documents under a key of a segment, cached or made.
 func docsOf(t *testing.T, c *Cache, s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
 	v, err := (&Corpus{Cache: c}).view(t.Context(), segment.Part{Segment: s}, key, make)
 	if err != nil {
@@ -82,7 +82,7 @@ func TestAViewThatCannotBeMadeIsNotKept(t *testing.T) {
 	})
 	<-making
 	var calls atomic.Int64
-	// Whoever waited for it has time of its own.
+	// The caller that waited for it still has time.
 	wg.Go(func() {
 		if docs, err := docsOf(t, v, s, "k", makeDocs(&calls, 1)); err != nil || !docs.Contains(1) {
 			t.Errorf("%v, error %v", docs, err)
@@ -128,7 +128,7 @@ func TestViewsStayWithinTheirLimit(t *testing.T) {
 	}
 }
 
-// TestBitsTakeAShareOfTheLimit holds that bits, which only save work, do not drive everything else out.
+// TestBitsTakeAShareOfTheLimit checks that bits, which only save work, do not evict everything else.
 func TestBitsTakeAShareOfTheLimit(t *testing.T) {
 	v, s := NewCache(100*viewOverhead), emptySegment(t)
 	var calls atomic.Int64

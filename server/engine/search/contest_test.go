@@ -17,8 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestTop holds that what Top leaves out does not show: its hits are the first of all hits in order, to the last bit of
-// their scores, with outlines of frequent terms and without.
+// TestTop checks that what Top skips has no effect: its hits are the first of all sorted hits, to the last bit of their scores,
+// with and without outlines of frequent terms.
 func TestTop(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	text, state := query.Field{Name: "content.text", Type: query.Text}, query.Field{Name: "approval_status", Type: query.Keyword}
@@ -32,7 +32,7 @@ func TestTop(t *testing.T) {
 			words := make([]string, 1+r.IntN(20)*r.IntN(3))
 			for j := range words {
 				if words[j] = word(); r.IntN(8) == 0 {
-					words[j] = "w0" // often many times
+					words[j] = "w0" // often several times
 				}
 			}
 			d := segment.Doc{ID: item.ID(id), Created: int64(r.IntN(5000))}
@@ -62,7 +62,7 @@ func TestTop(t *testing.T) {
 		case 3:
 			return plan.DisMax{Nodes: []plan.Node{plan.Term{Field: text, Text: word()}, plan.Term{Field: text, Text: word()}}}
 		case 4:
-			// So far apart that the order in which scores are added shows.
+			// So different that the order in which scores are added matters.
 			return plan.Boost{Node: plan.Term{Field: text, Text: word()}, Factor: []float32{1e-9, 1e9, 1e30, 0}[r.IntN(4)]}
 		}
 		return plan.Boost{Node: plan.Term{Field: text, Text: word()}, Factor: 1 + float32(r.IntN(3))}
@@ -109,9 +109,9 @@ func TestTop(t *testing.T) {
 			at, k := r.IntN(len(want)), 1+r.IntN(60)
 			after := byScore.Place(want[at])
 			switch r.IntN(4) {
-			case 0: // the place of an item that is not there
+			case 0: // the place of an item that does not exist
 				after.ID += int64(r.IntN(3) - 1)
-			case 1: // a score that no item has now
+			case 1: // a score that no item has
 				after.Values[0].Float *= eval.Number(0.99 + r.Float64()/50)
 			}
 			from := slices.IndexFunc(want, func(h Hit) bool { return byScore.ComparePlace(h, after) > 0 })
@@ -157,7 +157,7 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// TestOutline: a term that has no outline is told apart before anything is read by it.
+// TestOutline checks that an outline without words is returned for a term that has none.
 func TestOutline(t *testing.T) {
 	docs := make([]uint64, 2*blockBits)
 	docs[1], docs[blockBits] = 0b101, 0b10
@@ -175,8 +175,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestMostIsRounded: the most that a fuzzy word gives is rounded as what it gives is; else a part whose hits tie with the
-// weakest is passed over.
+// TestMostIsRounded checks that the maximum score of a fuzzy word is rounded as its scores are. Otherwise a part whose hits tie
+// with the weakest hit would be skipped.
 func TestMostIsRounded(t *testing.T) {
 	text := query.Field{Name: "content.text", Type: query.Text}
 	part := func(n, first int, created int64) segment.Part {

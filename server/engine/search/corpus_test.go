@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestCacheFollowsDeaths: statistics in a cache are those of the live documents, whichever corpus asks.
+// TestCacheFollowsDeaths checks that cached statistics are those of the live documents, for every corpus.
 func TestCacheFollowsDeaths(t *testing.T) {
 	w := newWorld(t, 11, 200)
 	w.corpus.Cache = search.NewCache(1 << 30)
@@ -58,7 +58,7 @@ func TestCacheFollowsDeaths(t *testing.T) {
 	}
 }
 
-// TestConcurrentReaders: any number of readers see one corpus at once, from the first question on.
+// TestConcurrentReaders checks that any number of readers can use a new corpus concurrently.
 func TestConcurrentReaders(t *testing.T) {
 	w := newWorld(t, 12, 300)
 	w.corpus.Cache = search.NewCache(1 << 30)
@@ -99,7 +99,7 @@ func TestConcurrentReaders(t *testing.T) {
 	}
 }
 
-// TestInterruption: everything that takes long ends with the cause of its context.
+// TestInterruption checks that everything slow ends with the cause of its context.
 func TestInterruption(t *testing.T) {
 	w := newWorld(t, 13, 100)
 	n := build(t, "beach sun", nil)
@@ -150,10 +150,10 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// foreign is a node that no package knows.
+// foreign is a node that no package supports.
 type foreign struct{ plan.Node }
 
-// TestRefusals: what cannot be evaluated is an error.
+// TestRefusals checks that what cannot be evaluated is an error.
 func TestRefusals(t *testing.T) {
 	w := newWorld(t, 14, 20)
 	unknown := foreign{}
@@ -196,7 +196,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestOrderKey: orders that sort a segment alike share a key, and the default one has none.
+// TestOrderKey checks that orders that sort a segment equally have the same key, and that the default one has none.
 func TestOrderKey(t *testing.T) {
 	w := newWorld(t, 15, 50)
 	corpus := func(unit string) *search.Corpus {
@@ -230,7 +230,7 @@ func TestOrderKey(t *testing.T) {
 	}
 }
 
-// TestShownBesideItems: lists of units and carried tags are those of single documents.
+// TestShownBesideItems compares lists of units and carried tags with those of single documents.
 func TestShownBesideItems(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(t, seed, 60)
@@ -276,7 +276,7 @@ func TestShownBesideItems(t *testing.T) {
 	}
 }
 
-// TestUnitsKey: every member of a unit counts.
+// TestUnitsKey checks that every field of a unit changes the key.
 func TestUnitsKey(t *testing.T) {
 	members := reflect.TypeFor[item.Unit]()
 	key := func(u item.Unit) string {
@@ -308,7 +308,7 @@ func TestUnitsKey(t *testing.T) {
 	}
 }
 
-// TestManyLists: documents that show one of many lists of units are found as those of few are.
+// TestManyLists checks that documents of many lists of units are found as those of few are.
 func TestManyLists(t *testing.T) {
 	w := newWorld(t, 16, 1)
 	var overlay search.Overlay
@@ -338,7 +338,7 @@ func TestManyLists(t *testing.T) {
 	}
 }
 
-// TestDeadIsNotWritten: tombstones stay as they were given.
+// TestDeadIsNotWritten checks that tombstones are not changed.
 func TestDeadIsNotWritten(t *testing.T) {
 	w := newWorld(t, 17, 200)
 	var dead []*roaring.Bitmap

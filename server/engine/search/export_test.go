@@ -2,7 +2,7 @@ package search
 
 import "github.com/RoaringBitmap/roaring/v2"
 
-// Kept returns the documents of all views that are kept, but for plain bits.
+// Kept returns the documents of all cached views, except those of plain bits.
 func (c *Cache) Kept() map[*View]*roaring.Bitmap {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,7 +41,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestFrequentTerms holds that conjunctions find the same bit by bit as with bitmaps.
+// TestFrequentTerms checks that conjunctions have the same result with plain bits as with bitmaps.
 func TestFrequentTerms(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	state, tag := query.Field{Name: "approval_status", Type: query.Keyword}, query.Field{Name: "tags.vibe.key", Type: query.Keyword}
@@ -121,7 +121,7 @@ func TestFrequentTerms(t *testing.T) {
 		t.Errorf("of 400 queries, %d are of frequent terms", frequent)
 	}
 
-	// Nothing is kept of rare terms: a look-up of one would count as a miss every time.
+	// Rare terms are not cached: a lookup of one would be a miss every time.
 	if s, err = segment.Build(docs); err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func field(name string) query.Field {
 	return f
 }
 
-// node draws a plan that no query may come out as: every kind of node in every place.
+// node draws a plan with every kind of node in every place, which a query may be unable to produce.
 func (w *world) node(depth int) plan.Node {
 	text := field(w.choice("content.text", "_all", "_all", "activate_units.name", "default_activate_unit.name"))
 	keyword := field(w.choice("content.author.username", "tags.vibe.key", "tags.hashtags.key", "activate_units.external_id", "content.content_type"))

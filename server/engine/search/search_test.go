@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// TestJudge holds matches, scores and orders to the judge's, for random queries over random items.
+// TestJudge compares matches, scores and orders with the reference, for random queries over random items.
 func TestJudge(t *testing.T) {
 	for seed := range uint64(60) {
 		w := newWorld(t, seed, 10+int(seed)*3)
@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeMany does so where segments have several blocks of documents, and words too many for a short list.
+// TestJudgeMany does the same for segments of several blocks of documents, and more words than fit in a short list.
 func TestJudgeMany(t *testing.T) {
 	w := newWorld(t, 2, 2000)
 	w.add(t, 10_000, func(it *item.Item) {
@@ -78,7 +78,7 @@ func TestJudgeMany(t *testing.T) {
 	}
 }
 
-// FuzzJudge looks for worlds and plans that the judge sees otherwise.
+// FuzzJudge searches for worlds and plans for which the reference has another result.
 func FuzzJudge(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(seed, int(seed)*16)
@@ -92,13 +92,13 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// found is an item with its score's bits, so that equal means equal.
+// found is an item with the bits of its score, so that only identical scores are equal.
 type found struct {
 	ID    item.ID
 	Score uint32
 }
 
-// compare asks both sides.
+// compare compares the results of both sides.
 func (w *world) compare(t *testing.T, about string, n plan.Node) {
 	t.Helper()
 	m, err := w.judge.Compile(t.Context(), n)
@@ -182,7 +182,7 @@ func ids(list []found) []item.ID {
 	return ids
 }
 
-// TestOrder holds every order, and the places of cursors, to the judge's.
+// TestOrder compares every order, and the places of cursors, with the reference.
 func TestOrder(t *testing.T) {
 	sortable := []string{query.ScoreKey}
 	for _, f := range query.Fields() {
@@ -286,7 +286,7 @@ func (w *world) compareOrder(t *testing.T, about string, order query.Order, rand
 	}
 }
 
-// TestStatistics holds totals, document frequencies and similar terms to the judge's.
+// TestStatistics compares totals, document frequencies and similar terms with the reference.
 func TestStatistics(t *testing.T) {
 	fields := []string{
 		"_all", "content.text", "content.author.username", "featured", "tags.vibe.key", "tags.fresh.key", "activate_units.name",
@@ -325,7 +325,7 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// TestUnits: the units that an item shows, and the dynamic fields that there are.
+// TestUnits compares the units that an item shows, and the dynamic fields.
 func TestUnits(t *testing.T) {
 	for seed := range uint64(40) {
 		w := newWorld(t, seed, 60)
@@ -353,7 +353,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestBoundary: before the boundary nothing changes; at the boundary of a single range something does.
+// TestBoundary checks that nothing changes before the boundary, and that something does at the boundary of a single range.
 func TestBoundary(t *testing.T) {
 	queries := []string{
 		"created_on:[now-3d TO now+3d]", "created_on:[* TO now}", "created_on:{now-1d/d TO *]", "activate_units.created_on:[now-10d TO now]",
@@ -421,7 +421,7 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestKey: one key for what means the same, another for what does not.
+// TestKey checks that queries have the same key if they mean the same, and different keys otherwise.
 func TestKey(t *testing.T) {
 	w := newWorld(t, 3, 40)
 	key := func(text string) string {
@@ -461,7 +461,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestKeyOfRules: the key follows the version of the rules that a query looks at, and of no others.
+// TestKeyOfRules checks that the key depends on the versions of the rules that a query uses, and of no others.
 func TestKeyOfRules(t *testing.T) {
 	s := newWorld(t, 4, 40).corpus.Parts
 	overlay := func(tag, unit string) *search.Overlay {
@@ -502,7 +502,7 @@ func TestKeyOfRules(t *testing.T) {
 	}
 }
 
-// TestReadOnly: what was published stays as it is, whatever is asked.
+// TestReadOnly checks that published bitmaps never change, whatever is evaluated.
 func TestReadOnly(t *testing.T) {
 	w := newWorld(t, 7, 120)
 	w.corpus.Cache = search.NewCache(1 << 30)
@@ -527,7 +527,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestTies: what is equal in score stands by date, then id, across segments.
+// TestTies checks that hits with equal scores are sorted by date, then id, across segments.
 func TestTies(t *testing.T) {
 	w := newWorld(t, 9, 150)
 	q, err := search.Bind(t.Context(), plan.All{}, w.corpus)

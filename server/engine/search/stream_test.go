@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// madeCorpus makes segments of random items, some of them dead. With apart each segment has a time of its own.
+// madeCorpus returns segments of random items, some of them dead. If apart is set, each segment has its own range of time.
 func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *Corpus {
 	t.Helper()
 	c := &Corpus{Cache: NewCache(1 << 30)}
@@ -56,7 +56,7 @@ func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *Corpus {
 	return c
 }
 
-// streamOf makes a stream of random documents, and lists its hits by sorting them all.
+// streamOf returns a stream of random documents, and its hits as found by sorting all of them.
 func streamOf(t testing.TB, r *rand.Rand, c *Corpus, order query.Order) (*stream, []Hit) {
 	t.Helper()
 	o, err := c.Order(context.Background(), order, nil)
@@ -140,7 +140,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestHolesAreKeptUpToDate lets documents of a sorted view die a few at a time.
+// TestHolesAreKeptUpToDate deletes documents of a sorted view, a few at a time.
 func TestHolesAreKeptUpToDate(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	c := madeCorpus(t, r, []int{3000}, false)

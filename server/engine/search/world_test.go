@@ -22,22 +22,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// now is the time at which queries of these tests are read.
+// now is the time of the queries in these tests.
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// world is random items in segments with an overlay, and the same as the judge sees it.
+// world is random items in segments with an overlay, and the same items in the reference.
 type world struct {
 	*rand.Rand
 	items  map[item.ID]*item.Item // live ones
 	corpus *search.Corpus
 	judge  *eval.Corpus
-	// at says where the live version of an item is.
+	// at maps an item to its live version.
 	at map[item.ID]search.Hit
 	// units are the ids of the units that each item shows.
 	units map[item.ID][]int64
 }
 
-// words are few, so that they meet often; some are an edit or two apart, and some are no Latin ones.
+// words are few, so that texts share them. Some are one or two edits apart, and some are not Latin.
 var words = strings.Fields("beach beech beaches bench sun sunny son city citys a the summer sumer simmer café cafe пляж пляжи " +
 	"東京 京都 海 ปลา 😀 x1 2024 strand night light")
 
@@ -48,12 +48,12 @@ var (
 
 func (w *world) word() string { return words[min(w.IntN(len(words)), w.IntN(len(words)))] }
 
-// text is up to n words with some punctuation.
+// text returns up to n words with some punctuation.
 func (w *world) text(n int) string {
 	var b strings.Builder
 	count := w.IntN(n + 1)
 	if count == 0 {
-		return w.choice("", "!", "...") // none, or one without a word
+		return w.choice("", "!", "...") // no text, or one without a word
 	}
 	for range count {
 		b.WriteString(w.word())
@@ -125,12 +125,12 @@ func (w *world) unit(id int64) item.Unit {
 	return u
 }
 
-// options are how queries are read.
+// options returns the options for planning queries.
 func options(fields []string) plan.Options {
 	return plan.Options{Audience: query.Private, Now: now, Fields: fields}
 }
 
-// build reads a query.
+// build parses and plans a query.
 func build(t testing.TB, text string, fields []string) plan.Node {
 	t.Helper()
 	q, err := query.ParseFor(text, query.Private)
@@ -190,7 +190,7 @@ func (w *world) overlay(t testing.TB) *search.Overlay {
 	return o
 }
 
-// newWorld makes up to n items, some of which were written several times.
+// newWorld creates up to n items, some of which are written several times.
 func newWorld(t testing.TB, seed uint64, n int) *world {
 	t.Helper()
 	w := &world{
@@ -198,7 +198,7 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 	}
 	w.corpus = &search.Corpus{Overlay: w.overlay(t)}
 	if w.chance(2) {
-		w.corpus.Cache = search.NewCache(int64(w.IntN(2)) << 30) // one that keeps nothing, or everything
+		w.corpus.Cache = search.NewCache(int64(w.IntN(2)) << 30) // the cache keeps nothing, or everything
 	}
 	for range 1 + w.IntN(6) {
 		fresh := map[item.ID]*item.Item{}
@@ -217,7 +217,7 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 	return w
 }
 
-// write puts items in a segment of their own, in place of older versions.
+// write puts items into a new segment, in place of older versions.
 func (w *world) write(t testing.TB, fresh map[item.ID]*item.Item) {
 	t.Helper()
 	if len(fresh) == 0 {
@@ -254,7 +254,7 @@ func (w *world) add(t testing.TB, n int, change func(*item.Item)) {
 	w.write(t, fresh)
 }
 
-// kill takes an item away.
+// kill deletes an item.
 func (w *world) kill(id item.ID) {
 	at, there := w.at[id]
 	if !there {
@@ -271,7 +271,7 @@ func (w *world) kill(id item.ID) {
 	delete(w.items, id)
 }
 
-// judgeAll makes the judge's documents, in the steps in which the reference does: tags by rule, units, everything.
+// judgeAll creates the reference's documents in the same steps as the reference: tags by rule, units, everything.
 func (w *world) judgeAll(t testing.TB) {
 	t.Helper()
 	w.units = map[item.ID][]int64{}
