@@ -16,7 +16,7 @@ func TestBurst(t *testing.T) {
 	<-over
 	began := time.Now()
 	for range 10 {
-		b.came(1000, 1000) // each as much as is sealed, a burst of 16 seconds
+		b.came(1000, 1000) // each is SealDocs documents: together a burst of 16 seconds
 	}
 	if !b.on() && time.Since(began) < burstLasts {
 		t.Error("it is not on while much comes")

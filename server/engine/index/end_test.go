@@ -17,8 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestGivenUpWhileMerging gives an index up while its background waits for the store, as a purge and an I/O error do: it
-// must not wait for the background, and the background must not touch what the next index has written.
+// TestGivenUpWhileMerging gives an index up while its background waits for the store, as a purge and an I/O error do. It must not
+// wait for the background, and the background must not change what the next index has written.
 func TestGivenUpWhileMerging(t *testing.T) {
 	for name, giveUp := range map[string]func(*index.Index){"abandon": (*index.Index).Abandon, "drop": (*index.Index).Drop} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestGivenUpWhileMerging(t *testing.T) {
 	}
 }
 
-// TestClosed holds that one may ask a closed index about itself.
+// TestClosed checks that Stats works on a closed index.
 func TestClosed(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(sequence(1, 60)...)
@@ -81,7 +81,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestEraseReplaced holds that the older versions of an item that was deleted go as well, whichever segments they are in.
+// TestEraseReplaced checks that the older versions of a deleted item are erased too, in all segments.
 func TestEraseReplaced(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.FanIn, o.SealDocs = 100, 1000 })
 	defer func() { w.close() }()
@@ -111,8 +111,8 @@ func TestEraseReplaced(t *testing.T) {
 	w.check()
 }
 
-// TestEraseHeld holds that the bytes of a deleted item leave the directory although somebody still reads them, and that an
-// erasure that leaves a file behind fails until the file is gone.
+// TestEraseHeld checks that the bytes of a deleted item leave the directory although a reader still holds them, and that an erasure
+// that leaves a file behind fails until the file is removed.
 func TestEraseHeld(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.SealDocs = 1000 })
 	defer func() { w.close() }()

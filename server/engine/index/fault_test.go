@@ -16,8 +16,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// TestDiskFull lets every write to a segment file fail for a while: nothing is lost, nothing stops, and once there is room
-// again everything is in order.
+// TestDiskFull makes every write to a segment file fail for a while. Nothing may be lost or stop, and the index must recover once
+// there is room again.
 func TestDiskFull(t *testing.T) {
 	w := newWorld(t, nil)
 	w.close()
@@ -49,7 +49,7 @@ func TestDiskFull(t *testing.T) {
 	w.close()
 }
 
-// TestFaults lets one write after the other fail, and crashes after it.
+// TestFaults makes each write in turn fail, and crashes after it.
 func TestFaults(t *testing.T) {
 	for n := int64(0); n < 60; n += 3 {
 		w := newWorld(t, nil)
@@ -65,7 +65,7 @@ func TestFaults(t *testing.T) {
 		w.f.fs, w.f.x = failing, nil
 		var err error
 		if w.store, err = store.Open(store.Options{Dir: "data", FS: w.fs, Logger: slog.New(slog.DiscardHandler)}, w.f); err != nil {
-			// Nothing was written yet, and the next try goes through.
+			// Nothing was written yet, and the next attempt succeeds.
 			w.f.fs, w.f.x = vfs.FS(w.fs), nil
 			w.open()
 		}

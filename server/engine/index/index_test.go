@@ -25,13 +25,13 @@ import (
 
 const shop library.PropertyID = "shop/default"
 
-// follower has one index follow a real store.
+// follower connects one index to a real store.
 type follower struct {
 	t       testing.TB
 	options index.Options
 	x       *index.Index
 	fs      vfs.FS
-	passing bool // batches pass the index by
+	passing bool // batches bypass the index
 }
 
 var _ store.Index = (*follower)(nil)
@@ -69,7 +69,7 @@ func (f *follower) Erase(ctx context.Context) error { return f.x.Erase(ctx) }
 
 func (f *follower) Close() error { return f.x.Close() }
 
-// world is a store with an index, and what should be in it.
+// world is a store with an index, and the expected content.
 type world struct {
 	t     testing.TB
 	fs    *vfs.MemFS
@@ -80,7 +80,7 @@ type world struct {
 
 func newWorld(t testing.TB, adjust func(*index.Options)) *world {
 	w := &world{t: t, fs: vfs.NewCrashableMem(), items: map[item.ID]string{}}
-	// The directory is there before anybody cares: a volume is.
+	// The directory exists beforehand, as a volume does.
 	if err := w.fs.MkdirAll("data", 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func (w *world) write(muts []library.Mutation) {
 	}
 }
 
-// check holds the snapshot against what should be in it.
+// check compares the snapshot with the expected content.
 func (w *world) check() {
 	w.t.Helper()
 	s := w.f.x.Acquire()
@@ -205,7 +205,7 @@ func (w *world) eventually(what string, holds func(index.Stats) bool) {
 	}
 }
 
-// crash takes the disk as it would be after a loss of power, and opens everything from there.
+// crash clones the disk as after a loss of power, and opens everything from the clone.
 func (w *world) crash(rng *rand.Rand) {
 	w.t.Helper()
 	after := w.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
@@ -265,8 +265,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestLargeInMemory holds that what is large in memory already waits for being sealed as it is: only small segments are
-// merged there.
+// TestLargeInMemory checks that large segments in memory are not merged before they are sealed. Only small segments are.
 func TestLargeInMemory(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.SealDocs = 1000 })
 	defer w.close()
@@ -283,7 +282,7 @@ func TestLargeInMemory(t *testing.T) {
 	w.check()
 }
 
-// TestTiers holds that segments stay few, and that each item is written a bounded number of times.
+// TestTiers checks that segments stay few, and that each item is written a bounded number of times.
 func TestTiers(t *testing.T) {
 	w := newWorld(t, nil)
 	defer w.close()
@@ -293,7 +292,7 @@ func TestTiers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Nothing was merged in memory meanwhile, and few files: the writes came in a rush.
+	// In the write burst, nothing was merged in memory, and few files were.
 	w.eventually("all is merged", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Files <= 9 })
 	w.check()
 	s := w.f.x.Stats()
@@ -342,7 +341,7 @@ func (w *world) change(name string, f func([]byte) []byte) {
 	}
 }
 
-// TestDamagedFile holds that a file that is torn, changed or gone is made anew alone.
+// TestDamagedFile checks that only a torn, changed or missing file is rebuilt.
 func TestDamagedFile(t *testing.T) {
 	damages := map[string]func(w *world, name string){
 		"torn":    func(w *world, name string) { w.change(name, func(b []byte) []byte { return b[:len(b)/2] }) },
@@ -377,7 +376,7 @@ func TestDamagedFile(t *testing.T) {
 			if s := w.f.x.Stats(); s.Rebuilt != 1 {
 				t.Errorf("%+v", s)
 			}
-			// It is whole again.
+			// It is complete again.
 			w.close()
 			w.f.x = nil
 			w.open()
@@ -390,8 +389,8 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// TestDamageWhileServing lets the items of a file change under a running index: it is noticed when all is verified or
-// before they would be copied, and made anew.
+// TestDamageWhileServing changes the items of a file under a running index. The damage must be detected by a verification, or
+// before the items are copied, and the file rebuilt.
 func TestDamageWhileServing(t *testing.T) {
 	for name, notice := range map[string]func(x *index.Index) error{
 		"verified": func(x *index.Index) error { return x.Verify(context.Background(), nil) },
@@ -405,7 +404,7 @@ func TestDamageWhileServing(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.remove(10)
-			// The file is read into memory here, so that its bytes can be changed where they lie.
+			// On this file system the file is read into memory, so its bytes can be changed in place.
 			s := w.f.x.Acquire()
 			b := s.Parts()[0].Segment.Item(5)
 			b[len(b)/2] ^= 1
@@ -423,7 +422,7 @@ func TestDamageWhileServing(t *testing.T) {
 	}
 }
 
-// TestWrittenWithout holds that an index notices that the store was written without it.
+// TestWrittenWithout checks that an index detects that the store was written without it.
 func TestWrittenWithout(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(sequence(1, 100)...)
@@ -442,7 +441,7 @@ func TestWrittenWithout(t *testing.T) {
 	w.check()
 }
 
-// nothing is an index that keeps nothing.
+// nothing is an index without data.
 type nothing struct{}
 
 func (nothing) Load(*store.Store) error { return nil }
@@ -455,7 +454,7 @@ func (nothing) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, b
 func (nothing) Erase(context.Context) error { return nil }
 func (nothing) Close() error                { return nil }
 
-// TestErase holds that no byte of a deleted item is left in any file.
+// TestErase checks that no file has a byte of a deleted item.
 func TestErase(t *testing.T) {
 	w := newWorld(t, nil)
 	defer func() { w.close() }()
@@ -492,7 +491,7 @@ func TestErase(t *testing.T) {
 	w.check()
 }
 
-// TestEraseSubmission holds that a submission that was taken away is in no file, nor in those of versions before.
+// TestEraseSubmission checks that a removed submission is in no file, including those of earlier versions.
 func TestEraseSubmission(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.FanIn, o.SealDocs = 100, 1000 })
 	defer func() { w.close() }()
@@ -536,7 +535,7 @@ func TestEraseSubmission(t *testing.T) {
 	w.check()
 }
 
-// TestReaders reads while everything changes: what a reader holds stays as it is.
+// TestReaders reads while everything changes. A snapshot that a reader holds must not change.
 func TestReaders(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(sequence(1, 200)...)
@@ -590,7 +589,7 @@ type dropping func()
 
 func (d dropping) Drop() { d() }
 
-// TestOnMerge holds that what was kept of segments can be carried over, and let go of.
+// TestOnMerge checks that OnMerge can carry over what is kept with segments, and that it is dropped with them.
 func TestOnMerge(t *testing.T) {
 	var mu sync.Mutex
 	open := map[*segment.Segment]bool{}

@@ -9,7 +9,7 @@ import (
 // testPolicy has tiers of at most 200, 600 and 1,800 live documents, and files of at most 2,000.
 var testPolicy = policy{sealDocs: 100, sealBytes: 1000, memoryParts: 3, fanIn: 3, maxDocs: 2000}
 
-// docs makes segments of so many documents, without tombstones.
+// docs returns the sizes of segments with these numbers of documents, without tombstones.
 func docs(counts ...int) []size {
 	sizes := make([]size, len(counts))
 	for i, n := range counts {

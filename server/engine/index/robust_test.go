@@ -22,7 +22,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// reopen opens everything again, with faults in the files of the index alone, or in those of the store too.
+// reopen opens everything again, with faults in the files of the index alone, or also in those of the store.
 func (w *world) reopen(everywhere bool, fault errorfs.InjectorFunc) error {
 	w.t.Helper()
 	w.close()
@@ -42,8 +42,8 @@ func (w *world) reopen(everywhere bool, fault errorfs.InjectorFunc) error {
 	return err
 }
 
-// TestLostAndErased erases while what was lost is in memory alone, on a disk that takes no new files: the manifest that is
-// written then must not say that all is there.
+// TestLostAndErased erases while the lost data is only in memory, on a disk that takes no new files. The manifest that is then
+// written must not claim that the files hold everything.
 func TestLostAndErased(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.FanIn = 100 })
 	for n := range item.ID(3) {
@@ -76,8 +76,8 @@ func TestLostAndErased(t *testing.T) {
 	w.close()
 }
 
-// TestRestored holds that a store without any file of its index, as a restore leaves it, is no error in the log, and that one
-// file that is missing is.
+// TestRestored checks that a store without any file of its index, as after a restore, is not logged as an error, and that a single
+// missing file is.
 func TestRestored(t *testing.T) {
 	var log strings.Builder
 	w := newWorld(t, func(o *index.Options) {
@@ -114,8 +114,7 @@ func TestRestored(t *testing.T) {
 	w.close()
 }
 
-// TestPassed holds that an index which a batch of definitions passed by, while it was being opened or was not open at all, is not
-// rebuilt.
+// TestPassed checks that an index that a batch of definitions bypassed, while it was being opened or not open, is not rebuilt.
 func TestPassed(t *testing.T) {
 	var log strings.Builder
 	w := newWorld(t, func(o *index.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -138,7 +137,7 @@ func TestPassed(t *testing.T) {
 	w.f.passing = true
 	define(2)
 	w.f.passing = false
-	// The manifest that Close writes is of a snapshot from before.
+	// The manifest that Close writes is of an earlier snapshot.
 	if said := reload(); strings.Contains(said, "without its index") {
 		t.Errorf("passed while it was open: the log says\n%s", said)
 	}
@@ -152,14 +151,14 @@ func TestPassed(t *testing.T) {
 	w.close()
 }
 
-// TestFallenBehind holds that files which gathered during a long merge are then merged at once, not a few at a time.
+// TestFallenBehind checks that the files of a backlog, after a long merge, are merged together, not a few at a time.
 func TestFallenBehind(t *testing.T) {
 	merging, finish := make(chan struct{}), make(chan struct{})
 	var caught atomic.Bool
 	var most atomic.Int64
 	w := newWorld(t, func(o *index.Options) {
 		o.OnMerge = func(inputs []segment.Part, merged *segment.Segment, _ [][]uint32) {
-			if merged.Len() < 100 { // of files: there are not as many in memory
+			if merged.Len() < 100 { // files: memory does not have as many
 				return
 			}
 			most.Store(max(most.Load(), int64(len(inputs))))
@@ -197,7 +196,7 @@ func TestLongMerge(t *testing.T) {
 	var caught atomic.Bool
 	w := newWorld(t, func(o *index.Options) {
 		o.OnMerge = func(_ []segment.Part, merged *segment.Segment, _ [][]uint32) {
-			if merged.Len() >= 100 && caught.CompareAndSwap(false, true) { // of files: there are not as many in memory
+			if merged.Len() >= 100 && caught.CompareAndSwap(false, true) { // files: memory does not have as many
 				close(merging)
 				<-finish
 			}
@@ -219,7 +218,7 @@ func TestLongMerge(t *testing.T) {
 	w.close()
 }
 
-// TestJournal holds that the journal stays short although nothing gathers in memory.
+// TestJournal checks that the journal stays short although nothing accumulates in memory.
 func TestJournal(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.SealDocs = 20 })
 	defer w.close()
@@ -240,7 +239,7 @@ func TestJournal(t *testing.T) {
 	w.check()
 }
 
-// TestUnreadable holds that files that cannot be read now are not thrown away.
+// TestUnreadable checks that files that cannot be read now are not discarded.
 func TestUnreadable(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(sequence(1, 50)...)
@@ -265,8 +264,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestStoreFails lets one write after the other fail, those of the store too, which gives the index up and opens it anew
-// each time. What was acknowledged is there.
+// TestStoreFails makes each write in turn fail, including those of the store, after which the index is abandoned and opened again.
+// Everything acknowledged must exist.
 func TestStoreFails(t *testing.T) {
 	for seed := range uint64(30) {
 		w := newWorld(t, nil)
@@ -297,7 +296,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// putUntilTaken is put for a store that fails now and then.
+// putUntilTaken is put for a store that fails from time to time.
 func (w *world) putUntilTaken(ids ...item.ID) {
 	w.t.Helper()
 	var muts []library.Mutation
