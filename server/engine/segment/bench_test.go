@@ -11,8 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// benchItems makes items like those of social platforms: a text, an author, a place now and then, a dozen addresses that
-// no other item has.
+// benchItems returns items like those of social platforms: a text, an author, sometimes a place, and a dozen unique URLs.
 func benchItems(n int) []*item.Item {
 	rng := rand.New(rand.NewPCG(1, 9))
 	zipf := rand.NewZipf(rng, 1.2, 4, 60_000)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestScans holds that ranges of columns of every width, length and base find what a look at each number finds.
+// TestScans checks that ranges of columns of every width, length and base match a check of each number.
 func TestScans(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	near := func(v int64) int64 { return v + int64(r.IntN(5)) - 2 }

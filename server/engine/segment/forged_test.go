@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// FuzzParse changes bytes of a segment's index, puts its checksums right, and reads everything that can be read: it may be
-// nonsense, and is refused as damaged or read without a panic. Each edit is four bytes of place and one of value.
+// FuzzParse changes bytes of a segment's index, corrects the checksums, and reads everything. The segment may be nonsense, but must
+// be rejected as damaged or read without a panic. Each edit is four bytes of place and one of value.
 func FuzzParse(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	whole := file(f, build(f, drawDocs(rng, drawIDs(rng, 300))))
@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 		for range 1 + n%3 {
 			at := rng.Uint32N(uint32(length))
 			if n%3 == 0 {
-				// The end, where all that leads elsewhere lies.
+				// The end, which has the directory with the places of all sections.
 				at = uint32(length) - 1 - rng.Uint32N(uint32(length/8))
 			}
 			edits = append(binary.BigEndian.AppendUint32(edits, at), byte(rng.Uint32()))
@@ -48,7 +48,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// reseal puts the checksums of a file right.
+// reseal corrects the checksums of a file.
 func reseal(whole []byte) {
 	footer := whole[len(whole)-footerSize:]
 	body := whole[len(magic) : len(whole)-footerSize]
@@ -58,7 +58,7 @@ func reseal(whole []byte) {
 	binary.LittleEndian.PutUint32(footer[28:], crc32.Checksum(footer[:28], castagnoli))
 }
 
-// readAll calls everything that a segment has, and holds documents to be among those that are there.
+// readAll calls every method of a segment, and checks that documents are within its range.
 func readAll(t *testing.T, s *Segment) {
 	docs := uint32(s.Len())
 	within := func(doc uint32) {
@@ -111,11 +111,11 @@ func readAll(t *testing.T, s *Segment) {
 			f.Length(doc)
 		}
 	}
-	// What comes of it is nonsense too, where anything does.
+	// The result is nonsense too, if there is one.
 	_, _, _ = MergeInMemory([]Part{{Segment: s}, {Segment: build(t, nil)}})
 }
 
-// readPostings goes through postings in both ways.
+// readPostings reads postings in both ways.
 func readPostings(t *testing.T, p Postings, docs uint32) {
 	_ = p.Freqs()
 	var positions []uint32

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// formatItems have a value in every field, and words that analysis has to break and fold.
+// formatItems have a value in every field, and words that analysis must split and fold.
 var formatItems = []string{
 	`{"id":1,"approval_status":"app","campaign":5,"submission":{"email":"ann@posts.example","age":"7"},"short_code":"AbCdEf1234","created_on":"2025-11-20T08:00:00Z",
 	"hashtag":{"social_platform":"instagram","id":9,"hashtag_text":"Summer"},"featured":true,"configuration":{"a":[1,2.5,null]},"claimed":true,
@@ -24,10 +24,10 @@ var formatItems = []string{
 	`{"id":3,"content":{"content_type":"image"}}`,
 }
 
-// formatDigest is of everything that a segment of formatItems says.
+// formatDigest is the digest of the content of a segment of formatItems.
 const formatDigest = "33205cd3ce58aaf59a202b0b37589e139da69190f0e413840f74a45292e06bfb57b8"
 
-// TestFormat tells when segments come to hold something else: those that are on disks would go on answering as before.
+// TestFormat detects a change of what segments contain: existing files would otherwise be served with the old content.
 func TestFormat(t *testing.T) {
 	docs := make([]Doc, len(formatItems))
 	for i, line := range formatItems {
@@ -48,7 +48,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// describe writes what a segment says, whatever its bytes: how they are compressed may differ between machines.
+// describe writes the content of a segment independently of its bytes, because compression may differ between machines.
 func describe(w io.Writer, s *Segment) {
 	n := uint32(s.Len())
 	for doc := range n {

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestNextMany: many documents at once are those that come one by one, and what follows goes on from the last.
+// TestNextMany checks that batches have the same documents as single steps, and that later steps continue after the last one.
 func TestNextMany(t *testing.T) {
 	text, _ := query.Lookup("content.text")
 	keyword, _ := query.Lookup("content.content_type")
@@ -50,7 +50,7 @@ func TestNextMany(t *testing.T) {
 			many := p.Iterator()
 			batch, freqs := make([]uint32, 37), make([]uint32, 37)
 			for {
-				// Now and then one by itself, so that both ways meet.
+				// Sometimes one by itself, so that both ways are mixed.
 				if doc, ok := many.Next(); ok {
 					got = append(got, posting{doc, many.Freq(), last(&many)})
 				}
@@ -65,7 +65,7 @@ func TestNextMany(t *testing.T) {
 			}
 			for i := range want {
 				if i < len(got) && got[i].Last == nil {
-					want[i].Last = nil // not asked for
+					want[i].Last = nil // not needed
 				}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {

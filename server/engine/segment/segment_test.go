@@ -24,7 +24,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// model is what a segment should answer, by going through documents one by one.
+// model is the expected content of a segment. It evaluates documents one by one.
 type model struct{ docs []Doc }
 
 func newModel(docs []Doc) *model {
@@ -33,13 +33,13 @@ func newModel(docs []Doc) *model {
 	return m
 }
 
-// place is where a term stands in a document.
+// place is the place of a term in a document.
 type place struct {
 	doc       uint32
 	positions []uint32
 }
 
-// modelField is everything of one field.
+// modelField is the content of one field.
 type modelField struct {
 	typ     query.Type
 	present []uint32
@@ -119,7 +119,7 @@ func (m *model) fields() map[string]*modelField {
 	return out
 }
 
-// compare holds every answer of a segment against the model.
+// compare compares everything that a segment returns with the model.
 func compare(t *testing.T, s *Segment, m *model, rng *rand.Rand) {
 	t.Helper()
 	if s.Len() != len(m.docs) {
@@ -317,7 +317,7 @@ func comparePostings(t *testing.T, p Postings, name string, want []place, typ qu
 			t.Fatalf("%s: document %d, %t, want %d", name, d, ok, w.doc)
 		}
 		if n%3 == 1 {
-			continue // positions that nobody asks for are passed over
+			continue // positions that the caller does not read are skipped
 		}
 		freq := uint32(1)
 		if typ == query.Text {
@@ -343,7 +343,7 @@ func comparePostings(t *testing.T, p Postings, name string, want []place, typ qu
 	}
 }
 
-// automata makes patterns near a term.
+// automata returns patterns near a term.
 func automata(t *testing.T, term string, rng *rand.Rand) []automaton.Automaton {
 	t.Helper()
 	runes := []rune(term)
@@ -367,7 +367,7 @@ func automata(t *testing.T, term string, rng *rand.Rand) []automaton.Automaton {
 
 var vocabulary = strings.Fields("beach sunset summer city mountain coffee dog running vintage garden travel music über straße 東京 قهوة a b c")
 
-// drawDocs makes documents with fields of every type.
+// drawDocs returns random documents with fields of every type.
 func drawDocs(rng *rand.Rand, ids []item.ID) []Doc {
 	fields := []query.Field{
 		{Name: "approval_status"}, {Name: "content.text", Type: query.Text}, {Name: "_all", Type: query.Text},
@@ -491,7 +491,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestMerge splits random documents, takes some away, merges the rest, and compares that with the model.
+// TestMerge splits random documents, kills some, merges the rest, and compares the result with the model.
 func TestMerge(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -544,7 +544,7 @@ func TestMerge(t *testing.T) {
 				t.Fatal(err)
 			}
 			compare(t, read, m, rng)
-			// A merge is what a build of the same documents is, byte for byte.
+			// A merge and a build of the same documents are identical, byte for byte.
 			if !bytes.Equal(file(t, build(t, kept)), b.Bytes()) {
 				t.Error("built from the same documents it is another file")
 			}
@@ -612,7 +612,7 @@ func TestManyFields(t *testing.T) {
 	}
 }
 
-// TestTooLarge holds that neither a build nor a merge makes a segment with a count that does not fit its place in the file.
+// TestTooLarge checks that neither a build nor a merge creates a segment with a count that does not fit into the file.
 func TestTooLarge(t *testing.T) {
 	plain := func(id item.ID) Doc { return Doc{ID: id} }
 	units := func(id item.ID) Doc { return Doc{ID: id, Units: []int64{1, 2, 3}} }
@@ -653,7 +653,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestDamage holds that no byte of a file can change unnoticed, and no part of one be taken for it.
+// TestDamage checks that no changed byte of a file and no truncated file is accepted.
 func TestDamage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	whole := file(t, build(t, drawDocs(rng, drawIDs(rng, 60))))
