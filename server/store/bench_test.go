@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// none is an index of nothing, so that a benchmark measures the store.
+// none is an index without data, so that a benchmark measures the store.
 type none struct{}
 
 func (none) Load(*Store) error                            { return nil }
@@ -27,12 +27,12 @@ func (none) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool
 
 var benchWords = strings.Fields("beach sunset city summer winter friends coffee music garden road morning evening love street mountain river dance bread window light")
 
-// benchCode is the short code of the n-th item: in no order, as they are.
+// benchCode returns the short code of the n-th item. Codes have no order, as in production.
 func benchCode(n int) string {
 	return strconv.FormatUint(rand.New(rand.NewPCG(uint64(n), 7)).Uint64()|1<<63, 36)[:10]
 }
 
-// benchItem is an item of about a kilobyte, without an id.
+// benchItem returns an item of about one kilobyte, without an id.
 func benchItem(r *rand.Rand, n int) *item.Item {
 	var text strings.Builder
 	for range 12 {
@@ -54,8 +54,8 @@ func benchItem(r *rand.Rand, n int) *item.Item {
 	}
 }
 
-// BenchmarkImport writes items as a bulk import does, from four callers at once: new ones with ids drawn, new ones with
-// ids of their own, and the same again in place of those.
+// BenchmarkImport writes items as a bulk import does, with four callers: new ones with drawn ids, new ones with their own ids, and
+// replacements of those.
 func BenchmarkImport(b *testing.B) {
 	const batch = 500
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func BenchmarkImport(b *testing.B) {
 	}
 }
 
-// benchFilter is one of many ContentFilters.
+// benchFilter returns one of many ContentFilters.
 func benchFilter(n int) library.Definition {
 	return library.Definition{
 		Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindFilter, Namespace: "shop", Name: fmt.Sprintf("filter-%05d", n)},
@@ -139,7 +139,7 @@ func benchFilter(n int) library.Definition {
 	}
 }
 
-// BenchmarkApply applies one filter more at a time among ten thousand, from one caller and from sixteen, who share commits.
+// BenchmarkApply adds filters one at a time to ten thousand, with one caller, and with sixteen, who share commits.
 func BenchmarkApply(b *testing.B) {
 	const among = 10_000
 	for _, callers := range []int{1, 16} {

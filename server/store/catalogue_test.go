@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestUnreadableFilter: a filter whose query this version does not read is an error of its own, which names it, and not one
-// of the caller's syntax.
+// TestUnreadableFilter checks that a stored filter whose query this version cannot parse gives an error that names the filter, not
+// a syntax error of the caller.
 func TestUnreadableFilter(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

@@ -37,14 +37,14 @@ func apply(t testing.TB, l *opened, defs ...library.Definition) {
 	}
 }
 
-// put is a mutation that stores an item with an id and a short code.
+// put returns a mutation that stores an item with an id and a short code.
 func put(id item.ID, text, code string) library.Mutation {
 	m := post(text)
 	m.Put.ID, m.Put.ShortCode, m.Replace = id, code, true
 	return m
 }
 
-// TestWhatAnIndexIsTold looks at the change of each batch: every item once, as it is in the end.
+// TestWhatAnIndexIsTold checks the Change of each batch: every item once, in its final state.
 func TestWhatAnIndexIsTold(t *testing.T) {
 	type told struct {
 		ID      item.ID
@@ -200,8 +200,8 @@ func TestAnIndexThatRefuses(t *testing.T) {
 	}
 }
 
-// TestOneBadRequestOfAGroup holds that a request which the index refuses fails alone, wherever it stands in the group that shares
-// its commit, and that all others get the answers that they would get alone.
+// TestOneBadRequestOfAGroup checks that a request that the index refuses fails alone, at any position in the group that shares its
+// commit, and that all others get the replies that they would get alone.
 func TestOneBadRequestOfAGroup(t *testing.T) {
 	const bad = "cannot be indexed"
 	for at := range 8 {
@@ -254,7 +254,7 @@ func TestOneBadRequestOfAGroup(t *testing.T) {
 	}
 }
 
-// TestBadRequestsAmongConcurrentWriters has many write at once, some of them what cannot be indexed.
+// TestBadRequestsAmongConcurrentWriters has concurrent writers, some of which write items that cannot be indexed.
 func TestBadRequestsAmongConcurrentWriters(t *testing.T) {
 	const bad, writers, rounds = "cannot be indexed", 16, 20
 	l := mustOpen(t, Options{Dir: t.TempDir()})
@@ -295,7 +295,7 @@ func TestShortCodes(t *testing.T) {
 	l := mustOpen(t, Options{Dir: t.TempDir()})
 	apply(t, l, wallProperty())
 	write(t, l, link(put(1, "one", "code1"), 1), link(put(2, "two", "code2"), 2))
-	// A code that is taken, by a stored item of this or another property or earlier in the group, is not given again.
+	// A code that an item of this or another property or of the same group has is not assigned again.
 	write(t, l, link(put(3, "three", "code1"), 3), link(put(4, "four", "code4"), 4), link(put(5, "five", "code4"), 5))
 	if _, err := l.Write(t.Context(), wall, []library.Mutation{link(put(1, "wall", "code2"), 6)}); err != nil {
 		t.Fatal(err)
@@ -321,7 +321,7 @@ func TestShortCodes(t *testing.T) {
 		seen[it.ShortCode] = true
 		l.checkLink(t, it.ShortCode, it.Content.OriginalURL)
 	}
-	// An item keeps its code when it is replaced; another code takes the place of the old one.
+	// A replaced item keeps its code. A new code replaces the old one.
 	write(t, l, link(put(1, "uno", "code1"), 11), link(put(2, "dos", "code22"), 2), library.Mutation{Delete: true, ID: 4})
 	check(map[string]string{"code1": "https://posts.example/11", "code2": "", "code22": "https://posts.example/2", "code4": ""})
 	write(t, l, link(put(9, "nine", "code4"), 9))

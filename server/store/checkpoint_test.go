@@ -24,7 +24,7 @@ func TestCheckpoint(t *testing.T) {
 	dir, target := t.TempDir(), t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})
 	write(t, l, link(put(1, "one", "code1"), 1))
-	if err := l.db.pebble.Flush(); err != nil { // into a table, which a copy has links to
+	if err := l.db.pebble.Flush(); err != nil { // into a table, to which a copy has links
 		t.Fatal(err)
 	}
 	write(t, l, put(2, "two", ""))
@@ -56,7 +56,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// TestVerifyCopy holds that a copy is left as it is, and that one with anything that cannot be read is not taken for whole.
+// TestVerifyCopy checks that a copy is not changed, and that one with anything unreadable is rejected.
 func TestVerifyCopy(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})
@@ -122,7 +122,7 @@ func TestVerifyCopy(t *testing.T) {
 	}
 }
 
-// TestACopyThatFailsHarmsNothing: the disk of the copies is full, that of the store is not.
+// TestACopyThatFailsHarmsNothing copies to a full disk from a store whose disk is not full.
 func TestACopyThatFailsHarmsNothing(t *testing.T) {
 	var full atomic.Bool
 	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {

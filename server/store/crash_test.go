@@ -20,7 +20,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// The child of the crash test learns from these where to write and with which number to begin.
+// These tell the child of the crash test where to write and with which number to begin.
 const (
 	crashDir   = "VITRINE_CRASH_DIR"
 	crashFirst = "VITRINE_CRASH_FIRST"
@@ -76,7 +76,7 @@ func writeUntilKilled(dir string) error {
 					errs <- err
 					return
 				}
-				// One write call each, so that a line is whole.
+				// One write call for each, so that a line is always complete.
 				if _, err := os.Stdout.WriteString(strconv.Itoa(n) + "\n"); err != nil {
 					errs <- err
 					return
@@ -93,7 +93,7 @@ func writeUntilKilled(dir string) error {
 	}
 }
 
-// TestNothingAcknowledgedIsLost kills a writing process at random instants, again and again on one store.
+// TestNothingAcknowledgedIsLost kills a writing process at random instants, repeatedly on one store.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	const rounds = 20
 	dir := t.TempDir()
@@ -101,7 +101,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	first := 0
 	for round := range rounds {
 		highest := crash(t, dir, first, acknowledged, time.Duration(rand.IntN(40_000))*time.Microsecond)
-		first = max(first, highest+10) // groups that were under way have numbers of their own
+		first = max(first, highest+10) // groups in progress have other numbers
 		checkGroups(t, dir, round, first, acknowledged)
 		if t.Failed() {
 			return
@@ -124,7 +124,7 @@ func TestTheHolderIsNamed(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if !bufio.NewScanner(out).Scan() { // it has opened the store once it says anything
+	if !bufio.NewScanner(out).Scan() { // it prints only after it has opened the store
 		t.Error("the child says nothing")
 	}
 	_, err = open(Options{Dir: dir})

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// checkServed compares what a store serves with what it would serve if all its definitions were judged anew.
+// checkServed compares what a store serves with what it would serve if all its definitions were evaluated again.
 func checkServed(t *testing.T, s *Store) {
 	t.Helper()
 	s.mu.RLock()
@@ -46,14 +46,14 @@ func checkServed(t *testing.T, s *Store) {
 	}
 }
 
-// TestDefinitionsThatShareACommit has requests of one group judged one after the other.
+// TestDefinitionsThatShareACommit checks that the requests of one group are evaluated one after the other.
 func TestDefinitionsThatShareACommit(t *testing.T) {
 	s, err := Open(Options{Dir: t.TempDir()}, none{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	// Bystanders are so many that a change of a few is not judged as a whole.
+	// There are so many bystanders that a change of a few does not evaluate all.
 	defs := []library.Definition{shopProperty()}
 	for i := range 40 {
 		defs = append(defs, library.Definition{
@@ -77,7 +77,7 @@ func TestDefinitionsThatShareACommit(t *testing.T) {
 	var results [][]library.Result
 	for i, defs := range [][]library.Definition{
 		tag("a", "summer", start.Add(time.Hour)),
-		tag("late", "summer", start.Add(2*time.Hour)), // a is there already, and older
+		tag("late", "summer", start.Add(2*time.Hour)), // a exists already, and is older
 		{{Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindTag, Namespace: "shop", Name: "bad"}, Tag: &library.TagRule{Selector: "tags:x"}}},
 		tag("b", "winter", start),
 		tag("nobody-waits", "autumn", start), // its caller has gone

@@ -32,8 +32,8 @@ func TestStretches(t *testing.T) {
 	}
 }
 
-// TestErasureIsRemembered: what is to be erased is noted with the deletion, and forgotten once store and index have done
-// it.
+// TestErasureIsRemembered checks that an erasure is recorded with the deletion, and that the record is deleted once store and index
+// have erased.
 func TestErasureIsRemembered(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

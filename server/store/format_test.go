@@ -17,9 +17,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestAStoreOfVersion1IsUpgraded opens a store that Vitrine 0.1 made: the properties shop/default (35 items, one deleted;
-// a definition of each kind, and one that waits), shop/outlet (6 items without short codes) and shop/closed, whose
-// manifest is gone (2 items).
+// TestAStoreOfVersion1IsUpgraded opens a store that Vitrine 0.1 created, with the properties shop/default (35 items, one deleted; a
+// definition of each kind, and one that waits), shop/outlet (6 items without short codes) and shop/closed, whose manifest was
+// deleted (2 items).
 func TestAStoreOfVersion1IsUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "v1"))); err != nil {
@@ -93,7 +93,7 @@ func TestAStoreOfVersion1IsUpgraded(t *testing.T) {
 	}
 }
 
-// checkLink says where a short link leads, "" for nowhere.
+// checkLink checks the target of a short link, "" for none.
 func (l *opened) checkLink(t *testing.T, code, want string) {
 	t.Helper()
 	_, got, err := l.ShortLink(t.Context(), code)
@@ -102,7 +102,7 @@ func (l *opened) checkLink(t *testing.T, code, want string) {
 	}
 }
 
-// TestTwoItemsWithOneCode are what an import could bring to a store of version 1: the first one has the code.
+// TestTwoItemsWithOneCode upgrades items that an import could bring into a store of version 1. The first one must have the code.
 func TestTwoItemsWithOneCode(t *testing.T) {
 	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), FormatMajorVersion: pebbleFormat, Logger: silent{}})
 	if err != nil {
@@ -149,8 +149,8 @@ func TestAnUpgradeOfADamagedItem(t *testing.T) {
 	}
 }
 
-// TestAStoreOfVersion2IsUpgraded holds that the names of dynamic fields are gathered from all items, and that a store with more
-// of them than the limit is opened and takes those that it has.
+// TestAStoreOfVersion2IsUpgraded checks that the names of dynamic fields are collected from all items, and that a store with more
+// of them than the limit opens and accepts the names that it has.
 func TestAStoreOfVersion2IsUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	named := func(id item.ID, first, n int) library.Mutation {

@@ -28,18 +28,18 @@ func open(o Options) (*opened, error) {
 	return l, nil
 }
 
-// items is an index that keeps the texts of all items, and checks what it is told.
+// items is an index that keeps the texts of all items, and checks its inputs.
 type items struct {
 	mu      sync.Mutex
 	texts   map[place]string
 	version uint64
 	changes []*Change
-	// loads and erasures count calls; refuse is what Prepare answers once.
+	// loads and erasures count calls. refuse is what Prepare returns once.
 	loads, erasures int
 	refuse          error
-	// unindexable is a text of which Prepare takes no item; "" for none.
+	// unindexable is a text for which Prepare fails; "" for none.
 	unindexable string
-	// loadError and eraseError are what Load and Erase answer.
+	// loadError and eraseError are what Load and Erase return.
 	loadError, eraseError error
 	closed                bool
 }

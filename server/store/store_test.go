@@ -37,7 +37,7 @@ func shopProperty() library.Definition {
 	}
 }
 
-// mustOpen opens a store with the property shop in it, which the test closes.
+// mustStart opens a store, and closes it at the end of the test.
 func mustStart(t testing.TB, o Options) *opened {
 	t.Helper()
 	l, err := open(o)
@@ -52,7 +52,7 @@ func mustStart(t testing.TB, o Options) *opened {
 	return l
 }
 
-// mustOpen opens a store that has the property shop.
+// mustOpen is mustStart for a store that has the property shop.
 func mustOpen(t testing.TB, o Options) *opened {
 	t.Helper()
 	l := mustStart(t, o)
@@ -84,7 +84,7 @@ func write(t testing.TB, l *opened, muts ...library.Mutation) []library.Outcome 
 	return outcomes
 }
 
-// total counts the items whose text is a word, all for "".
+// total counts the items with a text, all for "".
 func total(t testing.TB, l *opened, word string) int64 {
 	t.Helper()
 	return l.items.count(word)
@@ -257,7 +257,7 @@ func TestDamageIsSaidClearly(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore the newest backup") {
 		t.Fatalf("error %v, want one that names the store and says what to do", err)
 	}
-	// The lock is let go: nothing keeps the operator from putting a backup there.
+	// The lock is released, so the operator can restore a backup there.
 	if _, again := open(Options{Dir: dir}); errors.As(again, new(*LockedError)) {
 		t.Errorf("the store that could not be opened is still locked: %v", again)
 	}
@@ -337,7 +337,7 @@ func TestAFullDisk(t *testing.T) {
 	if s := l.State(t.Context()); !s.Ready || s.Problem != "" {
 		t.Errorf("state %+v once there is room", s)
 	}
-	// What was refused may be there or not, as nobody was told; what was acknowledged is.
+	// Refused writes may be stored or not, because they were not acknowledged. Acknowledged ones must be.
 	for _, word := range []string{"before", "after"} {
 		if total(t, l, word) != 1 {
 			t.Errorf("the item %q is not there", word)
@@ -354,7 +354,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// killed returns what is on disk when a store that has the items is killed: they are in its log.
+// killed returns the disk of a store with these items after a kill. The items are in its log.
 func killed(t *testing.T, texts ...string) *vfs.MemFS {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -365,7 +365,7 @@ func killed(t *testing.T, texts ...string) *vfs.MemFS {
 	return mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
 }
 
-// refusing is a disk that has no room for the writes that a function names while it is on.
+// refusing is a disk that, while on is set, has no room for the writes that refuses selects.
 func refusing(disk vfs.FS, on *atomic.Bool, refuses func(errorfs.Op) bool) vfs.FS {
 	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if on.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpRemove && refuses(op) {
@@ -375,12 +375,12 @@ func refusing(disk vfs.FS, on *atomic.Bool, refuses func(errorfs.Op) bool) vfs.F
 	}))
 }
 
-// TestStartOnAFullDisk holds that a store that is started on a full disk serves reads, and takes writes once there is room.
+// TestStartOnAFullDisk checks that a store that starts on a full disk serves reads, and takes writes once there is room.
 func TestStartOnAFullDisk(t *testing.T) {
 	everything := func(op errorfs.Op) bool { return path.Base(op.Path) != lockName && op.Kind != errorfs.OpMkdirAll }
 	for name, refuses := range map[string]func(errorfs.Op) bool{
 		"no file can be made": everything,
-		// The log is read into a table, which does not fit. Pebble retries that endlessly.
+		// The log is replayed into a table, which does not fit. Pebble retries that endlessly.
 		"no room for a table": func(op errorfs.Op) bool { return path.Ext(op.Path) == ".sst" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -411,7 +411,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestLittleRoom holds that a store that failed is not opened again before the disk has room for what its logs hold.
+// TestLittleRoom checks that a failed store is not reopened before the disk has room for the content of its logs.
 func TestLittleRoom(t *testing.T) {
 	mem := killed(t, strings.Repeat("long ", 1<<20))
 	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: probeSize + 1<<20})
@@ -426,7 +426,7 @@ func TestLittleRoom(t *testing.T) {
 	write(t, l, post("after"))
 }
 
-// TestAPartOfADatabase holds that a database without the file that names its state is refused and left as it is.
+// TestAPartOfADatabase checks that a database without the file that names its state is refused and not changed.
 func TestAPartOfADatabase(t *testing.T) {
 	mem := killed(t, "before")
 	dir := mem.PathJoin("store", databaseName)
@@ -450,7 +450,7 @@ func TestAPartOfADatabase(t *testing.T) {
 	}
 }
 
-// TestAnIndexThatCannotBeLoaded keeps the store from opening, and from opening again.
+// TestAnIndexThatCannotBeLoaded checks that the store neither opens nor reopens if Load fails.
 func TestAnIndexThatCannotBeLoaded(t *testing.T) {
 	disk := newFaultyDisk()
 	unreadable := errors.New("unreadable")
@@ -498,7 +498,7 @@ func TestAStoreRecoversWithoutAWrite(t *testing.T) {
 	}
 }
 
-// TestFaultsAnywhere fails the n-th write operation of a workload, for every n: nothing acknowledged is ever lost.
+// TestFaultsAnywhere makes the n-th write operation of a workload fail, for every n. Nothing acknowledged may be lost.
 func TestFaultsAnywhere(t *testing.T) {
 	finished := false
 	for n := int32(0); !finished && n < 500; n++ {
@@ -555,7 +555,7 @@ func TestFaultsAnywhere(t *testing.T) {
 type countingDisk struct {
 	vfs.FS
 	syncs atomic.Int64
-	// gate, when not nil, holds up the next sync until it is closed.
+	// gate, if not nil, blocks the next sync until it is closed.
 	gate atomic.Pointer[chan struct{}]
 }
 
@@ -586,8 +586,8 @@ func (f *countedFile) SyncTo(n int64) (bool, error) {
 	return f.File.SyncTo(n)
 }
 
-// TestConcurrentWritersShareAnFsync: many small writes that wait for one go together, and long texts do not, as all that is
-// committed at once is in memory several times.
+// TestConcurrentWritersShareAnFsync checks that many small writes that wait for one share a commit, and that long texts do not,
+// because everything in one commit is in memory several times.
 func TestConcurrentWritersShareAnFsync(t *testing.T) {
 	const writers = 50
 	for name, tc := range map[string]struct {
@@ -614,7 +614,7 @@ func TestConcurrentWritersShareAnFsync(t *testing.T) {
 				})
 			}
 			begun.Wait()
-			// The first commit waits at the gate, the others queue up behind it.
+			// The first commit waits at the gate, and the others queue after it.
 			for disk.syncs.Load() == before {
 				runtime.Gosched()
 			}
@@ -631,7 +631,7 @@ func TestConcurrentWritersShareAnFsync(t *testing.T) {
 	}
 }
 
-// TestTheCacheHasRoom: Pebble takes memtables out of the cache, which holds nothing where they leave no room.
+// TestTheCacheHasRoom checks that memtables, which Pebble takes out of the cache, leave room for blocks.
 func TestTheCacheHasRoom(t *testing.T) {
 	for _, memory := range []int64{0, 4 << 20, 64 << 20, 1 << 30} {
 		o, err := Options{Dir: "store", MemoryBytes: memory}.withDefaults()
@@ -684,7 +684,7 @@ func TestErasedBytesLeaveTheFiles(t *testing.T) {
 	}
 }
 
-// TestErasureOutlivesARestart: what was deleted just before the end of a process is erased by the next one.
+// TestErasureOutlivesARestart checks that what was deleted just before the end of a process is erased by the next one.
 func TestErasureOutlivesARestart(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})
@@ -717,7 +717,7 @@ func TestErasureOutlivesARestart(t *testing.T) {
 	}
 }
 
-// filesWith lists the files of a directory that hold a text.
+// filesWith lists the files of a directory that contain a text.
 func filesWith(t *testing.T, dir, text string) []string {
 	t.Helper()
 	var files []string
