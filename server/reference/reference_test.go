@@ -21,7 +21,7 @@ func shopProperty() library.Definition {
 	}
 }
 
-// mustOpen opens a library with the property shop in it. It is closed at the end of the test.
+// mustOpen opens a library that has the property shop, and closes it at the end of the test.
 func mustOpen(t testing.TB, o Options) *Library {
 	t.Helper()
 	l, err := Open(o)
@@ -70,7 +70,7 @@ func total(t testing.TB, l *Library, n query.Node) int64 {
 	return page.Total
 }
 
-// TestBoundary says to the millisecond when an answer may change, and that it does not before.
+// TestBoundary checks to the millisecond when a result may change, and that it does not change before.
 func TestBoundary(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	at := func(s string) time.Time {
@@ -131,7 +131,7 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestARuleThatOutgrowsTheLimits has a selector with a pattern that stands for more and more fields.
+// TestARuleThatOutgrowsTheLimits has a selector with a pattern that expands to more and more fields.
 func TestARuleThatOutgrowsTheLimits(t *testing.T) {
 	l := mustOpen(t, Options{Dir: t.TempDir()})
 	var rules []library.Definition
