@@ -59,7 +59,7 @@ func scores(t *testing.T, c *eval.Corpus, n plan.Node) map[int64]float32 {
 	return out
 }
 
-// TestConcurrentReaders has several goroutines match and rank at the same time.
+// TestConcurrentReaders matches and ranks in several goroutines.
 func TestConcurrentReaders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	c := eval.NewCorpus()
@@ -83,7 +83,7 @@ func TestConcurrentReaders(t *testing.T) {
 	wg.Wait()
 }
 
-// countdown is a context that ends after being asked some times.
+// countdown is a context that ends after a number of checks.
 type countdown struct {
 	context.Context
 	left int
@@ -118,12 +118,12 @@ func TestInterruption(t *testing.T) {
 	if _, err := eval.Explain(ctx, c, plan.Term{Field: text, Text: "summer"}, c.Doc(1)); !errors.Is(err, cause) {
 		t.Errorf("explanation: error %v", err)
 	}
-	// Half-way through the walk.
+	// During the walk.
 	late := &countdown{Context: t.Context(), left: 3}
 	if hits, err := m.Search(late); hits != nil || err == nil {
 		t.Errorf("walk: %d hits, error %v", len(hits), err)
 	}
-	// What was interrupted can be done afterwards.
+	// An interrupted operation can be repeated.
 	if got := scores(t, c, plan.Term{Field: text, Text: "summer"}); len(got) == 0 {
 		t.Error("nothing is found afterwards")
 	}
@@ -208,7 +208,7 @@ func randomPlan(rng *rand.Rand, depth int) plan.Node {
 	}
 }
 
-// FuzzGroups compares what groups match with a naive evaluation.
+// FuzzGroups compares the matches of groups with a naive evaluation.
 func FuzzGroups(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)

@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// The golden queries are written in OpenSearch's own query DSL, so that the node is asked exactly what stands in the
-// file. decodeDSL reads the part of it that plans can express.
+// The golden queries are in OpenSearch's own query DSL, so that the node receives exactly what is in the file. decodeDSL decodes
+// the part of it that plans can express.
 
 type dslQuery map[string]json.RawMessage
 

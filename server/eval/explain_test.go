@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// TestExplainScores: the score at the root is the one that a search gives, for everything in the golden file.
+// TestExplainScores checks that the score at the root is that of a search, for all queries in the golden file.
 func TestExplainScores(t *testing.T) {
 	g, corpus := readGolden(t)
 	for _, q := range g.Queries {
@@ -122,7 +122,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainManyValues: a detail lists a dozen values and counts the rest.
+// TestExplainManyValues checks that a detail lists a dozen values and counts the rest.
 func TestExplainManyValues(t *testing.T) {
 	var list []pair
 	for i := range 20 {
@@ -140,7 +140,7 @@ func TestExplainManyValues(t *testing.T) {
 	}
 }
 
-// elsewhere are statistics that a library keeps by itself.
+// elsewhere is statistics that do not come from a Corpus.
 type elsewhere struct {
 	total    rank.Field
 	docFreqs map[string]int64
@@ -164,7 +164,7 @@ func (s *elsewhere) Similar(_ context.Context, _ plan.Fuzzy, offer func(string, 
 	return nil
 }
 
-// TestExplainWithoutDocuments: one document and the statistics of all give what all documents give.
+// TestExplainWithoutDocuments checks that one document with the statistics of all gives the same result as all documents.
 func TestExplainWithoutDocuments(t *testing.T) {
 	c := eval.NewCorpus()
 	texts := []string{"beach beech sun", "beach", "sun sun city", "city"}

@@ -20,11 +20,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// The golden file holds a small corpus and what a real OpenSearch 3.8 answers to queries over it. To record it anew:
+// The golden file has a small corpus and the answers of a real OpenSearch 3.8 to queries over it. To record it again:
 //
 //	OPENSEARCH_URL=http://127.0.0.1:9200 go test ./server/eval -run Golden -update
 //
-// which makes and deletes the index vitrine-golden there.
+// which creates and deletes the index vitrine-golden there.
 var update = flag.Bool("update", false, "record testdata/golden.json from the OpenSearch node at OPENSEARCH_URL")
 
 const goldenFile = "testdata/golden.json"
@@ -143,7 +143,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// record asks a node for the answers and writes the golden file.
+// record requests the answers from a node and writes the golden file.
 func record(t *testing.T, g *golden) {
 	t.Helper()
 	node := node{t: t, url: strings.TrimSuffix(os.Getenv("OPENSEARCH_URL"), "/")}
@@ -167,7 +167,7 @@ func record(t *testing.T, g *golden) {
 	}
 }
 
-// writeLines writes the elements of an array, one a line.
+// writeLines writes the elements of an array, one per line.
 func writeLines[T any](t *testing.T, w *bytes.Buffer, list []T) {
 	t.Helper()
 	for i, v := range list {
@@ -185,7 +185,7 @@ func writeLines[T any](t *testing.T, w *bytes.Buffer, list []T) {
 
 const goldenIndex = "vitrine-golden"
 
-// node is the OpenSearch node that the golden file is recorded from.
+// node is the OpenSearch node from which the golden file is recorded.
 type node struct {
 	t   *testing.T
 	url string
@@ -213,7 +213,7 @@ func (n node) do(method, path string, body []byte) []byte {
 	return answer
 }
 
-// index makes the index: one shard, so that its statistics are those of the corpus.
+// index creates the index with one shard, so that its statistics are those of the corpus.
 func (n node) index(docs []goldenDoc) {
 	n.t.Helper()
 	names := map[query.Type]string{

@@ -14,7 +14,7 @@ import (
 
 var latitude = query.Field{Name: "content.platform_data.geo_data.coordinates.latitude", Type: query.Double}
 
-// sortable are five documents; 3 and 5 lack most values, 2 and 3 were created at the same time.
+// sortable returns five documents. 3 and 5 lack most values; 2 and 3 were created at the same time.
 func sortable() []*eval.Doc {
 	num := func(n int64) pair { return pair{long, query.Value{Int: n}} }
 	return []*eval.Doc{
@@ -76,7 +76,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestPlace checks that a place which went through JSON, as in a cursor, stands where it stood.
+// TestPlace checks that a place that was encoded as JSON, as in a cursor, is at the same position.
 func TestPlace(t *testing.T) {
 	order := query.Order{{Field: "approval_status", Desc: true}, {Field: latitude.Name}, {Field: query.ScoreKey, Desc: true}}
 	s, err := eval.NewSorter(order, nil)
@@ -105,7 +105,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestAScoreKeepsItsBits checks that the score in a cursor comes back bit by bit, whatever a query makes of it.
+// TestAScoreKeepsItsBits checks that the score in a cursor is decoded bit by bit, whatever a query produces.
 func TestAScoreKeepsItsBits(t *testing.T) {
 	s, err := eval.NewSorter(query.Order{{Field: query.ScoreKey, Desc: true}}, nil)
 	if err != nil {
@@ -132,7 +132,7 @@ func TestAScoreKeepsItsBits(t *testing.T) {
 	}
 }
 
-// TestFavouritesComeFirst checks that a favourite stands before every other item, whatever the order says of the two.
+// TestFavouritesComeFirst checks that a favourite is before every other item, whatever the order of the two.
 func TestFavouritesComeFirst(t *testing.T) {
 	order := query.Order{{Field: query.ScoreKey, Desc: true}}
 	favourite := eval.Place{Values: []eval.SortValue{{Float: 1}}, ID: 1}
