@@ -216,7 +216,7 @@ var _ = Describe("The supervisor", func() {
 			RESTConfig: func() (*rest.Config, error) { return nil, errors.New("not asked") },
 			Library:    newWorld(context.Background()).lib, Namespaces: []string{"shop", ""},
 		})
-		Expect(err).To(MatchError(ContainSubstring("an empty namespace")))
+		Expect(err).To(MatchError(ContainSubstring("an empty name")))
 	})
 
 	It("removes nothing when another cluster answers at the same address", func(ctx context.Context) {

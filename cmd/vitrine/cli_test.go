@@ -176,7 +176,7 @@ func TestImportRefusesOtherFormats(t *testing.T) {
 		"CSV":                {"id,caption\n1,x\n", "is CSV"},
 		"a JSON array":       {"\n[\n" + line + ",\n" + line + "\n]\n", "is a JSON array: put one item on each line, for example with jq -c '.[]'"},
 		"an array in a line": {"[" + line + "]", "is a JSON array"},
-		"several lines":      {"{\n  \"caption\": \"x\"\n}\n", "jq -c ."},
+		"several lines":      {"{\n  \"caption\": \"x\"\n}\n", "jq -c '.'"},
 		"gzip":               {"\x1f\x8b\x08\x00\n", "not UTF-8 text: it is compressed with gzip"},
 		"UTF-16":             {"\xff\xfe{\x00", "not UTF-8 text"},
 		"UTF-16 without BOM": {"{\x00}\x00", "not UTF-8 text"},
