@@ -172,89 +172,17 @@ func (l *Library) alive(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// catalogue returns the definitions that a property serves, or ErrNotFound or ErrClosed.
-func (l *Library) catalogue(p library.PropertyID) (*definitions.Catalogue, error) {
+// current returns the definitions that the library serves, or ErrClosed.
+func (l *Library) current() (definitions.Set, error) {
 	if l.closed.Load() {
-		return nil, library.ErrClosed
+		return definitions.Set{}, library.ErrClosed
 	}
-	c := l.records.state.Load().set.Catalogue(p)
-	if c == nil {
-		return nil, library.UnknownProperty(p)
-	}
-	return c, nil
-}
-
-// Property returns the settings of a property, see library.Library.
-func (l *Library) Property(p library.PropertyID) (library.Property, error) {
-	c, err := l.catalogue(p)
-	if err != nil {
-		return library.Property{}, err
-	}
-	return c.Spec, nil
+	return l.records.state.Load().set, nil
 }
 
 // Properties lists all served properties, see library.Library.
 func (l *Library) Properties() []library.PropertyID {
 	return slices.Sorted(maps.Keys(l.records.state.Load().set.Catalogues()))
-}
-
-// Filter returns one filter, see library.Library.
-func (l *Library) Filter(p library.PropertyID, ref library.FilterRef) (library.FilterRecord, error) {
-	c, err := l.catalogue(p)
-	if err != nil {
-		return library.FilterRecord{}, err
-	}
-	f, err := c.Filter(ref)
-	if err != nil {
-		return library.FilterRecord{}, err
-	}
-	return f.Record, nil
-}
-
-// Filters lists the filters of a property, see library.Library.
-func (l *Library) Filters(p library.PropertyID, offset, limit int) ([]library.FilterRecord, int, error) {
-	c, err := l.catalogue(p)
-	if err != nil {
-		return nil, 0, err
-	}
-	found, total := c.Filters(offset, limit)
-	return found, total, nil
-}
-
-// FiltersAfter lists the filters that follow a place in the order, see library.Library.
-func (l *Library) FiltersAfter(p library.PropertyID, after library.FilterPlace, limit int) ([]library.FilterRecord, int, error) {
-	c, err := l.catalogue(p)
-	if err != nil {
-		return nil, 0, err
-	}
-	found, total := c.FiltersAfter(after, limit)
-	return found, total, nil
-}
-
-// Unit returns one conversion unit, see library.Library.
-func (l *Library) Unit(p library.PropertyID, id int64) (item.Unit, error) {
-	c, err := l.catalogue(p)
-	if err != nil {
-		return item.Unit{}, err
-	}
-	u := c.Unit(id)
-	if u == nil {
-		return item.Unit{}, fmt.Errorf("unit %d of property %s: %w", id, p, library.ErrNotFound)
-	}
-	return u.Unit, nil
-}
-
-// Units lists all units of a property by id, see library.Library.
-func (l *Library) Units(p library.PropertyID) ([]item.Unit, error) {
-	c, err := l.catalogue(p)
-	if err != nil {
-		return nil, err
-	}
-	units := make([]item.Unit, len(c.Units))
-	for i, u := range c.Units {
-		units[i] = u.Unit
-	}
-	return units, nil
 }
 
 // Tokens yields all tokens and then their changes, see library.Library.

@@ -152,7 +152,7 @@ func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
 
 // ReadItem returns one item, see library.Library.
 func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
-	c, err := l.catalogue(r.Property)
+	c, err := l.Served(r.Property)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, err
 
 // ItemTags lists the tags of one item, see library.Library.
 func (l *Library) ItemTags(ctx context.Context, p library.PropertyID, id item.ID) ([]item.Tag, error) {
-	c, err := l.catalogue(p)
+	c, err := l.Served(p)
 	if err != nil {
 		return nil, err
 	}

@@ -15,21 +15,10 @@ import (
 
 // Explain reports why an item is or is not part of a listing, see library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
-	if err := l.alive(ctx); err != nil {
-		return nil, err
-	}
-	c, err := l.catalogue(r.Property)
+	v, listing, err := l.begin(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if r.Now.IsZero() {
-		r.Now = l.now()
-	}
-	listing, err := c.Listing(r)
-	if err != nil {
-		return nil, err
-	}
-	v := l.view(c, r.Now)
 	it, err := v.item(ctx, id)
 	if err != nil {
 		return nil, err

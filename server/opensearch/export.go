@@ -26,7 +26,7 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 }
 
 func (l *Library) export(ctx context.Context, p library.PropertyID, q query.Node, yield func([]byte, error) bool) error {
-	c, err := l.catalogue(p)
+	c, err := l.Served(p)
 	if err != nil {
 		return err
 	}

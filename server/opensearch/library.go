@@ -8,12 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // Library is a content library on an OpenSearch cluster, created by Open. All methods are safe for concurrent use, and any number
 // of processes can have the same library open.
 type Library struct {
+	definitions.Reads
 	options Options
 	names   names
 	cluster *cluster
@@ -47,6 +49,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 		return nil, err
 	}
 	l := &Library{options: o, names: names{o.Prefix}, cluster: c, ended: make(chan struct{})}
+	l.Reads = l.current
 	l.ledgers = &ledgers{library: l, known: map[library.PropertyID]*ledger{}}
 	l.made = &madeTags{library: l}
 	l.records = newRecords(l)

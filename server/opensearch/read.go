@@ -16,21 +16,10 @@ import (
 
 // Read finds a page of items, see library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
-	if err := l.alive(ctx); err != nil {
-		return nil, err
-	}
-	c, err := l.catalogue(r.Property)
+	v, listing, err := l.begin(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if r.Now.IsZero() {
-		r.Now = l.now()
-	}
-	listing, err := c.Listing(r)
-	if err != nil {
-		return nil, err
-	}
-	v := l.view(c, r.Now)
 	s, err := v.listed(ctx, listing)
 	if err != nil {
 		return nil, err
@@ -56,6 +45,22 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 		return &library.Page{Version: page.Version, Expires: page.Expires}, library.ErrNotModified
 	}
 	return page, nil
+}
+
+// begin returns the listing that r asks for, and the view of its property at r.Now, or at the current time if r.Now is zero.
+func (l *Library) begin(ctx context.Context, r library.Read) (*view, library.Listing, error) {
+	if err := l.alive(ctx); err != nil {
+		return nil, library.Listing{}, err
+	}
+	c, err := l.Served(r.Property)
+	if err != nil {
+		return nil, library.Listing{}, err
+	}
+	if r.Now.IsZero() {
+		r.Now = l.now()
+	}
+	listing, err := c.Listing(r)
+	return l.view(c, r.Now), listing, err
 }
 
 // versionOf returns the version of a page. It covers the definition of the listing, the states of the page's items, and their

@@ -72,7 +72,7 @@ func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyI
 		return "", "", err
 	}
 	for _, h := range holders[code] {
-		c, err := l.catalogue(h.property)
+		c, err := l.Served(h.property)
 		if err != nil {
 			continue // the property is not served
 		}

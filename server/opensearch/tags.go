@@ -70,7 +70,7 @@ func (m *madeTags) forget() {
 
 // HasTag reports whether a tag ever existed, see library.Library.
 func (l *Library) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
-	if _, err := l.catalogue(p); err != nil {
+	if _, err := l.Served(p); err != nil {
 		return false, err
 	}
 	if l.made.knows(p, t) {

@@ -17,109 +17,35 @@ import (
 
 // Owners lists the owners within scope, see library.Library.
 func (s *Store) Owners(_ context.Context, scope library.Scope) ([]library.Owner, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return nil, library.ErrClosed
+	set, err := s.current()
+	if err != nil {
+		return nil, err
 	}
-	return s.served.set.Scoped(scope), nil
+	return set.Scoped(scope), nil
 }
 
 // Definition returns the definition of owner: the version that is served, else the newest one.
 func (s *Store) Definition(_ context.Context, owner library.Owner) (library.Definition, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return library.Definition{}, library.ErrClosed
-	}
-	return s.served.set.Definition(owner)
-}
-
-// Property returns a property's settings, see library.Library.
-func (s *Store) Property(p library.PropertyID) (library.Property, error) {
-	c, err := s.Served(p)
+	set, err := s.current()
 	if err != nil {
-		return library.Property{}, err
+		return library.Definition{}, err
 	}
-	return c.Spec, nil
+	return set.Definition(owner)
 }
 
-// Served returns what a property serves in addition to its items. ErrNotFound while it is not served, ErrClosed.
-func (s *Store) Served(p library.PropertyID) (*definitions.Catalogue, error) {
+// current returns the definitions that the store serves, or ErrClosed.
+func (s *Store) current() (definitions.Set, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
-		return nil, library.ErrClosed
+		return definitions.Set{}, library.ErrClosed
 	}
-	c := s.served.set.Catalogue(p)
-	if c == nil {
-		return nil, library.UnknownProperty(p)
-	}
-	return c, nil
+	return s.served.set, nil
 }
 
 // Properties lists all properties that are served, see library.Library.
 func (s *Store) Properties() []library.PropertyID {
 	return peek(s, func(now *served) []library.PropertyID { return slices.Sorted(maps.Keys(now.set.Catalogues())) })
-}
-
-// Filter returns one filter, see library.Library.
-func (s *Store) Filter(p library.PropertyID, ref library.FilterRef) (library.FilterRecord, error) {
-	c, err := s.Served(p)
-	if err != nil {
-		return library.FilterRecord{}, err
-	}
-	f, err := c.Filter(ref)
-	if err != nil {
-		return library.FilterRecord{}, err
-	}
-	return f.Record, nil
-}
-
-// Filters lists the filters of a property, see library.Library.
-func (s *Store) Filters(p library.PropertyID, offset, limit int) ([]library.FilterRecord, int, error) {
-	c, err := s.Served(p)
-	if err != nil {
-		return nil, 0, err
-	}
-	found, total := c.Filters(offset, limit)
-	return found, total, nil
-}
-
-// FiltersAfter lists the filters of a property after a place, see library.Library.
-func (s *Store) FiltersAfter(p library.PropertyID, after library.FilterPlace, limit int) ([]library.FilterRecord, int, error) {
-	c, err := s.Served(p)
-	if err != nil {
-		return nil, 0, err
-	}
-	found, total := c.FiltersAfter(after, limit)
-	return found, total, nil
-}
-
-// Unit returns one conversion unit, see library.Library.
-func (s *Store) Unit(p library.PropertyID, id int64) (item.Unit, error) {
-	c, err := s.Served(p)
-	if err != nil {
-		return item.Unit{}, err
-	}
-	u := c.Unit(id)
-	if u == nil {
-		return item.Unit{}, fmt.Errorf("unit %d of property %s: %w", id, p, library.ErrNotFound)
-	}
-	return u.Unit, nil
-}
-
-// Units lists all units of a property by id, see library.Library.
-func (s *Store) Units(p library.PropertyID) ([]item.Unit, error) {
-	c, err := s.Served(p)
-	if err != nil {
-		return nil, err
-	}
-	units := make([]item.Unit, len(c.Units))
-	for i, u := range c.Units {
-		units[i] = u.Unit
-	}
-	return units, nil
 }
 
 // HasTag reports whether a tag was ever created, see library.Library.

@@ -18,6 +18,7 @@ import (
 // Store is an open store. It is a library.Base: a library embeds it and adds what finds items. All methods are safe for concurrent
 // use.
 type Store struct {
+	definitions.Reads
 	options Options
 	index   Index
 	lock    io.Closer
@@ -70,6 +71,7 @@ func Open(o Options, index Index) (*Store, error) {
 		options: o, index: index, lock: lock, tokens: definitions.NewTokenFeed(),
 		requests: make(chan request), closing: make(chan struct{}), written: make(chan struct{}),
 	}
+	s.Reads = s.current
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
