@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"crypto/rand"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,20 +21,7 @@ import (
 func newIndices(t *testing.T) (urls, flags []string) {
 	t.Helper()
 	urls = nodetest.URLs(t)
-	prefix := "serve-" + strings.ToLower(rand.Text())
-	t.Cleanup(func() {
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, urls[0]+"/"+prefix+"-*", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := res.Body.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	prefix := nodetest.Prefix(t)
 	lib, err := opensearch.Open(t.Context(), opensearch.Options{URLs: urls, Prefix: prefix})
 	if err != nil {
 		t.Fatal(err)

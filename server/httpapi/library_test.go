@@ -1,11 +1,7 @@
 package httpapi_test
 
 import (
-	"context"
-	"crypto/rand"
-	"net/http"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,20 +25,7 @@ func openLibrary(t testing.TB, clock func() time.Time) library.Library {
 		return l
 	}
 	urls := nodetest.URLs(t)
-	prefix := "http-" + strings.ToLower(rand.Text())
-	t.Cleanup(func() {
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, urls[0]+"/"+prefix+"-*", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := res.Body.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	prefix := nodetest.Prefix(t)
 	l, err := opensearch.Open(t.Context(), opensearch.Options{
 		URLs: urls, Prefix: prefix, Clock: clock, RefreshInterval: 20 * time.Millisecond,
 	})

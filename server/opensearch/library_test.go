@@ -1,7 +1,6 @@
 package opensearch
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -38,7 +37,7 @@ func openOptions(t *testing.T, dir string, adjust func(*Options)) *Library {
 	adjust(&o)
 	mark := filepath.Join(dir, "opened")
 	if _, err := os.Stat(mark); err != nil {
-		t.Cleanup(func() { dropIndices(t, o) })
+		nodetest.DropAtEnd(t, o.Prefix)
 		if err := os.WriteFile(mark, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -48,25 +47,6 @@ func openOptions(t *testing.T, dir string, adjust func(*Options)) *Library {
 		t.Fatal(err)
 	}
 	return l
-}
-
-// dropIndices deletes the indices with the prefix in o.
-func dropIndices(t *testing.T, o Options) {
-	t.Helper()
-	o, err := o.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := newCluster(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.do(context.Background(), http.MethodDelete, "/"+o.Prefix+"-*", nil, nil); err != nil {
-		t.Error(err)
-	}
-	if err := c.close(); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestLibrary(t *testing.T) {

@@ -7,8 +7,10 @@ package nodetest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -78,4 +80,34 @@ func provide() {
 	if s.node, s.err = node.Start(context.Background(), o); s.err == nil {
 		s.urls = []string{s.node.URL}
 	}
+}
+
+// Prefix returns a prefix of index names that no other test uses. Its indices are deleted when the test ends.
+func Prefix(t testing.TB) string {
+	t.Helper()
+	prefix := "test-" + strings.ToLower(rand.Text())
+	DropAtEnd(t, prefix)
+	return prefix
+}
+
+// DropAtEnd deletes the indices with a prefix when the test ends.
+func DropAtEnd(t testing.TB, prefix string) {
+	t.Helper()
+	url := URLs(t)[0] + "/" + prefix + "-*"
+	t.Cleanup(func() {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := res.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("DELETE %s: %s", url, res.Status)
+		}
+	})
 }
