@@ -266,7 +266,7 @@ var _ = Describe("Every kind", func() {
 				Expect(s.served(ctx, w, "summer")).To(Equal(s.before))
 				Expect(s.served(ctx, w, "winter")).To(Equal(s.before))
 
-				w.network.mend()
+				w.network.restore()
 				serves(ctx, "summer", s.after)
 				serves(ctx, "winter", "")
 				w.settle(ctx, o, kstatus.CurrentStatus)

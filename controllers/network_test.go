@@ -57,7 +57,7 @@ func (n *network) dial(ctx context.Context, protocol, address string) (net.Conn,
 	return c, nil
 }
 
-// cut ends all connections and refuses new ones until mend.
+// cut ends all connections and refuses new ones until restore is called.
 func (n *network) cut() {
 	n.mu.Lock()
 	n.down = true
@@ -75,7 +75,8 @@ func (n *network) reset() {
 	clear(n.conns)
 }
 
-func (n *network) mend() {
+// restore accepts connections again.
+func (n *network) restore() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.down = false

@@ -179,7 +179,7 @@ var _ = Describe("The supervisor", func() {
 		w.launch()
 		Eventually(func() error { return w.supervisor.Status().LastError }).Should(MatchError(ContainSubstring("the network is cut")))
 		Expect(w.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("Remembered", false), HaveField("Message", HavePrefix("nothing loaded yet: "))))
-		w.network.mend()
+		w.network.restore()
 		Eventually(func() bool { return w.supervisor.Status().Synced }).Should(BeTrue())
 		Expect(w.supervisor.Status()).To(And(HaveField("Remembered", true), HaveField("LastError", BeNil())))
 
@@ -198,7 +198,7 @@ var _ = Describe("The supervisor", func() {
 		w.network.cut()
 		Eventually(message).Should(HavePrefix("serving last known state: "))
 		Expect(w.supervisor.Status().Synced).To(BeTrue())
-		w.network.mend()
+		w.network.restore()
 		Eventually(message).Should(Equal("following the cluster"))
 	})
 

@@ -73,7 +73,7 @@ func TestKilledServerServesWhatItAcknowledged(t *testing.T) {
 	s := start(t, dir)
 	s.environment(t)
 	vitrine(t.Context(), itemLines(1, 50), "import", "-").want(t, 0, "50 added")
-	begin(t, s, 51) // the server responds while the request goes on
+	begin(t, s, 51) // the server responds while the request continues
 	s.signal(syscall.SIGKILL)
 
 	s = start(t, dir)

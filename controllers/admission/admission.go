@@ -1,5 +1,5 @@
 // Package admission validates objects when they are applied. It refuses a spec that its controller would stall on, with the same
-// message, and warns of probable mistakes. It is a second line of defence: the API server goes on without it when it cannot reach
+// message, and warns of probable mistakes. It is a second line of defence: the API server proceeds without it when it cannot reach
 // it, so the controllers report everything that this package reports.
 //
 // Invariants: it judges an object by itself and never checks whether another object exists, because manifests may arrive in any

@@ -265,7 +265,7 @@ func (x *extraction) first(name string) error {
 // file reads an entry with a file of the database.
 func (x *extraction) file(entry *tar.Header) error {
 	name := entry.Name
-	if entry.Typeflag != tar.TypeReg || !ours(name) || x.sums[name] != "" {
+	if entry.Typeflag != tar.TypeReg || !isEntry(name) || x.sums[name] != "" {
 		return &DamagedError{File: name, Reason: "a backup has no such entry"}
 	}
 	sum := sha256.New()
@@ -308,8 +308,8 @@ func keep(dir, name string, text []byte) error {
 	return os.WriteFile(filepath.Join(dir, name), text, 0o600)
 }
 
-// ours reports whether a backup can have an entry with this name: a file below the database folder.
-func ours(name string) bool {
+// isEntry reports whether a backup can have an entry with this name: a file below the database folder.
+func isEntry(name string) bool {
 	rest, ok := strings.CutPrefix(name, databaseName+"/")
 	return ok && rest != "" && path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name))
 }
@@ -431,7 +431,7 @@ func Open(source string) (io.ReadCloser, error) {
 	lines := bufio.NewScanner(list)
 	for lines.Scan() {
 		if _, name, ok := strings.Cut(lines.Text(), "  "); ok {
-			if name != headerName && !ours(name) {
+			if name != headerName && !isEntry(name) {
 				return nil, &DamagedError{File: name, Reason: "a backup has no such entry"}
 			}
 			names = append(names, name)

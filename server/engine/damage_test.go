@@ -131,7 +131,7 @@ func TestExportOfADamagedDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := damage(t, filepath.Join(dir, "pebble", "*.sst"), texts[lost][40:60]); n != 1 {
-		t.Fatalf("the text of an item stands in the tables %d times; want once", n)
+		t.Fatalf("the tables contain the text of an item %d times; want once", n)
 	}
 	if l, err = Open(Options{Dir: dir}); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// TestEitherLibraryOpensTheStore opens one store with the reference and the engine in turn. Each adds items that the other must
+// TestEitherLibraryOpensTheStore opens one store with the reference and the engine, one after the other. Each adds items that the other must
 // find.
 func TestEitherLibraryOpensTheStore(t *testing.T) {
 	dir := t.TempDir()

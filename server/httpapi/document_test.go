@@ -318,7 +318,7 @@ func TestDocumentAndRoutes(t *testing.T) {
 	}
 }
 
-// specified lists the endpoints of the specification. All other endpoints are ours and are marked as extensions.
+// specified lists the endpoints of the specification. All other endpoints are extensions and are marked as such.
 var specified = []string{
 	"POST /v2/content/filters", "GET /v2/content/filters", "PUT /v2/content/filters", "GET /v2/content/filters/{filter_uuid}",
 	"DELETE /v2/content/filters/{filter_uuid}", "GET /v2/content/items", "POST /v2/content/", "POST /v1/tags/",

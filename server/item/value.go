@@ -336,7 +336,7 @@ func unescape(b *strings.Builder, s string) (n int, ok bool) {
 	return 12, true
 }
 
-// escapedUnit decodes the \uXXXX at the start of s.
+// escapedUnit decodes the \u escape, which has four hexadecimal digits, at the start of s.
 func escapedUnit(s string) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false

@@ -34,7 +34,7 @@ func (v *view) order(ctx context.Context, o query.Order, seed string) (out order
 		if kindOf(key.Field) == ofDefault {
 			if ranks != nil || o.Scored() {
 				return nil, nil, &query.SyntaxError{
-					Reason:   fmt.Sprintf("the key %s stands beside relevance or another field of the default unit", key.Field),
+					Reason:   fmt.Sprintf("the key %s cannot be combined with relevance or with another field of the default unit", key.Field),
 					Expected: "one field of the default unit, and no _score",
 				}
 			}

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// unescape removes the backslashes of src[start:end]. \x is x for every character x except u; \uXXXX is the character with
-// that hexadecimal UTF-16 code (two codes for a character outside the basic plane). With wild, \*, \? and \\ stay escaped,
-// as Wildcard requires.
+// unescape removes the backslashes of src[start:end]. \x is x for every character x except u. \u and four hexadecimal digits are a
+// UTF-16 code unit; a character outside the basic plane has two. With wild, \*, \? and \\ stay escaped, as Wildcard requires.
 func (p *parser) unescape(start, end int, wild bool) (string, error) {
 	var b strings.Builder
 	for i := start; i < end; i++ {
@@ -33,7 +32,7 @@ func (p *parser) unescape(start, end int, wild bool) (string, error) {
 	return b.String(), nil
 }
 
-// codePoint decodes the \uXXXX, or the surrogate pair of two, at i. It returns the end of the escape.
+// codePoint decodes the character at i, which is one \u escape or a surrogate pair of two. It also returns the end of the escapes.
 func (p *parser) codePoint(i, end int) (rune, int, error) {
 	high, ok := p.codeUnit(i, end)
 	if !ok {
@@ -50,7 +49,7 @@ func (p *parser) codePoint(i, end int) (rune, int, error) {
 	return 0, 0, p.errorAt(i, `half a surrogate pair as \u escape`, "both halves")
 }
 
-// codeUnit decodes the six characters \uXXXX at i.
+// codeUnit decodes one \u escape, which has six characters, at i.
 func (p *parser) codeUnit(i, end int) (rune, bool) {
 	if i+6 > end || p.src[i] != '\\' || p.src[i+1] != 'u' {
 		return 0, false

@@ -84,10 +84,9 @@ func Files(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// Read returns the objects of the files for which ours returns true. Either argument of ours may be "". Read returns the members of
-// a List as separate objects. It returns Problems for what is not valid YAML or not an object. It returns an error for files that
-// it cannot read at all.
-func Read(files []string, stdin io.Reader, ours func(apiVersion, kind string) bool) ([]Object, []Problem, error) {
+// Read returns the objects of the files for which selects returns true; either argument of selects can be "". The members of a List are
+// separate objects. A document that is not valid YAML, or is not an object, yields a Problem. A file that cannot be read is an error.
+func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string) bool) ([]Object, []Problem, error) {
 	var objects []Object
 	var problems []Problem
 	for _, path := range files {
@@ -103,7 +102,7 @@ func Read(files []string, stdin io.Reader, ours func(apiVersion, kind string) bo
 			found, wrong := f.document(d)
 			problems = append(problems, wrong...)
 			for _, o := range found {
-				if ours(o.GetAPIVersion(), o.GetKind()) {
+				if selects(o.GetAPIVersion(), o.GetKind()) {
 					objects = append(objects, o)
 				}
 			}

@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func ours(apiVersion, _ string) bool { return strings.HasPrefix(apiVersion, "vitrine.dev/") }
+func selects(apiVersion, _ string) bool { return strings.HasPrefix(apiVersion, "vitrine.dev/") }
 
 func read(t *testing.T, text string) ([]Object, []Problem) {
 	t.Helper()
-	objects, problems, err := Read([]string{Stdin}, strings.NewReader(text), ours)
+	objects, problems, err := Read([]string{Stdin}, strings.NewReader(text), selects)
 	if err != nil {
 		t.Fatal(err)
 	}

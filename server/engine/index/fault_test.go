@@ -49,7 +49,7 @@ func TestDiskFull(t *testing.T) {
 	w.close()
 }
 
-// TestFaults makes each write in turn fail, and crashes after it.
+// TestFaults runs once for each write, makes it fail, and crashes after it.
 func TestFaults(t *testing.T) {
 	for n := int64(0); n < 60; n += 3 {
 		w := newWorld(t, nil)

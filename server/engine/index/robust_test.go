@@ -264,7 +264,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestStoreFails makes each write in turn fail, including those of the store, after which the index is abandoned and opened again.
+// TestStoreFails fails one write in each run, of the index or of the store. After that, the index is abandoned and opened again.
 // Everything acknowledged must exist.
 func TestStoreFails(t *testing.T) {
 	for seed := range uint64(30) {
