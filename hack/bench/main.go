@@ -4,10 +4,10 @@
 //
 //	make bench                       200,000 items, about ten minutes
 //	make bench FULL=1                1,000,000 items
-//	make bench CHECK=1               the quick run, and fail where a number has left its range
+//	make bench CHECK=1               the quick run, and fail if a number is out of its range
 //	cd hack/bench && go run . -items 20000               while developing
 //
-// It needs Linux. OpenSearch is the node at OPENSEARCH_URL, or a node that the program in -opensearch starts. Without either, its
+// It needs Linux. OpenSearch is the node at OPENSEARCH_URL, or a node that this command starts, which needs a JDK. Without either, its
 // rows are marked as absent. The results are written to docs/benchmarks.md, with plots and JSON in docs/benchmarks.
 package main
 
@@ -43,7 +43,7 @@ type settings struct {
 	binary     string
 	library    string
 	flags      string
-	opensearch subject.OpenSearchOptions
+	opensearch string
 	only       string
 	profiles   string
 	check      bool
@@ -82,19 +82,18 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
 	set.SetOutput(output)
 	full := set.Bool("full", false, "a million items instead of 200,000")
-	items := set.Int("items", 0, "another number of items, for development; the results are then marked so")
+	items := set.Int("items", 0, "another number of items, for development")
 	set.StringVar(&s.docs, "docs", "../../docs", "the directory for benchmarks.md and benchmarks/; empty prints the page instead, which is the default with -items and -only")
-	set.StringVar(&s.dir, "dir", "", "where to keep stores meanwhile, some gigabytes (default: a new directory for temporary files)")
-	set.BoolVar(&s.keep, "keep", false, "leave that directory behind")
+	set.StringVar(&s.dir, "dir", "", "the directory for stores, which need some gigabytes (default: a new temporary directory)")
+	set.BoolVar(&s.keep, "keep", false, "keep that directory")
 	set.StringVar(&s.binary, "vitrine", "", "the binary to measure (default: built from this repository)")
-	set.StringVar(&s.library, "library", "engine", "what vitrine serve --library gets")
-	set.StringVar(&s.flags, "flags", "", "further flags for vitrine serve, with spaces between them")
-	set.StringVar(&s.opensearch.URL, "url", os.Getenv("OPENSEARCH_URL"), "an OpenSearch node without security; default $OPENSEARCH_URL")
-	set.StringVar(&s.opensearch.Script, "opensearch", "", "a program that starts a node: PROGRAM DIR PORT; used without -url")
-	set.StringVar(&s.only, "only", "", "run only these parts, with commas between them: "+strings.Join(parts, ", "))
+	set.StringVar(&s.library, "library", "engine", "the value of --library for vitrine serve")
+	set.StringVar(&s.flags, "flags", "", "more flags for vitrine serve, separated by spaces")
+	set.StringVar(&s.opensearch, "url", os.Getenv("OPENSEARCH_URL"), "an OpenSearch node without security, default $OPENSEARCH_URL; if empty, a node is started; none leaves OpenSearch out")
+	set.StringVar(&s.only, "only", "", "run only these parts, separated by commas: "+strings.Join(parts, ", "))
 	set.StringVar(&s.profiles, "profiles", "", "write processor profiles of Vitrine into this directory")
-	set.BoolVar(&s.check, "check", false, "fail where a number has left its range")
-	set.BoolVar(&s.render, "render", false, "measure nothing, write the page again from the results that are there")
+	set.BoolVar(&s.check, "check", false, "fail if a number is out of its range")
+	set.BoolVar(&s.render, "render", false, "write the page again from the results in docs, without measuring")
 	if err := set.Parse(args); err != nil {
 		return s, err
 	}

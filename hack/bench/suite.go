@@ -15,6 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
 	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 )
 
@@ -97,11 +98,9 @@ func (b *suite) run(ctx context.Context) error {
 
 // startPeers starts OpenSearch, if there is one.
 func (b *suite) startPeers(ctx context.Context) error {
-	o := b.settings.opensearch
-	o.Dir = filepath.Join(b.dir, "opensearch")
 	var err error
-	b.opensearch, err = subject.OpenOpenSearch(ctx, b.client, o)
-	if absent, ok := errors.AsType[*subject.AbsentError](err); ok {
+	b.opensearch, err = subject.OpenOpenSearch(ctx, b.client, b.settings.opensearch, filepath.Join(b.dir, "opensearch"))
+	if absent, ok := errors.AsType[*node.AbsentError](err); ok {
 		b.result.Absent[report.OpenSearch] = absent.Reason
 		b.say("%v", absent)
 		return nil

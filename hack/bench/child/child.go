@@ -36,10 +36,16 @@ type Spec struct {
 	Stdout io.Writer
 }
 
-// Child is a started program.
-type Child struct {
+// Process is a running program, whether or not this package started it.
+type Process struct {
+	// Name identifies the program in messages.
 	Name string
 	PID  int
+}
+
+// Child is a started program.
+type Child struct {
+	Process
 	// Output is the path of Spec.Output.
 	Output string
 	exited chan struct{}
@@ -59,7 +65,7 @@ func Start(s Spec) (*Child, error) {
 	}
 	// The child has its own process group, so that Ctrl-C reaches only this process, which stops its children in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	c := &Child{Name: s.Name, Output: s.Output, exited: make(chan struct{})}
+	c := &Child{Process: Process{Name: s.Name}, Output: s.Output, exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// The kernel sends Pdeathsig when the thread that forked ends, so this thread must stay.
@@ -133,13 +139,13 @@ func (c *Child) tail() string {
 }
 
 // CPU returns the user and system time that all threads of the program have used since its start.
-func (c *Child) CPU() (time.Duration, error) {
+func (p Process) CPU() (time.Duration, error) {
 	// This is the clock that clock_getcpuclockid(3) returns. It is exact, but /proc counts in hundredths of a second.
 	const schedulerClock = 2
-	clock := int32(^c.PID<<3 | schedulerClock)
+	clock := int32(^p.PID<<3 | schedulerClock)
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
-		return 0, fmt.Errorf("read the processor time of %s: %w", c.Name, err)
+		return 0, fmt.Errorf("read the processor time of %s: %w", p.Name, err)
 	}
 	return time.Duration(t.Nano()), nil
 }
@@ -155,19 +161,19 @@ type Memory struct {
 }
 
 // Memory returns the memory use of the program. Mapped counts the files below dir.
-func (c *Child) Memory(dir string) (Memory, error) {
+func (p Process) Memory(dir string) (Memory, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return Memory{}, fmt.Errorf("resolve the directory of %s: %w", c.Name, err)
+		return Memory{}, fmt.Errorf("resolve the directory of %s: %w", p.Name, err)
 	}
-	proc, err := procfs.NewProc(c.PID)
+	proc, err := procfs.NewProc(p.PID)
 	if err != nil {
-		return Memory{}, fmt.Errorf("read the memory of %s: %w", c.Name, err)
+		return Memory{}, fmt.Errorf("read the memory of %s: %w", p.Name, err)
 	}
 	status, statusErr := proc.NewStatus()
 	maps, err := proc.ProcMaps()
 	if err := errors.Join(statusErr, err); err != nil {
-		return Memory{}, fmt.Errorf("read the memory of %s: %w", c.Name, err)
+		return Memory{}, fmt.Errorf("read the memory of %s: %w", p.Name, err)
 	}
 	m := Memory{Resident: int64(status.VmRSS), Anonymous: int64(status.RssAnon), File: int64(status.RssFile)}
 	m.count(maps, dir)

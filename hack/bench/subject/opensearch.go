@@ -6,19 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
-	"github.com/vitrine-dev/vitrine/hack/loopback"
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
@@ -30,41 +28,30 @@ type OpenSearch struct {
 
 	base   *url.URL
 	client *load.Client
-	node   *child.Child // nil for an external node
+	node   *node.Node // nil for an external node
 	dir    string
 	stamp  string // part of the names of all indices of this run
 }
 
-// AbsentError is the reason why there is no OpenSearch to compare with.
-type AbsentError struct{ Reason string }
+// None is the address that leaves OpenSearch out.
+const None = "none"
 
-// Error returns a sentence that fits into a table.
-func (e *AbsentError) Error() string { return "OpenSearch is absent: " + e.Reason }
-
-// OpenSearchOptions select a node.
-type OpenSearchOptions struct {
-	// URL is the address of a running node without security. If it is "", Script starts a node.
-	URL string
-	// Script is a program that starts a node: SCRIPT DIR PORT. It prints a line that begins with "ready".
-	Script string
-	// Dir is the directory for the node's data and log.
-	Dir string
-}
-
-// OpenOpenSearch connects to a node or starts one. If there is none, it returns an *AbsentError.
-func OpenOpenSearch(ctx context.Context, client *load.Client, o OpenSearchOptions) (*OpenSearch, error) {
-	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
-	if err != nil {
-		return nil, fmt.Errorf("read the address of OpenSearch: %w", err)
+// OpenOpenSearch connects to the running node at address, which has no security, or starts a node with its data and log in dir if
+// address is "". It returns a *node.AbsentError if address is None or if this machine cannot run a node.
+func OpenOpenSearch(ctx context.Context, client *load.Client, address, dir string) (*OpenSearch, error) {
+	if address == None {
+		return nil, &node.AbsentError{Reason: "the run leaves it out (-url none)"}
 	}
-	s := &OpenSearch{base: base, client: client, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
-	if o.URL == "" {
-		if o.Script == "" {
-			return nil, &AbsentError{"neither OPENSEARCH_URL nor a program that starts a node (-opensearch) is given"}
-		}
-		if err := s.start(ctx, o); err != nil {
+	s := &OpenSearch{client: client, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
+	if address == "" {
+		if err := s.start(ctx, dir); err != nil {
 			return nil, err
 		}
+		address = s.node.URL
+	}
+	var err error
+	if s.base, err = url.Parse(strings.TrimSuffix(address, "/")); err != nil {
+		return nil, fmt.Errorf("read the address of OpenSearch: %w", err)
 	}
 	var about struct{ Version struct{ Number string } }
 	if err := s.do(ctx, http.MethodGet, "", nil, &about); err != nil {
@@ -74,53 +61,25 @@ func OpenOpenSearch(ctx context.Context, client *load.Client, o OpenSearchOption
 	return s, nil
 }
 
-// start runs the script.
-func (s *OpenSearch) start(ctx context.Context, o OpenSearchOptions) error {
-	address, err := freePair()
-	if err != nil {
-		return err
-	}
-	s.base = &url.URL{Scheme: "http", Host: address}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+// start starts a node with 2 GiB of heap.
+func (s *OpenSearch) start(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the directory of OpenSearch: %w", err)
 	}
-	s.dir = filepath.Join(o.Dir, "node")
-	output := filepath.Join(o.Dir, "opensearch.log")
-	s.node, err = child.Start(child.Spec{
-		Name: "OpenSearch", Path: "bash", Args: []string{o.Script, s.dir, s.base.Port()}, Output: output,
-	})
+	output, err := os.Create(filepath.Join(dir, "opensearch.log"))
 	if err != nil {
-		return err
+		return fmt.Errorf("make the log of OpenSearch: %w", err)
 	}
-	err = s.node.Await(ctx, 5*time.Minute, "ready", func() bool {
-		text, err := os.ReadFile(output)
-		return err == nil && (bytes.HasPrefix(text, []byte("ready")) || bytes.Contains(text, []byte("\nready")))
-	})
-	if err != nil {
-		return errors.Join(err, s.node.Stop(syscall.SIGKILL))
-	}
-	return nil
-}
-
-// freePair returns an address with a free port. The port 100 higher, which the node uses for its transport, is also free.
-func freePair() (string, error) {
-	for range 100 {
-		free, err := loopback.Free(1)
-		if err != nil {
-			return "", err
-		}
-		port, _ := strconv.Atoi(strings.TrimPrefix(free[0], "127.0.0.1:"))
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+100)); err == nil { //nolint:noctx // an address, without names to resolve
-			return free[0], l.Close()
-		}
-	}
-	return "", errors.New("find a port: none of a hundred was free with the one a hundred above it")
+	defer output.Close()
+	s.dir = filepath.Join(dir, "node")
+	s.node, err = node.Start(ctx, node.Options{Dir: s.dir, Heap: "2g", Log: output})
+	return err
 }
 
 // Close deletes the indices of this run, and stops the node if the program started it.
 func (s *OpenSearch) Close(ctx context.Context) error {
 	if s.node != nil {
-		return s.node.Stop(syscall.SIGTERM)
+		return s.node.Stop(ctx)
 	}
 	return s.do(ctx, http.MethodDelete, "/bench-"+s.stamp+"-*?ignore_unavailable=true&expand_wildcards=all", nil, nil)
 }
@@ -332,13 +291,18 @@ func (s *OpenSearch) stats() (stats, error) {
 // CPU returns the processor time that the node has used.
 func (s *OpenSearch) CPU() (time.Duration, error) {
 	if s.node != nil {
-		return s.node.CPU()
+		return s.process().CPU()
 	}
 	answer, err := s.stats()
 	for _, n := range answer.Nodes {
 		return time.Duration(n.Process.CPU.Total) * time.Millisecond, nil
 	}
 	return 0, err
+}
+
+// process returns the node that this program started.
+func (s *OpenSearch) process() child.Process {
+	return child.Process{Name: "OpenSearch", PID: s.node.PID()}
 }
 
 // Memory returns the heap in use and the resident memory. The latter is 0 for an external node.
@@ -351,7 +315,7 @@ func (s *OpenSearch) Memory() (heap, resident int64, err error) {
 		heap = n.JVM.Mem.HeapUsed
 	}
 	if s.node != nil {
-		m, err := s.node.Memory(s.dir)
+		m, err := s.process().Memory(s.dir)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -125,6 +125,9 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	}
 }
 
+// PID returns the process ID of the node.
+func (n *Node) PID() int { return n.process.Process.Pid }
+
 // Stop stops the node, and kills it if ctx ends first.
 func (n *Node) Stop(ctx context.Context) error {
 	if err := n.input.Close(); err != nil {
