@@ -33,7 +33,7 @@ const (
 	externalRule    = "externalURL must be http or https, a host, and optionally a port (1 to 65535) and a path"
 	secretRule      = "set secretName (a Secret that the operator writes) or existingSecret (a Secret that it reads), not both"
 	rotatedRule     = "the operator does not rotate the value in existingSecret"
-	filtersRule     = "filters restricts ReadOnly tokens only"
+	filtersRule     = "filters is allowed only if class is ReadOnly"
 	expiresRule     = "expiresAfter must be a duration from 1m to 999999h"
 	longerRule      = "expiresAfter must be longer than rotation.every"
 	everyRule       = "every must be a duration of at least 1m"

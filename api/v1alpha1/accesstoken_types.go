@@ -18,7 +18,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, because ids are derived from it: delete the object and create a new one"
 // +kubebuilder:validation:XValidation:rule="!(has(self.secretName) && has(self.existingSecret))",message="set secretName (a Secret that the operator writes) or existingSecret (a Secret that it reads), not both"
 // +kubebuilder:validation:XValidation:rule="!(has(self.rotation) && has(self.existingSecret))",message="the operator does not rotate the value in existingSecret: remove rotation"
-// +kubebuilder:validation:XValidation:rule="!has(self.filters) || self.class == 'ReadOnly'",message="filters restricts ReadOnly tokens only"
+// +kubebuilder:validation:XValidation:rule="!has(self.filters) || self.class == 'ReadOnly'",message="filters is allowed only if class is ReadOnly"
 // +kubebuilder:validation:XValidation:rule="!has(self.expiresAfter) || !has(self.rotation) || !self.expiresAfter.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || !self.rotation.every.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || duration(self.expiresAfter) > duration(self.rotation.every)",message="expiresAfter must be longer than rotation.every, or the value expires before it is replaced"
 type AccessTokenSpec struct {
 	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It
@@ -137,7 +137,7 @@ type AccessTokenStatus struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend keeps an earlier generation"
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.class`,description="What the token may do"
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.secretName`,description="Secret that holds the value"
-// +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.status.expiresAt`,description="When the present value expires"
+// +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.status.expiresAt`,description="When the current value expires"
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what to do"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the object was created"

@@ -37,7 +37,7 @@ func TestPageExplainsEveryConditionAndReason(t *testing.T) {
 	slices.Sort(conditions)
 	slices.Sort(reasons)
 	text := readPage(t)
-	for heading, want := range map[string][]string{"| condition |": conditions, "| reason | cause | cure |": reasons} {
+	for heading, want := range map[string][]string{"| condition |": conditions, "| reason | cause | action |": reasons} {
 		rows := tableAfter(t, text, heading)
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(rows))); diff != "" {
 			t.Errorf("the table %q (-constants +page):\n%s", heading, diff)

@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // PropertySpec configures a property.
 type PropertySpec struct {
-	// displayName is the name of the property for people.
+	// displayName is the human-readable name of the property.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="displayName must not be blank"

@@ -158,7 +158,7 @@ func TestImportReportsInvalidLines(t *testing.T) {
 	lines := itemLines(1, 2) + "nonsense\n\n" + `{"content_type":"text"}` + "\n" + itemLines(2, 2)
 	got := vitrine(t.Context(), lines, "import", "-")
 	got.want(t, exitLines, "line 3: ", "line 5: caption", "line 6: an item with this id exists", "3 added, 3 failed", "3 of 7 lines failed")
-	vitrine(t.Context(), itemLines(1, 4), "import", "-", "--on-conflict", "skip").want(t, 0, "1 added, 3 there already")
+	vitrine(t.Context(), itemLines(1, 4), "import", "-", "--on-conflict", "skip").want(t, 0, "1 added, 3 already present")
 	vitrine(t.Context(), strings.ReplaceAll(itemLines(1, 2), "number", "changed"), "import", "-", "--on-conflict", "replace").want(t, 0, "0 added, 2 replaced")
 	if out := vitrine(t.Context(), "", "export", "-q", "text:changed").stdout; strings.Count(out, "\n") != 2 {
 		t.Errorf("replaced items: %s", out)
@@ -215,14 +215,14 @@ func TestImportIsResumed(t *testing.T) {
 	prefix := itemLines(1, 1000)
 	vitrine(t.Context(), itemLines(1, 2000), "import", "-").want(t, 0)
 	keepState(t, file, prefix, 1000, 2000)
-	vitrine(t.Context(), "", "import", file).want(t, 0, "resuming after line 1,000", "use --restart to start again", "2,500 lines", "500 added, 1,000 there already")
+	vitrine(t.Context(), "", "import", file).want(t, 0, "resuming after line 1,000", "use --restart to start again", "2,500 lines", "500 added, 1,000 already present")
 	left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "vitrine", "imports", "*"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("a finished import leaves %v, %v", left, err)
 	}
 
 	keepState(t, file, prefix, 1000, 2000)
-	vitrine(t.Context(), "", "import", file, "--restart", "--on-conflict", "skip").want(t, 0, "0 added, 2,500 there already")
+	vitrine(t.Context(), "", "import", file, "--restart", "--on-conflict", "skip").want(t, 0, "0 added, 2,500 already present")
 	keepState(t, file, strings.Replace(prefix, "item", "iten", 1), 1000, 2000)
 	vitrine(t.Context(), "", "import", file).want(t, exitFailed, "changed since the import was interrupted", "use --restart to start with its first line")
 }

@@ -165,7 +165,7 @@ func summary(at client.Checkpoint, took time.Duration) string {
 	for _, p := range []struct {
 		n    int64
 		what string
-	}{{at.Replaced, "replaced"}, {at.Present, "there already"}, {at.Unknown, "of unknown outcome"}, {at.Failed, "failed"}} {
+	}{{at.Replaced, "replaced"}, {at.Present, "already present"}, {at.Unknown, "of unknown outcome"}, {at.Failed, "failed"}} {
 		if p.n > 0 {
 			parts = append(parts, text.Thousands(p.n)+" "+p.what)
 		}

@@ -31,8 +31,8 @@ func (f *opensearchFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.usernameFile, "opensearch-username-file", "", "file with the username for OpenSearch, read again when it changes")
 	fs.StringVar(&f.passwordFile, "opensearch-password-file", "", "file with the password for OpenSearch, read again when it changes")
 	fs.StringVar(&f.caFile, "opensearch-ca-file", "", "certificates in PEM to verify OpenSearch with, read again when they change (default those of the system)")
-	fs.BoolVar(&f.allowPlaintext, "opensearch-allow-plaintext", false, "accept http URLs of OpenSearch that are not on loopback: items and credentials travel in clear")
-	fs.StringVar(&f.prefix, "opensearch-index-prefix", opensearch.DefaultPrefix, "what the name of every index begins with: installations with different prefixes share a cluster")
+	fs.BoolVar(&f.allowPlaintext, "opensearch-allow-plaintext", false, "accept http URLs of OpenSearch that are not on loopback: items and credentials are sent unencrypted")
+	fs.StringVar(&f.prefix, "opensearch-index-prefix", opensearch.DefaultPrefix, "prefix of every index name: installations with different prefixes can share a cluster")
 }
 
 // validate checks the flags. used is true if the library is the one on OpenSearch.

@@ -144,7 +144,7 @@ func TestOpenSearchFlags(t *testing.T) {
 		"plain text":           {append(used, "--opensearch-url=http://search.example"), exitUsage, "not encrypted"},
 		"half of the secret":   {append(used, "--opensearch-url=https://search.example", "--opensearch-username-file=u"), exitUsage, "--opensearch-password-file"},
 		"a file that is not":   {append(used, "--opensearch-url=https://search.example", "--opensearch-ca-file=/none/ca.crt"), exitStore, "/none/ca.crt"},
-		"another server":       {append(used, "--opensearch-url="+other.URL), exitStore, "no OpenSearch"},
+		"another server":       {append(used, "--opensearch-url="+other.URL), exitStore, "not OpenSearch"},
 		"a password too wrong": {append(used, "--opensearch-url="+locked.URL), exitStore, "credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {

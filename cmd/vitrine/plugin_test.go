@@ -165,7 +165,7 @@ func TestPlugin(t *testing.T) {
 	})
 	t.Run("status", func(t *testing.T) {
 		got := plugin("status", "-n", "shop")
-		got.want(t, 0, "KIND            TOTAL   READY   SUSPENDED   WITH ADVICE", "ContentFilter   11      9       1           1")
+		got.want(t, 0, "KIND            TOTAL   READY   SUSPENDED   WARNINGS", "ContentFilter   11      9       1           1")
 		for name, want := range map[string]string{
 			"broken":  `ContentFilter +broken +False +InvalidQuery +\w+ +spec.query: nothing after AND at position 5`,
 			"advised": `ContentFilter +advised +True +ValidWithWarnings +\w+ +there is no field "bogus"`,

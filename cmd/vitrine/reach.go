@@ -92,7 +92,7 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 		class = "ReadWrite or ReadOnly"
 	}
 	if len(unusable) > 0 {
-		return nil, fmt.Errorf("no token can be used: %w: fix one of them, ask for the right to read Secrets, or give --server and --token-file", errors.Join(unusable...))
+		return nil, fmt.Errorf("no token can be used: %w: fix one of them, ask for permission to read Secrets, or give --server and --token-file", errors.Join(unusable...))
 	}
 	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or give --server and --token-file", f.Namespace, f.PropertyName(), class)
 }

@@ -134,7 +134,7 @@ func (s *clusterStatus) table(w io.Writer) error {
 	for _, k := range s.Kinds {
 		rows = append(rows, []string{k.Kind, strconv.Itoa(k.Total), strconv.Itoa(k.Ready), strconv.Itoa(k.Suspended), strconv.Itoa(k.Advised)})
 	}
-	if err := columns(w, []string{"KIND", "TOTAL", "READY", "SUSPENDED", "WITH ADVICE"}, rows); err != nil {
+	if err := columns(w, []string{"KIND", "TOTAL", "READY", "SUSPENDED", "WARNINGS"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s items\n", text.Thousands(s.Items))

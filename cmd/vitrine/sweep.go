@@ -61,7 +61,7 @@ func newSweep() *cobra.Command {
 
 func adminError(dataDir string, err error) error {
 	if errors.Is(err, admin.ErrNoServer) {
-		return fmt.Errorf("no server runs on %s: start it, or name its directory with --data-dir", dataDir)
+		return fmt.Errorf("no server runs on %s: start the server, or set --data-dir to its data directory", dataDir)
 	}
 	return err
 }

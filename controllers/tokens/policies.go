@@ -32,8 +32,8 @@ func leftBehind(s Subject) *verdict.Refusal {
 	}
 	return &verdict.Refusal{
 		Reason: v1alpha1.ReasonSecretConflict, Waiting: true,
-		Cure:    "Wait, or delete Secret " + s.Secret.Name + " where the cluster has no garbage collector",
-		Problem: fmt.Sprintf("Secret %s belongs to an AccessToken of this name that was deleted, and goes with it", s.Secret.Name),
+		Cure:    "Wait until Kubernetes deletes Secret " + s.Secret.Name + ", or delete it if the cluster has no garbage collector",
+		Problem: fmt.Sprintf("Secret %s belongs to a deleted AccessToken of the same name", s.Secret.Name),
 	}
 }
 
@@ -43,7 +43,7 @@ func foreign(s Subject) *verdict.Refusal {
 		return nil
 	}
 	return verdict.Conflict(v1alpha1.ReasonSecretConflict, "Choose another spec.secretName, or delete Secret "+s.Secret.Name,
-		"it does not belong to this AccessToken and is left as it is")
+		"the Secret does not belong to this AccessToken, and the operator does not change it")
 }
 
 // otherStore refuses a Secret that the operator of another store writes, so that only one of two operators writes it.
@@ -55,7 +55,7 @@ func otherStore(s Subject) *verdict.Refusal {
 	return verdict.Conflict(v1alpha1.ReasonSecretConflict,
 		fmt.Sprintf("Stop one of the two operators, or hand the Secret over with kubectl annotate secret -n %s %s %s-",
 			s.Secret.Namespace, s.Secret.Name, StoreAnnotation),
-		fmt.Sprintf("the operator of store %s writes it, and this one has store %s", other, s.Store))
+		fmt.Sprintf("the operator of store %s writes the Secret, and this operator has store %s", other, s.Store))
 }
 
 // absent waits for the Secret in spec.existingSecret and its key.

@@ -27,7 +27,7 @@ func told(o v1alpha1.Object) []string {
 
 // TestSummarise runs one object through a sequence of outcomes. Each outcome starts from the conditions of the one before.
 func TestSummarise(t *testing.T) {
-	syntax := &query.SyntaxError{Reason: "unbalanced bracket", Position: 16}
+	syntax := &query.SyntaxError{Reason: "unbalanced parenthesis", Position: 16}
 	query1 := &translate.SpecError{Reason: v1alpha1.ReasonInvalidQuery, Member: "spec.query", Err: syntax}
 	walks := map[string][]struct {
 		name     string
@@ -91,7 +91,7 @@ func TestSummarise(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	syntax := &query.SyntaxError{Reason: "unbalanced bracket (opened at position 16)", Position: 20, Expected: `")"`}
+	syntax := &query.SyntaxError{Reason: "unbalanced parenthesis (opened at position 16)", Position: 20, Expected: `")"`}
 	tests := map[string]struct {
 		err   error
 		holds string

@@ -272,7 +272,7 @@ func (b *suite) pages(ctx context.Context) error {
 	}{
 		{report.HotPages, "Hot page of 50 items", http.StatusOK, b.hotRounds(plan)},
 		{report.ZippedPages, "Hot page, gzip", http.StatusOK, repeat(zipped(hot), b.scale.rounds, b.scale.requests)},
-		{report.HeldPages, "Hot page that the caller holds (304)", http.StatusNotModified, repeat(held, b.scale.rounds, 2*b.scale.requests)},
+		{report.HeldPages, "Hot page that the client has cached (304)", http.StatusNotModified, repeat(held, b.scale.rounds, 2*b.scale.requests)},
 		{report.ZipfPages, "Random pages, Zipf over 1,000 filters and their pages", http.StatusOK, b.requests(plan.zipf)},
 		{report.UniformPages, "Random pages, uniform over 1,000 filters and their pages", http.StatusOK, b.requests(plan.uniform)},
 	} {

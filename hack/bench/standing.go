@@ -38,7 +38,7 @@ func (b *suite) standing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w := b.workload(report.Standing, "Import beside standing filters", "items", importers, b.scale.standing)
+	w := b.workload(report.Standing, "Import with stored filters", "items", importers, b.scale.standing)
 	const turns = 10
 	chunk := b.scale.standing / turns
 	into := func(name string, v *subject.Vitrine) contender {

@@ -31,7 +31,7 @@ func exceptions() []exception {
 			return v.kind == differs && sameItems(v.ours, v.theirs) && misspelt(text)
 		},
 	}, {
-		name:   "AND behind a word without letters",
+		name:   "AND after a word without letters",
 		reason: "AND reaches back over a clause without words to the one before it; where that is a word of several words, such as wi-fi behind another word, OpenSearch requires the last of them alone",
 		applies: func(text string, v verdict) bool {
 			return v.kind == differs && reachesBack(text)
@@ -153,8 +153,8 @@ func TestExcepted(t *testing.T) {
 		"a phrase and half a number":   {text: `"good day" ~1=`, kind: oursRefuses, want: "half a clause"},
 		"a phrase and a boost":         {text: `"good day"~1.5^2 x`, kind: oursRefuses},
 		"a phrase and a number":        {text: `"good day"~2 )`, kind: oursRefuses},
-		"AND reaching back":            {text: `love a-b ... AND day`, kind: differs, want: "AND behind a word without letters"},
-		"AND reaching back, quotes":    {text: `love wi-fi "!" AND day`, kind: differs, want: "AND behind a word without letters"},
+		"AND reaching back":            {text: `love a-b ... AND day`, kind: differs, want: "AND after a word without letters"},
+		"AND reaching back, quotes":    {text: `love wi-fi "!" AND day`, kind: differs, want: "AND after a word without letters"},
 		"AND reaching a single word":   {text: `love ... AND day`, kind: differs},
 		"no AND":                       {text: `love a-b ... day`, kind: differs},
 		"anything else that we refuse": {text: `love AND`, kind: oursRefuses},

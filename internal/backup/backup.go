@@ -266,7 +266,7 @@ func (x *extraction) first(name string) error {
 func (x *extraction) file(entry *tar.Header) error {
 	name := entry.Name
 	if entry.Typeflag != tar.TypeReg || !isEntry(name) || x.sums[name] != "" {
-		return &DamagedError{File: name, Reason: "a backup has no such entry"}
+		return &DamagedError{File: name, Reason: "it is not part of a backup"}
 	}
 	sum := sha256.New()
 	to := ""
@@ -340,7 +340,7 @@ func checkSums(list []byte, sums map[string]string) error {
 	for line := range strings.Lines(string(list)) {
 		want, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		if !ok {
-			return &DamagedError{File: checksumName, Reason: "a line that is no checksum"}
+			return &DamagedError{File: checksumName, Reason: "a line is not a checksum"}
 		}
 		switch got := sums[name]; got {
 		case want:
@@ -432,7 +432,7 @@ func Open(source string) (io.ReadCloser, error) {
 	for lines.Scan() {
 		if _, name, ok := strings.Cut(lines.Text(), "  "); ok {
 			if name != headerName && !isEntry(name) {
-				return nil, &DamagedError{File: name, Reason: "a backup has no such entry"}
+				return nil, &DamagedError{File: name, Reason: "it is not part of a backup"}
 			}
 			names = append(names, name)
 		}

@@ -44,7 +44,7 @@ func (x *exchange) authenticate() error {
 	}
 	for _, token := range x.presented {
 		if x.token != "" && x.token != token {
-			return &problem{Type: tokensDiffer, Detail: "the request carries two different tokens: send one, best in the header Authorization"}
+			return &problem{Type: tokensDiffer, Detail: "the request has two different tokens: send only one, preferably in the Authorization header"}
 		}
 		x.token = token
 	}

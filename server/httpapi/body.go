@@ -122,7 +122,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 				return nil, wrong
 			}
 			if math.Abs(f) > item.MaxID {
-				return nil, &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %s names %s, and ids run from 1 to 2^53-1", name, clip(string(n), 40))}
+				return nil, &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %s contains %s, but an id must be from 1 to 2^53-1", name, clip(string(n), 40))}
 			}
 			id = item.ID(f)
 		} else if n[0] == 'n' {

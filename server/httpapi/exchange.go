@@ -108,7 +108,7 @@ func (x *exchange) answer() error {
 	}
 	var ok bool
 	if x.route, ok = x.resource.byVerb[x.r.Method]; !ok {
-		return &problem{Type: methodNotAllowed, allow: x.resource.allow, Detail: "this path answers " + x.resource.allow}
+		return &problem{Type: methodNotAllowed, allow: x.resource.allow, Detail: "this path supports only the methods " + x.resource.allow}
 	}
 	if x.badParams != nil {
 		return &problem{Type: invalidParameter, Detail: "the query part of the URL cannot be decoded: percent-encode all special characters, including semicolons"}

@@ -64,7 +64,7 @@ func (t problemType) about() (status int, title string) {
 	case tokenRefused:
 		return http.StatusForbidden, "No valid token"
 	case classRefused:
-		return http.StatusForbidden, "This token may not do that"
+		return http.StatusForbidden, "The token does not allow this request"
 	case originRefused:
 		return http.StatusForbidden, "The origin is not allowed"
 	case fieldPrivate:
@@ -168,7 +168,7 @@ func problemOf(err error) *problem {
 	if e, ok := errors.AsType[*library.UnknownItemsError](err); ok {
 		return &problem{
 			Type: unacceptable, Member: "ugc_ids", UnknownIDs: e.IDs,
-			Detail: "nothing was changed, as these items are not there: " + named(e.IDs),
+			Detail: "nothing was changed, because these items do not exist: " + named(e.IDs),
 		}
 	}
 	if e, ok := errors.AsType[*library.ManagedError](err); ok {
@@ -185,7 +185,7 @@ func problemOf(err error) *problem {
 	}
 	switch {
 	case errors.Is(err, library.ErrNotFound):
-		return &problem{Type: notFound, Detail: "it does not exist in this property"}
+		return &problem{Type: notFound, Detail: "the requested object does not exist in this property"}
 	case errors.Is(err, library.ErrExists):
 		return &problem{Type: exists, Detail: library.ErrExists.Error() + ": send on_conflict=replace to replace it"}
 	case errors.Is(err, library.ErrInvalid):
@@ -205,7 +205,7 @@ func problemOf(err error) *problem {
 }
 
 // internalDetail is the whole detail of an internal problem.
-const internalDetail = "the server failed to answer the request: its log has the cause, under this request id"
+const internalDetail = "the server failed to process the request: its log has the cause, under the X-Request-Id of this response"
 
 // diskFullDetail is the detail of a problem caused by a full disk. The path of the data is only logged; callers can only
 // wait.

@@ -42,7 +42,7 @@ func TestAddTag(t *testing.T) {
 		"key long":            post(`{"ugc_ids":[1001],"namespace":"n","key":"`+strings.Repeat("k", 65)+`"}`, 422),
 		"one unknown":         post(`{"ugc_ids":[1001,17,1002,18],"namespace":"half","key":"done"}`, 422, `"unknown_ids":[17,18]`, "17, 18"),
 		"impossible ids":      post(`{"ugc_ids":[1001,0,-5,17,9007199254740992],"namespace":"half","key":"done"}`, 422, `"unknown_ids":[0,-5,9007199254740992,17]`),
-		"beyond 64 bits":      post(`{"ugc_ids":[1e300],"namespace":"half","key":"done"}`, 422, `names 1e300, and ids run from 1 to 2^53-1`),
+		"beyond 64 bits":      post(`{"ugc_ids":[1e300],"namespace":"half","key":"done"}`, 422, `contains 1e300, but an id must be from 1 to 2^53-1`),
 		"not json":            post(`{`, 400, "problems/invalid-body"),
 		"get":                 {url: "/v1/tags/", token: "rw", status: 405},
 	})

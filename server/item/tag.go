@@ -48,7 +48,7 @@ func ValidKey(namespace, key string) error {
 	}
 	if namespace == HashtagNamespace {
 		if !utf8.ValidString(key) || key != strings.ToLower(key) || strings.ContainsFunc(key, notInHashtag) {
-			return invalid("a hashtag key can hold lowercase letters, digits and underscores only")
+			return invalid("a hashtag key can contain only lowercase letters, digits and underscores")
 		}
 		if n := utf8.RuneCountInString(key); n < 1 || n > MaxHashtagKey {
 			return invalid("a hashtag key must have 1 to %d characters", MaxHashtagKey)
@@ -56,7 +56,7 @@ func ValidKey(namespace, key string) error {
 		return nil
 	}
 	if strings.ContainsFunc(key, func(r rune) bool { return r < 'a' || r > 'z' }) {
-		return invalid("a tag key can hold lowercase letters (a to z) only")
+		return invalid("a tag key can contain only lowercase letters (a to z)")
 	}
 	if len(key) < 1 || len(key) > MaxKey {
 		return invalid("a tag key must have 1 to %d characters", MaxKey)

@@ -156,11 +156,11 @@ const DefaultOrder = "created_on:desc"
 type SelectorError struct {
 	// Field is the name or pattern as written.
 	Field string
-	// Rule states the violated rule, such as "the selector of a Tag may name neither tags nor units".
+	// Rule states the violated rule, such as "the selector of a Tag cannot use fields of tags or units".
 	Rule string
 }
 
-func (e *SelectorError) Error() string { return fmt.Sprintf("it names %s, and %s", e.Field, e.Rule) }
+func (e *SelectorError) Error() string { return fmt.Sprintf("field %s is not allowed: %s", e.Field, e.Rule) }
 
 // Unwrap returns ErrInvalid.
 func (e *SelectorError) Unwrap() error { return ErrInvalid }
@@ -178,10 +178,10 @@ func ParseSelector(kind Kind, selector string) (query.Node, []query.Warning, err
 		return nil, nil, fmt.Errorf("selector: %w", err)
 	}
 	forbidden := []string{"activate_units", "default_activate_unit"}
-	rule := "the selector of an ActivateUnit may not name units"
+	rule := "the selector of an ActivateUnit cannot use fields of units"
 	if kind == KindTag {
 		forbidden = append(forbidden, "tags")
-		rule = "the selector of a Tag may name neither tags nor units"
+		rule = "the selector of a Tag cannot use fields of tags or units"
 	}
 	for _, name := range query.Names(q.Root) {
 		for _, family := range forbidden {

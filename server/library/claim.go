@@ -263,7 +263,7 @@ func (c claim) String() string {
 	case claimID:
 		return "id " + c.key
 	case claimAdoption:
-		return "the HTTP-made filter " + c.key
+		return "filter " + c.key + " (created over HTTP)"
 	case claimTag:
 		return "tag " + c.key
 	case claimDefaultUnit:

@@ -223,7 +223,7 @@ func TestArbitrate(t *testing.T) {
 		},
 		"two adopt one": {
 			candidates: latest(httpFilter(7), adopting("a", 7, late), adopting("b", 7, early)),
-			want:       []string{"nothing: managed by b", "nothing: the HTTP-made filter 7 held by b", "newest"},
+			want:       []string{"nothing: managed by b", "nothing: filter 7 (created over HTTP) held by b", "newest"},
 		},
 		"nothing to adopt": {
 			candidates: latest(filterDef("b", 7, early), adopting("a", 7, late)),

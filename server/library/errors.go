@@ -88,7 +88,7 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("sweep held: it would remove %d of %d definitions; check that all manifests are there, then confirm", e.Remove, e.Total)
+	return fmt.Sprintf("sweep held: it would remove %d of %d definitions; check that all manifests are in the cluster, then confirm", e.Remove, e.Total)
 }
 
 // CursorError says that a cursor cannot be used: it belongs to another listing or to another version of the library.
@@ -103,5 +103,5 @@ type OffsetError struct {
 }
 
 func (e *OffsetError) Error() string {
-	return fmt.Sprintf("a page number reaches the first %d items only: follow the cursors of _links.next instead", e.Limit)
+	return fmt.Sprintf("page numbers reach only the first %d items: follow _links.next instead", e.Limit)
 }

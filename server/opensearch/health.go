@@ -31,11 +31,11 @@ func (c *cluster) checkVersion(ctx context.Context) error {
 	case hasStatus(err, http.StatusUnauthorized):
 		return errors.New("OpenSearch refuses the credentials (401): check the username and the password")
 	case hasStatus(err, http.StatusForbidden):
-		return errors.New("OpenSearch does not let this user in (403): give it the permission cluster:monitor/main")
+		return errors.New("OpenSearch denies access to this user (403): grant the user the permission cluster:monitor/main")
 	case errors.Is(err, library.ErrUnavailable) || ctx.Err() != nil:
 		return err
 	case err != nil || about.Version.Distribution != "opensearch":
-		return errors.New("what answers at the URL is no OpenSearch: check the URL")
+		return errors.New("the server at the URL is not OpenSearch: check the URL")
 	}
 	var is [2]int
 	_, err = fmt.Sscanf(about.Version.Number, "%d.%d", &is[0], &is[1])
@@ -61,7 +61,7 @@ func (l *Library) checkWhole(ctx context.Context) error {
 		delete(there, name)
 	}
 	if len(there) > 0 && len(missing) > 0 {
-		return fmt.Errorf("there are items of a library, but not %s: restore it from a snapshot, or delete the indices %s to start with an empty library",
+		return fmt.Errorf("the cluster has items of a library, but not %s: restore what is missing from a snapshot, or delete the indices %s to start with an empty library",
 			strings.Join(missing, " and "), l.names.everyItems())
 	}
 	return nil
@@ -196,7 +196,7 @@ func (l *Library) blockedIndices(ctx context.Context) ([]string, error) {
 	for name, blocks := range found.Blocks.Indices {
 		for _, b := range blocks {
 			if l.owns(name) && slices.Contains(b.Levels, "write") {
-				blocked = append(blocked, fmt.Sprintf("index %s takes no writes: %s", name, b.Description))
+				blocked = append(blocked, fmt.Sprintf("index %s rejects writes: %s", name, b.Description))
 			}
 		}
 	}

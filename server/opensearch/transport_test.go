@@ -131,9 +131,9 @@ func TestWhatAnswers(t *testing.T) {
 		want        string
 		unavailable bool
 	}{
-		"a web page":      {200, "<html>", "no OpenSearch", false},
-		"another product": {200, `{"version":{"number":"8.1.0"}}`, "no OpenSearch", false},
-		"not found":       {404, "not found", "no OpenSearch", false},
+		"a web page":      {200, "<html>", "not OpenSearch", false},
+		"another product": {200, `{"version":{"number":"8.1.0"}}`, "not OpenSearch", false},
+		"not found":       {404, "not found", "not OpenSearch", false},
 		"too old":         {200, `{"version":{"distribution":"opensearch","number":"2.18.0"}}`, "2.19 or newer", false},
 		"no rights":       {403, `{"error":{"type":"security_exception","reason":"no permissions"},"status":403}`, "cluster:monitor/main", false},
 		"starting":        {503, `{"error":{"type":"cluster_manager_not_discovered_exception","reason":"x"},"status":503}`, "503", true},

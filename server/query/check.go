@@ -253,7 +253,7 @@ func checkFit(n Node, f Field, patterns *Patterns) error {
 			return wrongConstruct(n, f, "a wildcard")
 		}
 	case Fuzzy:
-		return wrongConstruct(n, f, "a nearness sign")
+		return wrongConstruct(n, f, "a fuzzy term")
 	case Regexp:
 		return wrongConstruct(n, f, "a regular expression")
 	}

@@ -62,7 +62,7 @@ func TestCheckJudgesTypes(t *testing.T) {
 		"date math":        {"created_on:[now-30 TO *]", `bad date for field "created_on" (date math ends without a unit (y M w d h H m s)) at position 12, near "now-30 TO *]": expected a date such as 2026-11-20, 2026-11 or "2026-11-20T10:00:00Z", or date math such as now-30d`},
 		"upper bound":      {"campaign:[1 TO x]", `bad number for field "campaign" at position 15, near "x]": expected a whole number`},
 		"double":           {"content.platform_data.geo_data.coordinates.latitude:north", `bad number for field "content.platform_data.geo_data.coordinates.latitude" at position 52, near "north": expected a number`},
-		"fuzzy number":     {"campaign:5~1", `a nearness sign on the number field "campaign" at position 9, near "5~1": expected a value, a range, or * for any value`},
+		"fuzzy number":     {"campaign:5~1", `a fuzzy term on the number field "campaign" at position 9, near "5~1": expected a value, a range, or * for any value`},
 		"prefix of a date": {"created_on:2024*", `a wildcard on the date field "created_on" at position 11, near "2024*": expected a value, a range, or * for any value`},
 		"regexp, boolean":  {"featured:/t.*/", `a regular expression on the boolean field "featured" at position 9, near "/t.*/": expected a value, a range, or * for any value`},
 		"within a list":    {"campaign:(1,2,x)", `bad number for field "campaign" at position 14, near "x)": expected a whole number`},

@@ -123,7 +123,7 @@ func TestExamplesOfThePage(t *testing.T) {
 			t.Errorf("no example of %s", name)
 		}
 	}
-	refused := rows(text, "Refused query")
+	refused := rows(text, "Rejected query")
 	for _, row := range refused {
 		parsed, err := query.Parse(row[0])
 		if err == nil {

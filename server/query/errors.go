@@ -5,7 +5,7 @@ import "fmt"
 // SyntaxError says where and why a query or a sort string is invalid. Its Error text is the sentence that users see,
 // identical over HTTP, in conditions and on the command line.
 type SyntaxError struct {
-	// Reason describes the error without its position, such as "unbalanced bracket".
+	// Reason describes the error without its position, such as "unbalanced parenthesis".
 	Reason string
 	// Position counts characters (not bytes) from 0.
 	Position int
@@ -38,7 +38,7 @@ func (e *ForbiddenFieldError) Error() string {
 
 // The codes of warnings.
 const (
-	// WarnMixedOperators: a group contains AND and OR without brackets. There is no precedence between them.
+	// WarnMixedOperators: a group contains AND and OR without parentheses. There is no precedence between them.
 	WarnMixedOperators = "mixed-operators"
 	// WarnUnknownField: the catalogue does not have the field, so the clause matches nothing.
 	WarnUnknownField = "unknown-field"

@@ -46,7 +46,7 @@ func (p *parser) codePoint(i, end int) (rune, int, error) {
 			return r, i + 12, nil
 		}
 	}
-	return 0, 0, p.errorAt(i, `half a surrogate pair as \u escape`, "both halves")
+	return 0, 0, p.errorAt(i, `unpaired surrogate in a \u escape`, "both surrogates of the pair")
 }
 
 // codeUnit decodes one \u escape, which has six characters, at i.

@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// group parses clauses up to the end of the query, or up to the bracket that closes the one at position open (-1 for none).
+// group parses clauses up to the end of the query, or up to the parenthesis that closes the one at position open (-1 for none).
 // There is no precedence: AND makes the clauses before and after it Must, OR changes nothing.
 func (p *parser) group(in scope, open int) (Node, error) {
 	var (
@@ -55,8 +55,8 @@ func (p *parser) group(in scope, open int) (Node, error) {
 	}
 	n := Bool{Clauses: clauses}
 	if sawAnd && sawOr {
-		p.warn(WarnMixedOperators, fmt.Sprintf("AND and OR stand together without brackets, and neither binds tighter: "+
-			"this is read as %s; put brackets around what belongs together", shorten(n.String())))
+		p.warn(WarnMixedOperators, fmt.Sprintf("AND and OR are mixed without parentheses, and neither takes precedence: "+
+			"the query is read as %s; use parentheses to group clauses", shorten(n.String())))
 	}
 	return n, nil
 }
@@ -65,11 +65,11 @@ func (p *parser) group(in scope, open int) (Node, error) {
 func (p *parser) closing(tok token, open int, empty bool) error {
 	switch {
 	case tok.kind == tokClose && open < 0:
-		return p.errorAt(tok.start, "unbalanced bracket", `"(" before it`)
+		return p.errorAt(tok.start, "unbalanced parenthesis", `"(" before it`)
 	case tok.kind == tokEnd && open >= 0:
-		return p.errorAt(tok.start, opened("unbalanced bracket", open), `")"`)
+		return p.errorAt(tok.start, opened("unbalanced parenthesis", open), `")"`)
 	case empty:
-		return p.errorAt(tok.start, "nothing between brackets", "a clause")
+		return p.errorAt(tok.start, "nothing between parentheses", "a clause")
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (p *parser) modified(in scope) (Clause, error) {
 	return Clause{Occur: occur, Node: n}, err
 }
 
-// clause parses an optional field prefix and what it applies to: brackets or values.
+// clause parses an optional field prefix and what it applies to: parentheses or values.
 func (p *parser) clause(in scope) (Node, error) {
 	tok, err := p.peek(in.list())
 	if err != nil {
@@ -170,7 +170,7 @@ func (p *parser) clause(in scope) (Node, error) {
 		}
 	}
 	if tok.kind == tokOpen {
-		return p.brackets(in)
+		return p.parenthesized(in)
 	}
 	return p.values(in)
 }
@@ -186,7 +186,7 @@ func (p *parser) colonAfter(i int) bool {
 // fielded parses a clause with a field prefix, where name is the token of the field.
 func (p *parser) fielded(name token) (Node, error) {
 	if name.kind == tokPrefix || name.kind == tokWildcard {
-		return nil, p.errorAt(name.start, "a field name with an unescaped wildcard", `a field name; its pattern is written with \*`)
+		return nil, p.errorAt(name.start, "a field name with an unescaped wildcard", `a field name; in a pattern, write each * as \*`)
 	}
 	field, err := p.unescape(name.start, name.end, false)
 	if err != nil {
@@ -204,31 +204,31 @@ func (p *parser) fielded(name token) (Node, error) {
 	case tokEnd, tokClose, tokAnd, tokOr, tokNot, tokPlus, tokComma:
 		return nil, p.errorAt(tok.start, fmt.Sprintf("no value for field %q", excerpt(field, longestName)), "a value")
 	case tokMinus:
-		return nil, p.errorAt(tok.start, fmt.Sprintf("no value for field %q", excerpt(field, longestName)), `a value; one that begins with - is written \- or in quotes`)
+		return nil, p.errorAt(tok.start, fmt.Sprintf("no value for field %q", excerpt(field, longestName)), `a value; to begin a value with -, write \- or put the value in quotes`)
 	}
 	if tok.kind == tokOpen {
-		return p.brackets(scope{field: f})
+		return p.parenthesized(scope{field: f})
 	}
 	return p.values(scope{field: f})
 }
 
-// brackets parses ( clauses ) and the boost after it.
-func (p *parser) brackets(in scope) (Node, error) {
+// parenthesized parses ( clauses ) and the boost after it.
+func (p *parser) parenthesized(in scope) (Node, error) {
 	p.skipSpace()
 	open := p.pos
 	if p.depth++; p.depth > MaxNesting {
-		err := p.errorAt(open, "too many brackets in one another", fmt.Sprintf("at most %d", MaxNesting))
+		err := p.errorAt(open, "too many nested parentheses", fmt.Sprintf("at most %d", MaxNesting))
 		err.Limit = true
 		return nil, err
 	}
 	p.pos++
-	in.bracketed = true
+	in.parenthesized = true
 	n, err := p.group(in, open)
 	if err != nil {
 		return nil, err
 	}
 	p.skipSpace()
-	p.pos++ // the closing bracket
+	p.pos++ // the closing parenthesis
 	p.depth--
 	return p.boosted(n, in)
 }

@@ -52,9 +52,9 @@ func TestGroups(t *testing.T) {
 
 func TestGroupErrors(t *testing.T) {
 	testFail(t, map[string]failCase{
-		"open bracket after and": {"approval_status:app AND (summer OR beach", `unbalanced bracket (opened at position 24) at position 40, at the end: expected ")"`},
-		"closed too often":       {"love)", `unbalanced bracket at position 4, near ")": expected "(" before it`},
-		"nothing in brackets":    {"love ()", `nothing between brackets at position 6, near ")": expected a clause`},
+		"open bracket after and": {"approval_status:app AND (summer OR beach", `unbalanced parenthesis (opened at position 24) at position 40, at the end: expected ")"`},
+		"closed too often":       {"love)", `unbalanced parenthesis at position 4, near ")": expected "(" before it`},
+		"nothing in brackets":    {"love ()", `nothing between parentheses at position 6, near ")": expected a clause`},
 		"and at the end":         {"a AND", `nothing after AND at position 5, at the end: expected a clause`},
 		"or before bracket":      {"(a OR)", `nothing after OR at position 5, near ")": expected a clause`},
 		"and first":              {"AND a", `misplaced AND at position 0, near "AND a": expected a clause before it`},
@@ -75,7 +75,7 @@ func TestWarningsAreOneLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `AND and OR stand together without brackets, and neither binds tighter: this is read as +a +"b c" d ; put brackets around what belongs together`
+	want := `AND and OR are mixed without parentheses, and neither takes precedence: the query is read as +a +"b c" d ; use parentheses to group clauses`
 	if len(q.Warnings) != 1 || q.Warnings[0].Message != want {
 		t.Errorf("got %+v\nwant %s", q.Warnings, want)
 	}

@@ -140,7 +140,7 @@ func (p *parser) wordEnd(i int, list, wild bool) (int, error) {
 		switch c := p.src[i]; {
 		case c == '\\':
 			if i+1 == len(p.src) {
-				return 0, p.errorAt(i, "a backslash escapes nothing", `a character after it, or \\`)
+				return 0, p.errorAt(i, "no character after the backslash", `a character after it, or \\`)
 			}
 			i += 2
 			continue

@@ -4,7 +4,7 @@ package query
 const (
 	// MaxLength is the maximum length of a query, in bytes.
 	MaxLength = 16 << 10
-	// MaxNesting is the maximum nesting depth of brackets.
+	// MaxNesting is the maximum nesting depth of parentheses.
 	MaxNesting = 200
 	// MaxClauses is the maximum number of leaves of a query, both before and after the expansion of words, lists and field
 	// patterns. OpenSearch counts in the same way (indices.query.bool.max_clause_count).

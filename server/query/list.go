@@ -16,11 +16,11 @@ func (p *parser) values(in scope) (Node, error) {
 	}
 	values := []Node{n}
 	for p.comma(in) {
-		if in.bracketed {
+		if in.parenthesized {
 			p.skipSpace()
 		}
 		if p.pos == len(p.src) || isSpace(p.src[p.pos]) {
-			return nil, p.errorAt(p.pos, "nothing right after the comma", `a value; a list with spaces is written field:(a, b), a comma that is text \,`)
+			return nil, p.errorAt(p.pos, "nothing right after the comma", `a value; write a list with spaces as field:(a, b), and a literal comma as \,`)
 		}
 		starts = append(starts, p.pos)
 		if n, err = one(in); err != nil {
@@ -34,7 +34,7 @@ func (p *parser) values(in scope) (Node, error) {
 	for i, v := range values {
 		switch v.(type) {
 		case Boost:
-			return nil, p.errorAt(starts[i], "a boost within a list of values", "it after the brackets, as in field:(a,b)^2, or OR between the values")
+			return nil, p.errorAt(starts[i], "a boost within a list of values", "the boost after the parentheses, as in field:(a,b)^2, or OR between the values")
 		case All: // *:(a,*): the star is one of the values, not *:*
 			values[i] = Wildcard{Field: in.field, Pattern: "*"}
 		}
@@ -57,7 +57,7 @@ func anyOf(nodes []Node) Node {
 // comma consumes the comma that continues a list.
 func (p *parser) comma(in scope) bool {
 	i := p.pos
-	for in.bracketed && i < len(p.src) && isSpace(p.src[i]) {
+	for in.parenthesized && i < len(p.src) && isSpace(p.src[i]) {
 		i++
 	}
 	if i < len(p.src) && p.src[i] == ',' {

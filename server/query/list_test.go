@@ -30,14 +30,14 @@ func TestLists(t *testing.T) {
 		"comma in bracket":   {query: "(a,b)", want: "a,b"},
 	})
 	testFail(t, map[string]failCase{
-		"space after":        {"campaign:1, 2", `nothing right after the comma at position 11, near " 2": expected a value; a list with spaces is written field:(a, b), a comma that is text \,`},
-		"nothing after":      {"campaign:(1,)", `a clause is missing at position 12, near ")": expected a word, a phrase or brackets`},
+		"space after":        {"campaign:1, 2", `nothing right after the comma at position 11, near " 2": expected a value; write a list with spaces as field:(a, b), and a literal comma as \,`},
+		"nothing after":      {"campaign:(1,)", `a clause is missing at position 12, near ")": expected a word, a phrase or parentheses`},
 		"nothing before":     {"campaign:(,1)", `nothing before the comma at position 10, near ",1)": expected a value`},
 		"first":              {"campaign:,1", `no value for field "campaign" at position 9, near ",1": expected a value`},
 		"nothing between":    {"campaign:1,,2", `nothing before the comma at position 11, near ",2": expected a value`},
-		"boost within":       {"campaign:(1^2,3)", `a boost within a list of values at position 10, near "1^2,3)": expected it after the brackets, as in field:(a,b)^2, or OR between the values`},
-		"boosted star":       {"*:0,*^0", `a boost within a list of values at position 4, near "*^0": expected it after the brackets, as in field:(a,b)^2, or OR between the values`},
-		"negative in a list": {"campaign:(1,-2)", `misplaced - at position 12, near "-2)": expected a value; one that begins with it is written \- or in quotes`},
+		"boost within":       {"campaign:(1^2,3)", `a boost within a list of values at position 10, near "1^2,3)": expected the boost after the parentheses, as in field:(a,b)^2, or OR between the values`},
+		"boosted star":       {"*:0,*^0", `a boost within a list of values at position 4, near "*^0": expected the boost after the parentheses, as in field:(a,b)^2, or OR between the values`},
+		"negative in a list": {"campaign:(1,-2)", `misplaced - at position 12, near "-2)": expected a value; to begin a value with it, write \- or put the value in quotes`},
 	})
 }
 

@@ -60,10 +60,10 @@ func parseKeys(s string) (Order, *SyntaxError) {
 			return nil, err
 		}
 		if key.Field == RandomKey && len(parts) > 1 {
-			return nil, orderError("random stands with other keys", at+blank, "random alone")
+			return nil, orderError("random is combined with other sort keys", at+blank, "random alone")
 		}
 		if slices.ContainsFunc(order, func(k Key) bool { return k.Field == key.Field }) {
-			return nil, orderError(fmt.Sprintf("the key %s stands twice", key.Field), at+blank, "every field once")
+			return nil, orderError(fmt.Sprintf("the sort key %s occurs twice", key.Field), at+blank, "each field at most once")
 		}
 		order = append(order, key)
 		at += utf8.RuneCountInString(part) + 1
@@ -91,7 +91,7 @@ func parseKey(s string, at int) (Key, *SyntaxError) {
 	key := Key{Field: name, Desc: direction == "desc"}
 	if name == ScoreKey {
 		if !key.Desc {
-			return Key{}, orderError("relevance sorts downwards only", behind, "_score:desc")
+			return Key{}, orderError("relevance can only be sorted in descending order", behind, "_score:desc")
 		}
 		return key, nil
 	}

@@ -63,11 +63,11 @@ func TestParseOrderErrors(t *testing.T) {
 		"text":          {"text:asc", `the field "text" cannot be sorted on at position 0, near "text:asc": expected ` + list},
 		"many values":   {"activate_units.id:asc", `the field "activate_units.id" cannot be sorted on at position 0, near "activate_units.id:as": expected ` + list},
 		"tags":          {"tags.vibe:asc", `the field "tags.vibe" cannot be sorted on at position 0, near "tags.vibe:asc": expected ` + list},
-		"upwards":       {"_score:asc", `relevance sorts downwards only at position 7, near "asc": expected _score:desc`},
-		"random list":   {"id:asc,random", `random stands with other keys at position 7, near "random": expected random alone`},
+		"upwards":       {"_score:asc", `relevance can only be sorted in descending order at position 7, near "asc": expected _score:desc`},
+		"random list":   {"id:asc,random", `random is combined with other sort keys at position 7, near "random": expected random alone`},
 		"random sign":   {"random:asc", `random has no direction at position 0, near "random:asc": expected random alone`},
 		"twice":         {"text:asc,text:asc", `the field "text" cannot be sorted on at position 0, near "text:asc,text:asc": expected ` + list},
-		"same field":    {"author.id:asc,content.author.id:desc", `the key content.author.id stands twice at position 14, near "content.author.id:de": expected every field once`},
+		"same field":    {"author.id:asc,content.author.id:desc", `the sort key content.author.id occurs twice at position 14, near "content.author.id:de": expected each field at most once`},
 		"empty key":     {"id:asc,,", `a sort key without a direction at position 7, near ",": expected <field>:asc or <field>:desc`},
 	}
 	for name, c := range cases {

@@ -68,17 +68,17 @@ func invalidAt(s string) int {
 type parser struct {
 	src      []rune
 	pos      int // the next character
-	depth    int // nesting of brackets
+	depth    int // nesting of parentheses
 	leaves   int
 	warnings []Warning
 }
 
-// scope is what brackets pass to their clauses.
+// scope is what parentheses pass to their clauses.
 type scope struct {
-	// field is the field before the brackets, or "".
+	// field is the field before the parentheses, or "".
 	field FieldName
-	// bracketed is true for clauses in brackets after a field, where white space is permitted around a comma.
-	bracketed bool
+	// parenthesized is true for clauses in parentheses after a field, where white space is permitted around a comma.
+	parenthesized bool
 }
 
 // list reports whether a comma separates values, which is so only after a field prefix.

@@ -92,8 +92,8 @@ func TestParseLimits(t *testing.T) {
 		"too long":         {query: word(query.MaxLength + 1), reason: "the query has 16385 bytes", position: query.MaxLength},
 		"too long, wide":   {query: strings.Repeat("海", query.MaxLength/3+1), reason: "the query has 16386 bytes", position: query.MaxLength/3 + 1},
 		"nesting":          {query: strings.Repeat("(", query.MaxNesting) + "a" + strings.Repeat(")", query.MaxNesting)},
-		"too deep":         {query: strings.Repeat("(", query.MaxNesting+1) + "a" + strings.Repeat(")", query.MaxNesting+1), reason: "too many brackets in one another", position: query.MaxNesting},
-		"not closed":       {query: strings.Repeat("(", query.MaxLength), reason: "too many brackets in one another", position: query.MaxNesting},
+		"too deep":         {query: strings.Repeat("(", query.MaxNesting+1) + "a" + strings.Repeat(")", query.MaxNesting+1), reason: "too many nested parentheses", position: query.MaxNesting},
+		"not closed":       {query: strings.Repeat("(", query.MaxLength), reason: "too many nested parentheses", position: query.MaxNesting},
 		"side by side":     {query: strings.Repeat("(a)", query.MaxClauses)},
 		"clauses":          {query: strings.Repeat("a ", query.MaxClauses)},
 		"too many clauses": {query: strings.Repeat("a ", query.MaxClauses+1), reason: "too many clauses", position: 2 * query.MaxClauses},
@@ -129,7 +129,7 @@ func TestParseInvalidUTF8(t *testing.T) {
 
 func TestErrorsCountCharacters(t *testing.T) {
 	_, err := query.Parse("夏の海 AND (ビーチ")
-	want := `unbalanced bracket (opened at position 8) at position 12, at the end: expected ")"`
+	want := `unbalanced parenthesis (opened at position 8) at position 12, at the end: expected ")"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -70,7 +70,7 @@ func (p *parser) bound(open int) (Bound, error) {
 		for end < len(p.src) && !endsBound(p.src[end]) {
 			if p.src[end] == '\\' {
 				if end++; end == len(p.src) {
-					return Bound{}, p.errorAt(end-1, "a backslash escapes nothing", `a character after it, or \\`)
+					return Bound{}, p.errorAt(end-1, "no character after the backslash", `a character after it, or \\`)
 				}
 			}
 			end++

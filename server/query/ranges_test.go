@@ -48,7 +48,7 @@ func TestRanges(t *testing.T) {
 		"empty":             {"id:[]", `a range lacks a bound at position 4, near "]": expected a value, or * for an open end`},
 		"text after quotes": {`id:["a"b TO 5]`, `text right after a quote at position 7, near "b TO 5]": expected a space or a bracket`},
 		"unclosed quote":    {`id:["a TO 5]`, `unclosed quote (opened at position 4) at position 12, at the end: expected "\""`},
-		"trailing escape":   {`id:[a TO b\`, `a backslash escapes nothing at position 10, near "\\": expected a character after it, or \\`},
+		"trailing escape":   {`id:[a TO b\`, `no character after the backslash at position 10, near "\\": expected a character after it, or \\`},
 		"sign alone":        {"id:>", `no value right after > at position 4, at the end: expected a value`},
 		"sign, then space":  {"id:>= 5", `no value right after >= at position 5, near " 5": expected a value`},
 		"sign and brackets": {"id:>(5)", `no value right after > at position 4, near "(5)": expected a value`},

@@ -100,11 +100,11 @@ func (p *parser) unexpected(tok token) error {
 	case tokRangeEnd:
 		return p.errorAt(tok.start, "unbalanced range bracket", `"[" or "{" before it`)
 	case tokEnd, tokClose, tokAnd, tokOr:
-		return p.errorAt(tok.start, "a clause is missing", "a word, a phrase or brackets")
+		return p.errorAt(tok.start, "a clause is missing", "a word, a phrase or parentheses")
 	case tokComma:
 		return p.errorAt(tok.start, "nothing before the comma", "a value")
 	case tokPlus, tokMinus, tokNot:
-		return p.errorAt(tok.start, "misplaced "+p.text(tok), `a value; one that begins with it is written \`+p.text(tok)+` or in quotes`)
+		return p.errorAt(tok.start, "misplaced "+p.text(tok), `a value; to begin a value with it, write \`+p.text(tok)+` or put the value in quotes`)
 	case tokColon:
 		return p.errorAt(tok.start, "misplaced colon", `one field name before it; a colon in a value is written \: or in quotes`)
 	}

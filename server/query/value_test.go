@@ -43,11 +43,11 @@ func TestFieldErrors(t *testing.T) {
 	testFail(t, map[string]failCase{
 		"no value":             {"text:", `no value for field "text" at position 5, at the end: expected a value`},
 		"operator as value":    {"text:AND", `no value for field "text" at position 5, near "AND": expected a value`},
-		"negative value":       {"id:-5", `no value for field "id" at position 3, near "-5": expected a value; one that begins with - is written \- or in quotes`},
-		"unescaped pattern":    {"tags.*:x", `a field name with an unescaped wildcard at position 0, near "tags.*:x": expected a field name; its pattern is written with \*`},
-		"trailing backslash":   {`a\`, `a backslash escapes nothing at position 1, near "\\": expected a character after it, or \\`},
+		"negative value":       {"id:-5", `no value for field "id" at position 3, near "-5": expected a value; to begin a value with -, write \- or put the value in quotes`},
+		"unescaped pattern":    {"tags.*:x", `a field name with an unescaped wildcard at position 0, near "tags.*:x": expected a field name; in a pattern, write each * as \*`},
+		"trailing backslash":   {`a\`, `no character after the backslash at position 1, near "\\": expected a character after it, or \\`},
 		"short unicode escape": {`a\u12`, `bad \u escape at position 1, near "\\u12": expected four hexadecimal digits after it`},
-		"half a pair":          {`\ud83dx`, `half a surrogate pair as \u escape at position 0, near "\\ud83dx": expected both halves`},
+		"half a pair":          {`\ud83dx`, `unpaired surrogate in a \u escape at position 0, near "\\ud83dx": expected both surrogates of the pair`},
 	})
 }
 

@@ -239,7 +239,7 @@ func (d *database) fail(err error) {
 	d.once.Do(func() {
 		d.err = err
 		d.fence.raise()
-		d.log.Error("the store takes no writes until it can be opened again", slog.Any("error", err))
+		d.log.Error("the store rejects writes until it can be opened again", slog.Any("error", err))
 		close(d.failed)
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // errFenced is the error of file operations of an abandoned database.
-var errFenced = errors.New("store was given up after an I/O error")
+var errFenced = errors.New("the store was abandoned after an I/O error")
 
 // fence is the file system of one opening of the database. Pebble cannot be closed safely after a fatal error (its background work
 // may be stuck, and would continue once the disk has room), so such an instance is abandoned. Once raised, the fence keeps it from

@@ -227,7 +227,7 @@ func (s *Store) State(context.Context) library.State {
 	if s.problem != nil {
 		err = s.problem
 	}
-	state.Problem = fmt.Sprintf("the store takes no writes: %v", err)
+	state.Problem = fmt.Sprintf("the store rejects writes: %v", err)
 	return state
 }
 

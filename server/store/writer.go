@@ -256,14 +256,14 @@ const (
 func probe(disk vfs.FS, name string) error {
 	f, err := disk.Create(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return fmt.Errorf("see whether the disk can be written to: %w", err)
+		return fmt.Errorf("check whether the disk is writable: %w", err)
 	}
 	_, err = f.Write(make([]byte, probeSize))
 	if err == nil {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close(), disk.Remove(name)); err != nil {
-		return fmt.Errorf("see whether the disk can be written to: %w", err)
+		return fmt.Errorf("check whether the disk is writable: %w", err)
 	}
 	return nil
 }

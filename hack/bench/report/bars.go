@@ -113,7 +113,7 @@ var Bars = []Bar{
 		ratio(UniformPages, Vitrine, Bare, PerSecond), 0.4, none, times, 0.36, 1.2}, // 0.51, 42 % above
 	{"uniform-p99", "the same: p99", "at most 4 × the bare server's",
 		ratio(UniformPages, Vitrine, Bare, P99), none, 4, times, 0.2, 4}, // 1.39; as above, of 1,500
-	{"last-page", "last pages against first pages, default order: requests/s", "at least 0.9 ×",
+	{"last-page", "last pages compared with first pages, default order: requests/s", "at least 0.9 ×",
 		ratio(Depths, LastPage, FirstPage, PerSecond), 0.9, none, times, 0.7, 1.4}, // 0.95, 36 % above
 	{"boolean", "boolean query sorted by date, first page, exact total: median", "at least 20 × faster than OpenSearch",
 		ratio(Booleans, OpenSearch, Vitrine, P50), 20, none, times, 12, 60}, // 19, 58 % above; OpenSearch's own median differs by half between runs
@@ -130,7 +130,7 @@ var Bars = []Bar{
 		ratio(Imports, Vitrine, OpenSearch, PerSecond), 2, none, times, 1.6, 6}, // 2.6, 62 % above; the noisiest, as both cores are full
 	{"import-bleve", "the same", "at least 5 × Bleve",
 		ratio(Imports, Vitrine, Bleve, PerSecond), 5, none, times, 8, 30}, // 17, 2.1 × above
-	{"standing-import", "import with 10,000 standing filters against none: items/s", "at least 0.9 ×",
+	{"standing-import", "import with 10,000 stored filters compared with none: items/s", "at least 0.9 ×",
 		ratio(Standing, ManyFilters, NoFilters, PerSecond), 0.9, none, times, 0.7, 1.3}, // 1.00, 43 % above
 	{"standing-first", "then the first read of each filter: p99", "at most 50 ms",
 		func(r *Run) Measure { return r.Workload(FirstReads).Find(Vitrine).Median(P99) }, none, 50, millis, 0.1, 10}, // 1.1 ms, 9 × below
@@ -152,18 +152,18 @@ var Bars = []Bar{
 		func(r *Run) Measure {
 			return exactly(float64(r.stage(-1).IndexBytes) / float64(r.stage(-1).SegmentItems))
 		}, none, 500, octets, 300, 500}, // 446 bytes, 11 % below; it does not depend on the machine
-	{"growth-page", "hot page relative to the bare server, at five times the items: processor time", "flat: at most 1.15 ×",
+	{"growth-page", "hot page relative to the bare server, with five times as many items: processor time", "flat: at most 1.15 ×",
 		growth(EarlyHot, HotPages, CPUPerRequest), none, 1.15, times, 0.5, 1.5}, // 1.04, 31 % below
-	{"growth-random", "random pages (Zipf) relative to the bare server, at five times the items: processor time", "flat: at most 1.25 ×",
+	{"growth-random", "random pages (Zipf) relative to the bare server, with five times as many items: processor time", "flat: at most 1.25 ×",
 		growth(EarlyZipf, ZipfPages, CPUPerRequest), none, 1.25, times, 0.5, 1.5}, // 1.08, 28 % below
-	{"growth-heap", "heap in use at five times the items", "sub-linear: below 5 ×",
+	{"growth-heap", "heap in use with five times as many items", "sub-linear: below 5 ×",
 		func(r *Run) Measure {
 			if len(r.Stages) < 2 {
 				return Measure{}
 			}
 			return exactly(float64(r.stage(-1).HeapInUse) / float64(r.stage(0).HeapInUse))
 		}, none, 5, times, 0.2, 2.6}, // 1.87, 28 % below; as the heap
-	{"growth-import", "import rate of the last fifth of the items against the first", "at least 0.8 ×", importGrowth, 0.8, none, times, 0.6, 1.7}, // 1.03, 72 % above
+	{"growth-import", "import rate of the last fifth of the items compared with the first fifth", "at least 0.8 ×", importGrowth, 0.8, none, times, 0.6, 1.7}, // 1.03, 72 % above
 }
 
 // growth compares the cost of a page, relative to the bare server, at two sizes.

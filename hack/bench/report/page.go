@@ -120,7 +120,7 @@ func Page(r *Run) (string, error) { return page("benchmarks.md", []*Run{r}) }
 
 // barTable returns the table of requirements.
 func barTable(r *Run) table {
-	t := table{{"what", "bar", "measured", "rounds", "met"}}
+	t := table{{"measurement", "requirement", "measured", "rounds", "met"}}
 	for _, bar := range Bars {
 		m := bar.Measure(r)
 		measured, rounds, met := bar.Show(m.Value), "", "yes"
@@ -142,7 +142,7 @@ func barTable(r *Run) table {
 
 // workloadTable returns the table of all workloads.
 func workloadTable(r *Run) table {
-	t := table{{"workload", "subject", "per second", "processor time each", "p50", "p95", "p99"}}
+	t := table{{"workload", "subject", "per second", "processor time per operation", "p50", "p95", "p99"}}
 	for _, w := range r.Workloads {
 		title := fmt.Sprintf("%s; %s", w.Title, plural(w.Clients, "client"))
 		for _, s := range w.Series {
@@ -173,7 +173,7 @@ func sizeTable(r *Run) table {
 	if len(r.Stages) == 0 && len(r.Peers) == 0 {
 		return nil
 	}
-	t := table{{"subject", "items", "heap in use", "resident", "of it anonymous", "of it mapped files", "mapped files in all", "on disk", "on disk per item"}}
+	t := table{{"subject", "items", "heap in use", "resident", "resident: anonymous", "resident: mapped files", "mapped files in total", "on disk", "on disk per item"}}
 	add := func(name string, s Stage) {
 		row := []string{name, thousands(s.Items)}
 		for _, n := range []int64{s.HeapInUse, s.Resident, s.Anonymous, s.File, s.Mapped, s.Disk} {

@@ -23,7 +23,7 @@ func (s *stack) importContent(ctx context.Context) error {
 	}
 	mark, digest := filepath.Join(s.state, "imported"), fmt.Sprintf("%x\n", sha256.Sum256(content))
 	if before, err := os.ReadFile(mark); err == nil && string(before) == digest && !s.fresh {
-		s.say("the sample content is there")
+		s.say("the sample content is already imported")
 		return nil
 	}
 	s.say("importing the sample content…")

@@ -47,7 +47,7 @@ func run(ctx context.Context) error {
 	}
 	opts := options{root: root, out: os.Stdout}
 	flag.StringVar(&opts.state, "state", filepath.Join(root, ".vitrine"), "the directory that keeps everything")
-	flag.BoolVar(&opts.webhook, "webhook", false, "judge manifests while they are applied")
+	flag.BoolVar(&opts.webhook, "webhook", false, "validate manifests when they are applied")
 	flag.Parse()
 	if opts.state, err = filepath.Abs(opts.state); err != nil {
 		return fmt.Errorf("resolve the state directory: %w", err)

@@ -56,7 +56,7 @@ func (s *stack) report(ctx context.Context) error {
 	}
 	s.say("\nkubectl, vcurl (curl with the READ-WRITE token) and VITRINE_SERVER for another terminal:\n\n  . %s", process.Quote(s.environmentFile()))
 	s.say("\nThe server's log is %s.", s.log())
-	after := "make run goes on with the same data; rm -r " + process.Quote(s.state) + " forgets it."
+	after := "make run continues with the same data; rm -r " + process.Quote(s.state) + " deletes it."
 	if s.given {
 		after = "The objects stay in your cluster; kubectl delete -k config/samples removes them."
 	}

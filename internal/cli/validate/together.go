@@ -137,7 +137,7 @@ func written(all []Judged, writers map[string]Judged) []Finding {
 		if writer, ok := writers[token.Namespace+"/"+name]; ok {
 			owner := translate.Owner("", library.KindToken, writer.Typed)
 			findings = append(findings, j.finding(Error, RuleClaim, "spec.existingSecret.name",
-				fmt.Sprintf("Name another Secret: %s writes Secret %s/%s, and its value belongs to it", owner, token.Namespace, name)))
+				fmt.Sprintf("Choose another Secret: %s writes Secret %s/%s and owns its value", owner, token.Namespace, name)))
 		}
 	}
 	return findings

@@ -62,7 +62,7 @@ func TestRules(t *testing.T) {
 		},
 		"a selector that names tags": {
 			object(v1alpha1.TagKind, "a", "namespace: vibe, key: x, selector: {query: 'tags.vibe.key:y'}"),
-			[]string{"error query 5:51 spec.selector.query"}, "may name neither tags nor units",
+			[]string{"error query 5:51 spec.selector.query"}, "cannot use fields of tags or units",
 		},
 		"a bad favourite": {
 			filter("a", "query: a, favoriteTag: {namespace: ugc, key: x}"), []string{"error spec 5:31 spec.favoriteTag"}, "ugc",
@@ -93,7 +93,7 @@ func TestRules(t *testing.T) {
 		},
 		"two default units":           {unit("a", "default: true") + unit("b", "default: true"), []string{"error claim 10:105 spec.default"}, "the default unit of property shop/default is held by ActivateUnit shop/a"},
 		"default units, properties":   {text: unit("a", "default: true") + unit("b", "default: true, propertyRef: {name: other}")},
-		"one filter adopted twice":    {filter("a", "query: a, adopt: {filterID: 7}") + filter("b", "query: a, adopt: {filterID: 7}"), []string{"error claim 10:36 spec.adopt.filterID"}, "the HTTP-made filter 7 is held by ContentFilter shop/a"},
+		"one filter adopted twice":    {filter("a", "query: a, adopt: {filterID: 7}") + filter("b", "query: a, adopt: {filterID: 7}"), []string{"error claim 10:36 spec.adopt.filterID"}, "filter 7 (created over HTTP) is held by ContentFilter shop/a"},
 		"one Secret written twice":    {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, secretName: a"), []string{"error claim 10:37 spec.secretName"}, "Secret shop/a is held by AccessToken shop/a"},
 		"one value read twice":        {token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: k}"), []string{"error claim 10:48 spec.existingSecret.name"}, "Secret shop/s is held by AccessToken shop/a"},
 		"a value that is written":     {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: token}"), []string{"error claim 10:48 spec.existingSecret.name"}, "AccessToken shop/a writes Secret shop/a"},

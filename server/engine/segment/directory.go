@@ -155,7 +155,7 @@ func parseDirectory(b []byte) (directory, error) {
 		e := &d.Fields[i]
 		shared := r.count()
 		if shared > len(name) {
-			return d, errors.New("a name begins like none")
+			return d, errors.New("a field name shares more bytes with the previous name than that name has")
 		}
 		name = append(name[:shared], r.bytes(r.count())...)
 		e.Name = string(name)

@@ -35,7 +35,7 @@ func parse(whole []byte) (*Segment, error) {
 		return nil, &CorruptError{Section: "header", Reason: fmt.Sprintf("it has format %q, and this Vitrine reads %s", whole[len(magicAny)], magic[len(magicAny):])}
 	}
 	if len(whole) < len(magic)+footerSize || string(whole[:len(magic)]) != magic {
-		return nil, &CorruptError{Section: "header", Reason: "this is no segment, or only a part of one"}
+		return nil, &CorruptError{Section: "header", Reason: "the file is not a segment, or is incomplete"}
 	}
 	footer := whole[len(whole)-footerSize:]
 	if string(footer[footerSize-len(magic):]) != magic {

@@ -55,7 +55,7 @@ var writeTests = map[string]func(*world){
 		}
 		w.finds("*:*")
 	},
-	"no id is left to draw": func(w *world) {
+	"no id is left to assign": func(w *world) {
 		w.serve()
 		w.put(newItem(item.MaxID))
 		w.erase(item.MaxID)
