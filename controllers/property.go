@@ -20,5 +20,9 @@ func propertyKind() kind {
 }
 
 func countProperty(ctx context.Context, l *counts.Look, o v1alpha1.Object) (bool, error) {
-	return counts.Set(&o.(*v1alpha1.Property).Status.Items, l.Property(ctx, translate.PropertyID(o))), nil
+	n, err := l.Property(ctx, translate.PropertyID(o))
+	if err != nil {
+		return false, err
+	}
+	return counts.Set(&o.(*v1alpha1.Property).Status.Items, n), nil
 }

@@ -44,7 +44,11 @@ func (o operations) ConfirmSweep(ctx context.Context) (int, error) {
 
 // Stored implements admin.Operations.
 func (o operations) Stored(ctx context.Context) (map[library.PropertyID]int64, error) {
-	return o.p.lib.State(ctx).PropertyItems, nil
+	s := o.p.lib.State(ctx)
+	if !s.Ready && len(s.PropertyItems) == 0 {
+		return nil, fmt.Errorf("%w: %s", library.ErrUnavailable, s.Problem)
+	}
+	return s.PropertyItems, nil
 }
 
 // Purge implements admin.Operations.

@@ -38,7 +38,7 @@ func (f *opensearchFlags) bind(fs *pflag.FlagSet) {
 // validate checks the flags. used is true if the library is the one on OpenSearch.
 func (f *opensearchFlags) validate(used bool) error {
 	if !used {
-		if len(f.urls) > 0 || f.usernameFile != "" || f.passwordFile != "" || f.caFile != "" {
+		if len(f.urls) > 0 || f.usernameFile != "" || f.passwordFile != "" || f.caFile != "" || f.allowPlaintext || f.prefix != opensearch.DefaultPrefix {
 			return usagef("the flags of OpenSearch need --library=%s", libraryOpenSearch)
 		}
 		return nil

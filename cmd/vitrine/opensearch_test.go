@@ -140,6 +140,8 @@ func TestOpenSearchFlags(t *testing.T) {
 	}{
 		"no URL":               {used, exitUsage, "--opensearch-url"},
 		"another library":      {[]string{"--opensearch-url=https://search.example"}, exitUsage, "--library=opensearch"},
+		"a prefix alone":       {[]string{"--opensearch-index-prefix=x"}, exitUsage, "--library=opensearch"},
+		"plain text alone":     {[]string{"--opensearch-allow-plaintext"}, exitUsage, "--library=opensearch"},
 		"an unknown library":   {[]string{"--library=solr"}, exitUsage, "engine or opensearch"},
 		"plain text":           {append(used, "--opensearch-url=http://search.example"), exitUsage, "not encrypted"},
 		"half of the secret":   {append(used, "--opensearch-url=https://search.example", "--opensearch-username-file=u"), exitUsage, "--opensearch-password-file"},

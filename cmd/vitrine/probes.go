@@ -41,10 +41,14 @@ func (h *health) checks(r *http.Request) []check {
 	if !tokens.ok {
 		tokens.detail = "being read"
 	}
-	checks := []check{store, tokens, h.definitions()}
-	if h.operator != nil {
-		if held := h.operator().HeldSweep; held != nil {
-			checks = append(checks, check{"sweep", true, fmt.Sprintf("%v with vitrine sweep --confirm", held)})
+	checks := []check{store, tokens}
+	if h.operator == nil {
+		checks = append(checks, check{"definitions", true, "serving the stored state, without Kubernetes"})
+	} else {
+		s := h.operator()
+		checks = append(checks, check{"definitions", h.loaded(), s.Message})
+		if s.HeldSweep != nil {
+			checks = append(checks, check{"sweep", true, fmt.Sprintf("%v with vitrine sweep --confirm", s.HeldSweep)})
 		}
 	}
 	if h.draining.Load() {
@@ -53,38 +57,30 @@ func (h *health) checks(r *http.Request) []check {
 	return checks
 }
 
-func (h *health) definitions() check {
-	if h.operator == nil {
-		return check{"definitions", true, "serving the stored state, without Kubernetes"}
-	}
-	s := h.operator()
-	return check{"definitions", h.loaded(), s.Message}
-}
-
-// probes serves /readyz and /healthz with the checks as text.
+// probes serves /readyz, with the checks as text, and /healthz.
 func (h *health) probes() http.Handler {
 	mux := http.NewServeMux()
-	answer := func(w http.ResponseWriter, r *http.Request, word string, fails bool) {
+	answer := func(w http.ResponseWriter, code int, text string) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(code)
+		fmt.Fprint(w, text)
+	}
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		var b strings.Builder
-		ok := true
+		code, word := http.StatusOK, "ready"
 		for _, c := range h.checks(r) {
 			sign := "+"
 			if !c.ok {
-				sign, ok = "-", false
+				sign, code, word = "-", http.StatusServiceUnavailable, "not ready"
 			}
 			fmt.Fprintf(&b, "[%s] %s: %s\n", sign, c.name, c.detail)
 		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		if fails && !ok {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			word = "not " + word
-		}
-		fmt.Fprintf(w, "%s\n%s", word, b.String())
-	}
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, "ready", true) })
-	// A process that responds is alive: a restart repairs neither a full disk nor an unreachable API server.
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, "alive", false) })
+		answer(w, code, word+"\n"+b.String())
+	})
+	// A process that responds is alive: a restart repairs neither a full disk nor an unreachable API server or OpenSearch cluster. So
+	// this checks nothing, which could also take longer than the kubelet waits.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "alive\n") })
 	return mux
 }
 

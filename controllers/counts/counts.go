@@ -35,8 +35,13 @@ type Look struct {
 type Func func(ctx context.Context, l *Look, o v1alpha1.Object) (changed bool, err error)
 
 // Property counts the items of a property.
-func (l *Look) Property(ctx context.Context, p library.PropertyID) int64 {
-	return l.Library.State(ctx).PropertyItems[p]
+func (l *Look) Property(ctx context.Context, p library.PropertyID) (int64, error) {
+	s := l.Library.State(ctx)
+	n, known := s.PropertyItems[p]
+	if !known && !s.Ready { // it may have items that cannot be counted now
+		return 0, fmt.Errorf("count the items of the property: %w: %s", library.ErrUnavailable, s.Problem)
+	}
+	return n, nil
 }
 
 // Filter counts the items that a stored filter matches.

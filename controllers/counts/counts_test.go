@@ -1,13 +1,47 @@
 package counts
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
+
+// stateOnly is a library with nothing but a state.
+type stateOnly struct {
+	library.Library
+	state library.State
+}
+
+func (l stateOnly) State(context.Context) library.State { return l.state }
+
+func TestProperty(t *testing.T) {
+	some := map[library.PropertyID]int64{"shop/default": 5}
+	tests := map[string]struct {
+		state library.State
+		want  int64
+		fails bool
+	}{
+		"served":                    {library.State{Ready: true, PropertyItems: some}, 5, false},
+		"another property":          {library.State{Ready: true, PropertyItems: map[library.PropertyID]int64{}}, 0, false},
+		"stored, not yet indexed":   {library.State{PropertyItems: some, Problem: "being indexed"}, 5, false},
+		"the library has no answer": {library.State{Problem: "the cluster is unreachable"}, 0, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := Look{Library: stateOnly{state: tc.state}}
+			got, err := l.Property(t.Context(), "shop/default")
+			if got != tc.want || errors.Is(err, library.ErrUnavailable) != tc.fails || (err != nil) != tc.fails {
+				t.Errorf("%d items, %v; want %d, fails: %t", got, err, tc.want, tc.fails)
+			}
+		})
+	}
+}
 
 func TestSet(t *testing.T) {
 	tests := map[string]struct {

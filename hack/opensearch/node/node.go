@@ -130,7 +130,7 @@ func (n *Node) PID() int { return n.process.Process.Pid }
 
 // Stop stops the node, and kills it if ctx ends first.
 func (n *Node) Stop(ctx context.Context) error {
-	if err := n.input.Close(); err != nil {
+	if err := n.input.Close(); err != nil && !errors.Is(err, os.ErrClosed) { // it is closed if the node has ended
 		return fmt.Errorf("stop OpenSearch: %w", err)
 	}
 	select {

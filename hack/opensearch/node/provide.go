@@ -42,7 +42,7 @@ type launcher struct {
 func provide(ctx context.Context, version string) (*launcher, error) {
 	release := 21
 	if strings.HasPrefix(version, "2.") {
-		release = 11
+		release = 17
 	}
 	home, major := newestJDK(ctx)
 	if major < release {
@@ -204,7 +204,7 @@ func compile(ctx context.Context, home string, release int, version, dir string,
 	}
 	defer os.RemoveAll(temp)
 	args := []string{
-		"--release", strconv.Itoa(max(release, 17)), "-nowarn", "-proc:none", "-d", filepath.Join(temp, "classes"), "-cp", strings.Join(jars, string(os.PathListSeparator)),
+		"--release", strconv.Itoa(release), "-nowarn", "-proc:none", "-d", filepath.Join(temp, "classes"), "-cp", strings.Join(jars, string(os.PathListSeparator)),
 	}
 	for i, name := range sources {
 		file := filepath.Join(temp, filepath.Base(name))
