@@ -48,10 +48,7 @@ func translateToken(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	next, replaced, err := tokens.Next(s, current)
-	if err != nil {
-		return err
-	}
+	next, replaced := tokens.Next(s, current)
 	o.Status.SecretName = tokens.SecretName(o)
 	filters, err := p.filterUUIDs(ctx, o)
 	if err != nil {

@@ -9,7 +9,6 @@
 package admission
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,12 +37,13 @@ const Path = "/validate"
 // is too long.
 const maxWarning = 250
 
+// budget is the maximum time for the query that looks for items. A query that takes longer causes no warning.
+const budget = 2 * time.Second
+
 // Options configures a handler.
 type Options struct {
 	// Library is queried for whether a query matches any item. Required.
 	Library library.Library
-	// Budget is the maximum time for that query; 0 means 2 seconds. A query that takes longer causes no warning.
-	Budget time.Duration
 	// Logger logs requests that cannot be read; the zero value discards.
 	Logger logr.Logger
 	// Metrics registers this package's metrics; nil registers none.
@@ -55,7 +55,6 @@ func New(o Options) (http.Handler, error) {
 	if o.Library == nil {
 		return nil, errors.New("admission: Library is required")
 	}
-	o.Budget = cmp.Or(o.Budget, 2*time.Second)
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
@@ -164,7 +163,7 @@ func (j *judge) matchesNothing(ctx context.Context, d library.Definition) bool {
 	if err != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, j.options.Budget)
+	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	page, err := j.options.Library.Read(ctx, library.Read{Property: d.Property, Audience: query.Private, Query: parsed.Root})
 	return err == nil && page.Total == 0

@@ -50,6 +50,9 @@ func newMapper() meta.RESTMapper {
 	return m
 }
 
+// workers is the number of workers for each kind.
+const workers = 8
+
 // newManager creates a manager without controllers, and the tracker of the resource versions of its caches.
 func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error) {
 	scheme, err := newScheme()
@@ -72,7 +75,6 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error)
 			caches.DefaultNamespaces[ns] = cache.Config{}
 		}
 	}
-	skipNames := true // the process makes a new manager, with the same controllers, after every failure
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                 scheme,
 		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return newMapper(), nil },
@@ -80,7 +82,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error)
 		Logger:                 o.Logger,
 		Metrics:                metricsserver.Options{BindAddress: "0"}, // the process serves metrics and probes itself
 		HealthProbeBindAddress: "0",
-		Controller:             config.Controller{SkipNameValidation: &skipNames, MaxConcurrentReconciles: o.Concurrency},
+		Controller:             config.Controller{MaxConcurrentReconciles: workers},
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("create a manager: %w", err)

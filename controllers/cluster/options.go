@@ -31,8 +31,6 @@ type Options struct {
 	Logger logr.Logger
 	// Metrics registers this package's metrics; nil registers none.
 	Metrics prometheus.Registerer
-	// Concurrency is the number of workers for each kind; 0 means 8.
-	Concurrency int
 	// CountInterval is the time between two checks of the counts in statuses; 0 means 2 seconds.
 	CountInterval time.Duration
 	// WatchInterval is the time between two checks that the API server answers, that it still belongs to the same cluster, and that
@@ -59,7 +57,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
-	o.Concurrency = cmp.Or(o.Concurrency, 8)
 	o.CountInterval = cmp.Or(o.CountInterval, 2*time.Second)
 	o.WatchInterval = cmp.Or(o.WatchInterval, time.Second)
 	o.PropertyGrace = cmp.Or(o.PropertyGrace, 30*time.Second)

@@ -29,9 +29,7 @@ func nameStore(ctx context.Context, lib library.Library) (string, error) {
 		return name, err
 	}
 	b := make([]byte, 8)
-	if _, err := rand.Read(b); err != nil {
-		return "", fmt.Errorf("generate a name: %w", err)
-	}
+	rand.Read(b) // it never fails
 	name = hex.EncodeToString(b)
 	return name, lib.SetMark(ctx, markStore, name)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/base64"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,32 +94,28 @@ func (s Subject) issued(text string) time.Time {
 
 // Next returns the next value of the token: current, or a new one if there is none or its rotation is due. In the latter case,
 // replaced is the issue of current.
-func Next(s Subject, current Value) (next Value, replaced *translate.Issue, err error) {
+func Next(s Subject, current Value) (next Value, replaced *translate.Issue) {
 	due := current.Issue.RotationDue(s.Token.Spec)
 	switch {
 	case s.Token.Spec.ExistingSecret != nil:
-		return current, nil, nil
+		return current, nil
 	case current.Text == "":
-		next, err = draw(s.Now)
-		return next, nil, err
+		return draw(s.Now), nil
 	case !due.IsZero() && !s.Now.Before(due):
-		next, err = draw(s.Now)
-		return next, &current.Issue, err
+		return draw(s.Now), &current.Issue
 	}
-	return current, nil, nil
+	return current, nil
 }
 
 // valueBytes is the number of random bytes in a value: 256 bits, 43 characters.
 const valueBytes = 32
 
-func draw(now time.Time) (Value, error) {
+func draw(now time.Time) Value {
 	b := make([]byte, valueBytes)
-	if _, err := rand.Read(b); err != nil {
-		return Value{}, fmt.Errorf("generate a token: %w", err)
-	}
+	rand.Read(b) // it never fails
 	text := base64.RawURLEncoding.EncodeToString(b)
 	// The annotation of the Secret has a resolution of one second.
-	return Value{text, translate.NewIssue(text, now.UTC().Truncate(time.Second))}, nil
+	return Value{text, translate.NewIssue(text, now.UTC().Truncate(time.Second))}
 }
 
 // Writer returns the name of the store whose operator writes the Secret, or "" if no other operator does. known is false for a

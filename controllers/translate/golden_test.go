@@ -92,7 +92,7 @@ func run(t *testing.T, text []byte) golden {
 	case v1alpha1.PropertyKind:
 		o := &v1alpha1.Property{}
 		read(o)
-		d, err = translate.Property(install, o)
+		d = translate.Property(install, o)
 	case v1alpha1.ContentFilterKind:
 		o := &v1alpha1.ContentFilter{}
 		read(o)

@@ -61,7 +61,7 @@ func definition(install string, kind library.Kind, o v1alpha1.Object) library.De
 func Object(install string, o v1alpha1.Object) (d library.Definition, warnings []query.Warning, err error) {
 	switch o := o.(type) {
 	case *v1alpha1.Property:
-		d, err = Property(install, o)
+		d = Property(install, o)
 	case *v1alpha1.AccessToken:
 		d = AccessToken(install, o, nil, nil)
 	case *v1alpha1.ContentFilter:
@@ -77,7 +77,7 @@ func Object(install string, o v1alpha1.Object) (d library.Definition, warnings [
 }
 
 // Property translates a Property.
-func Property(install string, o *v1alpha1.Property) (library.Definition, error) {
+func Property(install string, o *v1alpha1.Property) library.Definition {
 	d := definition(install, library.KindProperty, o)
 	p := &library.Property{
 		PlatformPageID: library.PlatformPageID(d.Property),
@@ -97,7 +97,7 @@ func Property(install string, o *v1alpha1.Property) (library.Definition, error) 
 		p.Maintenance = &library.Maintenance{RetryAfter: m.RetryAfter.Duration, Message: m.Message}
 	}
 	d.PropertySpec = p
-	return d, nil
+	return d
 }
 
 // ContentFilter translates a ContentFilter. The warnings concern its query.

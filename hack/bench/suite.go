@@ -98,6 +98,10 @@ func (b *suite) run(ctx context.Context) error {
 
 // startPeers starts OpenSearch, if there is one.
 func (b *suite) startPeers(ctx context.Context) error {
+	if b.settings.opensearch == "none" {
+		b.result.Absent[report.OpenSearch] = "left out with -url none"
+		return nil
+	}
 	var err error
 	b.opensearch, err = subject.OpenOpenSearch(ctx, b.client, b.settings.opensearch, filepath.Join(b.dir, "opensearch"))
 	if absent, ok := errors.AsType[*node.AbsentError](err); ok {

@@ -166,10 +166,7 @@ func (s *Source) openAuthority() (pair, error) {
 }
 
 func (s *Source) makeAuthority() (pair, error) {
-	serial, err := newSerial()
-	if err != nil {
-		return pair{}, err
-	}
+	serial := newSerial()
 	return s.sign(&x509.Certificate{
 		SerialNumber: serial,
 		// The number distinguishes two authorities in a list of trusted ones.
@@ -184,12 +181,8 @@ func (s *Source) makeAuthority() (pair, error) {
 }
 
 func (s *Source) issue() (pair, error) {
-	serial, err := newSerial()
-	if err != nil {
-		return pair{}, err
-	}
 	c := &x509.Certificate{
-		SerialNumber:          serial,
+		SerialNumber:          newSerial(),
 		Subject:               pkix.Name{CommonName: "vitrine"},
 		NotBefore:             s.clock().Add(-backdate),
 		NotAfter:              s.clock().Add(certificateFor),
@@ -226,13 +219,11 @@ func (s *Source) sign(c *x509.Certificate, parent *pair) (pair, error) {
 }
 
 // newSerial returns 127 random bits. The topmost is always set, so that all serial numbers have the same length.
-func newSerial() (*big.Int, error) {
+func newSerial() *big.Int {
 	b := make([]byte, 16)
-	if _, err := rand.Read(b); err != nil {
-		return nil, err
-	}
+	rand.Read(b) // it never fails
 	b[0] = b[0]&0x7f | 0x40
-	return new(big.Int).SetBytes(b), nil
+	return new(big.Int).SetBytes(b)
 }
 
 var errNotPEM = errors.New("want a CERTIFICATE and an EC PRIVATE KEY in PEM")

@@ -60,7 +60,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	start := int(min(r.Offset, int64(len(places))))
 	if r.After != "" {
 		var after eval.Place
-		if err := l.OpenCursor(r.After, listing.Identity, &after); err != nil {
+		if err := l.Sealer().Open(r.After, listing.Identity, &after); err != nil {
 			return nil, err
 		}
 		start = follows(places, after, listing.Order)
@@ -68,7 +68,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	shown := places[start:]
 	if len(shown) > r.Limit {
 		if shown = shown[:r.Limit]; r.Limit > 0 {
-			if page.Next, err = l.SealCursor(listing.Identity, shown[r.Limit-1]); err != nil {
+			if page.Next, err = l.Sealer().Seal(listing.Identity, shown[r.Limit-1]); err != nil {
 				return nil, err
 			}
 		}

@@ -21,11 +21,11 @@ func TestCursorsOfEarlierVersions(t *testing.T) {
 		map[string]any{"r": map[string]any{"p": "name 1-2 0", "i": 50}},
 		"text", []int{1},
 	} {
-		c, err := l.SealCursor("listing", old)
+		c, err := l.Sealer().Seal("listing", old)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.OpenCursor(c, "listing", &place{}); !errors.As(err, new(*library.CursorError)) {
+		if err := l.Sealer().Open(c, "listing", &place{}); !errors.As(err, new(*library.CursorError)) {
 			t.Errorf("%v: %v, want a *library.CursorError", old, err)
 		}
 	}
@@ -37,7 +37,7 @@ func TestCursors(t *testing.T) {
 	l, other := mustOpen(t, Options{Dir: dir}), mustOpen(t, Options{Dir: t.TempDir()})
 	seal := func(l *opened, listing, at string) library.Cursor {
 		t.Helper()
-		c, err := l.SealCursor(listing, place{at})
+		c, err := l.Sealer().Seal(listing, place{at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestCursors(t *testing.T) {
 		lengths[len(long)] = true
 		if n%1000 == 0 {
 			var p place
-			if err := l.OpenCursor(long, "listing", &p); err != nil || len(p.At) != n {
+			if err := l.Sealer().Open(long, "listing", &p); err != nil || len(p.At) != n {
 				t.Fatalf("a place of %d bytes: %d bytes, %v", n, len(p.At), err)
 			}
 		}
@@ -66,7 +66,7 @@ func TestCursors(t *testing.T) {
 		"another store's": seal(other, "listing", "x"),
 	} {
 		var p place
-		if err := l.OpenCursor(foreign, "listing", &p); !errors.As(err, new(*library.CursorError)) {
+		if err := l.Sealer().Open(foreign, "listing", &p); !errors.As(err, new(*library.CursorError)) {
 			t.Errorf("%s: %v, want a *library.CursorError", name, err)
 		}
 	}
@@ -74,7 +74,7 @@ func TestCursors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var p place
-	if err := mustOpen(t, Options{Dir: dir}).OpenCursor(c, "listing", &p); err != nil || p.At != "ann@mail.example" {
+	if err := mustOpen(t, Options{Dir: dir}).Sealer().Open(c, "listing", &p); err != nil || p.At != "ann@mail.example" {
 		t.Errorf("after a restart: %+v, %v", p, err)
 	}
 }

@@ -61,6 +61,9 @@ func (s *Store) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error]
 	return s.tokens.Listen(ctx)
 }
 
+// Sealer encodes and decodes the cursors of this store. Other processes on the same store can decode them, too.
+func (s *Store) Sealer() *library.Sealer { return s.sealer }
+
 // ShortLink returns the target of a short link, see library.Library.
 func (s *Store) ShortLink(_ context.Context, code string) (library.PropertyID, string, error) {
 	notFound := fmt.Errorf("short link: %w", library.ErrNotFound)

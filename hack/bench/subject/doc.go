@@ -3,7 +3,7 @@
 //
 // Other subjects have to do the same as Vitrine: they send the same bytes and headers, and acknowledge writes after an fsync.
 //
-// It may import child, load and loopback, and of Vitrine the domain, the sample content, the library that seeds its store, and
+// It may import child, load, loopback and opensearch/node, and of Vitrine the domain, the sample content, the library that seeds its store, and
 // the engine's segments.
 package subject
 

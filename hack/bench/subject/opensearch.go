@@ -33,15 +33,9 @@ type OpenSearch struct {
 	stamp  string // part of the names of all indices of this run
 }
 
-// None is the address that leaves OpenSearch out.
-const None = "none"
-
 // OpenOpenSearch connects to the running node at address, which has no security, or starts a node with its data and log in dir if
-// address is "". It returns a *node.AbsentError if address is None or if this machine cannot run a node.
+// address is "". It returns a *node.AbsentError if this machine cannot run a node.
 func OpenOpenSearch(ctx context.Context, client *load.Client, address, dir string) (*OpenSearch, error) {
-	if address == None {
-		return nil, &node.AbsentError{Reason: "the run leaves it out (-url none)"}
-	}
 	s := &OpenSearch{client: client, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
 	if address == "" {
 		if err := s.start(ctx, dir); err != nil {
@@ -76,7 +70,7 @@ func (s *OpenSearch) start(ctx context.Context, dir string) error {
 	return err
 }
 
-// Close deletes the indices of this run, and stops the node if the program started it.
+// Close stops the node if the program started it. Otherwise, it deletes the indices of this run.
 func (s *OpenSearch) Close(ctx context.Context) error {
 	if s.node != nil {
 		return s.node.Stop(ctx)

@@ -30,7 +30,7 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 	var after *eval.Place
 	if r.After != "" {
 		after = &eval.Place{}
-		if err := s.property.Store.OpenCursor(r.After, l.Identity, after); err != nil {
+		if err := s.property.Store.Sealer().Open(r.After, l.Identity, after); err != nil {
 			return nil, err
 		}
 	}
@@ -42,7 +42,7 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 		return nil, err
 	}
 	if next != nil {
-		if page.Next, err = s.property.Store.SealCursor(l.Identity, next); err != nil {
+		if page.Next, err = s.property.Store.Sealer().Seal(l.Identity, next); err != nil {
 			return nil, err
 		}
 	}
