@@ -685,7 +685,9 @@ func (r *trial) follow() {
 		i := 0
 		r.agree(about, func(l library.Library) any {
 			read := read
-			read.After = after[i]
+			if read.After = after[i]; read.After != "" {
+				read.Offset = int64(page * read.Limit) // ignored
+			}
 			shown, after[i] = r.read(l, what, read)
 			i++
 			return shown

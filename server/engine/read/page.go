@@ -29,7 +29,7 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 	}
 	var after *eval.Place
 	if r.After != "" {
-		after = &eval.Place{}
+		after, r.Offset = &eval.Place{}, 0
 		if err := s.property.Store.Sealer().Open(r.After, l.Identity, after); err != nil {
 			return nil, err
 		}

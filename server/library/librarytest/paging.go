@@ -9,7 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// follow reads a listing to its end by cursors. It calls between after every page.
+// follow reads a listing to its end by cursors. It calls between after every page. As in the links of the HTTP interface, a cursor
+// comes with the offset of its page, which must be ignored.
 func (w *world) follow(r library.Read, between func(page int)) []item.ID {
 	w.Helper()
 	var all []item.ID
@@ -23,6 +24,7 @@ func (w *world) follow(r library.Read, between func(page int)) []item.ID {
 			w.Fatal("a listing without end")
 		}
 		r.After = p.Next
+		r.Offset += int64(r.Limit)
 		if between != nil {
 			between(page)
 		}
