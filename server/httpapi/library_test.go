@@ -8,17 +8,17 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/opensearch"
-	"github.com/vitrine-dev/vitrine/server/reference"
+	"github.com/vitrine-dev/vitrine/server/engine"
 )
 
 func TestMain(m *testing.M) { os.Exit(nodetest.Run(m)) }
 
-// openLibrary opens the library that these tests run against: the reference, or one on an OpenSearch cluster where
+// openLibrary opens the library that these tests run against: the engine, or the library on an OpenSearch cluster if
 // VITRINE_TEST_LIBRARY is opensearch.
 func openLibrary(t testing.TB, clock func() time.Time) library.Library {
 	t.Helper()
 	if os.Getenv("VITRINE_TEST_LIBRARY") != "opensearch" {
-		l, err := reference.Open(reference.Options{Dir: t.TempDir(), Clock: clock})
+		l, err := engine.Open(engine.Options{Dir: t.TempDir(), Clock: clock})
 		if err != nil {
 			t.Fatal(err)
 		}
