@@ -94,7 +94,7 @@ var rooms = map[string]room{
 		others: []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sys/"},
 	},
 	"server/httpapi": {
-		own: domain, ownInTests: []string{"hack/opensearch/node/nodetest", "server/opensearch", "server/reference"},
+		own: domain, ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
 	"server/client":   {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
 func TestOptions(t *testing.T) {
@@ -136,7 +136,7 @@ func TestTokenFeedIsRestarted(t *testing.T) {
 }
 
 func TestRunEndsWithTheLibrary(t *testing.T) {
-	lib, err := reference.Open(reference.Options{Dir: t.TempDir()})
+	lib, err := engine.Open(engine.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
