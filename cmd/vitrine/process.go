@@ -159,7 +159,7 @@ func (p *process) listen(ctx context.Context) error {
 	var err error
 	p.api, err = httpapi.New(p.lib, httpapi.Options{
 		Logger: p.log.With("part", "http"), ExternalURL: p.o.externalURL, Metrics: p.metrics, Version: buildVersion().version,
-		Pressure: p.memory.Pressure,
+		Pressure: p.memory.Pressure, PageMemory: p.memory.Limit() / 4,
 	})
 	if err != nil {
 		return fmt.Errorf("create the HTTP interface: %w", err)

@@ -42,6 +42,9 @@ type exchange struct {
 	settings library.Property
 	warnings []query.Warning
 
+	// reserved is what reserve has taken.
+	reserved int64
+
 	status int
 	bytes  int64
 	// lost is the first error of a write to the caller, who disconnected or stopped reading.

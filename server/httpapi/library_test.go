@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
+	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/opensearch"
-	"github.com/vitrine-dev/vitrine/server/engine"
 )
 
 func TestMain(m *testing.M) { os.Exit(nodetest.Run(m)) }

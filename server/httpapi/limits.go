@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -19,6 +20,8 @@ type allowance struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
 	queries int
+	// sending is the number of bytes of pages that are being built and sent.
+	sending atomic.Int64
 }
 
 // take takes one request from the token's rate limit, which the property sets, and sets the headers RateLimit and
@@ -101,4 +104,31 @@ func (x *exchange) budgeted(run func(context.Context) error) error {
 		}
 	}
 	return err
+}
+
+// reserve takes the memory for a page of items until release. One token gets at most half of it, so that callers that receive slowly
+// cannot keep the callers with other tokens from reading.
+func (x *exchange) reserve(bytes int) error {
+	n, all := int64(bytes), x.server.options.PageMemory
+	if n > all/2 {
+		return &problem{Type: invalidParameter, Parameter: "page_size", Detail: fmt.Sprintf(
+			"the items of this page have %d MiB, and the server can send pages of at most %d MiB: use a smaller page_size", n>>20, all/2>>20,
+		)}
+	}
+	x.reserved += n
+	own, together := x.grant.allowance.sending.Add(n), x.server.sending.Add(n)
+	if own > all/2 || together > all {
+		return &problem{
+			Type: unavailable, retryAfter: time.Second,
+			Detail: "the pages that are being sent take up the memory for pages: receive them faster, or use a smaller page_size",
+		}
+	}
+	return nil
+}
+
+// release returns what reserve took.
+func (x *exchange) release() {
+	x.grant.allowance.sending.Add(-x.reserved)
+	x.server.sending.Add(-x.reserved)
+	x.reserved = 0
 }

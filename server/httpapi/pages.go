@@ -150,6 +150,8 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 		r.IfVersion = kept.version
 	}
 	buffer := x.server.scratch.get()
+	r.Room = x.reserve
+	defer x.release()
 	r.Into = append((*buffer)[:0], make([]byte, headRoom)...)
 	page, err := x.find(r, l.free)
 	tag := func() string { return quoteTag(versionTag(page.Version, x.identity(r.Seed)), key.zip) }
@@ -168,11 +170,13 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	to := finish(page.Next)
 	made := keptPage{version: page.Version, tag: tag(), expires: page.Expires, links: to.header()}
 	made.body = itemList(page, l, to)
-	defer x.server.scratch.put(buffer, page.Items)
 	if key.zip {
 		zipped := x.server.scratch.get()
 		made.body = x.server.gzip.compress((*zipped)[:0], made.body)
+		x.server.scratch.put(buffer, page.Items) // a slow caller does not need the page itself
 		defer x.server.scratch.put(zipped, made.body)
+	} else {
+		defer x.server.scratch.put(buffer, page.Items)
 	}
 	if !fresh.never {
 		x.server.pages.keep(key, made)

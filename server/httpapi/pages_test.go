@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,5 +133,53 @@ func TestPageKeysAreDistinct(t *testing.T) {
 	}
 	if n := len(a.do(call{url: path + "?page_size=1", token: "ro"}).ids(t)); n != 1 {
 		t.Errorf("%d items on a page of one", n)
+	}
+}
+
+// slowCaller is the response writer of a caller that receives nothing until it is released.
+type slowCaller struct {
+	*httptest.ResponseRecorder
+	began, released chan struct{}
+}
+
+func (c slowCaller) Write(b []byte) (int, error) {
+	c.began <- struct{}{}
+	<-c.released
+	return c.ResponseRecorder.Write(b)
+}
+
+// TestPageMemory checks that pages that are being sent have a limit of memory, and that one token gets at most half of it.
+func TestPageMemory(t *testing.T) {
+	for name, header := range map[string]map[string]string{"plain": {}, "gzip": {"Accept-Encoding": "gzip"}} {
+		t.Run(name, func(t *testing.T) {
+			whole := len(newApp(t).do(call{url: q("*:*", "page_size=20"), token: "ro"}).body)
+			a := newApp(t, func(o *httpapi.Options) { o.PageMemory = int64(5 * whole) }) // two pages of one token, and four in all
+			a.do(call{url: q("*:*", "page_size=60"), token: "ro", header: header, status: 400, contains: []string{"page_size", "smaller"}})
+
+			slow := func(token string) (free func()) {
+				w := slowCaller{httptest.NewRecorder(), make(chan struct{}, 1), make(chan struct{})}
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					a.server.ServeHTTP(w, call{url: q("*:*", "page_size=20"), token: token, header: header}.request())
+				}()
+				<-w.began
+				return func() { close(w.released); <-done }
+			}
+			another := func(token string, status int) {
+				t.Helper()
+				a.do(call{url: q("*:*", "page_size=20", "sort_by=random"), token: token, header: header, status: status})
+			}
+			free := []func(){slow("ro"), slow("ro")}
+			another("ro", 503)
+			another("rw", 200)
+			free = append(free, slow("rw"), slow("rw"))
+			another("rw", 503)
+			for _, f := range free {
+				f()
+			}
+			another("ro", 200)
+			another("rw", 200)
+		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,6 +40,8 @@ type Options struct {
 	StreamIdle time.Duration
 	// PageCache is the size of the page cache in bytes. Default: 64 MiB.
 	PageCache int64
+	// PageMemory is the memory in bytes for pages of items that are being built and sent, without the page cache. Default: 1 GiB.
+	PageMemory int64
 	// Pressure returns the level of memory pressure. No pages are cached unless it is library.Relaxed. Default: always
 	// library.Relaxed.
 	Pressure func() library.Pressure
@@ -58,6 +61,7 @@ func (o Options) withDefaults() Options {
 	o.QueriesPerToken = cmp.Or(o.QueriesPerToken, 8)
 	o.StreamIdle = cmp.Or(o.StreamIdle, time.Minute)
 	o.PageCache = cmp.Or(o.PageCache, 64<<20)
+	o.PageMemory = cmp.Or(o.PageMemory, 1<<30)
 	if o.Pressure == nil {
 		o.Pressure = func() library.Pressure { return library.Relaxed }
 	}
@@ -76,6 +80,8 @@ type Server struct {
 	gzip    gzipPool
 	scratch scratch
 	pages   *pageCache
+	// sending is the number of bytes of pages that are being built and sent.
+	sending atomic.Int64
 	metrics *metrics
 	// name is the value of the header Server.
 	name string

@@ -160,7 +160,9 @@ type SelectorError struct {
 	Rule string
 }
 
-func (e *SelectorError) Error() string { return fmt.Sprintf("field %s is not allowed: %s", e.Field, e.Rule) }
+func (e *SelectorError) Error() string {
+	return fmt.Sprintf("field %s is not allowed: %s", e.Field, e.Rule)
+}
 
 // Unwrap returns ErrInvalid.
 func (e *SelectorError) Unwrap() error { return ErrInvalid }

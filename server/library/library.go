@@ -142,6 +142,8 @@ type Read struct {
 	BaseURL string
 	// Into is a caller's buffer that Page.Items is appended to, so that a page allocates no memory of its own.
 	Into []byte
+	// Room, if set, is called with the number of bytes that the items need, before they are appended. Its error ends the Read.
+	Room func(bytes int) error
 }
 
 // ItemRead is a request for one item.

@@ -8,7 +8,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // slotTable holds the item.Slots of the items of one part, one for each list of units.
@@ -55,11 +54,12 @@ func (s *Snapshot) Item(ctx context.Context, r library.ItemRead) ([]byte, error)
 	if !ok {
 		return nil, library.UnknownItem(r.ID)
 	}
-	return s.appendItems(ctx, nil, []search.Hit{h}, r.Audience, r.BaseURL)
+	return s.appendItems(ctx, library.Read{Audience: r.Audience, BaseURL: r.BaseURL}, []search.Hit{h})
 }
 
-// appendItems appends hits as the audience sees them, separated by commas. It grows dst once.
-func (s *Snapshot) appendItems(ctx context.Context, dst []byte, hits []search.Hit, a query.Audience, baseURL string) ([]byte, error) {
+// appendItems appends hits to r.Into as r.Audience sees them, separated by commas. It grows r.Into once.
+func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []search.Hit) ([]byte, error) {
+	dst := r.Into
 	if len(hits) == 0 {
 		return dst, nil
 	}
@@ -77,7 +77,12 @@ func (s *Snapshot) appendItems(ctx context.Context, dst []byte, hits []search.Hi
 			}
 			tables[h.Part] = t
 		}
-		room += len(items[i]) + t.bytes[t.lists.List(h.Doc)] + 2*len(baseURL) + 1
+		room += len(items[i]) + t.bytes[t.lists.List(h.Doc)] + 2*len(r.BaseURL) + 1
+	}
+	if r.Room != nil {
+		if err := r.Room(room); err != nil {
+			return dst, err
+		}
 	}
 	dst = slices.Grow(dst, room)
 	for i, h := range hits {
@@ -86,8 +91,8 @@ func (s *Snapshot) appendItems(ctx context.Context, dst []byte, hits []search.Hi
 		}
 		t := tables[h.Part]
 		slots := t.slots[t.lists.List(h.Doc)]
-		slots.BaseURL = baseURL
-		dst = items[i].Append(dst, a, slots)
+		slots.BaseURL = r.BaseURL
+		dst = items[i].Append(dst, r.Audience, slots)
 	}
 	return dst, nil
 }

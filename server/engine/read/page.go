@@ -47,7 +47,7 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 		}
 	}
 	page.Count = len(hits)
-	page.Items, err = s.appendItems(ctx, r.Into, hits, r.Audience, r.BaseURL)
+	page.Items, err = s.appendItems(ctx, r, hits)
 	return page, err
 }
 
