@@ -2,9 +2,6 @@ package opensearch
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,13 +22,6 @@ type base struct {
 }
 
 var _ mutations.Base = (*base)(nil)
-
-// stored is an item as the cluster stores it.
-type stored struct {
-	version
-	item  *item.Item
-	token string
-}
 
 // holder is an item that has a short code.
 type holder struct {
@@ -67,7 +57,7 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		b.items, err = b.load(ctx, ids, fieldItem)
+		b.items, err = b.library.load(ctx, b.catalogue.Property, ids, fieldItem)
 		return err
 	})
 	g.Go(func() (err error) {
@@ -77,62 +67,10 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 	return g.Wait()
 }
 
-// load reads items by id, as of the last acknowledged write, with one of the stored fields.
-func (b *base) load(ctx context.Context, ids []item.ID, field string) (map[item.ID]*stored, error) {
-	out := make(map[item.ID]*stored, len(ids))
-	if len(ids) == 0 {
-		return out, nil
-	}
-	var answer struct {
-		Docs []struct {
-			ID     string `json:"_id"`
-			Seq    int64  `json:"_seq_no"`
-			Term   int64  `json:"_primary_term"`
-			Found  bool   `json:"found"`
-			Fields struct {
-				Item  []string `json:"item"`
-				Write []string `json:"write"`
-			} `json:"fields"`
-			Error *cause `json:"error"`
-		} `json:"docs"`
-	}
-	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", b.index(), field)
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = strconv.FormatInt(id, 10)
-	}
-	if err := b.library.cluster.do(ctx, http.MethodPost, path, object{"ids": names}, &answer); err != nil {
-		return nil, fmt.Errorf("look up items: %w", err)
-	}
-	for _, d := range answer.Docs {
-		if d.Error != nil {
-			return nil, fmt.Errorf("look up item %s: %w", d.ID, d.Error.failure(http.StatusServiceUnavailable))
-		}
-		if !d.Found {
-			continue
-		}
-		id, err := strconv.ParseInt(d.ID, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("look up items: %w", err)
-		}
-		s := &stored{version: version{d.Seq, d.Term}}
-		if len(d.Fields.Write) == 1 {
-			s.token = d.Fields.Write[0]
-		}
-		if len(d.Fields.Item) == 1 {
-			if s.item, err = item.Unmarshal([]byte(d.Fields.Item[0])); err != nil {
-				return nil, fmt.Errorf("read item %d: %w", id, err)
-			}
-		}
-		out[id] = s
-	}
-	return out, nil
-}
-
 // Item returns a stored item, or nil.
 func (b *base) Item(id item.ID) (*item.Item, error) {
 	if s := b.items[id]; s != nil {
-		return s.item, nil
+		return s.item()
 	}
 	return nil, nil
 }

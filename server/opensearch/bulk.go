@@ -11,8 +11,8 @@ import (
 
 // version identifies one state of a document.
 type version struct {
-	Seq  int64
-	Term int64
+	Seq  int64 `json:"_seq_no"`
+	Term int64 `json:"_primary_term"`
 }
 
 // operation is one operation of a bulk request.
@@ -128,9 +128,8 @@ func encodeBulk(ops []operation, pending []int) ([]byte, int, error) {
 func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, sent []int, refresh string, outcomes []outcome) (refused []int, err error) {
 	var answer struct {
 		Items []map[string]struct {
+			version
 			Status int    `json:"status"`
-			Seq    int64  `json:"_seq_no"`
-			Term   int64  `json:"_primary_term"`
 			Error  *cause `json:"error"`
 		} `json:"items"`
 	}
@@ -149,7 +148,7 @@ func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, se
 			case r.Error == nil && r.Status == http.StatusNotFound: // a deletion
 				outcomes[i] = outcome{conflict: true}
 			case r.Error == nil:
-				outcomes[i] = outcome{version: version{r.Seq, r.Term}}
+				outcomes[i] = outcome{version: r.version}
 			case r.Status == http.StatusConflict:
 				outcomes[i] = outcome{conflict: true}
 			default:

@@ -63,8 +63,9 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 		}
 	}
 	for p, ids := range named {
-		there, err := l.existing(ctx, p, ids)
-		if err != nil {
+		slices.Sort(ids)
+		there, err := l.load(ctx, p, slices.Compact(ids), fieldNone)
+		if err != nil && !isIndexMissing(err) { // without an index, the property is new
 			return err
 		}
 		for i, d := range defs {
@@ -73,7 +74,7 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 			}
 			counted := map[item.ID]bool{}
 			for _, id := range idsOf(d) {
-				if there[id] || counted[id] {
+				if there[id] != nil || counted[id] {
 					continue
 				}
 				counted[id] = true
@@ -85,35 +86,6 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 		}
 	}
 	return nil
-}
-
-// existing returns which of the items exist.
-func (l *Library) existing(ctx context.Context, p library.PropertyID, ids []item.ID) (map[item.ID]bool, error) {
-	there := map[item.ID]bool{}
-	for chunk := range slices.Chunk(ids, termsAtOnce) {
-		var answer struct {
-			Hits struct {
-				Hits []struct {
-					Sort [1]int64 `json:"sort"`
-				} `json:"hits"`
-			} `json:"hits"`
-		}
-		body := object{
-			"size": len(chunk), "track_total_hits": false, "stored_fields": "_none_", "sort": []any{object{"id": "asc"}},
-			"query": object{"bool": object{"filter": object{"terms": object{"id": chunk}}}},
-		}
-		err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+searchPath, body, &answer)
-		if isIndexMissing(err) {
-			return there, nil // the property is new
-		}
-		if err != nil {
-			return nil, fmt.Errorf("look up items: %w", err)
-		}
-		for _, h := range answer.Hits.Hits {
-			there[h.Sort[0]] = true
-		}
-	}
-	return there, nil
 }
 
 // Remove removes the definitions of the owners, see library.Library.

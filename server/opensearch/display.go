@@ -2,9 +2,6 @@ package opensearch
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
@@ -18,9 +15,9 @@ import (
 func (v *view) appendItems(ctx context.Context, dst []byte, hits []hit, a query.Audience, baseURL string) ([]byte, error) {
 	items := make([]*item.Item, len(hits))
 	for i, h := range hits {
-		it, err := item.Unmarshal(h.line)
+		it, err := h.item()
 		if err != nil {
-			return nil, fmt.Errorf("read item %d: %w", h.place.ID, err)
+			return nil, err
 		}
 		items[i] = it
 	}
@@ -127,27 +124,14 @@ func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Co
 
 // item returns an item as of the last acknowledged write, or ErrNotFound.
 func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
-	var found struct {
-		Fields struct {
-			Item []string `json:"item"`
-		} `json:"fields"`
+	found, err := v.library.load(ctx, v.catalogue.Property, []item.ID{id}, fieldItem)
+	if err != nil {
+		return nil, err
 	}
-	path := fmt.Sprintf("/%s/_doc/%d?stored_fields=%s", v.index(), id, fieldItem)
-	err := v.library.cluster.do(ctx, http.MethodGet, path, nil, &found)
-	if isAbsent(err) {
+	if found[id] == nil {
 		return nil, library.UnknownItem(id)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read item %d: %w", id, err)
-	}
-	if len(found.Fields.Item) != 1 {
-		return nil, fmt.Errorf("read item %d: its document has no item", id)
-	}
-	it, err := item.Unmarshal(json.RawMessage(found.Fields.Item[0]))
-	if err != nil {
-		return nil, fmt.Errorf("read item %d: %w", id, err)
-	}
-	return it, nil
+	return found[id].item()
 }
 
 // ReadItem returns one item, see library.Library.

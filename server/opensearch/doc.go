@@ -30,7 +30,7 @@
 //	view.go, translate.go, leaf.go   a plan as a search request; tagrules.go and unitrules.go add the rules of manifests
 //	order.go, random.go, defaultorder.go   orders, and how cursors continue in them
 //	read.go, display.go, boundary.go pages: search, output and expiry
-//	write.go, base.go, ledger.go, tags.go  writes of items
+//	write.go, base.go, stored.go, ledger.go, tags.go  writes of items, and reads by id
 //	explain.go, export.go, shortlink.go    the remaining methods
 //
 // It may import definitions, eval, mutations, library, query and item.

@@ -52,12 +52,9 @@ func (l *Library) export(ctx context.Context, p library.PropertyID, q query.Node
 			return err
 		}
 		for _, h := range found.Hits.Hits {
-			if len(h.Fields.Item) != 1 {
-				return fmt.Errorf("export: the document behind item %d has no item", last)
-			}
-			it, err := item.Unmarshal([]byte(h.Fields.Item[0]))
+			it, err := h.item()
 			if err != nil {
-				return fmt.Errorf("export: the item behind item %d: %w", last, err)
+				return fmt.Errorf("export: %w", err)
 			}
 			last = it.ID
 			if !yield(item.Marshal(it, l.ownUnits(p, it)), nil) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -281,5 +282,29 @@ func TestSlowCluster(t *testing.T) {
 	mustWrite(t, l, library.Mutation{Put: image(2, "")})
 	if p, err := l.Read(t.Context(), read); err != nil || p.Total != 2 {
 		t.Errorf("%+v, %v: want 2 items", p, err)
+	}
+}
+
+// TestManyListedItems checks that a definition can list more items than the result window, that the report counts each missing item
+// once, and that an item counts as soon as its write is acknowledged.
+func TestManyListedItems(t *testing.T) {
+	t.Parallel()
+	l := openOptions(t, t.TempDir(), func(o *Options) { o.window = 10 })
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	mustWrite(t, l, library.Mutation{Put: image(7, "")}, library.Mutation{Put: image(loadAtOnce+1, "")})
+	d := library.Definition{Property: shop, Owner: manifest(library.KindTag, "many"), Created: noon, Tag: &library.TagRule{
+		Tag: item.Tag{Namespace: "vibe", Key: "many"},
+	}}
+	for id := range item.ID(loadAtOnce + 2) {
+		d.Tag.Items = append(d.Tag.Items, id+1)
+	}
+	d.Tag.Items = append(d.Tag.Items, 7, 8)
+	results, err := l.Apply(t.Context(), []library.Definition{d})
+	if err != nil || results[0].Err != nil {
+		t.Fatal(err, results)
+	}
+	if r := results[0]; r.MissingItems != loadAtOnce || !slices.Equal(r.MissingFirst, []item.ID{1, 2, 3, 4, 5, 6, 8, 9, 10, 11}) {
+		t.Errorf("%d items are missing, first %v", r.MissingItems, r.MissingFirst)
 	}
 }

@@ -13,13 +13,10 @@ import (
 
 // recordHit is a document of the definitions index in a search response.
 type recordHit struct {
+	version
 	ID     string `json:"_id"`
-	Seq    int64  `json:"_seq_no"`
-	Term   int64  `json:"_primary_term"`
 	Source record `json:"_source"`
 }
-
-func (h recordHit) version() version { return version{h.Seq, h.Term} }
 
 // recordsAtOnce is the maximum number of records that one search returns.
 const recordsAtOnce = 1000
@@ -88,11 +85,7 @@ func (r *records) look(ctx context.Context, method, path string, body, out any) 
 func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
 	var all []recordHit
 	for {
-		var answer struct {
-			Hits struct {
-				Hits []recordHit `json:"hits"`
-			} `json:"hits"`
-		}
+		var answer hitsOf[recordHit]
 		body := object{
 			"size": recordsAtOnce, "seq_no_primary_term": true, "track_total_hits": false,
 			"query": object{"range": object{"_seq_no": object{"gte": from}}}, "sort": []any{object{"_seq_no": "asc"}},
@@ -121,7 +114,7 @@ func (r *records) catchUp(ctx context.Context) error {
 			// Another copy of the shard became the primary. Operations that it does not have were never acknowledged.
 			return r.reload(ctx)
 		}
-		if r.seen[h.ID].version != h.version() {
+		if r.seen[h.ID].version != h.version {
 			news = append(news, h)
 		}
 	}

@@ -81,9 +81,8 @@ func (ls *ledgers) get(ctx context.Context, p library.PropertyID) (*ledger, erro
 // read reads a ledger from the cluster.
 func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*ledger, error) {
 	var found struct {
-		Seq    int64 `json:"_seq_no"`
-		Term   int64 `json:"_primary_term"`
-		Source fact  `json:"_source"`
+		version
+		Source fact `json:"_source"`
 	}
 	l := &ledger{names: map[mutations.NameSum]bool{}}
 	err := ls.library.cluster.do(ctx, http.MethodGet, ls.path(p), nil, &found)
@@ -91,7 +90,7 @@ func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*ledger, err
 		return nil, fmt.Errorf("read the ledger of property %s: %w", p, err)
 	}
 	if err == nil {
-		l.at, l.sequence, l.token = &version{found.Seq, found.Term}, found.Source.Sequence, found.Source.Token
+		l.at, l.sequence, l.token = &found.version, found.Source.Sequence, found.Source.Token
 		sums, err := base64.StdEncoding.DecodeString(found.Source.Names)
 		if err != nil {
 			return nil, fmt.Errorf("read the ledger of property %s: %w", p, err)

@@ -23,6 +23,8 @@ const (
 	// stored and not indexed.
 	fieldItem  = "item"
 	fieldWrite = "write"
+	// fieldNone in a request stands for no stored field.
+	fieldNone = "_none_"
 )
 
 // itemSettings returns the settings of the index of a property's items.

@@ -131,9 +131,8 @@ func (v *view) listed(ctx context.Context, listing library.Listing) (*listed, er
 
 // hit is an item that a search found.
 type hit struct {
-	version
+	stored
 	place eval.Place
-	line  []byte
 }
 
 // result is a part of a listing.
@@ -220,21 +219,10 @@ func (s *listed) section(ctx context.Context, i int, after []any, offset int64, 
 }
 
 // answer is the response to a search for items.
-type answer struct {
-	Hits struct {
-		Total struct {
-			Value int64 `json:"value"`
-		} `json:"total"`
-		Hits []struct {
-			Seq    int64             `json:"_seq_no"`
-			Term   int64             `json:"_primary_term"`
-			Sort   []json.RawMessage `json:"sort"`
-			Fields struct {
-				Item []string `json:"item"`
-			} `json:"fields"`
-		} `json:"hits"`
-	} `json:"hits"`
-}
+type answer = hitsOf[struct {
+	stored
+	Sort []json.RawMessage `json:"sort"`
+}]
 
 // search sends one search of a section.
 func (s *listed) search(ctx context.Context, i int, after []any, from, size int) (*result, error) {
@@ -267,10 +255,7 @@ func (s *listed) read(found *answer, section int) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(h.Fields.Item) != 1 {
-			return nil, fmt.Errorf("read item %d: its document has no item", place.ID)
-		}
-		out.hits[k] = hit{version: version{h.Seq, h.Term}, place: place, line: []byte(h.Fields.Item[0])}
+		out.hits[k] = hit{h.stored, place}
 	}
 	return out, nil
 }

@@ -282,10 +282,10 @@ func (r *records) take(hits []recordHit, marks map[string]string, entries map[de
 			if err := json.Unmarshal([]byte(h.Source.Value), meta); err != nil {
 				return nil, fmt.Errorf("read the keys of the library: %w", err)
 			}
-			r.seen[h.ID] = seenRecord{version: h.version()}
+			r.seen[h.ID] = seenRecord{version: h.version}
 		case recordMark:
 			marks[h.Source.Name] = h.Source.Value
-			r.seen[h.ID] = seenRecord{version: h.version()}
+			r.seen[h.ID] = seenRecord{version: h.version}
 		case recordDefinition:
 			source := r.seen[h.ID].source
 			if h.Source.Gone {
@@ -300,7 +300,7 @@ func (r *records) take(hits []recordHit, marks map[string]string, entries map[de
 				source = definitions.SourceOf(e.Latest)
 				entries[source] = e
 			}
-			r.seen[h.ID] = seenRecord{h.version(), source}
+			r.seen[h.ID] = seenRecord{h.version, source}
 		}
 		r.term = max(r.term, h.Term)
 	}

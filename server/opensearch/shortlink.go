@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -21,17 +20,13 @@ const codesAtOnce = 5000
 func (l *Library) codeHolders(ctx context.Context, codes []string) (map[string][]holder, error) {
 	out := map[string][]holder{}
 	for chunk := range slices.Chunk(codes, codesAtOnce) {
-		var answer struct {
-			Hits struct {
-				Hits []struct {
-					Index  string `json:"_index"`
-					ID     string `json:"_id"`
-					Fields struct {
-						Code []string `json:"code"`
-					} `json:"fields"`
-				} `json:"hits"`
-			} `json:"hits"`
-		}
+		var answer hitsOf[struct {
+			ID     item.ID `json:"_id,string"`
+			Index  string  `json:"_index"`
+			Fields struct {
+				Code []string `json:"code"`
+			} `json:"fields"`
+		}]
 		// Codes are random, so almost every code belongs to at most one item.
 		body := object{
 			"size": 2 * len(chunk), "track_total_hits": false, "docvalue_fields": []string{fieldCode}, "_source": false,
@@ -43,11 +38,10 @@ func (l *Library) codeHolders(ctx context.Context, codes []string) (map[string][
 		}
 		for _, h := range answer.Hits.Hits {
 			p, ok := l.propertyOf(h.Index)
-			id, err := strconv.ParseInt(h.ID, 10, 64)
-			if !ok || err != nil || len(h.Fields.Code) != 1 {
+			if !ok || len(h.Fields.Code) != 1 {
 				continue
 			}
-			out[h.Fields.Code[0]] = append(out[h.Fields.Code[0]], holder{p, id})
+			out[h.Fields.Code[0]] = append(out[h.Fields.Code[0]], holder{p, h.ID})
 		}
 	}
 	for _, holders := range out {

@@ -175,13 +175,13 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 		return nil, failed, nil
 	}
 	// A conflict may be with this write itself if the response to its first attempt was lost.
-	found, err := b.load(ctx, conflicts, fieldWrite)
+	found, err := w.library.load(ctx, w.property, conflicts, fieldWrite)
 	if err != nil {
 		return nil, nil, err
 	}
 	lost = map[item.ID]bool{}
 	for _, id := range conflicts {
-		if is := found[id]; is == nil && gone[id] || is != nil && !gone[id] && is.token == w.token {
+		if is := found[id]; is == nil && gone[id] || is != nil && !gone[id] && is.token() == w.token {
 			w.stored = true
 			continue
 		}

@@ -1,0 +1,82 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// hitsOf is the response to a search whose hits have type T.
+type hitsOf[T any] struct {
+	Hits struct {
+		Total struct {
+			Value int64 `json:"value"`
+		} `json:"total"`
+		Hits []T `json:"hits"`
+	} `json:"hits"`
+}
+
+// stored is the document of an item in a response, with the stored fields that the request names.
+type stored struct {
+	version
+	ID     item.ID `json:"_id,string"`
+	Fields struct {
+		Item  []string `json:"item"`
+		Write []string `json:"write"`
+	} `json:"fields"`
+}
+
+// item decodes the item.
+func (s *stored) item() (*item.Item, error) {
+	if len(s.Fields.Item) != 1 {
+		return nil, fmt.Errorf("read item %d: its document has no item", s.ID)
+	}
+	it, err := item.Unmarshal([]byte(s.Fields.Item[0]))
+	if err != nil {
+		return nil, fmt.Errorf("read item %d: %w", s.ID, err)
+	}
+	return it, nil
+}
+
+// token returns the token of the write that stored the item.
+func (s *stored) token() string {
+	if len(s.Fields.Write) != 1 {
+		return ""
+	}
+	return s.Fields.Write[0]
+}
+
+// loadAtOnce is the maximum number of items that one request looks up.
+const loadAtOnce = 10_000
+
+// load reads the documents of items as of the last acknowledged write, with one stored field, or none for fieldNone. Items that do
+// not exist are not in the result.
+func (l *Library) load(ctx context.Context, p library.PropertyID, ids []item.ID, field string) (map[item.ID]*stored, error) {
+	out := make(map[item.ID]*stored, len(ids))
+	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", l.names.items(p), field)
+	for chunk := range slices.Chunk(ids, loadAtOnce) {
+		var answer struct {
+			Docs []struct {
+				stored
+				Found bool   `json:"found"`
+				Error *cause `json:"error"`
+			} `json:"docs"`
+		}
+		if err := l.cluster.do(ctx, http.MethodPost, path, object{"ids": chunk}, &answer); err != nil {
+			return nil, fmt.Errorf("look up items: %w", err)
+		}
+		for _, d := range answer.Docs {
+			if d.Error != nil {
+				return nil, fmt.Errorf("look up item %d: %w", d.ID, d.Error.failure(http.StatusServiceUnavailable))
+			}
+			if d.Found {
+				out[d.ID] = &d.stored
+			}
+		}
+	}
+	return out, nil
+}
