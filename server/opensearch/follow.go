@@ -102,7 +102,8 @@ func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
 	}
 }
 
-// catchUp updates the state to what searches of the index find. The caller holds changing.
+// catchUp updates the state to what searches of the index find. If it fails, nothing changes, and the next call reads the same
+// records again. The caller holds changing.
 func (r *records) catchUp(ctx context.Context) error {
 	hits, err := r.since(ctx, r.next)
 	if err != nil {
@@ -118,20 +119,20 @@ func (r *records) catchUp(ctx context.Context) error {
 			news = append(news, h)
 		}
 	}
+	if len(news) > 0 {
+		now := r.state.Load()
+		read, err := r.decode(news, maps.Clone(now.marks))
+		if err != nil {
+			return err
+		}
+		c := definitions.NewChange(now.set)
+		if err := c.Stage(read.entries); err != nil {
+			return fmt.Errorf("read the definitions: %w", err)
+		}
+		maps.Copy(r.seen, read.seen)
+		r.publish(c, read.marks)
+	}
 	r.advance(hits)
-	if len(news) == 0 {
-		return nil
-	}
-	now := r.state.Load()
-	marks, entries := maps.Clone(now.marks), map[definitions.Source]*definitions.Entry{}
-	if _, err := r.take(news, marks, entries); err != nil {
-		return err
-	}
-	c := definitions.NewChange(now.set)
-	if err := c.Stage(entries); err != nil {
-		return fmt.Errorf("read the definitions: %w", err)
-	}
-	r.publish(c, marks)
 	return nil
 }
 

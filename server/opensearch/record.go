@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -189,10 +190,12 @@ func (r *records) prepare(ctx context.Context, c *definitions.Change) error {
 				return err
 			}
 		}
-		for _, rule := range served.TagRules {
-			if err := r.library.made.add(ctx, p, rule.Tag); err != nil {
-				return err
-			}
+		tags := make([]item.Tag, len(served.TagRules))
+		for i, rule := range served.TagRules {
+			tags[i] = rule.Tag
+		}
+		if err := r.library.made.add(ctx, p, tags...); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -272,42 +275,49 @@ func (r *records) setMark(ctx context.Context, key, value string) error {
 	return r.catchUp(ctx)
 }
 
-// take adds documents to marks, entries and the seen states. It returns the metaRecord if the documents contain it.
-func (r *records) take(hits []recordHit, marks map[string]string, entries map[definitions.Source]*definitions.Entry) (*metaRecord, error) {
-	var meta *metaRecord
+// decoded is the content of documents of the definitions index.
+type decoded struct {
+	marks   map[string]string
+	entries map[definitions.Source]*definitions.Entry
+	seen    map[string]seenRecord
+	// meta is nil if the documents do not contain it.
+	meta *metaRecord
+}
+
+// decode decodes documents and adds their marks to marks. It does not change r.
+func (r *records) decode(hits []recordHit, marks map[string]string) (*decoded, error) {
+	d := &decoded{marks: marks, entries: map[definitions.Source]*definitions.Entry{}, seen: map[string]seenRecord{}}
 	for _, h := range hits {
+		seen, again := d.seen[h.ID]
+		if !again {
+			seen = r.seen[h.ID]
+		}
 		switch h.Source.Type {
 		case recordMeta:
-			meta = &metaRecord{}
-			if err := json.Unmarshal([]byte(h.Source.Value), meta); err != nil {
+			d.meta = &metaRecord{}
+			if err := json.Unmarshal([]byte(h.Source.Value), d.meta); err != nil {
 				return nil, fmt.Errorf("read the keys of the library: %w", err)
 			}
-			r.seen[h.ID] = seenRecord{version: h.version}
 		case recordMark:
-			marks[h.Source.Name] = h.Source.Value
-			r.seen[h.ID] = seenRecord{version: h.version}
+			d.marks[h.Source.Name] = h.Source.Value
 		case recordDefinition:
-			source := r.seen[h.ID].source
-			if h.Source.Gone {
-				if source != (definitions.Source{}) {
-					entries[source] = nil
-				}
-			} else {
+			if !h.Source.Gone {
 				e, err := definitions.DecodeEntry([]byte(h.Source.Value))
 				if err != nil {
 					return nil, fmt.Errorf("record %s: %w", h.ID, err)
 				}
-				source = definitions.SourceOf(e.Latest)
-				entries[source] = e
+				seen.source = definitions.SourceOf(e.Latest)
+				d.entries[seen.source] = e
+			} else if seen.source != (definitions.Source{}) {
+				d.entries[seen.source] = nil
 			}
-			r.seen[h.ID] = seenRecord{h.version, source}
 		}
-		r.term = max(r.term, h.Term)
+		d.seen[h.ID] = seenRecord{h.version, seen.source}
 	}
-	return meta, nil
+	return d, nil
 }
 
-// reload reads all records. If it fails, the visible state does not change.
+// reload reads all records. If it fails, nothing changes.
 func (r *records) reload(ctx context.Context) error {
 	index := r.library.names.definitions()
 	var stats struct {
@@ -336,12 +346,11 @@ func (r *records) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	marks, entries := map[string]string{}, map[definitions.Source]*definitions.Entry{}
-	r.seen, r.term = map[string]seenRecord{}, 0
-	meta, err := r.take(hits, marks, entries)
+	read, err := r.decode(hits, map[string]string{})
 	if err != nil {
 		return err
 	}
+	meta := read.meta
 	if meta == nil {
 		return fmt.Errorf("read the definitions: index %s holds no key of a library: restore it from a snapshot", index)
 	}
@@ -352,13 +361,16 @@ func (r *records) reload(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the keys of the library: %w", err)
 	}
-	maps.DeleteFunc(entries, func(_ definitions.Source, e *definitions.Entry) bool { return e == nil })
-	set, err := definitions.NewSet(entries)
+	maps.DeleteFunc(read.entries, func(_ definitions.Source, e *definitions.Entry) bool { return e == nil })
+	set, err := definitions.NewSet(read.entries)
 	if err != nil {
 		return fmt.Errorf("read the definitions: %w", err)
 	}
-	r.next, r.gapped = checkpoint+1, time.Time{}
-	r.state.Store(&known{set: set, marks: marks, authorKey: key})
+	r.seen, r.term, r.next, r.gapped = read.seen, 0, checkpoint+1, time.Time{}
+	for _, h := range hits {
+		r.term = max(r.term, h.Term)
+	}
+	r.state.Store(&known{set: set, marks: read.marks, authorKey: key})
 	r.feed.Set(set.Tokens())
 	return nil
 }
