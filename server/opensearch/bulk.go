@@ -60,7 +60,7 @@ const bulkBytes = 8 << 20
 
 // bulk runs operations. It retries those that the cluster rejects for lack of capacity until ctx ends or the timeout passes.
 func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []outcome {
-	within, cancel := context.WithTimeout(ctx, c.timeout)
+	within, cancel := context.WithTimeoutCause(ctx, c.timeout, &unreachableError{fmt.Errorf("no answer within %s", c.timeout)})
 	defer cancel()
 	outcomes := make([]outcome, len(ops))
 	pending := make([]int, len(ops))
@@ -73,7 +73,7 @@ func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []o
 			body, n, err := encodeBulk(ops, pending)
 			if err == nil {
 				var again []int
-				again, err = c.bulkOnce(ctx, body, ops, pending[:n], refresh, outcomes)
+				again, err = c.bulkOnce(within, body, ops, pending[:n], refresh, outcomes)
 				refused = append(refused, again...)
 			}
 			if err != nil {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 
@@ -148,7 +150,7 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 }
 
 // store writes items and waits until searches find them. It returns the ids of the items that another write has changed, and the
-// errors of the items that could not be stored. It fails if nothing was stored, or if it cannot look up the conflicts.
+// errors of the items that could not be stored or may not be stored. It fails if no item is known to be stored.
 func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (lost map[item.ID]bool, failed map[item.ID]error, err error) {
 	ops, ids := w.operations(b, items)
 	if len(ops) == 0 {
@@ -176,18 +178,37 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	}
 	// A conflict may be with this write itself if the response to its first attempt was lost.
 	found, err := w.library.load(ctx, w.property, conflicts, fieldWrite)
-	if err != nil {
+	if err != nil && !w.stored {
 		return nil, nil, err
+	}
+	if err != nil {
+		for _, id := range conflicts {
+			failed[id] = err
+		}
+		return nil, failed, nil
 	}
 	lost = map[item.ID]bool{}
 	for _, id := range conflicts {
-		if is := found[id]; is == nil && gone[id] || is != nil && !gone[id] && is.token() == w.token {
-			w.stored = true
-			continue
+		is := found[id]
+		own := is == nil && gone[id] || is != nil && !gone[id] && is.token() == w.token
+		if !own {
+			lost[id] = true
 		}
-		lost[id] = true
+	}
+	if len(lost) < len(conflicts) {
+		w.stored = true
+		w.refresh(ctx)
 	}
 	return lost, failed, nil
+}
+
+// refresh makes searches find items that this write has stored without waiting for a refresh. If the request fails, the write still
+// succeeds, because a caller that sends it again could create the items twice. The index refreshes itself within
+// Options.RefreshInterval.
+func (w *write) refresh(ctx context.Context) {
+	if err := w.library.cluster.do(ctx, http.MethodPost, "/"+w.library.names.items(w.property)+"/_refresh", nil, nil); err != nil {
+		w.library.options.Logger.Warn("searches may not find a stored item yet", slog.String("property", string(w.property)), slog.Any("error", err))
+	}
 }
 
 // operations returns the operations that store the staged items, and the id of the item of each operation.

@@ -1,0 +1,185 @@
+package opensearch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// intercepted is a transport that calls on instead of sending a request, if on is set.
+type intercepted struct {
+	http.RoundTripper
+	on atomic.Pointer[func(*http.Request) (*http.Response, error)]
+}
+
+func (i *intercepted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if on := i.on.Load(); on != nil {
+		return (*on)(r)
+	}
+	return i.RoundTripper.RoundTrip(r)
+}
+
+// intercept sets on.
+func (i *intercepted) intercept(on func(*http.Request) (*http.Response, error)) { i.on.Store(&on) }
+
+// respond returns a response with a JSON body.
+func respond(r *http.Request, status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+// TestUnreadableRecord checks that the follower reports a record that it cannot read until the record is readable again, and that it
+// then applies the other changes of the same poll. Here, this is the removal of a token.
+func TestUnreadableRecord(t *testing.T) {
+	t.Parallel()
+	r := replicas(t, 2)
+	apply(t, r[0], accessToken(1))
+	follower := r[1].records
+	unlock, err := follower.changing.lock(t.Context()) // so that the test decides when it polls
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if err := follower.catchUp(t.Context()); err != nil || len(follower.state.Load().set.Tokens()) != 1 {
+		t.Fatalf("%v, want one token", err)
+	}
+	if _, err := r[0].Remove(t.Context(), []library.Owner{accessToken().Owner}); err != nil {
+		t.Fatal(err)
+	}
+	unreadable := operation{index: r[0].names.definitions(), id: recordDefinition + "-x", doc: record{Type: recordDefinition, Value: "{"}}
+	stored := r[0].cluster.bulk(t.Context(), []operation{unreadable}, refreshNow)[0]
+	if stored.err != nil {
+		t.Fatal(stored.err)
+	}
+	for poll, read := range []func(context.Context) error{follower.catchUp, follower.catchUp, follower.reload, follower.catchUp} {
+		if err := read(t.Context()); err == nil {
+			t.Errorf("poll %d reports no problem", poll)
+		}
+	}
+	repaired := operation{index: unreadable.index, id: unreadable.id, doc: record{Type: recordDefinition, Gone: true}, at: &stored.version}
+	if err := failure(r[0].cluster.bulk(t.Context(), []operation{repaired}, refreshNow)); err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.catchUp(t.Context()); err != nil || len(follower.state.Load().set.Tokens()) != 0 {
+		t.Errorf("%d tokens (%v), want none", len(follower.state.Load().set.Tokens()), err)
+	}
+}
+
+// TestUnknownConflicts checks that if one item is stored and another one conflicts, but the conflict cannot be looked up, only the
+// mutation of the conflicting item fails.
+func TestUnknownConflicts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	transport := &intercepted{RoundTripper: http.DefaultTransport}
+	l, other := openWith(t, dir, time.Now, transport), open(t, dir, time.Now)
+	defer l.Close()
+	defer other.Close()
+	apply(t, l, agreedDefinitions()[0])
+	waitServed(t, other)
+	mustWrite(t, l, library.Mutation{Put: image(1, "")})
+	conflicting := false
+	transport.intercept(func(r *http.Request) (*http.Response, error) {
+		switch {
+		case conflicting && strings.HasSuffix(r.URL.Path, "/_mget"):
+			return respond(r, http.StatusBadRequest, `{}`), nil
+		case !conflicting && strings.Contains(r.URL.RawQuery, "refresh="+refreshWait):
+			conflicting = true
+			mustWrite(t, other, library.Mutation{Put: image(1, "changed"), Replace: true})
+		}
+		return transport.RoundTripper.RoundTrip(r)
+	})
+	outcomes, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}, {Put: image(1, ""), Replace: true}, {Put: image(0, "")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range outcomes {
+		if failed := o.Err != nil; failed != (i == 1) {
+			t.Errorf("mutation %d: %+v", i, o)
+		}
+	}
+}
+
+// TestLostBeforeRefresh checks that searches find an acknowledged item even if the response to its first bulk request was lost before
+// the index was refreshed.
+func TestLostBeforeRefresh(t *testing.T) {
+	t.Parallel()
+	transport := &intercepted{RoundTripper: http.DefaultTransport}
+	l := openOptions(t, t.TempDir(), func(o *Options) { o.RefreshInterval, o.Transport = 10*time.Second, transport })
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	// An index that is not searched for a while is not refreshed in intervals, and a request waits for no refresh.
+	read := library.Read{Property: shop, Query: query.All{}, Limit: 10}
+	if _, err := l.Read(t.Context(), read); err != nil {
+		t.Fatal(err)
+	}
+	lost := false
+	transport.intercept(func(r *http.Request) (*http.Response, error) {
+		if lost || !strings.Contains(r.URL.RawQuery, "refresh="+refreshWait) {
+			return transport.RoundTripper.RoundTrip(r)
+		}
+		lost = true
+		r = r.Clone(r.Context())
+		r.URL.RawQuery = strings.Replace(r.URL.RawQuery, "refresh="+refreshWait, "refresh="+refreshNone, 1)
+		res, err := transport.RoundTripper.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		defer res.Body.Close()
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			return nil, err
+		}
+		return nil, errLost
+	})
+	if o := mustWrite(t, l, library.Mutation{Put: image(0, "")}); !lost || o[0].ID != 1 {
+		t.Fatalf("%+v, response lost: %v", o, lost)
+	}
+	if p, err := l.Read(t.Context(), read); err != nil || p.Total != 1 {
+		t.Errorf("%+v, %v: want one item", p, err)
+	}
+}
+
+// TestBulkTimeout checks that the timeout limits all attempts of a bulk request together.
+func TestBulkTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		transport := &intercepted{}
+		sent := 0
+		transport.intercept(func(r *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/_bulk") {
+				return respond(r, http.StatusOK, `{}`), nil // a check of the client
+			}
+			if sent++; sent == 1 {
+				time.Sleep(9 * time.Second)
+				return respond(r, http.StatusOK, `{"items":[{"create":{"status":429,"error":{"type":"rejected_execution_exception"}}}]}`), nil
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		o, err := Options{URLs: []string{"http://127.0.0.1:1"}, Timeout: 10 * time.Second, Transport: transport}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := newCluster(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		is := c.bulk(t.Context(), []operation{{index: "index", id: "1", doc: object{}}}, refreshNone)[0]
+		if took := time.Since(start); took != o.Timeout || !errors.Is(is.err, library.ErrUnavailable) || sent != 2 {
+			t.Errorf("%v after %s and %d requests, want ErrUnavailable after %s", is.err, took, sent, o.Timeout)
+		}
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
