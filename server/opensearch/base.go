@@ -2,6 +2,8 @@ package opensearch
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,8 +19,10 @@ type base struct {
 	ledger *ledger
 	// items are the requested items; nil for an item that does not exist.
 	items map[item.ID]*stored
-	// holders are the items that have a short code.
-	holders map[string][]holder
+	// codes are the short codes that the mutations give. The value is true if the code is a random one of a new item.
+	codes map[string]bool
+	// holders are the items that have these codes.
+	holders codeHolders
 }
 
 var _ mutations.Base = (*base)(nil)
@@ -32,7 +36,7 @@ type holder struct {
 // fetch looks up all items and short codes that the mutations name, concurrently.
 func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 	var ids []item.ID
-	var codes []string
+	b.codes = map[string]bool{}
 	seen := map[item.ID]bool{}
 	want := func(id item.ID) {
 		if item.ValidID(id) && !seen[id] {
@@ -44,8 +48,8 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 		switch {
 		case m.Put != nil:
 			want(m.Put.ID)
-			if m.Put.ShortCode != "" {
-				codes = append(codes, m.Put.ShortCode)
+			if code := m.Put.ShortCode; code != "" {
+				b.codes[code] = m.Put.ID == 0 && len(code) == drawnCode
 			}
 		case m.Tag != nil || m.Untag != nil:
 			for _, id := range m.IDs {
@@ -61,7 +65,7 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 		return err
 	})
 	g.Go(func() (err error) {
-		b.holders, err = b.library.codeHolders(ctx, codes)
+		b.holders, err = b.library.codeHolders(ctx, slices.Collect(maps.Keys(b.codes)))
 		return err
 	})
 	return g.Wait()
@@ -81,15 +85,27 @@ func (b *base) Exists(id item.ID) (bool, error) { return b.items[id] != nil, nil
 // Unit reports whether the property serves a unit.
 func (b *base) Unit(id int64) bool { return b.catalogue.Unit(id) != nil }
 
+// drawnCode is the length of a code that item.NewShortCode draws.
+const drawnCode = 10
+
 // CodeHeld reports whether an item other than id has a short code. Two concurrent writes can give the same code to two items; the
-// link then leads to the first of them by property and id.
+// link then leads to the first of them by property and id. While some items cannot be searched, CodeHeld reports a random code of a
+// new item as held, so that the item gets another one, and fails for other codes. Codes that are drawn during the write are not
+// looked up, because they are random.
 func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
-	for _, h := range b.holders[code] {
+	for _, h := range b.holders.of[code] {
 		if h != (holder{b.catalogue.Property, id}) {
 			return true, nil
 		}
 	}
-	return false, nil
+	random, given := b.codes[code]
+	if b.holders.incomplete == nil || !given {
+		return false, nil
+	}
+	if random {
+		return true, nil
+	}
+	return false, b.holders.incomplete
 }
 
 // TagMade reports whether a tag is known to exist.

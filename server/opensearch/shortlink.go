@@ -16,35 +16,54 @@ import (
 // codesAtOnce is the maximum number of short codes that one search looks up.
 const codesAtOnce = 5000
 
-// codeHolders returns the items of all properties that have one of the short codes, sorted by property and id.
-func (l *Library) codeHolders(ctx context.Context, codes []string) (map[string][]holder, error) {
-	out := map[string][]holder{}
+// codeHolders are the items of all properties that have one of some short codes.
+type codeHolders struct {
+	// of contains the items by code, sorted by property and id.
+	of map[string][]holder
+	// incomplete is not nil if a part of the items could not be searched. Then, other items may have the codes, too.
+	incomplete error
+}
+
+// codeHolders looks up short codes. An index without a working shard makes the result incomplete, so that it affects only what
+// depends on its items.
+func (l *Library) codeHolders(ctx context.Context, codes []string) (codeHolders, error) {
+	out := codeHolders{of: map[string][]holder{}}
 	for chunk := range slices.Chunk(codes, codesAtOnce) {
-		var answer hitsOf[struct {
-			ID     item.ID `json:"_id,string"`
-			Index  string  `json:"_index"`
-			Fields struct {
-				Code []string `json:"code"`
-			} `json:"fields"`
-		}]
+		var answer struct {
+			hitsOf[struct {
+				ID     item.ID `json:"_id,string"`
+				Index  string  `json:"_index"`
+				Fields struct {
+					Code []string `json:"code"`
+				} `json:"fields"`
+			}]
+			// A shard without a working copy is neither successful nor failed.
+			Shards struct {
+				Total      int `json:"total"`
+				Successful int `json:"successful"`
+			} `json:"_shards"`
+		}
 		// Codes are random, so almost every code belongs to at most one item.
 		body := object{
 			"size": 2 * len(chunk), "track_total_hits": false, "docvalue_fields": []string{fieldCode}, "_source": false,
 			"query": object{"bool": object{"filter": object{"terms": object{fieldCode: chunk}}}},
 		}
-		path := "/" + l.names.everyItems() + searchPath + "&allow_no_indices=true&ignore_unavailable=true"
+		path := "/" + l.names.everyItems() + "/_search?allow_partial_search_results=true&allow_no_indices=true&ignore_unavailable=true"
 		if err := l.cluster.do(ctx, http.MethodPost, path, body, &answer); err != nil {
-			return nil, fmt.Errorf("look up short links: %w", err)
+			return out, fmt.Errorf("look up short links: %w", err)
+		}
+		if n := answer.Shards.Total - answer.Shards.Successful; n > 0 {
+			out.incomplete = fmt.Errorf("look up short links: %w: OpenSearch cannot search %d shards", library.ErrUnavailable, n)
 		}
 		for _, h := range answer.Hits.Hits {
 			p, ok := l.propertyOf(h.Index)
 			if !ok || len(h.Fields.Code) != 1 {
 				continue
 			}
-			out[h.Fields.Code[0]] = append(out[h.Fields.Code[0]], holder{p, h.ID})
+			out.of[h.Fields.Code[0]] = append(out.of[h.Fields.Code[0]], holder{p, h.ID})
 		}
 	}
-	for _, holders := range out {
+	for _, holders := range out.of {
 		slices.SortFunc(holders, func(a, b holder) int {
 			return cmp.Or(strings.Compare(string(a.property), string(b.property)), cmp.Compare(a.id, b.id))
 		})
@@ -65,7 +84,7 @@ func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyI
 	if err != nil {
 		return "", "", err
 	}
-	for _, h := range holders[code] {
+	for _, h := range holders.of[code] {
 		c, err := l.Served(h.property)
 		if err != nil {
 			continue // the property is not served
@@ -79,7 +98,7 @@ func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyI
 		}
 		return "", "", notFound
 	}
-	return "", "", notFound
+	return "", "", cmp.Or(holders.incomplete, notFound)
 }
 
 // originalURL returns the URL that the short link of an item leads to. Only approved items have one.
