@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -125,9 +124,9 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// close stops the background work of the client.
+// close stops the background work of the client and closes its idle connections.
 func (c *cluster) close() error {
-	if err := c.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+	if err := c.client.Close(); err != nil {
 		return fmt.Errorf("close the connections to OpenSearch: %w", err)
 	}
 	return nil

@@ -54,6 +54,15 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return over.RoundTrip(r)
 }
 
+// CloseIdleConnections closes the connections that are not in use.
+func (t *transport) CloseIdleConnections() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if over, ok := t.over.(interface{ CloseIdleConnections() }); ok {
+		over.CloseIdleConnections()
+	}
+}
+
 // text returns the content of a file without the trailing line break that editors add.
 func text(content []byte) string { return strings.TrimRight(string(content), "\r\n") }
 
