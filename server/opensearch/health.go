@@ -72,8 +72,8 @@ func (l *Library) shared() []string {
 	return []string{generation(l.names.definitions()), generation(l.names.facts())}
 }
 
-// stateTimeout limits the requests of State, because probes wait for it.
-const stateTimeout = 2 * time.Second
+// stateTimeout limits the requests of State. It is shorter than the default timeout of a Kubernetes probe, which is 1 s.
+const stateTimeout = 600 * time.Millisecond
 
 // State describes the library, see library.Library. The library is Ready while the cluster responds and the shared indices have
 // working shards. An index without a working shard, or that accepts no writes, is a Problem.
@@ -84,7 +84,7 @@ func (l *Library) State(ctx context.Context) library.State {
 		state.Problem = "closed"
 		return state
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, fmt.Errorf("OpenSearch does not answer within %s", stateTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, &unreachableError{fmt.Errorf("no answer within %s", stateTimeout)})
 	defer cancel()
 	var red, blocked []string
 	g, asking := errgroup.WithContext(ctx)
@@ -139,9 +139,20 @@ func (l *Library) count(ctx context.Context, state *library.State) error {
 	if err := l.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
 		return err
 	}
+	var hashed map[string]library.PropertyID
 	for name, index := range stats.Indices {
 		state.DiskBytes += index.Primaries.Store.Bytes
-		if p, ok := l.propertyOf(name); ok {
+		p, ok := l.propertyOf(name)
+		if !ok && hashed == nil && strings.HasPrefix(name, l.names.hashedItems()) {
+			var err error
+			if hashed, err = l.hashedProperties(ctx); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			p, ok = hashed[name]
+		}
+		if ok {
 			state.PropertyItems[p] += index.Primaries.Docs.Count
 			state.Items += index.Primaries.Docs.Count
 		}
@@ -156,6 +167,25 @@ func (l *Library) count(ctx context.Context, state *library.State) error {
 	return nil
 }
 
+// hashedProperties returns the properties of the indices of items whose names contain only a hash of the property.
+func (l *Library) hashedProperties(ctx context.Context) (map[string]library.PropertyID, error) {
+	var found map[string]struct {
+		Mappings struct {
+			Meta struct {
+				Property library.PropertyID `json:"property"`
+			} `json:"_meta"`
+		} `json:"mappings"`
+	}
+	if err := l.cluster.do(ctx, http.MethodGet, "/"+l.names.hashedItems()+"*/_mapping?filter_path=*.mappings._meta", nil, &found); err != nil {
+		return nil, err
+	}
+	out := map[string]library.PropertyID{}
+	for name, index := range found {
+		out[name] = index.Mappings.Meta.Property
+	}
+	return out, nil
+}
+
 // redIndices returns the library's indices that have a shard without a working copy, sorted by name.
 func (l *Library) redIndices(ctx context.Context) ([]string, error) {
 	var health struct {
@@ -163,7 +193,7 @@ func (l *Library) redIndices(ctx context.Context) ([]string, error) {
 			Status string `json:"status"`
 		} `json:"indices"`
 	}
-	path := "/_cluster/health/" + l.options.Prefix + "-*?level=indices&timeout=1s"
+	path := "/_cluster/health/" + l.options.Prefix + "-*?level=indices&timeout=400ms"
 	if err := l.cluster.do(ctx, http.MethodGet, path, nil, &health); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ import (
 // names builds the names of the indices of a library.
 type names struct{ prefix string }
 
-// All requests use aliases, because a write that requires a missing alias creates no index.
+// Reads and writes of documents use aliases, because a write that requires a missing alias creates no index. Requests about an
+// index itself use its generation.
 func (n names) definitions() string { return n.prefix + "-definitions" }
 func (n names) facts() string       { return n.prefix + "-facts" }
 
@@ -24,6 +25,9 @@ func (n names) items(p library.PropertyID) string { return n.prefix + "-items-" 
 
 // generation returns the index behind an alias. This mapping has had only the first generation.
 func generation(alias string) string { return alias + "-1" }
+
+// hashedItems returns the beginning of the names of indices of items that contain only a hash of the property.
+func (n names) hashedItems() string { return n.prefix + "-items-" + hashMark }
 
 // everyItems returns a pattern for the items of all properties.
 func (n names) everyItems() string { return n.prefix + "-items-*" }
@@ -45,6 +49,9 @@ func (n names) property(index string) (library.PropertyID, bool) {
 // longestName is the maximum length in bytes of a property in the name of an index. OpenSearch allows 255 bytes for the whole name.
 const longestName = 180
 
+// hashMark precedes the hash of a longer name. No encoded name begins with it.
+const hashMark = "=="
+
 // encodeProperty encodes a property as part of the name of an index. It replaces the slash with "_", and encodes other bytes with
 // "=". Namespaces and names of Kubernetes objects contain neither character.
 func encodeProperty(p library.PropertyID) string {
@@ -61,7 +68,7 @@ func encodeProperty(p library.PropertyID) string {
 	}
 	if b.Len() > longestName {
 		sum := sha256.Sum256([]byte(p))
-		return "==" + hex.EncodeToString(sum[:])
+		return hashMark + hex.EncodeToString(sum[:])
 	}
 	return b.String()
 }
@@ -107,13 +114,14 @@ func (l *Library) createItems(ctx context.Context, p library.PropertyID) error {
 	return l.cluster.create(ctx, l.names.items(p), l.itemSettings(), itemMapping(p))
 }
 
-// settings returns the settings of the shared indices. They have one shard, so that sequence numbers order all writes.
+// settings returns the settings of all indices. They have one shard, so that sequence numbers order all writes of a shared index, and
+// scores equal those of the other libraries. A second node holds a copy.
 func (o Options) settings() object {
-	return object{"number_of_shards": 1, "auto_expand_replicas": o.Replicas, "refresh_interval": o.RefreshInterval.String()}
+	return object{"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": o.RefreshInterval.String()}
 }
 
 // propertyOf returns the property whose items an index contains. It returns false for other indices. It also returns false for a
-// property that is not served and whose name is too long to be part of the name of the index.
+// property that is not served and whose name is too long to be part of the name of the index (see hashedProperties).
 func (l *Library) propertyOf(index string) (library.PropertyID, bool) {
 	if p, ok := l.names.property(index); ok {
 		return p, true

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -159,7 +160,7 @@ func TestBulkTimeout(t *testing.T) {
 				return respond(r, http.StatusOK, `{}`), nil // a check of the client
 			}
 			if sent++; sent == 1 {
-				time.Sleep(9 * time.Second)
+				<-time.After(9 * time.Second)
 				return respond(r, http.StatusOK, `{"items":[{"create":{"status":429,"error":{"type":"rejected_execution_exception"}}}]}`), nil
 			}
 			<-r.Context().Done()
@@ -182,4 +183,130 @@ func TestBulkTimeout(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestRedIndex checks that an index without a working shard affects only what depends on its items: short links of other properties
+// lead to their items, and new items get short codes. Only an imported code that an item in the index may have is refused.
+func TestRedIndex(t *testing.T) {
+	t.Parallel()
+	l := replicas(t, 1)[0]
+	withCode := func(id item.ID, code string) *item.Item {
+		it := image(id, "")
+		it.ShortCode, it.Content.OriginalURL = code, "https://posts.example/1"
+		return it
+	}
+	mustWrite(t, l, library.Mutation{Put: withCode(1, "known")})
+	if _, _, err := l.ShortLink(t.Context(), "unknown"); !errors.Is(err, library.ErrNotFound) {
+		t.Errorf("an unknown short link: %v, want ErrNotFound", err)
+	}
+	red := object{
+		"settings": object{"number_of_shards": 1, "number_of_replicas": 0, "index.routing.allocation.require._name": "absent"},
+		"mappings": itemMapping("shop/red"), "aliases": object{l.names.items("shop/red"): object{}},
+	}
+	path := "/" + generation(l.names.items("shop/red")) + "?wait_for_active_shards=0"
+	if err := l.cluster.do(t.Context(), http.MethodPut, path, red, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, to, err := l.ShortLink(t.Context(), "known"); to != "https://posts.example/1" || err != nil {
+		t.Errorf("a known short link leads to %q: %v", to, err)
+	}
+	if _, _, err := l.ShortLink(t.Context(), "unknown"); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("an unknown short link: %v, want ErrUnavailable", err)
+	}
+	drawn, err := item.NewShortCode(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := l.Write(t.Context(), shop, []library.Mutation{
+		{Put: withCode(1, "known"), Replace: true}, {Put: withCode(5, "new")}, {Put: withCode(0, drawn)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range outcomes {
+		if unavailable := errors.Is(o.Err, library.ErrUnavailable); unavailable != (i == 1) {
+			t.Errorf("mutation %d: %+v", i, o)
+		}
+	}
+	it, err := l.view(l.records.state.Load().set.Catalogue(shop), noon).item(t.Context(), outcomes[2].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(it.ShortCode) != drawnCode || it.ShortCode == drawn {
+		t.Errorf("the new item has the code %q, want another one than %q", it.ShortCode, drawn)
+	}
+}
+
+// TestTagsOfRules checks that the tags of a property's rules are stored with one request.
+func TestTagsOfRules(t *testing.T) {
+	t.Parallel()
+	transport := &intercepted{RoundTripper: http.DefaultTransport}
+	l := openWith(t, t.TempDir(), time.Now, transport)
+	defer l.Close()
+	var requests atomic.Int64
+	transport.intercept(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/_bulk") {
+			requests.Add(1)
+		}
+		return transport.RoundTripper.RoundTrip(r)
+	})
+	defs := agreedDefinitions()[:1]
+	for _, key := range []string{"a", "b", "c"} {
+		tag := &library.TagRule{Tag: item.Tag{Namespace: "vibe", Key: key}, Selector: "featured:true"}
+		defs = append(defs, library.Definition{Property: shop, Owner: manifest(library.KindTag, key), Created: noon, Tag: tag})
+	}
+	apply(t, l, defs...)
+	if n := requests.Load(); n != 2 {
+		t.Errorf("%d bulk requests, want one for the tags and one for the definitions", n)
+	}
+	for _, d := range defs[1:] {
+		if made, err := l.HasTag(shop, d.Tag.Tag); !made || err != nil {
+			t.Errorf("tag %s: %v, %v", d.Tag.Tag.Key, made, err)
+		}
+	}
+}
+
+// TestUnreachableState checks that State describes an unreachable cluster within the default timeout of a Kubernetes probe.
+func TestUnreachableState(t *testing.T) {
+	t.Parallel()
+	transport := &intercepted{RoundTripper: http.DefaultTransport}
+	l := openWith(t, t.TempDir(), time.Now, transport)
+	defer l.Close()
+	for what, fail := range map[string]func(*http.Request) (*http.Response, error){
+		"no connection": func(*http.Request) (*http.Response, error) { return nil, errLost },
+		"no response": func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
+	} {
+		transport.intercept(fail)
+		start := time.Now()
+		s := l.State(t.Context())
+		if took := time.Since(start); took > 900*time.Millisecond || s.Ready || s.Problem == "" {
+			t.Errorf("%s: ready %v, %q after %s", what, s.Ready, s.Problem, took)
+		}
+	}
+}
+
+// closable is a transport that counts calls of CloseIdleConnections.
+type closable struct {
+	http.RoundTripper
+	closed atomic.Int64
+}
+
+func (c *closable) CloseIdleConnections() { c.closed.Add(1) }
+
+// TestIdleConnections checks that a failed Open closes its idle connections.
+func TestIdleConnections(t *testing.T) {
+	t.Parallel()
+	transport := &closable{RoundTripper: &intercepted{}}
+	transport.RoundTripper.(*intercepted).intercept(func(r *http.Request) (*http.Response, error) {
+		return respond(r, http.StatusOK, `{}`), nil
+	})
+	if _, err := Open(t.Context(), Options{URLs: []string{"http://127.0.0.1:1"}, Transport: transport}); err == nil {
+		t.Fatal("a library was opened without OpenSearch")
+	}
+	if transport.closed.Load() == 0 {
+		t.Error("the connections stay open")
+	}
 }
