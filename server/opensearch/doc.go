@@ -13,7 +13,7 @@
 // # Indices
 //
 // All names begin with Options.Prefix. Each name is an alias of an index with the same name and a generation number. Each index has
-// one primary shard. Options.Shards can set another number for items.
+// one primary shard, so that scores equal those of the other libraries.
 //
 //	<prefix>-definitions         one document for each definition and mark, and one with the keys of the library
 //	<prefix>-facts               data that outlives items: a ledger for each property (the highest item id, and the sums of its

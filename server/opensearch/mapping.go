@@ -30,7 +30,6 @@ const (
 // itemSettings returns the settings of the index of a property's items.
 func (l *Library) itemSettings() object {
 	s := l.options.settings()
-	s["number_of_shards"] = l.options.Shards
 	s["max_result_window"] = l.options.window
 	return s
 }

@@ -1,9 +1,7 @@
 package opensearch
 
 import (
-	"crypto/rand"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -28,10 +26,6 @@ type Options struct {
 	// Prefix is the prefix of every index name: lower-case letters, digits and hyphens, at most 40 characters. "" means
 	// DefaultPrefix. Libraries with different prefixes can share a cluster.
 	Prefix string
-	// Shards is the number of primary shards of a property's items. 0 means 1, with which scores equal those of other libraries.
-	Shards int
-	// Replicas is the number of copies of each shard, in the syntax of auto_expand_replicas. "" means 0-1.
-	Replicas string
 	// RefreshInterval is the maximum time until searches find a write. 0 means 200 ms.
 	RefreshInterval time.Duration
 	// FollowInterval is the time between two checks for changed definitions. 0 means 200 ms.
@@ -42,8 +36,6 @@ type Options struct {
 	Clock func() time.Time
 	// Logger receives messages for operators. nil disables logging. No item, token or other personal data is ever logged.
 	Logger *slog.Logger
-	// Random is the source of secrets. nil means crypto/rand.
-	Random io.Reader
 	// Transport replaces the HTTP transport in tests. nil means a copy of http.DefaultTransport.
 	Transport http.RoundTripper
 	// window is the maximum sum of skipped and returned hits of a search. 0 means 50,000.
@@ -73,8 +65,6 @@ func (o Options) withDefaults() (Options, error) {
 	if !validPrefix.MatchString(o.Prefix) || strings.Contains(o.Prefix+"-", "-items-") {
 		return o, &OptionsError{fmt.Sprintf("index prefix %q: use at most 40 lower-case letters, digits and hyphens, the first one a letter, without -items", o.Prefix)}
 	}
-	setDefault(&o.Shards, 1)
-	setDefault(&o.Replicas, "0-1")
 	setDefault(&o.RefreshInterval, 200*time.Millisecond)
 	setDefault(&o.FollowInterval, 200*time.Millisecond)
 	setDefault(&o.Timeout, 30*time.Second)
@@ -84,9 +74,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Random == nil {
-		o.Random = rand.Reader
 	}
 	return o, nil
 }

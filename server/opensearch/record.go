@@ -2,12 +2,12 @@ package opensearch
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"sync"
@@ -102,9 +102,7 @@ func newRecords(l *Library) *records {
 // open creates the keys of a new library, and reads all records.
 func (r *records) open(ctx context.Context) error {
 	key := make([]byte, 32)
-	if _, err := io.ReadFull(r.library.options.Random, key); err != nil {
-		return fmt.Errorf("draw the key of a new library: %w", err)
-	}
+	_, _ = rand.Read(key) // never fails
 	value, err := json.Marshal(metaRecord{Format: recordFormat, AuthorKey: base64.StdEncoding.EncodeToString(key)})
 	if err != nil {
 		return fmt.Errorf("encode the key of a new library: %w", err)

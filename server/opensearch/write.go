@@ -131,7 +131,7 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 			return nil, err
 		}
 		st := mutations.NewStage(w.property, b, map[string]bool{})
-		st.Namer, st.Random, st.Now, st.Sequence = mutations.NewNamer(l.records.state.Load().authorKey), l.options.Random, l.now(), b.ledger.sequence
+		st.Namer, st.Now, st.Sequence = mutations.NewNamer(l.records.state.Load().authorKey), l.now(), b.ledger.sequence
 		for _, m := range pending {
 			w.outcomes[m.at] = st.Mutate(m.Mutation)
 		}
