@@ -289,7 +289,8 @@ func TestSweepAndPurge(t *testing.T) {
 	forget(t, s.dir)
 	start(t, s.dir)
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, 0, "shop/default erased, with 3 items")
-	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "it has: nothing")
+	vitrine(t.Context(), "", "purge", "shop/default", dir).want(t, exitFailed, "the store has no property shop/default; it has: nothing")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "shop/default: not found; the store has: nothing")
 }
 
 // forget removes what the test's manifests declared, as their deletion would.
@@ -299,6 +300,12 @@ func forget(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	withdraw(t, lib)
+}
+
+// withdraw removes what fill declares from a library, and closes it.
+func withdraw(t *testing.T, lib library.Library) {
+	t.Helper()
 	removed, err := lib.Sweep(t.Context(), library.Scope{
 		Install: "test", Kinds: []library.Kind{library.KindProperty, library.KindToken}, Confirmed: true,
 	}, nil)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,6 +71,40 @@ func TestOpenSearchKeepsWhatWasAcknowledged(t *testing.T) {
 	if code := s.signal(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+}
+
+// TestOpenSearchInterruptedPurge checks that vitrine purge completes a purge that deleted only the index of the property.
+func TestOpenSearchInterruptedPurge(t *testing.T) {
+	urls, flags := newIndices(t)
+	prefix := flags[slices.Index(flags, "--opensearch-index-prefix")+1]
+	flags = append(flags, "--opensearch-url", strings.Join(urls, ","))
+	s := start(t, filepath.Join(t.TempDir(), "data"), flags...)
+	s.environment(t)
+	vitrine(t.Context(), itemLines(1, 3), "import", "-").want(t, 0, "3 added")
+	if code := s.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	lib, err := opensearch.Open(t.Context(), opensearch.Options{URLs: urls, Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	withdraw(t, lib)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, urls[0]+"/"+prefix+"-items-shop_default-1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("delete the index: %s, %v", res.Status, err)
+	}
+	s = start(t, filepath.Join(t.TempDir(), "data"), flags...)
+	dir := "--data-dir=" + s.dir
+	vitrine(t.Context(), "", "purge", "shop/default", dir).want(t, exitFailed, "the store has no property shop/default; it has: nothing")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, 0, "shop/default erased")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "shop/default: not found; the store has: nothing")
 }
 
 // TestOpenSearchIsWaitedFor checks that a server with an unreachable cluster stays alive, reports why it is not ready, and becomes

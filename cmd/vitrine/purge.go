@@ -35,14 +35,20 @@ func newPurge() *cobra.Command {
 			if err != nil {
 				return adminError(dataDir, err)
 			}
-			items, ok := stored[p]
-			if !ok {
-				return fmt.Errorf("the store has no property %s; it has: %s", p, listing(stored))
-			}
-			if !yes && !confirmed(cmd, p, items) {
+			items, listed := stored[p]
+			switch {
+			case !listed && !yes:
+				return fmt.Errorf("the store has no property %s; it has: %s; if an earlier purge was interrupted, pass --yes to complete it",
+					p, listing(stored))
+			case !yes && !confirmed(cmd, p, items):
 				return errors.New("nothing was erased: enter the name of the property when asked, or pass --yes")
 			}
-			if err := c.Purge(cmd.Context(), p); err != nil {
+			// An interrupted purge can leave data of a property that is not listed.
+			err = c.Purge(cmd.Context(), p)
+			if err != nil && !listed {
+				return fmt.Errorf("%w; the store has: %s", adminError(dataDir, err), listing(stored))
+			}
+			if err != nil {
 				return adminError(dataDir, err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s erased, with %s items\n", p, text.Thousands(items))

@@ -191,10 +191,11 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 		return fmt.Errorf("purge property %s: %w", p, missing)
 	}
 	// An interrupted purge can leave facts without an index.
-	if err := l.forgetFacts(ctx, p); err != nil {
+	forgotten, err := l.forgetFacts(ctx, p)
+	if err != nil {
 		return err
 	}
-	if missing != nil {
+	if missing != nil && !forgotten {
 		return library.UnknownProperty(p)
 	}
 	return nil

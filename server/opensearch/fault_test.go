@@ -46,8 +46,11 @@ func TestDeletedItems(t *testing.T) {
 	if _, err := l.Remove(t.Context(), []library.Owner{agreedDefinitions()[0].Owner}); err != nil {
 		t.Fatal(err)
 	}
+	if err := l.Purge(t.Context(), shop); err != nil {
+		t.Errorf("a purge of what is left: %v", err)
+	}
 	if err := l.Purge(t.Context(), shop); !errors.Is(err, library.ErrNotFound) {
-		t.Errorf("a purge: %v, want ErrNotFound", err)
+		t.Errorf("a purge of nothing: %v, want ErrNotFound", err)
 	}
 	apply(t, l, agreedDefinitions()[0])
 	if o := mustWrite(t, l, library.Mutation{Put: image(0, "")}); o[0].ID != 1 {
@@ -109,6 +112,12 @@ func TestLongNames(t *testing.T) {
 	}
 	if n := l.State(t.Context()).PropertyItems[long]; n != 1 {
 		t.Errorf("%d items, want 1", n)
+	}
+	if _, err := l.Remove(t.Context(), []library.Owner{d.Owner}); err != nil {
+		t.Fatal(err)
+	}
+	if s := l.State(t.Context()); s.PropertyItems[long] != 1 || s.Items != 1 {
+		t.Errorf("without its manifest, the property has %d items of %d, want 1", s.PropertyItems[long], s.Items)
 	}
 }
 

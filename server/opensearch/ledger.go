@@ -143,18 +143,21 @@ func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledge
 	return true, nil
 }
 
-// forgetFacts deletes the facts of a property: its ledger and its tags.
-func (l *Library) forgetFacts(ctx context.Context, p library.PropertyID) error {
+// forgetFacts deletes the facts of a property: its ledger and its tags. It reports whether there were any.
+func (l *Library) forgetFacts(ctx context.Context, p library.PropertyID) (bool, error) {
+	var answer struct {
+		Deleted int `json:"deleted"`
+	}
 	l.ledgers.keep(p, nil)
 	l.made.forget()
 	// The query must find documents that were stored just now.
 	err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, nil)
 	if err == nil {
 		body := object{"query": object{"term": object{"property": string(p)}}}
-		err = l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_delete_by_query?conflicts=proceed&refresh=true", body, nil)
+		err = l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_delete_by_query?conflicts=proceed&refresh=true", body, &answer)
 	}
 	if err != nil {
-		return fmt.Errorf("forget the facts of property %s: %w", p, err)
+		return false, fmt.Errorf("forget the facts of property %s: %w", p, err)
 	}
-	return nil
+	return answer.Deleted > 0, nil
 }
