@@ -142,8 +142,8 @@ func TestDeepPages(t *testing.T) {
 	}
 	r.Offset = 8
 	var deep *library.OffsetError
-	if _, err := l.Read(t.Context(), r); !errors.As(err, &deep) || deep.Limit != 10 || !strings.Contains(err.Error(), "cursor") {
-		t.Errorf("%v, want that a cursor is named", err)
+	if _, err := l.Read(t.Context(), r); !errors.As(err, &deep) || deep.Limit != 10 || !strings.Contains(err.Error(), "_links.next") {
+		t.Errorf("%v, want an error that names the link to the next page", err)
 	}
 	r.Offset = 0
 	n := 0
