@@ -110,9 +110,9 @@ func (x *exchange) budgeted(run func(context.Context) error) error {
 // cannot keep the callers with other tokens from reading.
 func (x *exchange) reserve(bytes int) error {
 	n, all := int64(bytes), x.server.options.PageMemory
-	if n > all/2 {
+	if x.reserved+n > all/2 {
 		return &problem{Type: invalidParameter, Parameter: "page_size", Detail: fmt.Sprintf(
-			"the items of this page have %d MiB, and the server can send pages of at most %d MiB: use a smaller page_size", n>>20, all/2>>20,
+			"the items of this page have more than %d bytes, the limit of this server: use a smaller page_size", all/2,
 		)}
 	}
 	x.reserved += n

@@ -84,7 +84,9 @@ func (x *exchange) linkHere(changes ...change) string {
 			continue
 		}
 		for _, value := range x.params[name] {
-			add(name, value)
+			if x.token == "" || !strings.Contains(value, x.token) { // the token in a wrong parameter
+				add(name, value)
+			}
 		}
 	}
 	return string(href)

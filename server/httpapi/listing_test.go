@@ -201,6 +201,14 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestTokenInAnotherParameter checks that links do not repeat a token that the caller sent in a wrong parameter: do checks for tokens.
+func TestTokenInAnotherParameter(t *testing.T) {
+	got := newApp(t).do(call{url: q("*:*", "page_size=2", "foo="+token("ro")), token: "ro"})
+	if next := got.link(t, "next"); !strings.Contains(next, "page_size=2") {
+		t.Errorf("the link %s lacks a parameter", next)
+	}
+}
+
 // TestPagesUnderWrites follows next links while items are added, and expects each earlier item exactly once. By relevance
 // this holds as long as a new item changes no other score.
 func TestPagesUnderWrites(t *testing.T) {

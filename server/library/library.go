@@ -142,7 +142,8 @@ type Read struct {
 	BaseURL string
 	// Into is a caller's buffer that Page.Items is appended to, so that a page allocates no memory of its own.
 	Into []byte
-	// Room, if set, is called with the number of bytes that the items need, before they are appended. Its error ends the Read.
+	// Room, if set, is called with the number of bytes that the items need, once for all or once for each part of them. Its error ends
+	// the Read.
 	Room func(bytes int) error
 }
 

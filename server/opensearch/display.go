@@ -12,7 +12,7 @@ import (
 )
 
 // appendItems appends the items of a page, separated by commas, with the fields that the audience may see.
-func (v *view) appendItems(ctx context.Context, dst []byte, hits []hit, a query.Audience, baseURL string) ([]byte, error) {
+func (v *view) appendItems(ctx context.Context, r library.Read, hits []hit) ([]byte, error) {
 	items := make([]*item.Item, len(hits))
 	for i, h := range hits {
 		it, err := h.item()
@@ -25,11 +25,18 @@ func (v *view) appendItems(ctx context.Context, dst []byte, hits []hit, a query.
 	if err != nil {
 		return nil, err
 	}
+	dst := r.Into
 	for i, it := range items {
+		before := len(dst)
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = item.Encode(it).Append(dst, a, v.catalogue.Slots(shown[i], baseURL))
+		dst = item.Encode(it).Append(dst, r.Audience, v.catalogue.Slots(shown[i], r.BaseURL))
+		if r.Room != nil {
+			if err := r.Room(len(dst) - before); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return dst, nil
 }

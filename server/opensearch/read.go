@@ -32,7 +32,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	if page.Expires, err = v.expires(ctx, listing); err != nil {
 		return nil, err
 	}
-	if page.Items, err = v.appendItems(ctx, r.Into, found.hits, r.Audience, r.BaseURL); err != nil {
+	if page.Items, err = v.appendItems(ctx, r, found.hits); err != nil {
 		return nil, err
 	}
 	if found.more {

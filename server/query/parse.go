@@ -27,11 +27,14 @@ func (q Query) String() string {
 // *SyntaxError.
 func Parse(q string) (Query, error) {
 	if len(q) > MaxLength {
-		at := utf8.RuneCountInString(q[:MaxLength])
+		end := MaxLength // of the characters that fit
+		for end > 0 && !utf8.RuneStart(q[end]) {
+			end--
+		}
 		return Query{}, &SyntaxError{
 			Reason:   fmt.Sprintf("the query has %d bytes", len(q)),
-			Position: at,
-			Near:     excerpt(strings.ToValidUTF8(q[MaxLength:], "\uFFFD"), nearLength),
+			Position: utf8.RuneCountInString(q[:end]),
+			Near:     excerpt(strings.ToValidUTF8(q[end:], "\uFFFD"), nearLength),
 			Expected: fmt.Sprintf("at most %d", MaxLength),
 			Limit:    true,
 		}

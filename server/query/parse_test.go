@@ -90,7 +90,7 @@ func TestParseLimits(t *testing.T) {
 	}{
 		"length":           {query: word(query.MaxLength)},
 		"too long":         {query: word(query.MaxLength + 1), reason: "the query has 16385 bytes", position: query.MaxLength},
-		"too long, wide":   {query: strings.Repeat("海", query.MaxLength/3+1), reason: "the query has 16386 bytes", position: query.MaxLength/3 + 1},
+		"too long, wide":   {query: strings.Repeat("海", query.MaxLength/3+1), reason: "the query has 16386 bytes", position: query.MaxLength / 3},
 		"nesting":          {query: strings.Repeat("(", query.MaxNesting) + "a" + strings.Repeat(")", query.MaxNesting)},
 		"too deep":         {query: strings.Repeat("(", query.MaxNesting+1) + "a" + strings.Repeat(")", query.MaxNesting+1), reason: "too many nested parentheses", position: query.MaxNesting},
 		"not closed":       {query: strings.Repeat("(", query.MaxLength), reason: "too many nested parentheses", position: query.MaxNesting},
