@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,7 @@ func newBackup() *cobra.Command {
 		Use:   "backup TARGET",
 		Short: "Copy the store of a running server into a directory or a tar stream",
 		Long: "Copy a consistent snapshot of the store while the server keeps running: to a new directory, to a file\n" +
-			"whose name ends in .tar, or with - to standard output. An existing .tar is replaced when the copy is complete. Every file has a checksum; an incomplete copy is\n" +
+			"whose name ends in .tar, or with - to standard output. An existing .tar is replaced when the copy is complete; a device or a pipe is written directly. Every file has a checksum; an incomplete copy is\n" +
 			"removed. The copy contains personal data and keys: protect it as you protect the store. Run it beside the server:\n" +
 			"kubectl exec deploy/vitrine -- vitrine backup - > vitrine.tar",
 		Args: cobra.ExactArgs(1),
@@ -56,11 +55,12 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, even
 	defer p.finish()
 	var h backup.Header
 	var err error
+	summary := cmd.OutOrStdout()
 	switch {
 	case target == "-":
 		h, err = backup.Check(ctx, io.TeeReader(stream, cmd.OutOrStdout()), p.bytes)
 	case strings.HasSuffix(target, ".tar"):
-		h, err = backupFile(ctx, stream, target, p.bytes)
+		h, summary, err = backupFile(cmd, stream, target, p.bytes)
 	default:
 		h, err = backup.Extract(ctx, stream, target, p.bytes)
 	}
@@ -77,7 +77,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, even
 	}
 	p.finish()
 	if target != "-" {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files copied to %s\n", text.Thousands(h.Bytes), h.Files, target)
+		fmt.Fprintf(summary, "%s bytes in %d files copied to %s\n", text.Thousands(h.Bytes), h.Files, target)
 	}
 	if damage != nil {
 		return &codedError{exitDamaged, fmt.Errorf("the store that was copied is damaged: %w", damage)}
@@ -85,18 +85,21 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, even
 	return nil
 }
 
-// backupFile writes a stream to a file that gets its name when it is complete.
-func backupFile(ctx context.Context, stream io.Reader, target string, progress backup.Progress) (backup.Header, error) {
-	f, err := createExport(target)
+// backupFile writes a stream to a target. summary is the stream of the command that has no part of the backup.
+func backupFile(cmd *cobra.Command, stream io.Reader, path string, progress backup.Progress) (h backup.Header, summary io.Writer, err error) {
+	f, err := createTarget(path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err != nil {
-		return backup.Header{}, err
+		return h, nil, err
 	}
 	defer f.abandon()
-	h, err := backup.Check(ctx, io.TeeReader(stream, f), progress)
-	if err != nil {
-		return h, err
+	summary = cmd.OutOrStdout()
+	if f.direct() {
+		summary = cmd.ErrOrStderr() // the target may be standard output
 	}
-	return h, f.keep()
+	if h, err = backup.Check(cmd.Context(), io.TeeReader(stream, f), progress); err != nil {
+		return h, nil, err
+	}
+	return h, summary, f.keep()
 }
 
 func newRestore() *cobra.Command {

@@ -2,14 +2,9 @@ package main
 
 import (
 	"cmp"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +28,7 @@ func newExport() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.connection.bind(cmd.Flags())
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file to write, compressed if its name ends in .gz; it appears only when it is complete (default standard output)")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file to write, compressed if its name ends in .gz; a regular file appears only when it is complete (default standard output)")
 	cmd.Flags().StringVarP(&o.query, "query", "q", "", "export only items that match this query")
 	return cmd
 }
@@ -44,13 +39,17 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	var out io.Writer = cmd.OutOrStdout()
-	var file *exportFile
+	said := cmd.OutOrStdout()
+	var file *target
 	if o.file != "" {
-		if file, err = createExport(o.file); err != nil {
+		if file, err = createTarget(o.file, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 			return err
 		}
 		defer file.abandon()
 		out = file
+		if file.direct() {
+			said = cmd.ErrOrStderr() // the target may be standard output
+		}
 	}
 	var total int64
 	shown := io.Discard
@@ -64,6 +63,9 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 	began := time.Now()
 	lines, err := c.Export(cmd.Context(), out, o.query, func(lines, _ int64) { p.set(lines, lines) })
 	p.finish()
+	if file != nil && file.failure() != nil {
+		return file.failure()
+	}
 	unreadable, partial := errors.AsType[*client.UnreadableError](err)
 	if err != nil && !partial {
 		return advise(err)
@@ -72,58 +74,10 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 		if err := file.keep(); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s lines in %s\n", text.Thousands(lines), time.Since(began).Round(time.Millisecond))
+		fmt.Fprintf(said, "%s lines in %s\n", text.Thousands(lines), time.Since(began).Round(time.Millisecond))
 	}
 	if partial {
 		return &codedError{exitDamaged, unreadable}
 	}
 	return nil
-}
-
-// exportFile is a file that gets its name only when it is complete. Only its owner can read it, because it contains personal data.
-type exportFile struct {
-	io.Writer
-	path string
-	zip  *gzip.Writer
-	file *os.File // nil after keep or abandon
-}
-
-func createExport(path string) (*exportFile, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".vitrine-export-*")
-	if err != nil {
-		// The error names the temporary file, which means nothing to the user.
-		if e := (*fs.PathError)(nil); errors.As(err, &e) {
-			err = e.Err
-		}
-		return nil, fmt.Errorf("write %s: %w", path, err)
-	}
-	e := &exportFile{Writer: f, path: path, file: f}
-	if strings.HasSuffix(path, ".gz") {
-		e.zip = gzip.NewWriter(f)
-		e.Writer = e.zip
-	}
-	return e, nil
-}
-
-func (e *exportFile) keep() error {
-	var err error
-	if e.zip != nil {
-		err = e.zip.Close()
-	}
-	err = errors.Join(err, e.file.Sync(), e.file.Close())
-	if err == nil {
-		err = os.Rename(e.file.Name(), e.path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", e.path, err)
-	}
-	e.file = nil
-	return nil
-}
-
-func (e *exportFile) abandon() {
-	if e.file != nil {
-		e.file.Close()
-		os.Remove(e.file.Name())
-	}
 }

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// target is the file that an export or a backup writes. A regular file gets its name only when it is complete, and only its owner can
+// read it, because it contains personal data. A symbolic link stays and names the new file. A device, a pipe or a socket is written as
+// it is.
+type target struct {
+	io.Writer
+	path string // as given by the user
+	zip  *gzip.Writer
+	out  *recorder
+	file *os.File // nil after keep
+	// name is the name that the file gets when it is complete; "" if the content goes to an existing file that is not regular.
+	name string
+	// stream means that the file is a stream of the command and stays open.
+	stream bool
+}
+
+// createTarget opens the file at path. If path is the same file as one of the streams of the command, the target writes to the stream,
+// as for /dev/stdout.
+func createTarget(path string, streams ...io.Writer) (*target, error) {
+	t := &target{path: path}
+	if err := t.open(streams); err != nil {
+		return nil, targetError(path, err)
+	}
+	t.out = &recorder{out: t.file, path: path}
+	t.Writer = t.out
+	if strings.HasSuffix(path, ".gz") {
+		t.zip = gzip.NewWriter(t.out)
+		t.Writer = t.zip
+	}
+	return t, nil
+}
+
+func (t *target) open(streams []io.Writer) error {
+	there, err := os.Stat(t.path)
+	if err == nil && there.IsDir() {
+		return errors.New("it is a directory: name a file in it, or another file")
+	}
+	if err == nil {
+		for _, s := range streams {
+			if file, ok := s.(*os.File); ok && isFile(file, there) {
+				t.file, t.stream = file, true
+				return nil
+			}
+		}
+	}
+	if err != nil || there.Mode().IsRegular() {
+		if t.name, err = followLinks(t.path); err != nil {
+			return err
+		}
+		// The link of an open file in /proc names a path that may no longer be the file.
+		if named, err := os.Stat(t.name); there != nil && (err != nil || !os.SameFile(there, named)) {
+			t.name = ""
+		}
+	}
+	if t.direct() {
+		t.file, err = os.OpenFile(t.path, os.O_WRONLY, 0)
+	} else {
+		t.file, err = os.CreateTemp(filepath.Dir(t.name), ".vitrine-export-*")
+	}
+	return err
+}
+
+// direct reports whether the content goes to a device, a pipe, a socket or a stream of the command.
+func (t *target) direct() bool { return t.name == "" }
+
+// failure returns the first error of a write.
+func (t *target) failure() error { return t.out.err }
+
+func (t *target) keep() error {
+	var err error
+	if t.zip != nil {
+		err = t.zip.Close()
+	}
+	if !t.direct() {
+		err = errors.Join(err, t.file.Sync())
+	}
+	if err = errors.Join(err, t.close()); err == nil && !t.direct() {
+		err = os.Rename(t.file.Name(), t.name)
+	}
+	if err != nil {
+		return targetError(t.path, err)
+	}
+	t.file = nil
+	return nil
+}
+
+// abandon removes an incomplete file. It does nothing after keep.
+func (t *target) abandon() {
+	if t.file == nil {
+		return
+	}
+	_ = t.close()
+	if !t.direct() {
+		os.Remove(t.file.Name())
+	}
+}
+
+func (t *target) close() error {
+	if t.stream {
+		return nil
+	}
+	return t.file.Close()
+}
+
+// recorder is a writer that remembers its first error, which a reader of what is written may report as its own.
+type recorder struct {
+	out  io.Writer
+	path string
+	err  error
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.out.Write(p)
+	if err != nil {
+		r.err = targetError(r.path, err)
+	}
+	return n, r.err
+}
+
+func isFile(f *os.File, info fs.FileInfo) bool {
+	own, err := f.Stat()
+	return err == nil && os.SameFile(own, info)
+}
+
+// followLinks returns the path that symbolic links lead to. Its last element may be missing.
+func followLinks(path string) (string, error) {
+	const most = 40 // as Linux
+	for range most {
+		dir, base := filepath.Split(path)
+		dir, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(dir, base)
+		link, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // it is missing, or no link
+		}
+		if path = link; !filepath.IsAbs(link) {
+			path = dir + string(filepath.Separator) + link // without filepath.Join, which removes .. before links are followed
+		}
+	}
+	return "", errors.New("too many symbolic links")
+}
+
+// targetError returns an error about a target with the path that the user gave instead of the path of a temporary file.
+func targetError(path string, err error) error {
+	if e := (*targetFailure)(nil); errors.As(err, &e) {
+		return e
+	}
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	if e := (*os.LinkError)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	return &targetFailure{path, err}
+}
+
+// targetFailure means that a target cannot be written.
+type targetFailure struct {
+	path string
+	err  error
+}
+
+func (e *targetFailure) Error() string { return fmt.Sprintf("write %s: %v", e.path, e.err) }
+func (e *targetFailure) Unwrap() error { return e.err }

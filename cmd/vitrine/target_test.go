@@ -1,0 +1,159 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// put writes a text to a target and keeps it.
+func put(path, content string, streams ...io.Writer) error {
+	f, err := createTarget(path, streams...)
+	if err != nil {
+		return err
+	}
+	defer f.abandon()
+	if _, err := io.WriteString(f, content); err != nil {
+		return err
+	}
+	return f.keep()
+}
+
+func TestTargetFollowsSymbolicLinks(t *testing.T) {
+	for name, tc := range map[string]struct{ link, file string }{
+		"to a file":                     {"data/old", "data/old"},
+		"to a missing file":             {"data/new", "data/new"},
+		"to a link":                     {"second", "data/old"},
+		"through .. of a linked folder": {"folder/../top", "data/top"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			err := errors.Join(
+				os.MkdirAll(filepath.Join(dir, "data", "deep"), 0o700),
+				os.WriteFile(filepath.Join(dir, "data", "old"), []byte("old"), 0o600),
+				os.Symlink("data/deep", filepath.Join(dir, "folder")),
+				os.Symlink(filepath.Join(dir, "data", "old"), filepath.Join(dir, "second")),
+				os.Symlink(tc.link, filepath.Join(dir, "link")),
+			)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := put(filepath.Join(dir, "link"), "content"); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.Readlink(filepath.Join(dir, "link")); got != tc.link {
+				t.Errorf("the link names %q, %v; want %q", got, err, tc.link)
+			}
+			if got, err := os.ReadFile(filepath.Join(dir, tc.file)); string(got) != "content" {
+				t.Errorf("the file has %q, %v", got, err)
+			}
+			left, err := filepath.Glob(filepath.Join(dir, "*", ".vitrine-*"))
+			if err != nil || len(left) > 0 {
+				t.Errorf("left %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestTargetWritesPipeDirectly(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink("pipe", link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, link} {
+		// A pipe that is open for both is never at its end, and opening it does not block.
+		r, err := os.OpenFile(pipe, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := put(path, "content"); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+			t.Fatalf("%s is %v, %v; want a pipe", path, info.Mode(), err)
+		}
+		got := make([]byte, len("content"))
+		if _, err := io.ReadFull(r, got); err != nil || string(got) != "content" {
+			t.Errorf("%s passed on %q, %v", path, got, err)
+		}
+		r.Close()
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Errorf("%v, %v; want the pipe and the link", left, err)
+	}
+}
+
+// TestTargetThatIsAStream checks that a path of standard output writes to it where it stands, and does not close it.
+func TestTargetThatIsAStream(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stdout")
+	stdout, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdout.Close()
+	_, before := io.WriteString(stdout, "before ")
+	during := put(path, "content", stdout)
+	_, after := io.WriteString(stdout, " after")
+	if err := errors.Join(before, during, after); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); string(got) != "before content after" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestTargetThatCannotBeWritten checks that errors name the path that the user gave, and that nothing is left behind.
+func TestTargetThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(dir, "folder"), 0o700),
+		os.Symlink("folder", filepath.Join(dir, "to-folder")),
+		os.Symlink("loop", filepath.Join(dir, "loop")),
+		os.Symlink("nowhere/file", filepath.Join(dir, "dangling")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"folder":    "it is a directory: name a file in it, or another file",
+		"to-folder": "it is a directory: name a file in it, or another file",
+		"loop":      "too many",
+		"dangling":  "no such file or directory",
+	} {
+		path := filepath.Join(dir, name)
+		_, err := createTarget(path)
+		if err == nil || !strings.HasPrefix(err.Error(), "write "+path+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), ".vitrine-") {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+	f, err := createTarget(filepath.Join(dir, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.file.Close()
+	if _, err := f.Write([]byte("content")); err == nil || err.Error() != "write "+f.path+": file already closed" {
+		t.Errorf("error of a write: %v", err)
+	}
+	if err := f.keep(); err == nil || strings.Contains(err.Error(), ".vitrine-") {
+		t.Errorf("error of keep: %v", err)
+	}
+	f.abandon()
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 4 {
+		t.Errorf("%v, %v; want what the test created", left, err)
+	}
+}
+
+// TestExportToADirectory checks that the command refuses a directory before it writes anything.
+func TestExportToADirectory(t *testing.T) {
+	dir := t.TempDir()
+	token := write(t, "token", strings.Repeat("t", 40))
+	vitrine(t.Context(), "", "export", "--server", "https://127.0.0.1:1", "--token-file", token, "--file", dir).
+		want(t, exitFailed, "write "+dir+": it is a directory")
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
