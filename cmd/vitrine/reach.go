@@ -71,6 +71,10 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 	slices.SortStableFunc(all, func(a, b *v1alpha1.AccessToken) int { return cmp.Compare(classOrder(a), classOrder(b)) })
 	var unusable []error
 	for _, t := range all {
+		if !t.DeletionTimestamp.IsZero() {
+			unusable = append(unusable, fmt.Errorf("AccessToken %s/%s is being deleted", t.Namespace, t.Name))
+			continue
+		}
 		if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ReadyCondition); c != nil && c.Status == metav1.ConditionFalse {
 			unusable = append(unusable, fmt.Errorf("AccessToken %s/%s is not Ready: %s", t.Namespace, t.Name, c.Message))
 			continue

@@ -29,7 +29,13 @@ func TestEachUnusableTokenIsReported(t *testing.T) {
 			}},
 		}
 	}
+	deleted, now := token("deleted", metav1.ConditionTrue), metav1.Now()
+	deleted.DeletionTimestamp, deleted.Finalizers = &now, []string{"foregroundDeletion"}
 	objects := []kube.Object{
+		deleted,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deleted"}, Data: map[string][]byte{
+			"token": []byte(strings.Repeat("t", 40)), "url": []byte("https://127.0.0.1:1"),
+		}},
 		token("expired", metav1.ConditionFalse), token("forbidden", metav1.ConditionTrue), token("short", metav1.ConditionTrue),
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "short"}, Data: map[string][]byte{"token": []byte("short")}},
 	}
@@ -40,7 +46,7 @@ func TestEachUnusableTokenIsReported(t *testing.T) {
 		t.Fatal("a token is used")
 	}
 	for _, want := range []string{
-		"AccessToken shop/expired is not Ready: the value expired", "read Secret shop/forbidden: ", "key token of Secret shop/short: ",
+		"AccessToken shop/deleted is being deleted", "AccessToken shop/expired is not Ready: the value expired", "read Secret shop/forbidden: ", "key token of Secret shop/short: ",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %q", want, err)
