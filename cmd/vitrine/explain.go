@@ -73,9 +73,9 @@ func mark(e client.Explanation) string {
 func tree(w io.Writer, e client.Explanation, first, rest string) {
 	fmt.Fprint(w, first, mark(e), " ")
 	if e.Occur != "" {
-		fmt.Fprint(w, e.Occur, " ")
+		fmt.Fprint(w, text.Visible(e.Occur), " ")
 	}
-	fmt.Fprint(w, text.Cut(e.Clause, 200))
+	fmt.Fprint(w, text.Visible(text.Cut(e.Clause, 200)))
 	if e.Score != 0 {
 		fmt.Fprintf(w, "  (score %.3g)", e.Score)
 	}
@@ -85,7 +85,7 @@ func tree(w io.Writer, e client.Explanation, first, rest string) {
 		below = "│ "
 	}
 	if e.Detail != "" {
-		fmt.Fprintf(w, "%s%s  %s\n", rest, below, text.Cut(e.Detail, 400))
+		fmt.Fprintf(w, "%s%s  %s\n", rest, below, text.Visible(text.Cut(e.Detail, 400)))
 	}
 	for i, child := range e.Children {
 		if i == len(e.Children)-1 {

@@ -95,9 +95,9 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 			state.At = at
 			return kept.Save(state)
 		},
-		Failed: func(e client.LineError) { fmt.Fprintln(p.out, e.Error()) },
+		Failed: func(e client.LineError) { fmt.Fprintln(p.out, oneLine(e)) },
 		Retrying: func(err error, in time.Duration) {
-			fmt.Fprintf(p.out, "%v; retrying in %s\n", err, in.Round(100*time.Millisecond))
+			fmt.Fprintf(p.out, "%s; retrying in %s\n", oneLine(err), in.Round(100*time.Millisecond))
 		},
 	})
 	p.finish()

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
+
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 // output is the output format of a command for users.
@@ -30,31 +32,31 @@ func (o *output) validate() error {
 
 // show writes v as JSON or YAML, or calls table to write it for users.
 func (o *output) show(w io.Writer, v any, table func(io.Writer) error) error {
-	var text []byte
+	var encoded []byte
 	var err error
 	switch o.format {
 	case "json":
-		text, err = json.MarshalIndent(v, "", "  ")
-		text = append(text, '\n')
+		encoded, err = json.MarshalIndent(v, "", "  ")
+		encoded = append(encoded, '\n')
 	case "yaml":
-		text, err = yaml.Marshal(v)
+		encoded, err = yaml.Marshal(v)
 	default:
 		return table(w)
 	}
 	if err != nil {
 		return fmt.Errorf("encode the output: %w", err)
 	}
-	_, err = w.Write(text)
+	_, err = w.Write(encoded)
 	return err
 }
 
-// columns writes a table as kubectl does. Each cell is one line, and an empty one is shown as <none>.
+// columns writes a table as kubectl does. Each cell is one line without control characters, and an empty one is shown as <none>.
 func columns(w io.Writer, head []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, strings.Join(head, "\t"))
 	for _, row := range rows {
 		for i, cell := range row {
-			if row[i] = strings.Join(strings.Fields(cell), " "); row[i] == "" {
+			if row[i] = text.Visible(strings.Join(strings.Fields(cell), " ")); row[i] == "" {
 				row[i] = "<none>"
 			}
 		}

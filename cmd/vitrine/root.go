@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 // pluginName is the name of the binary as a plugin of kubectl, which users call as kubectl vitrine.
@@ -43,7 +45,7 @@ func oneLine(err error) string {
 			parts = append(parts, line)
 		}
 	}
-	return strings.Join(parts, "; ")
+	return text.Visible(strings.Join(parts, "; ")) // an error can quote content
 }
 
 func newRoot() *cobra.Command {

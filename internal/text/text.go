@@ -1,9 +1,15 @@
-// Package text formats numbers and shortens texts for users.
+// Package text formats numbers, and shortens and escapes texts for users.
 //
 // It may import the standard library alone.
 package text
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Cut shortens s to at most n characters. If it leaves something out, the last character is ….
 func Cut(s string, n int) string {
@@ -28,4 +34,48 @@ func Plural[N int | int64](n N, what string) string {
 		what += "s"
 	}
 	return Thousands(n) + " " + what
+}
+
+// Visible replaces the characters of s that a terminal could execute, or that could make a line look like another one or like several,
+// with escapes such as \x1b, \n and \u202e: control characters, line separators, controls of the writing direction, and bytes that are
+// not UTF-8. It leaves everything else as it is, including backslashes.
+func Visible(s string) string {
+	clean := true
+	for _, r := range s {
+		if r == utf8.RuneError || hidden(r) {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case !hidden(r):
+			b.WriteString(s[:size])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < utf8.RuneSelf:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		s = s[size:]
+	}
+	return b.String()
+}
+
+// hidden reports whether Visible escapes a character.
+func hidden(r rune) bool {
+	const lineSeparator, paragraphSeparator = '\u2028', '\u2029'
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == lineSeparator || r == paragraphSeparator
 }

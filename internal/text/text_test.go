@@ -1,6 +1,10 @@
 package text
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
 
 func TestCut(t *testing.T) {
 	for _, tc := range []struct {
@@ -28,4 +32,40 @@ func TestPlural(t *testing.T) {
 			t.Errorf("Plural(%d) = %s, want %s", n, got, want)
 		}
 	}
+}
+
+// visible has texts and how Visible shows them.
+var visible = map[string]string{
+	"": "",
+	"a `quoted` text, é, 日本, 👩\u200d🚀": "a `quoted` text, é, 日本, 👩\u200d🚀",
+	`a\b`:                            `a\b`,
+	"\x00\x1b[31mred\x7f":            `\x00\x1b[31mred\x7f`,
+	"one\r\n\ttwo":                   `one\r\n\ttwo`,
+	"\u0085\u009b31m":                `\u0085\u009b31m`,
+	"\u061c\u200e\u200f":             `\u061c\u200e\u200f`,
+	"\u202a\u202b\u202c\u202d\u202e": `\u202a\u202b\u202c\u202d\u202e`,
+	"\u2066\u2067\u2068\u2069":       `\u2066\u2067\u2068\u2069`,
+	"\u2028\u2029":                   `\u2028\u2029`,
+	"\x9b31m, \xff, \ufffd":          `\x9b31m, \xff, ` + "\ufffd",
+}
+
+func TestVisible(t *testing.T) {
+	for in, want := range visible {
+		if got := Visible(in); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// FuzzVisible checks that the result is one line of UTF-8 without hidden characters, and that escaping it again changes nothing.
+func FuzzVisible(f *testing.F) {
+	for in := range visible {
+		f.Add(in)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		got := Visible(in)
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, hidden) || Visible(got) != got {
+			t.Errorf("Visible(%q) = %q", in, got)
+		}
+	})
 }

@@ -35,7 +35,7 @@ func Markdown(w io.Writer, changes []Change) {
 }
 
 func (c Change) markdown(w io.Writer) {
-	fmt.Fprintf(w, "\n#### %s (%s)\n\n", c.Filter, c.State)
+	fmt.Fprintf(w, "\n#### %s (%s)\n\n", text.Visible(c.Filter), c.State)
 	if c.Problem != "" {
 		fmt.Fprintf(w, "It cannot be compared: %s\n", code(c.Problem))
 		return
@@ -69,7 +69,7 @@ func (i Items) markdown(w io.Writer, verb string) {
 	}
 	fmt.Fprintf(w, "\n**%s %s**:\n\n", text.Thousands(i.Total), verb)
 	for _, it := range i.First {
-		fmt.Fprintf(w, "- %d, %s, %s", it.ID, it.ContentType, it.CreatedOn)
+		fmt.Fprintf(w, "- %d, %s, %s", it.ID, text.Visible(it.ContentType), text.Visible(it.CreatedOn))
 		if said := excerpt(it.Text, textLength); said != "" {
 			fmt.Fprintf(w, ": %s", code(said))
 		}
@@ -83,9 +83,9 @@ func (i Items) markdown(w io.Writer, verb string) {
 // excerpt returns the beginning of a text in one line.
 func excerpt(s string, n int) string { return text.Cut(strings.Join(strings.Fields(s), " "), n) }
 
-// code formats text as inline code, so that it contains no markup, links or mentions.
+// code formats text as inline code, so that it contains no markup, links, mentions or control characters.
 func code(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = text.Visible(strings.Join(strings.Fields(s), " "))
 	fence := "`"
 	for strings.Contains(s, fence) {
 		fence += "`"

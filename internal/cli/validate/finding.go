@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/width"
 
 	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 // Severity is the severity of a finding.
@@ -59,7 +60,7 @@ func (f Finding) subject() string {
 // Text writes the findings for users: place, object, message, and the line in question with a caret below the place.
 func Text(w io.Writer, findings []Finding) {
 	for _, f := range findings {
-		fmt.Fprintf(w, "%s:%d:%d: %s: %s\n", f.File, f.Line, f.Column, f.Severity, f.subject())
+		fmt.Fprintf(w, "%s:%d:%d: %s: %s\n", text.Visible(f.File), f.Line, f.Column, f.Severity, text.Visible(f.subject()))
 		if strings.TrimSpace(f.text) == "" {
 			continue
 		}
@@ -73,8 +74,8 @@ func Text(w io.Writer, findings []Finding) {
 const before, behind = 80, 40
 
 // window cuts a line around a column, and returns the blanks that align a caret with the column on a terminal.
-func window(text string, column int) (line, blanks string) {
-	runes := []rune(text)
+func window(source string, column int) (line, blanks string) {
+	runes := []rune(source)
 	column = min(max(column, 1), len(runes)+1)
 	from, to := 0, len(runes)
 	head, tail := "", ""

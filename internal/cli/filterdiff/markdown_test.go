@@ -1,0 +1,21 @@
+package filterdiff
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestMarkdownEscapesContent checks that content in the Markdown has neither control characters nor additional lines.
+func TestMarkdownEscapesContent(t *testing.T) {
+	const hostile = "fine\x1b[2J\n# forged\u202eesrever"
+	var b bytes.Buffer
+	Markdown(&b, []Change{
+		{Filter: "shop/wall", State: New, After: Version{Query: hostile, Order: hostile}, Enter: Items{Total: 1, First: []Item{{ID: 1, Text: hostile}}}},
+		{Filter: "shop/" + hostile, State: Failed, Problem: hostile},
+	})
+	got := b.String()
+	if strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "\n# forged") || strings.Count(got, `fine\x1b[2J`) != 5 {
+		t.Errorf("%s", got)
+	}
+}
