@@ -15,6 +15,8 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/item"
 )
 
 // bulkServer is a property that bulk requests fill, one at a time. Its connection fails as the test specifies.
@@ -394,18 +396,46 @@ func TestInterruptLetsTheRequestFinish(t *testing.T) {
 	}
 }
 
+// TestIdentified checks which lines can be sent again, and compares this with the id that the server reads from a line.
 func TestIdentified(t *testing.T) {
-	for raw, want := range map[string]bool{
-		`{"id":5,"content":{}}`:   true,
-		`{"id":"5","content":{}}`: false,
-		`{"Id":5,"content":{}}`:   false, // the server matches names exactly, and would draw an id
-		`{"id":5,"Content":{}}`:   false,
-		`{"id":5}`:                false,
-		`{"content":{}}`:          false,
-		`[1]`:                     true, // no server stores it
+	for raw, tc := range map[string]struct{ identified, refused bool }{
+		`{"id":5,"content":{"content_type":"text"}}`:                  {true, false},
+		`{"id":1000000,"content_type":"text","caption":"a"}`:          {true, false},
+		`{"id":1000000,"content_type":"text","caption":"a"}` + "\r\n": {true, false},
+		"\uFEFF" + `{"id":5,"content_type":"text","caption":"a"}`:     {true, false},
+		`{"id":5,"content":null,"content_type":"text","caption":"a"}`: {true, false},
+		`{"id":5e2,"content_type":"text","caption":"a"}`:              {true, false},
+		`{"id":null,"id":5,"content_type":"text","caption":"a"}`:      {true, false},
+		`{"id":5,"id":null,"content_type":"text","caption":"a"}`:      {false, false},
+		`{"id":null,"content_type":"text","caption":"a"}`:             {false, false},
+		`{"content_type":"text","caption":"a"}`:                       {false, false},
+		`{"Id":5,"content_type":"text","caption":"a"}`:                {false, false}, // the server matches names exactly
+		`{"Id":5,"content":{"content_type":"text"}}`:                  {false, false},
+		`{"content":{"id":5,"content_type":"text"}}`:                  {false, false},
+		`{"id":5}`: {true, true}, // without a content_type
+		`{"id":5,"Content":{"content_type":"text"}}`: {true, true},
+		`{"Id":5}`:       {false, true},
+		`{"content":{}}`: {false, true},
+		`{"id":"5","content":{"content_type":"text"}}`:                {true, true},
+		`{"id":"","content":{"content_type":"text"}}`:                 {true, true},
+		`{"id":0,"content_type":"text","caption":"a"}`:                {true, true},
+		`{"id":-1,"content_type":"text","caption":"a"}`:               {true, true},
+		`{"id":1.5,"content_type":"text","caption":"a"}`:              {true, true},
+		`{"id":9007199254740992,"content_type":"text","caption":"a"}`: {true, true},
+		`[1]`:                             {true, true},
+		`{"id":5`:                         {true, true},
+		`{"id":5,"id2":"` + "\xff" + `"}`: {true, true},
 	} {
-		if got := (&line{raw: []byte(raw)}).identified(); got != want {
-			t.Errorf("%s: %t, want %t", raw, got, want)
+		got := (&line{raw: []byte(raw)}).identified()
+		if got != tc.identified {
+			t.Errorf("%s: identified %t, want %t", raw, got, tc.identified)
+		}
+		parsed, err := item.ParseLine([]byte(raw), item.ParseOptions{})
+		if (err != nil) != tc.refused {
+			t.Errorf("%s: error of the server %v, want one: %t", raw, err, tc.refused)
+		}
+		if err == nil && got != (parsed.Item.ID != 0) {
+			t.Errorf("%s: identified %t, and the server reads the id %d", raw, got, parsed.Item.ID)
 		}
 	}
 }

@@ -5,10 +5,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"hash"
 	"io"
+
+	"github.com/vitrine-dev/vitrine/server/item"
 )
 
 // line is one line of an import.
@@ -24,15 +25,11 @@ type line struct {
 	done, unsure bool
 }
 
-// identified reports whether a retry of the line cannot add a second item: it is a whole item with an id, or it is not a
-// JSON object, which no server stores.
+// identified reports whether a retry of the line cannot add a second item: the line has an id, or the server refuses it because it is
+// not a JSON object or its id is not valid. The server reads the id with the same code.
 func (l *line) identified() bool {
-	var members map[string]json.RawMessage // a struct would also take "Id" and "ID", which the server does not
-	if json.Unmarshal(l.raw, &members) != nil {
-		return true
-	}
-	id := members["id"]
-	return bytes.HasPrefix(members["content"], []byte("{")) && len(id) > 0 && id[0] >= '1' && id[0] <= '9'
+	id, err := item.LineID(l.raw)
+	return err != nil || id != 0
 }
 
 // lineReader splits an input into lines. It holds at most maxLine bytes of a line.

@@ -65,6 +65,19 @@ func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	return Line{Item: it, Units: units}, nil
 }
 
+// LineID returns the id that ParseLine reads from a line, or 0 if the line has none, so that a new id is assigned to its item. It reads
+// nothing else of the line. ParseLine refuses a line for which LineID returns an error: it is not a JSON object, or its id is not valid.
+func LineID(line []byte) (int64, error) {
+	d := &decoder{}
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	body, err := d.root(decodeInto(s, line))
+	if err != nil {
+		return 0, err
+	}
+	return body.id(), d.failure()
+}
+
 // Unmarshal parses the output of Marshal. Unlike ParseLine, it checks no limits, requires nothing and fills in nothing: it
 // is for a store that reads what it accepted before. Its errors are *InvalidError and mean that the stored bytes are
 // damaged.
