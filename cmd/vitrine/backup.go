@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,7 +59,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, even
 	summary := cmd.OutOrStdout()
 	switch {
 	case target == "-":
-		h, err = backup.Check(ctx, io.TeeReader(stream, cmd.OutOrStdout()), p.bytes)
+		h, err = checkCopy(ctx, stream, &recorder{out: cmd.OutOrStdout(), path: "standard output"}, p.bytes)
 	case strings.HasSuffix(target, ".tar"):
 		h, summary, err = backupFile(cmd, stream, target, p.bytes)
 	default:
@@ -85,6 +86,15 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, even
 	return nil
 }
 
+// checkCopy writes a stream and checks it. The error of a write takes precedence: to the check, the stream ends there.
+func checkCopy(ctx context.Context, stream io.Reader, w *recorder, progress backup.Progress) (backup.Header, error) {
+	h, err := backup.Check(ctx, io.TeeReader(stream, w), progress)
+	if w.err != nil {
+		return h, w.err
+	}
+	return h, err
+}
+
 // backupFile writes a stream to a target. summary is the stream of the command that has no part of the backup.
 func backupFile(cmd *cobra.Command, stream io.Reader, path string, progress backup.Progress) (h backup.Header, summary io.Writer, err error) {
 	f, err := createTarget(path, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -96,7 +106,7 @@ func backupFile(cmd *cobra.Command, stream io.Reader, path string, progress back
 	if f.direct() {
 		summary = cmd.ErrOrStderr() // the target may be standard output
 	}
-	if h, err = backup.Check(cmd.Context(), io.TeeReader(stream, f), progress); err != nil {
+	if h, err = checkCopy(cmd.Context(), stream, f.out, progress); err != nil {
 		return h, nil, err
 	}
 	return h, summary, f.keep()

@@ -150,6 +150,73 @@ func (broken) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err erro
 	return nil, nil
 }
 
+// whole is a server that sends a correct backup.
+type whole struct{ admin.Operations }
+
+func (whole) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err error) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "000001.sst"), make([]byte, 1<<20), 0o600); err != nil {
+		return nil, err
+	}
+	return nil, backup.Write(ctx, w, dir, backup.Header{Vitrine: "test"})
+}
+
+// limited is a writer that fails after a number of bytes.
+type limited struct{ left int }
+
+func (l *limited) Write(p []byte) (int, error) {
+	n := min(l.left, len(p))
+	l.left -= n
+	if n < len(p) {
+		return n, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+	}
+	return n, nil
+}
+
+// TestBackupThatCannotBeWritten checks that the error names the target and its cause, and not a damaged backup.
+func TestBackupThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	l, err := admin.Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: admin.Handler(whole{}, time.Minute), ReadHeaderTimeout: time.Second}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(l) }()
+	defer func() { _ = server.Close(); <-done }()
+	for _, limit := range []int{0, 1, 512, 100_000, 1 << 20} {
+		var stderr bytes.Buffer
+		code := run(t.Context(), "vitrine", []string{"backup", "--data-dir", dir, "-"}, strings.NewReader(""), &limited{limit}, &stderr)
+		if got := stderr.String(); code != exitFailed || !strings.Contains(got, "vitrine: write standard output: no space left on device") || strings.Contains(got, "damaged") {
+			t.Errorf("after %d bytes: exit code %d: %s", limit, code, got)
+		}
+	}
+
+	// The reader of the pipe leaves before the end.
+	pipe := filepath.Join(t.TempDir(), "pipe.tar")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		r, err := os.Open(pipe) // waits for the writer
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.CopyN(io.Discard, r, 100_000)
+		_ = r.Close()
+	}()
+	got := vitrine(t.Context(), "", "backup", "--data-dir", dir, pipe)
+	got.want(t, exitFailed, "vitrine: write "+pipe+": broken pipe")
+	if strings.Contains(got.stderr, "damaged") {
+		t.Errorf("%s", got.stderr)
+	}
+}
+
 // half is a writer whose writes of more than 16 KiB fail.
 type half struct{ io.Writer }
 

@@ -288,7 +288,7 @@ func (x *extraction) file(entry *tar.Header) error {
 func (x *extraction) last(stream io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(x.in, maxChecksums))
 	if err != nil {
-		return &DamagedError{File: checksumName, Reason: err.Error()}
+		return readError(checksumName, err)
 	}
 	if err := checkSums(text, x.sums); err != nil {
 		return err
@@ -319,11 +319,11 @@ func readHeader(r io.Reader, name string) (Header, []byte, error) {
 		return Header{}, nil, &DamagedError{Reason: "it does not begin with " + headerName + ": this is not a Vitrine backup"}
 	}
 	text, err := io.ReadAll(io.LimitReader(r, maxHeader))
-	var h Header
-	if err == nil {
-		err = json.Unmarshal(text, &h)
+	if err != nil {
+		return Header{}, nil, readError(headerName, err)
 	}
-	switch {
+	var h Header
+	switch err := json.Unmarshal(text, &h); {
 	case err != nil:
 		return Header{}, nil, &DamagedError{File: headerName, Reason: err.Error()}
 	case h.Format < 1:
@@ -390,9 +390,18 @@ func copyPieces(w io.Writer, content io.Reader, sum hash.Hash, said func(int64))
 			return nil
 		}
 		if err != nil {
-			return &DamagedError{Reason: err.Error()}
+			return readError("", err)
 		}
 	}
+}
+
+// readError returns the error of a read of a stream: a *DamagedError if the stream itself is wrong, and the error of its source, such as a
+// disk or a connection, as it is.
+func readError(file string, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) {
+		return &DamagedError{File: file, Reason: err.Error()}
+	}
+	return err
 }
 
 // syncTree makes the names of all files in dir durable.

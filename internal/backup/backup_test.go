@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -243,5 +244,20 @@ func TestCancel(t *testing.T) {
 	}
 	if _, err := backup.Restore(ctx, bytes.NewReader(whole), t.TempDir(), ignore); !errors.Is(err, context.Canceled) {
 		t.Errorf("Restore: %v", err)
+	}
+}
+
+// TestErrorOfTheSourceIsNotDamage checks that an error of the reader, at any position of the stream, is returned as it is.
+func TestErrorOfTheSourceIsNotDamage(t *testing.T) {
+	whole, _ := stream(t)
+	broken := errors.New("input/output error")
+	for at := range len(whole) {
+		if at%499 != 0 {
+			continue
+		}
+		r := io.MultiReader(bytes.NewReader(whole[:at]), iotest.ErrReader(broken))
+		if _, err := backup.Check(t.Context(), r, ignore); !errors.Is(err, broken) || errors.As(err, new(*backup.DamagedError)) {
+			t.Errorf("at byte %d: %v", at, err)
+		}
 	}
 }
