@@ -247,12 +247,12 @@ func TestCommandErrors(t *testing.T) {
 		"no input":            {append([]string{"import", file + "x"}, server...), exitFailed, "no such file"},
 		"a directory":         {append([]string{"import", filepath.Dir(file)}, server...), exitFailed, "is a directory"},
 		"no file named":       {append([]string{"import"}, server...), exitUsage, "accepts 1 arg(s)"},
-		"on conflict":         {append([]string{"import", "-", "--on-conflict", "merge"}, server...), exitUsage, "want fail, replace or skip"},
-		"unanswered":          {append([]string{"import", "-", "--unanswered", "guess"}, server...), exitUsage, "want stop, resend or skip"},
+		"on conflict":         {append([]string{"import", "-", "--on-conflict", "merge"}, server...), exitUsage, "must be fail, replace or skip"},
+		"unanswered":          {append([]string{"import", "-", "--unanswered", "guess"}, server...), exitUsage, "must be stop, resend or skip"},
 		"unknown command":     {[]string{"bogus"}, exitUsage, "unknown command"},
 		"no running server":   {[]string{"sweep", "--data-dir", t.TempDir()}, exitFailed, "no server runs on"},
 		"a compressed backup": {[]string{"backup", "--data-dir", t.TempDir(), "x.tar.gz"}, exitUsage, "backup does not compress"},
-		"no property":         {[]string{"purge", "shop"}, exitUsage, "want NAMESPACE/NAME"},
+		"no property":         {[]string{"purge", "shop"}, exitUsage, "must be NAMESPACE/NAME"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

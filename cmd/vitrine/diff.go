@@ -42,10 +42,10 @@ func newDiff() *cobra.Command {
 
 func (o *diffOptions) run(cmd *cobra.Command) error {
 	if o.output != "markdown" && o.output != "json" {
-		return usagef("--output %q: want markdown or json", o.output)
+		return usagef("--output %q: must be markdown or json", o.output)
 	}
 	if o.items < 0 || o.items > 500 {
-		return usagef("--items %d: want 0 to 500", o.items)
+		return usagef("--items %d: must be 0 to 500", o.items)
 	}
 	report, judged, err := o.manifests.judge(cmd)
 	if err != nil {

@@ -36,7 +36,7 @@ func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
 	}
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || !item.ValidID(id) {
-		return usagef("%q is not an item id: want a number of at least 1", number)
+		return usagef("item id %q: must be a number of at least 1", number)
 	}
 	f, c, err := o.reach.filter(cmd.Context(), name, true)
 	if err != nil {

@@ -49,10 +49,10 @@ func newImport() *cobra.Command {
 
 func (o *importOptions) validate() error {
 	if !slices.Contains([]client.OnConflict{client.Fail, client.Replace, client.Skip}, client.OnConflict(o.onConflict)) {
-		return usagef("--on-conflict %q: want fail, replace or skip", o.onConflict)
+		return usagef("--on-conflict %q: must be fail, replace or skip", o.onConflict)
 	}
 	if !slices.Contains([]client.Unanswered{client.Stop, client.Resend, client.PassOver}, client.Unanswered(o.unanswered)) {
-		return usagef("--unanswered %q: want stop, resend or skip", o.unanswered)
+		return usagef("--unanswered %q: must be stop, resend or skip", o.unanswered)
 	}
 	return nil
 }

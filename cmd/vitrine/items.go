@@ -39,7 +39,7 @@ func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if o.limit < 0 {
-		return usagef("--limit %d: want 0 or more", o.limit)
+		return usagef("--limit %d: must be 0 or more", o.limit)
 	}
 	f, c, err := o.reach.filter(cmd.Context(), name, false)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(), err error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, nil, usagef("--log-level %q: want debug, info, warn or error", level)
+		return nil, nil, usagef("--log-level %q: must be debug, info, warn or error", level)
 	}
 	g := &gathered{w: w}
 	o := &slog.HandlerOptions{Level: l}
@@ -29,7 +29,7 @@ func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(
 	case "json":
 		h = slog.NewJSONHandler(&g.text, o)
 	default:
-		return nil, nil, usagef("--log-format %q: want text or json", format)
+		return nil, nil, usagef("--log-format %q: must be text or json", format)
 	}
 	return slog.New(gathering{h, g}), g.flush, nil
 }

@@ -27,7 +27,7 @@ func (o *output) validate() error {
 	case "table", "json", "yaml":
 		return nil
 	}
-	return usagef("--output %q: want table, json or yaml", o.format)
+	return usagef("--output %q: must be table, json or yaml", o.format)
 }
 
 // show writes v as JSON or YAML, or calls table to write it for users.

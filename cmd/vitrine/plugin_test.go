@@ -199,14 +199,14 @@ func TestPlugin(t *testing.T) {
 			t.Errorf("as JSON: %+v", items)
 		}
 		plugin(append([]string{"items", "none"}, server...)...).want(t, exitFailed, "namespace shop has no ContentFilter none")
-		plugin(append([]string{"items", "latest", "-o", "wide"}, server...)...).want(t, exitUsage, "want table, json or yaml")
+		plugin(append([]string{"items", "latest", "-o", "wide"}, server...)...).want(t, exitUsage, "must be table, json or yaml")
 		plugin("items", "latest", "-n", "shop").want(t, exitUsage, "has no server URL: give --server")
 	})
 	t.Run("explain", func(t *testing.T) {
 		plugin(append([]string{"explain", "summer-wall", "1"}, server...)...).want(t, 0, "Item 1 is in ContentFilter shop/summer-wall.\n\n✓ ", "├─ ✓ must approval_status:app", "└─ ✓ must ")
 		got := plugin(append([]string{"explain", "summer-wall", "7"}, server...)...)
 		got.want(t, 0, "Item 7 is not in ContentFilter shop/summer-wall.\n\n✗ ", "├─ ✓ must approval_status:app", "└─ ✗ must tags.marketer_tags.key:summer")
-		plugin(append([]string{"explain", "summer-wall", "seven"}, server...)...).want(t, exitUsage, `"seven" is not an item id`)
+		plugin(append([]string{"explain", "summer-wall", "seven"}, server...)...).want(t, exitUsage, `item id "seven": must be a number`)
 		plugin(append([]string{"explain", "summer-wall", "99"}, server...)...).want(t, exitFailed, "no item of this property has the id 99")
 	})
 	t.Run("tokens", func(t *testing.T) {

@@ -28,7 +28,7 @@ func newPurge() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := library.PropertyID(args[0])
 			if ns, name, ok := strings.Cut(args[0], "/"); !ok || ns == "" || name == "" || strings.Contains(name, "/") {
-				return usagef("property %q: want NAMESPACE/NAME", args[0])
+				return usagef("property %q: must be NAMESPACE/NAME", args[0])
 			}
 			c := admin.NewClient(dataDir)
 			stored, err := c.Stored(cmd.Context())

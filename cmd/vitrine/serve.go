@@ -91,7 +91,7 @@ func (o *serveOptions) validate() error {
 	switch o.library {
 	case libraryEngine, libraryReference, libraryOpenSearch:
 	default:
-		return usagef("--library %q: want engine or opensearch", o.library)
+		return usagef("--library %q: must be engine or opensearch", o.library)
 	}
 	if err := o.opensearch.validate(o.library == libraryOpenSearch); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (o *serveOptions) validate() error {
 		o.watchNamespaces[i] = ns
 	}
 	if o.drainFor < 0 {
-		return usagef("--drain-timeout %s: want 0s or more", o.drainFor)
+		return usagef("--drain-timeout %s: must be 0s or more", o.drainFor)
 	}
 	o.externalURL = strings.TrimRight(o.externalURL, "/")
 	if err := library.CheckExternalURL(o.externalURL); err != nil {
@@ -144,9 +144,9 @@ func checkBindAddress(flag, address string) error {
 		return nil
 	}
 	if _, portErr := strconv.ParseUint(address, 10, 16); portErr == nil {
-		return usagef("--%s %s: want [host]:port, such as :%s", flag, address, address)
+		return usagef("--%s %s: must be [host]:port, such as :%s", flag, address, address)
 	}
-	return usagef("--%s: want [host]:port: %w", flag, err)
+	return usagef("--%s: must be [host]:port: %w", flag, err)
 }
 
 // certificateHosts returns the names and addresses in the server's own certificate.

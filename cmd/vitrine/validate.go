@@ -86,7 +86,7 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 			return nil
 		}
 	default:
-		return usagef("--output %q: want text, json or github", o.output)
+		return usagef("--output %q: must be text, json or github", o.output)
 	}
 	report, _, err := o.manifests.judge(cmd)
 	if err != nil {

@@ -45,7 +45,7 @@ func (o *webhookOptions) validate(withoutKubernetes bool) error {
 	}
 	o.url = strings.TrimRight(o.url, "/")
 	if u, err := url.Parse(o.url); o.url != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "") {
-		return usagef("--webhook-url %q: want an absolute https address", o.url)
+		return usagef("--webhook-url %q: must be an absolute https address", o.url)
 	}
 	return nil
 }

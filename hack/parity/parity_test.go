@@ -88,7 +88,7 @@ func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
 	case "reference":
 		b.ours = newWalker(docs, s.now)
 	default:
-		err = fmt.Errorf("-library %q: want engine or reference", s.library)
+		err = fmt.Errorf("-library %q: must be engine or reference", s.library)
 	}
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func limit(flag string, ofContainer func() (uint64, error)) (int64, error) {
 	if flag != "" {
 		q, err := resource.ParseQuantity(flag)
 		if err != nil || q.Value() < least {
-			return 0, fmt.Errorf("--memory-limit %q: want at least 64Mi, in the notation of Kubernetes, such as 512Mi", flag)
+			return 0, fmt.Errorf("--memory-limit %q: must be at least 64Mi, in the notation of Kubernetes, such as 512Mi", flag)
 		}
 		return q.Value(), nil
 	}

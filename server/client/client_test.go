@@ -400,8 +400,8 @@ func TestNewRefusesInvalidOptions(t *testing.T) {
 		says string
 	}{
 		"no server":     {Options{Token: writer}, "no server given"},
-		"no scheme":     {Options{Server: "shop.example", Token: writer}, "want https://host"},
-		"other scheme":  {Options{Server: "ftp://shop.example", Token: writer}, "want https"},
+		"no scheme":     {Options{Server: "shop.example", Token: writer}, "must be https://host"},
+		"other scheme":  {Options{Server: "ftp://shop.example", Token: writer}, "must be https"},
 		"plain HTTP":    {Options{Server: "http://shop.example", Token: writer}, "use https"},
 		"a query":       {Options{Server: "https://shop.example/?access_token=" + writer, Token: writer}, "without user, query"},
 		"a password":    {Options{Server: "https://" + writer + "@shop.example", Token: writer}, "without user"},

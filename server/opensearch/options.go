@@ -90,13 +90,13 @@ func setDefault[T comparable](v *T, byDefault T) {
 func (o Options) checkURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return &OptionsError{"a URL of OpenSearch is no http or https URL: want https://host:port"}
+		return &OptionsError{"a URL of OpenSearch is not an http or https URL: use https://host:port"}
 	}
 	if u.User != nil {
 		return &OptionsError{fmt.Sprintf("%s holds credentials: give them as files", u.Redacted())}
 	}
 	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return &OptionsError{fmt.Sprintf("%s: want https://host:port, without a path", address)}
+		return &OptionsError{fmt.Sprintf("%s: must be https://host:port, without a path", address)}
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	if loopback := u.Hostname() == "localhost" || err == nil && ip.IsLoopback(); u.Scheme == "http" && !loopback && !o.AllowHTTP {

@@ -25,7 +25,7 @@ func Image(text string) (types.Image, error) {
 		image.Digest = digested.Digest().String()
 	}
 	if err != nil || image.NewName == "" || image.NewTag+image.Digest == "" {
-		return types.Image{}, fmt.Errorf("image %q: want repository:tag or repository@sha256:…", text)
+		return types.Image{}, fmt.Errorf("image %q: must be repository:tag or repository@sha256:…", text)
 	}
 	return image, nil
 }

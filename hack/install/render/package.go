@@ -19,7 +19,7 @@ func Package(dir, version, to string) (string, error) {
 	}
 	parsed, err := semver.StrictNewVersion(strings.TrimPrefix(version, "v"))
 	if err != nil {
-		return "", fmt.Errorf("version %q: want a semantic version such as 1.2.3: %w", version, err)
+		return "", fmt.Errorf("version %q: must be a semantic version such as 1.2.3: %w", version, err)
 	}
 	c.Metadata.Version, c.Metadata.AppVersion = parsed.String(), "v"+parsed.String()
 	path, err := chartutil.Save(c, to)

@@ -96,7 +96,7 @@ func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
 	k := s.byKind[j.GetKind()]
 	switch {
 	case j.GetKind() == "":
-		return []Finding{j.finding(Error, RuleUnknownKind, "kind", "required: want one of those of "+v1alpha1.GroupVersion.String())}, nil
+		return []Finding{j.finding(Error, RuleUnknownKind, "kind", "required: must be one of the kinds of "+v1alpha1.GroupVersion.String())}, nil
 	case k == nil:
 		return []Finding{j.finding(Error, RuleUnknownKind, "kind", fmt.Sprintf("there is no kind %q in %s", j.GetKind(), v1alpha1.GroupVersion))}, nil
 	case j.GetAPIVersion() != v1alpha1.GroupVersion.String():

@@ -85,7 +85,7 @@ func TestRules(t *testing.T) {
 		"another version": {"apiVersion: vitrine.dev/v2\nkind: Tag\n", []string{"error unknown-kind 1:13 apiVersion"}, "want vitrine.dev/v1alpha1"},
 		"no version":      {"apiVersion: vitrine.dev\nkind: Tag\n", []string{"error unknown-kind 1:13 apiVersion"}, "want vitrine.dev/v1alpha1"},
 		"no apiVersion":   {"kind: Tag\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 apiVersion"}, "want vitrine.dev/v1alpha1"},
-		"no kind":         {"apiVersion: vitrine.dev/v1alpha1\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 kind"}, "required: want one of"},
+		"no kind":         {"apiVersion: vitrine.dev/v1alpha1\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 kind"}, "required: must be one of the kinds"},
 		"other kinds":     {text: "kind: pipeline\n---\napiVersion: v1\nkind: Tag\n---\nkey: value\n"},
 		"not YAML":        {"a: [\n", []string{"error yaml 1:1 "}, "did not find expected"},
 		"one tag, two manifests": {
