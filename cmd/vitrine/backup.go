@@ -22,8 +22,9 @@ func newBackup() *cobra.Command {
 		Use:   "backup TARGET",
 		Short: "Copy the store of a running server into a directory or a tar stream",
 		Long: "Copy a consistent snapshot of the store while the server keeps running: to a new directory, to a file\n" +
-			"whose name ends in .tar, or with - to standard output. An existing .tar is replaced when the copy is complete; a device or a pipe is written directly. Every file has a checksum; an incomplete copy is\n" +
-			"removed. The copy contains personal data and keys: protect it as you protect the store. Run it beside the server:\n" +
+			"whose name ends in .tar, or with - to standard output. An existing .tar is replaced when the copy is complete;\n" +
+			"a device or a pipe is written directly. Every file has a checksum; an incomplete copy is removed.\n" +
+			"The copy contains personal data and keys: protect it as you protect the store. Run it beside the server:\n" +
 			"kubectl exec deploy/vitrine -- vitrine backup - > vitrine.tar",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,21 +96,17 @@ func checkCopy(ctx context.Context, stream io.Reader, w *recorder, progress back
 	return h, err
 }
 
-// backupFile writes a stream to a target. summary is the stream of the command that has no part of the backup.
+// backupFile writes a stream to a target. summary is the stream of the command for a summary.
 func backupFile(cmd *cobra.Command, stream io.Reader, path string, progress backup.Progress) (h backup.Header, summary io.Writer, err error) {
 	f, err := createTarget(path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err != nil {
 		return h, nil, err
 	}
 	defer f.abandon()
-	summary = cmd.OutOrStdout()
-	if f.direct() {
-		summary = cmd.ErrOrStderr() // the target may be standard output
-	}
 	if h, err = checkCopy(cmd.Context(), stream, f.out, progress); err != nil {
 		return h, nil, err
 	}
-	return h, summary, f.keep()
+	return h, f.summary, f.keep()
 }
 
 func newRestore() *cobra.Command {

@@ -177,17 +177,24 @@ func (l *limited) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBackupThatCannotBeWritten checks that the error names the target and its cause, and not a damaged backup.
-func TestBackupThatCannotBeWritten(t *testing.T) {
+// serveAdmin serves operations in a data directory until the test ends, and returns the directory.
+func serveAdmin(t *testing.T, o admin.Operations) string {
+	t.Helper()
 	dir := t.TempDir()
 	l, err := admin.Listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: admin.Handler(whole{}, time.Minute), ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: admin.Handler(o, time.Minute), ReadHeaderTimeout: time.Second}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }()
-	defer func() { _ = server.Close(); <-done }()
+	t.Cleanup(func() { _ = server.Close(); <-done })
+	return dir
+}
+
+// TestBackupThatCannotBeWritten checks that the error names the target and its cause, and not a damaged backup.
+func TestBackupThatCannotBeWritten(t *testing.T) {
+	dir := serveAdmin(t, whole{})
 	for _, limit := range []int{0, 1, 512, 100_000, 1 << 20} {
 		var stderr bytes.Buffer
 		code := run(t.Context(), "vitrine", []string{"backup", "--data-dir", dir, "-"}, strings.NewReader(""), &limited{limit}, &stderr)
@@ -230,15 +237,7 @@ func (h *half) Write(p []byte) (int, error) {
 
 // TestInterruptedBackupIsNotReportedAsDamaged checks that the error names the ended connection and not a damaged backup.
 func TestInterruptedBackupIsNotReportedAsDamaged(t *testing.T) {
-	dir := t.TempDir()
-	l, err := admin.Listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: admin.Handler(broken{}, time.Minute), ReadHeaderTimeout: time.Second}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = server.Serve(l) }()
-	defer func() { _ = server.Close(); <-done }()
+	dir := serveAdmin(t, broken{})
 	for _, target := range []string{"-", filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "copy.tar")} {
 		got := vitrine(t.Context(), "", "backup", "--data-dir", dir, target)
 		if got.code != exitFailed || !strings.Contains(got.stderr, "the backup is incomplete, run it again") || strings.Contains(got.stderr, "damaged") {

@@ -39,7 +39,6 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	var out io.Writer = cmd.OutOrStdout()
-	said := cmd.OutOrStdout()
 	var file *target
 	if o.file != "" {
 		if file, err = createTarget(o.file, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
@@ -47,9 +46,6 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 		}
 		defer file.abandon()
 		out = file
-		if file.direct() {
-			said = cmd.ErrOrStderr() // the target may be standard output
-		}
 	}
 	var total int64
 	shown := io.Discard
@@ -74,7 +70,7 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 		if err := file.keep(); err != nil {
 			return err
 		}
-		fmt.Fprintf(said, "%s lines in %s\n", text.Thousands(lines), time.Since(began).Round(time.Millisecond))
+		fmt.Fprintf(file.summary, "%s lines in %s\n", text.Thousands(lines), time.Since(began).Round(time.Millisecond))
 	}
 	if partial {
 		return &codedError{exitDamaged, unreadable}

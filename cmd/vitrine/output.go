@@ -56,7 +56,7 @@ func columns(w io.Writer, head []string, rows [][]string) error {
 	fmt.Fprintln(t, strings.Join(head, "\t"))
 	for _, row := range rows {
 		for i, cell := range row {
-			if row[i] = text.Visible(strings.Join(strings.Fields(cell), " ")); row[i] == "" {
+			if row[i] = text.Line(cell); row[i] == "" {
 				row[i] = "<none>"
 			}
 		}

@@ -17,21 +17,26 @@ import (
 type target struct {
 	io.Writer
 	path string // as given by the user
-	zip  *gzip.Writer
-	out  *recorder
-	file *os.File // nil after keep
+	// summary is the stream of the command for a summary: standard error if the target may be standard output.
+	summary io.Writer
+	zip     *gzip.Writer
+	out     *recorder
+	file    *os.File // nil after keep
 	// name is the name that the file gets when it is complete; "" if the content goes to an existing file that is not regular.
 	name string
 	// stream means that the file is a stream of the command and stays open.
 	stream bool
 }
 
-// createTarget opens the file at path. If path is the same file as one of the streams of the command, the target writes to the stream,
-// as for /dev/stdout.
-func createTarget(path string, streams ...io.Writer) (*target, error) {
-	t := &target{path: path}
-	if err := t.open(streams); err != nil {
+// createTarget opens the file at path. If path is the same file as standard output or standard error of the command, such as
+// /dev/stdout, the target writes to that stream.
+func createTarget(path string, stdout, stderr io.Writer) (*target, error) {
+	t := &target{path: path, summary: stdout}
+	if err := t.open(stdout, stderr); err != nil {
 		return nil, targetError(path, err)
+	}
+	if t.direct() {
+		t.summary = stderr
 	}
 	t.out = &recorder{out: t.file, path: path}
 	t.Writer = t.out
@@ -42,7 +47,7 @@ func createTarget(path string, streams ...io.Writer) (*target, error) {
 	return t, nil
 }
 
-func (t *target) open(streams []io.Writer) error {
+func (t *target) open(streams ...io.Writer) error {
 	there, err := os.Stat(t.path)
 	if err == nil && there.IsDir() {
 		return errors.New("it is a directory: name a file in it, or another file")

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// put writes a text to a target and keeps it.
-func put(path, content string, streams ...io.Writer) error {
-	f, err := createTarget(path, streams...)
+// put writes a text to a target and keeps it. stdout is the standard output of the command.
+func put(path, content string, stdout io.Writer) error {
+	f, err := createTarget(path, stdout, io.Discard)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func TestTargetFollowsSymbolicLinks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := put(filepath.Join(dir, "link"), "content"); err != nil {
+			if err := put(filepath.Join(dir, "link"), "content", io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			if got, err := os.Readlink(filepath.Join(dir, "link")); got != tc.link {
@@ -71,7 +71,7 @@ func TestTargetWritesPipeDirectly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := put(path, "content"); err != nil {
+		if err := put(path, "content", io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Type() != os.ModeNamedPipe {
@@ -125,12 +125,12 @@ func TestTargetThatCannotBeWritten(t *testing.T) {
 		"dangling":  "no such file or directory",
 	} {
 		path := filepath.Join(dir, name)
-		_, err := createTarget(path)
+		_, err := createTarget(path, io.Discard, io.Discard)
 		if err == nil || !strings.HasPrefix(err.Error(), "write "+path+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), ".vitrine-") {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
-	f, err := createTarget(filepath.Join(dir, "file"))
+	f, err := createTarget(filepath.Join(dir, "file"), io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

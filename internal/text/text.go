@@ -74,6 +74,9 @@ func Visible(s string) string {
 	return b.String()
 }
 
+// Line returns s as one line: with single spaces for white space, and as Visible shows it.
+func Line(s string) string { return Visible(strings.Join(strings.Fields(s), " ")) }
+
 // hidden reports whether Visible escapes a character.
 func hidden(r rune) bool {
 	const lineSeparator, paragraphSeparator = '\u2028', '\u2029'

@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// TestEitherLibraryOpensTheStore opens one store with the reference and the engine, one after the other. Each adds items that the other must
-// find.
+// TestEitherLibraryOpensTheStore opens one store with the reference and the engine, one after the other. Each adds items that the other
+// must find.
 func TestEitherLibraryOpensTheStore(t *testing.T) {
 	dir := t.TempDir()
 	open := map[string]func() (library.Library, error){

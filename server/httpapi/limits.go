@@ -126,8 +126,11 @@ func (x *exchange) reserve(bytes int) error {
 	return nil
 }
 
-// release returns what reserve took.
+// release returns what reserve took. It leaves the shared counters alone if that is nothing, as for a page from the cache.
 func (x *exchange) release() {
+	if x.reserved == 0 {
+		return
+	}
 	x.grant.allowance.sending.Add(-x.reserved)
 	x.server.sending.Add(-x.reserved)
 	x.reserved = 0

@@ -178,10 +178,10 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	}
 	// A conflict may be with this write itself if the response to its first attempt was lost.
 	found, err := w.library.load(ctx, w.property, conflicts, fieldWrite)
-	if err != nil && !w.stored {
-		return nil, nil, err
-	}
 	if err != nil {
+		if !w.stored {
+			return nil, nil, err
+		}
 		for _, id := range conflicts {
 			failed[id] = err
 		}

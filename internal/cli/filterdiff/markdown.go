@@ -85,7 +85,7 @@ func excerpt(s string, n int) string { return text.Cut(strings.Join(strings.Fiel
 
 // code formats text as inline code, so that it contains no markup, links, mentions or control characters.
 func code(s string) string {
-	s = text.Visible(strings.Join(strings.Fields(s), " "))
+	s = text.Line(s)
 	fence := "`"
 	for strings.Contains(s, fence) {
 		fence += "`"
