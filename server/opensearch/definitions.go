@@ -16,6 +16,10 @@ import (
 // Apply stores definitions, see library.Library. The batch is not atomic for other replicas: its definitions become visible to them
 // within milliseconds of one another.
 func (l *Library) Apply(ctx context.Context, defs []library.Definition) ([]library.Result, error) {
+	return l.apply(ctx, anyone, defs)
+}
+
+func (l *Library) apply(ctx context.Context, term string, defs []library.Definition) ([]library.Result, error) {
 	if err := l.alive(ctx); err != nil {
 		return nil, err
 	}
@@ -24,7 +28,7 @@ func (l *Library) Apply(ctx context.Context, defs []library.Definition) ([]libra
 		return nil, err
 	}
 	changed := make([]bool, len(defs))
-	err := l.records.change(ctx, func(c *definitions.Change) error {
+	err := l.records.change(ctx, term, func(c *definitions.Change) error {
 		for i := range results {
 			results[i].Err, results[i].Changed, results[i].Displaced = nil, false, nil
 		}
@@ -89,11 +93,15 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 }
 
 // Remove removes the definitions of the owners, see library.Library.
-func (l *Library) Remove(ctx context.Context, owners []library.Owner) (n int, err error) {
+func (l *Library) Remove(ctx context.Context, owners []library.Owner) (int, error) {
+	return l.remove(ctx, anyone, owners)
+}
+
+func (l *Library) remove(ctx context.Context, term string, owners []library.Owner) (n int, err error) {
 	if err := l.alive(ctx); err != nil {
 		return 0, err
 	}
-	err = l.records.change(ctx, func(c *definitions.Change) (err error) {
+	err = l.records.change(ctx, term, func(c *definitions.Change) (err error) {
 		n, err = c.Remove(owners)
 		return err
 	})
@@ -101,11 +109,15 @@ func (l *Library) Remove(ctx context.Context, owners []library.Owner) (n int, er
 }
 
 // Sweep removes the definitions in scope whose owner is not in keep, see library.Library.
-func (l *Library) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (n int, err error) {
+func (l *Library) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (int, error) {
+	return l.sweep(ctx, anyone, scope, keep)
+}
+
+func (l *Library) sweep(ctx context.Context, term string, scope library.Scope, keep []library.Owner) (n int, err error) {
 	if err := l.alive(ctx); err != nil {
 		return 0, err
 	}
-	err = l.records.change(ctx, func(c *definitions.Change) (err error) {
+	err = l.records.change(ctx, term, func(c *definitions.Change) (err error) {
 		n, err = c.Sweep(scope, keep)
 		return err
 	})
@@ -117,7 +129,7 @@ func (l *Library) RemoveFilter(ctx context.Context, p library.PropertyID, ref li
 	if err := l.alive(ctx); err != nil {
 		return err
 	}
-	return l.records.change(ctx, func(c *definitions.Change) error { return c.RemoveFilter(p, ref) })
+	return l.records.change(ctx, anyone, func(c *definitions.Change) error { return c.RemoveFilter(p, ref) })
 }
 
 // Owners lists the owners within scope, see library.Library.
@@ -164,10 +176,14 @@ func (l *Library) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, erro
 
 // SetMark stores a small fact of the operator, see library.Library.
 func (l *Library) SetMark(ctx context.Context, key, value string) error {
+	return l.setMark(ctx, anyone, key, value)
+}
+
+func (l *Library) setMark(ctx context.Context, term, key, value string) error {
 	if err := l.alive(ctx); err != nil {
 		return err
 	}
-	return l.records.setMark(ctx, key, value)
+	return l.records.setMark(ctx, term, key, value)
 }
 
 // Mark returns a small fact of the operator, see library.Library.
@@ -183,7 +199,7 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 	if err := l.alive(ctx); err != nil {
 		return err
 	}
-	if err := l.records.change(ctx, func(c *definitions.Change) error { return c.Purge(p) }); err != nil {
+	if err := l.records.change(ctx, anyone, func(c *definitions.Change) error { return c.Purge(p) }); err != nil {
 		return err
 	}
 	missing := l.cluster.do(ctx, http.MethodDelete, "/"+generation(l.names.items(p)), nil, nil)

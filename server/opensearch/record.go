@@ -120,9 +120,17 @@ func (r *records) open(ctx context.Context) error {
 	return r.reload(ctx)
 }
 
+// permit returns library.ErrDeposed if term is not the current one. It allows everything to anyone.
+func (r *records) permit(term string) error {
+	if term != anyone && term != r.state.Load().marks[markLeader] {
+		return library.ErrDeposed
+	}
+	return nil
+}
+
 // change stages changes of the definitions, stores them, and makes them visible in this replica. It calls stage again with a newer
-// state if another replica stored a change first.
-func (r *records) change(ctx context.Context, stage func(*definitions.Change) error) error {
+// state if another replica stored a change first. It fails with library.ErrDeposed if the term has ended.
+func (r *records) change(ctx context.Context, term string, stage func(*definitions.Change) error) error {
 	unlock, err := r.changing.lock(ctx)
 	if err != nil {
 		return err
@@ -131,6 +139,9 @@ func (r *records) change(ctx context.Context, stage func(*definitions.Change) er
 	look := r.catchUp
 	for range maxAttempts {
 		if err := look(ctx); err != nil {
+			return err
+		}
+		if err := r.permit(term); err != nil {
 			return err
 		}
 		c := definitions.NewChange(r.state.Load().set)
@@ -252,14 +263,17 @@ func (r *records) publish(c *definitions.Change, marks map[string]string) {
 	}
 }
 
-// setMark stores a mark.
-func (r *records) setMark(ctx context.Context, key, value string) error {
+// setMark stores a mark. It fails with library.ErrDeposed if the term has ended.
+func (r *records) setMark(ctx context.Context, term, key, value string) error {
 	unlock, err := r.changing.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
+	if err := r.permit(term); err != nil {
 		return err
 	}
 	if r.state.Load().marks[key] == value {

@@ -152,7 +152,7 @@ func waitServed(t *testing.T, l *Library) {
 			t.Error("the replica does not serve the property")
 			return
 		}
-		if err := l.records.setMark(ctx, "wait", fmt.Sprint(time.Now())); err != nil {
+		if err := l.records.setMark(ctx, anyone, "wait", fmt.Sprint(time.Now())); err != nil {
 			t.Error(err)
 			return
 		}
@@ -303,5 +303,53 @@ func TestUnreachable(t *testing.T) {
 	_, err := Open(t.Context(), Options{URLs: []string{"http://127.0.0.1:1"}, Timeout: 200 * time.Millisecond})
 	if !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)
+	}
+}
+
+// TestDeposedLeader checks that a leader stores nothing after another replica has become the leader, and that callers that need not
+// lead, such as those of the HTTP API, do.
+func TestDeposedLeader(t *testing.T) {
+	t.Parallel()
+	r := replicas(t, 2)
+	lead := func(l *Library) library.Library {
+		t.Helper()
+		leading, err := l.Lead(t.Context(), "pod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return leading
+	}
+	first := lead(r[0])
+	if _, err := first.Apply(t.Context(), []library.Definition{accessToken(1)}); err != nil {
+		t.Fatal(err)
+	}
+	second := lead(r[1])
+	writes := func(l library.Library) map[string]error {
+		_, applied := l.Apply(t.Context(), []library.Definition{accessToken(2)})
+		_, removed := l.Remove(t.Context(), []library.Owner{accessToken().Owner})
+		_, swept := l.Sweep(t.Context(), library.Scope{Install: accessToken().Owner.Install, Kinds: []library.Kind{library.KindToken}, Confirmed: true}, nil)
+		return map[string]error{"Apply": applied, "Remove": removed, "Sweep": swept, "SetMark": l.SetMark(t.Context(), "loaded", "true")}
+	}
+	for what, err := range writes(first) {
+		if !errors.Is(err, library.ErrDeposed) {
+			t.Errorf("%s of the deposed leader: %v", what, err)
+		}
+	}
+	if d, err := r[1].Definition(t.Context(), accessToken().Owner); err != nil || d.Token.Values[0].Digest[0] != 1 {
+		t.Errorf("the deposed leader changed the token: %+v, %v", d.Token, err)
+	}
+	for what, err := range writes(second) {
+		if err != nil {
+			t.Errorf("%s of the leader: %v", what, err)
+		}
+	}
+	apply(t, r[0], accessToken(3))
+	// A replica that leads again begins a new term.
+	again := lead(r[0])
+	if _, err := first.Remove(t.Context(), nil); !errors.Is(err, library.ErrDeposed) {
+		t.Errorf("the first term of a leader that leads again: %v", err)
+	}
+	if n, err := again.Remove(t.Context(), []library.Owner{accessToken().Owner}); n != 1 || err != nil {
+		t.Errorf("the second term: removed %d, %v", n, err)
 	}
 }

@@ -97,7 +97,7 @@ func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendi
 		return nil, err
 	}
 	if len(st.Units) > 0 {
-		if err := l.records.change(ctx, func(c *definitions.Change) error { return stageUnits(c, st.Units) }); err != nil {
+		if err := l.records.change(ctx, anyone, func(c *definitions.Change) error { return stageUnits(c, st.Units) }); err != nil {
 			return nil, err
 		}
 	}

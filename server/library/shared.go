@@ -1,0 +1,21 @@
+package library
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrDeposed means that another process leads the library now.
+var ErrDeposed = errors.New("another replica leads the library")
+
+// Shared is a Library that several processes can have open at the same time. One of them leads: it makes the library match the
+// manifests.
+type Shared interface {
+	Library
+
+	// Lead makes the caller the leader of the library and returns the library to lead with. When another caller has called Lead,
+	// Apply, Remove, Sweep and SetMark of the returned Library store nothing and fail with ErrDeposed, so that a process that was
+	// suspended while another one took over cannot store outdated manifests. name identifies the leader in log lines. The returned
+	// Library must not be closed.
+	Lead(ctx context.Context, name string) (Library, error)
+}

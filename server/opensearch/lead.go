@@ -1,0 +1,51 @@
+package opensearch
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// markLeader is the mark that names the term of the current leader.
+const markLeader = "leader"
+
+// anyone is the term of callers that need not lead, such as those that create definitions over HTTP.
+const anyone = ""
+
+// leader is the library as its leader uses it.
+type leader struct {
+	*Library
+	term string
+}
+
+var _ library.Shared = (*Library)(nil)
+
+// Lead makes the caller the leader, see library.Shared. Each call begins a new term.
+func (l *Library) Lead(ctx context.Context, name string) (library.Library, error) {
+	term := name + "/" + rand.Text()
+	if err := l.SetMark(ctx, markLeader, term); err != nil {
+		return nil, err
+	}
+	return &leader{l, term}, nil
+}
+
+// Apply stores definitions while the caller leads.
+func (l *leader) Apply(ctx context.Context, defs []library.Definition) ([]library.Result, error) {
+	return l.apply(ctx, l.term, defs)
+}
+
+// Remove removes definitions while the caller leads.
+func (l *leader) Remove(ctx context.Context, owners []library.Owner) (int, error) {
+	return l.remove(ctx, l.term, owners)
+}
+
+// Sweep removes definitions while the caller leads.
+func (l *leader) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (int, error) {
+	return l.sweep(ctx, l.term, scope, keep)
+}
+
+// SetMark stores a mark while the caller leads.
+func (l *leader) SetMark(ctx context.Context, key, value string) error {
+	return l.setMark(ctx, l.term, key, value)
+}
