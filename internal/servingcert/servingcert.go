@@ -1,8 +1,11 @@
 // Package servingcert creates the certificate of a server for which the user provides none: an authority, created once and kept in
 // a directory, and a server certificate from it, which is renewed before it expires.
 //
-// Invariants: only their owner can read private keys, and they never leave the directory. Files are replaced by rename, so that a
-// crash leaves either the old or the new one. It imports the standard library only.
+// Several servers can share an authority: the caller creates it with NewAuthority, keeps it in a place that all of them can read, and
+// stores it in the directory of each with Adopt.
+//
+// Invariants: only their owner can read the private keys in the directory. Files are replaced by rename, so that a crash leaves
+// either the old or the new one. It imports the standard library only.
 package servingcert
 
 import (
@@ -41,6 +44,8 @@ const (
 	backdate = time.Hour
 	// lookEvery is the interval at which Run checks the certificate.
 	lookEvery = 6 * time.Hour
+	// authorityFile contains the certificate and the key of the authority.
+	authorityFile = "ca.pem"
 )
 
 // Source holds the certificate in use. It is safe for concurrent use.
@@ -76,6 +81,40 @@ func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// NewAuthority creates an authority and returns its certificate and its key in PEM.
+func NewAuthority() ([]byte, error) {
+	made, err := makeAuthority(time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("create an authority: %w", err)
+	}
+	return encodePair(made)
+}
+
+// ErrExpiring means that an authority expires too soon to be used.
+var ErrExpiring = errors.New("the authority expires within a year")
+
+// Adopt stores an authority, as NewAuthority returned it, in dir, so that Open uses it. It fails with ErrExpiring, or with another
+// error if the content is not valid.
+func Adopt(dir string, authority []byte) error {
+	p, err := parsePair(authority)
+	if err != nil {
+		return err
+	}
+	if time.Now().Add(authorityLeft).After(p.certificate.NotAfter) {
+		return ErrExpiring
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("create the directory of the certificates: %w", err)
+	}
+	return writeFile(filepath.Join(dir, authorityFile), authority, 0o600)
+}
+
+// HasAuthority reports whether dir has an authority.
+func HasAuthority(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, authorityFile))
+	return err == nil
 }
 
 // GetCertificate is the callback for tls.Config.
@@ -146,7 +185,7 @@ func (s *Source) serves(p pair) bool {
 }
 
 func (s *Source) openAuthority() (pair, error) {
-	keyed := filepath.Join(s.dir, "ca.pem")
+	keyed := filepath.Join(s.dir, authorityFile)
 	kept, err := readPair(keyed)
 	switch {
 	case err == nil && s.clock().Add(authorityLeft).Before(kept.certificate.NotAfter):
@@ -155,7 +194,7 @@ func (s *Source) openAuthority() (pair, error) {
 		// Do not replace the authority silently: every client that trusts it could no longer connect.
 		return pair{}, fmt.Errorf("read the certificate authority in %s (if you remove the file, the server creates a new authority, and clients need the new ca.crt): %w", keyed, err)
 	}
-	made, err := s.makeAuthority()
+	made, err := makeAuthority(s.clock())
 	if err != nil {
 		return pair{}, fmt.Errorf("create an authority: %w", err)
 	}
@@ -165,14 +204,14 @@ func (s *Source) openAuthority() (pair, error) {
 	return made, writeFile(s.CAFile(), encodeCertificate(made.certificate), 0o644)
 }
 
-func (s *Source) makeAuthority() (pair, error) {
+func makeAuthority(now time.Time) (pair, error) {
 	serial := newSerial()
-	return s.sign(&x509.Certificate{
+	return sign(&x509.Certificate{
 		SerialNumber: serial,
 		// The number distinguishes two authorities in a list of trusted ones.
 		Subject:               pkix.Name{CommonName: "vitrine authority " + hex.EncodeToString(serial.Bytes()[:4])},
-		NotBefore:             s.clock().Add(-backdate),
-		NotAfter:              s.clock().Add(authorityFor),
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              now.Add(authorityFor),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -197,11 +236,11 @@ func (s *Source) issue() (pair, error) {
 			c.DNSNames = append(c.DNSNames, strings.ToLower(h))
 		}
 	}
-	return s.sign(c, &s.authority)
+	return sign(c, &s.authority)
 }
 
 // sign creates a key for c and signs c with the key of parent; nil means self-signed.
-func (s *Source) sign(c *x509.Certificate, parent *pair) (pair, error) {
+func sign(c *x509.Certificate, parent *pair) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return pair{}, err
@@ -226,15 +265,18 @@ func newSerial() *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-var errNotPEM = errors.New("want a CERTIFICATE and an EC PRIVATE KEY in PEM")
+var errNotPEM = errors.New("must be a CERTIFICATE and an EC PRIVATE KEY in PEM")
 
 func readPair(path string) (pair, error) {
-	rest, err := os.ReadFile(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return pair{}, err
 	}
-	var p pair
-	for {
+	return parsePair(content)
+}
+
+func parsePair(content []byte) (p pair, err error) {
+	for rest := content; ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
 			break
@@ -256,12 +298,19 @@ func readPair(path string) (pair, error) {
 }
 
 func writePair(path string, p pair) error {
-	key, err := x509.MarshalECPrivateKey(p.key)
+	content, err := encodePair(p)
 	if err != nil {
 		return err
 	}
-	content := append(encodeCertificate(p.certificate), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})...)
 	return writeFile(path, content, 0o600)
+}
+
+func encodePair(p pair) ([]byte, error) {
+	key, err := x509.MarshalECPrivateKey(p.key)
+	if err != nil {
+		return nil, err
+	}
+	return append(encodeCertificate(p.certificate), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})...), nil
 }
 
 func encodeCertificate(c *x509.Certificate) []byte {

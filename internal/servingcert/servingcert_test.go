@@ -3,6 +3,7 @@ package servingcert
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -113,5 +114,51 @@ func TestFiles(t *testing.T) {
 	}
 	if _, err := Open(dir, hosts, nil); err == nil {
 		t.Error("a damaged authority was replaced silently")
+	}
+}
+
+func TestServersShareAnAuthority(t *testing.T) {
+	authority, err := NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bundles []string
+	for range 2 {
+		dir := filepath.Join(t.TempDir(), "tls")
+		if HasAuthority(dir) {
+			t.Error("an empty directory has an authority")
+		}
+		// The server had an authority of its own before.
+		if _, err := Open(dir, hosts, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := Adopt(dir, authority); err != nil || !HasAuthority(dir) {
+			t.Fatal(err)
+		}
+		s, err := Open(dir, hosts, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bundles = append(bundles, string(s.CABundle()))
+		if err := verify(t, s, []byte(bundles[0]), "localhost", time.Now()); err != nil {
+			t.Errorf("server %d: %v", len(bundles), err)
+		}
+	}
+	if bundles[0] != bundles[1] {
+		t.Error("two servers with the same authority have different bundles")
+	}
+	if err := Adopt(t.TempDir(), []byte("cut")); err == nil {
+		t.Error("adopted a damaged authority")
+	}
+	old, err := makeAuthority(time.Now().Add(authorityLeft - authorityFor - time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := encodePair(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Adopt(t.TempDir(), content); !errors.Is(err, ErrExpiring) {
+		t.Errorf("adopted an authority that expires soon: %v", err)
 	}
 }
