@@ -25,6 +25,9 @@ func (o operations) Sweep(context.Context) (admin.Sweep, error) {
 		return admin.Sweep{}, nil
 	}
 	status := o.p.operator.Status()
+	if status.Standby {
+		return admin.Sweep{}, errors.New(status.Message)
+	}
 	s := admin.Sweep{Kubernetes: true, Message: status.Message}
 	if held := status.HeldSweep; held != nil {
 		s.Held, s.Remove, s.Total = true, held.Remove, held.Total

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
-	"sync/atomic"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -62,70 +59,18 @@ func (f *opensearchFlags) options(log *slog.Logger) opensearch.Options {
 	}
 }
 
-// Minimum and maximum pause between two attempts to open the library on an unreachable cluster.
-const (
-	firstReach = time.Second
-	lastReach  = 15 * time.Second
-)
-
-// open opens the library. While the cluster is unreachable, open retries, and the probes respond that the process is alive but not
-// ready, with the cause. open returns every other error.
-func (f *opensearchFlags) open(ctx context.Context, probes string, log *slog.Logger) (library.Library, error) {
+// open opens the library. While the cluster is unreachable, open waits for it. It returns every other error.
+func (f *opensearchFlags) open(ctx context.Context, probes string, log *slog.Logger) (lib library.Library, err error) {
 	log.Info("opening the library on OpenSearch", "urls", f.urls, "prefix", f.prefix)
 	options := f.options(log.With("part", "store"))
-	lib, err := opensearch.Open(ctx, options)
-	if errors.Is(err, library.ErrUnavailable) {
-		lib, err = f.wait(ctx, options, err, probes, log)
+	try := func() (again bool, err error) {
+		lib, err = opensearch.Open(ctx, options)
+		return errors.Is(err, library.ErrUnavailable), err
 	}
-	if err != nil {
+	if err := retry(ctx, probes, "store", log, try); err != nil {
 		return nil, &codedError{exitStore, fmt.Errorf("open the library on OpenSearch: %w", err)}
 	}
 	return lib, nil
-}
-
-// wait retries to open the library until that succeeds, ctx ends, or it fails for another reason than an unavailable cluster.
-func (f *opensearchFlags) wait(ctx context.Context, o opensearch.Options, cause error, probes string, log *slog.Logger) (lib *opensearch.Library, err error) {
-	var why atomic.Value // holds a string
-	if probes != "" {
-		meanwhile, failed := listen(ctx, "waiting", "health-probe-bind-address", probes, waitingProbes(&why), nil, log)
-		if failed != nil {
-			return nil, failed
-		}
-		served := make(chan error, 1)
-		go func() { served <- meanwhile.serve() }()
-		// The probes of the whole process bind the same address later.
-		defer func() {
-			err = errors.Join(err, meanwhile.server.Close(), <-served)
-		}()
-	}
-	for pause := firstReach; ; pause = min(2*pause, lastReach) {
-		why.Store(cause.Error())
-		log.Warn("OpenSearch cannot be used yet", "error", cause, "retry", pause)
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(pause):
-		}
-		if lib, cause = opensearch.Open(ctx, o); !errors.Is(cause, library.ErrUnavailable) {
-			return lib, cause
-		}
-	}
-}
-
-// waitingProbes serves /readyz and /healthz of a process that waits for its cluster.
-func waitingProbes(why *atomic.Value) http.Handler {
-	mux := http.NewServeMux()
-	answer := func(status int, word string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			w.Header().Set("Cache-Control", "no-store")
-			w.WriteHeader(status)
-			fmt.Fprintf(w, "%s\n[-] store: %v\n", word, why.Load())
-		}
-	}
-	mux.HandleFunc("GET /readyz", answer(http.StatusServiceUnavailable, "not ready"))
-	mux.HandleFunc("GET /healthz", answer(http.StatusOK, "alive"))
-	return mux
 }
 
 // lockDataDir creates the data directory and locks it against other processes. It contains the admin socket and the server's own

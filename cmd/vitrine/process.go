@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -86,6 +85,18 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.lib.Close()) }()
+	if o.replicated() {
+		if options.Lease, err = o.lease.lease(); err != nil {
+			return err
+		}
+		err = p.shareAuthorities(ctx, options.RESTConfig)
+		if ctx.Err() != nil && err != nil {
+			return nil // stopped while waiting for the API server
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if err := removeCheckpoints(o.dataDir); err != nil {
 		log.Warn("cannot remove an incomplete backup", "error", err)
 	}
@@ -143,7 +154,7 @@ func (p *process) openCertificate() error {
 		p.background = append(p.background, watcher.Start)
 		return nil
 	}
-	source, err := servingcert.Open(filepath.Join(p.o.dataDir, "tls"), p.o.certificateHosts(), nil)
+	source, err := servingcert.Open(p.authorityDir(), p.o.certificateHosts(), nil)
 	if err != nil {
 		return &codedError{exitCertificate, err}
 	}

@@ -22,6 +22,7 @@ type serveOptions struct {
 	dataDir     string
 	library     string
 	opensearch  opensearchFlags
+	lease       leaseFlags
 	memoryLimit string
 
 	https, http, probes, metrics string
@@ -69,6 +70,7 @@ func newServe() *cobra.Command {
 	bindDataDir(fs, &o.dataDir)
 	fs.StringVar(&o.library, "library", libraryEngine, "where to store and search items: engine (the data directory) or opensearch (an OpenSearch cluster)")
 	o.opensearch.bind(fs)
+	o.lease.bind(fs)
 	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: near it caches shrink, and the server rejects item writes from 90 % of it (default GOMEMLIMIT, else 80 % of the limit of the container)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM format, reloaded when it changes (default: a certificate from an authority in the data directory)")
@@ -94,6 +96,9 @@ func (o *serveOptions) validate() error {
 		return usagef("--library %q: must be engine or opensearch", o.library)
 	}
 	if err := o.opensearch.validate(o.library == libraryOpenSearch); err != nil {
+		return err
+	}
+	if err := o.lease.validate(o.replicated()); err != nil {
 		return err
 	}
 	if (o.certFile == "") != (o.keyFile == "") {
@@ -132,6 +137,11 @@ func (o *serveOptions) validate() error {
 		return usagef("--external-url: %w", err)
 	}
 	return nil
+}
+
+// replicated reports whether several processes can serve the library and follow the cluster.
+func (o *serveOptions) replicated() bool {
+	return o.library == libraryOpenSearch && !o.withoutKubernetes
 }
 
 // checkBindAddress returns an error for an address without a port. "" means no address.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -65,7 +64,7 @@ func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler,
 	if err != nil {
 		return nil, nil, fmt.Errorf("create the webhook: %w", err)
 	}
-	source, err := servingcert.Open(filepath.Join(p.o.dataDir, "webhook"), p.o.webhook.certificateHosts(), nil)
+	source, err := servingcert.Open(p.webhookDir(), p.o.webhook.certificateHosts(), nil)
 	if err != nil {
 		return nil, nil, &codedError{exitCertificate, err}
 	}

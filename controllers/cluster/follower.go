@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,11 +26,17 @@ type follower struct {
 // lookTimeout is the maximum duration of one look before the API server counts as unreachable.
 const lookTimeout = 5 * time.Second
 
-// look checks that the API server still belongs to the same cluster, that its data did not go back in time, and that the CRD of one
-// kind exists.
+// look checks that the API server still belongs to the same cluster, that its data did not go back in time, that the CRD of one kind
+// exists, and that no other replica leads the library.
 func (f *follower) look(ctx context.Context, k library.Kind) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	if f.Lease != nil {
+		// Storing the name again changes nothing and fails for a deposed leader.
+		if err := f.Library.SetMark(ctx, markStore, f.set.Store); errors.Is(err, library.ErrDeposed) {
+			return err
+		}
+	}
 	if err := f.sameCluster(ctx); err != nil {
 		return err
 	}

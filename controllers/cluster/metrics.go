@@ -34,6 +34,7 @@ const longestSuspended = 100
 type objectCollector struct {
 	supervisor                               *Supervisor
 	objects, rejected, suspended, synced, up *prometheus.Desc
+	leader                                   *prometheus.Desc
 }
 
 func newObjectCollector(s *Supervisor) *objectCollector {
@@ -47,12 +48,13 @@ func newObjectCollector(s *Supervisor) *objectCollector {
 			"Time since an object was suspended, for the 100 objects suspended longest.", []string{"kind", "namespace", "name"}, nil),
 		synced: prometheus.NewDesc("vitrine_cluster_synced", "1 if this process has loaded the manifests and watches them.", nil, nil),
 		up:     prometheus.NewDesc("vitrine_cluster_reachable", "1 if the API server answered the last request.", nil, nil),
+		leader: prometheus.NewDesc("vitrine_leader", "1 if this replica holds the lease and runs the controllers; only with several replicas.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *objectCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.objects, c.rejected, c.suspended, c.synced, c.up} {
+	for _, d := range []*prometheus.Desc{c.objects, c.rejected, c.suspended, c.synced, c.up, c.leader} {
 		ch <- d
 	}
 }
@@ -70,10 +72,13 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	s := c.supervisor
 	s.mu.Lock()
-	f, synced, reachable := s.current, s.status.Synced, s.status.LastError == nil && s.unreachable == nil
+	f, synced, reachable, standby := s.current, s.status.Synced, s.status.LastError == nil && s.unreachable == nil, s.standby
 	s.mu.Unlock()
 	gauge(c.synced, truth(synced))
-	gauge(c.up, truth(reachable && f != nil))
+	gauge(c.up, truth(reachable && (f != nil || standby)))
+	if s.options.Lease != nil {
+		gauge(c.leader, truth(f != nil))
+	}
 	if f == nil {
 		return
 	}

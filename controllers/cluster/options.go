@@ -19,6 +19,9 @@ type Options struct {
 	RESTConfig func() (*rest.Config, error)
 	// Library is made to match the manifests. Required.
 	Library library.Library
+	// Lease decides which of several replicas runs the controllers. It requires that Library is a library.Shared. nil means that
+	// this process is the only one.
+	Lease *Lease
 	// Namespaces are the namespaces to watch; empty means all.
 	Namespaces []string
 	// ExternalURL is the base of URLs in statuses and Secrets for a Property that sets none, without a trailing slash.
@@ -48,6 +51,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.RESTConfig == nil || o.Library == nil {
 		return o, errors.New("cluster: RESTConfig and Library are required")
 	}
+	if _, shared := o.Library.(library.Shared); o.Lease != nil && !shared {
+		return o, errors.New("cluster: Lease requires a Library that several processes can open")
+	}
 	if slices.Contains(o.Namespaces, "") {
 		return o, errors.New("cluster: Namespaces contains an empty name: omit Namespaces to watch all")
 	}
@@ -56,6 +62,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
+	}
+	if o.Lease != nil {
+		lease := *o.Lease
+		lease.Duration = cmp.Or(lease.Duration, 15*time.Second)
+		o.Lease = &lease
 	}
 	o.CountInterval = cmp.Or(o.CountInterval, 2*time.Second)
 	o.WatchInterval = cmp.Or(o.WatchInterval, time.Second)

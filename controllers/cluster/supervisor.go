@@ -39,6 +39,9 @@ type Supervisor struct {
 	current *follower
 	// unreachable is why the API server did not answer the last check; nil if it did.
 	unreachable error
+	// standby is true while this process waits for the lease. leader is the identity of the last known holder.
+	standby bool
+	leader  string
 	// wake ends the backoff early.
 	wake chan struct{}
 }
@@ -50,8 +53,10 @@ type Status struct {
 	// Remembered is true if the store has recorded a complete load, so that what is stored can be served. A store that was handed
 	// over to another cluster has recorded none until the first load from that cluster.
 	Remembered bool
-	// LastError is why no manager runs; nil while one runs.
+	// LastError is why no manager runs; nil while one runs, and while this process only waits for the lease.
 	LastError error
+	// Standby is true while this process waits for the lease, and another replica runs the controllers.
+	Standby bool
 	// HeldSweep counts the removals that wait for confirmation; nil if there are none.
 	HeldSweep *library.HeldError
 	// Message is a sentence for users.
@@ -66,17 +71,25 @@ func NewSupervisor(o Options) (*Supervisor, error) {
 	}
 	s := &Supervisor{options: o, wake: make(chan struct{}, 1), metrics: newMetrics()}
 	s.holds = newHolds(s.metrics.held)
-	mark, err := o.Library.Mark(markLoaded)
-	if err != nil {
-		return nil, fmt.Errorf("read whether the store was loaded: %w", err)
+	if err := s.recall(); err != nil {
+		return nil, err
 	}
-	s.loaded.Store(mark != "")
 	if o.Metrics != nil {
 		if err := s.register(o.Metrics); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// recall reads whether the store has recorded a complete load.
+func (s *Supervisor) recall() error {
+	mark, err := s.options.Library.Mark(markLoaded)
+	if err != nil {
+		return fmt.Errorf("read whether the store was loaded: %w", err)
+	}
+	s.loaded.Store(mark != "")
+	return nil
 }
 
 // Run creates and runs managers until ctx ends.
@@ -126,12 +139,26 @@ func (s *Supervisor) once(ctx context.Context) error {
 	if err := s.admit(install); err != nil {
 		return err
 	}
-	return s.follow(ctx, cfg, install)
+	shared, ok := s.options.Library.(library.Shared)
+	if s.options.Lease == nil || !ok {
+		return s.follow(ctx, cfg, install, s.options.Library)
+	}
+	return s.lead(ctx, cfg, func(ctx context.Context) error {
+		// The store may have been handed over while this process waited.
+		if err := s.admit(install); err != nil {
+			return err
+		}
+		leading, err := shared.Lead(ctx, s.options.Lease.Identity)
+		if err != nil {
+			return fmt.Errorf("lead the library: %w", err)
+		}
+		return s.follow(ctx, cfg, install, leading)
+	})
 }
 
-// follow creates a manager for a cluster and runs it until it ends.
-func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install string) error {
-	store, err := nameStore(ctx, s.options.Library)
+// follow creates a manager for a cluster, which makes lib match the manifests, and runs it until it ends.
+func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install string, lib library.Library) error {
+	store, err := nameStore(ctx, lib)
 	if err != nil {
 		return fmt.Errorf("name the store: %w", err)
 	}
@@ -147,7 +174,9 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install strin
 		return err
 	}
 	defer recording.Shutdown()
-	f := &follower{Options: s.options, client: mgr.GetClient(), direct: mgr.GetAPIReader(), versions: seen}
+	options := s.options
+	options.Library = lib
+	f := &follower{Options: options, client: mgr.GetClient(), direct: mgr.GetAPIReader(), versions: seen}
 	recorder := recording.NewRecorder(mgr.GetScheme(), reportingController)
 	f.removals = newRemovals(s.holds, recorder, s.options.Logger, f.mayRemove)
 	f.set, err = controllers.New(mgr, controllers.Config{
@@ -193,7 +222,8 @@ func run(ctx context.Context, mgr manager.Manager) error {
 }
 
 // watch checks the API server periodically. Informers alone do not detect that it is gone, that another cluster answers in its
-// place, or that its data went back in time. In the last two cases watch fails, and the manager ends.
+// place, or that its data went back in time. In the last two cases, and when another replica leads the library, watch fails, and the
+// manager ends.
 func (s *Supervisor) watch(ctx context.Context, f *follower) error {
 	ticker := time.NewTicker(s.options.WatchInterval)
 	defer ticker.Stop()
@@ -205,7 +235,7 @@ func (s *Supervisor) watch(ctx context.Context, f *follower) error {
 		case <-ticker.C:
 		}
 		err := f.look(ctx, all[looks%len(all)])
-		if errors.Is(err, errOtherCluster) || errors.Is(err, errWentBack) {
+		if errors.Is(err, errOtherCluster) || errors.Is(err, errWentBack) || errors.Is(err, library.ErrDeposed) {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -243,7 +273,7 @@ func (s *Supervisor) admit(install string) error {
 
 // load runs the bulk load and the sweep, and then starts the reconcilers.
 func (s *Supervisor) load(ctx context.Context, f *follower) error {
-	if err := s.options.Library.SetMark(ctx, markInstall, f.set.Install); err != nil {
+	if err := f.Library.SetMark(ctx, markInstall, f.set.Install); err != nil {
 		return fmt.Errorf("record the cluster identity: %w", err)
 	}
 	if err := f.set.Load(ctx); err != nil {
@@ -257,7 +287,7 @@ func (s *Supervisor) load(ctx context.Context, f *follower) error {
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
-	if err := s.options.Library.SetMark(ctx, markLoaded, "true"); err != nil {
+	if err := f.Library.SetMark(ctx, markLoaded, "true"); err != nil {
 		return fmt.Errorf("record the complete load: %w", err)
 	}
 	s.loaded.Store(true)
@@ -276,7 +306,8 @@ func (s *Supervisor) Loaded() bool { return s.loaded.Load() }
 // Status returns how far the library follows the cluster. It does not wait for a sweep.
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
-	st, unreachable := s.status, s.unreachable
+	st, unreachable, leader := s.status, s.unreachable, s.leader
+	st.Standby = s.standby
 	s.mu.Unlock()
 	st.Remembered = s.loaded.Load()
 	if n := s.holds.len(); n > 0 {
@@ -294,6 +325,8 @@ func (s *Supervisor) Status() Status {
 		st.Message = "following the cluster"
 	case st.Remembered && st.LastError != nil:
 		st.Message = "serving last known state: " + st.LastError.Error()
+	case st.Standby && st.Remembered:
+		st.Message = (&NotLeaderError{leader}).Error()
 	case st.Remembered:
 		st.Message = "serving last known state: the first load of this process is under way"
 	case st.LastError != nil:
@@ -309,15 +342,19 @@ var ErrNothingHeld = errors.New("no sweep is held, and the store belongs to this
 
 // ConfirmSweep runs the held sweep and returns how many definitions it removed. If the store belongs to another cluster,
 // ConfirmSweep removes what that cluster declared and hands the store to the present cluster, whose manifests are loaded next.
-// Until then the store records no load. If no sweep is held and the store belongs to this cluster, it returns ErrNothingHeld.
+// Until then the store records no load. If no sweep is held and the store belongs to this cluster, it returns ErrNothingHeld. If
+// another replica runs the controllers, it returns a *NotLeaderError.
 func (s *Supervisor) ConfirmSweep(ctx context.Context) (int, error) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
 	s.mu.Lock()
-	foreign, current := s.foreign, s.current
+	foreign, current, standby, leader := s.foreign, s.current, s.standby, s.leader
 	s.mu.Unlock()
 	if foreign != "" {
 		return s.handOver(ctx, foreign)
+	}
+	if standby {
+		return 0, &NotLeaderError{leader}
 	}
 	if current == nil || s.holds.len() == 0 {
 		return 0, ErrNothingHeld

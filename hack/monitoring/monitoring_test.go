@@ -101,6 +101,9 @@ var fires = map[string]struct{ loud, quiet string }{
 		volume("vitrine", "10"), volume("vitrine", "20") + "\n" + volume("other", "1"),
 	},
 	"VitrineClusterUnreachable": {`vitrine_cluster_reachable 0x60`, `vitrine_cluster_reachable 1x60`},
+	"VitrineNoLeader": {
+		"vitrine_leader{pod=\"a\"} 0x60\nvitrine_leader{pod=\"b\"} 0x60", "vitrine_leader{pod=\"a\"} 0x60\nvitrine_leader{pod=\"b\"} 1x60",
+	},
 	"VitrineSweepHeld":          {`vitrine_sweep_held_definitions 25x60`, `vitrine_sweep_held_definitions 0x60`},
 	"VitrineObjectsRejected":    {`vitrine_rejected_objects{kind="Tag",reason="InvalidQuery"} 1x60`, `vitrine_objects{kind="Tag",state="stalled"} 0x60`},
 	"VitrineObjectsWait":        {`vitrine_objects{kind="Tag",state="waiting"} 1x60`, `vitrine_objects{kind="Tag",state="ready"} 1x60`},

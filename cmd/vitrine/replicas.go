@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
+	"github.com/vitrine-dev/vitrine/internal/servingcert"
+)
+
+// leaseFlags select what the replicas of one installation share in the cluster: a Lease, and a Secret with the authorities of their
+// certificates.
+type leaseFlags struct {
+	namespace, name string
+}
+
+// defaultLease is the default name of the Lease.
+const defaultLease = "vitrine"
+
+// authoritySuffix follows the name of the Lease in the name of the Secret.
+const authoritySuffix = "-authority"
+
+func (f *leaseFlags) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&f.namespace, "lease-namespace", "", "namespace of what the replicas share, a Lease and the Secret NAME"+authoritySuffix+" (default the namespace of the pod)")
+	fs.StringVar(&f.name, "lease-name", defaultLease, "name of the Lease that decides which replica runs the controllers")
+}
+
+// validate checks the flags. used is true if replicas can share the library.
+func (f *leaseFlags) validate(used bool) error {
+	if !used {
+		if f.namespace != "" || f.name != defaultLease {
+			return usagef("--lease-namespace and --lease-name need --library=%s and a cluster", libraryOpenSearch)
+		}
+		return nil
+	}
+	if f.namespace == "" {
+		f.namespace = podNamespace()
+	}
+	if len(validation.IsDNS1123Label(f.namespace)) > 0 {
+		return usagef("--lease-namespace %q: must be the name of a namespace, and is required outside a pod", f.namespace)
+	}
+	if problems := validation.IsDNS1123Subdomain(f.name + authoritySuffix); len(problems) > 0 {
+		return usagef("--lease-name %q: %s", f.name, problems[0])
+	}
+	return nil
+}
+
+// podNamespace returns the namespace of the pod that the process runs in, or "" outside a pod.
+func podNamespace() string {
+	name, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
+}
+
+// lease returns the lease that this process competes for.
+func (f *leaseFlags) lease() (*cluster.Lease, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("find the name of this host for the lease: %w", err)
+	}
+	// A pod keeps its name when its container restarts, and several processes can run on one host.
+	return &cluster.Lease{Namespace: f.namespace, Name: f.name, Identity: host + "_" + strings.ToLower(rand.Text())}, nil
+}
+
+// shareAuthorities stores the authorities that all replicas share in the data directory. The first replica creates them. While the
+// API server is unreachable, a replica uses the ones that it has, or waits.
+func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest.Config, error)) error {
+	dirs := map[string]string{}
+	if p.o.certFile == "" {
+		dirs["tls.pem"] = p.authorityDir()
+	}
+	if p.o.webhook.address != "" {
+		dirs["webhook.pem"] = p.webhookDir()
+	}
+	share := func() (again bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		cfg, err := restConfig()
+		if err != nil {
+			return true, err
+		}
+		core, err := typedv1.NewForConfig(cfg)
+		if err != nil {
+			return false, err
+		}
+		for key, dir := range dirs {
+			a := sharedAuthority{secrets: core.Secrets(p.o.lease.namespace), name: p.o.lease.name + authoritySuffix, key: key}
+			err := a.adopt(ctx, dir)
+			if err == nil {
+				continue
+			}
+			if servingcert.HasAuthority(dir) {
+				p.log.Warn("using the certificate authority in the data directory", "dir", dir, "error", err)
+				continue
+			}
+			return true, fmt.Errorf("share the certificate authority %s in Secret %s/%s: %w", key, p.o.lease.namespace, a.name, err)
+		}
+		return false, nil
+	}
+	if err := retry(ctx, p.o.probes, "certificate", p.log, share); err != nil {
+		return &codedError{exitCertificate, err}
+	}
+	return nil
+}
+
+// sharedAuthority is an authority in a key of a Secret.
+type sharedAuthority struct {
+	secrets   typedv1.SecretInterface
+	name, key string
+}
+
+// adopt stores the authority in dir, and creates it if there is none or it expires soon.
+func (a sharedAuthority) adopt(ctx context.Context, dir string) error {
+	for {
+		secret, err := a.secrets.Get(ctx, a.name, metav1.GetOptions{})
+		there := err == nil
+		if apierrors.IsNotFound(err) {
+			secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: a.name, Labels: map[string]string{"app.kubernetes.io/name": "vitrine"}}}
+		} else if err != nil {
+			return err
+		}
+		if kept, ok := secret.Data[a.key]; ok {
+			if err := servingcert.Adopt(dir, kept); !errors.Is(err, servingcert.ErrExpiring) {
+				return err
+			}
+		}
+		made, err := servingcert.NewAuthority()
+		if err != nil {
+			return err
+		}
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
+		}
+		secret.Data[a.key] = made
+		if there {
+			_, err = a.secrets.Update(ctx, secret, metav1.UpdateOptions{})
+		} else {
+			_, err = a.secrets.Create(ctx, secret, metav1.CreateOptions{})
+		}
+		// If another replica was faster, its authority counts.
+		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+}
+
+// authorityDir returns the directory of the server's own certificates.
+func (p *process) authorityDir() string { return filepath.Join(p.o.dataDir, "tls") }
+
+// webhookDir returns the directory of the webhook's own certificates.
+func (p *process) webhookDir() string { return filepath.Join(p.o.dataDir, "webhook") }

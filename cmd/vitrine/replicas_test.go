@@ -1,0 +1,151 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
+	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
+)
+
+// leads reports whether a replica runs the controllers.
+func (s *server) leads() bool {
+	s.t.Helper()
+	_, metrics := get(s.t, "http://"+s.addresses["metrics"]+"/metrics")
+	return strings.Contains(metrics, "\nvitrine_leader 1\n")
+}
+
+// url returns the URL of a query.
+func (s *server) url(token string) string {
+	return "http://" + s.addresses["http"] + "/v2/content/items?q=text:number&access_token=" + token
+}
+
+// takeover is longer than a replica needs to take over from one that does not release its lease.
+const takeover = 40 * time.Second
+
+// within waits until ok returns true.
+func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s", limit, what)
+		}
+	}
+}
+
+// TestReplicas runs replicas of the server on one OpenSearch cluster and one API server. All of them serve reads and writes, one of
+// them runs the controllers, and another one takes over when it stops, is killed or is suspended.
+func TestReplicas(t *testing.T) {
+	flags := []string{
+		"--library", "opensearch", "--opensearch-url", strings.Join(nodetest.URLs(t), ","), "--opensearch-index-prefix", nodetest.Prefix(t),
+		"--lease-namespace", "default", "--http-bind-address", "127.0.0.1:0",
+	}
+	k, config := newCluster(t)
+	if err := k.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, k, []string{"../../config/samples"}, "")
+	replica := func() *server {
+		t.Helper()
+		return startIn(t, config, flags...)
+	}
+	first, second := replica(), replica()
+	if !first.leads() || second.leads() {
+		t.Fatal("the first replica does not lead, or the second one does")
+	}
+	if a, b := authorityOf(t, first), authorityOf(t, second); a != b {
+		t.Errorf("the replicas have different authorities:\n%s\n%s", a, b)
+	}
+	vitrine(t.Context(), "", "sweep", "--data-dir", second.dir).want(t, exitFailed, "this replica serves content; replica ", " runs the controllers")
+	vitrine(t.Context(), "", "sweep", "--data-dir", first.dir).want(t, 0, "following the cluster")
+
+	token := func() string {
+		t.Helper()
+		secret := &corev1.Secret{}
+		within(t, takeover, "a Secret", func() bool {
+			return k.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "backoffice"}, secret) == nil
+		})
+		return string(secret.Data["token"])
+	}()
+	status := func(s *server) int {
+		t.Helper()
+		code, _ := get(t, s.url(token))
+		return code
+	}
+	within(t, takeover, "the standby accepts the token", func() bool { return status(second) == http.StatusOK })
+
+	// What one replica stores, the other one shows immediately.
+	t.Setenv("VITRINE_SERVER", "http://"+second.addresses["http"])
+	t.Setenv("VITRINE_TOKEN", token)
+	t.Setenv("VITRINE_CA_FILE", "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	vitrine(t.Context(), itemLines(1, 3), "import", "-").want(t, 0, "3 added")
+	if _, body := get(t, first.url(token)); !strings.Contains(body, `"total_results":3`) {
+		t.Errorf("the leader does not show what the standby stored: %.300s", body)
+	}
+
+	ready := func(name string) func() bool {
+		apply(t, k, []string{manifest.Stdin}, filterManifest(name, "query: 'text:number'"))
+		return func() bool {
+			f := &v1alpha1.ContentFilter{}
+			return k.Get(t.Context(), kube.ObjectKey{Namespace: "shop", Name: name}, f) == nil && v1alpha1.StateOf(f).Phase == v1alpha1.PhaseReady
+		}
+	}
+	within(t, takeover, "the leader reconciles", ready("by-first"))
+
+	// A leader that stops releases the lease.
+	if code := first.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	within(t, takeover, "the standby takes over from a replica that stopped", second.leads)
+	within(t, takeover, "the new leader reconciles", ready("by-second"))
+
+	// A suspended leader does not know that its lease has expired.
+	third := replica()
+	if err := second.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	within(t, takeover, "the standby takes over from a suspended replica", third.leads)
+	if code := status(third); code != http.StatusOK {
+		t.Errorf("the new leader responds with %d", code)
+	}
+	revoked := &v1alpha1.AccessToken{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "backoffice"}}
+	if err := k.Delete(t.Context(), revoked); err != nil {
+		t.Fatal(err)
+	}
+	within(t, takeover, "the leader revokes the token", func() bool { return status(third) == http.StatusForbidden })
+	if err := second.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	within(t, takeover, "the deposed replica stands by", func() bool { return !second.leads() })
+	within(t, takeover, "the deposed replica refuses the token", func() bool { return status(second) == http.StatusForbidden })
+	if !third.leads() || status(third) != http.StatusForbidden {
+		t.Error("the deposed replica stored what it knew")
+	}
+
+	// A killed leader does not release its lease.
+	third.signal(syscall.SIGKILL)
+	within(t, takeover, "the standby takes over from a killed replica", second.leads)
+	within(t, takeover, "the last leader reconciles", ready("by-second-again"))
+}
+
+// authorityOf returns the certificate of the authority that a server uses.
+func authorityOf(t *testing.T, s *server) string {
+	t.Helper()
+	bundle, err := os.ReadFile(filepath.Join(s.dir, "tls", "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(bundle)
+}

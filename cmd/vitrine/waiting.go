@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Minimum and maximum pause between two attempts of retry.
+const (
+	firstRetry = time.Second
+	lastRetry  = 15 * time.Second
+)
+
+// retry calls try until it succeeds, ctx ends, or it fails and another attempt would be useless. After the first failure, the probes
+// respond that the process is alive but not ready, and name the part that the process waits for and the cause.
+func retry(ctx context.Context, probes, part string, log *slog.Logger, try func() (again bool, err error)) (err error) {
+	again, err := try()
+	if err == nil || !again {
+		return err
+	}
+	var why atomic.Value // holds a string
+	if probes != "" {
+		meanwhile, failed := listen(ctx, "waiting", "health-probe-bind-address", probes, waitingProbes(part, &why), nil, log)
+		if failed != nil {
+			return failed
+		}
+		served := make(chan error, 1)
+		go func() { served <- meanwhile.serve() }()
+		// The probes of the whole process bind the same address later.
+		defer func() {
+			err = errors.Join(err, meanwhile.server.Close(), <-served)
+		}()
+	}
+	for pause := firstRetry; again; pause = min(2*pause, lastRetry) {
+		why.Store(err.Error())
+		log.Warn("cannot start yet", "part", part, "error", err, "retry", pause)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+		again, err = try()
+	}
+	return err
+}
+
+// waitingProbes serves /readyz and /healthz of a process that waits for a part.
+func waitingProbes(part string, why *atomic.Value) http.Handler {
+	mux := http.NewServeMux()
+	answer := func(status int, word string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(status)
+			fmt.Fprintf(w, "%s\n[-] %s: %v\n", word, part, why.Load())
+		}
+	}
+	mux.HandleFunc("GET /readyz", answer(http.StatusServiceUnavailable, "not ready"))
+	mux.HandleFunc("GET /healthz", answer(http.StatusOK, "alive"))
+	return mux
+}

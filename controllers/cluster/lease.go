@@ -1,0 +1,170 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Lease is the Lease for which the replicas of a shared library compete. Only its holder runs the controllers.
+type Lease struct {
+	// Namespace and Name select the Lease. It is created if it does not exist.
+	Namespace, Name string
+	// Identity is the name of this process among the replicas. It begins with the name of the pod or host, and an underscore.
+	Identity string
+	// Duration is how long a lease stays valid that its holder does not renew, in whole seconds. 0 means 15 seconds. The holder
+	// stops its controllers after two thirds of it.
+	Duration time.Duration
+}
+
+func (l *Lease) String() string { return l.Namespace + "/" + l.Name }
+
+// errLeaseLost means that the lease was not renewed in time or was taken over.
+var errLeaseLost = errors.New("the lease was lost")
+
+// NotLeaderError means that another replica runs the controllers.
+type NotLeaderError struct {
+	// Leader is the identity of that replica; "" if it is not known yet.
+	Leader string
+}
+
+func (e *NotLeaderError) Error() string {
+	if e.Leader == "" {
+		return "no replica runs the controllers yet: try again in a few seconds"
+	}
+	pod, _, _ := strings.Cut(e.Leader, "_")
+	return fmt.Sprintf("this replica serves content; replica %s runs the controllers", pod)
+}
+
+// lead waits until this process holds the lease, and then runs work until work returns, the lease is lost or ctx ends. It releases
+// the lease only after work has returned, so that two replicas never work at the same time.
+func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(context.Context) error) error {
+	l := s.options.Lease
+	leases, err := coordinationv1.NewForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("create a client for the Lease: %w", err)
+	}
+	started := make(chan context.Context, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &lock{&resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
+			Client:     leases,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: l.Identity},
+		}, s},
+		LeaseDuration: l.Duration, RenewDeadline: l.Duration * 2 / 3, RetryPeriod: l.Duration * 2 / 15,
+		ReleaseOnCancel: true,
+		Name:            l.Name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) { started <- leading },
+			OnStoppedLeading: func() {},
+			OnNewLeader:      s.setLeader,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("compete for Lease %s: %w", l, err)
+	}
+	compete, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), s.options.Logger.WithName("lease")))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		elector.Run(compete)
+	}()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	s.setStandby(true)
+	defer s.setStandby(false)
+	look := time.NewTicker(s.options.WatchInterval)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-look.C:
+			if err := s.recall(); err != nil {
+				return err
+			}
+		case leading := <-started:
+			s.setStandby(false)
+			working, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(leading, cancel)()
+			err := work(working)
+			if leading.Err() != nil {
+				err = errLeaseLost
+			}
+			return err
+		}
+	}
+}
+
+// setStandby records whether this process waits for the lease.
+func (s *Supervisor) setStandby(standby bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.standby = standby
+	if standby {
+		s.status.LastError = nil
+	}
+}
+
+// setLeader records who holds the lease; "" means nobody.
+func (s *Supervisor) setLeader(identity string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leader = identity
+}
+
+// lock is a Lease that reports to the Supervisor whether requests succeed.
+type lock struct {
+	*resourcelock.LeaseLock
+	supervisor *Supervisor
+}
+
+// Get implements resourcelock.Interface.
+func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.LeaseLock.Get(ctx)
+	l.note("read", client.IgnoreNotFound(err))
+	return record, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (l *lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	err := l.LeaseLock.Create(ctx, r)
+	l.note("create", err)
+	return err
+}
+
+// Update implements resourcelock.Interface.
+func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	err := l.LeaseLock.Update(ctx, r)
+	l.note("update", err)
+	return err
+}
+
+// note keeps the result of a request for the status, if this process waits for the lease. A conflict means that another replica was
+// faster.
+func (l *lock) note(verb string, err error) {
+	s := l.supervisor
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.standby:
+	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		s.status.LastError = nil
+	default:
+		s.status.LastError = fmt.Errorf("%s Lease %s: %w", verb, s.options.Lease, err)
+	}
+}
