@@ -39,6 +39,11 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- .Chart.AppVersion | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
+{{/* "true" if the data directory is in a volume that survives the pod. */}}
+{{- define "vitrine.persistent" -}}
+{{- if and .Values.persistence.enabled (eq .Values.library "engine") }}true{{ end -}}
+{{- end -}}
+
 {{- define "vitrine.claim" -}}
 {{- default (include "vitrine.fullname" .) .Values.persistence.existingClaim -}}
 {{- end -}}

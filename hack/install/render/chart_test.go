@@ -158,19 +158,30 @@ func alertsOfVolumes(o *unstructured.Unstructured) map[string]any {
 // component, those of the component, except for labels and annotations of Helm.
 func TestChartEqualsKustomize(t *testing.T) {
 	for name, c := range map[string]struct {
-		values     map[string]any
-		components []string
+		values, overlay string
+		components      []string
 	}{
-		"by default":       {nil, nil},
-		"with the webhook": {map[string]any{"webhook": map[string]any{"enabled": true}}, []string{"webhook"}},
-		"with monitoring": {map[string]any{"monitoring": map[string]any{
-			"podMonitor": map[string]any{"enabled": true}, "rules": map[string]any{"enabled": true}, "dashboard": map[string]any{"enabled": true},
-		}}, []string{"monitoring"}},
+		"by default":       {"", "", nil},
+		"with the webhook": {"webhook: {enabled: true}", "", []string{"webhook"}},
+		"with monitoring":  {"monitoring: {podMonitor: {enabled: true}, rules: {enabled: true}, dashboard: {enabled: true}}", "", []string{"monitoring"}},
+		"with OpenSearch": {`
+library: opensearch
+replicas: 2
+opensearch:
+  urls: [https://search-0.search.svc:9200]
+  credentialsSecret: {name: vitrine-opensearch}
+  caSecret: {name: vitrine-opensearch}
+webhook: {enabled: true}
+`, patchesIn(t, "opensearch"), []string{"webhook", "opensearch"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := byName(withComponents(t, c.components...))
+			values, err := render.Values([]byte(c.values))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := byName(overlaid(t, c.overlay, c.components...))
 			delete(want, "Namespace vitrine-system") // a chart has none: `helm install --create-namespace` creates it
-			got := byName(rendered(t, c.values))
+			got := byName(rendered(t, values))
 			for _, o := range want {
 				labels := map[string]string{"app.kubernetes.io/name": "vitrine"} // also set on the objects of components
 				maps.Copy(labels, o.GetLabels())
@@ -357,7 +368,7 @@ func TestChartNames(t *testing.T) {
 // TestChartRefuses checks that invalid values are rejected with a message that names the mistake.
 func TestChartRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ values, says string }{
-		"an unknown value":                {"replicas: 2", "replicas"},
+		"an unknown value":                {"volumes: 2", "volumes"},
 		"an unknown value further in":     {"server: {externalUrl: https://a.example}", "externalUrl"},
 		"an address without a scheme":     {"server: {externalURL: content.example}", "externalURL"},
 		"an argument that is no flag":     {"server: {extraArgs: [serve]}", "extraArgs"},
@@ -375,6 +386,15 @@ func TestChartRefuses(t *testing.T) {
 		"a load balancer's class of one":  {"service: {loadBalancerClass: example.com/lb}", "loadBalancerClass"},
 		"a class of a NodePort":           {"service: {type: NodePort, loadBalancerClass: example.com/lb}", "loadBalancerClass"},
 		"a name that no Service can have": {"fullnameOverride: '4711'", "fullnameOverride"},
+		"two replicas of the engine":      {"replicas: 2", "replicas: must be 1 with library: engine"},
+		"an autoscaler of the engine":     {"autoscaling: {enabled: true}", "autoscaling.enabled: must be false with library: engine"},
+		"an unknown library":              {"library: reference", "library"},
+		"OpenSearch without a URL":        {"library: opensearch", "opensearch/urls"},
+		"a URL with credentials":          {"opensearch: {urls: ['https://u:p@search:9200']}", "opensearch/urls/0"},
+		"a URL without TLS":               {"{library: opensearch, opensearch: {urls: ['http://search:9200']}}", "opensearch.allowPlaintext"},
+		"an impossible index prefix":      {"opensearch: {indexPrefix: Shop}", "indexPrefix"},
+		"a Secret without a key":          {"opensearch: {caSecret: {name: ca, key: ''}}", "caSecret"},
+		"a network without OpenSearch":    {"networkPolicy: {opensearchPorts: []}", "opensearchPorts"},
 	} {
 		values, err := render.Values([]byte(c.values))
 		if err != nil {

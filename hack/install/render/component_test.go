@@ -17,6 +17,12 @@ import (
 // withComponents renders config/default with components of config.
 func withComponents(t *testing.T, names ...string) []*unstructured.Unstructured {
 	t.Helper()
+	return overlaid(t, "", names...)
+}
+
+// overlaid renders config/default with components of config, and with more lines of the kustomization, such as patches.
+func overlaid(t *testing.T, more string, names ...string) []*unstructured.Unstructured {
+	t.Helper()
 	overlay, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +42,7 @@ func withComponents(t *testing.T, names ...string) []*unstructured.Unstructured 
 	for _, name := range names {
 		kustomization += fmt.Sprintf("  - %s/%s\n", filepath.ToSlash(from), name)
 	}
-	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(kustomization+more), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	text, err := render.Kustomize(overlay, types.Image{})
@@ -152,4 +158,49 @@ func TestMonitoringComponent(t *testing.T) {
 		t.Error("the ConfigMap holds another dashboard")
 	}
 	objectOf(t, objects, "PrometheusRule", "vitrine")
+}
+
+// TestOpenSearchComponent checks that the example in the first comment of the component has replicas that need no volume, with the
+// permissions for the Lease and the Secret that they share by default.
+func TestOpenSearchComponent(t *testing.T) {
+	objects := overlaid(t, patchesIn(t, "opensearch"), "opensearch")
+	deployment := objectOf(t, objects, "Deployment", "vitrine")
+	args := member(t, deployment, "spec", "template", "spec", "containers", 0, "args").([]any)
+	for _, want := range []string{"--library=opensearch", "--opensearch-url=https://search-0.search.svc:9200"} {
+		if !slices.Contains(args, any(want)) {
+			t.Errorf("the Deployment lacks %s: %v", want, args)
+		}
+	}
+	if i := slices.IndexFunc(args, func(a any) bool { return strings.HasPrefix(a.(string), "--lease-name") }); i >= 0 {
+		t.Errorf("%v: the role is for the default name", args[i])
+	}
+	for _, o := range objects {
+		if o.GetKind() == "PersistentVolumeClaim" || strings.Contains(fmt.Sprint(o.Object), "persistentVolumeClaim") {
+			t.Errorf("%s %s is about a volume", o.GetKind(), o.GetName())
+		}
+	}
+	role := objectOf(t, objects, "Role", "vitrine-replicas")
+	if role.GetNamespace() != deployment.GetNamespace() {
+		t.Errorf("the Role is in namespace %s", role.GetNamespace())
+	}
+	for i, want := range map[int]string{1: "vitrine", 3: "vitrine-authority"} {
+		if got := fmt.Sprint(member(t, role, "rules", i, "resourceNames")); got != "["+want+"]" {
+			t.Errorf("rule %d is for %s, want [%s]", i, got, want)
+		}
+	}
+}
+
+// patchesIn returns the patches of the example in the first comment of a component.
+func patchesIn(t *testing.T, component string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(config, component, "kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	comment, _, _ := strings.Cut(string(text), "\napiVersion")
+	_, patches, found := strings.Cut(strings.ReplaceAll(comment, "\n#   ", "\n"), "\npatches:\n")
+	if !found {
+		t.Fatalf("the first comment of config/%s has no patches", component)
+	}
+	return "patches:\n" + patches + "\n"
 }
