@@ -54,6 +54,8 @@ parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_
 opensearch: ## test the library on OpenSearch with a real cluster: the one at OPENSEARCH_URL, otherwise a node that each package starts, which needs a JDK
 	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/opensearch ./server/httpapi -count=1 -timeout 30m
 	VITRINE_OPENSEARCH=1 $(GO) test ./cmd/vitrine -count=1 -timeout 10m -run OpenSearch
+	@assets=$$($(GO) -C hack/controlplane run . assets) && \
+	KUBEBUILDER_ASSETS="$$assets" VITRINE_OPENSEARCH=1 exec $(GO) -C hack/install test ./permissions -count=1 -timeout 10m -run Replica
 
 scale: ## measure the operator with 10,000 objects on a real API server; writes docs/scale.md (CHECK=1 fails if a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +32,10 @@ import (
 
 	"github.com/vitrine-dev/vitrine/hack/install/permissions"
 	"github.com/vitrine-dev/vitrine/hack/install/render"
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
 )
+
+func TestMain(m *testing.M) { os.Exit(nodetest.Run(m)) }
 
 const (
 	root    = "../../.."
@@ -93,6 +97,21 @@ func newPlane(t *testing.T) *plane {
 func (p *plane) apply(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := render.Kustomize(filepath.Join(root, "config", name), types.Image{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := render.Objects(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.put(t, objects...)
+	return objects
+}
+
+// applyFile applies the objects in a file below config.
+func (p *plane) applyFile(t *testing.T, name string) []*unstructured.Unstructured {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "config", filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,12 +253,12 @@ func (p *plane) calls(t *testing.T) []permissions.Call {
 	return calls
 }
 
-// granted returns what the roles in objects allow.
+// granted returns what the Roles and ClusterRoles in objects allow.
 func granted(t *testing.T, objects []*unstructured.Unstructured, names ...string) []permissions.Grant {
 	t.Helper()
 	var rules []rbacv1.PolicyRule
 	for _, o := range objects {
-		if o.GetKind() != "ClusterRole" || !slices.Contains(names, o.GetName()) {
+		if !strings.HasSuffix(o.GetKind(), "Role") || !slices.Contains(names, o.GetName()) {
 			continue
 		}
 		role := &rbacv1.ClusterRole{}
@@ -266,8 +285,8 @@ var byTiming = func() map[permissions.Grant]string {
 	return out
 }()
 
-// compare checks that the calls need every grant and no other.
-func compare(t *testing.T, grants []permissions.Grant, calls []permissions.Call) {
+// compare checks that the calls, and the calls that a run needs only with a certain timing, need every grant and no other.
+func compare(t *testing.T, grants []permissions.Grant, calls []permissions.Call, byTiming map[permissions.Grant]string) {
 	t.Helper()
 	used := map[permissions.Grant]bool{}
 	for _, c := range calls {
@@ -287,12 +306,7 @@ func compare(t *testing.T, grants []permissions.Grant, calls []permissions.Call)
 		}
 		used[g] = true
 	}
-	var needed []permissions.Grant
-	for g := range used {
-		needed = append(needed, g)
-	}
-	slices.Sort(needed)
-	if diff := cmp.Diff(grants, needed); diff != "" {
+	if diff := cmp.Diff(grants, slices.Sorted(maps.Keys(used))); diff != "" {
 		t.Errorf("the role and what the server did (-granted +done):\n%s", diff)
 	}
 }
@@ -303,16 +317,7 @@ func TestPermissions(t *testing.T) {
 	ctx := t.Context()
 	objects := p.apply(t, "default")
 	// The component of the webhook contains the webhook's permissions.
-	rights, err := os.ReadFile(filepath.Join(root, "config/webhook/rbac.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := render.Objects(rights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.put(t, more...)
-	objects = append(objects, more...)
+	objects = append(objects, p.applyFile(t, "webhook/rbac.yaml")...)
 	// For API servers before 1.34, and for those without the feature, the client lists before it watches.
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	stop := p.serve(t)
@@ -366,12 +371,7 @@ spec: {class: ReadWrite, existingSecret: {name: sealed, key: key}}
 	})
 
 	// The server writes the certificate authority into the webhook's configuration.
-	text, err := os.ReadFile(filepath.Join(root, "config/webhook/configuration.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hook := object(t, string(text))
-	p.put(t, hook)
+	hook := p.applyFile(t, "webhook/configuration.yaml")[0]
 	until(t, "the webhook's configuration", func() string {
 		is := &unstructured.Unstructured{}
 		is.SetGroupVersionKind(schema.FromAPIVersionAndKind(hook.GetAPIVersion(), hook.GetKind()))
@@ -408,7 +408,7 @@ spec: {query: 'approval_status:app AND ('}
 		return fmt.Sprintf("none among %d", len(list.Items))
 	})
 	stop()
-	compare(t, granted(t, objects, "vitrine", "vitrine-webhook"), p.calls(t))
+	compare(t, granted(t, objects, "vitrine", "vitrine-webhook"), p.calls(t), byTiming)
 }
 
 // TestNamespacedPermissions checks that config/namespaced is sufficient for its own namespace, and grants nothing in others.
@@ -449,4 +449,52 @@ func TestNamespacedPermissions(t *testing.T) {
 			t.Errorf("asked for outside of its namespace: %s %s in %q", c.Grant, c.Name, c.Namespace)
 		}
 	}
+}
+
+// TestReplicaPermissions checks that the role of config/opensearch grants exactly what a replica needs in its own namespace, if it
+// watches only other ones.
+func TestReplicaPermissions(t *testing.T) {
+	flags := []string{
+		"--library=opensearch", "--opensearch-url=" + strings.Join(nodetest.URLs(t), ","), "--opensearch-index-prefix=" + nodetest.Prefix(t),
+		"--lease-namespace=" + system, "--watch-namespaces=default",
+	}
+	p := newPlane(t)
+	ctx := t.Context()
+	for _, o := range p.apply(t, "namespaced") {
+		if o.GetKind() == "RoleBinding" {
+			if err := p.kube.Delete(ctx, o); err != nil {
+				t.Fatal(err)
+			}
+			o.SetNamespace("default")
+			p.put(t, o)
+		}
+	}
+	p.applyFile(t, "webhook/rbac.yaml")
+	grants := granted(t, p.applyFile(t, "opensearch/role.yaml"), "vitrine-replicas")
+
+	// holds waits until the replica runs the controllers, and the Secret contains a certificate authority.
+	holds := func(member, displayName string) {
+		property := object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: Property, metadata: {name: shop, namespace: default}, spec: {displayName: "+displayName+"}}")
+		p.put(t, property)
+		p.ready(t, property)
+		until(t, "the Secret of the authorities", func() string {
+			s, err := p.typed.CoreV1().Secrets(system).Get(ctx, "vitrine-authority", metav1.GetOptions{})
+			if err != nil {
+				return err.Error()
+			}
+			if len(s.Data[member]) == 0 {
+				return "it has no " + member
+			}
+			return ""
+		})
+	}
+	// The first replica creates the Lease and the Secret, the second one updates both.
+	stop := p.serve(t, flags...)
+	holds("tls.pem", "First")
+	stop()
+	stop = p.serve(t, append(flags, "--webhook-bind-address=127.0.0.1:0", "--webhook-hosts=vitrine-webhook.vitrine-system.svc")...)
+	holds("webhook.pem", "Second")
+	stop()
+	calls := slices.DeleteFunc(p.calls(t), func(c permissions.Call) bool { return c.Namespace != system && !c.Forbidden() })
+	compare(t, grants, calls, nil)
 }
