@@ -39,7 +39,7 @@ test: ## run all tests, with a real API server; packages with goroutines run und
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
 	KUBEBUILDER_ASSETS="$$assets" RACE='$(RACE)' exec hack/test.sh $(MODULES)
 
-e2e: bin/e2e ## install IMAGE into the cluster of KUBECONFIG, test the product there and remove it; the nodes must have IMAGE or be able to pull it (PART=install, after or helm: only that part)
+e2e: bin/e2e ## install IMAGE into the cluster of KUBECONFIG, test the product there and remove it; the nodes must have IMAGE or be able to pull it (PART=install, after, helm or replicas: only that part; the last one needs OPENSEARCH_URL, which pods can reach)
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
 	@exec bin/e2e -image '$(IMAGE)' -items bin/e2e-items.ndjson -ginkgo.fail-on-empty $(if $(PART),-ginkgo.label-filter '$(PART)')
 

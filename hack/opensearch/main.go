@@ -1,6 +1,6 @@
 // Command opensearch runs real OpenSearch nodes on 127.0.0.1 until it is interrupted:
 //
-//	go run ./hack/opensearch [--version 3.8.0] [--nodes 1] [--port 9200] [--dir DIR] [--heap 768m]
+//	go run ./hack/opensearch [--version 3.8.0] [--nodes 1] [--port 9200] [--host ADDRESS] [--dir DIR] [--heap 768m]
 //
 // It prints a line for each node that is ready. It needs a JDK, and downloads the jars from Maven Central with checksums.
 package main
@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -32,13 +33,17 @@ func main() {
 func run() error {
 	var o node.Options
 	flag.StringVar(&o.Version, "version", node.Version3, "version of OpenSearch")
-	nodes := flag.Int("nodes", 1, "number of nodes of the cluster")
+	nodes := flag.Int("nodes", 1, "number of nodes of the cluster; 0 only downloads and compiles what they need")
 	flag.IntVar(&o.Port, "port", 9200, "HTTP port of the first node; the others have the next ones, and transport ports 100 higher")
+	host := flag.String("host", "", "address that also serves HTTP, without authentication (default only 127.0.0.1)")
 	flag.StringVar(&o.Heap, "heap", "768m", "Java heap of each node")
 	dir := flag.String("dir", "", "directory of the data (default a temporary one)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *nodes == 0 {
+		return node.Provide(ctx, o.Version)
+	}
 	if *dir == "" {
 		temp, err := os.MkdirTemp("", "opensearch-")
 		if err != nil {
@@ -48,6 +53,9 @@ func run() error {
 		*dir = temp
 	}
 	o.Log = os.Stderr
+	if *host != "" {
+		o.Settings = []string{"http.host=127.0.0.1," + *host}
+	}
 	running := make([]*node.Node, *nodes)
 	var g errgroup.Group
 	for i := range running {
@@ -83,7 +91,7 @@ func member(o node.Options, dir string, i, n int) node.Options {
 	first := o.Port
 	o.Port += i
 	transport := func(i int) int { return first + 100 + i }
-	o.Settings = []string{fmt.Sprintf("node.name=n%d", i+1), fmt.Sprintf("transport.port=%d", transport(i))}
+	o.Settings = append(slices.Clone(o.Settings), fmt.Sprintf("node.name=n%d", i+1), fmt.Sprintf("transport.port=%d", transport(i)))
 	if n > 1 {
 		var names, seeds []string
 		for k := range n {

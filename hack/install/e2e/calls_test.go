@@ -36,9 +36,9 @@ func secret(ctx context.Context, name, member string) (string, error) {
 	return string(s.Data[member]), nil
 }
 
-// call sends a request over a forwarded port, as a caller outside of the cluster, with the token of an AccessToken ("" for none).
-// It verifies the certificate with the authority in the token's Secret and the name of the Service.
-func call(ctx context.Context, method, path, token, body string) (status int, answer []byte, err error) {
+// call sends a request to a pod over a forwarded port, as a caller outside of the cluster, with the token of an AccessToken ("" for
+// none). It verifies the certificate with the authority in the token's Secret and the name of the Service.
+func call(ctx context.Context, pod *corev1.Pod, method, path, token, body string) (status int, answer []byte, err error) {
 	value := ""
 	if token != "" {
 		if value, err = secret(ctx, token, "token"); err != nil {
@@ -52,17 +52,17 @@ func call(ctx context.Context, method, path, token, body string) (status int, an
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(authority))
 	verify := &tls.Config{RootCAs: roots, ServerName: strings.TrimPrefix(server, "https://"), MinVersion: tls.VersionTLS12}
-	return over(ctx, verify, 8443, method, path, value, body)
+	return over(ctx, pod, verify, 8443, method, path, value, body)
 }
 
-// page requests a path on a port of the pod that no Service exposes.
-func page(ctx context.Context, port int, path string) (status int, answer []byte, err error) {
-	return over(ctx, nil, port, http.MethodGet, path, "", "")
+// page requests a path on a port of a pod that no Service exposes.
+func page(ctx context.Context, pod *corev1.Pod, port int, path string) (status int, answer []byte, err error) {
+	return over(ctx, pod, nil, port, http.MethodGet, path, "", "")
 }
 
 // over sends one request through a port that is forwarded for it.
-func over(ctx context.Context, verify *tls.Config, port int, method, path, token, body string) (status int, answer []byte, err error) {
-	local, stop, err := forward(ctx, port)
+func over(ctx context.Context, pod *corev1.Pod, verify *tls.Config, port int, method, path, token, body string) (status int, answer []byte, err error) {
+	local, stop, err := forward(ctx, pod, port)
 	if err != nil {
 		return 0, nil, fmt.Errorf("forward a port: %w", err)
 	}
@@ -90,12 +90,8 @@ func over(ctx context.Context, verify *tls.Config, port int, method, path, token
 	return resp.StatusCode, answer, err
 }
 
-// forward forwards a port of the pod to this machine until stop is called.
-func forward(ctx context.Context, port int) (local uint16, stop func(), err error) {
-	pod, err := readyPod(ctx)
-	if err != nil {
-		return 0, nil, err
-	}
+// forward forwards a port of a pod to this machine until stop is called.
+func forward(ctx context.Context, pod *corev1.Pod, port int) (local uint16, stop func(), err error) {
 	transport, upgrader, err := spdy.RoundTripperFor(access)
 	if err != nil {
 		return 0, nil, err
@@ -145,9 +141,9 @@ func inPod(ctx context.Context, command ...string) (string, error) {
 	return out.String() + said.String(), err
 }
 
-// total returns the total of a list.
-func total(ctx context.Context, path, token string) (int, error) {
-	status, answer, err := call(ctx, http.MethodGet, path, token, "")
+// total returns the total of a list that a pod serves.
+func total(ctx context.Context, pod *corev1.Pod, path, token string) (int, error) {
+	status, answer, err := call(ctx, pod, http.MethodGet, path, token, "")
 	if err != nil {
 		return 0, err
 	}

@@ -1,5 +1,6 @@
 // Package e2e installs Vitrine into the cluster of KUBECONFIG and tests it there: `make e2e`. Its specs have the labels install,
-// after and helm, so that the node can be killed between the first two.
+// after, helm and replicas, so that the node can be killed between the first two. Those with the label replicas need an OpenSearch
+// node without security at OPENSEARCH_URL, which the pods of the cluster can reach; without it, they are skipped.
 //
 // The specs use the namespaces vitrine-system, shop and elsewhere, which must not exist before. At the end, they remove these
 // namespaces and everything else that they created. The first failing spec ends the run, with the pods, logs and warnings of the
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,6 +114,7 @@ var _ = Describe("Vitrine", Ordered, func() {
 	Context("installed from config/default", Label("install"), installSpecs)
 	Context("installed earlier, whatever happened to its node", Label("after"), afterSpecs)
 	Context("installed with the chart", Label("helm"), helmSpecs)
+	Context("installed with two replicas on OpenSearch", Label("replicas"), replicaSpecs)
 })
 
 // kustomization renders a kustomization of config.
@@ -191,26 +194,37 @@ func crds() (all []*unstructured.Unstructured) {
 	return all
 }
 
-// rolledOut waits until the Deployment runs as in its manifest, in a different pod than before unless before is nil, and returns
-// its pod.
+// rolledOut waits until the Deployment runs as in its manifest, without the pod before unless it is nil, and returns a pod.
 func rolledOut(ctx context.Context, before *corev1.Pod) (pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
 		d, err := typed.AppsV1().Deployments(system).Get(ctx, "vitrine", metav1.GetOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(d.Status.ObservedGeneration).To(Equal(d.Generation))
-		g.Expect([]int32{d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas}).To(Equal([]int32{1, 1, 1}), "pods, updated and available ones")
-		pod, err = readyPod(ctx)
+		g.Expect([]int32{d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas}).To(Equal(slices.Repeat([]int32{*d.Spec.Replicas}, 3)), "pods, updated and available ones")
+		pods, err := readyPods(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
-		if before != nil {
-			g.Expect(pod.UID).NotTo(Equal(before.UID), "the pod %s is still there", before.Name)
+		g.Expect(pods).To(HaveLen(int(*d.Spec.Replicas)))
+		for _, pod = range pods {
+			if before != nil {
+				g.Expect(pod.UID).NotTo(Equal(before.UID), "the pod %s is still there", before.Name)
+			}
 		}
 	}).Should(Succeed())
 	return pod
 }
 
-// readyPod returns the server's pod that is ready and not terminating.
+// readyPod returns a pod of the server that is ready and not terminating.
 func readyPod(ctx context.Context) (*corev1.Pod, error) {
+	pods, err := readyPods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pods[0], nil
+}
+
+// readyPods returns the pods of the server that are ready and not terminating. It fails if there is none.
+func readyPods(ctx context.Context) (ready []*corev1.Pod, err error) {
 	list, err := typed.CoreV1().Pods(system).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=vitrine"})
 	if err != nil {
 		return nil, err
@@ -219,11 +233,14 @@ func readyPod(ctx context.Context) (*corev1.Pod, error) {
 		p := &list.Items[i]
 		for _, c := range p.Status.Conditions {
 			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
-				return p, nil
+				ready = append(ready, p)
 			}
 		}
 	}
-	return nil, fmt.Errorf("none of %d pods is ready", len(list.Items))
+	if len(ready) == 0 {
+		return nil, fmt.Errorf("none of %d pods is ready", len(list.Items))
+	}
+	return ready, nil
 }
 
 // describe adds information about a failed spec: pods, warnings, and the server's log.

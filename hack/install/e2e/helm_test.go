@@ -22,7 +22,7 @@ const nodePort = 32443
 
 func helmSpecs() {
 	It("starts where nothing of an earlier run is left", expectVacant)
-	It("installs the chart", func(ctx context.Context) { helmInstall(ctx) })
+	It("installs the chart", func(ctx context.Context) { helmInstall(ctx, nil) })
 	It("makes the samples Ready", applySamples)
 	It("takes items from a client pod", func(ctx context.Context) { importItems(ctx) })
 	It("opens a NodePort by an upgrade, and keeps what was posted", func(ctx context.Context) {
@@ -62,7 +62,7 @@ func helmSpecs() {
 	It("serves what it served, under the same addresses, when it is installed again", func(ctx context.Context) {
 		before, err := filterPath(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		helmInstall(ctx)
+		helmInstall(ctx, nil)
 		readFilter(ctx)
 		Expect(filterPath(ctx)).To(Equal(before))
 	})
@@ -89,10 +89,10 @@ func helm(more map[string]any) (*action.Configuration, *chart.Chart, map[string]
 	return c, loaded, values
 }
 
-func helmInstall(ctx context.Context) {
+func helmInstall(ctx context.Context, more map[string]any) {
 	GinkgoHelper()
 	apply(ctx, namespace(system))
-	c, chart, values := helm(nil)
+	c, chart, values := helm(more)
 	install := action.NewInstall(c)
 	install.ReleaseName, install.Namespace, install.Wait, install.Timeout = "vitrine", system, true, patience
 	_, err := install.RunWithContext(ctx, chart, values)

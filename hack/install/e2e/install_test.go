@@ -44,11 +44,13 @@ func installSpecs() {
 	})
 	It("runs the pod without root, on a read-only root, with its default seccomp profile", restricted)
 	It("answers probes and metrics", func(ctx context.Context) {
+		pod, err := readyPod(ctx)
+		Expect(err).NotTo(HaveOccurred())
 		for path, want := range map[string]struct {
 			port int
 			text string
 		}{"/readyz": {8081, "[+] definitions"}, "/healthz": {8081, "alive"}, "/metrics": {9090, "vitrine_store_ready 1"}} {
-			status, answer, err := page(ctx, want.port, path)
+			status, answer, err := page(ctx, pod, want.port, path)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(status).To(Equal(http.StatusOK), path)
 			Expect(string(answer)).To(ContainSubstring(want.text), path)
@@ -59,6 +61,8 @@ func installSpecs() {
 	It("gives them back to a client pod", func(ctx context.Context) { exportItems(ctx, "export", server) })
 	It("lists a filter for callers from outside over a forwarded port", readFilter)
 	It("refuses callers without a token, or with one of the wrong class", func(ctx context.Context) {
+		pod, err := readyPod(ctx)
+		Expect(err).NotTo(HaveOccurred())
 		for _, c := range []struct {
 			method, path, token, body string
 			status                    int
@@ -67,7 +71,7 @@ func installSpecs() {
 			{http.MethodPost, "/v2/content/", "storefront", `{"content_type":"text","caption":"no"}`, http.StatusForbidden},
 			{http.MethodPost, "/v2/content/", "backoffice", `{"content_type":"text"}`, http.StatusUnprocessableEntity},
 		} {
-			status, answer, err := call(ctx, c.method, c.path, c.token, c.body)
+			status, answer, err := call(ctx, pod, c.method, c.path, c.token, c.body)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(status).To(Equal(c.status), "%s %s as %q: %s", c.method, c.path, c.token, answer)
 		}
@@ -92,17 +96,10 @@ func installSpecs() {
 	})
 	It("adds to view, edit and admin of a namespace who may declare what", people)
 	It("keeps what was posted through a roll-out, on the same volume", func(ctx context.Context) {
-		expectReplaced(ctx, func(before *corev1.Pod) {
-			patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.vitrine.dev/restarted-after":%q}}}}}`, before.Name)
-			_, err := typed.AppsV1().Deployments(system).Patch(ctx, "vitrine", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-			Expect(err).NotTo(HaveOccurred())
-		})
+		expectReplaced(ctx, func(before *corev1.Pod) { rollOut(ctx, before) })
 	})
 	It("keeps what was posted when its pod is killed", func(ctx context.Context) {
-		expectReplaced(ctx, func(before *corev1.Pod) {
-			// Without a grace period, the kubelet kills the container.
-			Expect(typed.CoreV1().Pods(system).Delete(ctx, before.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
-		})
+		expectReplaced(ctx, func(before *corev1.Pod) { kill(ctx, before) })
 	})
 }
 
@@ -115,7 +112,7 @@ func afterSpecs() {
 	It("outlives its CRDs, and serves the same items under the same filters when they are back", func(ctx context.Context) {
 		before, err := readyPod(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		status, answer, err := page(ctx, 8081, "/healthz")
+		status, answer, err := page(ctx, before, 8081, "/healthz")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(status).To(Equal(http.StatusOK), "%s", answer)
 		apply(ctx, kustomization("default")...)
@@ -209,19 +206,24 @@ func exportItems(ctx context.Context, name, from string) {
 	Expect(strings.Count(out, `"approval_status"`)).To(Equal(sampleItems), "items read")
 }
 
-// readFilter checks that a filter, with a READ-ONLY token, has the same items as its query with the READ-WRITE token.
+// readFilter checks in every replica that a filter, with a READ-ONLY token, has the same items as its query with the READ-WRITE
+// token.
 func readFilter(ctx context.Context) {
 	Eventually(ctx, func(g Gomega) {
 		path, err := filterPath(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
-		got, err := total(ctx, path+"?page_size=1", "storefront")
+		pods, err := readyPods(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
-		want, err := total(ctx, "/v2/content/items?q=approval_status:app&page_size=1", "backoffice")
-		g.Expect(err).NotTo(HaveOccurred())
-		all, err := total(ctx, "/v2/content/items?q=*:*&page_size=1", "backoffice")
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(got).To(And(Equal(want), BeNumerically(">", 0)), "items of the filter, against those of its query")
-		g.Expect(all).To(Equal(sampleItems))
+		for _, pod := range pods {
+			got, err := total(ctx, pod, path+"?page_size=1", "storefront")
+			g.Expect(err).NotTo(HaveOccurred())
+			want, err := total(ctx, pod, "/v2/content/items?q=approval_status:app&page_size=1", "backoffice")
+			g.Expect(err).NotTo(HaveOccurred())
+			all, err := total(ctx, pod, "/v2/content/items?q=*:*&page_size=1", "backoffice")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(And(Equal(want), BeNumerically(">", 0)), "items of the filter, against those of its query")
+			g.Expect(all).To(Equal(sampleItems))
+		}
 	}).WithTimeout(prompt).Should(Succeed())
 }
 
@@ -295,6 +297,20 @@ func people(ctx context.Context) {
 		Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
 		Eventually(ctx, func(g Gomega) { expectGrants(ctx, g, user, nil, grants) }).WithTimeout(prompt).Should(Succeed())
 	}
+}
+
+// rollOut makes the Deployment replace all pods, among them before.
+func rollOut(ctx context.Context, before *corev1.Pod) {
+	GinkgoHelper()
+	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.vitrine.dev/restarted-after":%q}}}}}`, before.Name)
+	_, err := typed.AppsV1().Deployments(system).Patch(ctx, "vitrine", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// kill deletes a pod without a grace period, so that the kubelet kills its container.
+func kill(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	Expect(typed.CoreV1().Pods(system).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
 }
 
 // expectReplaced replaces the pod and checks that the next pod serves the same content from the same volume.

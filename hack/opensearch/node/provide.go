@@ -38,6 +38,13 @@ type launcher struct {
 	archive string
 }
 
+// Provide downloads and compiles what Start needs for a version, so that Start works without a network. It fails with *AbsentError if
+// there is no JDK or the jars are not available.
+func Provide(ctx context.Context, version string) error {
+	_, err := provide(ctx, version)
+	return err
+}
+
 // provide finds a JDK, downloads missing jars of a version, and compiles the launcher.
 func provide(ctx context.Context, version string) (*launcher, error) {
 	release := 21
