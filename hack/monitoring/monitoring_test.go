@@ -104,10 +104,10 @@ var fires = map[string]struct{ loud, quiet string }{
 	"VitrineNoLeader": {
 		"vitrine_leader{pod=\"a\"} 0x60\nvitrine_leader{pod=\"b\"} 0x60", "vitrine_leader{pod=\"a\"} 0x60\nvitrine_leader{pod=\"b\"} 1x60",
 	},
-	"VitrineSweepHeld":          {`vitrine_sweep_held_definitions 25x60`, `vitrine_sweep_held_definitions 0x60`},
-	"VitrineObjectsRejected":    {`vitrine_rejected_objects{kind="Tag",reason="InvalidQuery"} 1x60`, `vitrine_objects{kind="Tag",state="stalled"} 0x60`},
-	"VitrineObjectsWait":        {`vitrine_objects{kind="Tag",state="waiting"} 1x60`, `vitrine_objects{kind="Tag",state="ready"} 1x60`},
-	"VitrineSuspendedLong":      {`vitrine_suspended_seconds{name="a"} 700000x60`, `vitrine_suspended_seconds{name="a"} 600000x60`},
+	"VitrineSweepHeld":       {`vitrine_sweep_held_definitions 25x60`, `vitrine_sweep_held_definitions 0x60`},
+	"VitrineObjectsRejected": {`vitrine_rejected_objects{kind="Tag",reason="InvalidQuery"} 1x60`, `vitrine_objects{kind="Tag",state="stalled"} 0x60`},
+	"VitrineObjectsWait":     {`vitrine_objects{kind="Tag",state="waiting"} 1x60`, `vitrine_objects{kind="Tag",state="ready"} 1x60`},
+	"VitrineSuspendedLong":   {`vitrine_suspended_seconds{name="a"} 700000x60`, `vitrine_suspended_seconds{name="a"} 600000x60`},
 	"VitrineReconcilesFail": {
 		`vitrine_reconcile_total{kind="Tag",outcome="failed"} 0+10x60`, "vitrine_reconcile_total{kind=\"Tag\",outcome=\"failed\"} 0+1x60\nvitrine_reconcile_total{kind=\"Tag\",outcome=\"served\"} 0+100x60",
 	},
