@@ -59,29 +59,33 @@ func (f *opensearchFlags) options(log *slog.Logger) opensearch.Options {
 	}
 }
 
-// open opens the library. While the cluster is unreachable, open waits for it. It returns every other error.
-func (f *opensearchFlags) open(ctx context.Context, probes string, log *slog.Logger) (lib library.Library, err error) {
-	log.Info("opening the library on OpenSearch", "urls", f.urls, "prefix", f.prefix)
-	options := f.options(log.With("part", "store"))
-	try := func() (again bool, err error) {
-		lib, err = opensearch.Open(ctx, options)
-		return errors.Is(err, library.ErrUnavailable), err
-	}
-	if err := retry(ctx, probes, "store", log, try); err != nil {
-		return nil, &codedError{exitStore, fmt.Errorf("open the library on OpenSearch: %w", err)}
-	}
-	return lib, nil
+// lockedLibrary is a library that holds the lock of a data directory.
+type lockedLibrary struct {
+	*opensearch.Library
+	lock io.Closer
 }
 
-// lockDataDir creates the data directory and locks it against other processes. It contains the admin socket and the server's own
-// authority, even if the items are elsewhere.
-func lockDataDir(dir string) (io.Closer, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, &codedError{exitStore, fmt.Errorf("make the data directory: %w", err)}
+// Close closes the library and releases the lock.
+func (l lockedLibrary) Close() error { return errors.Join(l.Library.Close(), l.lock.Close()) }
+
+// open locks the data directory, which contains the admin socket and certificates, and opens the library. While the cluster is
+// unreachable, open waits for it. It returns every other error.
+func (f *opensearchFlags) open(ctx context.Context, dataDir, probes string, log *slog.Logger) (library.Library, error) {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return nil, &codedError{exitStore, fmt.Errorf("create the data directory: %w", err)}
 	}
-	lock, err := store.LockDir(dir)
+	lock, err := store.LockDir(dataDir)
 	if err != nil {
 		return nil, &codedError{exitStore, err}
 	}
-	return lock, nil
+	log.Info("opening the library on OpenSearch", "urls", f.urls, "prefix", f.prefix)
+	var lib *opensearch.Library
+	err = retry(ctx, probes, "store", log, func() (again bool, err error) {
+		lib, err = opensearch.Open(ctx, f.options(log))
+		return errors.Is(err, library.ErrUnavailable), err
+	})
+	if err != nil {
+		return nil, &codedError{exitStore, errors.Join(fmt.Errorf("open the library on OpenSearch: %w", err), lock.Close())}
+	}
+	return lockedLibrary{lib, lock}, nil
 }

@@ -68,33 +68,16 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	if o.library == libraryOpenSearch {
-		lock, err := lockDataDir(o.dataDir)
-		if err != nil {
-			return err
-		}
-		defer lock.Close()
-		p.lib, err = o.opensearch.open(ctx, o.probes, log)
-		if ctx.Err() != nil && err != nil {
-			return nil // stopped while waiting for the OpenSearch cluster
-		}
-		if err != nil {
-			return err
-		}
-	} else if p.lib, err = openLibrary(o, p.memory, log); err != nil {
-		return err
+	if p.lib, err = p.openLibrary(ctx); err != nil {
+		return unlessStopped(ctx, err)
 	}
 	defer func() { err = errors.Join(err, p.lib.Close()) }()
 	if o.replicated() {
 		if options.Lease, err = o.lease.lease(); err != nil {
 			return err
 		}
-		err = p.shareAuthorities(ctx, options.RESTConfig)
-		if ctx.Err() != nil && err != nil {
-			return nil // stopped while waiting for the API server
-		}
-		if err != nil {
-			return err
+		if err := p.shareAuthorities(ctx, options.RESTConfig); err != nil {
+			return unlessStopped(ctx, err)
 		}
 	}
 	if err := removeCheckpoints(o.dataDir); err != nil {
@@ -124,13 +107,24 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	return p.run(ctx)
 }
 
-func openLibrary(o serveOptions, gauge *memory.Gauge, log *slog.Logger) (lib library.Library, err error) {
+// unlessStopped returns nil if ctx ended while the process waited for another service, and otherwise err.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (p *process) openLibrary(ctx context.Context) (lib library.Library, err error) {
+	o, log := p.o, p.log.With("part", "store")
+	if o.library == libraryOpenSearch {
+		return o.opensearch.open(ctx, o.dataDir, o.probes, log)
+	}
 	log.Info("opening the store", "dir", o.dataDir, "library", o.library)
-	of := log.With("part", "store")
 	if o.library == libraryReference {
-		lib, err = reference.Open(reference.Options{Dir: o.dataDir, Logger: of, Pressure: gauge.Pressure})
+		lib, err = reference.Open(reference.Options{Dir: o.dataDir, Logger: log, Pressure: p.memory.Pressure})
 	} else {
-		lib, err = engine.Open(engine.Options{Dir: o.dataDir, Logger: of, Pressure: gauge.Pressure, MemoryLimit: gauge.Limit()})
+		lib, err = engine.Open(engine.Options{Dir: o.dataDir, Logger: log, Pressure: p.memory.Pressure, MemoryLimit: p.memory.Limit()})
 	}
 	if err == nil {
 		return lib, nil
