@@ -12,13 +12,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
 )
@@ -52,23 +47,13 @@ func run() error {
 		defer os.RemoveAll(temp)
 		*dir = temp
 	}
-	o.Log = os.Stderr
+	o.Dir, o.Log = *dir, os.Stderr
 	if *host != "" {
 		o.Settings = []string{"http.host=127.0.0.1," + *host}
 	}
-	running := make([]*node.Node, *nodes)
-	var g errgroup.Group
-	for i := range running {
-		g.Go(func() (err error) {
-			running[i], err = node.Start(ctx, member(o, *dir, i, *nodes))
-			return err
-		})
-	}
-	err := g.Wait()
+	running, err := node.StartCluster(ctx, o, *nodes)
 	for _, n := range running {
-		if n != nil {
-			fmt.Println("ready", n.URL)
-		}
+		fmt.Println("ready", n.URL)
 	}
 	if err == nil {
 		<-ctx.Done()
@@ -78,28 +63,7 @@ func run() error {
 	closing, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, n := range running {
-		if n != nil {
-			err = errors.Join(err, n.Stop(closing))
-		}
+		err = errors.Join(err, n.Stop(closing))
 	}
 	return err
-}
-
-// member returns the options of node i of n.
-func member(o node.Options, dir string, i, n int) node.Options {
-	o.Dir = filepath.Join(dir, fmt.Sprintf("n%d", i+1))
-	first := o.Port
-	o.Port += i
-	transport := func(i int) int { return first + 100 + i }
-	o.Settings = append(slices.Clone(o.Settings), fmt.Sprintf("node.name=n%d", i+1), fmt.Sprintf("transport.port=%d", transport(i)))
-	if n > 1 {
-		var names, seeds []string
-		for k := range n {
-			names = append(names, fmt.Sprintf("n%d", k+1))
-			seeds = append(seeds, fmt.Sprintf("127.0.0.1:%d", transport(k)))
-		}
-		o.Settings = append(o.Settings, "discovery.type=zen",
-			"cluster.initial_cluster_manager_nodes="+strings.Join(names, ","), "discovery.seed_hosts="+strings.Join(seeds, ","))
-	}
-	return o
 }

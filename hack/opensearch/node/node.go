@@ -128,6 +128,15 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 // PID returns the process ID of the node.
 func (n *Node) PID() int { return n.process.Process.Pid }
 
+// Kill ends the node immediately, as a power failure would.
+func (n *Node) Kill() error {
+	if err := n.process.Process.Kill(); err != nil {
+		return fmt.Errorf("kill OpenSearch: %w", err)
+	}
+	<-n.done
+	return nil
+}
+
 // Stop stops the node, and kills it if ctx ends first.
 func (n *Node) Stop(ctx context.Context) error {
 	if err := n.input.Close(); err != nil && !errors.Is(err, os.ErrClosed) { // it is closed if the node has ended

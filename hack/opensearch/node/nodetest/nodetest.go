@@ -10,10 +10,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,6 +81,92 @@ func provide() {
 	o := node.Options{Dir: s.dir, Version: os.Getenv("OPENSEARCH_VERSION")}
 	if s.node, s.err = node.Start(context.Background(), o); s.err == nil {
 		s.urls = []string{s.node.URL}
+	}
+}
+
+// Cluster is a cluster of several nodes that belongs to one test.
+type Cluster struct {
+	t       testing.TB
+	options node.Options
+	nodes   []*node.Node
+}
+
+// NewCluster starts a cluster of n nodes, which ends with the test. It skips the test unless VITRINE_OPENSEARCH is set.
+func NewCluster(t testing.TB, n int) *Cluster {
+	t.Helper()
+	if os.Getenv("VITRINE_OPENSEARCH") == "" {
+		t.Skip("DID NOT RUN: run make opensearch, which starts a cluster of several nodes")
+	}
+	// The cluster uses the ports from Port to Port+n-1 and from Port+100 to Port+99+n.
+	port, err := rand.Int(rand.Reader, big.NewInt(8000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{t: t, options: node.Options{
+		Dir: t.TempDir(), Version: os.Getenv("OPENSEARCH_VERSION"), Heap: "512m", Port: 21000 + int(port.Int64()),
+		// Without these settings, the cluster excludes a node that does not respond after 30 seconds.
+		Settings: []string{
+			"cluster.fault_detection.follower_check.timeout=2s", "cluster.fault_detection.follower_check.retry_count=2",
+			"cluster.fault_detection.leader_check.timeout=2s", "cluster.fault_detection.leader_check.retry_count=2",
+		},
+	}}
+	if c.nodes, err = node.StartCluster(t.Context(), c.options, n); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		for _, running := range c.nodes {
+			if running != nil {
+				if err := running.Stop(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	return c
+}
+
+// URLs returns the addresses of all nodes.
+func (c *Cluster) URLs() []string {
+	urls := make([]string, len(c.nodes))
+	for i := range urls {
+		urls[i] = fmt.Sprintf("http://127.0.0.1:%d", c.options.Port+i)
+	}
+	return urls
+}
+
+// Name returns the name of node i in the cluster.
+func (c *Cluster) Name(i int) string { return fmt.Sprintf("n%d", i+1) }
+
+// Kill ends node i immediately.
+func (c *Cluster) Kill(i int) {
+	c.t.Helper()
+	if err := c.nodes[i].Kill(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.nodes[i] = nil
+}
+
+// Suspend suspends node i until resume is called, as a pause of its virtual machine would.
+func (c *Cluster) Suspend(i int) (resume func()) {
+	c.t.Helper()
+	pid := c.nodes[i].PID()
+	signal := func(s syscall.Signal) {
+		if err := syscall.Kill(pid, s); err != nil {
+			c.t.Error(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	return func() { signal(syscall.SIGCONT) }
+}
+
+// Restart starts node i again after it was killed.
+func (c *Cluster) Restart(i int) {
+	c.t.Helper()
+	var err error
+	if c.nodes[i], err = node.Start(c.t.Context(), node.Member(c.options, i, len(c.nodes))); err != nil {
+		c.t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,198 @@
+package opensearch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// onCluster opens a library n times on a cluster.
+func onCluster(t *testing.T, c *nodetest.Cluster, n int) []*Library {
+	t.Helper()
+	out := make([]*Library, n)
+	for i := range out {
+		var err error
+		if out[i], err = Open(t.Context(), Options{URLs: c.URLs()}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := out[i].Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return out
+}
+
+// primary returns the number of the node that has the primary shard of an index.
+func primary(t *testing.T, c *nodetest.Cluster, l *Library, alias string) int {
+	t.Helper()
+	var shards []struct{ Prirep, Node string }
+	if err := l.cluster.do(t.Context(), http.MethodGet, "/_cat/shards/"+alias+"?format=json&h=prirep,node", nil, &shards); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range shards {
+		for i := range c.URLs() {
+			if s.Prirep == "p" && s.Node == c.Name(i) {
+				return i
+			}
+		}
+	}
+	t.Fatalf("no node has the primary shard of %s: %v", alias, shards)
+	return 0
+}
+
+// awaitCopies waits until every shard has all of its copies.
+func awaitCopies(t *testing.T, l *Library) {
+	t.Helper()
+	var health struct{ Status string }
+	for deadline := time.Now().Add(2 * time.Minute); health.Status != "green"; time.Sleep(100 * time.Millisecond) {
+		err := l.cluster.do(t.Context(), http.MethodGet, "/_cluster/health", nil, &health)
+		if time.Now().After(deadline) {
+			t.Fatalf("the cluster is %q: %v", health.Status, err)
+		}
+	}
+}
+
+// storm writes items from first to last over all replicas, in batches and with retries, while readers list items. disturb is called
+// when a third of them is stored. An item counts as acknowledged if Write returned no error for it. A call may fail only with
+// library.ErrUnavailable.
+func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func()) {
+	t.Helper()
+	const batch, writers = 10, 4
+	var next atomic.Int64
+	next.Store(int64(first))
+	var stored, refused atomic.Int64
+	var once sync.Once
+	writing, readers := errgroup.Group{}, errgroup.Group{}
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer end()
+	for w := range writers {
+		l := replicas[w%len(replicas)]
+		writing.Go(func() error {
+			for {
+				from := item.ID(next.Add(batch)) - batch
+				if from > last {
+					return nil
+				}
+				pending := map[item.ID]bool{}
+				for id := from; id < from+batch && id <= last; id++ {
+					pending[id] = true
+				}
+				for len(pending) > 0 {
+					if ctx.Err() != nil {
+						return fmt.Errorf("items %v are still rejected: %w", pending, ctx.Err())
+					}
+					var muts []library.Mutation
+					for id := range pending {
+						muts = append(muts, library.Mutation{Put: image(id, "storm")})
+					}
+					outcomes, err := l.Write(ctx, shop, muts)
+					if err != nil {
+						outcomes = make([]library.Outcome, len(muts))
+						for i := range outcomes {
+							outcomes[i].Err = err
+						}
+					}
+					for i, o := range outcomes {
+						switch {
+						// A rejected write may have been stored nevertheless.
+						case o.Err == nil, errors.Is(o.Err, library.ErrExists):
+							delete(pending, muts[i].Put.ID)
+							stored.Add(1)
+						case errors.Is(o.Err, library.ErrUnavailable):
+							refused.Add(1)
+						default:
+							return o.Err
+						}
+					}
+				}
+				if stored.Load() > int64(last-first)/3 {
+					once.Do(disturb)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	for _, l := range replicas {
+		readers.Go(func() error {
+			for {
+				select {
+				case <-done:
+					return nil
+				default:
+				}
+				r := library.Read{Property: shop, Query: query.All{}, Order: query.Order{{Field: "id"}}, Limit: 20}
+				if _, err := l.Read(ctx, r); err != nil && !errors.Is(err, library.ErrUnavailable) {
+					return fmt.Errorf("read: %w", err)
+				}
+			}
+		})
+	}
+	err := writing.Wait()
+	close(done)
+	if err := errors.Join(err, readers.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d items acknowledged, %d rejections", stored.Load(), refused.Load())
+	for _, l := range replicas {
+		there := map[item.ID]bool{}
+		for line, err := range l.Export(t.Context(), shop, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			it, err := item.Unmarshal(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			there[it.ID] = true
+		}
+		for id := first; id <= last; id++ {
+			if !there[id] {
+				t.Errorf("item %d was acknowledged and is lost", id)
+			}
+		}
+	}
+}
+
+// TestNodes runs a library on three nodes. Nothing that was acknowledged is lost, and no restart is necessary, when the node with the
+// primary shard is killed, and when it is suspended and continues later.
+func TestNodes(t *testing.T) {
+	c := nodetest.NewCluster(t, 3)
+	r := onCluster(t, c, 2)
+	apply(t, r[0], agreedDefinitions()[0])
+	awaitCopies(t, r[0])
+
+	victim := primary(t, c, r[0], r[0].names.items(shop))
+	storm(t, r, 1, 10_000, func() { c.Kill(victim) })
+	apply(t, r[1], accessToken(1))
+	c.Restart(victim)
+	awaitCopies(t, r[0])
+
+	victim = primary(t, c, r[0], r[0].names.definitions())
+	var resume func()
+	storm(t, r, 10_001, 15_000, func() { resume = c.Suspend(victim) })
+	apply(t, r[0], accessToken(2))
+	resume()
+	awaitCopies(t, r[0])
+	for _, l := range r {
+		if d, err := l.Definition(t.Context(), accessToken().Owner); err != nil || d.Token.Values[0].Digest[0] != 2 {
+			t.Errorf("the token: %+v, %v", d.Token, err)
+		}
+		if s := l.State(t.Context()); !s.Ready || s.Problem != "" || s.Items != 15_000 {
+			t.Errorf("state %+v", s)
+		}
+	}
+}
