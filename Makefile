@@ -46,16 +46,16 @@ e2e: bin/e2e ## install IMAGE into the cluster of KUBECONFIG, test the product t
 gitops: $(WALKS) ## test the manifests of docs/gitops.md with real Flux and Argo CD, which are built once in about 20 minutes of CPU (BUILT=1: only if they are built); needs redis-server
 	@$(if $(BUILT),VITRINE_BUILT_ONLY=1 )$(walk) gitops
 
-parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_URL, with CORPUS=file or the sample content; QUERIES=file runs those queries, QUERY=text shows one
+parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_URL, with CORPUS=file or the sample content; QUERIES=file runs those queries, QUERY=text shows one, LIBRARY=reference or opensearch compares that library
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
-	$(GO) test ./hack/parity -count=1 -timeout 60m -run '^TestParity$$' -v -url "$$OPENSEARCH_URL" -seeds 3 \
-	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)'
+	$(GO) test ./hack/parity -count=1 -timeout 60m -run '^TestParity$$' -v -url "$$OPENSEARCH_URL" -seeds $(if $(filter opensearch,$(LIBRARY)),1 -generate 300,3) \
+	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)' $(if $(LIBRARY),-library $(LIBRARY))
 
 opensearch: ## test the library on OpenSearch with a real cluster: the one at OPENSEARCH_URL, otherwise a node that each package starts, which needs a JDK
 	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/opensearch ./server/httpapi -count=1 -timeout 30m
-	VITRINE_OPENSEARCH=1 $(GO) test ./cmd/vitrine -count=1 -timeout 10m -run OpenSearch
-	@assets=$$($(GO) -C hack/controlplane run . assets) && \
-	KUBEBUILDER_ASSETS="$$assets" VITRINE_OPENSEARCH=1 exec $(GO) -C hack/install test ./permissions -count=1 -timeout 10m -run Replica
+	@assets=$$($(GO) -C hack/controlplane run . assets) && export KUBEBUILDER_ASSETS="$$assets" VITRINE_OPENSEARCH=1 && set -x && \
+	$(GO) test ./cmd/vitrine -count=1 -timeout 10m -run 'OpenSearch|Replicas' && \
+	exec $(GO) -C hack/install test ./permissions -count=1 -timeout 10m -run Replica
 
 scale: ## measure the operator with 10,000 objects on a real API server; writes docs/scale.md (CHECK=1 fails if a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \

@@ -3,6 +3,7 @@ package parity
 import (
 	_ "embed"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -107,13 +108,15 @@ func TestExceptions(t *testing.T) {
 	if len(list) > 5 {
 		t.Errorf("%d exceptions, there may be 5", len(list))
 	}
-	page, err := os.ReadFile("../../docs/query-language.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range list {
-		if !strings.Contains(string(page), "| "+e.name+" | ") {
-			t.Errorf("docs/query-language.md has no row for the exception %q", e.name)
+	for page, list := range map[string][]exception{"query-language.md": list, "opensearch.md": clusterExceptions()[len(list):]} {
+		text, err := os.ReadFile(filepath.Join("../../docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if !strings.Contains(string(text), "| "+e.name+" | ") {
+				t.Errorf("docs/%s has no row for the exception %q", page, e.name)
+			}
 		}
 	}
 }

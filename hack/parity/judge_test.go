@@ -28,7 +28,9 @@ type subject interface {
 type bench struct {
 	ours   subject
 	theirs *oracle
-	now    time.Time
+	// exceptions are the known differences of ours.
+	exceptions []exception
+	now        time.Time
 	// docs are the items of both sides.
 	docs []document
 	// canonical is true if all queries are sent in canonical form and none as it was written.
@@ -128,7 +130,7 @@ func (b *bench) judgeAll(ctx context.Context, questions []question) (*report, er
 	for i, q := range questions {
 		group.Go(func() error {
 			v, err := b.compare(groupCtx, q.text, q.order)
-			switch complaint, exception := q.judge(v), excepted(q.text, v); {
+			switch complaint, exception := q.judge(v), excepted(b.exceptions, q.text, v); {
 			case complaint == "" && v.kind == bothRefuse:
 				results[i].outcome = agreed
 			case complaint == "":
@@ -204,7 +206,7 @@ func (r *report) print(out io.Writer) {
 	}
 	row("all", total)
 	_ = w.Flush() // a failure to write to the terminal cannot be reported
-	for _, e := range exceptions() {
+	for _, e := range clusterExceptions() {
 		if n := r.exceptions[e.name]; n > 0 {
 			fmt.Fprintf(out, "exception %q, %d queries: %s\n", e.name, n, e.reason)
 		}

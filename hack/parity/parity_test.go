@@ -2,8 +2,10 @@ package parity
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -28,11 +30,11 @@ func init() {
 	flag.StringVar(&flags.corpora, "corpus", "", "files of items, one bulk import line each, separated by commas")
 	flag.Uint64Var(&flags.seed, "seed", 1, "the first seed of the generator")
 	flag.IntVar(&flags.seeds, "seeds", 1, "how many seeds to generate queries with")
-	flag.IntVar(&flags.count, "n", 2000, "how many queries to generate for each seed")
+	flag.IntVar(&flags.count, "generate", 2000, "how many queries to generate for each seed")
 	flag.StringVar(&flags.family, "family", "", "compare only the families whose name contains this")
 	flag.StringVar(&flags.query, "query", "", "compare this query alone and show what both sides make of it")
 	flag.StringVar(&flags.queries, "queries", "", "compare the queries of this file, in the format of testdata/curated.txt, and no others")
-	flag.StringVar(&flags.library, "library", "engine", "the library to compare: engine, with many small segments, or reference")
+	flag.StringVar(&flags.library, "library", "engine", "the library to compare: engine, with many small segments, reference, or opensearch, on the same node")
 	flag.BoolVar(&flags.canonical, "canonical", false, "send every query in its canonical form, as a library sends composed ones")
 	flag.TextVar(&flags.now, "now", time.Date(2026, time.November, 21, 9, 30, 15, 250e6, time.UTC), "what now stands for, RFC 3339")
 }
@@ -81,14 +83,28 @@ func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{docs: docs, now: s.now, canonical: s.canonical, theirs: newOracle(strings.TrimSuffix(s.url, "/"))}
+	b := &bench{
+		docs: docs, now: s.now, canonical: s.canonical, theirs: newOracle(strings.TrimSuffix(s.url, "/")), exceptions: exceptions(),
+	}
 	switch s.library {
 	case "engine":
 		b.ours, err = newSegments(docs, s.now)
 	case "reference":
 		b.ours = newWalker(docs, s.now)
+	case "opensearch":
+		var lib *whole
+		if lib, err = newOpenSearch(ctx, b.theirs.url, b.theirs.index, docs, s.now); err == nil {
+			t.Cleanup(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				defer cancel()
+				if err := errors.Join(lib.Close(), b.theirs.do(ctx, http.MethodDelete, "/"+b.theirs.index+"-*", nil, nil)); err != nil {
+					t.Error(err)
+				}
+			})
+			b.ours, b.exceptions = lib, clusterExceptions()
+		}
 	default:
-		err = fmt.Errorf("-library %q: must be engine or reference", s.library)
+		err = fmt.Errorf("-library %q: must be engine, reference or opensearch", s.library)
 	}
 	if err != nil {
 		return nil, err

@@ -5,71 +5,67 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// defaultKey sorts by a field of the default unit, which is not part of any document. It returns clauses that give each item a
+// defaultKey sorts by a field of the default unit, which is not part of any document. It returns a clause that gives each item a
 // score: the rank of its unit's value among the values of all units.
-func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, []object, error) {
+func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, object, error) {
 	f, _ := query.Lookup(key.Field)
-	holders := map[eval.SortValue]map[int64]bool{}
-	valued := map[int64]bool{}
+	of := map[int64]eval.SortValue{} // by unit
+	var values []eval.SortValue
 	for doc := range v.units().Docs() {
-		value := doc.SortValue(f)
-		if value.Missing {
-			continue
+		if value := doc.SortValue(f); !value.Missing {
+			of[doc.ID()], values = value, append(values, value)
 		}
-		if holders[value] == nil {
-			holders[value] = map[int64]bool{}
-		}
-		holders[value][doc.ID()], valued[doc.ID()] = true, true
-	}
-	values := make([]eval.SortValue, 0, len(holders))
-	for value := range holders {
-		values = append(values, value)
 	}
 	compare := func(a, b eval.SortValue) int { return a.Compare(b, false) }
 	slices.SortFunc(values, compare)
-
-	t := translator{v, ofDefault}
-	ranks := make([]object, 0, len(values)+1)
-	for i, value := range values {
-		having, err := t.defaultIn(ctx, holders[value])
-		if err != nil {
-			return orderKey{}, nil, err
-		}
-		ranks = append(ranks, constant(having, float32(i+1)))
+	values = slices.CompactFunc(values, func(a, b eval.SortValue) bool { return compare(a, b) == 0 })
+	rank := func(value eval.SortValue) (int, bool) {
+		at, found := slices.BinarySearchFunc(values, value, compare)
+		return at + 2, found
 	}
 	// An item without a value comes last in both directions.
-	missing := 0.0
+	missing := 1
 	if !key.Desc {
-		missing = float64(len(values) + 1)
-		having, err := t.defaultIn(ctx, valued)
-		if err != nil {
-			return orderKey{}, nil, err
+		missing = len(values) + 2
+	}
+	ranks, err := v.scoredByDefault(ctx, func(u *definitions.Unit) int {
+		if u == nil {
+			return missing
 		}
-		ranks = append(ranks, constant(butNot(object{"match_all": object{}}, having), float32(missing)))
+		value, has := of[u.ID]
+		if !has {
+			return missing
+		}
+		at, _ := rank(value)
+		return at
+	})
+	if err != nil {
+		return orderKey{}, nil, err
 	}
 	return orderKey{
 		sorts: []any{object{"_score": object{"order": direction(key.Desc)}}},
 		read: func(sorted []json.RawMessage) (eval.SortValue, error) {
 			var rank float64
-			if err := json.Unmarshal(sorted[0], &rank); err != nil || rank == missing || int(rank) > len(values) {
+			if err := json.Unmarshal(sorted[0], &rank); err != nil || int(rank) == missing {
 				return eval.SortValue{Missing: true}, err
 			}
-			return values[int(rank)-1], nil
+			return values[int(rank)-2], nil
 		},
 		write: func(value eval.SortValue, _ item.ID) []any {
 			if value.Missing {
 				return []any{missing}
 			}
-			at, found := slices.BinarySearchFunc(values, value, compare)
+			at, found := rank(value)
 			if !found {
-				return []any{float64(at) + 0.5} // no unit has this value any longer
+				return []any{float64(at) - 0.5} // no unit has this value any longer
 			}
-			return []any{float64(at + 1)}
+			return []any{at}
 		},
 	}, ranks, nil
 }

@@ -54,7 +54,7 @@ func document(it *item.Item, token string) object {
 		for i, id := range it.Units {
 			words[i] = strconv.FormatInt(id, 10)
 		}
-		doc[fieldUnits] = strings.Join(words, " ")
+		doc[fieldUnits], doc[fieldUnitOrder] = words, strings.Join(words, " ")
 	}
 	var dynamic, present []string
 	seen := map[string]bool{}

@@ -3,6 +3,7 @@ package opensearch
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -316,4 +317,54 @@ func TestManyListedItems(t *testing.T) {
 	if r := results[0]; r.MissingItems != loadAtOnce || !slices.Equal(r.MissingFirst, []item.ID{1, 2, 3, 4, 5, 6, 8, 9, 10, 11}) {
 		t.Errorf("%d items are missing, first %v", r.MissingItems, r.MissingFirst)
 	}
+}
+
+// TestManyUnits checks an order by, and a query for, a field of the default unit in a property with more units than a query may have
+// clauses.
+func TestManyUnits(t *testing.T) {
+	t.Parallel()
+	l := replicas(t, 1)[0]
+	const n = 1500
+	var muts []library.Mutation
+	for id := range item.ID(n) {
+		it := image(id+1, "")
+		it.Units = []int64{2_000_000 - id}
+		unit := item.Unit{ID: it.Units[0], Name: fmt.Sprintf("unit %04d", id%750), ImageURL: "https://cdn.example/a.png", ClickThroughURL: "https://shop.example/a", ExternalID: fmt.Sprintf("%04d", id%750)}
+		muts = append(muts, library.Mutation{Put: it, Units: []item.Unit{unit}})
+	}
+	mustWrite(t, l, muts...)
+	order, err := query.ParseOrder("default_activate_unit.external_id:desc,id:asc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := library.Read{Property: shop, Audience: query.Private, Query: query.All{}, Order: order, Limit: 4}
+	p, err := l.Read(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := idsOf(t, p); p.Total != n || !slices.Equal(got, []item.ID{750, 1500, 749, 1499}) {
+		t.Errorf("%d items, the first are %v", p.Total, got)
+	}
+	parsed, err := query.Parse("default_activate_unit.name:(0007 OR 0749) AND NOT default_activate_unit.id:2000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Query = parsed.Root
+	if p, err = l.Read(t.Context(), r); err != nil || !slices.Equal(idsOf(t, p), []item.ID{750, 1500, 8, 758}) {
+		t.Errorf("%v, %v", idsOf(t, p), err)
+	}
+}
+
+// idsOf returns the ids of the items of a page.
+func idsOf(t *testing.T, p *library.Page) []item.ID {
+	t.Helper()
+	var items []struct{ ID item.ID }
+	if err := json.Unmarshal([]byte("["+string(p.Items)+"]"), &items); err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]item.ID, len(items))
+	for i, it := range items {
+		ids[i] = it.ID
+	}
+	return ids
 }

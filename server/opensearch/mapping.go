@@ -15,8 +15,9 @@ const (
 	// fieldDynamic contains the values of all dynamic fields as name, NUL, value. The index has a single field for any number of
 	// names.
 	fieldDynamic = "dynamic"
-	// fieldUnits contains the ids of the item's own units as words, in their order.
-	fieldUnits = "units"
+	// fieldUnits contains the ids of the item's own units. fieldUnitOrder contains the same ids in their order, separated by spaces.
+	fieldUnits     = "units"
+	fieldUnitOrder = "unit_order"
 	// fieldCode contains the code of the short link.
 	fieldCode = "code"
 	// fieldItem contains the item as item.Marshal writes it. fieldWrite contains the token of the write that stored it. Both are
@@ -40,13 +41,14 @@ func (l *Library) itemSettings() object {
 func itemMapping(p library.PropertyID) object {
 	stored := object{"type": "keyword", "index": false, "doc_values": false, "store": true}
 	properties := object{
-		fieldAll:     object{"type": "text"},
-		fieldPresent: object{"type": "keyword"},
-		fieldDynamic: object{"type": "keyword"},
-		fieldUnits:   object{"type": "text", "analyzer": "whitespace", "norms": false},
-		fieldCode:    object{"type": "keyword"},
-		fieldItem:    stored,
-		fieldWrite:   stored,
+		fieldAll:       object{"type": "text"},
+		fieldPresent:   object{"type": "keyword"},
+		fieldDynamic:   object{"type": "keyword"},
+		fieldUnits:     object{"type": "keyword", "doc_values": false},
+		fieldUnitOrder: object{"type": "keyword", "index": false},
+		fieldCode:      object{"type": "keyword"},
+		fieldItem:      stored,
+		fieldWrite:     stored,
 	}
 	for _, f := range query.Fields() {
 		if kindOf(f.Name) == ofItem {

@@ -26,9 +26,9 @@ type orderKey struct {
 // order is the order of a listing.
 type order []orderKey
 
-// order translates an order. seed is the seed of a random order. ranks are clauses for a key that sorts by score in a listing
-// without relevance: they give each item its score.
-func (v *view) order(ctx context.Context, o query.Order, seed string) (out order, ranks []object, err error) {
+// order translates an order. seed is the seed of a random order. ranks is a clause for a key that sorts by score in a listing without
+// relevance: it gives each item its score.
+func (v *view) order(ctx context.Context, o query.Order, seed string) (out order, ranks object, err error) {
 	out = make(order, len(o))
 	for i, key := range o {
 		if kindOf(key.Field) == ofDefault {

@@ -96,7 +96,7 @@ func (v *view) listed(ctx context.Context, listing library.Listing) (*listed, er
 		return nil, err
 	}
 	s := &listed{view: v, listing: listing}
-	var ranks []object
+	var ranks object
 	if s.order, ranks, err = v.order(ctx, listing.Order, listing.Seed); err != nil {
 		return nil, err
 	}
@@ -106,10 +106,13 @@ func (v *view) listed(ctx context.Context, listing library.Listing) (*listed, er
 	}
 	section := func(filter, mustNot []object) object {
 		group := object{"must_not": mustNot}
-		if listing.Order.Scored() {
+		switch {
+		case listing.Order.Scored():
 			group["must"], group["filter"] = matching, filter
-		} else {
-			group["filter"], group["should"] = append(filter, matching), ranks
+		case ranks != nil:
+			group["must"], group["filter"] = ranks, append(filter, matching)
+		default:
+			group["filter"] = append(filter, matching)
 		}
 		return object{"bool": group}
 	}

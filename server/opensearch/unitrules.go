@@ -2,6 +2,7 @@ package opensearch
 
 import (
 	"context"
+	_ "embed"
 	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
@@ -74,79 +75,63 @@ func (t translator) own(which func(*definitions.Unit) bool) object {
 	return object{"terms": object{fieldUnits: words}}
 }
 
-// byDefault translates a leaf on a field of the default unit: the first shown unit that is not archived, otherwise the property's.
+// byDefault translates a leaf on a field of the default unit.
 func (t translator) byDefault(ctx context.Context, n plan.Node) (object, error) {
 	ids, err := t.matching(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	return t.defaultIn(ctx, ids)
+	scored, err := t.scoredByDefault(ctx, func(u *definitions.Unit) int {
+		if u != nil && ids[u.ID] {
+			return 2
+		}
+		return 1
+	})
+	if err != nil {
+		return nil, err
+	}
+	scored["function_score"].(object)["min_score"] = 2
+	return constant(scored, 1), nil
 }
 
-// defaultIn returns a query for the items whose default unit is one of the given ids.
-func (t translator) defaultIn(ctx context.Context, ids map[int64]bool) (object, error) {
-	live := func(u *definitions.Unit) bool { return !u.Archived }
-	wanted := func(u *definitions.Unit) bool { return live(u) && ids[u.ID] }
-	other := func(u *definitions.Unit) bool { return live(u) && !ids[u.ID] }
-	var queries []object
-	ownLive := t.own(live)
-	if own := t.own(wanted); own != nil {
-		queries = append(queries, t.firstOwn(own, wanted, other))
+// firstUnit is a script that returns the score of the first own unit of an item that has one in the parameter scores.
+//
+//go:embed firstunit.painless
+var firstUnit string
+
+// scoredByDefault returns a query that matches all items and gives each one the score of its default unit: the first shown unit that
+// is not archived, otherwise the property's. score is called with nil for items without a default unit. Scores begin at 1.
+func (v *view) scoredByDefault(ctx context.Context, score func(*definitions.Unit) int) (object, error) {
+	scores := map[string]int{}
+	var live []string
+	for _, u := range v.catalogue.Units {
+		if !u.Archived {
+			id := strconv.FormatInt(u.ID, 10)
+			scores[id], live = score(u), append(live, id)
+		}
 	}
-	// Units by rule follow, ordered by id.
-	var before []object
-	for _, r := range t.catalogue.UnitRules {
-		u := t.catalogue.Unit(r.Unit)
+	// The first function whose filter matches an item gives it its score. An item's own units precede those by rule, which are ordered
+	// by id.
+	var functions []object
+	if live != nil {
+		functions = append(functions, object{
+			"filter":       object{"terms": object{fieldUnits: live}},
+			"script_score": object{"script": object{"source": firstUnit, "params": object{"field": fieldUnitOrder, "scores": scores}}},
+		})
+	}
+	for _, r := range v.catalogue.UnitRules {
+		u := v.catalogue.Unit(r.Unit)
 		if u == nil || u.Archived {
 			continue
 		}
-		rule, err := translator{t.view, ofTags}.rule(ctx, r)
+		rule, err := translator{v, ofTags}.rule(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		if ids[u.ID] {
-			earlier := append([]object{}, before...)
-			if ownLive != nil {
-				earlier = append(earlier, ownLive)
-			}
-			queries = append(queries, butNot(rule, earlier...))
-		} else {
-			before = append(before, rule)
-		}
+		functions = append(functions, object{"filter": rule, "weight": score(u)})
 	}
-	if d := t.catalogue.Default; d != nil && ids[d.ID] {
-		shown, err := t.showing(ctx, live)
-		if err != nil {
-			return nil, err
-		}
-		queries = append(queries, butNot(object{"match_all": object{}}, shown))
-	}
-	return constant(anyOf(queries), 1), nil
+	functions = append(functions, object{"weight": score(v.catalogue.Default)})
+	return object{"function_score": object{
+		"query": object{"match_all": object{}}, "functions": functions, "score_mode": "first", "boost_mode": "replace",
+	}}, nil
 }
-
-// firstOwn returns a query for the items with a wanted unit before every other live unit.
-func (t translator) firstOwn(own object, wanted, other func(*definitions.Unit) bool) object {
-	spans := func(which func(*definitions.Unit) bool) []object {
-		var list []object
-		for _, u := range t.catalogue.Units {
-			if which(u) {
-				list = append(list, object{"span_term": object{fieldUnits: strconv.FormatInt(u.ID, 10)}})
-			}
-		}
-		return list
-	}
-	others := spans(other)
-	if len(others) == 0 {
-		return own
-	}
-	// Between the start of an item's list and the first wanted unit, there is no other live unit.
-	first := object{"span_not": object{
-		"include": object{"span_or": object{"clauses": spans(wanted)}},
-		"exclude": object{"span_or": object{"clauses": others}},
-		"pre":     maxUnits,
-	}}
-	return first
-}
-
-// maxUnits exceeds the number of own units that an item can have.
-const maxUnits = 10 * item.MaxUnits
