@@ -1,10 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -70,19 +77,8 @@ func TestReplicas(t *testing.T) {
 	vitrine(t.Context(), "", "sweep", "--data-dir", second.dir).want(t, exitFailed, "this replica serves content; replica ", " runs the controllers")
 	vitrine(t.Context(), "", "sweep", "--data-dir", first.dir).want(t, 0, "following the cluster")
 
-	token := func() string {
-		t.Helper()
-		secret := &corev1.Secret{}
-		within(t, takeover, "a Secret", func() bool {
-			return k.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "backoffice"}, secret) == nil
-		})
-		return string(secret.Data["token"])
-	}()
-	status := func(s *server) int {
-		t.Helper()
-		code, _ := get(t, s.url(token))
-		return code
-	}
+	token := tokenOf(t, k)
+	status := func(s *server) int { return s.status(token) }
 	within(t, takeover, "the standby accepts the token", func() bool { return status(second) == http.StatusOK })
 
 	// What one replica stores, the other one shows immediately.
@@ -138,6 +134,156 @@ func TestReplicas(t *testing.T) {
 	third.signal(syscall.SIGKILL)
 	within(t, takeover, "the standby takes over from a killed replica", second.leads)
 	within(t, takeover, "the last leader reconciles", ready("by-second-again"))
+}
+
+// fleet is the replicas that a load balancer knows.
+type fleet struct {
+	mu       sync.Mutex
+	replicas []*server
+	next     int
+}
+
+// pick returns the next replica, but not the given one.
+func (f *fleet) pick(not *server) *server {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		f.next++
+		if s := f.replicas[f.next%len(f.replicas)]; s != not {
+			return s
+		}
+	}
+}
+
+// replace removes old from the fleet and adds fresh, unless it is nil.
+func (f *fleet) replace(old, fresh *server) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.replicas = slices.DeleteFunc(f.replicas, func(s *server) bool { return s == old })
+	if fresh != nil {
+		f.replicas = append(f.replicas, fresh)
+	}
+}
+
+// do sends a request, and sends it once more to another replica if there is no response or a 5xx.
+func (f *fleet) do(ctx context.Context, client *http.Client, method, path, token, body string) (failure error) {
+	var replica *server
+	for range 2 {
+		replica = f.pick(replica)
+		req, err := http.NewRequestWithContext(ctx, method, "http://"+replica.addresses["http"]+path, strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Content-Type", "application/x-ndjson")
+		res, err := client.Do(req)
+		if err != nil {
+			failure = err
+			continue
+		}
+		answer, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err == nil && res.StatusCode < 300 && !bytes.Contains(answer, []byte(`"status":5`)) {
+			return nil
+		}
+		failure = fmt.Errorf("%s %s: %s %.200s, %w", method, path, res.Status, answer, err)
+	}
+	return failure
+}
+
+// TestReplicasUnderLoad replaces all replicas, one by one, and then kills the one that runs the controllers. A client that sends a
+// failed request once more, to another replica, sees no failure, and every item that was acknowledged is there.
+func TestReplicasUnderLoad(t *testing.T) {
+	flags := []string{
+		"--library", "opensearch", "--opensearch-url", strings.Join(nodetest.URLs(t), ","), "--opensearch-index-prefix", nodetest.Prefix(t),
+		"--lease-namespace", "default", "--http-bind-address", "127.0.0.1:0",
+	}
+	k, config := newCluster(t)
+	if err := k.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, k, []string{"../../config/samples"}, "")
+	f := &fleet{}
+	for range 3 {
+		f.replace(nil, startIn(t, config, flags...))
+	}
+	token := tokenOf(t, k)
+	for _, s := range f.replicas {
+		within(t, takeover, "every replica accepts the token", func() bool { return s.status(token) == http.StatusOK })
+	}
+
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	var load sync.WaitGroup
+	var reads, writes atomic.Int64
+	loop := func(once func(*http.Client) error, n *atomic.Int64) {
+		load.Go(func() {
+			client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone(), Timeout: 30 * time.Second}
+			for ctx.Err() == nil {
+				if err := once(client); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				n.Add(1)
+			}
+		})
+	}
+	for range 2 {
+		loop(func(c *http.Client) error {
+			return f.do(t.Context(), c, http.MethodGet, "/v2/content/items?q=text:number", token, "")
+		}, &reads)
+	}
+	var id atomic.Int64
+	loop(func(c *http.Client) error {
+		line := itemLines(int(id.Add(1)), 1)
+		return f.do(t.Context(), c, http.MethodPost, "/v2/content/bulk?on_conflict=replace", token, line)
+	}, &writes)
+
+	for _, old := range slices.Clone(f.replicas) {
+		fresh := startIn(t, config, flags...)
+		f.replace(old, fresh)
+		if code := old.signal(syscall.SIGTERM); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
+	var leader *server
+	within(t, takeover, "a leader", func() bool {
+		i := slices.IndexFunc(f.replicas, (*server).leads)
+		if i >= 0 {
+			leader = f.replicas[i]
+		}
+		return i >= 0
+	})
+	before := writes.Load()
+	leader.signal(syscall.SIGKILL)
+	// The load balancer learns it some time later.
+	within(t, takeover, "writes after the kill", func() bool { return writes.Load() > before+20 })
+	f.replace(leader, nil)
+	within(t, takeover, "another leader", func() bool { return slices.ContainsFunc(f.replicas, (*server).leads) })
+	end()
+	load.Wait()
+	t.Logf("%d reads and %d writes", reads.Load(), writes.Load())
+	for _, s := range f.replicas {
+		if _, body := get(t, s.url(token)); !strings.Contains(body, fmt.Sprintf(`"total_results":%d`, id.Load())) {
+			t.Errorf("%d items were acknowledged: %.300s", id.Load(), body)
+		}
+	}
+}
+
+// status returns the status of a query with a token.
+func (s *server) status(token string) int {
+	s.t.Helper()
+	code, _ := get(s.t, s.url(token))
+	return code
+}
+
+// tokenOf waits for the Secret of the sample token with write access, and returns its value.
+func tokenOf(t *testing.T, k kube.Client) string {
+	t.Helper()
+	secret := &corev1.Secret{}
+	within(t, takeover, "a Secret", func() bool {
+		return k.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "backoffice"}, secret) == nil
+	})
+	return string(secret.Data["token"])
 }
 
 // authorityOf returns the certificate of the authority that a server uses.
