@@ -41,16 +41,6 @@ func (s *server) url(token string) string {
 // takeover is longer than a replica needs to take over from one that does not release its lease.
 const takeover = 40 * time.Second
 
-// within waits until ok returns true.
-func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(limit); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", limit, what)
-		}
-	}
-}
-
 // TestReplicas runs replicas of the server on one OpenSearch cluster and one API server. All of them serve reads and writes, one of
 // them runs the controllers, and another one takes over when it stops, is killed or is suspended.
 func TestReplicas(t *testing.T) {

@@ -257,13 +257,19 @@ func (r result) want(t *testing.T, code int, parts ...string) {
 // eventually waits for a condition of another process, for which there is no channel to wait on.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	within(t, 30*time.Second, what, ok)
+}
+
+// within is like eventually, with another limit.
+func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-deadline:
-			t.Fatalf("not %s in time", what)
+			t.Fatalf("not within %s: %s", limit, what)
 		case <-tick.C:
 		}
 	}

@@ -58,9 +58,11 @@ func primary(t *testing.T, c *nodetest.Cluster, l *Library, alias string) int {
 func awaitCopies(t *testing.T, l *Library) {
 	t.Helper()
 	var health struct{ Status string }
-	for deadline := time.Now().Add(2 * time.Minute); health.Status != "green"; time.Sleep(100 * time.Millisecond) {
-		err := l.cluster.do(t.Context(), http.MethodGet, "/_cluster/health", nil, &health)
-		if time.Now().After(deadline) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for health.Status != "green" {
+		err := l.cluster.do(ctx, http.MethodGet, "/_cluster/health", nil, &health)
+		if !wait(ctx, longestPause) {
 			t.Fatalf("the cluster is %q: %v", health.Status, err)
 		}
 	}
@@ -73,7 +75,7 @@ func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func(
 	t.Helper()
 	const batch, writers = 10, 4
 	var next atomic.Int64
-	next.Store(int64(first))
+	next.Store(first)
 	var stored, refused atomic.Int64
 	var once sync.Once
 	writing, readers := errgroup.Group{}, errgroup.Group{}
@@ -83,7 +85,7 @@ func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func(
 		l := replicas[w%len(replicas)]
 		writing.Go(func() error {
 			for {
-				from := item.ID(next.Add(batch)) - batch
+				from := next.Add(batch) - batch
 				if from > last {
 					return nil
 				}
@@ -119,7 +121,7 @@ func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func(
 						}
 					}
 				}
-				if stored.Load() > int64(last-first)/3 {
+				if stored.Load() > (last-first)/3 {
 					once.Do(disturb)
 				}
 			}

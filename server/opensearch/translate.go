@@ -101,11 +101,6 @@ func anyOf(queries []object) object {
 // allOf matches what all of the queries match, without a score.
 func allOf(queries ...object) object { return object{"bool": object{"filter": queries}} }
 
-// butNot matches what q matches and none of the others matches, without a score.
-func butNot(q object, others ...object) object {
-	return object{"bool": object{"filter": q, "must_not": others}}
-}
-
 // between returns a range query without a score. It omits open bounds.
 func between(field string, lo, hi any, loOpen, hiOpen bool) object {
 	bounds := object{}

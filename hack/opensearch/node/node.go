@@ -133,7 +133,7 @@ func (n *Node) Kill() error {
 	if err := n.process.Process.Kill(); err != nil {
 		return fmt.Errorf("kill OpenSearch: %w", err)
 	}
-	<-n.done
+	_ = <-n.done // it was killed
 	return nil
 }
 
