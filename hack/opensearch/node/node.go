@@ -133,7 +133,9 @@ func (n *Node) Kill() error {
 	if err := n.process.Process.Kill(); err != nil {
 		return fmt.Errorf("kill OpenSearch: %w", err)
 	}
-	_ = <-n.done // it was killed
+	if err := <-n.done; err == nil {
+		return errors.New("kill OpenSearch: it ended by itself before")
+	}
 	return nil
 }
 
