@@ -57,7 +57,7 @@ var rooms = map[string]room{
 	"server/item":           {own: []string{"server/query"}, others: []string{}},
 	"server/library":        {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid", "github.com/cespare/xxhash/v2"}},
 	"server/eval":           {own: []string{"server/item", "server/library", "server/query"}, others: []string{}},
-	"server/store":          {own: append([]string{"server/definitions", "server/mutations", "server/parallel"}, domain...), others: []string{"github.com/cockroachdb/pebble/v2"}},
+	"server/store":          {own: append([]string{"server/definitions", "server/mutations", "server/parallel", "server/transfer"}, domain...), others: []string{"github.com/cockroachdb/pebble/v2"}},
 	"server/reference":      {own: append([]string{"server/definitions", "server/eval", "server/store"}, domain...), others: []string{}},
 	"server/parallel":       {others: []string{}},
 	"server/definitions": {
@@ -66,13 +66,18 @@ var rooms = map[string]room{
 	"server/mutations": {
 		own: append([]string{"server/definitions"}, domain...), others: []string{},
 	},
+	"server/transfer": {
+		own:        append([]string{"server/definitions", "server/mutations"}, domain...),
+		ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch", "server/reference", "server/store"},
+		others:     []string{},
+	},
 	"server/opensearch": {
-		own:        append([]string{"server/definitions", "server/eval", "server/mutations"}, domain...),
+		own:        append([]string{"server/definitions", "server/eval", "server/mutations", "server/transfer"}, domain...),
 		ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/reference"},
 		others:     []string{"github.com/opensearch-project/opensearch-go/v4", "golang.org/x/sync/"},
 	},
 	"server/engine": {
-		own:        append([]string{"server/definitions", "server/engine/index", "server/engine/read", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
+		own:        append([]string{"server/definitions", "server/engine/index", "server/engine/read", "server/engine/search", "server/engine/segment", "server/eval", "server/store", "server/transfer"}, domain...),
 		ownInTests: []string{"server/reference"},
 		others:     []string{"github.com/cockroachdb/pebble/v2"},
 	},

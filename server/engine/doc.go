@@ -17,5 +17,5 @@
 //   - A property whose index cannot be opened returns ErrUnavailable, or keeps serving its last snapshot. Until the index is
 //     open, its items cannot change, but its definitions can. Other properties are not affected.
 //
-// It may import index, read, search, segment, server/store, server/definitions, library, item and query.
+// It may import index, read, search, segment, server/store, server/transfer, server/definitions, library, item and query.
 package engine

@@ -11,6 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/store"
+	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
 // Library is a content library in one directory. Open returns one.
@@ -67,6 +68,9 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	}
 	return l.store.Write(ctx, p, muts)
 }
+
+// Source returns the library as the source of a transfer.
+func (l *Library) Source() transfer.Source { return l.store }
 
 // look calls read with the snapshot of a property at now. Its own errors: ErrClosed, ErrNotFound, ErrUnavailable.
 func look[T any](ctx context.Context, l *Library, id library.PropertyID, now time.Time, read func(s *read.Snapshot) (T, error)) (T, error) {

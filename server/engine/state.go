@@ -43,5 +43,8 @@ func (l *Library) State(ctx context.Context) library.State {
 			s.Problem = fmt.Sprintf("the index of property %s cannot be written: %v", p.id, stats.Problem)
 		}
 	}
+	if frozen, err := l.store.Frozen(ctx); err == nil && frozen != "" && s.Problem == "" {
+		s.Problem = frozen.Err().Error()
+	}
 	return s
 }

@@ -3,6 +3,7 @@ package library
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 )
@@ -80,6 +81,21 @@ func (e *UnreadableItemError) Unwrap() error { return e.Err }
 type UnknownItemsError struct{ IDs []item.ID }
 
 func (e *UnknownItemsError) Error() string { return fmt.Sprintf("unknown item ids: %v", e.IDs) }
+
+// FrozenError says that the library accepts no writes because it is copied to another one, see package transfer. It wraps
+// ErrUnavailable.
+type FrozenError struct {
+	// Since is the time at which the library stopped to accept writes.
+	Since time.Time
+}
+
+func (e *FrozenError) Error() string {
+	return fmt.Sprintf("the library has accepted no writes since %s because vitrine migrate copies it: "+
+		"serve the copy when it is complete, or run vitrine migrate --cancel", e.Since.UTC().Format(time.RFC3339))
+}
+
+// Unwrap returns ErrUnavailable.
+func (e *FrozenError) Unwrap() error { return ErrUnavailable }
 
 // HeldError says that a sweep was refused because it would remove too many definitions.
 type HeldError struct {

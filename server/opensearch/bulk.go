@@ -22,6 +22,8 @@ type operation struct {
 	doc any
 	// at is the state that the operation replaces; nil means that the document must not exist.
 	at *version
+	// over makes the operation replace any state of the document, or none.
+	over bool
 }
 
 // outcome is the result of an operation.
@@ -104,6 +106,9 @@ func encodeBulk(ops []operation, pending []int) ([]byte, int, error) {
 		if op.at != nil {
 			action = "index"
 			about["if_seq_no"], about["if_primary_term"] = op.at.Seq, op.at.Term
+		}
+		if op.over {
+			action = "index"
 		}
 		if op.doc == nil {
 			action = "delete"

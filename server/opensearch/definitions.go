@@ -202,6 +202,9 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 	if err := l.records.change(ctx, anyone, func(c *definitions.Change) error { return c.Purge(p) }); err != nil {
 		return err
 	}
+	if err := l.records.state.Load().frozen().Err(); err != nil {
+		return err // OpenSearch deletes an index even if the index accepts no writes
+	}
 	missing := l.cluster.do(ctx, http.MethodDelete, "/"+generation(l.names.items(p)), nil, nil)
 	if missing != nil && !isIndexMissing(missing) {
 		return fmt.Errorf("purge property %s: %w", p, missing)

@@ -31,7 +31,8 @@
 //	order.go, random.go, defaultorder.go   orders, and how cursors continue in them
 //	read.go, display.go, boundary.go pages: search, output and expiry
 //	write.go, base.go, stored.go, ledger.go, tags.go  writes of items, and reads by id
+//	source.go, target.go             copies to and from other libraries
 //	explain.go, export.go, shortlink.go    the remaining methods
 //
-// It may import definitions, eval, mutations, library, query and item.
+// It may import definitions, eval, mutations, transfer, library, query and item.
 package opensearch

@@ -43,9 +43,9 @@ func kindOf(field string) kind {
 // longestTerm is the length in bytes to which keywords are cut. Lucene rejects terms longer than 32,766 bytes.
 const longestTerm = 32_000
 
-// document returns the document of an item. token identifies the write.
-func document(it *item.Item, token string) object {
-	doc := object{fieldItem: string(item.Marshal(it, nil)), fieldWrite: token}
+// document returns the document of an item. line is the item as item.Marshal writes it, and token identifies the write.
+func document(it *item.Item, line []byte, token string) object {
+	doc := object{fieldItem: string(line), fieldWrite: token}
 	if it.ShortCode != "" {
 		doc[fieldCode] = it.ShortCode
 	}

@@ -119,6 +119,12 @@ func hasType(err error, name string) bool {
 	return errors.As(err, &answer) && answer.Type == name
 }
 
+// isBlocked reports whether err is a response that an index accepts no writes.
+func isBlocked(err error) bool {
+	var answer *responseError
+	return errors.As(err, &answer) && answer.blocked()
+}
+
 // isAbsent reports whether err is a response that a document does not exist.
 func isAbsent(err error) bool {
 	var answer *responseError

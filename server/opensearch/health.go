@@ -46,12 +46,12 @@ func (c *cluster) checkVersion(ctx context.Context) error {
 }
 
 // checkWhole refuses to open a library that has items but whose shared indices were deleted. With new shared indices, item ids
-// would be assigned again, and definitions created over HTTP would be lost silently.
-func (l *Library) checkWhole(ctx context.Context) error {
+// would be assigned again, and definitions created over HTTP would be lost silently. exists is whether the shared indices exist.
+func (l *Library) checkWhole(ctx context.Context) (exists bool, err error) {
 	var there map[string]struct{}
 	path := fmt.Sprintf("/%s,%s/_alias?ignore_unavailable=true", strings.Join(l.shared(), ","), l.names.everyItems())
 	if err := l.cluster.do(ctx, http.MethodGet, path, nil, &there); err != nil {
-		return fmt.Errorf("look up the indices: %w", err)
+		return false, fmt.Errorf("look up the indices: %w", err)
 	}
 	var missing []string
 	for _, name := range l.shared() {
@@ -61,10 +61,10 @@ func (l *Library) checkWhole(ctx context.Context) error {
 		delete(there, name)
 	}
 	if len(there) > 0 && len(missing) > 0 {
-		return fmt.Errorf("the cluster has items of a library, but not %s: restore what is missing from a snapshot, or delete the indices %s to start with an empty library",
+		return false, fmt.Errorf("the cluster has items of a library, but not %s: restore what is missing from a snapshot, or delete the indices %s to start with an empty library",
 			strings.Join(missing, " and "), l.names.everyItems())
 	}
-	return nil
+	return len(missing) == 0, nil
 }
 
 // shared returns the indices that a library always needs.
@@ -108,6 +108,9 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	if len(red) > 0 {
 		problems = append(problems, "no working copy of a shard of "+strings.Join(red, ", "))
+	}
+	if err := known.frozen().Err(); err != nil {
+		blocked = []string{err.Error()}
 	}
 	state.Problem = strings.Join(append(problems, blocked...), "; ")
 	return state

@@ -3,6 +3,7 @@ package opensearch
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -21,10 +22,12 @@ type leader struct {
 
 var _ library.Shared = (*Library)(nil)
 
-// Lead makes the caller the leader, see library.Shared. Each call begins a new term.
+// Lead makes the caller the leader, see library.Shared. Each call begins a new term. A frozen library does not store the term: the
+// caller leads a library that nobody can change, and its first change after the freeze fails with ErrDeposed.
 func (l *Library) Lead(ctx context.Context, name string) (library.Library, error) {
 	term := name + "/" + rand.Text()
-	if err := l.SetMark(ctx, markLeader, term); err != nil {
+	var frozen *library.FrozenError
+	if err := l.SetMark(ctx, markLeader, term); err != nil && !errors.As(err, &frozen) {
 		return nil, err
 	}
 	return &leader{l, term}, nil

@@ -16,9 +16,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// fact is a document of the facts index: the ledger of a property, or a tag that exists, which has no data except for its id.
+// fact is a document of the facts index: the ledger of a property, or a tag that ever existed.
 type fact struct {
 	Property library.PropertyID `json:"property"`
+	// Namespace and Key are those of a tag. A ledger has none.
+	Namespace string `json:"namespace,omitempty"`
+	Key       string `json:"key,omitempty"`
 	// Sequence is the highest item id that was ever assigned or imported. It increases before an item with that id is stored, so
 	// that no id is assigned twice.
 	Sequence item.ID `json:"sequence,omitempty"`
@@ -29,11 +32,30 @@ type fact struct {
 }
 
 func factMapping() object {
+	unindexed := object{"type": "keyword", "index": false, "doc_values": false}
 	return object{"dynamic": "strict", "properties": object{
 		"property": object{"type": "keyword"}, "sequence": object{"type": "long"},
-		"names": object{"type": "keyword", "index": false, "doc_values": false},
-		"token": object{"type": "keyword", "index": false, "doc_values": false},
+		"namespace": unindexed, "key": unindexed, "names": unindexed, "token": unindexed,
 	}}
+}
+
+// ledgerFact returns the document of a ledger.
+func ledgerFact(p library.PropertyID, sequence item.ID, names map[mutations.NameSum]bool, token string) fact {
+	sums := make([]byte, 0, 8*len(names))
+	for n := range names {
+		sums = binary.BigEndian.AppendUint64(sums, uint64(n))
+	}
+	return fact{Property: p, Sequence: sequence, Names: base64.StdEncoding.EncodeToString(sums), Token: token}
+}
+
+// sums decodes Names.
+func (f fact) sums() (map[mutations.NameSum]bool, error) {
+	encoded, err := base64.StdEncoding.DecodeString(f.Names)
+	names := map[mutations.NameSum]bool{}
+	for ; len(encoded) >= 8; encoded = encoded[8:] {
+		names[mutations.NameSum(binary.BigEndian.Uint64(encoded))] = true
+	}
+	return names, err
 }
 
 // ledger is one state of a property's ledger document. It is immutable.
@@ -91,12 +113,8 @@ func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*ledger, err
 	}
 	if err == nil {
 		l.at, l.sequence, l.token = &found.version, found.Source.Sequence, found.Source.Token
-		sums, err := base64.StdEncoding.DecodeString(found.Source.Names)
-		if err != nil {
+		if l.names, err = found.Source.sums(); err != nil {
 			return nil, fmt.Errorf("read the ledger of property %s: %w", p, err)
-		}
-		for ; len(sums) >= 8; sums = sums[8:] {
-			l.names[mutations.NameSum(binary.BigEndian.Uint64(sums))] = true
 		}
 	}
 	ls.keep(p, l)
@@ -120,13 +138,9 @@ func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledge
 		next.names = maps.Clone(from.names)
 		maps.Copy(next.names, names)
 	}
-	sums := make([]byte, 0, 8*len(next.names))
-	for n := range next.names {
-		sums = binary.BigEndian.AppendUint64(sums, uint64(n))
-	}
 	op := operation{
 		index: ls.library.names.facts(), id: ledgerID(p), at: from.at,
-		doc: fact{Property: p, Sequence: next.sequence, Names: base64.StdEncoding.EncodeToString(sums), Token: next.token},
+		doc: ledgerFact(p, next.sequence, next.names, next.token),
 	}
 	is := ls.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0]
 	if is.err != nil {

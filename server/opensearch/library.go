@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,25 @@ var _ library.Library = (*Library)(nil)
 // unreachable until the timeout, with *OptionsError for invalid options, and with other errors that describe what is wrong with a
 // file, the credentials, the version of the cluster or the indices. The caller must close the Library.
 func Open(ctx context.Context, o Options) (*Library, error) {
+	l, err := newLibrary(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.open(ctx); err != nil {
+		_ = l.cluster.close()
+		return nil, err
+	}
+	follow, end := context.WithCancel(context.Background())
+	l.end = end
+	go func() {
+		defer close(l.ended)
+		l.records.follow(follow)
+	}()
+	return l, nil
+}
+
+// newLibrary returns a Library that is not connected.
+func newLibrary(o Options) (*Library, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -53,16 +73,6 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	l.ledgers = &ledgers{library: l, known: map[library.PropertyID]*ledger{}}
 	l.made = &madeTags{library: l}
 	l.records = newRecords(l)
-	if err := l.open(ctx); err != nil {
-		_ = c.close()
-		return nil, err
-	}
-	follow, end := context.WithCancel(context.Background())
-	l.end = end
-	go func() {
-		defer close(l.ended)
-		l.records.follow(follow)
-	}()
 	return l, nil
 }
 
@@ -71,13 +81,14 @@ func (l *Library) open(ctx context.Context) error {
 	if err := l.cluster.checkVersion(ctx); err != nil {
 		return err
 	}
-	if err := l.checkWhole(ctx); err != nil {
+	there, err := l.checkWhole(ctx)
+	if err == nil && !there && l.options.MustExist {
+		err = fmt.Errorf("the cluster has no library with the index prefix %s", l.options.Prefix)
+	}
+	if err != nil {
 		return err
 	}
-	if err := l.cluster.create(ctx, l.names.definitions(), l.options.settings(), recordMapping()); err != nil {
-		return err
-	}
-	if err := l.cluster.create(ctx, l.names.facts(), l.options.settings(), factMapping()); err != nil {
+	if err := l.createShared(ctx); err != nil {
 		return err
 	}
 	if err := l.records.open(ctx); err != nil {
@@ -87,9 +98,16 @@ func (l *Library) open(ctx context.Context) error {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("page version"))
 	l.versionKey = mac.Sum(nil)
-	var err error
 	l.sealer, err = library.NewSealer(key)
 	return err
+}
+
+// createShared creates the shared indices unless they exist.
+func (l *Library) createShared(ctx context.Context) error {
+	if err := l.cluster.create(ctx, l.names.definitions(), l.options.settings(), recordMapping()); err != nil {
+		return err
+	}
+	return l.cluster.create(ctx, l.names.facts(), l.options.settings(), factMapping())
 }
 
 // Close closes the library in this process: later calls fail with ErrClosed. It can be called more than once.

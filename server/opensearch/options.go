@@ -26,6 +26,8 @@ type Options struct {
 	// Prefix is the prefix of every index name: lower-case letters, digits and hyphens, at most 40 characters. "" means
 	// DefaultPrefix. Libraries with different prefixes can share a cluster.
 	Prefix string
+	// MustExist makes Open fail if the cluster has no library with the prefix, instead of creating one.
+	MustExist bool
 	// RefreshInterval is the maximum time until searches find a write. 0 means 200 ms.
 	RefreshInterval time.Duration
 	// FollowInterval is the time between two checks for changed definitions. 0 means 200 ms.

@@ -17,6 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
 // record is a document of the definitions index.
@@ -44,6 +45,17 @@ const recordFormat = 1
 type metaRecord struct {
 	Format    int    `json:"format"`
 	AuthorKey string `json:"author_key"`
+	// Transfer is the freeze of the source while the library is an unfinished copy. It is "" for a library that can be opened.
+	Transfer transfer.Freeze `json:"transfer,omitempty"`
+}
+
+// newMetaRecord returns the record of a library with an author key.
+func newMetaRecord(authorKey []byte, from transfer.Freeze) (record, error) {
+	value, err := json.Marshal(metaRecord{Format: recordFormat, AuthorKey: base64.StdEncoding.EncodeToString(authorKey), Transfer: from})
+	if err != nil {
+		return record{}, fmt.Errorf("encode the key of a new library: %w", err)
+	}
+	return record{Type: recordMeta, Value: string(value)}, nil
 }
 
 func recordMapping() object {
@@ -65,7 +77,12 @@ type known struct {
 	set       definitions.Set
 	marks     map[string]string
 	authorKey []byte
+	// unfinished is true for an unfinished copy of another library, which cannot be opened.
+	unfinished bool
 }
+
+// frozen returns the current freeze, "" for none.
+func (k *known) frozen() transfer.Freeze { return transfer.Freeze(k.marks[transfer.MarkFrozen]) }
 
 // records is the definitions index as this replica sees it.
 type records struct {
@@ -103,13 +120,13 @@ func newRecords(l *Library) *records {
 func (r *records) open(ctx context.Context) error {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
-	value, err := json.Marshal(metaRecord{Format: recordFormat, AuthorKey: base64.StdEncoding.EncodeToString(key)})
+	meta, err := newMetaRecord(key, "")
 	if err != nil {
-		return fmt.Errorf("encode the key of a new library: %w", err)
+		return err
 	}
-	// An existing library keeps its keys: the operation conflicts.
-	op := operation{index: r.library.names.definitions(), id: recordMeta, doc: record{Type: recordMeta, Value: string(value)}}
-	if err := failure(r.library.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil {
+	// An existing library keeps its keys: the operation conflicts. An index that accepts no writes has keys.
+	op := operation{index: r.library.names.definitions(), id: recordMeta, doc: meta}
+	if err := failure(r.library.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil && !isBlocked(err) {
 		return err
 	}
 	unlock, err := r.changing.lock(ctx)
@@ -117,11 +134,22 @@ func (r *records) open(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	return r.reload(ctx)
+	if err := r.reload(ctx); err != nil {
+		return err
+	}
+	if r.state.Load().unfinished {
+		return fmt.Errorf("the indices %s-* are an unfinished copy of a library: run vitrine migrate again to finish it, or delete them",
+			r.library.options.Prefix)
+	}
+	return nil
 }
 
-// permit returns library.ErrDeposed if term is not the current one. It allows everything to anyone.
+// permit returns library.ErrDeposed if term is not the current one. It allows everything to anyone, and to everyone while the library
+// is frozen, because a new leader cannot store its term then.
 func (r *records) permit(term string) error {
+	if r.state.Load().frozen() != "" {
+		return nil
+	}
 	if term != anyone && term != r.state.Load().marks[markLeader] {
 		return library.ErrDeposed
 	}
@@ -150,6 +178,9 @@ func (r *records) change(ctx context.Context, term string, stage func(*definitio
 		}
 		if len(c.Changed) == 0 {
 			return nil
+		}
+		if err := r.state.Load().frozen().Err(); err != nil {
+			return err
 		}
 		if err := r.prepare(ctx, c); err != nil {
 			return err
@@ -279,12 +310,20 @@ func (r *records) setMark(ctx context.Context, term, key, value string) error {
 	if r.state.Load().marks[key] == value {
 		return nil
 	}
-	sum := sha256.Sum256([]byte(key))
-	path := fmt.Sprintf("/%s/_doc/%s-%s?refresh=true&require_alias=true", r.library.names.definitions(), recordMark, hex.EncodeToString(sum[:]))
+	if err := r.state.Load().frozen().Err(); err != nil && key != transfer.MarkFrozen {
+		return err
+	}
+	path := fmt.Sprintf("/%s/_doc/%s?refresh=true&require_alias=true", r.library.names.definitions(), markID(key))
 	if err := r.library.cluster.do(ctx, http.MethodPut, path, record{Type: recordMark, Name: key, Value: value}, nil); err != nil {
 		return fmt.Errorf("store mark %s: %w", key, err)
 	}
 	return r.catchUp(ctx)
+}
+
+// markID returns the id of a mark's document.
+func markID(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return recordMark + "-" + hex.EncodeToString(sum[:])
 }
 
 // decoded is the content of documents of the definitions index.
@@ -382,7 +421,7 @@ func (r *records) reload(ctx context.Context) error {
 	for _, h := range hits {
 		r.term = max(r.term, h.Term)
 	}
-	r.state.Store(&known{set: set, marks: read.marks, authorKey: key})
+	r.state.Store(&known{set: set, marks: read.marks, authorKey: key, unfinished: meta.Transfer != ""})
 	r.feed.Set(set.Tokens())
 	return nil
 }

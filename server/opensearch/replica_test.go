@@ -353,3 +353,45 @@ func TestDeposedLeader(t *testing.T) {
 		t.Errorf("the second term: removed %d, %v", n, err)
 	}
 }
+
+// TestFreezeOfReplicas checks that a freeze also stops a replica that does not follow the definitions, and that a replica can lead a
+// frozen library, without changing it.
+func TestFreezeOfReplicas(t *testing.T) {
+	t.Parallel()
+	r := replicas(t, 2)
+	before, err := r[0].Lead(t.Context(), "pod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := r[1].records.changing.lock(t.Context()) // stops the follower
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r[0].Freeze(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r[1].Write(t.Context(), shop, []library.Mutation{{Put: image(1, "")}}); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("a write before the replica knows of the freeze: %v", err)
+	}
+	unlock()
+	var frozen *library.FrozenError
+	if _, err := r[1].Apply(t.Context(), []library.Definition{accessToken(1)}); !errors.As(err, &frozen) {
+		t.Errorf("a definition: %v", err)
+	}
+	leading, err := r[1].Lead(t.Context(), "other pod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []library.Library{leading, before} {
+		if _, err := l.Apply(t.Context(), []library.Definition{accessToken(1)}); !errors.As(err, &frozen) {
+			t.Errorf("a definition of a leader: %v", err)
+		}
+	}
+	if err := r[0].Thaw(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leading.Apply(t.Context(), []library.Definition{accessToken(1)}); !errors.Is(err, library.ErrDeposed) {
+		t.Errorf("a leader without a stored term: %v", err)
+	}
+	mustWrite(t, r[0], library.Mutation{Put: image(1, "")})
+}

@@ -2,6 +2,7 @@ package opensearch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -30,10 +31,13 @@ type stored struct {
 	} `json:"fields"`
 }
 
+// errNoItem means that a document of an item lacks its bytes.
+var errNoItem = errors.New("its document has no item")
+
 // item decodes the item.
 func (s *stored) item() (*item.Item, error) {
 	if len(s.Fields.Item) != 1 {
-		return nil, fmt.Errorf("read item %d: its document has no item", s.ID)
+		return nil, fmt.Errorf("read item %d: %w", s.ID, errNoItem)
 	}
 	it, err := item.Unmarshal([]byte(s.Fields.Item[0]))
 	if err != nil {

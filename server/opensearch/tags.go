@@ -28,6 +28,11 @@ func tagID(p library.PropertyID, t item.Tag) string {
 	return "tag-" + hex.EncodeToString(sum[:])
 }
 
+// tagFact returns the document of a tag.
+func tagFact(p library.PropertyID, t item.Tag) fact {
+	return fact{Property: p, Namespace: t.Namespace, Key: t.Key}
+}
+
 // knows reports whether a tag is known to be stored.
 func (m *madeTags) knows(p library.PropertyID, t item.Tag) bool {
 	m.mu.Lock()
@@ -40,7 +45,7 @@ func (m *madeTags) add(ctx context.Context, p library.PropertyID, tags ...item.T
 	var ops []operation
 	for _, t := range tags {
 		if !m.knows(p, t) {
-			ops = append(ops, operation{index: m.library.names.facts(), id: tagID(p, t), doc: fact{Property: p}})
+			ops = append(ops, operation{index: m.library.names.facts(), id: tagID(p, t), doc: tagFact(p, t)})
 		}
 	}
 	if len(ops) == 0 {

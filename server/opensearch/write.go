@@ -26,6 +26,9 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	if err := l.alive(ctx); err != nil {
 		return nil, err
 	}
+	if err := l.records.state.Load().frozen().Err(); err != nil {
+		return nil, err
+	}
 	w := &write{library: l, property: p, outcomes: make([]library.Outcome, len(muts)), token: rand.Text()}
 	pending := make([]pendingMutation, len(muts))
 	for i, m := range muts {
@@ -219,7 +222,7 @@ func (w *write) operations(b *base, items []mutations.Item) (ops []operation, id
 		}
 		op := operation{index: b.index(), id: strconv.FormatInt(it.ID, 10)}
 		if it.Item != nil {
-			op.doc = document(it.Item, w.token)
+			op.doc = document(it.Item, item.Marshal(it.Item, nil), w.token)
 		}
 		if it.Existed {
 			op.at = &b.items[it.ID].version

@@ -27,6 +27,7 @@
 //	m format                                      JSON: format version, the oldest Vitrine that reads it
 //	m store                                       16 random bytes that identify this store
 //	m author-key                                  32 random bytes: the key of author references
+//	m transfer                                    the freeze that an unfinished copy has as its source; m format is missing then
 //	m version                                     uint64: number of batches so far
 //	k <mark>                                      a mark of the operator
 //	d <install> NUL <kind> <namespace> NUL <name> JSON: the definition of one manifest (definitions.Entry)
@@ -52,5 +53,5 @@
 //	2  without d
 //	3  as above
 //
-// It may import definitions, mutations, parallel, library, query and item.
+// It may import definitions, mutations, parallel, transfer, library, query and item.
 package store

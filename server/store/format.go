@@ -48,6 +48,13 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 		return &NewerFormatError{Dir: dir, Version: found.Version, Needs: found.Needs}
 	}
 	if found.Version == 0 {
+		unfinished, err := get(db, []byte(keyTransfer))
+		if err == nil && unfinished != nil {
+			err = &UnfinishedError{Dir: dir}
+		}
+		if err != nil {
+			return err
+		}
 		if err := requireEmpty(db); err != nil {
 			return fmt.Errorf("store at %s: %w", dir, err)
 		}
@@ -69,14 +76,18 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 func upgrades() []upgrade { return []upgrade{1: toFormat2, 2: toFormat3} }
 
 func stampFormat(b *pebble.Batch, f format) error {
+	if err := setFormat(b, f); err != nil {
+		return err
+	}
+	return b.Commit(pebble.Sync)
+}
+
+func setFormat(b *pebble.Batch, f format) error {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	if err := b.Set([]byte(keyFormat), text, nil); err != nil {
-		return err
-	}
-	return b.Commit(pebble.Sync)
+	return b.Set([]byte(keyFormat), text, nil)
 }
 
 // readFormat reads the stamp of a store. It returns version 0 if there is none.

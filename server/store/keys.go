@@ -38,6 +38,7 @@ const (
 	keyFormat    = "mformat"
 	keyStore     = "mstore"
 	keyAuthorKey = "mauthor-key"
+	keyTransfer  = "mtransfer"
 	keyVersion   = "mversion"
 )
 

@@ -52,12 +52,21 @@ func (s *served) property(p library.PropertyID) *property {
 
 // load reads what is kept in memory. A store without an id and an author key gets them.
 func load(db *pebble.DB, random io.Reader) (*served, error) {
+	found, err := loadKeys(db)
+	if err != nil {
+		return nil, err
+	}
+	if err := found.identity(db, random); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// loadKeys reads everything that load does except the id and the author key.
+func loadKeys(db *pebble.DB) (*served, error) {
 	l := loader{
 		served:   &served{marks: map[string]string{}, properties: map[library.PropertyID]*property{}},
 		bySource: map[definitions.Source]*definitions.Entry{},
-	}
-	if err := l.identity(db, random); err != nil {
-		return nil, err
 	}
 	err := scan(db, nil, nil, l.key)
 	if err != nil {
@@ -80,21 +89,24 @@ type loader struct {
 }
 
 // identity reads the id and the author key of the store, and draws them if it is new.
-func (l *loader) identity(db *pebble.DB, random io.Reader) error {
+func (s *served) identity(db *pebble.DB, random io.Reader) error {
 	b := db.NewBatch()
-	id, err := readOrDraw(db, b, keyStore, 16, random)
+	id, err := readOrDraw(db, b, keyStore, storeID, random)
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
-	if l.authorKey, err = readOrDraw(db, b, keyAuthorKey, 32, random); err != nil {
+	if s.authorKey, err = readOrDraw(db, b, keyAuthorKey, 32, random); err != nil {
 		return errors.Join(err, b.Close())
 	}
-	l.id = hex.EncodeToString(id)
+	s.id = hex.EncodeToString(id)
 	if b.Empty() {
 		return b.Close()
 	}
 	return b.Commit(pebble.Sync)
 }
+
+// storeID is the size of the id of a store, in bytes.
+const storeID = 16
 
 func readOrDraw(db *pebble.DB, b *pebble.Batch, key string, size int, random io.Reader) ([]byte, error) {
 	value, err := get(db, []byte(key))

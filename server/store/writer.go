@@ -46,8 +46,10 @@ type request struct {
 	property  library.PropertyID
 	mutations []library.Mutation
 	shares    shares
-	ctx       context.Context
-	done      chan error // receives one reply
+	// thaws is true for a request that a frozen store accepts, see Store.Freeze.
+	thaws bool
+	ctx   context.Context
+	done  chan error // receives one reply
 }
 
 // shares says which requests can share a commit. Each request of a group sees what those before it staged, so that it gets the
@@ -153,6 +155,10 @@ func answer(group []request, err error) {
 // prepared, each half of the group gets its own batch, and so on, until the request at fault is alone: only that request gets the
 // error. Of n requests, one at fault costs about 2·log2(n) batches.
 func (s *Store) serveGroup(group []request) {
+	if s.served.frozen() != "" && !group[0].thaws {
+		s.serveFrozen(group)
+		return
+	}
 	c := newChange(s)
 	if err := c.fetch(group); err != nil {
 		answer(group, unavailable(err))

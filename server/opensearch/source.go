@@ -1,0 +1,184 @@
+package opensearch
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/transfer"
+)
+
+var _ transfer.Source = (*Library)(nil)
+
+// Source returns the library as the source of a transfer.
+func (l *Library) Source() transfer.Source { return l }
+
+// Freeze makes every later write fail, see transfer.Source. A mark names the reason to all replicas. A block of the indices rejects
+// the writes of replicas that have not seen the mark yet: when OpenSearch has set it, no earlier write is in progress.
+func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
+	freeze, err := l.Frozen(ctx)
+	if err != nil {
+		return "", err
+	}
+	if freeze == "" {
+		freeze = transfer.NewFreeze(l.now())
+		if err := l.SetMark(ctx, transfer.MarkFrozen, string(freeze)); err != nil {
+			return "", err
+		}
+	}
+	var answer struct {
+		// All is true if every shard has confirmed that no write is in progress. Indices lists the indices that were not blocked yet.
+		All     bool     `json:"shards_acknowledged"`
+		Indices []object `json:"indices"`
+	}
+	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_block/write", nil, &answer); err != nil {
+		return "", fmt.Errorf("block the writes of the indices: %w", err)
+	}
+	if !answer.All && len(answer.Indices) > 0 {
+		return "", fmt.Errorf("block the writes of the indices: %w: not every shard has confirmed the block", library.ErrUnavailable)
+	}
+	return freeze, nil
+}
+
+// Thaw makes the library accept writes again.
+func (l *Library) Thaw(ctx context.Context) error {
+	if freeze, err := l.Frozen(ctx); err != nil || freeze == "" {
+		return err
+	}
+	body := object{"index.blocks.write": nil}
+	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_settings", body, nil); err != nil {
+		return fmt.Errorf("allow writes to the indices: %w", err)
+	}
+	return l.SetMark(ctx, transfer.MarkFrozen, "")
+}
+
+// everyIndex returns all indices of the library, for requests about indices.
+func (l *Library) everyIndex() string {
+	return strings.Join(append(l.shared(), l.names.everyItems()), ",")
+}
+
+// Frozen returns the current freeze, "" for none.
+func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
+	if err := l.alive(ctx); err != nil {
+		return "", err
+	}
+	unlock, err := l.records.changing.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if err := l.records.catchUp(ctx); err != nil {
+		return "", err
+	}
+	return l.records.state.Load().frozen(), nil
+}
+
+// Facts returns everything except items, see transfer.Reader. No other request may change them meanwhile.
+func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
+	unlock, err := l.records.changing.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = l.records.reload(ctx)
+	unlock()
+	if err != nil {
+		return nil, err
+	}
+	now := l.records.state.Load()
+	f := &transfer.Facts{
+		AuthorKey: bytes.Clone(now.authorKey), Marks: maps.Clone(now.marks), Definitions: now.set.Entries(),
+		Properties: map[library.PropertyID]transfer.Property{},
+	}
+	maps.DeleteFunc(f.Marks, func(key, value string) bool {
+		return key == transfer.MarkFrozen || key == markLeader || value == ""
+	})
+	var state library.State
+	state.PropertyItems = map[library.PropertyID]int64{}
+	if err := l.count(ctx, &state); err != nil {
+		return nil, err
+	}
+	// Facts without an index are those of an interrupted purge.
+	for p, n := range state.PropertyItems {
+		f.Properties[p] = transfer.Property{Items: n, Tags: map[item.Tag]bool{}}
+	}
+	return f, l.addFacts(ctx, f.Properties)
+}
+
+// addFacts reads the facts index.
+func (l *Library) addFacts(ctx context.Context, properties map[library.PropertyID]transfer.Property) error {
+	if err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, nil); err != nil {
+		return fmt.Errorf("read the facts: %w", err)
+	}
+	for from := int64(0); ; {
+		var found hitsOf[struct {
+			version
+			Source fact `json:"_source"`
+		}]
+		body := object{
+			"size": recordsAtOnce, "seq_no_primary_term": true, "track_total_hits": false,
+			"query": object{"range": object{"_seq_no": object{"gte": from}}}, "sort": []any{object{"_seq_no": "asc"}},
+		}
+		if err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+searchPath, body, &found); err != nil {
+			return fmt.Errorf("read the facts: %w", err)
+		}
+		for _, h := range found.Hits.Hits {
+			p, ok := properties[h.Source.Property]
+			switch {
+			case !ok:
+			case h.Source.Namespace != "":
+				p.Tags[item.Tag{Namespace: h.Source.Namespace, Key: h.Source.Key}] = true
+			default:
+				var err error
+				if p.Names, err = h.Source.sums(); err != nil {
+					return fmt.Errorf("read the ledger of property %s: %w", h.Source.Property, err)
+				}
+				p.Sequence = h.Source.Sequence
+				properties[h.Source.Property] = p
+			}
+			from = h.Seq + 1
+		}
+		if len(found.Hits.Hits) < recordsAtOnce {
+			return nil
+		}
+	}
+}
+
+// linesAtOnce is the maximum number of items that one search of Lines returns.
+const linesAtOnce = 1000
+
+// Lines yields the stored items of a property, see transfer.Reader.
+func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
+	return func(yield func(transfer.Line, error) bool) {
+		err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+"/_refresh", nil, nil)
+		for last := item.ID(0); err == nil; {
+			var found hitsOf[stored]
+			body := object{
+				"query": object{"match_all": object{}}, "size": linesAtOnce, "track_total_hits": false, "stored_fields": []string{fieldItem},
+				"sort": []any{object{"id": "asc"}}, "search_after": []any{last},
+			}
+			if err = l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+searchPath, body, &found); err != nil {
+				break
+			}
+			for _, h := range found.Hits.Hits {
+				if len(h.Fields.Item) != 1 {
+					err = &library.UnreadableItemError{ID: h.ID, Err: errNoItem}
+					break
+				}
+				if !yield(transfer.Line{ID: h.ID, Text: []byte(h.Fields.Item[0])}, nil) {
+					return
+				}
+				last = h.ID
+			}
+			if err == nil && len(found.Hits.Hits) < linesAtOnce {
+				return
+			}
+		}
+		yield(transfer.Line{}, fmt.Errorf("read the items: %w", err))
+	}
+}

@@ -1,0 +1,175 @@
+package opensearch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"strconv"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/transfer"
+)
+
+// Target is a library in creation, the target of a transfer. Until Finish, its indices cannot be opened as a library.
+type Target struct{ library *Library }
+
+var _ transfer.Target = (*Target)(nil)
+
+// OpenTarget connects to a cluster. Options.Prefix names the new library. Its errors are those of Open. The caller must call Close.
+func OpenTarget(ctx context.Context, o Options) (*Target, error) {
+	l, err := newLibrary(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.cluster.checkVersion(ctx); err != nil {
+		return nil, errors.Join(err, l.cluster.close())
+	}
+	return &Target{l}, nil
+}
+
+// Close ends the connections to the cluster.
+func (t *Target) Close() error { return t.library.cluster.close() }
+
+// Begin creates the indices and stores the facts, see transfer.Target.
+func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Facts) error {
+	l := t.library
+	is, err := t.meta(ctx)
+	if err != nil {
+		return err
+	}
+	if is == nil {
+		if is, err = t.claim(ctx, from, f.AuthorKey); err != nil {
+			return err
+		}
+	}
+	switch {
+	case is.Transfer == "":
+		return fmt.Errorf("the cluster contains a library with the index prefix %[1]s: choose another --opensearch-index-prefix, or delete the indices %[1]s-*", l.options.Prefix)
+	case is.Transfer != from:
+		return fmt.Errorf("the indices %s-* are an unfinished copy of another library, or of this one at another time: delete them and start again", l.options.Prefix)
+	}
+	if err := l.createShared(ctx); err != nil {
+		return err
+	}
+	for p := range f.Properties {
+		if err := l.createItems(ctx, p); err != nil {
+			return err
+		}
+	}
+	ops, err := t.operations(f)
+	if err != nil {
+		return err
+	}
+	return failure(l.cluster.bulk(ctx, ops, refreshNow))
+}
+
+// meta reads the keys of the library in the cluster. It returns nil if there is none.
+func (t *Target) meta(ctx context.Context) (*metaRecord, error) {
+	var found struct {
+		Source record `json:"_source"`
+	}
+	err := t.library.cluster.do(ctx, http.MethodGet, "/"+t.library.names.definitions()+"/_doc/"+recordMeta, nil, &found)
+	if isAbsent(err) || isIndexMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for a library in the cluster: %w", err)
+	}
+	meta := &metaRecord{}
+	if err := json.Unmarshal([]byte(found.Source.Value), meta); err != nil {
+		return nil, fmt.Errorf("read the keys of the library: %w", err)
+	}
+	return meta, nil
+}
+
+// claim makes an empty cluster an unfinished copy, and returns the keys of the library that the cluster then contains: another
+// process may create one at the same time.
+func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []byte) (*metaRecord, error) {
+	l := t.library
+	if _, err := l.checkWhole(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.createShared(ctx); err != nil {
+		return nil, err
+	}
+	doc, err := newMetaRecord(authorKey, from)
+	if err != nil {
+		return nil, err
+	}
+	op := operation{index: l.names.definitions(), id: recordMeta, doc: doc}
+	if err := failure(l.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil {
+		return nil, err
+	}
+	is, err := t.meta(ctx)
+	if err == nil && is == nil {
+		err = fmt.Errorf("the index %s was deleted meanwhile", l.names.definitions())
+	}
+	return is, err
+}
+
+// operations returns the operations that store the facts.
+func (t *Target) operations(f *transfer.Facts) ([]operation, error) {
+	var ops []operation
+	put := func(index, id string, doc any) {
+		ops = append(ops, operation{index: index, id: id, doc: doc, over: true})
+	}
+	definitions, facts := t.library.names.definitions(), t.library.names.facts()
+	for s, e := range f.Definitions {
+		value, err := e.Encode()
+		if err != nil {
+			return nil, err
+		}
+		put(definitions, recordID(s), record{Type: recordDefinition, Value: string(value)})
+	}
+	for key, value := range f.Marks {
+		put(definitions, markID(key), record{Type: recordMark, Name: key, Value: value})
+	}
+	for id, p := range f.Properties {
+		put(facts, ledgerID(id), ledgerFact(id, p.Sequence, p.Names, ""))
+		for tag := range p.Tags {
+			put(facts, tagID(id, tag), tagFact(id, tag))
+		}
+	}
+	return ops, nil
+}
+
+// Put stores items, see transfer.Target.
+func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer.Line) error {
+	ops := make([]operation, len(lines))
+	for i, line := range lines {
+		it, err := item.Unmarshal(line.Text)
+		if err == nil && it.ID != line.ID {
+			err = fmt.Errorf("its bytes are those of item %d", it.ID)
+		}
+		if err != nil {
+			return &library.UnreadableItemError{ID: line.ID, Err: err}
+		}
+		ops[i] = operation{
+			index: t.library.names.items(p), id: strconv.FormatInt(line.ID, 10), doc: document(it, line.Text, ""), over: true,
+		}
+	}
+	return failure(t.library.cluster.bulk(ctx, ops, refreshNone))
+}
+
+// Finish makes the indices a library, see transfer.Target.
+func (t *Target) Finish(ctx context.Context, _ map[library.PropertyID]int64) error {
+	l := t.library
+	doc, err := newMetaRecord(l.records.state.Load().authorKey, "")
+	if err != nil {
+		return err
+	}
+	op := operation{index: l.names.definitions(), id: recordMeta, doc: doc, over: true}
+	return failure(l.cluster.bulk(ctx, []operation{op}, refreshNow))
+}
+
+// Facts reads the facts back from the cluster, see transfer.Reader.
+func (t *Target) Facts(ctx context.Context) (*transfer.Facts, error) { return t.library.Facts(ctx) }
+
+// Lines yields the items in the cluster, see transfer.Reader.
+func (t *Target) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
+	return t.library.Lines(ctx, p)
+}

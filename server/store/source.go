@@ -1,0 +1,126 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/transfer"
+)
+
+var _ transfer.Source = (*Store)(nil)
+
+// Source returns the store as the source of a transfer.
+func (s *Store) Source() transfer.Source { return s }
+
+// Freeze makes every later change fail, see transfer.Source. A request that changes nothing succeeds.
+func (s *Store) Freeze(ctx context.Context) (freeze transfer.Freeze, err error) {
+	err = s.do(ctx, request{shares: withNothing, thaws: true, stage: func(c *change) error {
+		if freeze = c.before.frozen(); freeze == "" {
+			freeze = transfer.NewFreeze(s.Now())
+			c.marks[transfer.MarkFrozen] = string(freeze)
+		}
+		return nil
+	}})
+	return freeze, err
+}
+
+// Thaw makes the store accept changes again.
+func (s *Store) Thaw(ctx context.Context) error {
+	return s.do(ctx, request{shares: withNothing, thaws: true, stage: setMark(transfer.MarkFrozen, "")})
+}
+
+// Frozen returns the current freeze, "" for none.
+func (s *Store) Frozen(context.Context) (transfer.Freeze, error) {
+	mark, err := s.Mark(transfer.MarkFrozen)
+	return transfer.Freeze(mark), err
+}
+
+// frozen returns the current freeze, "" for none.
+func (s *served) frozen() transfer.Freeze { return transfer.Freeze(s.marks[transfer.MarkFrozen]) }
+
+// serveFrozen replies to a group of requests while the store is frozen. Only requests that change nothing succeed, such as
+// definitions that are already stored.
+func (s *Store) serveFrozen(group []request) {
+	frozen := s.served.frozen().Err()
+	for _, r := range group {
+		c, err := newChange(s), r.ctx.Err()
+		if err == nil && r.mutations != nil {
+			err = frozen
+		}
+		if err == nil {
+			err = r.stage(c)
+		}
+		if err == nil && !c.empty() {
+			err = frozen
+		}
+		r.done <- err
+	}
+}
+
+// Facts returns everything except items, see transfer.Reader.
+func (s *Store) Facts(context.Context) (*transfer.Facts, error) {
+	if _, err := s.database(); err != nil {
+		return nil, err
+	}
+	return peek(s, factsOf), nil
+}
+
+// factsOf copies the facts, so that later changes do not affect them.
+func factsOf(now *served) *transfer.Facts {
+	f := &transfer.Facts{
+		AuthorKey: bytes.Clone(now.authorKey), Marks: maps.Clone(now.marks), Definitions: now.set.Entries(),
+		Properties: map[library.PropertyID]transfer.Property{},
+	}
+	maps.DeleteFunc(f.Marks, func(key, value string) bool { return key == transfer.MarkFrozen || value == "" })
+	for id, p := range now.properties {
+		f.Properties[id] = transfer.Property{Items: p.items, Sequence: p.sequence, Names: maps.Clone(p.names), Tags: maps.Clone(p.made)}
+	}
+	return f
+}
+
+// Lines yields the stored items of a property, see transfer.Reader.
+func (s *Store) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
+	return lines(ctx, p, func(from item.ID) ([]transfer.Line, error) {
+		return ask(s, func(db *pebble.DB) ([]transfer.Line, error) { return linesFrom(db, p, from) })
+	})
+}
+
+// lines yields the items of a property. read returns at most readChunk of them, by id, from an id on.
+func lines(ctx context.Context, p library.PropertyID, read func(from item.ID) ([]transfer.Line, error)) iter.Seq2[transfer.Line, error] {
+	return func(yield func(transfer.Line, error) bool) {
+		for next := item.ID(0); ; {
+			chunk, err := read(next)
+			if err == nil {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				yield(transfer.Line{}, fmt.Errorf("property %s: %w", p, err))
+				return
+			}
+			for _, l := range chunk {
+				if !yield(l, nil) {
+					return
+				}
+				next = l.ID + 1
+			}
+			if len(chunk) < readChunk {
+				return
+			}
+		}
+	}
+}
+
+// linesFrom reads a chunk of stored items.
+func linesFrom(db *pebble.DB, p library.PropertyID, from item.ID) (chunk []transfer.Line, err error) {
+	err = eachItem(db, p, from, readChunk, func(id item.ID, value []byte) {
+		chunk = append(chunk, transfer.Line{ID: id, Text: bytes.Clone(value)})
+	})
+	return chunk, err
+}

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/parallel"
+	"github.com/vitrine-dev/vitrine/server/transfer"
+)
+
+// UnfinishedError means that a directory contains an unfinished copy of another library.
+type UnfinishedError struct{ Dir string }
+
+func (e *UnfinishedError) Error() string {
+	return fmt.Sprintf("%s contains an unfinished copy of a library: run vitrine migrate again to finish it, or delete the directory", e.Dir)
+}
+
+// Target is a store in creation, the target of a transfer. Until Finish, it has no format stamp, so that no version of Vitrine opens
+// it. It writes no index: a library builds its own when it first opens the store.
+type Target struct {
+	options Options
+	db      *database
+	lock    io.Closer
+}
+
+var _ transfer.Target = (*Target)(nil)
+
+// OpenTarget opens the directory of a new store, or of an unfinished copy. It fails with *LockedError while another process uses the
+// directory, and with an error that says what to do if the directory contains a store. The caller must call Close.
+func OpenTarget(o Options) (*Target, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.FS.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of the store: %w", err)
+	}
+	t := &Target{options: o}
+	if t.lock, err = lockDir(o.FS, o.Dir, o.Clock()); err != nil {
+		return nil, err
+	}
+	if t.db, err = openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), false); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store at %s: %w", o.Dir, err), t.lock.Close())
+	}
+	err = t.db.read(func() error {
+		stamp, err := readFormat(t.db.pebble)
+		if err != nil {
+			return err
+		}
+		if stamp.Version > 0 {
+			return fmt.Errorf("%s contains a store: choose a new data directory", o.Dir)
+		}
+		unfinished, err := get(t.db.pebble, []byte(keyTransfer))
+		if err != nil || unfinished != nil {
+			return err
+		}
+		return requireEmpty(t.db.pebble)
+	})
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// Close releases the directory. It can be called again.
+func (t *Target) Close() error { return errors.Join(t.db.close(), t.lock.Close()) }
+
+// Begin stores the facts, see transfer.Target.
+func (t *Target) Begin(_ context.Context, from transfer.Freeze, f *transfer.Facts) error {
+	var is []byte
+	err := t.db.read(func() (err error) {
+		is, err = get(t.db.pebble, []byte(keyTransfer))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if is != nil && string(is) != string(from) {
+		return fmt.Errorf("%s contains an unfinished copy of another library, or of this one at another time: delete the directory and start again", t.options.Dir)
+	}
+	return t.commit(func(b *pebble.Batch) error {
+		if err := errors.Join(b.Set([]byte(keyTransfer), []byte(from), nil), b.Set([]byte(keyAuthorKey), f.AuthorKey, nil)); err != nil {
+			return err
+		}
+		for key, value := range f.Marks {
+			if err := b.Set(markKey(key), []byte(value), nil); err != nil {
+				return err
+			}
+		}
+		for s, e := range f.Definitions {
+			value, err := e.Encode()
+			if err != nil {
+				return err
+			}
+			if err := b.Set(sourceKey(s), value, nil); err != nil {
+				return err
+			}
+		}
+		for id, p := range f.Properties {
+			if err := putFacts(b, id, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// firstVersion is the number of batches of a store that Finish completes.
+const firstVersion = 1
+
+func putFacts(b *pebble.Batch, id library.PropertyID, p transfer.Property) error {
+	err := errors.Join(setNumber(b, propertyKey(id, underVersion), firstVersion), setNumber(b, propertyKey(id, underSequence), uint64(p.Sequence)))
+	for n := range p.Names {
+		err = errors.Join(err, b.Set(nameKey(id, n), nil, nil))
+	}
+	for tag := range p.Tags {
+		err = errors.Join(err, b.Set(tagKey(id, tag), nil, nil))
+	}
+	return err
+}
+
+// commit commits a batch durably.
+func (t *Target) commit(add func(*pebble.Batch) error) error {
+	b := t.db.pebble.NewBatch()
+	if err := add(b); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	return t.db.commit(b)
+}
+
+// Put stores items, see transfer.Target. Of several items with one short code, the first by id gets it.
+func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.Line) error {
+	codes := make([]string, len(lines))
+	errs := make([]error, len(lines))
+	parallel.Each(len(lines), func(i int) {
+		it, err := decodeItem(lines[i].ID, lines[i].Text)
+		if errs[i] = err; err == nil {
+			codes[i] = it.ShortCode
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return t.commit(func(b *pebble.Batch) error {
+		given := map[string]bool{}
+		for i, l := range lines {
+			if err := b.Set(itemKey(p, l.ID), l.Text, nil); err != nil {
+				return err
+			}
+			if codes[i] == "" || given[codes[i]] {
+				continue
+			}
+			given[codes[i]] = true
+			holder, err := get(t.db.pebble, codeKey(p, codes[i]))
+			if err != nil {
+				return err
+			}
+			if holder != nil && binary.BigEndian.Uint64(holder) < uint64(l.ID) {
+				continue
+			}
+			if err := b.Set(codeKey(p, codes[i]), encodeNumber(uint64(l.ID)), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Finish stamps the store, see transfer.Target. The store gets an id of its own, because ids identify versions of responses.
+func (t *Target) Finish(_ context.Context, items map[library.PropertyID]int64) error {
+	return t.commit(func(b *pebble.Batch) error {
+		for id, n := range items {
+			if err := setNumber(b, propertyKey(id, underCount), uint64(n)); err != nil {
+				return err
+			}
+		}
+		id := make([]byte, storeID)
+		if _, err := io.ReadFull(t.options.Random, id); err != nil {
+			return fmt.Errorf("draw the id of a store: %w", err)
+		}
+		err := errors.Join(b.Set([]byte(keyStore), id, nil), setNumber(b, []byte(keyVersion), firstVersion), b.Delete([]byte(keyTransfer), nil))
+		return errors.Join(err, setFormat(b, format{Version: formatVersion, Needs: formatNeeds}))
+	})
+}
+
+// Facts reads the facts back from the database, see transfer.Reader.
+func (t *Target) Facts(context.Context) (f *transfer.Facts, err error) {
+	err = t.db.read(func() error {
+		key, err := get(t.db.pebble, []byte(keyAuthorKey))
+		if err != nil {
+			return err
+		}
+		found, err := loadKeys(t.db.pebble)
+		if err == nil {
+			found.authorKey = key
+			f = factsOf(found)
+		}
+		return err
+	})
+	return f, err
+}
+
+// Lines yields the items in the database, see transfer.Reader.
+func (t *Target) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
+	return lines(ctx, p, func(from item.ID) (chunk []transfer.Line, err error) {
+		err = t.db.read(func() error {
+			chunk, err = linesFrom(t.db.pebble, p, from)
+			return err
+		})
+		return chunk, err
+	})
+}

@@ -1,0 +1,225 @@
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"iter"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Progress is how far a Copy is.
+type Progress struct {
+	// Verifying is false while items are copied, and true while they are read back.
+	Verifying bool `json:"verifying,omitempty"`
+	// Done is the number of items that were copied or read back, of Total.
+	Done  int64 `json:"done"`
+	Total int64 `json:"total"`
+}
+
+// Report is the result of a Copy, as read back from the target.
+type Report struct {
+	Definitions int              `json:"definitions"`
+	Properties  []PropertyReport `json:"properties"`
+	// Stored is the number of items that this Copy stored. The others were in the target already.
+	Stored int64 `json:"stored"`
+}
+
+// PropertyReport describes one property of a Report.
+type PropertyReport struct {
+	Property library.PropertyID `json:"property"`
+	Items    int64              `json:"items"`
+	// Sum is the SHA-256 of the ids and bytes of all items, in hexadecimal digits.
+	Sum string `json:"sum"`
+	// Sequence is the highest item id that was ever assigned. Tags is the number of tags that ever existed.
+	Sequence item.ID `json:"sequence"`
+	Tags     int     `json:"tags"`
+}
+
+// MismatchError means that a target does not contain what its source does.
+type MismatchError struct {
+	// What names the difference.
+	What string
+}
+
+// Error says what differs and what to do.
+func (e *MismatchError) Error() string {
+	return "the copy differs from its source in " + e.What + ": delete the copy and start again"
+}
+
+// errThawed means that the source accepted writes while it was copied.
+var errThawed = errors.New("the migration was cancelled while it ran: delete the copy and start again")
+
+// Limits of one call of Target.Put.
+const (
+	putItems = 1000
+	putBytes = 4 << 20
+)
+
+// Copy freezes from and copies it to to, verifies the copy, and finishes it. It calls progress after each batch. If it fails, from
+// stays frozen, and a later Copy continues. Errors are those of from and to, *MismatchError, and the cause of ctx.
+func Copy(ctx context.Context, from Source, to Target, progress func(Progress)) (*Report, error) {
+	freeze, err := from.Freeze(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("freeze the source: %w", err)
+	}
+	facts, err := from.Facts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the source: %w", err)
+	}
+	if err := to.Begin(ctx, freeze, facts); err != nil {
+		return nil, fmt.Errorf("begin the copy: %w", err)
+	}
+	c := &copying{from: from, to: to, report: progress}
+	for _, p := range facts.Properties {
+		c.Total += p.Items
+	}
+	sums := map[library.PropertyID]*sum{}
+	for _, p := range facts.properties() {
+		if sums[p], err = c.copy(ctx, p); err != nil {
+			return nil, fmt.Errorf("copy property %s: %w", p, err)
+		}
+	}
+	report, err := c.verify(ctx, facts, sums)
+	if err != nil {
+		return nil, fmt.Errorf("verify the copy: %w", err)
+	}
+	now, err := from.Frozen(ctx)
+	if err == nil && now != freeze {
+		err = errThawed
+	}
+	if err != nil {
+		return nil, err
+	}
+	items := map[library.PropertyID]int64{}
+	for p, s := range sums {
+		items[p] = s.items
+	}
+	if err := to.Finish(ctx, items); err != nil {
+		return nil, fmt.Errorf("finish the copy: %w", err)
+	}
+	return report, nil
+}
+
+// copying is one call of Copy.
+type copying struct {
+	Progress
+	from   Source
+	to     Target
+	report func(Progress)
+	stored int64
+}
+
+// advance reports that one more item is done, from time to time and at the end.
+func (c *copying) advance() {
+	if c.Done++; c.Done%putItems == 0 || c.Done == c.Total {
+		c.report(c.Progress)
+	}
+}
+
+// copy stores the items of a property that the target does not have as they are in the source.
+func (c *copying) copy(ctx context.Context, p library.PropertyID) (*sum, error) {
+	next, stop := iter.Pull2(c.to.Lines(ctx, p))
+	defer stop()
+	has, err, more := next()
+	all := newSum()
+	var batch []Line
+	size := 0
+	put := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		if err := c.to.Put(ctx, p, batch); err != nil {
+			return err
+		}
+		c.stored += int64(len(batch))
+		batch, size = nil, 0
+		return nil
+	}
+	for line, failed := range c.from.Lines(ctx, p) {
+		if failed != nil {
+			return nil, fmt.Errorf("read the source: %w", failed)
+		}
+		all.add(line)
+		for more && err == nil && has.ID < line.ID {
+			has, err, more = next()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the copy: %w", err)
+		}
+		if !more || has.ID != line.ID || string(has.Text) != string(line.Text) {
+			batch, size = append(batch, line), size+len(line.Text)
+		}
+		if len(batch) >= putItems || size >= putBytes {
+			if err := put(); err != nil {
+				return nil, err
+			}
+		}
+		c.advance()
+	}
+	return all, put()
+}
+
+// verify reads the target and compares it with the facts and sums of the source.
+func (c *copying) verify(ctx context.Context, want *Facts, sums map[library.PropertyID]*sum) (*Report, error) {
+	c.Progress = Progress{Verifying: true, Total: c.Total}
+	got, err := c.to.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	what, err := want.differs(got)
+	if err != nil {
+		return nil, err
+	}
+	if what != "" {
+		return nil, &MismatchError{what}
+	}
+	r := &Report{Definitions: len(got.Definitions), Stored: c.stored}
+	for _, p := range got.properties() {
+		s := newSum()
+		for line, err := range c.to.Lines(ctx, p) {
+			if err != nil {
+				return nil, fmt.Errorf("property %s: %w", p, err)
+			}
+			s.add(line)
+			c.advance()
+		}
+		if s.items != sums[p].items {
+			return nil, &MismatchError{fmt.Sprintf("the number of items of property %s (%d, not %d)", p, s.items, sums[p].items)}
+		}
+		if s.text() != sums[p].text() {
+			return nil, &MismatchError{fmt.Sprintf("an item of property %s", p)}
+		}
+		r.Properties = append(r.Properties, PropertyReport{
+			Property: p, Items: s.items, Sum: s.text(), Sequence: got.Properties[p].Sequence, Tags: len(got.Properties[p].Tags),
+		})
+	}
+	return r, nil
+}
+
+// sum is the number of items and the checksum over them.
+type sum struct {
+	items int64
+	hash  hash.Hash
+}
+
+func newSum() *sum { return &sum{hash: sha256.New()} }
+
+// add adds an item. Lengths separate the items.
+func (s *sum) add(l Line) {
+	var head [16]byte
+	binary.BigEndian.PutUint64(head[:8], uint64(l.ID))
+	binary.BigEndian.PutUint64(head[8:], uint64(len(l.Text)))
+	s.hash.Write(head[:])
+	s.hash.Write(l.Text)
+	s.items++
+}
+
+// text returns the checksum in hexadecimal digits.
+func (s *sum) text() string { return hex.EncodeToString(s.hash.Sum(nil)) }

@@ -1,0 +1,146 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/mutations"
+)
+
+// Facts are the contents of a library, except for items.
+type Facts struct {
+	// AuthorKey is the key of author references, of the sums of field names, and of cursors.
+	AuthorKey []byte
+	// Marks are those of the operator, without the marks of a freeze or of a leader.
+	Marks map[string]string
+	// Definitions are all definitions, served or not.
+	Definitions map[definitions.Source]*definitions.Entry
+	// Properties are those that have anything stored or are served.
+	Properties map[library.PropertyID]Property
+}
+
+// Property contains the facts of one property that outlive its items.
+type Property struct {
+	// Items is the number of items. It serves as the total of a progress; Copy counts for itself.
+	Items int64
+	// Sequence is the highest item id that was ever drawn or imported.
+	Sequence item.ID
+	// Names are the sums of all field names that items ever had. Tags are all tags that ever existed.
+	Names map[mutations.NameSum]bool
+	Tags  map[item.Tag]bool
+}
+
+// Line is one item as item.Marshal writes it without units, which is what all libraries store.
+type Line struct {
+	ID   item.ID
+	Text []byte
+}
+
+// Reader reads the contents of a library.
+type Reader interface {
+	// Facts returns everything except items.
+	Facts(ctx context.Context) (*Facts, error)
+	// Lines yields all items of a property by id, exactly as they are stored. It ends with the first error.
+	Lines(ctx context.Context, p library.PropertyID) iter.Seq2[Line, error]
+}
+
+// Source is a library that can be copied.
+type Source interface {
+	Reader
+	// Freeze makes every later write fail with library.FrozenError, in all processes and after a restart, until Thaw. When it
+	// returns, no earlier write is in progress. It returns the freeze, or that of an earlier call if the library is frozen.
+	Freeze(ctx context.Context) (Freeze, error)
+	// Frozen returns the current freeze, "" if the library accepts writes.
+	Frozen(ctx context.Context) (Freeze, error)
+	// Thaw makes the library accept writes again. It changes nothing if the library is not frozen.
+	Thaw(ctx context.Context) error
+}
+
+// Target is a library in creation.
+type Target interface {
+	Reader
+	// Begin stores the facts in an empty target, and with them that it is an unfinished copy of a source with this freeze. It
+	// stores them again in an unfinished copy of the same freeze. It fails for any other target, with an error that says what to do.
+	Begin(ctx context.Context, from Freeze, f *Facts) error
+	// Put stores items of a property, each of which may exist.
+	Put(ctx context.Context, p library.PropertyID, lines []Line) error
+	// Finish makes the target a library that can be opened. items is the number of items of each property.
+	Finish(ctx context.Context, items map[library.PropertyID]int64) error
+}
+
+// Freeze identifies a period in which a library accepts no writes: random text, a blank, and the time of its begin.
+type Freeze string
+
+// MarkFrozen is the mark that holds the Freeze of a library.
+const MarkFrozen = "frozen"
+
+// NewFreeze returns a Freeze that begins now.
+func NewFreeze(now time.Time) Freeze {
+	return Freeze(rand.Text() + " " + now.UTC().Format(time.RFC3339))
+}
+
+// Err returns the error of writes during the freeze, nil for "".
+func (f Freeze) Err() error {
+	if f == "" {
+		return nil
+	}
+	_, at, _ := strings.Cut(string(f), " ")
+	since, _ := time.Parse(time.RFC3339, at) // zero for a mark that someone wrote by hand
+	return &library.FrozenError{Since: since}
+}
+
+// differs says in what two libraries differ, "" if they do not.
+func (f *Facts) differs(o *Facts) (string, error) {
+	switch {
+	case !bytes.Equal(f.AuthorKey, o.AuthorKey):
+		return "the key of author references", nil
+	case !maps.Equal(f.Marks, o.Marks):
+		return "the marks of the operator", nil
+	case !slices.Equal(f.properties(), o.properties()):
+		return "the list of properties", nil
+	case len(f.Definitions) != len(o.Definitions):
+		return fmt.Sprintf("the number of definitions (%d, not %d)", len(o.Definitions), len(f.Definitions)), nil
+	}
+	for s, e := range f.Definitions {
+		is := o.Definitions[s]
+		if is == nil {
+			return fmt.Sprintf("the definition %+v, which is missing", s), nil
+		}
+		want, err := e.Encode()
+		if err != nil {
+			return "", err
+		}
+		got, err := is.Encode()
+		if err != nil {
+			return "", err
+		}
+		if !is.Same(e) || !bytes.Equal(want, got) {
+			return fmt.Sprintf("the definition %+v", s), nil
+		}
+	}
+	for p, want := range f.Properties {
+		got := o.Properties[p]
+		switch {
+		case want.Sequence != got.Sequence:
+			return fmt.Sprintf("the highest item id of property %s (%d, not %d)", p, got.Sequence, want.Sequence), nil
+		case !maps.Equal(want.Names, got.Names):
+			return fmt.Sprintf("the field names of property %s", p), nil
+		case !maps.Equal(want.Tags, got.Tags):
+			return fmt.Sprintf("the tags of property %s", p), nil
+		}
+	}
+	return "", nil
+}
+
+// properties lists the properties, by id.
+func (f *Facts) properties() []library.PropertyID { return slices.Sorted(maps.Keys(f.Properties)) }

@@ -1,0 +1,376 @@
+package transfer_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/transfer"
+)
+
+var randomSeed = flag.Uint64("random.seed", 0, "the seed of the contents and interruptions (0: from the time)")
+
+func newSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := *randomSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-random.seed=%d", seed)
+	return seed
+}
+
+// TestRoundTrip copies a library to each implementation and back, and compares all answers.
+func TestRoundTrip(t *testing.T) {
+	for _, kind := range []string{"reference", "opensearch"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			first, second, third := kinds["engine"](t), kinds[kind](t), kinds["engine"](t)
+			from := first.library(t)
+			fill(t, from, newSeed(t))
+			want := answers(t, from)
+
+			report, err := second.copyOf(t.Context(), t, from, unchanged)
+			if err != nil {
+				t.Fatal(err)
+			}
+			middle := second.library(t)
+			if diff := cmp.Diff(want, answers(t, middle)); diff != "" {
+				t.Fatalf("after the first copy:\n%s", diff)
+			}
+			back, err := third.copyOf(t.Context(), t, middle, unchanged)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(report, back); diff != "" {
+				t.Errorf("the reports differ:\n%s", diff)
+			}
+			to := third.library(t)
+			if diff := cmp.Diff(want, answers(t, to)); diff != "" {
+				t.Fatalf("after the second copy:\n%s", diff)
+			}
+			for _, l := range []movable{from, middle} {
+				if err := l.Source().Thaw(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			goesOn := continued(t, from)
+			for _, l := range []movable{middle, to} {
+				if diff := cmp.Diff(goesOn, continued(t, l)); diff != "" {
+					t.Errorf("later writes:\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// interrupted is a target that fails at random, after it has stored a random part of what it was given.
+type interrupted struct {
+	transfer.Target
+	*rand.Rand
+}
+
+func (i interrupted) Put(ctx context.Context, p library.PropertyID, lines []transfer.Line) error {
+	if i.IntN(2) == 0 {
+		return i.Target.Put(ctx, p, lines)
+	}
+	var some []transfer.Line
+	for _, l := range lines {
+		if i.IntN(2) == 0 {
+			some = append(some, l)
+		}
+	}
+	return errors.Join(errInterrupted, i.Target.Put(ctx, p, some))
+}
+
+func (i interrupted) Begin(ctx context.Context, f transfer.Freeze, facts *transfer.Facts) error {
+	err := i.Target.Begin(ctx, f, facts)
+	if err == nil && i.IntN(4) == 0 {
+		err = errInterrupted
+	}
+	return err
+}
+
+func (i interrupted) Finish(ctx context.Context, items map[library.PropertyID]int64) error {
+	if i.IntN(4) == 0 {
+		return errInterrupted
+	}
+	return i.Target.Finish(ctx, items)
+}
+
+// TestInterruptions checks that a copy that is interrupted at any point cannot be opened, and that the next one continues it.
+func TestInterruptions(t *testing.T) {
+	for _, kind := range []string{"engine", "opensearch"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			seed := newSeed(t)
+			first, second := kinds["reference"](t), kinds[kind](t)
+			from := first.library(t)
+			fill(t, from, seed)
+			want := answers(t, from)
+			r := rand.New(rand.NewPCG(seed, 2))
+			for {
+				report, err := second.copyOf(t.Context(), t, from, func(to transfer.Target) transfer.Target { return interrupted{to, r} })
+				if err == nil {
+					if report.Definitions == 0 {
+						t.Error("an empty report")
+					}
+					break
+				}
+				if !errors.Is(err, errInterrupted) {
+					t.Fatal(err)
+				}
+				if l, err := second.open(t); err == nil || !strings.Contains(err.Error(), "run vitrine migrate again to finish it, or delete") {
+					t.Fatalf("an unfinished copy was opened: %v, %v", l, err)
+				}
+			}
+			if diff := cmp.Diff(want, answers(t, second.library(t))); diff != "" {
+				t.Errorf("after the interruptions:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCancelledCopy checks that a cancelled context ends a copy, and that the source stays frozen.
+func TestCancelledCopy(t *testing.T) {
+	from := kinds["engine"](t).library(t)
+	fill(t, from, newSeed(t))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errInterrupted)
+	begun := func(to transfer.Target) transfer.Target { return to }
+	if _, err := kinds["engine"](t).copyOf(ctx, t, from, begun); err == nil {
+		t.Error("a cancelled copy succeeded")
+	}
+}
+
+// TestTargets checks which targets a copy refuses.
+func TestTargets(t *testing.T) {
+	for _, kind := range []string{"engine", "opensearch"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			from := kinds["reference"](t).library(t)
+			fill(t, from, newSeed(t))
+
+			full := kinds[kind](t)
+			l, err := full.open(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			apply(t, l, property(shop))
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			to, err := full.target(t)
+			if err == nil {
+				_, err = transfer.Copy(t.Context(), from.Source(), to, func(transfer.Progress) {})
+				_ = to.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), "choose a") {
+				t.Errorf("a target with a library: %v", err)
+			}
+
+			half := kinds[kind](t)
+			stop := func(to transfer.Target) transfer.Target { return stopped{to} }
+			if _, err := half.copyOf(t.Context(), t, from, stop); !errors.Is(err, errInterrupted) {
+				t.Fatal(err)
+			}
+			if err := from.Source().Thaw(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := half.copyOf(t.Context(), t, from, unchanged); err == nil || !strings.Contains(err.Error(), "or of this one at another time") {
+				t.Errorf("an unfinished copy of an earlier freeze: %v", err)
+			}
+		})
+	}
+}
+
+// stopped is a target that stores no items.
+type stopped struct{ transfer.Target }
+
+func (stopped) Put(context.Context, library.PropertyID, []transfer.Line) error { return errInterrupted }
+
+// TestFreeze checks that a frozen library refuses all changes and serves reads, also after a restart and in other processes, and that
+// it accepts changes again once it is thawed.
+func TestFreeze(t *testing.T) {
+	for kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			at := kinds[kind](t)
+			l, err := at.open(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fill(t, l, newSeed(t))
+			want := answers(t, l)
+			freeze, err := l.Source().Freeze(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			frozen := func() {
+				t.Helper()
+				filter := httpFilter(shop, 2, "")
+				_, added := l.Write(t.Context(), shop, []library.Mutation{line(t, `{"content":{"content_type":"image"}}`)})
+				_, deleted := l.Write(t.Context(), shop, []library.Mutation{{Delete: true, ID: 1}})
+				_, applied := l.Apply(t.Context(), []library.Definition{tagRule("fresh", "")})
+				_, created := l.Apply(t.Context(), []library.Definition{httpFilter(shop, 9, "")})
+				_, removed := l.Remove(t.Context(), []library.Owner{token(shop, "front").Owner})
+				_, swept := l.Sweep(t.Context(), library.Scope{Install: "cluster", Kinds: []library.Kind{library.KindToken}, Confirmed: true}, nil)
+				for what, err := range map[string]error{
+					"add": added, "delete": deleted, "apply": applied, "create": created, "remove": removed, "sweep": swept,
+					"remove a filter": l.RemoveFilter(t.Context(), shop, library.FilterRef{UUID: filter.Filter.UUID}),
+					"purge":           l.Purge(t.Context(), gone), "mark": l.SetMark(t.Context(), "install", "another"),
+				} {
+					var is *library.FrozenError
+					if !errors.As(err, &is) || !errors.Is(err, library.ErrUnavailable) || !is.Since.Equal(noon) {
+						t.Errorf("%s: %v, want a FrozenError", what, err)
+					}
+				}
+				if _, err := l.Apply(t.Context(), []library.Definition{property(shop), tagRule("summer", "text:beach", 3)}); err != nil {
+					t.Errorf("definitions that are stored already: %v", err)
+				}
+				if err := l.SetMark(t.Context(), "install", "cluster"); err != nil {
+					t.Errorf("a mark that is stored already: %v", err)
+				}
+				if again, err := l.Source().Freeze(t.Context()); again != freeze || err != nil {
+					t.Errorf("freeze again: %q, %v; want %q", again, err, freeze)
+				}
+				if state := l.State(t.Context()); kind != "reference" && (!state.Ready || !strings.Contains(state.Problem, "vitrine migrate --cancel")) {
+					t.Errorf("state: %+v", state)
+				}
+			}
+			frozen()
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			l = at.library(t)
+			frozen()
+			if diff := cmp.Diff(want, answers(t, l)); diff != "" {
+				t.Errorf("answers while frozen:\n%s", diff)
+			}
+			for range 2 {
+				if err := l.Source().Thaw(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(t, l, shop, line(t, `{"content":{"content_type":"image"}}`))
+			apply(t, l, tagRule("fresh", ""))
+			if state := l.State(t.Context()); state.Problem != "" {
+				t.Errorf("thawed: %s", state.Problem)
+			}
+		})
+	}
+}
+
+// damaged is a target that reads something back that differs from what it was given.
+type damaged struct {
+	transfer.Target
+	facts func(*transfer.Facts)
+	line  func(*transfer.Line) bool
+	begun bool
+}
+
+func (d *damaged) Facts(ctx context.Context) (*transfer.Facts, error) {
+	f, err := d.Target.Facts(ctx)
+	if err == nil && d.facts != nil {
+		d.facts(f)
+	}
+	return f, err
+}
+
+func (d *damaged) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
+	return func(yield func(transfer.Line, error) bool) {
+		for l, err := range d.Target.Lines(ctx, p) {
+			if (d.line == nil || d.line(&l)) && !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestVerification checks that a copy that differs from its source in any way is not finished.
+func TestVerification(t *testing.T) {
+	from := kinds["engine"](t).library(t)
+	fill(t, from, newSeed(t))
+	facts := func(change func(*transfer.Facts)) damaged { return damaged{facts: change} }
+	inShop := func(change func(*transfer.Property)) damaged {
+		return facts(func(f *transfer.Facts) {
+			p := f.Properties[shop]
+			change(&p)
+			f.Properties[shop] = p
+		})
+	}
+	for name, test := range map[string]struct {
+		damage damaged
+		want   string
+	}{
+		"a byte of an item": {damaged{line: func(l *transfer.Line) bool { l.Text[len(l.Text)/2] ^= 1; return true }}, "an item of property"},
+		"the id of an item": {damaged{line: func(l *transfer.Line) bool { l.ID += l.ID / 7; return true }}, "an item of property"},
+		"a missing item":    {damaged{line: func(l *transfer.Line) bool { return l.ID != 7 }}, "number of items of property shop/default"},
+		"the key":           {facts(func(f *transfer.Facts) { f.AuthorKey[0]++ }), "author references"},
+		"a mark":            {facts(func(f *transfer.Facts) { f.Marks["install"] = "x" }), "marks"},
+		"a property":        {facts(func(f *transfer.Facts) { delete(f.Properties, gone) }), "list of properties"},
+		"a definition": {facts(func(f *transfer.Facts) {
+			for s := range f.Definitions {
+				delete(f.Definitions, s)
+				break
+			}
+		}), "number of definitions"},
+		"the sequence": {inShop(func(p *transfer.Property) { p.Sequence-- }), "highest item id of property shop/default"},
+		"a name": {inShop(func(p *transfer.Property) {
+			for n := range p.Names {
+				delete(p.Names, n)
+				break
+			}
+		}), "field names of property shop/default"},
+		"a tag": {inShop(func(p *transfer.Property) { delete(p.Tags, item.Tag{Namespace: "only", Key: "deleted"}) }), "tags of property shop/default"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := kinds["engine"](t)
+			_, err := at.copyOf(t.Context(), t, from, func(to transfer.Target) transfer.Target {
+				test.damage.Target = to
+				return &test.damage
+			})
+			var mismatch *transfer.MismatchError
+			if !errors.As(err, &mismatch) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want a MismatchError with %q", err, test.want)
+			}
+			if _, err := at.open(t); err == nil {
+				t.Error("a copy that differs was opened")
+			}
+		})
+	}
+}
+
+// TestThawDuringCopy checks that a copy of a source that was thawed meanwhile is not finished.
+func TestThawDuringCopy(t *testing.T) {
+	from, at := kinds["engine"](t).library(t), kinds["engine"](t)
+	fill(t, from, newSeed(t))
+	_, err := at.copyOf(t.Context(), t, from, func(to transfer.Target) transfer.Target { return thawing{to, from.Source()} })
+	if err == nil || !strings.Contains(err.Error(), "cancelled while it ran") {
+		t.Errorf("%v", err)
+	}
+	if _, err := at.open(t); err == nil {
+		t.Error("the copy was opened")
+	}
+}
+
+// thawing is a target that thaws the source with each batch.
+type thawing struct {
+	transfer.Target
+	from transfer.Source
+}
+
+func (i thawing) Put(ctx context.Context, p library.PropertyID, lines []transfer.Line) error {
+	return errors.Join(i.from.Thaw(ctx), i.Target.Put(ctx, p, lines))
+}
