@@ -233,6 +233,10 @@ func TestStoreFailures(t *testing.T) {
 	h.write = func(context.Context) error { return fmt.Errorf("write: %w", library.ErrNoProperty) }
 	a.do(call{method: "DELETE", url: "/v2/content/1001", token: "rw", status: 403, contains: []string{"problems/token-refused"}})
 
+	h.write = func(context.Context) error { return &library.FrozenError{Since: time.Unix(1_700_000_000, 0)} }
+	a.do(call{method: "DELETE", url: "/v2/content/1001", token: "rw", status: 503,
+		contains: []string{"problems/unavailable", "Reads continue", "2023-11-14T22:13:20Z"}, lacks: []string{"vitrine migrate"}, want: map[string]string{"Retry-After": "30"}})
+
 	for name, cause := range map[string]error{"full disk": syscall.ENOSPC, "full share of it": syscall.EDQUOT} {
 		path := "/data/" + strings.ReplaceAll(name, " ", "-")
 		h.write = func(context.Context) error {

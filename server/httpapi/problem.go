@@ -180,6 +180,9 @@ func problemOf(err error) *problem {
 	if e, ok := errors.AsType[*library.OffsetError](err); ok {
 		return &problem{Type: invalidParameter, Parameter: "page", Detail: e.Error()}
 	}
+	if e, ok := errors.AsType[*library.FrozenError](err); ok {
+		return &problem{Type: unavailable, Detail: frozenDetail + e.Since.UTC().Format(time.RFC3339), retryAfter: 30 * time.Second}
+	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &problem{Type: tooLarge, Detail: fmt.Sprintf("the body is longer than %d bytes", e.Limit)}
 	}
@@ -211,6 +214,9 @@ const internalDetail = "the server failed to process the request: its log has th
 // wait.
 const diskFullDetail = "the server's disk is full. Reads continue; the operator of the server must enlarge the volume " +
 	"of its data directory or free space there, and writes then resume automatically"
+
+// frozenDetail is the detail of a problem caused by a frozen library, without the time.
+const frozenDetail = "the library is being moved to another store. Reads continue; no write is accepted since "
 
 // diskFull reports whether the store refuses writes because its disk or quota is exhausted.
 func diskFull(err error) bool {
