@@ -12,6 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
 // operations provides the operations of a process on the admin socket.
@@ -81,8 +82,8 @@ func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (
 	if !ok {
 		return nil, errors.New("this library cannot be backed up: its items are not in the data directory")
 	}
-	o.p.backups.Add(1)
-	defer o.p.backups.Done()
+	o.p.copies.Add(1)
+	defer o.p.copies.Done()
 	dir, err := os.MkdirTemp(o.p.o.dataDir, checkpointPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("create the directory of the copy: %w", err)
@@ -102,6 +103,39 @@ func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (
 	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: buildVersion().version, Created: began.UTC()})
 	o.p.log.Info("backup", "took", time.Since(began).Round(time.Millisecond), "failed", err != nil, "damage", damage)
 	return damage, err
+}
+
+// Migrate implements admin.Operations.
+func (o operations) Migrate(ctx context.Context, to admin.OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error) {
+	from, ok := o.p.lib.(migratable)
+	if !ok || o.p.o.library == libraryOpenSearch {
+		return nil, errors.New("this server keeps its library on OpenSearch already: run vitrine migrate --to=engine with a new data directory")
+	}
+	if !o.p.migrating.TryLock() {
+		return nil, errors.New("another migration is in progress")
+	}
+	defer o.p.migrating.Unlock()
+	o.p.copies.Add(1)
+	defer o.p.copies.Done()
+	began := time.Now()
+	report, err := migrateToOpenSearch(ctx, from.Source(), to, progress, o.p.log)
+	o.p.log.Info("migration to OpenSearch", "took", time.Since(began).Round(time.Millisecond), "error", err)
+	return report, err
+}
+
+// CancelMigration implements admin.Operations.
+func (o operations) CancelMigration(ctx context.Context) error {
+	lib, ok := o.p.lib.(migratable)
+	if !ok {
+		return errors.New("this library cannot be migrated")
+	}
+	if !o.p.migrating.TryLock() {
+		return errors.New("a migration is in progress: interrupt its command first")
+	}
+	defer o.p.migrating.Unlock()
+	err := lib.Source().Thaw(ctx)
+	o.p.log.Info("migration cancelled", "error", err)
+	return err
 }
 
 // removeCheckpoints removes the copies of a process that ended during a backup.

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// opensearchFlags are the flags of serve for the cluster that stores the items with --library=opensearch.
+// opensearchFlags are the flags of serve and migrate for the OpenSearch cluster.
 type opensearchFlags struct {
 	urls                               []string
 	usernameFile, passwordFile, caFile string
@@ -43,6 +43,11 @@ func (f *opensearchFlags) validate(used bool) error {
 	if len(f.urls) == 0 {
 		return usagef("--library=%s needs --opensearch-url", libraryOpenSearch)
 	}
+	return f.check()
+}
+
+// check checks the flags that say how to reach the cluster.
+func (f *opensearchFlags) check() error {
 	if (f.usernameFile == "") != (f.passwordFile == "") {
 		return usagef("--opensearch-username-file and --opensearch-password-file need each other")
 	}

@@ -48,8 +48,10 @@ type process struct {
 	background []func(context.Context) error
 	// public listeners are drained first; private ones (probes, metrics, admin) respond until the end.
 	public, private []*listener
-	// backups counts the backups in progress. Each has a directory to remove.
-	backups sync.WaitGroup
+	// copies counts the backups and migrations in progress, which use the library.
+	copies sync.WaitGroup
+	// migrating is held while the library is copied to another one.
+	migrating sync.Mutex
 }
 
 // serve runs until ctx ends or a part fails.
@@ -255,7 +257,7 @@ func (p *process) run(ctx context.Context) error {
 	p.drain(deadline, p.public)
 	stop()
 	p.drain(deadline, p.private)
-	p.backups.Wait() // interrupted backups remove their directories
+	p.copies.Wait() // interrupted backups remove their directories
 	err := parts.Wait()
 	p.log.Info("stopped")
 	return err

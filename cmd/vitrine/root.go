@@ -60,7 +60,7 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newServe(), newImport(), newExport(), newValidate(), newDiff(),
-		newStatus(), newItems(), newExplain(), newTokens(), newSweep(), newPurge(), newBackup(), newRestore(), newVersion())
+		newStatus(), newItems(), newExplain(), newTokens(), newSweep(), newPurge(), newBackup(), newRestore(), newMigrate(), newVersion())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})

@@ -104,7 +104,7 @@ var rooms = map[string]room{
 	},
 	"server/client":   {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
 	"config":          {others: []string{}},
-	"internal/admin":  {own: domain, others: []string{}},
+	"internal/admin":  {own: append([]string{"server/transfer"}, domain...), others: []string{}},
 	"internal/backup": {others: []string{}},
 	"internal/cli": {
 		own:    append([]string{"api", "config", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/text", "server/client"}, domain...),

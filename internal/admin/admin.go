@@ -1,12 +1,13 @@
 // Package admin provides the operations on a running server for callers that may write to its data directory: confirm a held sweep,
-// purge a property, back up the store. It is HTTP over a Unix socket in that directory, for `kubectl exec`. There is no token: the
+// purge a property, back up the store, copy the library to OpenSearch. It is HTTP over a Unix socket in that directory, for `kubectl exec`. There is no token: the
 // mode of the socket file is the permission.
 //
 // Invariants: only the owner can read and write the socket, from the moment at which it gets its name. A GET changes nothing. It
-// may import library.
+// may import library and transfer.
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
 // SocketPath returns the path of the socket of a data directory.
@@ -52,6 +54,21 @@ type Operations interface {
 	// Backup writes a consistent copy of the store as a stream. If it fails, what it has written is not a backup. It fails for a
 	// damaged store, unless evenDamaged is true: then it copies the store as it is, and damage describes what is wrong with it.
 	Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error)
+	// Migrate copies the library to OpenSearch, see transfer.Copy. If it fails, the library may stay frozen.
+	Migrate(ctx context.Context, to OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error)
+	// CancelMigration makes a frozen library accept writes again. It fails while Migrate runs.
+	CancelMigration(ctx context.Context) error
+}
+
+// OpenSearch says how the server reaches the cluster that a library is copied to. The members are as in opensearch.Options; the server
+// reads the files.
+type OpenSearch struct {
+	URLs         []string `json:"urls"`
+	UsernameFile string   `json:"username_file,omitempty"`
+	PasswordFile string   `json:"password_file,omitempty"`
+	CAFile       string   `json:"ca_file,omitempty"`
+	AllowHTTP    bool     `json:"allow_http,omitempty"`
+	Prefix       string   `json:"prefix"`
 }
 
 // Listen creates the socket of a data directory, and replaces a socket that a stopped server left. The caller must hold the store's
@@ -88,12 +105,19 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// answer is the body of every response except that of a backup.
+// answer is the body of every response except those of a backup and of a migration.
 type answer struct {
 	Error   string                       `json:"error,omitempty"`
 	Sweep   *Sweep                       `json:"sweep,omitempty"`
 	Removed int                          `json:"removed"`
 	Stored  map[library.PropertyID]int64 `json:"stored,omitempty"`
+}
+
+// event is a line of the response to a migration. The last line has a report or an error.
+type event struct {
+	Progress *transfer.Progress `json:"progress,omitempty"`
+	Report   *transfer.Report   `json:"report,omitempty"`
+	Error    string             `json:"error,omitempty"`
 }
 
 // Handler serves the operations. The timeouts of the http.Server do not apply: an operation may take any time, and a backup may
@@ -125,6 +149,25 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 	})
 	handle("DELETE /properties/{namespace}/{name}", func(r *http.Request) (answer, error) {
 		return answer{}, ops.Purge(r.Context(), library.PropertyID(r.PathValue("namespace")+"/"+r.PathValue("name")))
+	})
+	handle("DELETE /migration", func(r *http.Request) (answer, error) {
+		return answer{}, ops.CancelMigration(r.Context())
+	})
+	mux.HandleFunc("POST /migration", func(w http.ResponseWriter, r *http.Request) {
+		conn := http.NewResponseController(w)
+		lines := json.NewEncoder(&steady{w, conn, stall})
+		say := func(e event) { _ = errors.Join(lines.Encode(e), conn.Flush()) } // if the client is gone, the request's context ends
+		var to OpenSearch
+		if err := json.NewDecoder(r.Body).Decode(&to); err != nil {
+			say(event{Error: "read the request: " + err.Error()})
+			return
+		}
+		report, err := ops.Migrate(r.Context(), to, func(p transfer.Progress) { say(event{Progress: &p}) })
+		if err != nil {
+			say(event{Error: err.Error()})
+			return
+		}
+		say(event{Report: report})
 	})
 	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", backupError+", "+backupDamage)
@@ -219,7 +262,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (dam
 	if evenDamaged {
 		path += "?" + evenDamagedQuery
 	}
-	resp, err := c.send(ctx, http.MethodPost, path)
+	resp, err := c.send(ctx, http.MethodPost, path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -236,8 +279,42 @@ func (c *Client) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (dam
 	return damage, nil
 }
 
-func (c *Client) send(ctx context.Context, method, path string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://vitrine"+path, nil)
+// Migrate implements Operations.
+func (c *Client) Migrate(ctx context.Context, to OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error) {
+	body, err := json.Marshal(to)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.send(ctx, http.MethodPost, "/migration", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	for lines := json.NewDecoder(resp.Body); ; {
+		var e event
+		switch err := lines.Decode(&e); {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			return nil, fmt.Errorf("the connection to the server ended early: run the same command again to continue: %w", err)
+		case e.Error != "":
+			return nil, errors.New(e.Error)
+		case e.Report != nil:
+			return e.Report, nil
+		case e.Progress != nil:
+			progress(*e.Progress)
+		}
+	}
+}
+
+// CancelMigration implements Operations.
+func (c *Client) CancelMigration(ctx context.Context) error {
+	_, err := c.do(ctx, http.MethodDelete, "/migration")
+	return err
+}
+
+func (c *Client) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://vitrine"+path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +329,7 @@ func (c *Client) send(ctx context.Context, method, path string) (*http.Response,
 }
 
 func (c *Client) do(ctx context.Context, method, path string) (answer, error) {
-	resp, err := c.send(ctx, method, path)
+	resp, err := c.send(ctx, method, path, nil)
 	if err != nil {
 		return answer{}, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
 // fake is a server with a held sweep and one property.
@@ -52,6 +53,22 @@ func (f *fake) Backup(_ context.Context, w io.Writer, evenDamaged bool) (damage,
 		return damage, err
 	}
 	return damage, errors.New("the disk is full")
+}
+
+func (f *fake) Migrate(_ context.Context, to OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error) {
+	progress(transfer.Progress{Done: 1, Total: 2})
+	progress(transfer.Progress{Verifying: true, Done: 2, Total: 2})
+	if to.Prefix == "full" {
+		return nil, errors.New("the cluster contains a library")
+	}
+	return &transfer.Report{Definitions: 3, Properties: []transfer.PropertyReport{{Property: "shop/old", Items: 2, Sum: "ab"}}}, nil
+}
+
+func (f *fake) CancelMigration(context.Context) error {
+	if f.held {
+		return errors.New("a copy is in progress")
+	}
+	return nil
 }
 
 // serve serves ops on the socket in dir until the returned function is called.
@@ -100,6 +117,19 @@ func TestOperations(t *testing.T) {
 
 	if _, err := c.Backup(ctx, io.Discard, false); err == nil || err.Error() != "the disk is full" {
 		t.Errorf("a backup that fails in the middle: %v", err)
+	}
+
+	if err := c.CancelMigration(ctx); err != nil {
+		t.Errorf("cancel: %v", err)
+	}
+	var seen []transfer.Progress
+	see := func(p transfer.Progress) { seen = append(seen, p) }
+	report, err := c.Migrate(ctx, OpenSearch{URLs: []string{"https://search.example"}}, see)
+	if err != nil || report.Definitions != 3 || len(report.Properties) != 1 || len(seen) != 2 || !seen[1].Verifying {
+		t.Errorf("migrate: %+v, %+v, %v", report, seen, err)
+	}
+	if _, err := c.Migrate(ctx, OpenSearch{Prefix: "full"}, see); err == nil || err.Error() != "the cluster contains a library" {
+		t.Errorf("a migration that is refused: %v", err)
 	}
 
 	stored, err := c.Stored(ctx)

@@ -48,9 +48,9 @@ func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Fa
 	}
 	switch {
 	case is.Transfer == "":
-		return fmt.Errorf("the cluster contains a library with the index prefix %[1]s: choose another --opensearch-index-prefix, or delete the indices %[1]s-*", l.options.Prefix)
+		return refused("the cluster contains a library with the index prefix %[1]s: choose another --opensearch-index-prefix, or delete the indices %[1]s-*", l.options.Prefix)
 	case is.Transfer != from:
-		return fmt.Errorf("the indices %s-* are an unfinished copy of another library, or of this one at another time: delete them and start again", l.options.Prefix)
+		return refused("the indices %s-* are an unfinished copy of another library, or of this one at another time: delete them and start again", l.options.Prefix)
 	}
 	if err := l.createShared(ctx); err != nil {
 		return err
@@ -65,6 +65,10 @@ func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Fa
 		return err
 	}
 	return failure(l.cluster.bulk(ctx, ops, refreshNow))
+}
+
+func refused(format string, args ...any) error {
+	return &transfer.RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
 // meta reads the keys of the library in the cluster. It returns nil if there is none.

@@ -34,7 +34,7 @@ type Target struct {
 var _ transfer.Target = (*Target)(nil)
 
 // OpenTarget opens the directory of a new store, or of an unfinished copy. It fails with *LockedError while another process uses the
-// directory, and with an error that says what to do if the directory contains a store. The caller must call Close.
+// directory, and with *transfer.RefusedError if the directory contains a store. The caller must call Close.
 func OpenTarget(o Options) (*Target, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -56,7 +56,7 @@ func OpenTarget(o Options) (*Target, error) {
 			return err
 		}
 		if stamp.Version > 0 {
-			return fmt.Errorf("%s contains a store: choose a new data directory", o.Dir)
+			return &transfer.RefusedError{Reason: o.Dir + " contains a store: choose a new data directory"}
 		}
 		unfinished, err := get(t.db.pebble, []byte(keyTransfer))
 		if err != nil || unfinished != nil {
@@ -84,7 +84,7 @@ func (t *Target) Begin(_ context.Context, from transfer.Freeze, f *transfer.Fact
 		return err
 	}
 	if is != nil && string(is) != string(from) {
-		return fmt.Errorf("%s contains an unfinished copy of another library, or of this one at another time: delete the directory and start again", t.options.Dir)
+		return &transfer.RefusedError{Reason: t.options.Dir + " contains an unfinished copy of another library, or of this one at another time: delete the directory and start again"}
 	}
 	return t.commit(func(b *pebble.Batch) error {
 		if err := errors.Join(b.Set([]byte(keyTransfer), []byte(from), nil), b.Set([]byte(keyAuthorKey), f.AuthorKey, nil)); err != nil {

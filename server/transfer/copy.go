@@ -63,8 +63,13 @@ const (
 )
 
 // Copy freezes from and copies it to to, verifies the copy, and finishes it. It calls progress after each batch. If it fails, from
-// stays frozen, and a later Copy continues. Errors are those of from and to, *MismatchError, and the cause of ctx.
+// stays frozen, and a later Copy continues; but if to refuses the copy, from is as before. Errors are those of from and to,
+// *RefusedError, *MismatchError, and the cause of ctx.
 func Copy(ctx context.Context, from Source, to Target, progress func(Progress)) (*Report, error) {
+	before, err := from.Frozen(ctx)
+	if err != nil {
+		return nil, err
+	}
 	freeze, err := from.Freeze(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("freeze the source: %w", err)
@@ -74,6 +79,9 @@ func Copy(ctx context.Context, from Source, to Target, progress func(Progress)) 
 		return nil, fmt.Errorf("read the source: %w", err)
 	}
 	if err := to.Begin(ctx, freeze, facts); err != nil {
+		if _, refused := errors.AsType[*RefusedError](err); refused && before == "" {
+			err = errors.Join(err, from.Thaw(ctx))
+		}
 		return nil, fmt.Errorf("begin the copy: %w", err)
 	}
 	c := &copying{from: from, to: to, report: progress}

@@ -70,13 +70,21 @@ type Source interface {
 type Target interface {
 	Reader
 	// Begin stores the facts in an empty target, and with them that it is an unfinished copy of a source with this freeze. It
-	// stores them again in an unfinished copy of the same freeze. It fails for any other target, with an error that says what to do.
+	// stores them again in an unfinished copy of the same freeze. It fails with *RefusedError for any other target.
 	Begin(ctx context.Context, from Freeze, f *Facts) error
 	// Put stores items of a property, each of which may exist.
 	Put(ctx context.Context, p library.PropertyID, lines []Line) error
 	// Finish makes the target a library that can be opened. items is the number of items of each property.
 	Finish(ctx context.Context, items map[library.PropertyID]int64) error
 }
+
+// RefusedError means that a library cannot be copied to a target because of what the target contains. The target did not change.
+type RefusedError struct {
+	// Reason says what the target contains and what to do.
+	Reason string
+}
+
+func (e *RefusedError) Error() string { return e.Reason }
 
 // Freeze identifies a period in which a library accepts no writes: random text, a blank, and the time of its begin.
 type Freeze string

@@ -38,6 +38,8 @@ func TestRoundTrip(t *testing.T) {
 			from := first.library(t)
 			fill(t, from, newSeed(t))
 			want := answers(t, from)
+			reads := cursors(t, from)
+			wantPages := pages(t, from, reads)
 
 			report, err := second.copyOf(t.Context(), t, from, unchanged)
 			if err != nil {
@@ -46,6 +48,9 @@ func TestRoundTrip(t *testing.T) {
 			middle := second.library(t)
 			if diff := cmp.Diff(want, answers(t, middle)); diff != "" {
 				t.Fatalf("after the first copy:\n%s", diff)
+			}
+			if diff := cmp.Diff(wantPages, pages(t, middle, reads)); diff != "" {
+				t.Errorf("cursors of the source:\n%s", diff)
 			}
 			back, err := third.copyOf(t.Context(), t, middle, unchanged)
 			if err != nil {
@@ -142,15 +147,14 @@ func TestInterruptions(t *testing.T) {
 	}
 }
 
-// TestCancelledCopy checks that a cancelled context ends a copy, and that the source stays frozen.
+// TestCancelledCopy checks that a cancelled context ends a copy.
 func TestCancelledCopy(t *testing.T) {
 	from := kinds["engine"](t).library(t)
 	fill(t, from, newSeed(t))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errInterrupted)
-	begun := func(to transfer.Target) transfer.Target { return to }
-	if _, err := kinds["engine"](t).copyOf(ctx, t, from, begun); err == nil {
-		t.Error("a cancelled copy succeeded")
+	if _, err := kinds["engine"](t).copyOf(ctx, t, from, unchanged); !errors.Is(err, errInterrupted) && !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled copy: %v", err)
 	}
 }
 
@@ -178,6 +182,13 @@ func TestTargets(t *testing.T) {
 			}
 			if err == nil || !strings.Contains(err.Error(), "choose a") {
 				t.Errorf("a target with a library: %v", err)
+			}
+
+			if _, ok := errors.AsType[*transfer.RefusedError](err); !ok {
+				t.Error("the error is no RefusedError")
+			}
+			if frozen, err := from.Source().Frozen(t.Context()); frozen != "" || err != nil {
+				t.Errorf("the source is frozen after a copy that was refused: %v, %v", frozen, err)
 			}
 
 			half := kinds[kind](t)
@@ -277,7 +288,6 @@ type damaged struct {
 	transfer.Target
 	facts func(*transfer.Facts)
 	line  func(*transfer.Line) bool
-	begun bool
 }
 
 func (d *damaged) Facts(ctx context.Context) (*transfer.Facts, error) {

@@ -344,3 +344,43 @@ func continued(t *testing.T, l library.Library) (all []string) {
 	}
 	return append(all, fmt.Sprint(err))
 }
+
+// cursors returns reads of second pages, which continue after a cursor of the library.
+func cursors(t *testing.T, l library.Library) (reads []library.Read) {
+	t.Helper()
+	for _, q := range []string{"*:*", "beach", "tags.marketer_tags.key:summer"} {
+		parsed, err := query.ParseFor(q, query.Private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sort := range []string{"created_on:desc", "approval_status:asc", "submission.email:desc,id:asc", "default_activate_unit.id:asc", "random", "_score:desc"} {
+			order, err := query.ParseOrder(sort)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := library.Read{Property: shop, Audience: query.Private, Query: parsed.Root, Order: order, Seed: "s", Limit: 3, Now: noon}
+			page, err := l.Read(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.After = page.Next; r.After != "" {
+				reads = append(reads, r)
+			}
+		}
+	}
+	return reads
+}
+
+// pages returns the items of pages.
+func pages(t *testing.T, l library.Library, reads []library.Read) (items []string) {
+	t.Helper()
+	for _, r := range reads {
+		page, err := l.Read(t.Context(), r)
+		if err != nil {
+			items = append(items, fmt.Sprintf("%v: %v", r.Order, err))
+			continue
+		}
+		items = append(items, fmt.Sprintf("%v: %s", r.Order, page.Items))
+	}
+	return items
+}

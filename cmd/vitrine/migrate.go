@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/spf13/cobra"
+
+	"github.com/vitrine-dev/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/text"
+	"github.com/vitrine-dev/vitrine/server/engine"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch"
+	"github.com/vitrine-dev/vitrine/server/store"
+	"github.com/vitrine-dev/vitrine/server/transfer"
+)
+
+// migratable is a library that can be copied to another one.
+type migratable interface {
+	library.Library
+	Source() transfer.Source
+}
+
+// migration contains the flags of migrate.
+type migration struct {
+	to      string
+	cancel  bool
+	dataDir string
+	cluster opensearchFlags
+}
+
+func newMigrate() *cobra.Command {
+	m := &migration{}
+	cmd := &cobra.Command{
+		Use:   "migrate --to=opensearch|engine | --cancel",
+		Short: "Move the library to OpenSearch, or back to a data directory",
+		Long: "Copy the library to an OpenSearch cluster, or from there to a new data directory, and check that the copy is equal.\n" +
+			"While and after it is copied, the library serves reads, and rejects writes with 503. Then start the server with the copy,\n" +
+			"or make the library accept writes again with --cancel. Run the same command again to continue an interrupted copy.\n" +
+			"To OpenSearch, run it beside the server:\n" +
+			"kubectl exec -it deploy/vitrine -- vitrine migrate --to=opensearch --opensearch-url=https://search:9200",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := m.validate(); err != nil {
+				return err
+			}
+			if m.cancel {
+				return m.thaw(cmd)
+			}
+			return m.run(cmd)
+		},
+	}
+	cmd.Flags().StringVar(&m.to, "to", "", "where to copy the library: opensearch, or engine for a new data directory")
+	cmd.Flags().BoolVar(&m.cancel, "cancel", false, "make the library accept writes again: with --opensearch-url, the library on OpenSearch, otherwise that of the data directory")
+	bindDataDir(cmd.Flags(), &m.dataDir)
+	m.cluster.bind(cmd.Flags())
+	return cmd
+}
+
+func (m *migration) validate() error {
+	switch {
+	case m.cancel == (m.to != ""):
+		return usagef("give either --to=%s, --to=%s or --cancel", libraryOpenSearch, libraryEngine)
+	case m.to != "" && m.to != libraryOpenSearch && m.to != libraryEngine:
+		return usagef("--to %q: must be %s or %s", m.to, libraryOpenSearch, libraryEngine)
+	case len(m.cluster.urls) == 0 && m.to != "":
+		return usagef("--to=%s needs --opensearch-url", m.to)
+	case len(m.cluster.urls) == 0:
+		return nil
+	}
+	return m.cluster.check()
+}
+
+// run copies the library.
+func (m *migration) run(cmd *cobra.Command) error {
+	bar := &copyProgress{out: cmd.ErrOrStderr()}
+	defer bar.finish()
+	var report *transfer.Report
+	var err error
+	if m.to == libraryOpenSearch {
+		report, err = m.toOpenSearch(cmd.Context(), bar.show)
+	} else {
+		report, err = m.toEngine(cmd.Context(), bar.show)
+	}
+	bar.finish()
+	switch {
+	case cmd.Context().Err() != nil && err != nil:
+		return fmt.Errorf("%w: the library may reject writes: run the same command again to continue the copy, or vitrine migrate --cancel", context.Canceled)
+	case err != nil:
+		return err
+	}
+	return m.print(cmd.OutOrStdout(), report)
+}
+
+// toOpenSearch has the server copy its library. Without a server, it copies the store in the data directory by itself.
+func (m *migration) toOpenSearch(ctx context.Context, progress func(transfer.Progress)) (report *transfer.Report, err error) {
+	to, err := m.cluster.forServer()
+	if err != nil {
+		return nil, err
+	}
+	report, err = admin.NewClient(m.dataDir).Migrate(ctx, to, progress)
+	if !errors.Is(err, admin.ErrNoServer) {
+		return report, err
+	}
+	lib, err := m.openStore()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lib.Close()) }()
+	return migrateToOpenSearch(ctx, lib.Source(), to, progress, slog.New(slog.DiscardHandler))
+}
+
+// migrateToOpenSearch copies a library to a cluster.
+func migrateToOpenSearch(ctx context.Context, from transfer.Source, to admin.OpenSearch, progress func(transfer.Progress), log *slog.Logger) (*transfer.Report, error) {
+	target, err := opensearch.OpenTarget(ctx, opensearch.Options{
+		URLs: to.URLs, UsernameFile: to.UsernameFile, PasswordFile: to.PasswordFile, CAFile: to.CAFile, AllowHTTP: to.AllowHTTP,
+		Prefix: to.Prefix, Logger: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reach OpenSearch: %w", err)
+	}
+	return migrate(ctx, from, target, progress)
+}
+
+// closingTarget is a target that must be closed.
+type closingTarget interface {
+	transfer.Target
+	io.Closer
+}
+
+// migrate copies a library, and closes the target. If it fails and the library stays frozen, the error says so.
+func migrate(ctx context.Context, from transfer.Source, to closingTarget, progress func(transfer.Progress)) (*transfer.Report, error) {
+	report, err := transfer.Copy(ctx, from, to, progress)
+	if err = errors.Join(err, to.Close()); err == nil {
+		return report, nil
+	}
+	if frozen, failed := from.Frozen(context.WithoutCancel(ctx)); failed == nil && frozen != "" {
+		err = fmt.Errorf("%w; the library rejects writes: run the same command again to continue, or vitrine migrate --cancel", err)
+	}
+	return nil, err
+}
+
+// toEngine copies the library on OpenSearch to a new data directory, as one more process that uses the library.
+func (m *migration) toEngine(ctx context.Context, progress func(transfer.Progress)) (report *transfer.Report, err error) {
+	lib, err := m.openCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lib.Close()) }()
+	to, err := store.OpenTarget(store.Options{Dir: m.dataDir})
+	if err != nil {
+		return nil, &codedError{exitStore, err}
+	}
+	return migrate(ctx, lib.Source(), to, progress)
+}
+
+// thaw makes a library accept writes again.
+func (m *migration) thaw(cmd *cobra.Command) (err error) {
+	ctx := cmd.Context()
+	done := func(err error) error {
+		if err == nil {
+			fmt.Fprintln(cmd.OutOrStdout(), "the library accepts writes; delete the copy")
+		}
+		return err
+	}
+	var lib migratable
+	if len(m.cluster.urls) > 0 {
+		lib, err = m.openCluster(ctx)
+	} else {
+		if err := admin.NewClient(m.dataDir).CancelMigration(ctx); !errors.Is(err, admin.ErrNoServer) {
+			return done(err)
+		}
+		lib, err = m.openStore()
+	}
+	if err != nil {
+		return err
+	}
+	return done(errors.Join(lib.Source().Thaw(ctx), lib.Close()))
+}
+
+// openStore opens the library in the data directory, which must exist.
+func (m *migration) openStore() (migratable, error) {
+	made, err := store.Made(vfs.Default, m.dataDir)
+	if err == nil && !made {
+		err = fmt.Errorf("%s contains no store: set --data-dir to the data directory of the server", m.dataDir)
+	}
+	if err != nil {
+		return nil, &codedError{exitStore, err}
+	}
+	lib, err := engine.Open(engine.Options{Dir: m.dataDir})
+	if err != nil {
+		return nil, &codedError{exitStore, err}
+	}
+	return lib, nil
+}
+
+// openCluster opens the library on OpenSearch, which must exist.
+func (m *migration) openCluster(ctx context.Context) (migratable, error) {
+	options := m.cluster.options(nil)
+	options.MustExist = true
+	lib, err := opensearch.Open(ctx, options)
+	if err != nil {
+		return nil, &codedError{exitStore, fmt.Errorf("open the library on OpenSearch: %w", err)}
+	}
+	return lib, nil
+}
+
+// forServer returns the flags for another process, which may have another working directory.
+func (f *opensearchFlags) forServer() (admin.OpenSearch, error) {
+	to := admin.OpenSearch{
+		URLs: f.urls, UsernameFile: f.usernameFile, PasswordFile: f.passwordFile, CAFile: f.caFile, AllowHTTP: f.allowPlaintext, Prefix: f.prefix,
+	}
+	for _, file := range []*string{&to.UsernameFile, &to.PasswordFile, &to.CAFile} {
+		if *file == "" {
+			continue
+		}
+		path, err := filepath.Abs(*file)
+		if err != nil {
+			return to, err
+		}
+		*file = path
+	}
+	return to, nil
+}
+
+// print writes the report and what to do next.
+func (m *migration) print(w io.Writer, r *transfer.Report) error {
+	rows := make([][]string, len(r.Properties))
+	total := int64(0)
+	for i, p := range r.Properties {
+		rows[i] = []string{string(p.Property), text.Thousands(p.Items), strconv.FormatInt(p.Sequence, 10), text.Thousands(int64(p.Tags)), p.Sum[:16]}
+		total += p.Items
+	}
+	if err := columns(w, []string{"PROPERTY", "ITEMS", "HIGHEST ID", "TAGS", "SHA-256"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s items and %s definitions copied; read back, they are equal\n", text.Thousands(total), text.Thousands(int64(r.Definitions)))
+	next := "--library=opensearch and the same --opensearch flags"
+	if m.to == libraryEngine {
+		next = "--data-dir=" + m.dataDir + ", without the --opensearch flags"
+	}
+	fmt.Fprintf(w, "start the server with %s; until then, it rejects writes; to stay with the current library, run vitrine migrate --cancel\n", next)
+	return nil
+}
+
+// copyProgress shows the progress of a copy, first of the items that are copied, then of those that are read back.
+type copyProgress struct {
+	out io.Writer
+	bar *progress
+	// verifying is what the bar shows.
+	verifying bool
+}
+
+func (c *copyProgress) show(p transfer.Progress) {
+	if c.bar != nil && c.verifying != p.Verifying {
+		c.finish()
+	}
+	if c.bar == nil {
+		verb := "copied"
+		if p.Verifying {
+			verb = "verified"
+		}
+		c.bar, c.verifying = newProgress(c.out, verb, 0, 0, p.Total), p.Verifying
+		c.bar.unit = "items"
+	}
+	c.bar.set(p.Done, p.Done)
+}
+
+// finish removes the bar. The caller may call it again.
+func (c *copyProgress) finish() {
+	if c.bar != nil {
+		c.bar.finish()
+		c.bar = nil
+	}
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
+)
+
+// post creates an item and returns the status, the header Retry-After and the body.
+func (s *server) post(body string) (status int, retryAfter, answer string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+s.addresses["http"]+"/v2/content/?access_token="+secret, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header.Get("Retry-After"), string(text)
+}
+
+// everything returns the responses to some reads.
+func (s *server) everything() (answers []string) {
+	s.t.Helper()
+	for _, q := range []string{"q=*:*&sort_by=id:asc", "q=text:number&sort_by=created_on:desc", "q=tags.marketer_tags.key:summer&sort_by=id:desc", "q=item+7"} {
+		_, body := get(s.t, s.items(q))
+		answers = append(answers, body)
+	}
+	return answers
+}
+
+// equal compares responses with earlier ones.
+func equal(t *testing.T, when string, want, got []string) {
+	t.Helper()
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%s:\n%s\nbefore:\n%s", when, got[i], want[i])
+		}
+	}
+}
+
+// rejectsWrites checks that a server rejects writes and serves reads.
+func (s *server) rejectsWrites(want []string) {
+	s.t.Helper()
+	// Another process may have frozen the library a moment ago: the response does not give the reason then.
+	eventually(s.t, "a 503 with the reason", func() bool {
+		status, retryAfter, body := s.post(`{"content_type":"text","caption":"x"}`)
+		if status != http.StatusServiceUnavailable || retryAfter == "" {
+			s.t.Errorf("a write: %d, Retry-After %q, %s", status, retryAfter, body)
+		}
+		return retryAfter == "30" && strings.Contains(body, "Reads continue")
+	})
+	equal(s.t, "while writes are rejected", want, s.everything())
+	if code, body := s.probe("/readyz?verbose"); code != http.StatusOK || !strings.Contains(body, "vitrine migrate --cancel") {
+		s.t.Errorf("/readyz: %d %s", code, body)
+	}
+}
+
+// TestMigrate moves a library from a running server to OpenSearch and back.
+func TestMigrate(t *testing.T) {
+	urls, prefix := nodetest.URLs(t), nodetest.Prefix(t)
+	cluster := []string{"--opensearch-url", strings.Join(urls, ","), "--opensearch-index-prefix", prefix}
+	plain := []string{"--http-bind-address", "127.0.0.1:0"}
+	migrate := func(flags ...string) result {
+		return vitrine(t.Context(), "", append([]string{"migrate"}, flags...)...)
+	}
+
+	first := start(t, newStore(t), plain...)
+	first.environment(t)
+	vitrine(t.Context(), itemLines(1, 50), "import", "-").want(t, 0, "50 added")
+	if status, _, body := first.post(`{"content_type":"text","caption":"number fifty one"}`); status != http.StatusCreated {
+		t.Fatal(status, body)
+	}
+	want := first.everything()
+	migrate(append(cluster, "--to=opensearch", "--data-dir", first.dir)...).want(t, 0,
+		"PROPERTY", "shop/default   51", "51 items and 3 definitions copied; read back, they are equal", "start the server with --library=opensearch")
+	first.rejectsWrites(want)
+	if code := first.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	first = start(t, first.dir, plain...)
+	first.rejectsWrites(want)
+
+	onCluster := append(append([]string{"--library=opensearch"}, cluster...), plain...)
+	second := start(t, filepath.Join(t.TempDir(), "data"), onCluster...)
+	equal(t, "on OpenSearch", want, second.everything())
+	_, _, body := second.post(`{"content_type":"text","caption":"number fifty two"}`)
+	if !strings.Contains(body, `52`) {
+		t.Errorf("the next item: %s", body)
+	}
+	want = second.everything()
+	migrate(append(cluster, "--to=opensearch", "--data-dir", first.dir)...).want(t, exitFailed, "the cluster contains a library with the index prefix "+prefix)
+	migrate(append(cluster, "--to=opensearch", "--data-dir", second.dir)...).want(t, exitFailed, "--to=engine")
+	migrate(append(cluster, "--to=engine", "--data-dir", second.dir)...).want(t, exitStore, "in use by process")
+
+	back := filepath.Join(t.TempDir(), "back")
+	migrate(append(cluster, "--to=engine", "--data-dir", back)...).want(t, 0, "52 items and 3 definitions copied", "--data-dir="+back)
+	second.rejectsWrites(want)
+	third := start(t, back, plain...)
+	equal(t, "back in a data directory", want, third.everything())
+	if _, _, body := third.post(`{"content_type":"text","caption":"number fifty three"}`); !strings.Contains(body, `53`) {
+		t.Errorf("the next item: %s", body)
+	}
+
+	migrate(append(cluster, "--cancel")...).want(t, 0, "the library accepts writes")
+	eventually(t, "writes on OpenSearch", func() bool {
+		status, _, _ := second.post(`{"content_type":"text","caption":"x"}`)
+		return status == http.StatusCreated
+	})
+	migrate("--cancel", "--data-dir", first.dir).want(t, 0, "the library accepts writes")
+	if status, _, body := first.post(`{"content_type":"text","caption":"x"}`); status != http.StatusCreated {
+		t.Errorf("after --cancel: %d %s", status, body)
+	}
+}
+
+// TestMigrateWithoutServer copies the store of a server that does not run, after an interruption.
+func TestMigrateWithoutServer(t *testing.T) {
+	urls, prefix := nodetest.URLs(t), nodetest.Prefix(t)
+	args := []string{"migrate", "--to=opensearch", "--data-dir", newStore(t), "--opensearch-url", strings.Join(urls, ","), "--opensearch-index-prefix", prefix}
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	vitrine(interrupted, "", args...).want(t, exitInterrupted, "run the same command again to continue")
+	vitrine(t.Context(), "", args...).want(t, 0, "0 items and 3 definitions copied")
+	none := append(args[:3:3], filepath.Join(t.TempDir(), "none"))
+	vitrine(t.Context(), "", append(none, args[4:]...)...).want(t, exitStore, "contains no store")
+}
+
+// TestMigrateFlags checks that migrate refuses invalid flags.
+func TestMigrateFlags(t *testing.T) {
+	url := "--opensearch-url=http://127.0.0.1:1"
+	for name, test := range map[string]struct {
+		flags []string
+		want  string
+	}{
+		"nothing":           {nil, "--to=opensearch"},
+		"both":              {[]string{"--to=engine", "--cancel", url}, "--cancel"},
+		"another library":   {[]string{"--to=solr", url}, "opensearch or engine"},
+		"no URL":            {[]string{"--to=engine"}, "--opensearch-url"},
+		"plain text":        {[]string{"--to=engine", "--opensearch-url=http://search.example"}, "not encrypted"},
+		"half of a secret":  {[]string{"--cancel", url, "--opensearch-username-file=u"}, "--opensearch-password-file"},
+		"an extra argument": {[]string{"--cancel", "x"}, "unknown command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			vitrine(t.Context(), "", append([]string{"migrate"}, test.flags...)...).want(t, exitUsage, test.want)
+		})
+	}
+}
