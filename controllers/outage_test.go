@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
@@ -37,5 +38,27 @@ var _ = Describe("A slow API server", func() {
 		Expect(kube.Create(ctx, g)).To(Succeed())
 		release()
 		Expect(w.settle(ctx, g, kstatus.CurrentStatus).Reason).To(Equal(v1alpha1.ReasonServed))
+	})
+})
+
+var _ = Describe("A frozen library", func() {
+	It("delays changes of manifests, and takes them once it is thawed", func(ctx context.Context) {
+		w := newServedWorld(ctx)
+		f, token := w.filter("f", "approval_status:app"), w.token("front")
+		w.apply(ctx, f)
+		w.apply(ctx, token)
+		_, err := w.lib.Freeze(ctx)
+		Expect(err).NotTo(HaveOccurred())
+
+		w.change(ctx, f, func() { f.Spec.Query = "approval_status:rej" })
+		Expect(kube.Delete(ctx, token)).To(Succeed())
+		Eventually(func() *metav1.Condition { return w.condition(ctx, f, v1alpha1.ReconcilingCondition) }).Should(
+			HaveValue(HaveField("Message", ContainSubstring("vitrine migrate"))))
+		Expect(w.lib.Property(w.id("default"))).NotTo(BeZero())
+		Expect(w.accepted()).To(HaveKey("front"))
+
+		Expect(w.lib.Thaw(ctx)).To(Succeed())
+		w.settle(ctx, f, kstatus.CurrentStatus)
+		Eventually(w.accepted).ShouldNot(HaveKey("front"))
 	})
 })

@@ -22,8 +22,20 @@ type reconciler struct {
 	kind kind
 }
 
-// Reconcile updates the library and then the status from one object.
+// frozenRetry is how long an object waits that the library refuses because it is being copied to another one.
+const frozenRetry = 5 * time.Second
+
+// Reconcile updates the library and then the status from one object. While the library is frozen, it tries again at a constant
+// interval: an error would be logged each time, and the growing delay would postpone the revocation of a token after the freeze.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	if _, frozen := errors.AsType[*library.FrozenError](err); frozen {
+		return ctrl.Result{RequeueAfter: frozenRetry}, nil
+	}
+	return result, err
+}
+
+func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
 	select {
 	case <-r.begun:
 	case <-ctx.Done():
