@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// exportChunk is the number of items that one search of an export returns.
+// exportChunk is the number of items that one search of an export or of Lines returns.
 const exportChunk = 500
 
 // Export yields items as lines, see library.Library.

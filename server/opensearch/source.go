@@ -149,9 +149,6 @@ func (l *Library) addFacts(ctx context.Context, properties map[library.PropertyI
 	}
 }
 
-// linesAtOnce is the maximum number of items that one search of Lines returns.
-const linesAtOnce = 1000
-
 // Lines yields the stored items of a property, see transfer.Reader.
 func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
 	return func(yield func(transfer.Line, error) bool) {
@@ -159,7 +156,7 @@ func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[tra
 		for last := item.ID(0); err == nil; {
 			var found hitsOf[stored]
 			body := object{
-				"query": object{"match_all": object{}}, "size": linesAtOnce, "track_total_hits": false, "stored_fields": []string{fieldItem},
+				"query": object{"match_all": object{}}, "size": exportChunk, "track_total_hits": false, "stored_fields": []string{fieldItem},
 				"sort": []any{object{"id": "asc"}}, "search_after": []any{last},
 			}
 			if err = l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+searchPath, body, &found); err != nil {
@@ -175,7 +172,7 @@ func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[tra
 				}
 				last = h.ID
 			}
-			if err == nil && len(found.Hits.Hits) < linesAtOnce {
+			if err == nil && len(found.Hits.Hits) < exportChunk {
 				return
 			}
 		}

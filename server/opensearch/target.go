@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -64,8 +65,16 @@ func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Fa
 	if err != nil {
 		return err
 	}
-	return failure(l.cluster.bulk(ctx, ops, refreshNow))
+	for chunk := range slices.Chunk(ops, factsAtOnce) {
+		if err := failure(l.cluster.bulk(ctx, chunk, refreshNow)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// factsAtOnce is the maximum number of definitions and facts that Begin stores within the timeout of one request.
+const factsAtOnce = 5000
 
 func refused(format string, args ...any) error {
 	return &transfer.RefusedError{Reason: fmt.Sprintf(format, args...)}

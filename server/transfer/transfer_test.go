@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"strings"
@@ -114,6 +115,21 @@ func (i interrupted) Finish(ctx context.Context, items map[library.PropertyID]in
 	return i.Target.Finish(ctx, items)
 }
 
+// copyInPieces copies a library with interruptions until it succeeds. It calls between after each interruption.
+func (p place) copyInPieces(t *testing.T, from movable, r *rand.Rand, between func()) *transfer.Report {
+	t.Helper()
+	for {
+		report, err := p.copyOf(t.Context(), t, from, func(to transfer.Target) transfer.Target { return interrupted{to, r} })
+		if err == nil {
+			return report
+		}
+		if !errors.Is(err, errInterrupted) {
+			t.Fatal(err)
+		}
+		between()
+	}
+}
+
 // TestInterruptions checks that a copy that is interrupted at any point cannot be opened, and that the next one continues it.
 func TestInterruptions(t *testing.T) {
 	for _, kind := range []string{"engine", "opensearch"} {
@@ -125,23 +141,49 @@ func TestInterruptions(t *testing.T) {
 			fill(t, from, seed)
 			want := answers(t, from)
 			r := rand.New(rand.NewPCG(seed, 2))
-			for {
-				report, err := second.copyOf(t.Context(), t, from, func(to transfer.Target) transfer.Target { return interrupted{to, r} })
-				if err == nil {
-					if report.Definitions == 0 {
-						t.Error("an empty report")
-					}
-					break
-				}
-				if !errors.Is(err, errInterrupted) {
-					t.Fatal(err)
-				}
+			second.copyInPieces(t, from, r, func() {
 				if l, err := second.open(t); err == nil || !strings.Contains(err.Error(), "run vitrine migrate again to finish it, or delete") {
 					t.Fatalf("an unfinished copy was opened: %v, %v", l, err)
 				}
-			}
+			})
 			if diff := cmp.Diff(want, answers(t, second.library(t))); diff != "" {
 				t.Errorf("after the interruptions:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestManyItems copies more items than a library reads or writes at once, with interruptions.
+func TestManyItems(t *testing.T) {
+	for _, kind := range []string{"engine", "opensearch"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			const items = 2600
+			first, second, third := kinds["engine"](t), kinds[kind](t), kinds["engine"](t)
+			from := first.library(t)
+			apply(t, from, property(shop))
+			muts := make([]library.Mutation, items)
+			for i := range muts {
+				muts[i] = line(t, fmt.Sprintf(`{"id":%d,"short_code":"c%d","content":{"content_type":"image","text":"number %d"}}`, 2*i+1, i, i))
+			}
+			write(t, from, shop, muts...)
+			r := rand.New(rand.NewPCG(newSeed(t), 3))
+			report := second.copyInPieces(t, from, r, func() {})
+			if diff := cmp.Diff(report.Properties, third.copyInPieces(t, second.library(t), r, func() {}).Properties); diff != "" {
+				t.Errorf("the reports differ:\n%s", diff)
+			}
+			if p := report.Properties[0]; p.Items != items || p.Sequence != 2*items-1 {
+				t.Errorf("%+v", p)
+			}
+			var want, got []string
+			for text := range from.Export(t.Context(), shop, nil) {
+				want = append(want, string(text))
+			}
+			for text := range third.library(t).Export(t.Context(), shop, nil) {
+				got = append(got, string(text))
+			}
+			if diff := cmp.Diff(want, got); diff != "" || len(want) != items {
+				t.Errorf("%d items:\n%s", len(want), diff)
 			}
 		})
 	}
