@@ -112,7 +112,7 @@ func (o operations) Migrate(ctx context.Context, to admin.OpenSearch, progress f
 		return nil, errors.New("this server keeps its library on OpenSearch already: run vitrine migrate --to=engine with a new data directory")
 	}
 	if !o.p.migrating.TryLock() {
-		return nil, errors.New("another migration is in progress")
+		return nil, errors.New("another migration is in progress: wait until it ends, or interrupt its command")
 	}
 	defer o.p.migrating.Unlock()
 	o.p.copies.Add(1)

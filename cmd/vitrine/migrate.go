@@ -91,7 +91,7 @@ func (m *migration) run(cmd *cobra.Command) error {
 	bar.finish()
 	switch {
 	case cmd.Context().Err() != nil && err != nil:
-		return fmt.Errorf("%w: the library may reject writes: run the same command again to continue the copy, or vitrine migrate --cancel", context.Canceled)
+		return &codedError{exitInterrupted, errors.New("interrupted; the library may reject writes: run the same command again to continue the copy, or vitrine migrate --cancel")}
 	case err != nil:
 		return err
 	}
@@ -245,7 +245,8 @@ func (m *migration) print(w io.Writer, r *transfer.Report) error {
 	if m.to == libraryEngine {
 		next = "--data-dir=" + m.dataDir + ", without the --opensearch flags"
 	}
-	fmt.Fprintf(w, "start the server with %s; until then, it rejects writes; to stay with the current library, run vitrine migrate --cancel\n", next)
+	fmt.Fprintf(w, "start the server with %s\n", next)
+	fmt.Fprintln(w, "until then, it rejects writes; to keep the current library instead, run vitrine migrate --cancel")
 	return nil
 }
 
