@@ -43,6 +43,9 @@ func TestDeletedItems(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnavailable with the name of the index", what, err)
 		}
 	}
+	if _, err := l.Facts(t.Context()); err == nil || !strings.Contains(err.Error(), "restore "+generation(l.names.items(shop))) {
+		t.Errorf("a migration: %v, want an error with the name of the index", err)
+	}
 	// Without its manifest, the property can be purged and created again.
 	if _, err := l.Remove(t.Context(), []library.Owner{agreedDefinitions()[0].Owner}); err != nil {
 		t.Fatal(err)

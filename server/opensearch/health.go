@@ -148,7 +148,7 @@ func (l *Library) count(ctx context.Context, state *library.State) error {
 		p, ok := l.propertyOf(name)
 		if !ok && hashed == nil && strings.HasPrefix(name, l.names.hashedItems()) {
 			var err error
-			if hashed, err = l.hashedProperties(ctx); err != nil {
+			if hashed, err = l.mappedProperties(ctx, l.names.hashedItems()+"*"); err != nil {
 				return err
 			}
 		}
@@ -170,8 +170,8 @@ func (l *Library) count(ctx context.Context, state *library.State) error {
 	return nil
 }
 
-// hashedProperties returns the properties of the indices of items whose names contain only a hash of the property.
-func (l *Library) hashedProperties(ctx context.Context) (map[string]library.PropertyID, error) {
+// mappedProperties returns the properties of the indices of items that match a pattern, as recorded in their mappings.
+func (l *Library) mappedProperties(ctx context.Context, pattern string) (map[string]library.PropertyID, error) {
 	var found map[string]struct {
 		Mappings struct {
 			Meta struct {
@@ -179,7 +179,7 @@ func (l *Library) hashedProperties(ctx context.Context) (map[string]library.Prop
 			} `json:"_meta"`
 		} `json:"mappings"`
 	}
-	if err := l.cluster.do(ctx, http.MethodGet, "/"+l.names.hashedItems()+"*/_mapping?filter_path=*.mappings._meta", nil, &found); err != nil {
+	if err := l.cluster.do(ctx, http.MethodGet, "/"+pattern+"/_mapping?filter_path=*.mappings._meta", nil, &found); err != nil {
 		return nil, err
 	}
 	out := map[string]library.PropertyID{}

@@ -121,7 +121,7 @@ func (o Options) settings() object {
 }
 
 // propertyOf returns the property whose items an index contains. It returns false for other indices. It also returns false for a
-// property that is not served and whose name is too long to be part of the name of the index (see hashedProperties).
+// property that is not served and whose name is too long to be part of the name of the index (see mappedProperties).
 func (l *Library) propertyOf(index string) (library.PropertyID, bool) {
 	if p, ok := l.names.property(index); ok {
 		return p, true

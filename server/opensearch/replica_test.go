@@ -363,6 +363,7 @@ func TestFreezeOfReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	apply(t, r[1], agreedDefinitions()[0])                 // knows the property
 	unlock, err := r[1].records.changing.lock(t.Context()) // stops the follower
 	if err != nil {
 		t.Fatal(err)

@@ -103,9 +103,19 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 	if err := l.count(ctx, &state); err != nil {
 		return nil, err
 	}
-	// Facts without an index are those of an interrupted purge.
-	for p, n := range state.PropertyItems {
-		f.Properties[p] = transfer.Property{Items: n, Tags: map[item.Tag]bool{}}
+	// The mappings also name indices without a working shard, which are not counted. Facts without an index are those of an
+	// interrupted purge.
+	indices, err := l.mappedProperties(ctx, l.names.everyItems())
+	if err != nil {
+		return nil, fmt.Errorf("list the indices of items: %w", err)
+	}
+	for _, p := range indices {
+		f.Properties[p] = transfer.Property{Items: state.PropertyItems[p], Tags: map[item.Tag]bool{}}
+	}
+	for p := range now.set.Catalogues() {
+		if _, ok := f.Properties[p]; !ok {
+			return nil, fmt.Errorf("the index of property %s is missing: restore %s from a snapshot", p, generation(l.names.items(p)))
+		}
 	}
 	return f, l.addFacts(ctx, f.Properties)
 }
