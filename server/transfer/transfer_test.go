@@ -175,13 +175,16 @@ func TestManyItems(t *testing.T) {
 			if p := report.Properties[0]; p.Items != items || p.Sequence != 2*items-1 {
 				t.Errorf("%+v", p)
 			}
-			var want, got []string
-			for text := range from.Export(t.Context(), shop, nil) {
-				want = append(want, string(text))
+			exported := func(l movable) (lines []string) {
+				for text, err := range l.Export(t.Context(), shop, nil) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					lines = append(lines, string(text))
+				}
+				return lines
 			}
-			for text := range third.library(t).Export(t.Context(), shop, nil) {
-				got = append(got, string(text))
-			}
+			want, got := exported(from), exported(third.library(t))
 			if diff := cmp.Diff(want, got); diff != "" || len(want) != items {
 				t.Errorf("%d items:\n%s", len(want), diff)
 			}
