@@ -19,6 +19,8 @@ import (
 type shared struct {
 	*reference.Library
 	term atomic.Int64
+	// onLead, if set, is called when a replica begins to lead.
+	onLead atomic.Pointer[func()]
 }
 
 // led is the library as the leader of a term uses it.
@@ -28,6 +30,9 @@ type led struct {
 }
 
 func (s *shared) Lead(context.Context, string) (library.Library, error) {
+	if f := s.onLead.Load(); f != nil {
+		(*f)()
+	}
 	return &led{s, s.term.Add(1)}, nil
 }
 
@@ -95,14 +100,41 @@ var _ = Describe("Replicas", func() {
 		second.apply(ctx, second.filter("f", "approval_status:app"))
 	})
 
-	It("stop reconciling before another one begins when the API server is gone", func(ctx context.Context) {
+	It("stop reconciling before another one begins when the API server does not respond", func(ctx context.Context) {
 		standsBy(second, "pod-a")
-		first.network.cut()
+		atTakeover := make(chan cluster.Status, 1)
+		onLead := func() {
+			select {
+			case atTakeover <- first.supervisor.Status():
+			default:
+			}
+		}
+		lib.onLead.Store(&onLead)
+		release := first.network.hold()
+		DeferCleanup(func() { release() })
+		Eventually(atTakeover).Should(Receive(And(HaveField("Synced", false), HaveField("LastError", Not(BeNil())))))
 		Eventually(func() bool { return second.supervisor.Status().Synced }).Should(BeTrue())
-		Expect(first.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("LastError", Not(BeNil()))))
 
-		first.network.restore()
+		release()
+		release = func() {}
 		standsBy(first, "pod-b")
+		Consistently(func() bool { return second.supervisor.Status().Synced }, "2s").Should(BeTrue(), "the first replica does not release the lease of the second")
+	})
+
+	It("hand a store over to another cluster once", func(ctx context.Context) {
+		standsBy(second, "pod-a")
+		first.stop()
+		second.stop()
+		Expect(first.lib.SetMark(ctx, "install", "the-other-cluster")).To(Succeed())
+		first.launch(replica(first, "pod-a"))
+		second.launch(replica(second, "pod-b"), func(o *cluster.Options) { o.MaxBackoff = time.Hour })
+		for _, w := range []*world{first, second} {
+			Eventually(func() error { return w.supervisor.Status().LastError }).Should(MatchError(ContainSubstring("the-other-cluster")))
+		}
+		Expect(first.supervisor.ConfirmSweep(ctx)).Error().NotTo(HaveOccurred())
+		Eventually(func() bool { return first.supervisor.Status().Synced }).Should(BeTrue())
+		Expect(second.supervisor.ConfirmSweep(ctx)).Error().To(Or(MatchError(cluster.ErrNothingHeld), MatchError(&cluster.NotLeaderError{Leader: "pod-a_1"})))
+		Expect(first.lib.Property(first.id("default"))).NotTo(BeNil())
 	})
 
 	It("report a lease that they cannot read", func(ctx context.Context) {

@@ -64,6 +64,9 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	if ctx.Err() != nil {
 		return ctrl.Result{}, ctx.Err() // the manager is stopping, and that caused the failure
 	}
+	if errors.Is(failed, library.ErrDeposed) {
+		return ctrl.Result{}, failed // the status belongs to the new leader
+	}
 	failed = verdict.Refuse(o, failed)
 	if current.quiet {
 		return r.outcome(current, failed, nil)

@@ -22,8 +22,8 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/servingcert"
 )
 
-// leaseFlags select what the replicas of one installation share in the cluster: a Lease, and a Secret with the authorities of their
-// certificates.
+// leaseFlags select what the replicas of one installation share in the cluster: a Lease, and a Secret with their certificate
+// authorities.
 type leaseFlags struct {
 	namespace, name string
 }
@@ -88,6 +88,9 @@ func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest
 	if p.o.webhook.address != "" {
 		dirs["webhook.pem"] = p.webhookDir()
 	}
+	if len(dirs) == 0 {
+		return nil
+	}
 	share := func() (again bool, err error) {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
@@ -100,8 +103,8 @@ func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest
 			return false, err
 		}
 		for key, dir := range dirs {
-			a := sharedAuthority{secrets: core.Secrets(p.o.lease.namespace), name: p.o.lease.name + authoritySuffix, key: key}
-			err := a.adopt(ctx, dir)
+			name := p.o.lease.name + authoritySuffix
+			err := adoptShared(ctx, core.Secrets(p.o.lease.namespace), name, key, dir)
 			if err == nil {
 				continue
 			}
@@ -109,7 +112,7 @@ func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest
 				p.log.Warn("using the certificate authority in the data directory", "dir", dir, "error", err)
 				continue
 			}
-			return true, fmt.Errorf("share the certificate authority %s in Secret %s/%s: %w", key, p.o.lease.namespace, a.name, err)
+			return true, fmt.Errorf("share the certificate authority %s in Secret %s/%s: %w", key, p.o.lease.namespace, name, err)
 		}
 		return false, nil
 	}
@@ -119,39 +122,34 @@ func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest
 	return nil
 }
 
-// sharedAuthority is an authority in a key of a Secret.
-type sharedAuthority struct {
-	secrets   typedv1.SecretInterface
-	name, key string
-}
-
-// adopt stores the authority in dir, and creates it if there is none or it expires soon.
-func (a sharedAuthority) adopt(ctx context.Context, dir string) error {
+// adoptShared stores the authority in a key of a Secret in dir. If there is none or it expires soon, adoptShared stores one in the
+// Secret: that of dir, or a new one.
+func adoptShared(ctx context.Context, secrets typedv1.SecretInterface, name, key, dir string) error {
 	for {
-		secret, err := a.secrets.Get(ctx, a.name, metav1.GetOptions{})
+		secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 		there := err == nil
 		if apierrors.IsNotFound(err) {
-			secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: a.name, Labels: map[string]string{"app.kubernetes.io/name": "vitrine"}}}
+			secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/name": "vitrine"}}}
 		} else if err != nil {
 			return err
 		}
-		if kept, ok := secret.Data[a.key]; ok {
+		if kept, ok := secret.Data[key]; ok {
 			if err := servingcert.Adopt(dir, kept); !errors.Is(err, servingcert.ErrExpiring) {
 				return err
 			}
 		}
-		made, err := servingcert.NewAuthority()
+		made, err := servingcert.ProposeAuthority(dir)
 		if err != nil {
 			return err
 		}
 		if secret.Data == nil {
 			secret.Data = map[string][]byte{}
 		}
-		secret.Data[a.key] = made
+		secret.Data[key] = made
 		if there {
-			_, err = a.secrets.Update(ctx, secret, metav1.UpdateOptions{})
+			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
 		} else {
-			_, err = a.secrets.Create(ctx, secret, metav1.CreateOptions{})
+			_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
 		}
 		// If another replica was faster, its authority counts.
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {

@@ -29,14 +29,11 @@ const lookTimeout = 5 * time.Second
 // look checks that the API server still belongs to the same cluster, that its data did not go back in time, that the CRD of one kind
 // exists, and that no other replica leads the library.
 func (f *follower) look(ctx context.Context, k library.Kind) error {
+	if f.Lease != nil && f.deposed(ctx) {
+		return library.ErrDeposed
+	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	if f.Lease != nil {
-		// Storing the name again changes nothing and fails for a deposed leader.
-		if err := f.Library.SetMark(ctx, markStore, f.set.Store); errors.Is(err, library.ErrDeposed) {
-			return err
-		}
-	}
 	if err := f.sameCluster(ctx); err != nil {
 		return err
 	}
@@ -48,6 +45,14 @@ func (f *follower) look(ctx context.Context, k library.Kind) error {
 		f.removals.noteCRD(k, c)
 	}
 	return err
+}
+
+// deposed reports whether another replica leads the library. Storing the name of the store again changes nothing, but fails for a
+// deposed leader.
+func (f *follower) deposed(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	return errors.Is(f.Library.SetMark(ctx, markStore, f.set.Store), library.ErrDeposed)
 }
 
 // mayRemove asks the API server for what decides about removals of a kind: the cluster's identity and the CRD.

@@ -55,16 +55,16 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 	if err != nil {
 		return fmt.Errorf("create a client for the Lease: %w", err)
 	}
+	lease := &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
+		Client:     leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: l.Identity},
+	}
 	started := make(chan context.Context, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &lock{&resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
-			Client:     leases,
-			LockConfig: resourcelock.ResourceLockConfig{Identity: l.Identity},
-		}, s},
+		Lock:          &lock{lease, s},
 		LeaseDuration: l.Duration, RenewDeadline: l.Duration * 2 / 3, RetryPeriod: l.Duration * 2 / 15,
-		ReleaseOnCancel: true,
-		Name:            l.Name,
+		Name: l.Name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) { started <- leading },
 			OnStoppedLeading: func() {},
@@ -80,9 +80,12 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 		defer close(ended)
 		elector.Run(compete)
 	}()
+	// The elector would release the lease before work has ended.
+	release := func() {}
 	defer func() {
 		stop()
 		<-ended
+		release()
 	}()
 	s.setStandby(true)
 	defer s.setStandby(false)
@@ -103,10 +106,28 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 			defer context.AfterFunc(leading, cancel)()
 			err := work(working)
 			if leading.Err() != nil {
-				err = errLeaseLost
+				return errLeaseLost
 			}
+			release = func() { s.release(lease) }
 			return err
 		}
+	}
+}
+
+// releaseTimeout is how long the API server may take to release a lease. Otherwise, the lease expires.
+const releaseTimeout = 2 * time.Second
+
+// release gives up a lease, so that another replica need not wait until it expires.
+func (s *Supervisor) release(lease *resourcelock.LeaseLock) {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	record, _, err := lease.Get(ctx)
+	if err == nil && record.HolderIdentity == lease.Identity() {
+		record.HolderIdentity, record.LeaseDurationSeconds = "", 1
+		err = lease.Update(ctx, *record)
+	}
+	if err != nil {
+		s.options.Logger.Info("could not release the lease, which expires by itself", "reason", err.Error())
 	}
 }
 
@@ -117,6 +138,7 @@ func (s *Supervisor) setStandby(standby bool) {
 	s.standby = standby
 	if standby {
 		s.status.LastError = nil
+		s.holds.drop(s.holds.all()...) // the leader finds them again
 	}
 }
 

@@ -123,6 +123,10 @@ func (s *Supervisor) Run(ctx context.Context) error {
 
 // once identifies the cluster, and follows it until its manager ends.
 func (s *Supervisor) once(ctx context.Context) error {
+	// Another replica may have loaded the library.
+	if err := s.recall(); err != nil {
+		return err
+	}
 	cfg, err := s.options.RESTConfig()
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
@@ -139,10 +143,10 @@ func (s *Supervisor) once(ctx context.Context) error {
 	if err := s.admit(install); err != nil {
 		return err
 	}
-	shared, ok := s.options.Library.(library.Shared)
-	if s.options.Lease == nil || !ok {
+	if s.options.Lease == nil {
 		return s.follow(ctx, cfg, install, s.options.Library)
 	}
+	shared := s.options.Library.(library.Shared) // as withDefaults has checked
 	return s.lead(ctx, cfg, func(ctx context.Context) error {
 		// The store may have been handed over while this process waited.
 		if err := s.admit(install); err != nil {
@@ -367,6 +371,12 @@ func (s *Supervisor) handOver(ctx context.Context, to string) (int, error) {
 	recorded, err := lib.Mark(markInstall)
 	if err != nil {
 		return 0, fmt.Errorf("read the recorded cluster identity: %w", err)
+	}
+	if recorded == to { // another replica has handed the store over
+		s.mu.Lock()
+		s.foreign = ""
+		s.mu.Unlock()
+		return 0, ErrNothingHeld
 	}
 	// Do this first, so that a store that is only partly emptied does not count as loaded.
 	if err := lib.SetMark(ctx, markLoaded, ""); err != nil {

@@ -102,7 +102,8 @@ var fires = map[string]struct{ loud, quiet string }{
 	},
 	"VitrineClusterUnreachable": {`vitrine_cluster_reachable 0x60`, `vitrine_cluster_reachable 1x60`},
 	"VitrineNoLeader": {
-		"vitrine_leader{pod=\"a\"} 0x60\nvitrine_leader{pod=\"b\"} 0x60", "vitrine_leader{pod=\"a\"} 0x60\nvitrine_leader{pod=\"b\"} 1x60",
+		"vitrine_leader{pod=\"a\"} 0x60\nvitrine_leader{pod=\"b\"} 0x60\nvitrine_cluster_reachable{pod=\"b\"} 1x60",
+		"vitrine_leader{pod=\"a\"} 0x60\nvitrine_leader{pod=\"b\"} 1x60\nvitrine_cluster_reachable{pod=\"b\"} 1x60",
 	},
 	"VitrineSweepHeld":       {`vitrine_sweep_held_definitions 25x60`, `vitrine_sweep_held_definitions 0x60`},
 	"VitrineObjectsRejected": {`vitrine_rejected_objects{kind="Tag",reason="InvalidQuery"} 1x60`, `vitrine_objects{kind="Tag",state="stalled"} 0x60`},

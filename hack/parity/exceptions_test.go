@@ -50,7 +50,7 @@ func clusterExceptions() []exception {
 		name:   "relevance",
 		reason: "a clause on a field of units has the score 1, because units are not part of documents",
 		applies: func(text string, v verdict) bool {
-			return v.kind == differs && sameItems(v.ours, v.theirs) && strings.Contains(text, "activate_unit")
+			return v.kind == differs && v.scored && sameItems(v.ours, v.theirs) && strings.Contains(text, "activate_unit")
 		},
 	}, exception{
 		name:    "phrases over several units",

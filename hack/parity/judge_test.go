@@ -40,6 +40,8 @@ type bench struct {
 // verdict is the result of one query.
 type verdict struct {
 	kind kind
+	// scored is true if the order is by relevance.
+	scored bool
 	// sent is the text that was sent to OpenSearch.
 	sent string
 	// difference describes the difference in one sentence; "" if there is none.
@@ -71,6 +73,7 @@ func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error)
 	if err != nil {
 		return v, fmt.Errorf("parse the order: %w", err)
 	}
+	v.scored = order.Scored()
 	parsed, refusal := query.Parse(text)
 	if refusal == nil {
 		if v.ours, refusal = b.ours.search(ctx, parsed.Root, order); refusal == nil {

@@ -68,7 +68,7 @@ func (w *whole) fill(ctx context.Context, docs []document) error {
 	return nil
 }
 
-// search returns every match in the given order, followed by the tie rule. A library reveals no scores.
+// search returns every match in the given order, followed by the tie rule. A library returns no scores.
 func (w *whole) search(ctx context.Context, n query.Node, order query.Order) ([]hit, error) {
 	r := library.Read{Property: corpusProperty, Audience: query.Private, Query: n, Order: order, Limit: read, Now: w.now}
 	var hits []hit

@@ -1,7 +1,7 @@
 // Package servingcert creates the certificate of a server for which the user provides none: an authority, created once and kept in
 // a directory, and a server certificate from it, which is renewed before it expires.
 //
-// Several servers can share an authority: the caller creates it with NewAuthority, keeps it in a place that all of them can read, and
+// Several servers can share an authority: the caller gets it from ProposeAuthority, keeps it in a place that all of them can read, and
 // stores it in the directory of each with Adopt.
 //
 // Invariants: only their owner can read the private keys in the directory. Files are replaced by rename, so that a crash leaves
@@ -83,8 +83,13 @@ func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
 	return s, nil
 }
 
-// NewAuthority creates an authority and returns its certificate and its key in PEM.
-func NewAuthority() ([]byte, error) {
+// ProposeAuthority returns an authority for several servers, as a certificate and a key in PEM: the one in dir, or a new one if dir
+// has none that can be used. The clients of a server keep their trust if its authority becomes the shared one.
+func ProposeAuthority(dir string) ([]byte, error) {
+	kept, err := os.ReadFile(filepath.Join(dir, authorityFile))
+	if err == nil && usable(kept) == nil {
+		return kept, nil
+	}
 	made, err := makeAuthority(time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("create an authority: %w", err)
@@ -95,20 +100,25 @@ func NewAuthority() ([]byte, error) {
 // ErrExpiring means that an authority expires too soon to be used.
 var ErrExpiring = errors.New("the authority expires within a year")
 
-// Adopt stores an authority, as NewAuthority returned it, in dir, so that Open uses it. It fails with ErrExpiring, or with another
+// Adopt stores an authority, as ProposeAuthority returned it, in dir, so that Open uses it. It fails with ErrExpiring, or with another
 // error if the content is not valid.
 func Adopt(dir string, authority []byte) error {
-	p, err := parsePair(authority)
-	if err != nil {
+	if err := usable(authority); err != nil {
 		return err
-	}
-	if time.Now().Add(authorityLeft).After(p.certificate.NotAfter) {
-		return ErrExpiring
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create the directory of the certificates: %w", err)
 	}
 	return writeFile(filepath.Join(dir, authorityFile), authority, 0o600)
+}
+
+// usable returns an error unless the content is an authority that does not expire soon.
+func usable(authority []byte) error {
+	p, err := parsePair(authority)
+	if err == nil && time.Now().Add(authorityLeft).After(p.certificate.NotAfter) {
+		err = ErrExpiring
+	}
+	return err
 }
 
 // HasAuthority reports whether dir has an authority.

@@ -1,6 +1,7 @@
 package servingcert
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -118,9 +119,17 @@ func TestFiles(t *testing.T) {
 }
 
 func TestServersShareAnAuthority(t *testing.T) {
-	authority, err := NewAuthority()
+	first := filepath.Join(t.TempDir(), "tls")
+	own, err := Open(first, hosts, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	authority, err := ProposeAuthority(first)
+	if err != nil || !bytes.HasPrefix(authority, own.CABundle()) {
+		t.Fatalf("the authority of the server is not the proposed one: %v", err)
+	}
+	if fresh, err := ProposeAuthority(t.TempDir()); err != nil || bytes.Equal(fresh, authority) {
+		t.Errorf("no new authority for an empty directory: %v", err)
 	}
 	var bundles []string
 	for range 2 {

@@ -52,10 +52,11 @@ func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, object,
 		sorts: []any{object{"_score": object{"order": direction(key.Desc)}}},
 		read: func(sorted []json.RawMessage) (eval.SortValue, error) {
 			var rank float64
-			if err := json.Unmarshal(sorted[0], &rank); err != nil || int(rank) == missing {
-				return eval.SortValue{Missing: true}, err
+			err := json.Unmarshal(sorted[0], &rank)
+			if at := int(rank) - 2; err == nil && at >= 0 && at < len(values) {
+				return values[at], nil
 			}
-			return values[int(rank)-2], nil
+			return eval.SortValue{Missing: true}, err
 		},
 		write: func(value eval.SortValue, _ item.ID) []any {
 			if value.Missing {

@@ -364,6 +364,7 @@ func TestFreezeOfReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, r[1], agreedDefinitions()[0])                 // knows the property
+	apply(t, r[1], agreedDefinitions()[0])                 // has read the definitions
 	unlock, err := r[1].records.changing.lock(t.Context()) // stops the follower
 	if err != nil {
 		t.Fatal(err)

@@ -26,8 +26,13 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Releases in different namespaces must not share a library by accident. A prefix has at most 40 characters. */}}
 {{- define "vitrine.indexPrefix" -}}
-{{- default (include "vitrine.fullname" . | trunc 40 | trimSuffix "-") .Values.opensearch.indexPrefix -}}
+{{- $prefix := printf "%s-%s" (include "vitrine.fullname" .) .Release.Namespace -}}
+{{- if gt (len $prefix) 40 -}}
+{{- $prefix = printf "%s-%s" ($prefix | trunc 31 | trimSuffix "-") ($prefix | sha256sum | trunc 8) -}}
+{{- end -}}
+{{- default $prefix .Values.opensearch.indexPrefix -}}
 {{- end -}}
 
 {{/* Sources of the volume with the credentials and the certificate authority; empty if neither has a Secret. */}}
