@@ -174,10 +174,14 @@ func (f *fleet) do(ctx context.Context, client *http.Client, method, path, token
 		}
 		answer, err := io.ReadAll(res.Body)
 		res.Body.Close()
-		if err == nil && res.StatusCode < 300 && !bytes.Contains(answer, []byte(`"status":5`)) {
+		if err != nil {
+			failure = err
+			continue
+		}
+		if res.StatusCode < 300 && !bytes.Contains(answer, []byte(`"status":5`)) {
 			return nil
 		}
-		failure = fmt.Errorf("%s %s: %s %.200s, %v", method, path, res.Status, answer, err)
+		failure = fmt.Errorf("%s %s: %s %.200s", method, path, res.Status, answer)
 	}
 	return failure
 }
