@@ -61,18 +61,9 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 		LockConfig: resourcelock.ResourceLockConfig{Identity: l.Identity},
 	}
 	started := make(chan context.Context, 1)
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock:          &lock{lease, s},
-		LeaseDuration: l.Duration, RenewDeadline: l.Duration * 2 / 3, RetryPeriod: l.Duration * 2 / 15,
-		Name: l.Name,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) { started <- leading },
-			OnStoppedLeading: func() {},
-			OnNewLeader:      s.setLeader,
-		},
-	})
+	elector, err := s.elector(lease, started)
 	if err != nil {
-		return fmt.Errorf("compete for Lease %s: %w", l, err)
+		return err
 	}
 	compete, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), s.options.Logger.WithName("lease")))
 	ended := make(chan struct{})
@@ -112,6 +103,25 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 			return err
 		}
 	}
+}
+
+// elector returns what competes for a lease. It sends a context to started when this process holds the lease, and cancels the context
+// when it has lost the lease.
+func (s *Supervisor) elector(lease *resourcelock.LeaseLock, started chan<- context.Context) (*leaderelection.LeaderElector, error) {
+	l := s.options.Lease
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name: l.Name, Lock: &lock{lease, s},
+		LeaseDuration: l.Duration, RenewDeadline: l.Duration * 2 / 3, RetryPeriod: l.Duration * 2 / 15,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) { started <- leading },
+			OnStoppedLeading: func() {},
+			OnNewLeader:      s.setLeader,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("compete for Lease %s: %w", l, err)
+	}
+	return elector, nil
 }
 
 // releaseTimeout is how long the API server may take to release a lease. Otherwise, the lease expires.

@@ -1,6 +1,6 @@
 // Package admin provides the operations on a running server for callers that may write to its data directory: confirm a held sweep,
-// purge a property, back up the store, copy the library to OpenSearch. It is HTTP over a Unix socket in that directory, for `kubectl exec`. There is no token: the
-// mode of the socket file is the permission.
+// purge a property, back up the store, copy the library to OpenSearch. It is HTTP over a Unix socket in that directory, for
+// `kubectl exec`. There is no token: the mode of the socket file is the permission.
 //
 // Invariants: only the owner can read and write the socket, from the moment at which it gets its name. A GET changes nothing. It
 // may import library and transfer.
@@ -153,22 +153,7 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 	handle("DELETE /migration", func(r *http.Request) (answer, error) {
 		return answer{}, ops.CancelMigration(r.Context())
 	})
-	mux.HandleFunc("POST /migration", func(w http.ResponseWriter, r *http.Request) {
-		conn := http.NewResponseController(w)
-		lines := json.NewEncoder(&steady{w, conn, stall})
-		say := func(e event) { _ = errors.Join(lines.Encode(e), conn.Flush()) } // if the client is gone, the request's context ends
-		var to OpenSearch
-		if err := json.NewDecoder(r.Body).Decode(&to); err != nil {
-			say(event{Error: "read the request: " + err.Error()})
-			return
-		}
-		report, err := ops.Migrate(r.Context(), to, func(p transfer.Progress) { say(event{Progress: &p}) })
-		if err != nil {
-			say(event{Error: err.Error()})
-			return
-		}
-		say(event{Report: report})
-	})
+	mux.HandleFunc("POST /migration", migrate(ops, stall))
 	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", backupError+", "+backupDamage)
 		conn := http.NewResponseController(w)
@@ -188,6 +173,26 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 		_, _ = conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// migrate responds with the progress of a migration, one event in each line, and at last with its report or error.
+func migrate(ops Operations, stall time.Duration) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		conn := http.NewResponseController(w)
+		lines := json.NewEncoder(&steady{w, conn, stall})
+		say := func(e event) { _ = errors.Join(lines.Encode(e), conn.Flush()) } // if the client is gone, the request's context ends
+		var to OpenSearch
+		if err := json.NewDecoder(r.Body).Decode(&to); err != nil {
+			say(event{Error: "read the request: " + err.Error()})
+			return
+		}
+		report, err := ops.Migrate(r.Context(), to, func(p transfer.Progress) { say(event{Progress: &p}) })
+		if err != nil {
+			say(event{Error: err.Error()})
+			return
+		}
+		say(event{Report: report})
+	}
 }
 
 // steady sets a new write deadline for each write to a stream.
