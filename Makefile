@@ -52,9 +52,9 @@ parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_
 	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)' $(if $(LIBRARY),-library $(LIBRARY))
 
 opensearch: ## test the library on OpenSearch with a real cluster: the one at OPENSEARCH_URL, otherwise a node that each package starts, which needs a JDK
-	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/opensearch ./server/httpapi -count=1 -timeout 30m
+	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/opensearch ./server/httpapi ./server/transfer -count=1 -timeout 30m
 	@assets=$$($(GO) -C hack/controlplane run . assets) && export KUBEBUILDER_ASSETS="$$assets" VITRINE_OPENSEARCH=1 && set -x && \
-	$(GO) test ./cmd/vitrine -count=1 -timeout 10m -run 'OpenSearch|Replicas' && \
+	$(GO) test ./cmd/vitrine -count=1 -timeout 10m -run 'OpenSearch|Replicas|Migrate' && \
 	exec $(GO) -C hack/install test ./permissions -count=1 -timeout 10m -run Replica
 
 scale: ## measure the operator with 10,000 objects on a real API server; writes docs/scale.md (CHECK=1 fails if a figure is out of its range)
