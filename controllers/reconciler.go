@@ -22,7 +22,7 @@ type reconciler struct {
 	kind kind
 }
 
-// frozenRetry is how long an object waits that the library refuses because it is being copied to another one.
+// frozenRetry is the time until the next attempt while the library rejects changes because it is being copied to another one.
 const frozenRetry = 5 * time.Second
 
 // Reconcile updates the library and then the status from one object. While the library is frozen, it tries again at a constant

@@ -60,12 +60,6 @@ func (h *health) checks(r *http.Request) []check {
 // probes serves /readyz, with the checks as text, and /healthz.
 func (h *health) probes() http.Handler {
 	mux := http.NewServeMux()
-	answer := func(w http.ResponseWriter, code int, text string) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(code)
-		fmt.Fprint(w, text)
-	}
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		var b strings.Builder
 		code, word := http.StatusOK, "ready"
@@ -76,12 +70,20 @@ func (h *health) probes() http.Handler {
 			}
 			fmt.Fprintf(&b, "[%s] %s: %s\n", sign, c.name, c.detail)
 		}
-		answer(w, code, word+"\n"+b.String())
+		answerProbe(w, code, word+"\n"+b.String())
 	})
 	// A process that responds is alive: a restart repairs neither a full disk nor an unreachable API server or OpenSearch cluster. So
 	// this checks nothing, which could also take longer than the kubelet waits.
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "alive\n") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answerProbe(w, http.StatusOK, "alive\n") })
 	return mux
+}
+
+// answerProbe sends the response to a probe.
+func answerProbe(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	fmt.Fprint(w, text)
 }
 
 // gate responds with 503 until the definitions are loaded, because the server would report existing filters as missing. While the

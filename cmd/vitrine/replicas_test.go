@@ -41,9 +41,10 @@ func (s *server) url(token string) string {
 // takeover is longer than a replica needs to take over from one that does not release its lease.
 const takeover = 40 * time.Second
 
-// TestReplicas runs replicas of the server on one OpenSearch cluster and one API server. All of them serve reads and writes, one of
-// them runs the controllers, and another one takes over when it stops, is killed or is suspended.
-func TestReplicas(t *testing.T) {
+// newReplicas starts an API server with the sample manifests. It returns a client of the API server, and a function that starts one
+// more replica, which uses the same library on OpenSearch.
+func newReplicas(t *testing.T) (kube.Client, func() *server) {
+	t.Helper()
 	flags := []string{
 		"--library", "opensearch", "--opensearch-url", strings.Join(nodetest.URLs(t), ","), "--opensearch-index-prefix", nodetest.Prefix(t),
 		"--lease-namespace", "default", "--http-bind-address", "127.0.0.1:0",
@@ -53,10 +54,16 @@ func TestReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, k, []string{"../../config/samples"}, "")
-	replica := func() *server {
+	return k, func() *server {
 		t.Helper()
 		return startIn(t, config, flags...)
 	}
+}
+
+// TestReplicas runs replicas of the server on one OpenSearch cluster and one API server. All of them serve reads and writes, one of
+// them runs the controllers, and another one takes over when it stops, is killed or is suspended.
+func TestReplicas(t *testing.T) {
+	k, replica := newReplicas(t)
 	first, second := replica(), replica()
 	within(t, takeover, "the first replica leads", first.leads)
 	if second.leads() {
@@ -189,18 +196,10 @@ func (f *fleet) do(ctx context.Context, client *http.Client, method, path, token
 // TestReplicasUnderLoad replaces all replicas, one by one, and then kills the one that runs the controllers. A client that sends a
 // failed request once more, to another replica, sees no failure, and every item that was acknowledged is there.
 func TestReplicasUnderLoad(t *testing.T) {
-	flags := []string{
-		"--library", "opensearch", "--opensearch-url", strings.Join(nodetest.URLs(t), ","), "--opensearch-index-prefix", nodetest.Prefix(t),
-		"--lease-namespace", "default", "--http-bind-address", "127.0.0.1:0",
-	}
-	k, config := newCluster(t)
-	if err := k.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
-		t.Fatal(err)
-	}
-	apply(t, k, []string{"../../config/samples"}, "")
+	k, replica := newReplicas(t)
 	f := &fleet{}
 	for range 3 {
-		f.replace(nil, startIn(t, config, flags...))
+		f.replace(nil, replica())
 	}
 	token := tokenOf(t, k)
 	for _, s := range f.replicas {
@@ -234,7 +233,7 @@ func TestReplicasUnderLoad(t *testing.T) {
 	}, &writes)
 
 	for _, old := range slices.Clone(f.replicas) {
-		fresh := startIn(t, config, flags...)
+		fresh := replica()
 		f.replace(old, fresh)
 		if code := old.signal(syscall.SIGTERM); code != 0 {
 			t.Errorf("exit code %d", code)

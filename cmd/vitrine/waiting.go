@@ -54,10 +54,7 @@ func waitingProbes(part string, why *atomic.Value) http.Handler {
 	mux := http.NewServeMux()
 	answer := func(status int, word string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			w.Header().Set("Cache-Control", "no-store")
-			w.WriteHeader(status)
-			fmt.Fprintf(w, "%s\n[-] %s: %v\n", word, part, why.Load())
+			answerProbe(w, status, fmt.Sprintf("%s\n[-] %s: %v\n", word, part, why.Load()))
 		}
 	}
 	mux.HandleFunc("GET /readyz", answer(http.StatusServiceUnavailable, "not ready"))

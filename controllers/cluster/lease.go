@@ -23,8 +23,8 @@ type Lease struct {
 	Namespace, Name string
 	// Identity is the name of this process among the replicas. It begins with the name of the pod or host, and an underscore.
 	Identity string
-	// Duration is how long a lease stays valid that its holder does not renew, in whole seconds. 0 means 15 seconds. The holder
-	// stops its controllers after two thirds of it.
+	// Duration is how long the lease stays valid after its holder renewed it, in whole seconds. 0 means 15 seconds. A holder that
+	// cannot renew it stops its controllers after two thirds of Duration.
 	Duration time.Duration
 }
 
@@ -71,12 +71,14 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 		defer close(ended)
 		elector.Run(compete)
 	}()
-	// The elector would release the lease before work has ended.
-	release := func() {}
+	// The elector itself would release the lease before work has ended. After it has lost the lease, it still says that it leads.
+	lost := false
 	defer func() {
 		stop()
 		<-ended
-		release()
+		if elector.IsLeader() && !lost {
+			s.release(lease)
+		}
 	}()
 	s.setStandby(true)
 	defer s.setStandby(false)
@@ -96,10 +98,9 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 			defer cancel()
 			defer context.AfterFunc(leading, cancel)()
 			err := work(working)
-			if leading.Err() != nil {
+			if lost = leading.Err() != nil; lost {
 				return errLeaseLost
 			}
-			release = func() { s.release(lease) }
 			return err
 		}
 	}
@@ -127,7 +128,7 @@ func (s *Supervisor) elector(lease *resourcelock.LeaseLock, started chan<- conte
 // releaseTimeout is how long the API server may take to release a lease. Otherwise, the lease expires.
 const releaseTimeout = 2 * time.Second
 
-// release gives up a lease, so that another replica need not wait until it expires.
+// release gives up a lease that this process still holds, so that another replica need not wait until it expires.
 func (s *Supervisor) release(lease *resourcelock.LeaseLock) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
@@ -152,7 +153,7 @@ func (s *Supervisor) setStandby(standby bool) {
 	}
 }
 
-// setLeader records who holds the lease; "" means nobody.
+// setLeader records the identity of the holder of the lease; "" if it has none.
 func (s *Supervisor) setLeader(identity string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

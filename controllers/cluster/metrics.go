@@ -32,9 +32,8 @@ const longestSuspended = 100
 
 // objectCollector collects the states of the cached objects at every scrape. It reports no objects while no cluster is followed.
 type objectCollector struct {
-	supervisor                               *Supervisor
-	objects, rejected, suspended, synced, up *prometheus.Desc
-	leader                                   *prometheus.Desc
+	supervisor                                       *Supervisor
+	objects, rejected, suspended, synced, up, leader *prometheus.Desc
 }
 
 func newObjectCollector(s *Supervisor) *objectCollector {

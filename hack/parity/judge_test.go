@@ -28,7 +28,7 @@ type subject interface {
 type bench struct {
 	ours   subject
 	theirs *oracle
-	// exceptions are the known differences of ours.
+	// exceptions are the known differences between both sides.
 	exceptions []exception
 	now        time.Time
 	// docs are the items of both sides.

@@ -11,14 +11,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 )
 
-// recordHit is a document of the definitions index in a search response.
-type recordHit struct {
+// numbered is a document in a response to a search by sequence number.
+type numbered[S any] struct {
 	version
 	ID     string `json:"_id"`
-	Source record `json:"_source"`
+	Source S      `json:"_source"`
 }
 
-// recordsAtOnce is the maximum number of records that one search returns.
+// recordHit is a document of the definitions index.
+type recordHit = numbered[record]
+
+// recordsAtOnce is the maximum number of documents that one search by sequence number returns.
 const recordsAtOnce = 1000
 
 // gapPatience is how long the follower waits for a missing operation. After that, it assumes that the operation stored nothing, or
@@ -83,15 +86,25 @@ func (r *records) look(ctx context.Context, method, path string, body, out any) 
 
 // since returns the records whose last operation has the sequence number from or a higher one, ordered by that number.
 func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
-	var all []recordHit
+	hits, err := bySequence[record](ctx, r.look, r.library.names.definitions(), from)
+	if err != nil {
+		return nil, fmt.Errorf("read the definitions: %w", err)
+	}
+	return hits, nil
+}
+
+// bySequence returns the documents of an index whose last operation has the sequence number from or a higher one, ordered by that
+// number. send sends a request, like cluster.do.
+func bySequence[S any](ctx context.Context, send func(ctx context.Context, method, path string, body, out any) error, index string, from int64) ([]numbered[S], error) {
+	var all []numbered[S]
 	for {
-		var answer hitsOf[recordHit]
+		var answer hitsOf[numbered[S]]
 		body := object{
 			"size": recordsAtOnce, "seq_no_primary_term": true, "track_total_hits": false,
 			"query": object{"range": object{"_seq_no": object{"gte": from}}}, "sort": []any{object{"_seq_no": "asc"}},
 		}
-		if err := r.look(ctx, http.MethodPost, "/"+r.library.names.definitions()+searchPath, body, &answer); err != nil {
-			return nil, fmt.Errorf("read the definitions: %w", err)
+		if err := send(ctx, http.MethodPost, "/"+index+searchPath, body, &answer); err != nil {
+			return nil, err
 		}
 		hits := answer.Hits.Hits
 		all = append(all, hits...)

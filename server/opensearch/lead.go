@@ -22,8 +22,8 @@ type leader struct {
 
 var _ library.Shared = (*Library)(nil)
 
-// Lead makes the caller the leader, see library.Shared. Each call begins a new term. A frozen library does not store the term: the
-// caller leads a library that nobody can change, and its first change after the freeze fails with ErrDeposed.
+// Lead makes the caller the leader, see library.Shared. Each call begins a new term. A frozen library does not store the term: while
+// it is frozen, it rejects all changes, and the first change afterwards fails with ErrDeposed.
 func (l *Library) Lead(ctx context.Context, name string) (library.Library, error) {
 	term := name + "/" + rand.Text()
 	var frozen *library.FrozenError

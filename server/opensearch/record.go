@@ -144,16 +144,14 @@ func (r *records) open(ctx context.Context) error {
 	return nil
 }
 
-// permit returns library.ErrDeposed if term is not the current one. It allows everything to anyone, and to everyone while the library
-// is frozen, because a new leader cannot store its term then.
+// permit returns library.ErrDeposed unless term is anyone or the current term. While the library is frozen, permit accepts every
+// term, because a new leader cannot store its own.
 func (r *records) permit(term string) error {
-	if r.state.Load().frozen() != "" {
+	now := r.state.Load()
+	if term == anyone || now.frozen() != "" || term == now.marks[markLeader] {
 		return nil
 	}
-	if term != anyone && term != r.state.Load().marks[markLeader] {
-		return library.ErrDeposed
-	}
-	return nil
+	return library.ErrDeposed
 }
 
 // change stages changes of the definitions, stores them, and makes them visible in this replica. It calls stage again with a newer

@@ -125,38 +125,25 @@ func (l *Library) addFacts(ctx context.Context, properties map[library.PropertyI
 	if err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, nil); err != nil {
 		return fmt.Errorf("read the facts: %w", err)
 	}
-	for from := int64(0); ; {
-		var found hitsOf[struct {
-			version
-			Source fact `json:"_source"`
-		}]
-		body := object{
-			"size": recordsAtOnce, "seq_no_primary_term": true, "track_total_hits": false,
-			"query": object{"range": object{"_seq_no": object{"gte": from}}}, "sort": []any{object{"_seq_no": "asc"}},
-		}
-		if err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+searchPath, body, &found); err != nil {
-			return fmt.Errorf("read the facts: %w", err)
-		}
-		for _, h := range found.Hits.Hits {
-			p, ok := properties[h.Source.Property]
-			switch {
-			case !ok:
-			case h.Source.Namespace != "":
-				p.Tags[item.Tag{Namespace: h.Source.Namespace, Key: h.Source.Key}] = true
-			default:
-				var err error
-				if p.Names, err = h.Source.sums(); err != nil {
-					return fmt.Errorf("read the ledger of property %s: %w", h.Source.Property, err)
-				}
-				p.Sequence = h.Source.Sequence
-				properties[h.Source.Property] = p
+	hits, err := bySequence[fact](ctx, l.cluster.do, l.names.facts(), 0)
+	if err != nil {
+		return fmt.Errorf("read the facts: %w", err)
+	}
+	for _, h := range hits {
+		p, ok := properties[h.Source.Property]
+		switch {
+		case !ok:
+		case h.Source.Namespace != "":
+			p.Tags[item.Tag{Namespace: h.Source.Namespace, Key: h.Source.Key}] = true
+		default:
+			if p.Names, err = h.Source.sums(); err != nil {
+				return fmt.Errorf("read the ledger of property %s: %w", h.Source.Property, err)
 			}
-			from = h.Seq + 1
-		}
-		if len(found.Hits.Hits) < recordsAtOnce {
-			return nil
+			p.Sequence = h.Source.Sequence
+			properties[h.Source.Property] = p
 		}
 	}
+	return nil
 }
 
 // Lines yields the stored items of a property, see transfer.Reader.

@@ -100,12 +100,7 @@ func (p *plane) apply(t *testing.T, name string) []*unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := render.Objects(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.put(t, objects...)
-	return objects
+	return p.applyText(t, text)
 }
 
 // applyFile applies the objects in a file below config.
@@ -115,6 +110,12 @@ func (p *plane) applyFile(t *testing.T, name string) []*unstructured.Unstructure
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p.applyText(t, text)
+}
+
+// applyText applies the objects of manifests.
+func (p *plane) applyText(t *testing.T, text []byte) []*unstructured.Unstructured {
+	t.Helper()
 	objects, err := render.Objects(text)
 	if err != nil {
 		t.Fatal(err)
