@@ -89,7 +89,7 @@ func TestOpenSearchInterruptedPurge(t *testing.T) {
 		t.Fatal(err)
 	}
 	withdraw(t, lib)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, urls[0]+"/"+prefix+"-items-shop_default-1", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, urls[0]+"/"+prefix+"-items-shop_default==1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 // base is the state of a property before a write, as far as the mutations need it.
 type base struct {
 	*view
+	// target is the generation of the items' index that the write changes.
+	target *itemIndex
 	ctx    context.Context //nolint:containedctx // of the one write that it is for: mutations.Base has none
 	ledger *ledger
 	// items are the requested items; nil for an item that does not exist.
@@ -61,7 +63,7 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		b.items, err = b.library.load(ctx, b.catalogue.Property, ids, fieldItem)
+		b.items, err = b.library.load(ctx, b.target.writes(), ids, fieldItem)
 		return err
 	})
 	g.Go(func() (err error) {

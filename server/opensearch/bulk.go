@@ -20,10 +20,12 @@ type operation struct {
 	index, id string
 	// doc is the document to store; nil deletes.
 	doc any
-	// at is the state that the operation replaces; nil means that the document must not exist.
+	// at is the state that the operation replaces; nil means that the document must not exist, or that any state is deleted.
 	at *version
 	// over makes the operation replace any state of the document, or none.
 	over bool
+	// external is the version of the new document if that comes from another index, or 0. It replaces any document with a lower one.
+	external int64
 }
 
 // outcome is the result of an operation.
@@ -109,6 +111,10 @@ func encodeBulk(ops []operation, pending []int) ([]byte, int, error) {
 		}
 		if op.over {
 			action = "index"
+		}
+		if op.external > 0 {
+			action = "index"
+			about["version"], about["version_type"] = op.external, "external"
 		}
 		if op.doc == nil {
 			action = "delete"

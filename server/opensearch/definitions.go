@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
@@ -68,7 +67,7 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 	}
 	for p, ids := range named {
 		slices.Sort(ids)
-		there, err := l.load(ctx, p, slices.Compact(ids), fieldNone)
+		there, err := l.load(ctx, l.names.items(p), slices.Compact(ids), fieldNone)
 		if err != nil && !isIndexMissing(err) { // without an index, the property is new
 			return err
 		}
@@ -156,8 +155,8 @@ func (l *Library) alive(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// current returns the definitions that the library serves, or ErrClosed.
-func (l *Library) current() (definitions.Set, error) {
+// served returns the definitions that the library serves, or ErrClosed.
+func (l *Library) served() (definitions.Set, error) {
 	if l.closed.Load() {
 		return definitions.Set{}, library.ErrClosed
 	}
@@ -203,18 +202,30 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 		return err
 	}
 	if err := l.records.state.Load().frozen().Err(); err != nil {
-		return err // OpenSearch deletes an index even if the index accepts no writes
+		return err
 	}
-	missing := l.cluster.do(ctx, http.MethodDelete, "/"+generation(l.names.items(p)), nil, nil)
-	if missing != nil && !isIndexMissing(missing) {
-		return fmt.Errorf("purge property %s: %w", p, missing)
+	erased := false
+	for {
+		// A copy that is created meanwhile is found by the next lookup, or deleted by the rebuilder.
+		g, err := l.generationsOf(ctx, p)
+		if err != nil {
+			return fmt.Errorf("purge property %s: %w", p, err)
+		}
+		if len(g.all()) == 0 {
+			break
+		}
+		if err := l.drop(ctx, g.all()...); err != nil {
+			return fmt.Errorf("purge property %s: %w", p, err)
+		}
+		erased = true
 	}
+	l.current.Delete(p)
 	// An interrupted purge can leave facts without an index.
 	forgotten, err := l.forgetFacts(ctx, p)
 	if err != nil {
 		return err
 	}
-	if missing != nil && !forgotten {
+	if !erased && !forgotten {
 		return library.UnknownProperty(p)
 	}
 	return nil

@@ -131,7 +131,7 @@ func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Co
 
 // item returns an item as of the last acknowledged write, or ErrNotFound.
 func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
-	found, err := v.library.load(ctx, v.catalogue.Property, []item.ID{id}, fieldItem)
+	found, err := v.library.load(ctx, v.index(), []item.ID{id}, fieldItem)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,9 @@
 //
 // # Indices
 //
-// All names begin with Options.Prefix. Each name is an alias of an index with the same name and a generation number. Each index has
-// one primary shard, so that scores equal those of the other libraries.
+// All names begin with Options.Prefix. Each name is an alias of an index with the same name and a generation number. A changed schema
+// creates the next generation of an index of items. Each index has one primary shard, so that scores equal those of the other
+// libraries.
 //
 //	<prefix>-definitions         one document for each definition and mark, and one with the keys of the library
 //	<prefix>-facts               data that outlives items: a ledger for each property (the highest item id, and the sums of its
@@ -25,6 +26,8 @@
 //	cluster.go, bulk.go, errors.go   requests, responses, and which failures mean that the cluster is unavailable
 //	transport.go, health.go          credentials and TLS; checks of the cluster and its state
 //	indices.go, mapping.go           names, settings and mappings; document.go builds the document of an item
+//	schema.go, generations.go        the versions of mappings and documents, and the generations of indices of items
+//	rebuild.go, copy.go              which replica rebuilds which index, and how it copies the items while they change
 //	record.go, follow.go             the definitions index: compare-and-set writes, and following by sequence number
 //	definitions.go                   the methods of library.Library about definitions
 //	view.go, translate.go, leaf.go   a plan as a search request; tagrules.go and unitrules.go add the rules of manifests

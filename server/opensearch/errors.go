@@ -51,6 +51,13 @@ func (e *responseError) blocked() bool { return e.Type == "cluster_block_excepti
 // indexMissing reports whether an index does not exist: it was deleted by hand, or is not created yet.
 func (e *responseError) indexMissing() bool { return e.Type == "index_not_found_exception" }
 
+// isWriteBlock reports whether err is a response that an index has the setting index.blocks.write. A full disk blocks differently. It
+// is false for an index of a frozen library, which has the setting index.blocks.read_only, even if a rebuild blocked it before.
+func isWriteBlock(err error) bool {
+	var answer *responseError
+	return errors.As(err, &answer) && answer.blocked() && strings.Contains(answer.Reason, "/8/") && !strings.Contains(answer.Reason, "/5/")
+}
+
 // cause is an error as the cluster reports it.
 type cause struct {
 	Type     string `json:"type"`

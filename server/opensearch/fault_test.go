@@ -21,9 +21,9 @@ import (
 )
 
 // drop deletes an index, like an operator by mistake.
-func drop(t *testing.T, l *Library, alias string) {
+func drop(t *testing.T, l *Library, index string) {
 	t.Helper()
-	if err := l.cluster.do(t.Context(), http.MethodDelete, "/"+generation(alias), nil, nil); err != nil {
+	if err := l.cluster.do(t.Context(), http.MethodDelete, "/"+index, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -34,7 +34,7 @@ func TestDeletedItems(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
 	mustWrite(t, l, library.Mutation{Put: image(1, "")})
-	drop(t, l, l.names.items(shop))
+	drop(t, l, itemGeneration(l.names.items(shop), 1))
 	_, written := l.Write(t.Context(), shop, []library.Mutation{{Put: image(2, "")}})
 	_, read := l.ReadItem(t.Context(), library.ItemRead{Property: shop, ID: 1})
 	_, listed := l.Read(t.Context(), library.Read{Property: shop, Query: query.All{}, Limit: 1})
@@ -43,7 +43,7 @@ func TestDeletedItems(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnavailable with the name of the index", what, err)
 		}
 	}
-	if _, err := l.Facts(t.Context()); err == nil || !strings.Contains(err.Error(), "restore "+generation(l.names.items(shop))) {
+	if _, err := l.Facts(t.Context()); err == nil || !strings.Contains(err.Error(), "the alias "+l.names.items(shop)) {
 		t.Errorf("a migration: %v, want an error with the name of the index", err)
 	}
 	// Without its manifest, the property can be purged and created again.
@@ -71,7 +71,7 @@ func TestDeletedDefinitions(t *testing.T) {
 	defer l.Close()
 	apply(t, l, agreedDefinitions()[0])
 	mustWrite(t, l, library.Mutation{Put: image(1, "")})
-	drop(t, l, l.names.definitions())
+	drop(t, l, sharedIndex(l.names.definitions()))
 	if s := l.State(t.Context()); s.Ready || !strings.Contains(s.Problem, l.names.definitions()) {
 		t.Errorf("ready %v: %q, want the name of the index", s.Ready, s.Problem)
 	}

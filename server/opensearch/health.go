@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (l *Library) checkWhole(ctx context.Context) (exists bool, err error) {
 
 // shared returns the indices that a library always needs.
 func (l *Library) shared() []string {
-	return []string{generation(l.names.definitions()), generation(l.names.facts())}
+	return []string{sharedIndex(l.names.definitions()), sharedIndex(l.names.facts())}
 }
 
 // stateTimeout limits the requests of State. It is shorter than the default timeout of a Kubernetes probe, which is 1 s.
@@ -86,9 +87,19 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, &unreachableError{fmt.Errorf("no answer within %s", stateTimeout)})
 	defer cancel()
-	var red, blocked []string
+	var stats indexStats
+	var red []string
+	var blocked map[string]string
+	var all map[library.PropertyID]*generations
 	g, asking := errgroup.WithContext(ctx)
-	g.Go(func() error { return l.count(asking, &state) })
+	g.Go(func() (err error) {
+		stats, err = l.statistics(asking)
+		return err
+	})
+	g.Go(func() (err error) {
+		all, err = l.generations(asking, l.names.everyItems())
+		return err
+	})
 	g.Go(func() (err error) {
 		red, err = l.redIndices(asking)
 		return err
@@ -102,91 +113,121 @@ func (l *Library) State(ctx context.Context) library.State {
 		return state
 	}
 	state.Ready = !slices.ContainsFunc(red, func(name string) bool { return slices.Contains(l.shared(), name) })
+	l.count(&state, stats, all)
 	var problems []string
+	frozen := known.frozen().Err()
+	for _, p := range slices.Sorted(maps.Keys(all)) {
+		g := all[p]
+		if g.current == nil {
+			continue
+		}
+		// Requests that change items should go to replicas of a version that knows the schema.
+		if err := l.options.check(g.current); err != nil {
+			state.Ready, problems = false, append(problems, err.Error())
+		}
+		if next := g.replacing(); next != nil && frozen == nil {
+			problems = append(problems, fmt.Sprintf("rebuilding the index of %s: %d %%", p, stats.progress(g.current, next)))
+			if g.current.blocked {
+				delete(blocked, g.current.name) // the copy is about to replace it
+			}
+		}
+		for _, x := range g.retired {
+			delete(blocked, x.name)
+		}
+	}
 	if problem := l.records.problem(); problem != "" {
 		problems = append(problems, problem)
 	}
 	if len(red) > 0 {
 		problems = append(problems, "no working copy of a shard of "+strings.Join(red, ", "))
 	}
-	if err := known.frozen().Err(); err != nil {
-		blocked = []string{err.Error()}
+	if frozen != nil {
+		problems, blocked = append(problems, frozen.Error()), nil
 	}
-	state.Problem = strings.Join(append(problems, blocked...), "; ")
+	for _, name := range slices.Sorted(maps.Keys(blocked)) {
+		problems = append(problems, fmt.Sprintf("index %s rejects writes: %s", name, blocked[name]))
+	}
+	state.Problem = strings.Join(problems, "; ")
 	return state
 }
 
-// count sets the numbers of items and bytes, and the version of the library.
-func (l *Library) count(ctx context.Context, state *library.State) error {
-	var stats struct {
-		Indices map[string]struct {
-			Primaries struct {
-				Docs struct {
-					Count int64 `json:"count"`
-				} `json:"docs"`
-				Store struct {
-					Bytes int64 `json:"size_in_bytes"`
-				} `json:"store"`
-			} `json:"primaries"`
-			Shards map[string][]struct {
-				Routing struct {
-					Primary bool `json:"primary"`
-				} `json:"routing"`
-				SeqNo struct {
-					Max int64 `json:"max_seq_no"`
-				} `json:"seq_no"`
-			} `json:"shards"`
-		} `json:"indices"`
-	}
-	path := fmt.Sprintf("/%s,%s/_stats/docs,store?level=shards", strings.Join(l.shared(), ","), l.names.everyItems())
-	if err := l.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
-		return err
-	}
-	var hashed map[string]library.PropertyID
-	for name, index := range stats.Indices {
-		state.DiskBytes += index.Primaries.Store.Bytes
-		p, ok := l.propertyOf(name)
-		if !ok && hashed == nil && strings.HasPrefix(name, l.names.hashedItems()) {
-			var err error
-			if hashed, err = l.mappedProperties(ctx, l.names.hashedItems()+"*"); err != nil {
-				return err
-			}
-		}
-		if !ok {
-			p, ok = hashed[name]
-		}
-		if ok {
-			state.PropertyItems[p] += index.Primaries.Docs.Count
-			state.Items += index.Primaries.Docs.Count
-		}
-		for _, copies := range index.Shards {
-			for _, shard := range copies {
-				if shard.Routing.Primary {
-					state.Version += uint64(shard.SeqNo.Max + 1)
-				}
-			}
-		}
-	}
-	return nil
+// indexStats are the statistics of the indices of the library, by name.
+type indexStats map[string]struct {
+	Primaries struct {
+		Docs struct {
+			Count int64 `json:"count"`
+		} `json:"docs"`
+		Store struct {
+			Bytes int64 `json:"size_in_bytes"`
+		} `json:"store"`
+	} `json:"primaries"`
+	Shards map[string][]struct {
+		Routing struct {
+			Primary bool `json:"primary"`
+		} `json:"routing"`
+		SeqNo struct {
+			Max        int64 `json:"max_seq_no"`
+			Checkpoint int64 `json:"global_checkpoint"`
+		} `json:"seq_no"`
+	} `json:"shards"`
 }
 
-// mappedProperties returns the properties of the indices of items that match a pattern, as recorded in their mappings.
-func (l *Library) mappedProperties(ctx context.Context, pattern string) (map[string]library.PropertyID, error) {
-	var found map[string]struct {
-		Mappings struct {
-			Meta struct {
-				Property library.PropertyID `json:"property"`
-			} `json:"_meta"`
-		} `json:"mappings"`
+// operations returns how many operations an index has had.
+func (s indexStats) operations(index string) int64 {
+	for _, copies := range s[index].Shards {
+		for _, shard := range copies {
+			if shard.Routing.Primary {
+				return shard.SeqNo.Max + 1
+			}
+		}
 	}
-	if err := l.cluster.do(ctx, http.MethodGet, "/"+pattern+"/_mapping?filter_path=*.mappings._meta", nil, &found); err != nil {
-		return nil, err
+	return 0
+}
+
+// checkpoint returns a sequence number up to which every copy of the shard has all operations. It is known with some delay.
+func (s indexStats) checkpoint(index string) int64 {
+	checkpoint := int64(1)<<62 - 1
+	for _, shard := range s[index].Shards["0"] {
+		checkpoint = min(checkpoint, shard.SeqNo.Checkpoint)
 	}
-	out := map[string]library.PropertyID{}
-	for name, index := range found {
-		out[name] = index.Mappings.Meta.Property
+	return checkpoint
+}
+
+// progress returns about how many percent of an index its copy contains.
+func (s indexStats) progress(index, copied *itemIndex) int64 {
+	return min(99, s.operations(copied.name)*100/max(1, s[index.name].Primaries.Docs.Count))
+}
+
+// statistics returns the statistics of all indices. It fails if a shared index is missing.
+func (l *Library) statistics(ctx context.Context) (indexStats, error) {
+	return l.statisticsOf(ctx, strings.Join(l.shared(), ",")+","+l.names.everyItems())
+}
+
+func (l *Library) statisticsOf(ctx context.Context, indices string) (indexStats, error) {
+	var found struct {
+		Indices indexStats `json:"indices"`
 	}
-	return out, nil
+	err := l.cluster.do(ctx, http.MethodGet, "/"+indices+"/_stats/docs,store?level=shards", nil, &found)
+	return found.Indices, err
+}
+
+// count sets the numbers of items and bytes, and the version of the library. The bytes include indices that are not the current ones.
+func (l *Library) count(state *library.State, stats indexStats, all map[library.PropertyID]*generations) {
+	for _, index := range stats {
+		state.DiskBytes += index.Primaries.Store.Bytes
+	}
+	for _, name := range l.shared() {
+		state.Version += uint64(stats.operations(name))
+	}
+	for p, g := range all {
+		if g.current == nil {
+			continue
+		}
+		n := stats[g.current.name].Primaries.Docs.Count
+		state.PropertyItems[p] += n
+		state.Items += n
+		state.Version += uint64(stats.operations(g.current.name))
+	}
 }
 
 // redIndices returns the library's indices that have a shard without a working copy, sorted by name.
@@ -212,7 +253,7 @@ func (l *Library) redIndices(ctx context.Context) ([]string, error) {
 
 // blockedIndices returns which of the library's indices accept no writes, and why. If the disk is full, OpenSearch makes them
 // read-only.
-func (l *Library) blockedIndices(ctx context.Context) ([]string, error) {
+func (l *Library) blockedIndices(ctx context.Context) (map[string]string, error) {
 	type block struct {
 		Description string   `json:"description"`
 		Levels      []string `json:"levels"`
@@ -225,15 +266,14 @@ func (l *Library) blockedIndices(ctx context.Context) ([]string, error) {
 	if err := l.cluster.do(ctx, http.MethodGet, "/_cluster/state/blocks/"+l.options.Prefix+"-*", nil, &found); err != nil {
 		return nil, err
 	}
-	var blocked []string
+	blocked := map[string]string{}
 	for name, blocks := range found.Blocks.Indices {
 		for _, b := range blocks {
 			if l.owns(name) && slices.Contains(b.Levels, "write") {
-				blocked = append(blocked, fmt.Sprintf("index %s rejects writes: %s", name, b.Description))
+				blocked[name] = b.Description
 			}
 		}
 	}
-	slices.Sort(blocked)
 	return blocked, nil
 }
 

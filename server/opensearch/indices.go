@@ -15,22 +15,29 @@ import (
 // names builds the names of the indices of a library.
 type names struct{ prefix string }
 
-// Reads and writes of documents use aliases, because a write that requires a missing alias creates no index. Requests about an
-// index itself use its generation.
+// Reads and writes of documents use aliases, because a write that requires a missing alias creates no index. Writes of items use the
+// alias of a generation (see itemIndex). Requests about an index itself use its own name.
 func (n names) definitions() string { return n.prefix + "-definitions" }
 func (n names) facts() string       { return n.prefix + "-facts" }
 
 // items returns the alias of a property's items.
 func (n names) items(p library.PropertyID) string { return n.prefix + "-items-" + encodeProperty(p) }
 
-// generation returns the index behind an alias. This mapping has had only the first generation.
-func generation(alias string) string { return alias + "-1" }
+// sharedIndex returns the index behind the alias of a shared index.
+func sharedIndex(alias string) string { return alias + "-1" }
 
-// hashedItems returns the beginning of the names of indices of items that contain only a hash of the property.
-func (n names) hashedItems() string { return n.prefix + "-items-" + hashMark }
+// itemGeneration returns generation n of an index of items, starting at 1. No encoded property contains generationMark, so the name
+// differs from the aliases of all properties, even of those that end with a number.
+func itemGeneration(alias string, n int) string { return alias + generationMark + strconv.Itoa(n) }
 
-// everyItems returns a pattern for the items of all properties.
+// generationMark precedes the number of a generation of an index of items.
+const generationMark = "=="
+
+// everyItems returns a pattern for all indices of items, including those that are not the current ones.
 func (n names) everyItems() string { return n.prefix + "-items-*" }
+
+// currentItems returns a pattern for the current indices of items.
+func (n names) currentItems() string { return n.everyItems() + currentMark }
 
 // property returns the property whose items an index contains. It returns false if the property's name is too long to be part of
 // the name of an index (see Library.propertyOf).
@@ -39,7 +46,7 @@ func (n names) property(index string) (library.PropertyID, bool) {
 	if !ok {
 		return "", false
 	}
-	at := strings.LastIndexByte(name, '-')
+	at := strings.LastIndex(name, generationMark)
 	if at < 0 {
 		return "", false
 	}
@@ -96,22 +103,32 @@ func decodeProperty(name string) (library.PropertyID, bool) {
 	return library.PropertyID(b.String()), true
 }
 
-// create creates an index with an alias unless the index exists.
-func (c *cluster) create(ctx context.Context, alias string, settings, mapping object) error {
-	body := object{"settings": settings, "mappings": mapping, "aliases": object{alias: object{}}}
-	err := c.do(ctx, http.MethodPut, "/"+generation(alias), body, nil)
-	if hasType(err, "resource_already_exists_exception") {
-		return nil
+// create creates an index with aliases unless the index exists.
+func (c *cluster) create(ctx context.Context, index string, settings, mapping object, aliases ...string) error {
+	named := object{}
+	for _, alias := range aliases {
+		named[alias] = object{}
+	}
+	err := c.do(ctx, http.MethodPut, "/"+index, object{"settings": settings, "mappings": mapping, "aliases": named}, nil)
+	if hasType(err, "resource_already_exists_exception") || isBlocked(err) {
+		return nil // only an index that exists can have a block, such as that of a frozen library
 	}
 	if err != nil {
-		return fmt.Errorf("create index %s: %w", generation(alias), err)
+		return fmt.Errorf("create index %s: %w", index, err)
 	}
 	return nil
 }
 
-// createItems creates the index of a property's items, with its alias, unless the index exists.
+// createItems creates the index of a property's items, with its aliases, unless the property has one.
 func (l *Library) createItems(ctx context.Context, p library.PropertyID) error {
-	return l.cluster.create(ctx, l.names.items(p), l.itemSettings(), itemMapping(p))
+	g, err := l.generationsOf(ctx, p)
+	if err != nil || g.current != nil {
+		return err
+	}
+	alias := l.names.items(p)
+	index := itemGeneration(alias, 1)
+	return l.cluster.create(ctx, index, l.itemSettings(), l.options.mapping(itemMeta{Property: p, Schema: l.options.latest()}),
+		alias, index+currentMark, index+writeMark)
 }
 
 // settings returns the settings of all indices. They have one shard, so that sequence numbers order all writes of a shared index, and
@@ -121,13 +138,13 @@ func (o Options) settings() object {
 }
 
 // propertyOf returns the property whose items an index contains. It returns false for other indices. It also returns false for a
-// property that is not served and whose name is too long to be part of the name of the index (see mappedProperties).
+// property that is not served and whose name is too long to be part of the name of the index.
 func (l *Library) propertyOf(index string) (library.PropertyID, bool) {
 	if p, ok := l.names.property(index); ok {
 		return p, true
 	}
 	for p := range l.records.state.Load().set.Catalogues() {
-		if generation(l.names.items(p)) == index {
+		if strings.HasPrefix(index, l.names.items(p)) {
 			return p, true
 		}
 	}

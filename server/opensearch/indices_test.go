@@ -11,12 +11,12 @@ import (
 func TestNamesOfIndices(t *testing.T) {
 	n := names{"vitrine"}
 	for p, want := range map[library.PropertyID]string{
-		"shop/default": "vitrine-items-shop_default-1",
-		"a-b/c.d-2":    "vitrine-items-a-b_c.d-2-1",
-		"Shop/x_y":     "vitrine-items-=53hop_x=5fy-1",
-		"été/*":        "vitrine-items-=c3=a9t=c3=a9_=2a-1",
+		"shop/default": "vitrine-items-shop_default==1",
+		"a-b/c.d-2":    "vitrine-items-a-b_c.d-2==1",
+		"Shop/x_y":     "vitrine-items-=53hop_x=5fy==1",
+		"été/*":        "vitrine-items-=c3=a9t=c3=a9_=2a==1",
 	} {
-		got := generation(n.items(p))
+		got := itemGeneration(n.items(p), 1)
 		if got != want {
 			t.Errorf("%s: %s, want %s", p, got, want)
 		}
@@ -24,11 +24,18 @@ func TestNamesOfIndices(t *testing.T) {
 			t.Errorf("%s is read as %q", got, back)
 		}
 	}
+	for index, want := range map[string]library.PropertyID{
+		itemGeneration(n.items("shop/default"), 2): "shop/default", itemGeneration(n.items("shop/default-2"), 10): "shop/default-2",
+	} {
+		if p, ok := n.property(index); !ok || p != want {
+			t.Errorf("%s is read as %q, want %q", index, p, want)
+		}
+	}
 	long := library.PropertyID(strings.Repeat("n", 63) + "/" + strings.Repeat("n", 253))
-	if got := generation(n.items(long)); len(got) > 255 {
+	if got := itemGeneration(n.items(long), 1); len(got) > 255 {
 		t.Errorf("a name of %d bytes", len(got))
 	}
-	for _, other := range []string{"vitrine-facts", "vitrine-items-x", "else-items-shop_default-1", "vitrine-items-=zz-1", "vitrine-items-==00-1"} {
+	for _, other := range []string{"vitrine-facts", "vitrine-items-x", "vitrine-items-shop_default-1", "else-items-shop_default==1", "vitrine-items-=zz==1", "vitrine-items-==00==1"} {
 		if p, ok := n.property(other); ok {
 			t.Errorf("%s is read as the items of %q", other, p)
 		}

@@ -27,10 +27,13 @@ type Library struct {
 	// versionKey is the key of page versions, see versionOf.
 	versionKey []byte
 
+	// current contains the last seen current generation of properties, see writable.
+	current sync.Map
+
 	closed    atomic.Bool
 	closeOnce sync.Once
 	closeErr  error
-	// end stops the follower; ended is closed when the follower has returned.
+	// end stops the follower and the rebuilder; ended is closed when both have returned.
 	end   context.CancelFunc
 	ended chan struct{}
 }
@@ -53,7 +56,10 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	l.end = end
 	go func() {
 		defer close(l.ended)
+		var group sync.WaitGroup
+		group.Go(func() { newRebuilder(l).run(follow) })
 		l.records.follow(follow)
+		group.Wait()
 	}()
 	return l, nil
 }
@@ -69,7 +75,7 @@ func newLibrary(o Options) (*Library, error) {
 		return nil, err
 	}
 	l := &Library{options: o, names: names{o.Prefix}, cluster: c, ended: make(chan struct{})}
-	l.Reads = l.current
+	l.Reads = l.served
 	l.ledgers = &ledgers{library: l, known: map[library.PropertyID]*ledger{}}
 	l.made = &madeTags{library: l}
 	l.records = newRecords(l)
@@ -88,6 +94,9 @@ func (l *Library) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := l.checkSchemas(ctx); err != nil {
+		return err
+	}
 	if err := l.createShared(ctx); err != nil {
 		return err
 	}
@@ -104,10 +113,12 @@ func (l *Library) open(ctx context.Context) error {
 
 // createShared creates the shared indices unless they exist.
 func (l *Library) createShared(ctx context.Context) error {
-	if err := l.cluster.create(ctx, l.names.definitions(), l.options.settings(), recordMapping()); err != nil {
-		return err
+	for alias, mapping := range map[string]object{l.names.definitions(): recordMapping(), l.names.facts(): factMapping()} {
+		if err := l.cluster.create(ctx, sharedIndex(alias), l.options.settings(), mapping, alias); err != nil {
+			return err
+		}
 	}
-	return l.cluster.create(ctx, l.names.facts(), l.options.settings(), factMapping())
+	return nil
 }
 
 // Close closes the library in this process: later calls fail with ErrClosed. It can be called more than once.

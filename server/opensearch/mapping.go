@@ -1,9 +1,6 @@
 package opensearch
 
-import (
-	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/query"
-)
+import "github.com/vitrine-dev/vitrine/server/query"
 
 // Fields of an item's document in addition to those of the catalogue, which keep their names.
 const (
@@ -38,7 +35,7 @@ func (l *Library) itemSettings() object {
 // itemMapping returns the catalogue as a mapping. Keywords are folded before they are indexed (see document.go), so that results do
 // not depend on the Unicode version of the cluster's JDK. It has no fields of units, because a query decides which units an item
 // shows.
-func itemMapping(p library.PropertyID) object {
+func itemMapping() object {
 	stored := object{"type": "keyword", "index": false, "doc_values": false, "store": true}
 	properties := object{
 		fieldAll:       object{"type": "text"},
@@ -55,10 +52,7 @@ func itemMapping(p library.PropertyID) object {
 			properties[f.Name] = mappingOf(f.Type)
 		}
 	}
-	return object{
-		"_meta": object{"property": string(p)}, "_source": object{"enabled": false}, "dynamic": "strict",
-		"properties": properties,
-	}
+	return object{"_source": object{"enabled": false}, "dynamic": "strict", "properties": properties}
 }
 
 // mappingOf returns the mapping of a type. Dates are milliseconds.

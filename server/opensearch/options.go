@@ -42,6 +42,10 @@ type Options struct {
 	Transport http.RoundTripper
 	// window is the maximum sum of skipped and returned hits of a search. 0 means 50,000.
 	window int
+	// schemas are the schemas of indices of items. nil means itemSchemas().
+	schemas []schema
+	// rebuild are the times of rebuilds.
+	rebuild rebuildTimes
 }
 
 // DefaultPrefix is the default of Options.Prefix.
@@ -71,6 +75,10 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.FollowInterval, 200*time.Millisecond)
 	setDefault(&o.Timeout, 30*time.Second)
 	setDefault(&o.window, 50_000)
+	o.rebuild = o.rebuild.withDefaults()
+	if o.schemas == nil {
+		o.schemas = itemSchemas()
+	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

@@ -283,6 +283,7 @@ func (r *records) publish(c *definitions.Change, marks map[string]string) {
 		if was := before.set.Catalogue(p); served != was && was == nil {
 			// Another replica may have purged the property while it was not served.
 			r.library.ledgers.keep(p, nil)
+			r.library.current.Delete(p)
 			r.library.made.forget()
 		}
 	}
@@ -370,24 +371,13 @@ func (r *records) decode(hits []recordHit, marks map[string]string) (*decoded, e
 func (r *records) reload(ctx context.Context) error {
 	index := r.library.names.definitions()
 	var stats struct {
-		Indices map[string]struct {
-			Shards map[string][]struct {
-				SeqNo struct {
-					Checkpoint int64 `json:"global_checkpoint"`
-				} `json:"seq_no"`
-			} `json:"shards"`
-		} `json:"indices"`
+		Indices indexStats `json:"indices"`
 	}
 	if err := r.look(ctx, http.MethodGet, "/"+index+"/_stats/docs?level=shards", nil, &stats); err != nil {
 		return fmt.Errorf("read the definitions: %w", err)
 	}
-	// Every copy of the shard has all operations up to the lowest checkpoint, and a refresh makes them visible.
-	checkpoint := int64(1)<<62 - 1
-	for _, i := range stats.Indices { // only the index behind the alias
-		for _, shard := range i.Shards["0"] {
-			checkpoint = min(checkpoint, shard.SeqNo.Checkpoint)
-		}
-	}
+	// A refresh makes all operations up to the checkpoint visible.
+	checkpoint := stats.Indices.checkpoint(sharedIndex(index))
 	if err := r.look(ctx, http.MethodPost, "/"+index+"/_refresh", nil, nil); err != nil {
 		return fmt.Errorf("read the definitions: %w", err)
 	}

@@ -199,11 +199,12 @@ func TestRedIndex(t *testing.T) {
 	if _, _, err := l.ShortLink(t.Context(), "unknown"); !errors.Is(err, library.ErrNotFound) {
 		t.Errorf("an unknown short link: %v, want ErrNotFound", err)
 	}
+	index := itemGeneration(l.names.items("shop/red"), 1)
 	red := object{
 		"settings": object{"number_of_shards": 1, "number_of_replicas": 0, "index.routing.allocation.require._name": "absent"},
-		"mappings": itemMapping("shop/red"), "aliases": object{l.names.items("shop/red"): object{}},
+		"mappings": itemMapping(), "aliases": object{l.names.items("shop/red"): object{}, index + currentMark: object{}},
 	}
-	path := "/" + generation(l.names.items("shop/red")) + "?wait_for_active_shards=0"
+	path := "/" + index + "?wait_for_active_shards=0"
 	if err := l.cluster.do(t.Context(), http.MethodPut, path, red, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (l *Library) codeHolders(ctx context.Context, codes []string) (codeHolders,
 			"size": 2 * len(chunk), "track_total_hits": false, "docvalue_fields": []string{fieldCode}, "_source": false,
 			"query": object{"bool": object{"filter": object{"terms": object{fieldCode: chunk}}}},
 		}
-		path := "/" + l.names.everyItems() + "/_search?allow_partial_search_results=true&allow_no_indices=true&ignore_unavailable=true"
+		path := "/" + l.names.currentItems() + "/_search?allow_partial_search_results=true&allow_no_indices=true&ignore_unavailable=true"
 		if err := l.cluster.do(ctx, http.MethodPost, path, body, &answer); err != nil {
 			return out, fmt.Errorf("look up short links: %w", err)
 		}

@@ -20,7 +20,9 @@ var _ transfer.Source = (*Library)(nil)
 func (l *Library) Source() transfer.Source { return l }
 
 // Freeze makes every later write fail, see transfer.Source. A mark names the reason to all replicas. A block of the indices rejects
-// the writes of replicas that have not seen the mark yet: when OpenSearch has set it, no earlier write is in progress.
+// the writes of replicas that have not seen the mark yet: when OpenSearch has set it, no earlier write is in progress. The block also
+// rejects changes of settings, aliases and mappings, and deletions. Therefore a rebuild (see rebuild.go) stops, and can neither replace
+// an index nor remove a block.
 func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
 	freeze, err := l.Frozen(ctx)
 	if err != nil {
@@ -37,7 +39,7 @@ func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
 		All     bool     `json:"shards_acknowledged"`
 		Indices []object `json:"indices"`
 	}
-	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_block/write", nil, &answer); err != nil {
+	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_block/read_only", nil, &answer); err != nil {
 		return "", fmt.Errorf("block the writes of the indices: %w", err)
 	}
 	if !answer.All && len(answer.Indices) > 0 {
@@ -51,7 +53,7 @@ func (l *Library) Thaw(ctx context.Context) error {
 	if freeze, err := l.Frozen(ctx); err != nil || freeze == "" {
 		return err
 	}
-	body := object{"index.blocks.write": nil}
+	body := object{"index.blocks.read_only": nil}
 	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_settings", body, nil); err != nil {
 		return fmt.Errorf("allow writes to the indices: %w", err)
 	}
@@ -100,21 +102,24 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 	})
 	var state library.State
 	state.PropertyItems = map[library.PropertyID]int64{}
-	if err := l.count(ctx, &state); err != nil {
+	stats, err := l.statistics(ctx)
+	if err != nil {
 		return nil, err
 	}
-	// The mappings also name indices without a working shard, which are not counted. Facts without an index are those of an
-	// interrupted purge.
-	indices, err := l.mappedProperties(ctx, l.names.everyItems())
+	all, err := l.generations(ctx, l.names.everyItems())
 	if err != nil {
-		return nil, fmt.Errorf("list the indices of items: %w", err)
+		return nil, err
 	}
-	for _, p := range indices {
-		f.Properties[p] = transfer.Property{Items: state.PropertyItems[p], Tags: map[item.Tag]bool{}}
+	l.count(&state, stats, all)
+	// The statistics lack indices without a working shard. Facts without an index are those of an interrupted purge.
+	for p, g := range all {
+		if g.current != nil {
+			f.Properties[p] = transfer.Property{Items: state.PropertyItems[p], Tags: map[item.Tag]bool{}}
+		}
 	}
 	for p := range now.set.Catalogues() {
 		if _, ok := f.Properties[p]; !ok {
-			return nil, fmt.Errorf("the index of property %s is missing: restore %s from a snapshot", p, generation(l.names.items(p)))
+			return nil, fmt.Errorf("the index of property %s is missing: restore the index with the alias %s from a snapshot", p, l.names.items(p))
 		}
 	}
 	return f, l.addFacts(ctx, f.Properties)

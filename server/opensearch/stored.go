@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/item"
-	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // hitsOf is the response to a search whose hits have type T.
@@ -59,9 +58,9 @@ const loadAtOnce = 10_000
 
 // load reads the documents of items as of the last acknowledged write, with one stored field, or none for fieldNone. Items that do
 // not exist are not in the result.
-func (l *Library) load(ctx context.Context, p library.PropertyID, ids []item.ID, field string) (map[item.ID]*stored, error) {
+func (l *Library) load(ctx context.Context, alias string, ids []item.ID, field string) (map[item.ID]*stored, error) {
 	out := make(map[item.ID]*stored, len(ids))
-	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", l.names.items(p), field)
+	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", alias, field)
 	for chunk := range slices.Chunk(ids, loadAtOnce) {
 		var answer struct {
 			Docs []struct {

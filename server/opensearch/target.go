@@ -152,6 +152,11 @@ func (t *Target) operations(f *transfer.Facts) ([]operation, error) {
 
 // Put stores items, see transfer.Target.
 func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer.Line) error {
+	l := t.library
+	index, err := l.writable(ctx, p)
+	if err != nil {
+		return err
+	}
 	ops := make([]operation, len(lines))
 	for i, line := range lines {
 		it, err := item.Unmarshal(line.Text)
@@ -162,10 +167,10 @@ func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer
 			return &library.UnreadableItemError{ID: line.ID, Err: err}
 		}
 		ops[i] = operation{
-			index: t.library.names.items(p), id: strconv.FormatInt(line.ID, 10), doc: document(it, line.Text, ""), over: true,
+			index: index.writes(), id: strconv.FormatInt(line.ID, 10), doc: l.document(index, it, line.Text, ""), over: true,
 		}
 	}
-	return failure(t.library.cluster.bulk(ctx, ops, refreshNone))
+	return failure(l.cluster.bulk(ctx, ops, refreshNone))
 }
 
 // Finish makes the indices a library, see transfer.Target.

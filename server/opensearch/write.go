@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -91,9 +92,16 @@ func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendi
 	if served == nil {
 		return nil, fmt.Errorf("write to property %s: %w", w.property, library.ErrNoProperty)
 	}
-	b := &base{view: l.view(served, l.now()), ctx: ctx}
-	if err := b.fetch(ctx, pending); err != nil {
+	target, err := l.writable(ctx, w.property)
+	if err != nil {
 		return nil, err
+	}
+	b := &base{view: l.view(served, l.now()), target: target, ctx: ctx}
+	if err := b.fetch(ctx, pending); err != nil {
+		if !isIndexMissing(err) {
+			return nil, err
+		}
+		return pending, l.awaitSuccessor(ctx, target)
 	}
 	st, err := w.stage(ctx, b, pending)
 	if err != nil {
@@ -162,7 +170,7 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	var conflicts []item.ID
 	gone := map[item.ID]bool{}
 	failed = map[item.ID]error{}
-	for i, o := range w.library.cluster.bulk(ctx, ops, refreshWait) {
+	for i, o := range w.send(ctx, b, ops) {
 		switch {
 		case o.err != nil:
 			failed[ids[i]], err = o.err, o.err
@@ -180,7 +188,7 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 		return nil, failed, nil
 	}
 	// A conflict may be with this write itself if the response to its first attempt was lost.
-	found, err := w.library.load(ctx, w.property, conflicts, fieldWrite)
+	found, err := w.library.load(ctx, b.index(), conflicts, fieldWrite)
 	if err != nil {
 		if !w.stored {
 			return nil, nil, err
@@ -205,6 +213,20 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	return lost, failed, nil
 }
 
+// send sends operations. If a copy is replacing the index, send waits until it has done so. The operations that the cluster rejected
+// for that reason end as conflicts, because sequence numbers of the index mean nothing in the copy.
+func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
+	outcomes := w.library.cluster.bulk(ctx, ops, refreshWait)
+	wait := sync.OnceValue(func() error { return w.library.awaitSuccessor(ctx, b.target) })
+	for i, o := range outcomes {
+		if replaced(o.err) {
+			err := wait()
+			outcomes[i] = outcome{conflict: err == nil, err: err}
+		}
+	}
+	return outcomes
+}
+
 // refresh makes searches find items that this write has stored without waiting for a refresh. If the request fails, the write still
 // succeeds, because a caller that sends it again could create the items twice. The index refreshes itself within
 // Options.RefreshInterval.
@@ -220,9 +242,9 @@ func (w *write) operations(b *base, items []mutations.Item) (ops []operation, id
 		if it.Item == nil && !it.Existed {
 			continue // created and deleted within the write
 		}
-		op := operation{index: b.index(), id: strconv.FormatInt(it.ID, 10)}
+		op := operation{index: b.target.writes(), id: strconv.FormatInt(it.ID, 10)}
 		if it.Item != nil {
-			op.doc = document(it.Item, item.Marshal(it.Item, nil), w.token)
+			op.doc = w.library.document(b.target, it.Item, item.Marshal(it.Item, nil), w.token)
 		}
 		if it.Existed {
 			op.at = &b.items[it.ID].version

@@ -187,11 +187,12 @@ func Prefix(t testing.TB) string {
 func DropAtEnd(t testing.TB, prefix string) {
 	t.Helper()
 	url := URLs(t)[0] + "/" + prefix + "-*"
-	t.Cleanup(func() {
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, url, nil)
+	do := func(method, url, body string) {
+		req, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
+		req.Header.Set("Content-Type", "application/json")
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +201,11 @@ func DropAtEnd(t testing.TB, prefix string) {
 			t.Error(err)
 		}
 		if res.StatusCode != http.StatusOK {
-			t.Errorf("DELETE %s: %s", url, res.Status)
+			t.Errorf("%s %s: %s", method, url, res.Status)
 		}
+	}
+	t.Cleanup(func() {
+		do(http.MethodPut, url+"/_settings", `{"index.blocks.read_only": null}`) // of a frozen library
+		do(http.MethodDelete, url, "")
 	})
 }

@@ -1,0 +1,443 @@
+package opensearch
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+)
+
+// copier replaces one generation of an index of items by a copy with the latest schema.
+//
+// Operations of the source are copied in the order of their sequence numbers, first without and finally with a block of writes. The
+// copy's documents have the sequence numbers as external versions, so an operation can be copied again, and a newer state of an item
+// is never overwritten. Deleted items have no document, so they are found by comparison. The copy is filled through an alias that
+// contains a random token, and the switch requires this alias. A copier that takes over changes the alias. Therefore a suspended
+// copier cannot change the copy or switch to it.
+type copier struct {
+	library  *Library
+	from, to *itemIndex
+	// copied is how many operations of the source are copied: all those with a lower sequence number.
+	copied int64
+	// saved is when copied was last stored.
+	saved time.Time
+}
+
+const (
+	// copyAtOnce is the number of items that one search of a copier returns.
+	copyAtOnce = 1000
+	// copySaved is the time between two updates of the stored progress.
+	copySaved = 5 * time.Second
+	// closeBehind is the number of copied operations in one pass at which a copier stops writes and finishes.
+	closeBehind = 2000
+	// passesAtMost limits the passes before that, in case writes are faster than the copier.
+	passesAtMost = 20
+	// switchTimeout limits the time for which a copier blocks writes. It is shorter than the default timeout of requests.
+	switchTimeout = 15 * time.Second
+)
+
+// rebuild replaces the current generation by one with the latest schema.
+func (l *Library) rebuild(ctx context.Context, g *generations) error {
+	start := time.Now()
+	c, err := l.beginCopy(ctx, g)
+	if err != nil {
+		return err
+	}
+	l.options.Logger.Info("rebuilding the index of a property", slog.String("property", string(c.from.Property)),
+		slog.String("from", c.from.name), slog.String("to", c.to.name), slog.Int64("copied_before", c.copied))
+	for range passesAtMost {
+		n, err := c.pass(ctx)
+		if err != nil {
+			return err
+		}
+		if n <= closeBehind {
+			break
+		}
+	}
+	// Most deletions are found before writes are blocked, so that the block is short.
+	if err := c.compare(ctx); err != nil {
+		return err
+	}
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	blocked, err := c.finish(ctx)
+	if err != nil {
+		return err
+	}
+	l.current.Delete(c.from.Property)
+	l.options.Logger.Info("rebuilt the index of a property", slog.String("property", string(c.from.Property)),
+		slog.String("index", c.to.name), slog.Duration("took", time.Since(start)), slog.Duration("writes_waited", blocked))
+	return nil
+}
+
+// beginCopy creates the copy, or takes over the one that an interrupted rebuild left.
+func (l *Library) beginCopy(ctx context.Context, g *generations) (*copier, error) {
+	c := &copier{library: l, from: g.current}
+	for _, x := range g.copies {
+		if x.Source == g.current.uuid && x.Schema == l.options.latest() {
+			before := x.copying
+			c.to, c.copied = x, x.Copied
+			c.to.copying = c.to.name + copyMark + strings.ToLower(rand.Text())
+			err := l.alias(ctx, object{"remove": object{"index": x.name, "alias": before, "must_exist": true}},
+				object{"add": object{"index": x.name, "alias": c.to.copying}})
+			if err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	if g.current.blocked {
+		if err := l.unblock(ctx, g.current.name); err != nil {
+			return nil, err
+		}
+	}
+	if c.to != nil {
+		return c, nil
+	}
+	number := 1
+	alias := l.names.items(c.from.Property)
+	for _, name := range g.all() {
+		n, _ := strconv.Atoi(strings.TrimPrefix(name, alias+generationMark)) // 0 for an index that an earlier version named
+		number = max(number, n)
+	}
+	name := itemGeneration(alias, number+1)
+	c.to = &itemIndex{
+		itemMeta: itemMeta{Property: c.from.Property, Schema: l.options.latest(), Source: c.from.uuid},
+		name:     name, copying: name + copyMark + strings.ToLower(rand.Text()),
+	}
+	settings := l.itemSettings()
+	settings["refresh_interval"] = -1
+	return c, l.cluster.create(ctx, name, settings, l.options.mapping(c.to.itemMeta), c.to.copying)
+}
+
+// unblock lets an index accept writes again.
+func (l *Library) unblock(ctx context.Context, index string) error {
+	if err := l.cluster.do(ctx, http.MethodPut, "/"+index+"/_settings", object{"index.blocks.write": nil}, nil); err != nil {
+		return fmt.Errorf("remove the block of index %s: %w", index, err)
+	}
+	return nil
+}
+
+// refresh makes all operations of an index visible to searches.
+func (c *copier) refresh(ctx context.Context, x *itemIndex) error {
+	return c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+"/_refresh", nil, nil)
+}
+
+// pass copies the operations that all copies of the source's shard have now, and returns their number.
+func (c *copier) pass(ctx context.Context) (int64, error) {
+	stats, err := c.library.statisticsOf(ctx, c.from.name)
+	if err != nil {
+		return 0, err
+	}
+	return c.copyTo(ctx, stats.checkpoint(c.from.name))
+}
+
+// copyTo copies the operations up to a sequence number, and returns how many items it copied.
+func (c *copier) copyTo(ctx context.Context, last int64) (n int64, err error) {
+	if err := c.refresh(ctx, c.from); err != nil {
+		return 0, err
+	}
+	for {
+		var found hitsOf[stored]
+		body := object{
+			"size": copyAtOnce, "track_total_hits": false, "seq_no_primary_term": true, "stored_fields": []string{fieldItem, fieldWrite},
+			"query": object{"range": object{"_seq_no": object{"gte": c.copied, "lte": last}}}, "sort": []any{object{"_seq_no": "asc"}},
+		}
+		if err := c.library.cluster.do(ctx, http.MethodPost, "/"+c.from.name+searchPath, body, &found); err != nil {
+			return n, err
+		}
+		hits := found.Hits.Hits
+		if err := c.store(ctx, hits); err != nil {
+			return n, err
+		}
+		n += int64(len(hits))
+		if len(hits) < copyAtOnce {
+			break
+		}
+		c.copied = hits[len(hits)-1].Seq + 1
+		if err := c.save(ctx, false); err != nil {
+			return n, err
+		}
+	}
+	if last < math.MaxInt64 {
+		c.copied = max(c.copied, last+1)
+	}
+	return n, c.save(ctx, true)
+}
+
+// store stores items in the copy, unless the copy has newer states of them.
+func (c *copier) store(ctx context.Context, hits []stored) error {
+	ops := make([]operation, len(hits))
+	for i, h := range hits {
+		it, err := h.item()
+		if err != nil {
+			return err
+		}
+		ops[i] = operation{
+			index: c.to.copying, id: strconv.FormatInt(h.ID, 10), external: h.Seq + 1,
+			doc: c.library.document(c.to, it, []byte(h.Fields.Item[0]), h.token()),
+		}
+	}
+	return failure(c.library.cluster.bulk(ctx, ops, refreshNone))
+}
+
+// save stores the progress in the copy, at most once in copySaved unless now is true.
+func (c *copier) save(ctx context.Context, now bool) error {
+	if c.to.Copied == c.copied || !now && time.Since(c.saved) < copySaved {
+		return nil
+	}
+	c.saved, c.to.Copied = time.Now(), c.copied
+	if err := c.library.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_mapping", object{"_meta": c.to.itemMeta}, nil); err != nil {
+		return fmt.Errorf("store the progress of a rebuild: %w", err)
+	}
+	return nil
+}
+
+// prepare makes the copy ready to be searched.
+func (c *copier) prepare(ctx context.Context) error {
+	settings := object{"index.refresh_interval": c.library.options.RefreshInterval.String()}
+	if err := c.library.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_settings", settings, nil); err != nil {
+		return err
+	}
+	// A node can leave while the copy is made. The copy must be stored on as many nodes as the source.
+	return c.library.cluster.do(ctx, http.MethodGet, "/_cluster/health/"+c.to.name+"?wait_for_no_initializing_shards=true&timeout=10s", nil, nil)
+}
+
+// finish blocks writes to the source, copies the rest, and makes the copy the current generation. It returns for how long it blocked
+// writes. If it fails, it removes the block.
+func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
+	l := c.library
+	within, cancel := context.WithTimeoutCause(ctx, switchTimeout, fmt.Errorf("not finished within %s", switchTimeout))
+	defer cancel()
+	start := time.Now()
+	defer func() {
+		if err == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer cancel()
+		failed := l.cluster.do(ctx, http.MethodGet, "/"+c.to.name+"/_alias/"+c.to.copying, nil, nil)
+		if hasStatus(failed, http.StatusNotFound) {
+			return // another replica has taken over: it needs the block, or removes it
+		}
+		if failed == nil {
+			failed = l.unblock(ctx, c.from.name)
+		}
+		if isBlocked(failed) {
+			return // the library is frozen: a rebuild continues when it accepts writes again
+		}
+		if failed != nil {
+			l.options.Logger.Warn("cannot remove a block of writes: it is removed later", slog.Any("error", failed))
+		}
+	}()
+	// The response means that no write is in progress any more.
+	if err := l.cluster.do(within, http.MethodPut, "/"+c.from.name+"/_block/write", nil, nil); err != nil {
+		return 0, err
+	}
+	if _, err := c.copyTo(within, math.MaxInt64); err != nil {
+		return 0, err
+	}
+	if err := c.compare(within); err != nil {
+		return 0, err
+	}
+	if err := c.refresh(within, c.to); err != nil {
+		return 0, err
+	}
+	var counts [2]struct {
+		Count int64 `json:"count"`
+	}
+	for i, x := range []*itemIndex{c.from, c.to} {
+		if err := l.cluster.do(within, http.MethodGet, "/"+x.name+"/_count", nil, &counts[i]); err != nil {
+			return 0, err
+		}
+	}
+	if counts[0] != counts[1] {
+		c.copied = 0
+		if err := c.save(within, true); err != nil {
+			return 0, err
+		}
+		return 0, fmt.Errorf("index %s has %d items and its copy %s has %d: copying all of them again", c.from.name, counts[0].Count, c.to.name, counts[1].Count)
+	}
+	alias := l.names.items(c.from.Property)
+	change := func(action string, x *itemIndex, alias string) object {
+		o := object{"index": x.name, "alias": alias}
+		if action == "remove" {
+			o["must_exist"] = true
+		}
+		return object{action: o}
+	}
+	err = l.alias(within,
+		change("remove", c.from, alias), change("remove", c.from, c.from.name+currentMark), change("remove", c.from, c.from.writes()),
+		change("remove", c.to, c.to.copying), change("add", c.to, alias), change("add", c.to, c.to.name+currentMark))
+	if err != nil {
+		return 0, err
+	}
+	// The response means that all nodes read the copy. Only now, it accepts writes: readers would miss them on other nodes.
+	return time.Since(start), l.alias(within, c.to.activate())
+}
+
+// rangesAtOnce is the maximum number of ranges of ids that one request compares. listedAtOnce is the maximum number of ids that one
+// request lists.
+const (
+	rangesAtOnce = 512
+	listedAtOnce = 10_000
+)
+
+// idRange is a range of ids, and the number of items in it, in the index that has more.
+type idRange struct {
+	lo, hi item.ID
+	count  int64
+}
+
+// compare deletes the items from the copy that the source does not contain. It narrows the ranges of ids down whose counts differ.
+// Therefore it finds all of them only while nothing changes and the copy contains every item of the source.
+func (c *copier) compare(ctx context.Context) error {
+	for _, x := range []*itemIndex{c.from, c.to} {
+		if err := c.refresh(ctx, x); err != nil {
+			return err
+		}
+	}
+	var answer struct {
+		Aggregations struct {
+			Highest struct {
+				Value float64 `json:"value"`
+			} `json:"highest"`
+		} `json:"aggregations"`
+	}
+	body := object{"size": 0, "track_total_hits": false, "aggs": object{"highest": object{"max": object{"field": "id"}}}}
+	if err := c.library.cluster.do(ctx, http.MethodPost, "/"+c.to.name+searchPath, body, &answer); err != nil {
+		return err
+	}
+	ranges := []idRange{{lo: 1, hi: item.ID(answer.Aggregations.Highest.Value)}} // no item of the copy is outside of it
+	for len(ranges) > 0 && ranges[0].hi > 0 {
+		var err error
+		if ranges, err = c.differing(ctx, split(ranges)); err != nil {
+			return err
+		}
+		var items int64
+		for _, r := range ranges {
+			items += r.count
+		}
+		if items <= listedAtOnce || len(ranges) > rangesAtOnce/8 {
+			return c.deleteExtra(ctx, ranges)
+		}
+	}
+	return nil
+}
+
+// split divides ranges into at most rangesAtOnce smaller ones.
+func split(ranges []idRange) []idRange {
+	var parts []idRange
+	for _, r := range ranges {
+		width := (r.hi-r.lo)/int64(rangesAtOnce/len(ranges)) + 1
+		for lo := r.lo; lo <= r.hi; lo += width {
+			parts = append(parts, idRange{lo: lo, hi: min(r.hi, lo+width-1)})
+		}
+	}
+	return parts
+}
+
+// digest describes the items of a range of ids.
+type digest struct {
+	Count int64 `json:"doc_count"`
+	Sum   struct {
+		Value float64 `json:"value"`
+	} `json:"sum"`
+}
+
+// differing returns the ranges in which the source and the copy differ.
+func (c *copier) differing(ctx context.Context, ranges []idRange) ([]idRange, error) {
+	limits := make([]object, len(ranges))
+	for i, r := range ranges {
+		limits[i] = object{"from": r.lo, "to": r.hi + 1}
+	}
+	body := object{"size": 0, "track_total_hits": false, "aggs": object{"ranges": object{
+		"range": object{"field": "id", "ranges": limits}, "aggs": object{"sum": object{"sum": object{"field": "id"}}},
+	}}}
+	var of [2][]digest
+	for i, x := range []*itemIndex{c.from, c.to} {
+		var answer struct {
+			Aggregations struct {
+				Ranges struct {
+					Buckets []digest `json:"buckets"`
+				} `json:"ranges"`
+			} `json:"aggregations"`
+		}
+		if err := c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+searchPath, body, &answer); err != nil {
+			return nil, err
+		}
+		if of[i] = answer.Aggregations.Ranges.Buckets; len(of[i]) != len(ranges) {
+			return nil, fmt.Errorf("compare index %s with its copy: %d ranges, want %d", x.name, len(of[i]), len(ranges))
+		}
+	}
+	var out []idRange
+	for i, r := range ranges {
+		if of[0][i] != of[1][i] {
+			out = append(out, idRange{r.lo, r.hi, max(of[0][i].Count, of[1][i].Count)})
+		}
+	}
+	return out, nil
+}
+
+// deleteExtra deletes the items with an id in one of the ranges that only the copy contains.
+func (c *copier) deleteExtra(ctx context.Context, ranges []idRange) error {
+	for len(ranges) > 0 {
+		n, items := 1, ranges[0].count
+		for n < len(ranges) && items+ranges[n].count <= listedAtOnce {
+			items += ranges[n].count
+			n++
+		}
+		is, err := c.ids(ctx, c.from, ranges[:n])
+		if err != nil {
+			return err
+		}
+		has, err := c.ids(ctx, c.to, ranges[:n])
+		if err != nil {
+			return err
+		}
+		var ops []operation
+		for id := range has {
+			if !is[id] {
+				ops = append(ops, operation{index: c.to.copying, id: strconv.FormatInt(id, 10)})
+			}
+		}
+		if err := failure(c.library.cluster.bulk(ctx, ops, refreshNone)); err != nil {
+			return err
+		}
+		ranges = ranges[n:]
+	}
+	return nil
+}
+
+// ids returns the ids of the items of an index in some ranges.
+func (c *copier) ids(ctx context.Context, x *itemIndex, ranges []idRange) (map[item.ID]bool, error) {
+	within := make([]object, len(ranges))
+	for i, r := range ranges {
+		within[i] = between("id", r.lo, r.hi, false, false)
+	}
+	out := map[item.ID]bool{}
+	for last := item.ID(0); ; {
+		var found hitsOf[stored]
+		body := object{
+			"size": listedAtOnce, "track_total_hits": false, "_source": false,
+			"query": allOf(anyOf(within)), "sort": []any{object{"id": "asc"}}, "search_after": []any{last},
+		}
+		if err := c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+searchPath, body, &found); err != nil {
+			return nil, err
+		}
+		for _, h := range found.Hits.Hits {
+			out[h.ID], last = true, h.ID
+		}
+		if len(found.Hits.Hits) < listedAtOnce {
+			return out, nil
+		}
+	}
+}

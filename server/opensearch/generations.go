@@ -1,0 +1,241 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// itemIndex is one generation of the index of a property's items, as of the time it was read.
+type itemIndex struct {
+	itemMeta
+	name string
+	// uuid differs between indices that have the same name at different times.
+	uuid string
+	// copying is the alias through which a copy is filled, or "" (see copier).
+	copying string
+	// active is true if the index has the alias that writes returns.
+	active bool
+	// blocked is true if a setting of the index rejects writes.
+	blocked bool
+}
+
+// writes returns the alias through which a generation is written. It exists only while the generation is the current one: when another
+// one replaces it, writes fail, because sequence numbers of this one mean nothing there.
+func (x *itemIndex) writes() string { return x.name + writeMark }
+
+// activate returns the action that makes a generation accept writes.
+func (x *itemIndex) activate() object {
+	return object{"add": object{"index": x.name, "alias": x.writes()}}
+}
+
+// Aliases of one generation are its name followed by a mark. currentMark is for searches of the current generations of all properties.
+// copyMark is followed by a token (see copier).
+const (
+	currentMark = "==current"
+	writeMark   = "==write"
+	copyMark    = "==copy-"
+)
+
+// generations are the indices of a property's items. Only the current one is read and written.
+type generations struct {
+	// current is nil if it is missing.
+	current *itemIndex
+	// copies are unfinished copies of the current generation. retired are earlier generations that the current one replaced.
+	copies, retired []*itemIndex
+	// unknown are others, such as one that was restored from a snapshot without its aliases.
+	unknown []*itemIndex
+}
+
+// all returns the names of all generations.
+func (g *generations) all() []string {
+	var names []string
+	if g.current != nil {
+		names = append(names, g.current.name)
+	}
+	for _, x := range slices.Concat(g.copies, g.retired, g.unknown) {
+		names = append(names, x.name)
+	}
+	return names
+}
+
+// replacing reports whether a copy of the current generation with a newer schema is being made.
+func (g *generations) replacing() *itemIndex {
+	for _, x := range g.copies {
+		if g.current != nil && x.Source == g.current.uuid && x.Schema > g.current.Schema {
+			return x
+		}
+	}
+	return nil
+}
+
+// generations returns the generations of the properties that have an index with a name that matches a pattern.
+func (l *Library) generations(ctx context.Context, pattern string) (map[library.PropertyID]*generations, error) {
+	var found map[string]struct {
+		Aliases  map[string]struct{} `json:"aliases"`
+		Mappings struct {
+			Meta itemMeta `json:"_meta"`
+		} `json:"mappings"`
+		Settings struct {
+			Index struct {
+				UUID   string `json:"uuid"`
+				Blocks struct {
+					Write string `json:"write"`
+				} `json:"blocks"`
+			} `json:"index"`
+		} `json:"settings"`
+	}
+	const parts = "*.aliases,*.mappings._meta,*.settings.index.blocks.write,*.settings.index.uuid"
+	if err := l.cluster.do(ctx, http.MethodGet, "/"+pattern+"?ignore_unavailable=true&filter_path="+parts, nil, &found); err != nil {
+		return nil, fmt.Errorf("look up the indices of items: %w", err)
+	}
+	out := map[library.PropertyID]*generations{}
+	others := map[library.PropertyID][]*itemIndex{}
+	for name, is := range found {
+		x := &itemIndex{itemMeta: is.Mappings.Meta, name: name, uuid: is.Settings.Index.UUID, blocked: is.Settings.Index.Blocks.Write == "true"}
+		_, x.active = is.Aliases[x.writes()]
+		for alias := range is.Aliases {
+			if strings.HasPrefix(alias, name+copyMark) {
+				x.copying = alias
+			}
+		}
+		g := out[x.Property]
+		if g == nil {
+			g = &generations{}
+			out[x.Property] = g
+		}
+		if _, ok := is.Aliases[l.names.items(x.Property)]; ok {
+			g.current = x
+		} else {
+			others[x.Property] = append(others[x.Property], x)
+		}
+	}
+	for p, g := range out {
+		for _, x := range others[p] {
+			switch {
+			case x.copying != "":
+				g.copies = append(g.copies, x)
+			case g.current != nil && g.current.Source == x.uuid:
+				g.retired = append(g.retired, x)
+			default:
+				g.unknown = append(g.unknown, x)
+			}
+		}
+	}
+	return out, nil
+}
+
+// generationsOf returns the generations of one property.
+func (l *Library) generationsOf(ctx context.Context, p library.PropertyID) (*generations, error) {
+	found, err := l.generations(ctx, l.names.items(p)+generationMark+"*")
+	if err != nil {
+		return nil, err
+	}
+	if g := found[p]; g != nil {
+		return g, nil
+	}
+	return &generations{}, nil
+}
+
+// writable returns the generation that accepts writes, as this replica last saw it. An outdated result is harmless: its alias is
+// missing then, and the caller calls awaitSuccessor.
+func (l *Library) writable(ctx context.Context, p library.PropertyID) (*itemIndex, error) {
+	if known, ok := l.current.Load(p); ok {
+		return known.(*itemIndex), nil
+	}
+	g, err := l.currentOf(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return g.current, nil
+}
+
+// currentOf returns the generations of a property, and remembers the current one for writable. It fails if there is none, or if this
+// version cannot write to it.
+func (l *Library) currentOf(ctx context.Context, p library.PropertyID) (*generations, error) {
+	l.current.Delete(p)
+	g, err := l.generationsOf(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if g.current == nil {
+		return nil, &responseError{Status: http.StatusNotFound, Type: "index_not_found_exception", Reason: fmt.Sprintf("no such index [%s]", l.names.items(p))}
+	}
+	if err := l.options.check(g.current); err != nil {
+		return nil, fmt.Errorf("%w: %w", library.ErrUnavailable, err)
+	}
+	if g.current.active {
+		l.current.Store(p, g.current)
+	}
+	return g, nil
+}
+
+// switchPause is the maximum time between two checks whether another generation is the current one.
+const switchPause = 250 * time.Millisecond
+
+// awaitSuccessor returns when a write can be decided again that was rejected because the generation was is or was being replaced. It
+// waits while a copy is about to replace was, for at most Options.Timeout.
+func (l *Library) awaitSuccessor(ctx context.Context, was *itemIndex) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.options.Timeout, fmt.Errorf("%w: index %s is being replaced", library.ErrUnavailable, was.name))
+	defer cancel()
+	for pause := shortestPause; ; pause = min(2*pause, switchPause) {
+		g, err := l.currentOf(ctx, was.Property)
+		frozen := l.records.state.Load().frozen().Err()
+		switch {
+		case err != nil:
+			return err
+		case frozen != nil:
+			return frozen
+		case g.current.uuid != was.uuid && g.current.active:
+			return nil
+		case g.current.uuid == was.uuid && g.current.blocked && g.replacing() == nil:
+			return fmt.Errorf("%w: index %s rejects writes: remove its setting index.blocks.write", library.ErrUnavailable, was.name)
+		case !wait(ctx, pause):
+			return context.Cause(ctx)
+		case g.current.uuid == was.uuid && !g.current.blocked:
+			return nil
+		}
+	}
+}
+
+// replaced reports whether err may mean that the generation that a write was sent to is being replaced.
+func replaced(err error) bool { return isIndexMissing(err) || isWriteBlock(err) }
+
+// checkSchemas fails if this version does not know the schema of a current index of items.
+func (l *Library) checkSchemas(ctx context.Context) error {
+	all, err := l.generations(ctx, l.names.everyItems())
+	if err != nil {
+		return err
+	}
+	for _, g := range all {
+		if g.current == nil {
+			continue
+		}
+		if err := l.options.check(g.current); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop deletes indices that exist.
+func (l *Library) drop(ctx context.Context, indices ...string) error {
+	err := l.cluster.do(ctx, http.MethodDelete, "/"+strings.Join(indices, ",")+"?ignore_unavailable=true", nil, nil)
+	if err != nil && !isIndexMissing(err) {
+		return fmt.Errorf("delete %s: %w", strings.Join(indices, " and "), err)
+	}
+	return nil
+}
+
+// alias changes aliases in one step: all of the actions take effect, or none.
+func (l *Library) alias(ctx context.Context, actions ...object) error {
+	if err := l.cluster.do(ctx, http.MethodPost, "/_aliases", object{"actions": actions}, nil); err != nil {
+		return fmt.Errorf("change aliases: %w", err)
+	}
+	return nil
+}

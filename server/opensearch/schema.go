@@ -1,0 +1,68 @@
+package opensearch
+
+import (
+	"fmt"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// schema is one version of everything that depends on how the documents of items are built.
+type schema struct {
+	// mapping returns the mapping of the index of a property's items.
+	mapping func() object
+	// document returns the document of an item. line is the item as item.Marshal writes it, and token identifies the write.
+	document func(it *item.Item, line []byte, token string) object
+}
+
+// itemSchemas returns the schemas of indices of items. The number of a schema is its position, starting at 1. New indices get the
+// last one, and indices with another one are rebuilt (see rebuild.go). To change mappings or documents, append a schema and keep the
+// functions of the others: until its index is rebuilt, a property is read and written with its schema. A new schema keeps the
+// fields that queries of the previous version use, because replicas of that version read it during a rolling update.
+func itemSchemas() []schema { return []schema{{itemMapping, document}} }
+
+// latest returns the number of the schema of new indices.
+func (o Options) latest() int { return len(o.schemas) }
+
+// document returns the document of an item for an index.
+func (l *Library) document(x *itemIndex, it *item.Item, line []byte, token string) object {
+	return l.options.schemas[x.Schema-1].document(it, line, token)
+}
+
+// itemMeta is the metadata in the mapping of an index of items.
+type itemMeta struct {
+	Property library.PropertyID `json:"property"`
+	// Schema is the number of the index's schema.
+	Schema int `json:"schema,omitempty"`
+	// Source is the UUID of the index that this one is a copy of, or "".
+	Source string `json:"source,omitempty"`
+	// Copied is how many operations of the source are copied: all those with a lower sequence number.
+	Copied int64 `json:"copied,omitempty"`
+}
+
+// mapping returns the mapping of a new index.
+func (o Options) mapping(meta itemMeta) object {
+	m := o.schemas[meta.Schema-1].mapping()
+	m["_meta"] = meta
+	return m
+}
+
+// schemaError means that an index has a schema that this version does not know.
+type schemaError struct {
+	index      string
+	has, knows int
+}
+
+// Error says which versions can use the index.
+func (e *schemaError) Error() string {
+	return fmt.Sprintf("index %s has schema %d, and this version of Vitrine knows schemas 1 to %d: use the version that wrote the index, or restore a snapshot",
+		e.index, e.has, e.knows)
+}
+
+// check returns a *schemaError unless the options have the schema of an index.
+func (o Options) check(x *itemIndex) error {
+	if x.Schema < 1 || x.Schema > o.latest() {
+		return &schemaError{x.name, x.Schema, o.latest()}
+	}
+	return nil
+}
