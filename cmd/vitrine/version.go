@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -21,9 +22,13 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// build is the build information that the Go toolchain stamped into the binary.
+// released is the version of a release, which hack/image sets with the linker. Other binaries have the version that the Go toolchain
+// takes from the repository.
+var released string
+
+// build is the build information in the binary.
 type build struct {
-	version string // of the module: a tag, or a pseudo-version
+	version string // a tag, or a pseudo-version
 	commit  string
 }
 
@@ -33,8 +38,8 @@ func buildVersion() build {
 	if !ok {
 		return b
 	}
-	if info.Main.Version != "" {
-		b.version = info.Main.Version
+	if version := cmp.Or(released, info.Main.Version); version != "" {
+		b.version = version
 	}
 	dirty := ""
 	for _, s := range info.Settings {

@@ -29,23 +29,45 @@ const (
 	command = "./cmd/vitrine"
 )
 
+// source is what the binaries are built from.
+type source struct {
+	dir string // the root of the repository
+	// version is the version that the binaries report. If it is empty, they report the one that the Go toolchain takes from the
+	// repository.
+	version string
+	// built contains the programs that program has compiled.
+	built map[platform]binary
+}
+
+// program returns Vitrine's binary for a platform. It compiles it once, and the image and the archives share it.
+func (s *source) program(ctx context.Context, on platform) (binary, error) {
+	if b, ok := s.built[on]; ok {
+		return b, nil
+	}
+	b, err := compile(ctx, *s, command, on)
+	if err != nil {
+		return binary{}, err
+	}
+	if s.built == nil {
+		s.built = map[platform]binary{}
+	}
+	s.built[on] = b
+	return b, nil
+}
+
+// platform is what a binary runs on, in the terms of Go, such as linux/amd64.
+type platform struct{ os, arch string }
+
+func (p platform) String() string { return p.os + "/" + p.arch }
+
 // build returns the files of the image for an architecture: the binary with its licences and its bill of materials, the
 // certificates of public authorities, the account of the process, and the empty directory of the store.
-func build(ctx context.Context, source, arch string) ([]file, error) {
-	dir, err := os.MkdirTemp("", "vitrine-binary-")
+func build(ctx context.Context, from *source, arch string) ([]file, error) {
+	b, err := from.program(ctx, platform{"linux", arch})
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for the binary: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "vitrine")
-	if err := compile(ctx, source, command, arch, path); err != nil {
 		return nil, err
 	}
-	binary, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the binary: %w", err)
-	}
-	docs, err := documents(ctx, source, arch, path)
+	docs, err := documents(ctx, *from, b)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +85,7 @@ func build(ctx context.Context, source, arch string) ([]file, error) {
 		text(docDir+"/"+licenseFile, docs.license),
 		text(docDir+"/"+noticesFile, docs.notices),
 		text(docDir+"/"+sbomFile, docs.sbom),
-		{name: "vitrine", mode: 0o755, content: binary},
+		{name: "vitrine", mode: 0o755, content: b.content},
 	}, nil
 }
 
@@ -95,25 +117,44 @@ func authorities() (out []byte) {
 	return out
 }
 
-// compile builds the main package pkg of the module in source for linux on arch as a static, reproducible binary in the file to.
-// The Go toolchain takes the version from the repository: its tag or commit, with "+dirty" if files differ.
-func compile(ctx context.Context, source, pkg, arch, to string) error {
-	vcs := "-buildvcs=true"
-	if _, err := os.Stat(filepath.Join(source, ".git")); err != nil {
+// binary is a program for a platform.
+type binary struct {
+	platform platform
+	content  []byte
+}
+
+// compile builds the main package pkg for a platform as a static, reproducible binary. The Go toolchain stamps it with the commit,
+// with "+dirty" if files differ.
+func compile(ctx context.Context, from source, pkg string, on platform) (binary, error) {
+	dir, err := os.MkdirTemp("", "vitrine-binary-")
+	if err != nil {
+		return binary{}, fmt.Errorf("make a directory for the binary: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	vcs, flags := "-buildvcs=true", "-s -w -buildid="
+	if _, err := os.Stat(filepath.Join(from.dir, ".git")); err != nil {
 		vcs = "-buildvcs=auto" // a source archive has no commit
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", vcs, "-ldflags=-s -w -buildid=", "-o", to, pkg)
-	cmd.Dir, cmd.Env = source, environment(arch)
+	if from.version != "" {
+		flags += " -X main.released=" + from.version
+	}
+	to := filepath.Join(dir, "binary")
+	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", vcs, "-ldflags="+flags, "-o", to, pkg)
+	cmd.Dir, cmd.Env = from.dir, environment(on)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s for %s: %w\n%s", pkg, arch, err, text)
+		return binary{}, fmt.Errorf("build %s for %s: %w\n%s", pkg, on, err, text)
 	}
-	return nil
+	content, err := os.ReadFile(to)
+	if err != nil {
+		return binary{}, fmt.Errorf("read the binary: %w", err)
+	}
+	return binary{on, content}, nil
 }
 
-// environment returns the environment of the go command for linux on arch. It overrides the caller's flags, which would change the
-// bytes. GOAMD64 and GOARM64 are the lowest levels, so that the image runs on every processor.
-func environment(arch string) []string {
-	return append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=")
+// environment returns the environment of the go command for a platform. It overrides the caller's flags, which would change the
+// bytes. GOAMD64 and GOARM64 are the lowest levels, so that a binary runs on every processor.
+func environment(on platform) []string {
+	return append(os.Environ(), "CGO_ENABLED=0", "GOOS="+on.os, "GOARCH="+on.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=")
 }

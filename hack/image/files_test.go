@@ -16,11 +16,11 @@ import (
 // TestBuild checks the files of the image, their modes and owners in a directory and in a layer, and that the certificates are
 // usable.
 func TestBuild(t *testing.T) {
-	source, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := build(t.Context(), source, runtime.GOARCH)
+	files, err := build(t.Context(), &source{dir: root}, runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,15 +31,15 @@ func TestBuild(t *testing.T) {
 		"usr/share/doc/vitrine/LICENSE": 0o644, "usr/share/doc/vitrine/THIRD-PARTY-NOTICES": 0o644, "usr/share/doc/vitrine/vitrine.cdx.json": 0o644,
 		"vitrine": 0o755,
 	}
-	root := t.TempDir()
+	to := t.TempDir()
 	for range 2 { // the second time overwrites the files of the first
-		if err := writeFiles(root, files); err != nil {
+		if err := writeFiles(to, files); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := map[string]fs.FileMode{}
 	for _, f := range files {
-		info, err := os.Stat(filepath.Join(root, f.name))
+		info, err := os.Stat(filepath.Join(to, f.name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,14 +50,14 @@ func TestBuild(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))
+	text, err := os.ReadFile(filepath.Join(to, "etc/ssl/certs/ca-certificates.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(text, []byte("BEGIN CERTIFICATE")); n < 100 || !x509.NewCertPool().AppendCertsFromPEM(text) {
 		t.Errorf("%d certificates: want 100 or more that can be used", n)
 	}
-	if _, err := elf.Open(filepath.Join(root, "vitrine")); err != nil {
+	if _, err := elf.Open(filepath.Join(to, "vitrine")); err != nil {
 		t.Errorf("the binary: %v", err)
 	}
 }
@@ -67,12 +67,12 @@ func TestBuild(t *testing.T) {
 func TestCompile(t *testing.T) {
 	build := func(arch string) []byte {
 		t.Helper()
-		source := t.TempDir()
+		dir := t.TempDir()
 		for name, text := range map[string]string{
 			"go.mod":      "module example.com/small\n\ngo 1.26\n",
 			"cmd/main.go": "package main\n\nimport \"net/http\"\n\nfunc main() { println(http.StatusText(200)) }\n",
 		} {
-			path := filepath.Join(source, name)
+			path := filepath.Join(dir, name)
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -80,15 +80,11 @@ func TestCompile(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		to := filepath.Join(t.TempDir(), "small")
-		if err := compile(t.Context(), source, "./cmd", arch, to); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(to)
+		b, err := compile(t.Context(), source{dir: dir}, "./cmd", platform{"linux", arch})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return text
+		return b.content
 	}
 	one := build("amd64")
 	t.Setenv("GOFLAGS", "-race")

@@ -71,7 +71,7 @@ func newImage(arch string, files []file, s stamp) (platformImage, error) {
 		return platformImage{}, fmt.Errorf("the image for %s has %d bytes unpacked; the limit is %d: find what was added (go version -m, go tool nm -size)", arch, len(plain), limit)
 	}
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(plain)), nil },
-		tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithMediaType(types.OCILayer))
+		tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return platformImage{}, fmt.Errorf("make the layer: %w", err)
 	}

@@ -1,11 +1,13 @@
-// Command image builds Vitrine's container image without a container engine, a registry or a base image:
+// Command image builds Vitrine's container image without a container engine, a registry or a base image, and the archives with the
+// command-line programs:
 //
-//	go -C hack/image run . -ref vitrine:v1 -to dist/image.tar [-architectures amd64,arm64]
+//	go -C hack/image run . -ref vitrine:v1 -to dist/image.tar [-architectures amd64,arm64] [-version V]
 //	go -C hack/image run . -root DIR [-architectures amd64]
+//	go -C hack/image run . -archives DIR -version V [-platforms linux/amd64,windows/amd64] [-ref vitrine:V -to FILE]
 //
 // The first form writes a tar file that is both an OCI image layout with one manifest for each architecture and an input of `docker
-// load`. The second form writes the root filesystem of one image to DIR, for the Dockerfile. With the same version of Go, the same
-// commit produces the same image on every machine.
+// load`. The second form writes the root filesystem of one image to DIR, for the Dockerfile. The third form is a part of hack/release.
+// With the same version of Go, the same commit produces the same files on every machine.
 package main
 
 import (
@@ -39,13 +41,25 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
-	source := flags.String("source", filepath.Join("..", ".."), "the root of the repository")
+	from := &source{}
+	flags.StringVar(&from.dir, "source", filepath.Join("..", ".."), "the root of the repository")
+	flags.StringVar(&from.version, "version", "", "the version that the binaries report (default: the one that Go takes from the repository)")
 	ref := flags.String("ref", "", "name and tag of the image")
 	to := flags.String("to", "", "the archive to write")
 	root := flags.String("root", "", "write the root filesystem for one architecture into this directory instead")
+	archives := flags.String("archives", "", "write the archives with the command-line programs into this directory; without -ref, no image")
+	systems := flags.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64", "the platforms of the archives, separated by commas")
 	list := flags.String("architectures", "", "the architectures to build for, separated by commas (default: amd64,arm64; with -root that of this machine)")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *archives != "" {
+		if from.version == "" {
+			return errors.New("-archives: want -version, which is in the names of the archives")
+		}
+		if err := archivePrograms(ctx, from, strings.Split(*systems, ","), *archives); err != nil || *ref == "" {
+			return err
+		}
 	}
 	architectures, err := parseArchitectures(*list, *root != "")
 	if err != nil {
@@ -55,7 +69,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if len(architectures) != 1 {
 			return errors.New("-root: want one architecture")
 		}
-		files, err := build(ctx, *source, architectures[0])
+		files, err := build(ctx, from, architectures[0])
 		if err != nil {
 			return err
 		}
@@ -71,12 +85,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("want -ref name:tag and -to FILE")
 	}
 	s := stamp{version: tagged.Tag()}
-	if s.revision, s.created, err = commit(ctx, *source); err != nil {
+	if s.revision, s.created, err = commit(ctx, from.dir); err != nil {
 		return err
 	}
 	images := make([]platformImage, len(architectures))
 	for i, arch := range architectures {
-		files, err := build(ctx, *source, arch)
+		files, err := build(ctx, from, arch)
 		if err != nil {
 			return err
 		}

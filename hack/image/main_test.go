@@ -2,7 +2,9 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +71,7 @@ func TestRefuses(t *testing.T) {
 		"no tag":                  {[]string{"-ref", "registry:5000/vitrine", "-to", "x"}, "name:tag"},
 		"no name":                 {[]string{"-ref", "Vitrine:v1", "-to", "x"}, "Vitrine"},
 		"nowhere to write":        {[]string{"-ref", "vitrine:v1"}, "-to"},
+		"a version of nothing":    {[]string{"-archives", "x"}, "-version"},
 		"two root filesystems":    {[]string{"-root", "x", "-architectures", "amd64,arm64"}, "one architecture"},
 	} {
 		if err := run(context.Background(), c.args, io.Discard); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -98,8 +101,8 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// archive writes a small image for both architectures and returns its path.
-func archive(t *testing.T) string {
+// newArchive writes a small image for both architectures and returns its path.
+func newArchive(t *testing.T) string {
 	t.Helper()
 	s := stamp{version: "v1", revision: "abc", created: time.Unix(1_700_000_000, 0)}
 	var images []platformImage
@@ -128,12 +131,12 @@ func archive(t *testing.T) string {
 // TestArchive reads an archive as a registry client and as docker, checks every digest, and checks that the same input produces the
 // same bytes.
 func TestArchive(t *testing.T) {
-	to := archive(t)
+	to := newArchive(t)
 	first, err := os.ReadFile(to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := os.ReadFile(archive(t)); err != nil || !bytes.Equal(first, second) {
+	if second, err := os.ReadFile(newArchive(t)); err != nil || !bytes.Equal(first, second) {
 		t.Errorf("two archives of the same image differ: %v", err)
 	}
 	dir := t.TempDir()
@@ -230,5 +233,57 @@ func checkLayer(t *testing.T, image v1.Image) {
 	want := []string{"var/ drwxr-xr-x 0:0", "var/data/ drwx------ 65532:65532", "vitrine -rwxr-xr-x 0:0"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("layer (-want +got):\n%s", diff)
+	}
+}
+
+// TestArchivePacking checks the names, modes and times in the archives of a binary, and that the same input produces the same bytes.
+func TestArchivePacking(t *testing.T) {
+	docs := papers{license: []byte("license"), notices: []byte("notices")}
+	at := time.Unix(1_700_000_000, 0).UTC()
+	for on, want := range map[platform]struct{ name, files string }{
+		{"darwin", "arm64"}:  {"kubectl-vitrine_v0.1.0_darwin_arm64.tar.gz", "LICENSE -rw-r--r--, THIRD-PARTY-NOTICES -rw-r--r--, kubectl-vitrine -rwxr-xr-x"},
+		{"windows", "amd64"}: {"kubectl-vitrine_v0.1.0_windows_amd64.zip", "LICENSE -rw-r--r--, THIRD-PARTY-NOTICES -rw-r--r--, kubectl-vitrine.exe -rwxr-xr-x"},
+	} {
+		b := binary{on, []byte("program")}
+		name, content, err := archive(b, "kubectl-vitrine", "v0.1.0", docs, at)
+		if err != nil || name != want.name {
+			t.Fatalf("%s: named %s, want %s (%v)", on, name, want.name, err)
+		}
+		if _, again, err := archive(b, "kubectl-vitrine", "v0.1.0", docs, at); err != nil || !bytes.Equal(content, again) {
+			t.Errorf("%s: two archives of the same binary differ: %v", name, err)
+		}
+		var got []string
+		see := func(info fs.FileInfo) {
+			if got = append(got, info.Name()+" "+info.Mode().String()); !info.ModTime().Equal(at) {
+				t.Errorf("%s: %s has the time %s", name, info.Name(), info.ModTime())
+			}
+		}
+		if on.os == "windows" {
+			in, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range in.File {
+				see(f.FileInfo())
+			}
+		} else {
+			plain, err := gzip.NewReader(bytes.NewReader(content))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for in := tar.NewReader(plain); ; {
+				h, err := in.Next()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				see(h.FileInfo())
+			}
+		}
+		if strings.Join(got, ", ") != want.files {
+			t.Errorf("%s contains %s, want %s", name, strings.Join(got, ", "), want.files)
+		}
 	}
 }

@@ -37,32 +37,61 @@ type text struct {
 	content []byte
 }
 
-// documents returns the licence of this repository, the licences and notices of every module that is linked into the binary, and
-// its bill of materials in CycloneDX format. compile must have built the binary from the same sources. A module without a licence
-// is an error.
-func documents(ctx context.Context, source, arch, binary string) (papers, error) {
-	license, err := os.ReadFile(filepath.Join(source, licenseFile))
+// documents returns the licence of this repository, the licences and notices of every module that is linked into one of the
+// binaries, and their bill of materials in CycloneDX format. The binaries must be compiled from the same sources. A module without a
+// licence is an error.
+func documents(ctx context.Context, from source, binaries ...binary) (papers, error) {
+	license, err := os.ReadFile(filepath.Join(from.dir, licenseFile))
 	if err != nil {
 		return papers{}, fmt.Errorf("read the licence: %w", err)
 	}
-	info, err := buildinfo.ReadFile(binary)
-	if err != nil {
-		return papers{}, fmt.Errorf("read the modules of %s: %w", binary, err)
+	var main debug.Module
+	var parts []part
+	for _, b := range binaries {
+		info, err := buildinfo.Read(bytes.NewReader(b.content))
+		if err != nil {
+			return papers{}, fmt.Errorf("read the modules of the binary for %s: %w", b.platform, err)
+		}
+		more, err := linked(ctx, from.dir, b.platform, info)
+		if err != nil {
+			return papers{}, err
+		}
+		main, parts = info.Main, merge(parts, more)
 	}
-	parts, err := linked(ctx, source, arch, info)
-	if err != nil {
-		return papers{}, err
+	if from.version != "" {
+		main.Version = from.version
 	}
-	sbom, err := bill(info, parts)
+	sbom, err := bill(main, parts)
 	return papers{license, notices(parts), sbom}, err
 }
 
+// merge returns the parts of both lists, ordered as in linked.
+func merge(a, b []part) []part {
+	for _, p := range b {
+		i := slices.IndexFunc(a, func(q part) bool { return q.path == p.path })
+		if i < 0 {
+			a = append(a, p)
+			continue
+		}
+		for _, t := range p.texts {
+			if !slices.ContainsFunc(a[i].texts, func(u text) bool { return u.name == t.name }) {
+				a[i].texts = append(a[i].texts, t)
+			}
+		}
+		slices.SortFunc(a[i].texts, byName)
+	}
+	slices.SortFunc(a[1:], func(p, q part) int { return strings.Compare(p.path, q.path) })
+	return a
+}
+
+func byName(a, b text) int { return strings.Compare(a.name, b.name) }
+
 // linked returns the parts of the binary: the standard library, followed by the modules ordered by path. Each part has the texts in
 // the directories of its linked packages and in their parent directories.
-func linked(ctx context.Context, source, arch string, info *debug.BuildInfo) ([]part, error) {
+func linked(ctx context.Context, dir string, on platform, info *debug.BuildInfo) ([]part, error) {
 	const format = "{{if .Standard}}std\t{{.Root}}\t{{.Root}}{{else}}{{.Module.Path}}\t{{.Module.Dir}}\t{{.Dir}}{{end}}"
 	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-deps", "-f", format, command)
-	cmd.Dir, cmd.Env, cmd.Stderr = source, environment(arch), os.Stderr
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, environment(on), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("list the packages of %s: %w", command, err)
@@ -128,7 +157,7 @@ func texts(root string, dirs []string) ([]text, error) {
 			out = append(out, text{name: filepath.ToSlash(name), content: content})
 		}
 	}
-	slices.SortFunc(out, func(a, b text) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(out, byName)
 	return out, nil
 }
 

@@ -18,23 +18,24 @@ import (
 // TestDocuments builds the server. It checks that every module in the binary has its licence in the notices and a row in the bill
 // of materials, and that the same binary produces the same bytes.
 func TestDocuments(t *testing.T) {
-	source, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(t.TempDir(), "vitrine")
-	if err := compile(t.Context(), source, command, runtime.GOARCH, binary); err != nil {
-		t.Fatal(err)
-	}
-	info, err := buildinfo.ReadFile(binary)
+	from := source{dir: root}
+	b, err := compile(t.Context(), from, command, platform{"linux", runtime.GOARCH})
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, err := documents(t.Context(), source, runtime.GOARCH, binary)
+	info, err := buildinfo.Read(bytes.NewReader(b.content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := documents(t.Context(), source, runtime.GOARCH, binary)
+	docs, err := documents(t.Context(), from, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := documents(t.Context(), from, b, b)
 	if err != nil || !reflect.DeepEqual(docs, again) {
 		t.Errorf("the documents differ when they are made again: %v", err)
 	}
@@ -55,7 +56,7 @@ func TestDocuments(t *testing.T) {
 	for _, c := range *bom.Components {
 		rows[c.Name+" "+c.Version] = c
 	}
-	dirs := directories(t, source)
+	dirs := directories(t, root)
 	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -105,10 +106,10 @@ func TestDocuments(t *testing.T) {
 }
 
 // directories returns the directories of the modules of a source by path.
-func directories(t *testing.T, source string) map[string]string {
+func directories(t *testing.T, root string) map[string]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{$.Module.Path}} {{.Dir}}{{end}}", "./cmd/vitrine")
-	cmd.Dir, cmd.Env = source, environment(runtime.GOARCH)
+	cmd.Dir, cmd.Env = root, environment(platform{"linux", runtime.GOARCH})
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +125,7 @@ func directories(t *testing.T, source string) map[string]string {
 
 // TestDocumentsRefuse checks that a module without a licence causes an error that names it.
 func TestDocumentsRefuse(t *testing.T) {
-	source := t.TempDir()
+	dir := t.TempDir()
 	var files []file
 	for name, text := range map[string]string{
 		"LICENSE":              "mine",
@@ -137,14 +138,15 @@ func TestDocumentsRefuse(t *testing.T) {
 	} {
 		files = append(files, file{name: filepath.Dir(name), mode: fs.ModeDir | 0o755}, file{name: name, mode: 0o644, content: []byte(text)})
 	}
-	if err := writeFiles(source, files); err != nil {
+	if err := writeFiles(dir, files); err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(t.TempDir(), "vitrine")
-	if err := compile(t.Context(), source, command, runtime.GOARCH, binary); err != nil {
+	from := source{dir: dir}
+	b, err := compile(t.Context(), from, command, platform{"linux", runtime.GOARCH})
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := documents(t.Context(), source, runtime.GOARCH, binary)
+	_, err = documents(t.Context(), from, b)
 	if err == nil || !strings.Contains(err.Error(), "bare") || !strings.Contains(err.Error(), "no licence") {
 		t.Errorf("a module without a licence: %v", err)
 	}

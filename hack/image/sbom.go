@@ -13,14 +13,14 @@ import (
 	"github.com/google/licenseclassifier/v2/assets"
 )
 
-// bill returns the software bill of materials of a binary. It has no time and no serial number, so the same binary always produces
-// the same bytes.
-func bill(info *debug.BuildInfo, parts []part) ([]byte, error) {
+// bill returns the software bill of materials of a module and the parts that are linked into its binaries. It has no time and no
+// serial number, so the same binaries always produce the same bytes.
+func bill(module debug.Module, parts []part) ([]byte, error) {
 	classifier, err := assets.DefaultClassifier()
 	if err != nil {
 		return nil, fmt.Errorf("load the classifier of licences: %w", err)
 	}
-	main := component(cyclonedx.ComponentTypeApplication, info.Main.Path, info.Main.Version, []string{"Apache-2.0"})
+	main := component(cyclonedx.ComponentTypeApplication, module.Path, module.Version, []string{"Apache-2.0"})
 	var components []cyclonedx.Component
 	var refs []string
 	for _, p := range parts {
