@@ -1,7 +1,8 @@
 // Command install builds the installation files from config:
 //
 //	go -C hack/install run . manifest -image REPOSITORY:TAG >dist/install.yaml     the objects of config/default, in one file
-//	go -C hack/install run . chart -version V -to dist                            config/chart as a Helm package
+//	go -C hack/install run . crds >dist/crds.yaml                                 the CRDs, in one file
+//	go -C hack/install run . chart -version V -to dist [-repository REPOSITORY]   config/chart as a Helm package
 //
 // It uses neither a cluster nor the network.
 package main
@@ -14,11 +15,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"sigs.k8s.io/kustomize/api/types"
+
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
 // errUsage describes the commands.
-var errUsage = errors.New("usage: install manifest [-config DIR] -image REPOSITORY:TAG, or install chart [-config DIR] -version V -to DIR")
+var errUsage = errors.New("usage: install manifest [-config DIR] -image REPOSITORY:TAG, install crds [-config DIR], or install chart [-config DIR] [-repository REPOSITORY] -version V -to DIR")
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
@@ -49,13 +52,24 @@ func run(args []string, out io.Writer) error {
 		}
 		_, err = out.Write(text)
 		return err
+	case "crds":
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		text, err := render.Kustomize(filepath.Join(*config, "crd"), types.Image{})
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(text)
+		return err
 	case "chart":
 		version := flags.String("version", "", "the version of the chart and of the server, as Semantic Versioning has it")
+		repository := flags.String("repository", "", "the default of the chart's value image.repository, if it differs from that of the source")
 		to := flags.String("to", ".", "the folder to write to")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		path, err := render.Package(filepath.Join(*config, "chart"), *version, *to)
+		path, err := render.Package(filepath.Join(*config, "chart"), *version, *repository, *to)
 		if err != nil {
 			return err
 		}

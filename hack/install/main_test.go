@@ -20,6 +20,16 @@ func TestManifest(t *testing.T) {
 	}
 }
 
+func TestCRDs(t *testing.T) {
+	var out bytes.Buffer
+	if err := run([]string{"crds", "-config", config}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "\nkind: "); n != 5 || strings.Count(out.String(), "\nkind: CustomResourceDefinition\n") != n {
+		t.Errorf("want the five CRDs and nothing else:\n%.2000s", out.String())
+	}
+}
+
 func TestChart(t *testing.T) {
 	var out bytes.Buffer
 	if err := run([]string{"chart", "-config", config, "-version", "1.2.3", "-to", t.TempDir()}, &out); err != nil {

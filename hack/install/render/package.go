@@ -1,30 +1,92 @@
 package render
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
 // Package writes the chart in dir as a package for `helm install` to the folder to, and returns its path. version is a semantic
 // version, with or without a leading "v". The chart's version omits the "v", the server's version includes it. The image tag is the
-// server's version, with "_" instead of "+", which tags cannot contain.
-func Package(dir, version, to string) (string, error) {
+// server's version, with "_" instead of "+", which tags cannot contain. repository, unless it is empty, becomes the default of the
+// value image.repository. The same chart always gives the same bytes.
+func Package(dir, version, repository, to string) (string, error) {
 	c, err := loader.Load(dir)
 	if err != nil {
 		return "", fmt.Errorf("load the chart: %w", err)
 	}
 	parsed, err := semver.StrictNewVersion(strings.TrimPrefix(version, "v"))
 	if err != nil {
-		return "", fmt.Errorf("version %q: must be a semantic version such as 1.2.3: %w", version, err)
+		return "", fmt.Errorf("version %q: must be a semantic version such as 0.1.0: %w", version, err)
 	}
 	c.Metadata.Version, c.Metadata.AppVersion = parsed.String(), "v"+parsed.String()
+	if repository != "" {
+		if err := setRepository(c, repository); err != nil {
+			return "", err
+		}
+	}
 	path, err := chartutil.Save(c, to)
 	if err != nil {
 		return "", fmt.Errorf("write the package: %w", err)
 	}
-	return path, nil
+	return path, stopClock(path)
+}
+
+// setRepository replaces the default of image.repository in the text of values.yaml, which Save writes with its comments.
+func setRepository(c *chart.Chart, repository string) error {
+	const line = "\n  repository: vitrine\n"
+	for _, f := range c.Raw {
+		if f.Name == chartutil.ValuesfileName && bytes.Count(f.Data, []byte(line)) == 1 {
+			f.Data = bytes.Replace(f.Data, []byte(line), []byte("\n  repository: "+repository+"\n"), 1)
+			return nil
+		}
+	}
+	return fmt.Errorf("the values of the chart do not contain the line %q once", line)
+}
+
+// stopClock sets the times in a package to 1970. Helm writes the current time.
+func stopClock(path string) error {
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the package: %w", err)
+	}
+	unzip, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return fmt.Errorf("read the package: %w", err)
+	}
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	zip.Header = unzip.Header
+	from, to := tar.NewReader(unzip), tar.NewWriter(zip)
+	for {
+		h, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			h.ModTime = time.Unix(0, 0)
+			err = to.WriteHeader(h)
+		}
+		if err == nil {
+			_, err = io.Copy(to, from)
+		}
+		if err != nil {
+			return fmt.Errorf("repack the package: %w", err)
+		}
+	}
+	if err := errors.Join(to.Close(), zip.Close(), os.WriteFile(path, out.Bytes(), 0o644)); err != nil {
+		return fmt.Errorf("repack the package: %w", err)
+	}
+	return nil
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// TestPackage checks that a package contains the whole chart, and the version in all places.
+// TestPackage checks that a package contains the whole chart, and the version and the repository of the image in all places.
 func TestPackage(t *testing.T) {
-	path, err := render.Package(filepath.Join(config, "chart"), "1.2.3", t.TempDir())
+	path, err := render.Package(filepath.Join(config, "chart"), "1.2.3", "registry.example/vitrine", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +35,11 @@ func TestPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := imageOf(t, byName(objects)["Deployment vitrine"]); got != "vitrine:v1.2.3" {
+	if got := imageOf(t, byName(objects)["Deployment vitrine"]); got != "registry.example/vitrine:v1.2.3" {
 		t.Errorf("the packaged chart runs %s", got)
 	}
 	for _, version := range []string{"", "latest", "1.2", "v1", "vv1.2.3", "1.2.3.4", "01.2.3"} {
-		if path, err := render.Package(filepath.Join(config, "chart"), version, t.TempDir()); err == nil {
+		if path, err := render.Package(filepath.Join(config, "chart"), version, "", t.TempDir()); err == nil {
 			t.Errorf("version %q is taken: %s", version, path)
 		}
 	}
@@ -53,7 +53,7 @@ func TestPackageVersions(t *testing.T) {
 		"1.2.3+build.5":  {"vitrine-1.2.3+build.5.tgz", "vitrine:v1.2.3_build.5"},
 		"v1.2.3-a+b-c.d": {"vitrine-1.2.3-a+b-c.d.tgz", "vitrine:v1.2.3-a_b-c.d"},
 	} {
-		path, err := render.Package(filepath.Join(config, "chart"), version, t.TempDir())
+		path, err := render.Package(filepath.Join(config, "chart"), version, "", t.TempDir())
 		if err != nil {
 			t.Errorf("%s: %v", version, err)
 			continue
