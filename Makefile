@@ -23,7 +23,7 @@ WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test e2e bin/e2e parity opensearch clients scale bench verify generate format lint prose build image manifest chart samples assets \
+.PHONY: help run smoke gitops test e2e bin/e2e parity opensearch clients scale bench verify generate format lint prose build image manifest chart release samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -108,9 +108,13 @@ manifest: ## write dist/install.yaml: everything that a cluster needs in one fil
 	@$(GO) -C hack/install run . manifest -image '$(IMAGE)' >dist/install.yaml.new && mv dist/install.yaml.new dist/install.yaml
 	@echo dist/install.yaml
 
-chart: ## package config/chart into dist as VERSION (such as 1.2.3)
-	@[ -n '$(VERSION)' ] || { echo 'make chart needs VERSION, such as 1.2.3'; exit 1; }
+chart: ## package config/chart into dist as VERSION (such as 0.1.0)
+	@[ -n '$(VERSION)' ] || { echo 'make chart needs VERSION, such as 0.1.0'; exit 1; }
 	@mkdir -p dist && $(GO) -C hack/install run . chart -version '$(VERSION)' -to '$(CURDIR)/dist'
+
+release: ## write all files of the release VERSION (such as v0.1.0) into dist and replace what is there; needs no container engine
+	@rm -rf dist
+	@$(GO) run ./hack/release -version '$(VERSION)' $(RELEASE_FLAGS)
 
 samples: ## print the sample content as NDJSON
 	@$(GO) run ./hack/samplegen

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// section is the heading of a version in CHANGELOG.md.
+var section = regexp.MustCompile(`(?m)^## \[([^\]]+)\].*\n`)
+
+func (r *release) writeNotes(context.Context) error {
+	changelog, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
+	if err != nil {
+		return fmt.Errorf("read the changelog: %w", err)
+	}
+	number := strings.TrimPrefix(r.version, "v")
+	notes := notesOf(string(changelog), number)
+	if notes == "" {
+		fmt.Fprintf(r.out, "CHANGELOG.md has no section [%s]: the release notes are those of [Unreleased]\n", number)
+		notes = notesOf(string(changelog), "Unreleased")
+	}
+	return r.write("RELEASE-NOTES.md", []byte(notes))
+}
+
+// notesOf returns the section of a version without its heading, or "" if there is none.
+func notesOf(changelog, version string) string {
+	headings := section.FindAllStringSubmatchIndex(changelog, -1)
+	for i, h := range headings {
+		if changelog[h[2]:h[3]] != version {
+			continue
+		}
+		end := len(changelog)
+		if i+1 < len(headings) {
+			end = headings[i+1][0]
+		}
+		return strings.TrimSpace(changelog[h[1]:end]) + "\n"
+	}
+	return ""
+}
