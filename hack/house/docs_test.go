@@ -44,3 +44,28 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 }
+
+// pinned matches a version of Vitrine in a document or a manifest: the tag of the image, of the repository, or of the chart.
+var pinned = regexp.MustCompile(`(?:vitrine:|[?]ref=|[tT]ag: |targetRevision: |vitrine-)v?\d+\.\d+\.\d+`)
+
+// TestVersions checks that documents and manifests name no version of Vitrine: the only source of the version is the tag in Git. Pages
+// that explain how to make a release use v0.1.0 as an example.
+func TestVersions(t *testing.T) {
+	for _, pattern := range []string{"README.md", "docs/*.md", "config/*/*.yaml", "config/chart/templates/*"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no files %s: %v", pattern, err)
+		}
+		for _, path := range found {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range pinned.FindAllString(string(text), -1) {
+				if !strings.HasSuffix(m, "0.1.0") {
+					t.Errorf("%s names a version, which may not exist: %s", path, m)
+				}
+			}
+		}
+	}
+}

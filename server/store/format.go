@@ -12,7 +12,7 @@ import (
 // does.
 const (
 	formatVersion = 3
-	formatNeeds   = "0.2.0"
+	formatNeeds   = "0.1.0"
 )
 
 // format is the value of keyFormat.

@@ -73,7 +73,7 @@ func fluxSpecs(f *fluxWalk) {
 		f.show(ctx, "GitRepository", "vitrine")
 		// There is no node for the Deployment, so only the CRDs of the operator's manifests are applied.
 		f.show(ctx, "Kustomization", "vitrine", "path: ./config/default", "path: ./config/crd")
-		f.ready(ctx, "vitrine", f.sources.publish(ctx, operator, "vitrine", "v1.2.3"))
+		f.ready(ctx, "vitrine", f.sources.publish(ctx, operator, "vitrine", "VERSION"))
 		Expect(f.startServer(ctx)).To(Succeed())
 		f.ready(ctx, fluxContent, f.revision)
 		f.readToken(ctx, namespace)

@@ -197,7 +197,7 @@ func TestKept(t *testing.T) {
 				}
 				if u.GetKind() == "Deployment" {
 					text, err := yaml.Marshal(u.Object)
-					if err != nil || !strings.Contains(string(text), "image: registry.example/vitrine:v1.2.3\n") {
+					if err != nil || !strings.Contains(string(text), "image: registry.example/vitrine:VERSION\n") {
 						t.Errorf("the Deployment runs another image (%v):\n%s", err, text)
 					}
 				}
@@ -260,7 +260,7 @@ func TestHelmValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"registry.example/vitrine:v1.2.3", "--external-url=https://content.shop.example"} {
+	for _, want := range []string{"registry.example/vitrine:VERSION", "--external-url=https://content.shop.example"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s is not in what the release gives", want)
 		}
