@@ -72,7 +72,7 @@ verify: ## check the tree: generated files, formatting, vet, lint, import rules,
 	$(MAKE) generate
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	$(MAKE) vet
-	@set -e; for module in $(MODULES) hack/tools hack/tools/vale hack/controlplane/tools/kubernetes; do (set -x; $(GO) -C $$module mod tidy -diff); done
+	@set -e; for module in $(MODULES) hack/tools hack/tools/actionlint hack/tools/vale hack/controlplane/tools/kubernetes; do (set -x; $(GO) -C $$module mod tidy -diff); done
 	$(GO) test ./hack/house
 	$(MAKE) lint
 	$(MAKE) prose
@@ -91,7 +91,8 @@ generate: ## generate CRDs, deep copies and RBAC from the markers in the code
 format: ## run gofmt
 	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -s -w
 
-lint: ## run golangci-lint with .golangci.yml
+lint: ## run golangci-lint with .golangci.yml, and actionlint on the workflows
+	$(GO) tool -modfile='$(CURDIR)/hack/tools/actionlint/go.mod' actionlint
 	@set -e; for module in $(MODULES); do (set -x; cd $$module && $(TOOL) golangci-lint run ./...); done
 
 prose: ## run Vale on docs and on the texts of the programs, with the rules of hack/prose
