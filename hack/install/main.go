@@ -2,6 +2,7 @@
 //
 //	go -C hack/install run . manifest -image REPOSITORY:TAG >dist/install.yaml     the objects of config/default, in one file
 //	go -C hack/install run . crds >dist/crds.yaml                                 the CRDs, in one file
+//	go -C hack/install run . values >config/chart/README.md                       the page about the values of the chart
 //	go -C hack/install run . chart -version V -to dist [-repository REPOSITORY]   config/chart as a Helm package
 //
 // It uses neither a cluster nor the network.
@@ -21,7 +22,7 @@ import (
 )
 
 // errUsage describes the commands.
-var errUsage = errors.New("usage: install manifest [-config DIR] -image REPOSITORY:TAG, install crds [-config DIR], or install chart [-config DIR] [-repository REPOSITORY] -version V -to DIR")
+var errUsage = errors.New("usage: install manifest [-config DIR] -image REPOSITORY:TAG, install crds [-config DIR], install values [-config DIR], or install chart [-config DIR] [-repository REPOSITORY] -version V -to DIR")
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
@@ -62,6 +63,11 @@ func run(args []string, out io.Writer) error {
 		}
 		_, err = out.Write(text)
 		return err
+	case "values":
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return writeValues(filepath.Join(*config, "chart"), out)
 	case "chart":
 		version := flags.String("version", "", "the version of the chart and of the server, as Semantic Versioning has it")
 		repository := flags.String("repository", "", "the default of the chart's value image.repository, if it differs from that of the source")

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const config = "../../config"
@@ -27,6 +30,31 @@ func TestCRDs(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "\nkind: "); n != 5 || strings.Count(out.String(), "\nkind: CustomResourceDefinition\n") != n {
 		t.Errorf("want the five CRDs and nothing else:\n%.2000s", out.String())
+	}
+}
+
+// TestValues checks that config/chart/README.md is the page about the values, and that each value has a comment.
+func TestValues(t *testing.T) {
+	var out bytes.Buffer
+	if err := run([]string{"values", "-config", config}, &out); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join(config, "chart", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Errorf("run make generate (-config/chart/README.md +values.yaml):\n%s", diff)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "chart"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "chart", "values.yaml"), []byte("# A.\na:\n  # C.\n  b: 1\n  c: 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run([]string{"values", "-config", dir}, &out); err == nil || !strings.Contains(err.Error(), "line 5: a.c has no comment") {
+		t.Errorf("a value without a comment: %v", err)
 	}
 }
 

@@ -14,6 +14,10 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "vitrine.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride -}}
+{{- end -}}
+
 {{/* The selector of the pod. It must never change, because the selector of a Deployment is immutable. */}}
 {{- define "vitrine.selector" -}}
 app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | quote }}
@@ -59,9 +63,30 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- define "vitrine.image" -}}
 {{- with .Values.image -}}
 {{- if .digest -}}
-{{- printf "%s@%s" .repository .digest -}}
+{{- printf "%s@%s" (include "vitrine.repository" $) .digest -}}
 {{- else -}}
-{{- printf "%s:%s" .repository (default (include "vitrine.version" $) .tag) -}}
+{{- printf "%s:%s" (include "vitrine.repository" $) (default (include "vitrine.version" $) .tag) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The repository of the image, in the registry of global.imageRegistry if it is set. */}}
+{{- define "vitrine.repository" -}}
+{{- $repository := .Values.image.repository -}}
+{{- with .Values.global.imageRegistry -}}
+{{- printf "%s/%s" . (regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $repository "") -}}
+{{- else -}}
+{{- $repository -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The Secret with the certificate; empty if the server creates its own one. */}}
+{{- define "vitrine.tlsSecret" -}}
+{{- with .Values.tls -}}
+{{- if .secretName -}}
+{{- .secretName -}}
+{{- else if .certManager.issuerRef.name -}}
+{{- printf "%s-tls" (include "vitrine.fullname" $) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -69,7 +94,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{/* All names of the Service. */}}
 {{- define "vitrine.hosts" -}}
 {{- $name := include "vitrine.fullname" . -}}
-{{- $ns := .Release.Namespace -}}
+{{- $ns := (include "vitrine.namespace" .) -}}
 {{- $hosts := list $name (printf "%s.%s" $name $ns) (printf "%s.%s.svc" $name $ns) (printf "%s.%s.svc.cluster.local" $name $ns) -}}
 {{- join "," (concat $hosts .Values.server.tlsHosts) -}}
 {{- end -}}
@@ -78,7 +103,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- if .Values.server.externalURL -}}
 {{- .Values.server.externalURL -}}
 {{- else -}}
-{{- printf "https://%s.%s.svc" (include "vitrine.fullname" .) .Release.Namespace -}}
+{{- printf "https://%s.%s.svc" (include "vitrine.fullname" .) (include "vitrine.namespace" .) -}}
 {{- if ne (int .Values.service.port) 443 -}}{{- printf ":%d" (int .Values.service.port) -}}{{- end -}}
 {{- end -}}
 {{- end -}}
@@ -86,4 +111,15 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{/* The port that a proxy connects to. */}}
 {{- define "vitrine.backendPort" -}}
 {{- if .Values.plainHTTP.enabled }}{{ .Values.service.httpPort }}{{ else }}{{ .Values.service.port }}{{ end -}}
+{{- end -}}
+
+{{/* The settings of an endpoint that Prometheus scrapes, of a PodMonitor or a ServiceMonitor. */}}
+{{- define "vitrine.scrape" -}}
+{{- $settings := dict -}}
+{{- range $key := list "interval" "scrapeTimeout" "relabelings" "metricRelabelings" -}}
+{{- with index $ $key -}}
+{{- $_ := set $settings $key . -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $settings -}}
 {{- end -}}

@@ -28,7 +28,7 @@
 
 {{/* Releases in different namespaces must not share a library by accident. A prefix has at most 40 characters. */}}
 {{- define "vitrine.indexPrefix" -}}
-{{- $prefix := printf "%s-%s" (include "vitrine.fullname" .) .Release.Namespace -}}
+{{- $prefix := printf "%s-%s" (include "vitrine.fullname" .) (include "vitrine.namespace" .) -}}
 {{- if gt (len $prefix) 40 -}}
 {{- $prefix = printf "%s-%s" ($prefix | trunc 31 | trimSuffix "-") ($prefix | sha256sum | trunc 8) -}}
 {{- end -}}

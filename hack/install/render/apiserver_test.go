@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/go-logr/logr"
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -147,7 +148,7 @@ func TestAPIServer(t *testing.T) {
 			}
 			for _, o := range objects {
 				about := o.GetKind() + " " + o.GetName()
-				if o.GroupVersionKind().Group == monitoring.SchemeGroupVersion.Group {
+				if group := o.GroupVersionKind().Group; group == monitoring.SchemeGroupVersion.Group || group == certmanager.SchemeGroupVersion.Group {
 					if err := declared(o); err != nil {
 						t.Errorf("%s: %v", about, err)
 					}
@@ -183,16 +184,19 @@ func TestAPIServer(t *testing.T) {
 	}
 }
 
-// declared checks an object of the Prometheus operator, whose CRDs are not part of any module, with its Go types. An unknown member
-// is an error.
+// declared checks an object of the Prometheus operator or of cert-manager with its Go types. An unknown member is an error.
 func declared(o *unstructured.Unstructured) error {
 	text, err := o.MarshalJSON()
 	if err != nil {
 		return err
 	}
 	switch o.GetKind() {
+	case certmanager.CertificateKind:
+		return yaml.UnmarshalStrict(text, &certmanager.Certificate{})
 	case monitoring.PodMonitorsKind:
 		return yaml.UnmarshalStrict(text, &monitoring.PodMonitor{})
+	case monitoring.ServiceMonitorsKind:
+		return yaml.UnmarshalStrict(text, &monitoring.ServiceMonitor{})
 	case monitoring.PrometheusRuleKind:
 		return yaml.UnmarshalStrict(text, &monitoring.PrometheusRule{})
 	}

@@ -343,6 +343,17 @@ func TestChartCRDs(t *testing.T) {
 	}
 }
 
+// TestChartHostNetwork checks that a pod in the network of its node can resolve the names of Services. TestAPIServer cannot have such a
+// case, because the level "restricted" forbids it.
+func TestChartHostNetwork(t *testing.T) {
+	for policy, want := range map[string]string{"": "ClusterFirstWithHostNet", "Default": "Default"} {
+		deployment := objectOf(t, rendered(t, map[string]any{"hostNetwork": true, "dnsPolicy": policy}), "Deployment", "vitrine")
+		if member(t, deployment, "spec", "template", "spec", "hostNetwork") != true || member(t, deployment, "spec", "template", "spec", "dnsPolicy") != want {
+			t.Errorf("dnsPolicy %q: %v", policy, member(t, deployment, "spec", "template", "spec"))
+		}
+	}
+}
+
 // TestChartNames checks that two releases in one cluster share no cluster-scoped object.
 func TestChartNames(t *testing.T) {
 	names := map[string]bool{}
@@ -394,6 +405,11 @@ func TestChartRefuses(t *testing.T) {
 		"a URL without TLS":               {"{library: opensearch, opensearch: {urls: ['http://search:9200']}}", "opensearch.allowPlaintext"},
 		"an impossible index prefix":      {"opensearch: {indexPrefix: Shop}", "indexPrefix"},
 		"a Secret without a key":          {"opensearch: {caSecret: {name: ca, key: ''}}", "caSecret"},
+		"source ranges of a ClusterIP":    {"service: {loadBalancerSourceRanges: [192.0.2.0/24]}", "loadBalancerSourceRanges"},
+		"a probe of another endpoint":     {"livenessProbe: {httpGet: {path: /}}", "livenessProbe"},
+		"an unknown DNS policy":           {"dnsPolicy: Cluster", "dnsPolicy"},
+		"an interval without a unit":      {"monitoring: {serviceMonitor: {interval: '30'}}", "interval"},
+		"an issuer of an unknown form":    {"tls: {certManager: {issuerRef: public}}", "issuerRef"},
 		"a network without OpenSearch":    {"networkPolicy: {opensearchPorts: []}", "opensearchPorts"},
 	} {
 		values, err := render.Values([]byte(c.values))
