@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 func newBackup() *cobra.Command {
 	var dataDir string
 	var evenDamaged bool
+	s := schedule{now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "backup TARGET",
 		Short: "Copy the store of a running server into a directory or a tar stream",
@@ -28,10 +30,21 @@ func newBackup() *cobra.Command {
 			"kubectl exec deploy/vitrine -- vitrine backup - > vitrine.tar",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runBackup(cmd, admin.NewClient(dataDir), dataDir, args[0], evenDamaged)
+			c := admin.NewClient(dataDir)
+			if !cmd.Flags().Changed("every") && !cmd.Flags().Changed("keep") {
+				return runBackup(cmd, c, dataDir, args[0], evenDamaged)
+			}
+			if s.every < time.Minute || s.keep < 1 || args[0] == "-" {
+				return usagef("--every %s --keep %d %s: want at least 1m, at least 1, and a directory", s.every, s.keep, args[0])
+			}
+			s.dir, s.log = args[0], cmd.ErrOrStderr()
+			s.copy = func(path string) error { return runBackup(cmd, c, dataDir, path, evenDamaged) }
+			return s.run(cmd.Context())
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
+	cmd.Flags().DurationVar(&s.every, "every", 0, "make a backup in the directory TARGET this often, such as 24h, until the command is stopped")
+	cmd.Flags().IntVar(&s.keep, "keep", 7, "with --every, remove all but this many of the newest backups")
 	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8")
 	return cmd
 }
@@ -111,6 +124,7 @@ func backupFile(cmd *cobra.Command, stream io.Reader, path string, progress back
 
 func newRestore() *cobra.Command {
 	var dataDir string
+	var ifEmpty bool
 	cmd := &cobra.Command{
 		Use:   "restore SOURCE",
 		Short: "Restore a store from a backup, for a server that is not running",
@@ -118,6 +132,10 @@ func newRestore() *cobra.Command {
 			"checksum before it puts any file in place. It refuses a data directory that contains a store.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := os.Stat(backup.DatabaseIn(dataDir)); err == nil && ifEmpty {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s already contains a store: nothing is restored\n", dataDir)
+				return nil
+			}
 			source := io.NopCloser(cmd.InOrStdin())
 			if args[0] != "-" {
 				var err error
@@ -138,6 +156,7 @@ func newRestore() *cobra.Command {
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
+	cmd.Flags().BoolVar(&ifEmpty, "if-empty", false, "succeed without restoring anything if the data directory contains a store, so that the command can run before every start")
 	return cmd
 }
 

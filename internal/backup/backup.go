@@ -478,6 +478,9 @@ func (e *NotEmptyError) Error() string {
 // interface and of the webhook.
 func spare(name string) bool { return name == "lost+found" || name == "tls" || name == "webhook" }
 
+// asidePrefix begins the name of the directory that Restore writes to before it puts the store in place.
+const asidePrefix = ".restore-"
+
 // Restore creates the store of a stream in a data directory without a store. It puts files in place only after it has checked all
 // of them. The error can be a *NotEmptyError or a *DamagedError.
 func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress) (Header, error) {
@@ -489,11 +492,18 @@ func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress
 		return Header{}, err
 	}
 	for _, e := range entries {
+		// A restore that was killed left its copy. No other one runs: nothing may use the directory meanwhile.
+		if strings.HasPrefix(e.Name(), asidePrefix) {
+			if err := os.RemoveAll(filepath.Join(dataDir, e.Name())); err != nil {
+				return Header{}, err
+			}
+			continue
+		}
 		if !spare(e.Name()) {
 			return Header{}, &NotEmptyError{Dir: dataDir, Holds: e.Name()}
 		}
 	}
-	aside, err := os.MkdirTemp(dataDir, ".restore-")
+	aside, err := os.MkdirTemp(dataDir, asidePrefix)
 	if err != nil {
 		return Header{}, err
 	}

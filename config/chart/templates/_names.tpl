@@ -52,6 +52,15 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- default (include "vitrine.fullname" .) .Values.persistence.existingClaim -}}
 {{- end -}}
 
+{{- define "vitrine.backupClaim" -}}
+{{- default (printf "%s-backup" (include "vitrine.fullname" .)) .Values.backup.existingClaim -}}
+{{- end -}}
+
+{{/* "true" if a backup is restored before the server starts. */}}
+{{- define "vitrine.restores" -}}
+{{- if .Values.restore.claimName }}true{{ end -}}
+{{- end -}}
+
 {{- define "vitrine.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "vitrine.fullname" .) .Values.serviceAccount.name -}}
