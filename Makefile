@@ -78,7 +78,7 @@ verify: ## check the tree: generated files, formatting, vet, lint, import rules,
 	$(MAKE) prose
 	@[ -z "$$(git status --porcelain)" ] || { echo "the tree is dirty: commit these, or what make generate made of them:"; git status --short; git diff; exit 1; }
 
-generate: ## generate CRDs, deep copies and RBAC from the markers in the code, and the page about the values of the chart
+generate: ## generate CRDs, deep copies and RBAC from the markers in the code, docs/reference, and the page about the chart's values
 	$(TOOL) controller-gen object paths=./api/...
 	$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(TOOL) controller-gen rbac:roleName=vitrine paths=./controllers/... output:rbac:artifacts:config=config/rbac
@@ -88,6 +88,7 @@ generate: ## generate CRDs, deep copies and RBAC from the markers in the code, a
 	cp config/rbac/role.yaml config/rbac/view.yaml config/rbac/edit.yaml config/rbac/admin.yaml config/chart/files/rbac
 	cp config/monitoring/podmonitor.yaml config/monitoring/rules.yaml config/monitoring/dashboard.json config/chart/files/monitoring
 	$(GO) -C hack/install run . values >config/chart/README.md
+	$(GO) test ./cmd/vitrine -count=1 -run '^TestReference$$' -update
 
 format: ## run gofmt
 	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -s -w

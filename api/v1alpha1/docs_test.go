@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// page is the page that explains members and reasons to users.
+// page is the page that explains conditions and reasons to users.
 const page = "../../docs/kinds.md"
 
 // TestPageExplainsEveryConditionAndReason compares the tables of the page with the constants: both have the same names, and each
@@ -45,33 +45,6 @@ func TestPageExplainsEveryConditionAndReason(t *testing.T) {
 		for name, cells := range rows {
 			if slices.Contains(cells, "") {
 				t.Errorf("%s: an empty cell in the table %q", name, heading)
-			}
-		}
-	}
-}
-
-// TestPageExplainsEveryMember compares the tables of each kind with the members of its schema.
-func TestPageExplainsEveryMember(t *testing.T) {
-	text := readPage(t)
-	for kind, crd := range crds(t) {
-		_, section, ok := strings.Cut(text, "\n## "+kind+"\n")
-		if !ok {
-			t.Errorf("there is no section about %s", kind)
-			continue
-		}
-		section, _, _ = strings.Cut(section, "\n## ")
-		for _, part := range []string{"spec", "status"} {
-			rows := tableAfter(t, section, "| "+part+" |")
-			schema := version(t, crd).Schema.OpenAPIV3Schema.Properties[part]
-			if diff := cmp.Diff(slices.Sorted(maps.Keys(schema.Properties)), slices.Sorted(maps.Keys(rows))); diff != "" {
-				t.Errorf("%s.%s (-schema +page):\n%s", kind, part, diff)
-			}
-			for name, member := range schema.Properties {
-				for inner := range member.Properties {
-					if row := strings.Join(rows[name], " "); len(row) > 0 && name != "conditions" && !strings.Contains(row, "`"+inner+"`") {
-						t.Errorf("%s.%s.%s: %s is not described", kind, part, name, inner)
-					}
-				}
 			}
 		}
 	}

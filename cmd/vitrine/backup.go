@@ -23,11 +23,18 @@ func newBackup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup TARGET",
 		Short: "Copy the store of a running server into a directory or a tar stream",
-		Long: "Copy a consistent snapshot of the store while the server keeps running: to a new directory, to a file\n" +
-			"whose name ends in .tar, or with - to standard output. An existing .tar is replaced when the copy is complete;\n" +
-			"a device or a pipe is written directly. Every file has a checksum; an incomplete copy is removed.\n" +
-			"The copy contains personal data and keys: protect it as you protect the store. Run it beside the server:\n" +
-			"kubectl exec deploy/vitrine -- vitrine backup - > vitrine.tar",
+		Long: `Copy the complete store at one point in time, while the server continues to run. TARGET is a new directory, a file whose name
+ends in .tar, or - for standard output. The command replaces an existing .tar file when the copy is complete, and leaves no
+incomplete copy behind.
+
+Before the server sends the copy, it opens the copy and indexes every item in it. The copy contains personal data and keys:
+protect it like the store. The command connects to the server that uses the data directory.`,
+		Example: example(`
+# Copy the store of a pod to this machine
+kubectl exec -n vitrine-system deploy/vitrine -- vitrine backup - > vitrine.tar
+
+# Copy it to a directory
+vitrine backup --data-dir ./data /backups/2026-11-21`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := admin.NewClient(dataDir)
@@ -128,8 +135,11 @@ func newRestore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore SOURCE",
 		Short: "Restore a store from a backup, for a server that is not running",
-		Long: "Restore a store from a backup: a directory, a file, or - for standard input. The command checks every byte against its\n" +
-			"checksum before it puts any file in place. It refuses a data directory that contains a store.",
+		Long: `Create a store from a backup: a directory, a file, or - for standard input. The command puts the store in place only after it
+has verified the checksum of every byte. It rejects a data directory that contains a store.`,
+		Example: example(`
+# Restore into a new data directory
+vitrine restore --data-dir ./data vitrine.tar`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := os.Stat(backup.DatabaseIn(dataDir)); err == nil && ifEmpty {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,16 +23,18 @@ type clusterFlags struct {
 	allNamespaces                  bool
 }
 
-func (c *clusterFlags) bind(fs *pflag.FlagSet) {
+func (c *clusterFlags) bind(cmd *cobra.Command) {
+	fs := cmd.Flags()
 	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig to use (default: the files in KUBECONFIG, else ~/.kube/config)")
 	fs.StringVar(&c.context, "context", "", "context of the kubeconfig (default: the current context)")
 	fs.StringVarP(&c.namespace, "namespace", "n", "", "namespace (default: that of the context)")
+	_ = cmd.RegisterFlagCompletionFunc("namespace", c.suggest(&corev1.NamespaceList{})) // fails only for an unknown flag
 }
 
 // bindAll also binds the flag for all namespaces.
-func (c *clusterFlags) bindAll(fs *pflag.FlagSet) {
-	c.bind(fs)
-	fs.BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "all namespaces")
+func (c *clusterFlags) bindAll(cmd *cobra.Command) {
+	c.bind(cmd)
+	cmd.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 }
 
 // open returns a client of the cluster, and the selected namespace, or "" for all.

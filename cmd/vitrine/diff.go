@@ -29,13 +29,21 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff -f FILE|DIR|-",
 		Short: "Compare changed ContentFilters with the served ones, as Markdown",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Long: `Show which items each ContentFilter in the manifests would add and remove compared with the served filter, as Markdown. The
+command changes nothing. It needs a READ-WRITE token of the property of the filters.`,
+		Example: example(`
+# Comment on a pull request
+vitrine diff -f deploy/ | gh pr comment --body-file -
+
+# List up to 50 items that each filter adds or removes
+vitrine diff -f deploy/ --items 50`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.connection.bind(cmd.Flags())
 	o.manifests.bind(cmd.Flags())
 	cmd.Flags().StringVar(&o.property, "property", "", "NAMESPACE/NAME of the property of the token, if the manifests have filters of several properties")
-	cmd.Flags().IntVar(&o.items, "items", 5, "maximum number of entering items and of leaving items to list")
+	cmd.Flags().IntVar(&o.items, "items", 5, "how many of the added and how many of the removed items to list, 0 to 500")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "markdown", "markdown or json")
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -22,11 +23,17 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain FILTER ID",
 		Short: "Explain clause by clause why an item is or is not in a ContentFilter",
-		Args:  cobra.ExactArgs(2),
-		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1]) },
+		Long: `Explain clause by clause why an item is or is not in a ContentFilter: ✓ means that the clause includes the item, ✗ that it
+excludes it, and · that it does neither.`,
+		Example: example(`
+# Why is item 100412 not in the filter summer-wall?
+kubectl vitrine explain summer-wall 100412 -n shop`),
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1]) },
 	}
-	o.reach.bind(cmd.Flags())
+	o.reach.bind(cmd)
 	o.output.bind(cmd.Flags())
+	cmd.ValidArgsFunction = first(o.reach.cluster.suggest(&v1alpha1.ContentFilterList{}))
 	return cmd
 }
 

@@ -24,8 +24,16 @@ func newExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Export every item as a line of NDJSON, the format of import",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Long: `Export every item of the property of the token as one line of NDJSON, sorted by ID, with its tags, units and submission.
+The command import accepts this format.`,
+		Example: example(`
+# Export all items to a compressed file
+vitrine export --file items.ndjson.gz
+
+# Print the texts of the approved items
+vitrine export --query 'approval_status:app' | jq .content.text`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.connection.bind(cmd.Flags())
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file to write, compressed if its name ends in .gz; a regular file appears only when it is complete (default standard output)")

@@ -33,16 +33,27 @@ func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
 		Short: "Import items from an NDJSON file",
-		Long: "Import items from an NDJSON file (optionally compressed as .gz) or from standard input, one item per line: complete\n" +
-			"items as export writes them, or request bodies of POST /v2/content/. The server validates each line separately. The\n" +
-			"command prints the refused lines with their numbers. An interrupted import of a file resumes where it stopped.",
+		Long: `Import items from an NDJSON file (optionally compressed as .gz) or from standard input, one item per line: complete items as
+export writes them, or request bodies of POST /v2/content/.
+
+The server validates each line separately. The command prints the rejected lines with their numbers, and the exit code is 3.
+If an import of a file is interrupted, run the same command again to continue it.`,
+		Example: example(`
+# Import a file
+vitrine import items.ndjson
+
+# Import a compressed file, and skip items that exist
+vitrine import items.ndjson.gz --on-conflict=skip
+
+# Import the elements of a JSON array
+jq -c '.[]' array.json | vitrine import -`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	o.connection.bind(cmd.Flags())
-	cmd.Flags().StringVar(&o.onConflict, "on-conflict", string(client.Fail), "action for a line whose id exists: fail, replace or skip")
+	cmd.Flags().StringVar(&o.onConflict, "on-conflict", string(client.Fail), "what to do with a line whose ID exists: fail (that line), replace (the item) or skip (the line)")
 	cmd.Flags().StringVar(&o.unanswered, "unanswered", string(client.Stop),
-		"action for a line without an id whose response was lost: stop, resend (may store it twice) or skip (may lose it)")
+		"what to do with a line without an ID whose response was lost: stop, resend (may store it twice) or skip (may lose it)")
 	cmd.Flags().BoolVar(&o.restart, "restart", false, "start with the first line, even if an earlier import of the file was interrupted")
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
@@ -23,11 +24,19 @@ func newItems() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "items FILTER",
 		Short: "List the items of a ContentFilter, in its order",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+		Long:  `List the items of a ContentFilter, in its order. The command never shows submissions, regardless of the token.`,
+		Example: example(`
+# The first 20 items
+kubectl vitrine items summer-wall -n shop
+
+# All items that also match a query, as JSON
+kubectl vitrine items summer-wall -n shop --query 'text:beach' --limit 0 -o json`),
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
-	o.reach.bind(cmd.Flags())
+	o.reach.bind(cmd)
 	o.output.bind(cmd.Flags())
+	cmd.ValidArgsFunction = first(o.reach.cluster.suggest(&v1alpha1.ContentFilterList{}))
 	cmd.Flags().IntVar(&o.limit, "limit", 20, "maximum number of items to list; 0 means all")
 	cmd.Flags().StringVarP(&o.query, "query", "q", "", "list only items that also match this query")
 	cmd.Flags().StringVar(&o.sort, "sort-by", "", "order to use instead of that of the filter")

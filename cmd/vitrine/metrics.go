@@ -37,7 +37,7 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 			Name: "vitrine_memory_limit_bytes", Help: "Memory limit of the process in bytes (--memory-limit); 0 means no limit.",
 		}, func() float64 { return float64(gauge.Limit()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "vitrine_memory_pressure", Help: "Memory pressure: 0 relaxed; 1 tight, caches shrink; 2 full, the server refuses item writes.",
+			Name: "vitrine_memory_pressure", Help: "Memory pressure: 0 relaxed; 1 tight, caches shrink; 2 full, the server rejects writes of items.",
 		}, func() float64 { return float64(gauge.Pressure()) }),
 	}
 }
@@ -56,7 +56,7 @@ func newLibraryCollector(lib library.Library) *libraryCollector {
 		items:       prometheus.NewDesc("vitrine_items", "Stored items, by property.", []string{"property"}, nil),
 		definitions: prometheus.NewDesc("vitrine_definitions", "Stored definitions of all properties.", nil, nil),
 		disk:        prometheus.NewDesc("vitrine_store_bytes", "Size of the store on disk, in bytes.", nil, nil),
-		sizes:       prometheus.NewDesc("vitrine_library_bytes", "Memory use of the library by kind, in bytes.", []string{"kind"}, nil),
+		sizes:       prometheus.NewDesc("vitrine_library_bytes", "Memory of the library, in bytes: heap (the part of the index in the heap), caches, store (the database), mapped-index and mapped-items (mapped files, which use the page cache).", []string{"kind"}, nil),
 	}
 }
 

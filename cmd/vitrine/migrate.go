@@ -40,11 +40,20 @@ func newMigrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate --to=opensearch|engine | --cancel",
 		Short: "Move the library to OpenSearch, or back to a data directory",
-		Long: "Copy the library to an OpenSearch cluster, or from there to a new data directory, and check that the copy is equal.\n" +
-			"While and after it is copied, the library serves reads, and rejects writes with 503. Then start the server with the copy,\n" +
-			"or make the library accept writes again with --cancel. Run the same command again to continue an interrupted copy.\n" +
-			"To OpenSearch, run it beside the server:\n" +
-			"kubectl exec -it deploy/vitrine -- vitrine migrate --to=opensearch --opensearch-url=https://search:9200",
+		Long: `Copy the library to an OpenSearch cluster, or from there to a new data directory, and compare the copy with the original.
+
+From the start of the copy, the library continues to serve reads, and rejects writes with 503. When the copy is complete, start
+the server with the copy, or make the library accept writes again with --cancel. To continue an interrupted copy, run the same
+command again. With --to=opensearch, the server that uses the data directory makes the copy.`,
+		Example: example(`
+# Move the library to OpenSearch
+kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine migrate --to=opensearch --opensearch-url=https://search:9200
+
+# Move it back, to a new data directory
+vitrine migrate --to=engine --data-dir ./new --opensearch-url=https://search:9200
+
+# Make the library accept writes again
+vitrine migrate --cancel --data-dir ./data`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := m.validate(); err != nil {

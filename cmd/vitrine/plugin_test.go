@@ -94,11 +94,19 @@ func TestPlugin(t *testing.T) {
 		return result{code, stdout.String(), stderr.String()}
 	}
 	plugin("--help").want(t, 0, "kubectl vitrine [command]")
+	completion := func(args ...string) result {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), "/usr/local/bin/"+completionName, args, strings.NewReader(""), &stdout, &stderr)
+		return result{code, stdout.String(), stderr.String()}
+	}
+	completion("sta").want(t, 0, "status\tShow how many objects")
+	completion("items", "-n", "sh").want(t, 0, "shop\n")
 	plugin("status", "-n", "shop").want(t, 0, "Property        0", "0 items")
 	plugin("status", "-n", "nope").want(t, exitFailed, `namespace "nope" does not exist`)
 
 	apply(t, k, []string{"../../config/samples"}, "")
 	plugin("status", "-n", "shop").want(t, 0, "ContentFilter   8       0", "NotSeen", "check that an operator runs and watches this namespace")
+	completion("items", "-n", "shop", "").want(t, 0, "latest\nmoderation-queue\n")
 	plugin("items", "latest", "-n", "shop").want(t, exitFailed, "ContentFilter shop/latest was never served")
 
 	s := startIn(t, config)

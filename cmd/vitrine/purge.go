@@ -21,9 +21,11 @@ func newPurge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge NAMESPACE/NAME",
 		Short: "Erase a deleted property with all its items",
-		Long: "Permanently erase a deleted property: its items and everything that was created in it over HTTP. Otherwise they stay stored\n" +
-			"and return when the Property is created again. Run it beside the server:\n" +
-			"kubectl exec -it deploy/vitrine -- vitrine purge shop/default",
+		Long: `Erase a deleted property permanently: its items, and everything that was created in it over HTTP. Otherwise they stay stored
+and return when the Property is created again. The command connects to the server that uses the data directory.`,
+		Example: example(`
+# Erase the property default of the namespace shop
+kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine purge shop/default`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := library.PropertyID(args[0])

@@ -9,7 +9,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,9 +30,9 @@ type reach struct {
 	connection connection
 }
 
-func (r *reach) bind(fs *pflag.FlagSet) {
-	r.cluster.bind(fs)
-	r.connection.bind(fs)
+func (r *reach) bind(cmd *cobra.Command) {
+	r.cluster.bind(cmd)
+	r.connection.bind(cmd.Flags())
 }
 
 // filter returns a filter of the cluster, and a client that may read it. If writer is true, the client has a READ-WRITE token.

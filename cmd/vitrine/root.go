@@ -14,15 +14,22 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// pluginName is the name of the binary as a plugin of kubectl, which users call as kubectl vitrine.
-const pluginName = "kubectl-vitrine"
+const (
+	// pluginName is the name of the binary as a plugin of kubectl, which users call as kubectl vitrine.
+	pluginName = "kubectl-vitrine"
+	// completionName is the name under which kubectl runs a program to complete the command line of the plugin.
+	completionName = "kubectl_complete-vitrine"
+)
 
 // run executes a command line and returns the exit code. program is the path of the binary: as a plugin, its help names the command
 // kubectl vitrine.
 func run(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
-	if strings.TrimSuffix(filepath.Base(program), ".exe") == pluginName {
+	switch strings.TrimSuffix(filepath.Base(program), ".exe") {
+	case pluginName:
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl vitrine"}
+	case completionName:
+		args = append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -52,15 +59,29 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "vitrine",
 		Short: "A content library for Kubernetes: the server, its operator, and client commands",
+		Example: example(`
+# Check manifests, and see what they would change
+vitrine validate -f deploy/
+vitrine diff -f deploy/
+
+# Show which objects are served, and why others are not
+kubectl vitrine status -A
+
+# Import items, and list those of a filter
+vitrine import items.ndjson
+kubectl vitrine items summer-wall -n shop`),
 		// run prints an error once, in one line. Users can ask for the usage.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newImport(), newExport(), newValidate(), newDiff(),
-		newStatus(), newItems(), newExplain(), newTokens(), newSweep(), newPurge(), newBackup(), newRestore(), newMigrate(), newVersion())
+	group(root, "manifests", "Manifests and objects:", newValidate(), newDiff(), newStatus(), newItems(), newExplain(), newTokens())
+	group(root, "items", "Items:", newImport(), newExport())
+	group(root, "server", "Server and store:", newServe(), newBackup(), newRestore(), newMigrate(), newSweep(), newPurge())
+	root.AddCommand(newVersion())
+	root.SetHelpTemplate(helpTemplate)
+	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})

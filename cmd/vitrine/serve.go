@@ -50,7 +50,21 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the content server and its operator",
-		Args:  cobra.NoArgs,
+		Long: `Run the content server and its operator in one process. The operator follows the manifests in the cluster, and the server
+serves what they declare over HTTPS.
+
+Without --tls-cert-file, the server creates a certificate authority once, in the data directory. Without a cluster, it serves
+the last known state.`,
+		Example: example(`
+# In a pod, follow the cluster of the pod
+vitrine serve
+
+# On a workstation, follow the cluster of a kubeconfig
+vitrine serve --kubeconfig ./kubeconfig --data-dir ./data
+
+# Serve a restored backup without a cluster
+vitrine serve --data-dir ./try --without-kubernetes`),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, flush, err := newLogger(cmd.ErrOrStderr(), o.logFormat, o.logLevel)
 			if err != nil {
@@ -72,7 +86,7 @@ func newServe() *cobra.Command {
 	o.opensearch.bind(fs)
 	o.lease.bind(fs)
 	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: near it caches shrink, and the server rejects item writes from 90 % of it (default GOMEMLIMIT, else 80 % of the limit of the container)")
-	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API")
+	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API; empty means off")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM format, reloaded when it changes (default: a certificate from an authority in the data directory)")
 	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "private key of the certificate in PEM format")
 	fs.StringSliceVar(&o.tlsHosts, "tls-hosts", nil, "additional names and IP addresses for the certificate that the server creates, such as those of its Service")
@@ -82,7 +96,7 @@ func newServe() *cobra.Command {
 	o.webhook.bind(fs)
 	fs.StringVar(&o.debug, "debug-bind-address", "", "address of /debug/pprof/, for loopback only: profiles show memory contents (default off)")
 	fs.StringVar(&o.externalURL, "external-url", "", "base URL at which callers reach the server; externalURL of a Property overrides it")
-	fs.DurationVar(&o.drainFor, "drain-timeout", 20*time.Second, "how long requests in progress may continue when the server stops")
+	fs.DurationVar(&o.drainFor, "drain-timeout", 20*time.Second, "how long requests and backups in progress may continue after SIGTERM, in total; the grace period of the pod must be longer")
 	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	fs.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	return cmd

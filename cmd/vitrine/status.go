@@ -28,10 +28,17 @@ func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show how many objects are served, and why others are not",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Long:  `Show how many objects of each kind exist and how many are served. For each object that is not served, show the reason.`,
+		Example: example(`
+# The objects of one namespace
+kubectl vitrine status -n shop
+
+# The objects of all namespaces, as JSON
+kubectl vitrine status -A -o json`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.cluster.bindAll(cmd.Flags())
+	o.cluster.bindAll(cmd)
 	o.output.bind(cmd.Flags())
 	return cmd
 }

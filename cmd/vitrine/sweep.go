@@ -24,9 +24,17 @@ func newSweep() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep",
 		Short: "Show whether a sweep is held, and confirm it",
-		Long: "After it starts, the server removes definitions whose manifests are no longer in the cluster. If that would remove\n" +
-			"unusually many, it holds the sweep: it keeps serving them until the sweep is confirmed here, or the manifests are back.\n" +
-			"Run it beside the server: kubectl exec deploy/vitrine -- vitrine sweep",
+		Long: `Show whether a sweep is held, and with --confirm run it.
+
+After a start, the operator removes the definitions whose manifests are no longer in the cluster. If it would remove unusually
+many, it holds the sweep: the server keeps serving them until the manifests return or this command confirms the removal. The
+command connects to the server that uses the data directory.`,
+		Example: example(`
+# Show a held sweep
+kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep
+
+# Run it
+kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep --confirm`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := admin.NewClient(dataDir)
@@ -55,7 +63,7 @@ func newSweep() *cobra.Command {
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
-	cmd.Flags().BoolVar(&confirm, "confirm", false, "confirm the held sweep")
+	cmd.Flags().BoolVar(&confirm, "confirm", false, "run the held sweep; if the store holds the manifests of another cluster, hand it over to the current one")
 	return cmd
 }
 

@@ -23,10 +23,15 @@ func newTokens() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tokens",
 		Short: "List the access tokens with class and expiry, never their values",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Long: `List the AccessTokens: what each one can access, which Secret holds it, when it was issued, and when it expires and rotates.
+The command never reads a token value.`,
+		Example: example(`
+# The tokens of one namespace
+kubectl vitrine tokens -n shop`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.cluster.bindAll(cmd.Flags())
+	o.cluster.bindAll(cmd)
 	o.output.bind(cmd.Flags())
 	return cmd
 }

@@ -60,8 +60,21 @@ func newValidate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE|DIR|-",
 		Short: "Validate manifests without a cluster: schema, rules, queries, duplicates, conflicts",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Long: `Check manifests without a cluster: each object as the API server would (schema and rules), then as its controller would
+(queries, sort orders, selectors), and finally all objects together (duplicates, and two objects that claim the same thing).
+
+If there are errors, the exit code is 7. The command cannot check whether a Property or a Secret exists.`,
+		Example: example(`
+# Check a directory
+vitrine validate -f deploy/
+
+# Check what kustomize renders
+kustomize build deploy | vitrine validate -f -
+
+# Annotate the lines of a pull request
+vitrine validate -f deploy/ -o github`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.manifests.bind(cmd.Flags())
 	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text, json, or github for annotations in a pull request")

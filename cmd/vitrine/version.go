@@ -13,7 +13,9 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Example: example(`
+vitrine version`),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := buildVersion()
 			fmt.Fprintf(cmd.OutOrStdout(), "vitrine %s (commit %s, %s, %s/%s)\n", v.version, v.commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)

@@ -113,7 +113,7 @@ var rooms = map[string]room{
 	"internal/memory":      {own: domain, others: []string{"github.com/KimMachineGun/automemlimit/", "k8s.io/apimachinery/"}},
 	"internal/servingcert": {others: []string{}},
 	"internal/text":        {others: []string{}},
-	"cmd/vitrine":          {own: []string{"api", "config", "controllers", "internal", "server"}, ownInTests: []string{"hack/opensearch/node/nodetest"}},
+	"cmd/vitrine":          {own: []string{"api", "config", "controllers", "internal", "server"}, ownInTests: []string{"hack/opensearch/node/nodetest", "hack/reference"}},
 	"hack":                 {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},
 }
 

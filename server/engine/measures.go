@@ -29,12 +29,12 @@ func (f *follower) measures() []library.Measure {
 		}
 	}
 	return []library.Measure{
-		{Name: "unindexed_properties", Help: "Properties that answer 503 because their index cannot be opened.", Value: float64(len(f.failures(false)))},
-		{Name: "segment_files", Help: "Segments of the index that are files.", Value: files},
-		{Name: "segment_memory_parts", Help: "Segments of the index that are in memory until they become a file.", Value: parts},
-		{Name: "segment_merges_total", Help: "Files of the index that were made from several.", Counter: true, Value: merges},
+		{Name: "unindexed_properties", Help: "Properties that return 503 because their index cannot be opened; /readyz and the log show the reason.", Value: float64(len(f.failures(false)))},
+		{Name: "segment_files", Help: "Segments of the index on disk.", Value: files},
+		{Name: "segment_memory_parts", Help: "Segments of the index in memory, until they are written to a file.", Value: parts},
+		{Name: "segment_merges_total", Help: "Index files created by merging several.", Counter: true, Value: merges},
 		{Name: "segment_rebuilds_total", Help: "Damaged index files that were rebuilt from the store.", Counter: true, Value: rebuilt},
-		{Name: "segment_rebuild_items", Help: "Items that are still to be read again for damaged files.", Value: left},
+		{Name: "segment_rebuild_items", Help: "Items still to be read by a rebuild in progress.", Value: left},
 	}
 }
 
@@ -42,10 +42,10 @@ func (f *follower) measures() []library.Measure {
 func (l *Library) viewMeasures() []library.Measure {
 	s := l.follower.cache.Stats()
 	return []library.Measure{
-		{Name: "views", Help: "Views that are kept: what matches a query in a segment, and orders.", Value: float64(s.Views)},
-		{Name: "view_bytes", Help: "Size of the views that are kept.", Value: float64(s.Bytes)},
+		{Name: "views", Help: "Cached views: the documents of a segment that match a query, and sort orders.", Value: float64(s.Views)},
+		{Name: "view_bytes", Help: "Size of the cached views, in bytes.", Value: float64(s.Bytes)},
 		{Name: "view_hits_total", Help: "View cache hits.", Counter: true, Value: float64(s.Hits)},
 		{Name: "view_misses_total", Help: "View cache misses.", Counter: true, Value: float64(s.Misses)},
-		{Name: "view_evictions_total", Help: "Views evicted to make room for others.", Counter: true, Value: float64(s.Evicted)},
+		{Name: "view_evictions_total", Help: "Evictions of the view cache.", Counter: true, Value: float64(s.Evicted)},
 	}
 }

@@ -345,18 +345,11 @@ func TestExtensionsAreMarked(t *testing.T) {
 	}
 }
 
-// TestDocumentationIsComplete checks that docs/http-api.md covers all endpoints and problems.
+// TestDocumentationIsComplete checks that docs/http-api.md covers all problems.
 func TestDocumentationIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../../docs/http-api.md")
 	if err != nil {
 		t.Fatal(err)
-	}
-	for path, item := range document(t).doc.Paths.Map() {
-		for method := range item.Operations() {
-			if !strings.Contains(string(text), method+" "+path+"`") {
-				t.Errorf("docs/http-api.md lacks `%s %s`", method, path)
-			}
-		}
 	}
 	for _, problem := range httpapi.ProblemTypes() {
 		if !strings.Contains(string(text), "`"+problem+"`") {

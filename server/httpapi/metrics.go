@@ -41,7 +41,7 @@ func tokenClass(g grant) string {
 func newMetrics(r prometheus.Registerer, pages *pageCache) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "vitrine_http_requests_total", Help: "HTTP requests, by endpoint, method, token class and status.",
+			Name: "vitrine_http_requests_total", Help: "Answered HTTP requests; the status is 499 if the caller closed the connection before the response began.",
 		}, []string{"route", "method", "class", "status"}),
 		elapsed: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vitrine_http_request_seconds", Help: "Duration of HTTP requests, from arrival to the end of the response, in seconds.",

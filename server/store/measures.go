@@ -32,13 +32,13 @@ func (s *Store) Measures() []library.Measure {
 		return nil
 	}
 	return []library.Measure{
-		{Name: "store_wal_bytes", Help: "Size of the log that is replayed at a start.", Value: float64(m.WAL.Size)},
-		{Name: "store_memtable_bytes", Help: "Size of what was written and is not in tables yet.", Value: float64(m.MemTable.Size)},
-		{Name: "store_read_amplification", Help: "Tables that a look-up may have to look into.", Value: float64(m.ReadAmp())},
-		{Name: "store_compaction_debt_bytes", Help: "What compactions still have to move.", Value: float64(m.Compact.EstimatedDebt)},
-		{Name: "store_compactions_total", Help: "Compactions that were done.", Counter: true, Value: float64(m.Compact.Count)},
-		{Name: "store_block_cache_bytes", Help: "Size of the cache of blocks.", Value: float64(m.BlockCache.Size)},
-		{Name: "store_block_cache_hits_total", Help: "Blocks that were found in the cache.", Counter: true, Value: float64(m.BlockCache.Hits)},
-		{Name: "store_block_cache_misses_total", Help: "Blocks that had to be read.", Counter: true, Value: float64(m.BlockCache.Misses)},
+		{Name: "store_wal_bytes", Help: "Size of the write-ahead log, which is replayed at start, in bytes.", Value: float64(m.WAL.Size)},
+		{Name: "store_memtable_bytes", Help: "Size of writes that are not in tables yet, in bytes.", Value: float64(m.MemTable.Size)},
+		{Name: "store_read_amplification", Help: "Tables that a lookup may have to read.", Value: float64(m.ReadAmp())},
+		{Name: "store_compaction_debt_bytes", Help: "Bytes that compactions still have to move.", Value: float64(m.Compact.EstimatedDebt)},
+		{Name: "store_compactions_total", Help: "Completed compactions.", Counter: true, Value: float64(m.Compact.Count)},
+		{Name: "store_block_cache_bytes", Help: "Size of the block cache, in bytes.", Value: float64(m.BlockCache.Size)},
+		{Name: "store_block_cache_hits_total", Help: "Block cache hits.", Counter: true, Value: float64(m.BlockCache.Hits)},
+		{Name: "store_block_cache_misses_total", Help: "Block cache misses.", Counter: true, Value: float64(m.BlockCache.Misses)},
 	}
 }

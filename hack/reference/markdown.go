@@ -1,0 +1,59 @@
+package reference
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// page collects the text of a page.
+type page struct{ strings.Builder }
+
+// newPage returns a page with a title, the source of its facts, and an introduction.
+func newPage(title, source, introduction string) *page {
+	p := &page{}
+	p.line("<!-- make generate wrote this page from %s. -->", source)
+	p.line("# %s\n\n%s", title, introduction)
+	return p
+}
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.Builder, format+"\n", args...) }
+
+// table writes a table, unless it has no rows.
+func (p *page) table(heading []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	p.line("\n| %s |\n|%s", strings.Join(heading, " | "), strings.Repeat(" --- |", len(heading)))
+	for _, cells := range rows {
+		p.line("| %s |", strings.Join(cells, " | "))
+	}
+}
+
+var (
+	breaks = regexp.MustCompile(`\s+`)
+	// special matches characters with a meaning in Markdown or in a table cell. An underscore inside of a word has none.
+	special = regexp.MustCompile(`[|<>*\[\]]|\b_\B|\B_\b`)
+)
+
+// prose returns text for a table cell or a paragraph, on one line and without Markdown.
+func prose(text string) string {
+	return special.ReplaceAllString(strings.TrimSpace(breaks.ReplaceAllString(text, " ")), `\$0`)
+}
+
+// code returns text in code style for a table cell, or nothing.
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = strings.ReplaceAll(text, "|", `\|`)
+	if strings.Contains(text, "`") {
+		return "`` " + text + " ``"
+	}
+	return "`" + text + "`"
+}
+
+// anchor returns the fragment that GitHub and the site give a heading.
+func anchor(heading string) string {
+	return strings.Trim(strings.ReplaceAll(regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(heading), ""), " ", "-"), "-")
+}
