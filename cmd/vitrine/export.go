@@ -78,7 +78,7 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 		if err := file.keep(); err != nil {
 			return err
 		}
-		fmt.Fprintf(file.summary, "%s lines in %s\n", text.Thousands(lines), time.Since(began).Round(time.Millisecond))
+		fmt.Fprintf(file.summary, "%s in %s\n", text.Plural(lines, "line"), time.Since(began).Round(time.Millisecond))
 	}
 	if partial {
 		return &codedError{exitDamaged, unreadable}

@@ -181,7 +181,7 @@ func summary(at client.Checkpoint, took time.Duration) string {
 			parts = append(parts, text.Thousands(p.n)+" "+p.what)
 		}
 	}
-	return fmt.Sprintf("%s lines in %s: %s", text.Thousands(at.Lines), took.Round(time.Millisecond), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s in %s: %s", text.Plural(at.Lines, "line"), took.Round(time.Millisecond), strings.Join(parts, ", "))
 }
 
 // input is the input of an import. It counts the bytes read from the file, before decompression.

@@ -65,7 +65,7 @@ func queryValid(o v1alpha1.Object, warnings []query.Warning) {
 		for i, w := range warnings {
 			messages[i] = w.Message
 		}
-		set(o, v1alpha1.QueryValidCondition, metav1.ConditionTrue, v1alpha1.ReasonValidWithWarnings, strings.Join(messages, " "))
+		set(o, v1alpha1.QueryValidCondition, metav1.ConditionTrue, v1alpha1.ReasonValidWithWarnings, strings.Join(messages, "; "))
 	}
 }
 

@@ -153,8 +153,12 @@ func messages(file string) ([]text, error) {
 		if !ok || literal.Kind != token.STRING {
 			return true
 		}
-		if s, err := strconv.Unquote(literal.Value); err == nil {
-			if s, ok := prose(s); ok {
+		s, err := strconv.Unquote(literal.Value)
+		if err != nil || strings.Contains(s, "{{") { // a template
+			return true
+		}
+		for paragraph := range strings.SplitSeq(s, "\n\n") {
+			if s, ok := prose(paragraph); ok {
 				texts = append(texts, text{set.Position(literal.Pos()).String(), s})
 			}
 		}
