@@ -32,7 +32,7 @@ help: ## list the targets
 run: $(LOCALRUN) ## run the whole product on this machine until Ctrl-C; WEBHOOK=on validates manifests when they are applied
 	@exec $(LOCALRUN) -state '$(STATE)' $(if $(WEBHOOK),-webhook)
 
-smoke: $(WALKS) ## like run, but without a terminal: checks every printed line and the tour in README, then stops
+smoke: $(WALKS) ## like run, but without a terminal: checks every printed line and the commands in docs, then stops
 	@$(walk) smoke
 
 test: ## run all tests, with a real API server; packages with goroutines run under the race detector

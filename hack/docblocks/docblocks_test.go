@@ -13,3 +13,42 @@ func TestYAML(t *testing.T) {
 		t.Errorf("documents (-want +got):\n%s", diff)
 	}
 }
+
+func TestCommands(t *testing.T) {
+	const page = "# Page\n\n```sh\na\nb\n```\n\n```text\n1\n```\n\n```text\nmore\n```\n\n```sh fails\nc\n```\n\nText.\n\n```text\nno output\n```\n\n    ```sh\n    d\n    ```\n\n```\nplain\n```\n"
+	want := []Command{
+		{Line: 4, Script: "a\nb\n", Output: "1\n"},
+		{Line: 17, Script: "c\n", Fails: true},
+		{Line: 27, Script: "    d\n"},
+	}
+	if diff := cmp.Diff(want, Commands(page)); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+func TestMatches(t *testing.T) {
+	const table = "NAME   READY   AGE\nx      True    12s\n"
+	for _, c := range []struct {
+		name, shown, got string
+		want             bool
+	}{
+		{"equal", table, table, true},
+		{"age and width", table, "NAME  READY  AGE\nx  True  3m10s  \n", true},
+		{"timestamp", "x 2026-11-22T10:00:00Z\n", "x 2027-01-01T00:00:00.5Z\n", true},
+		{"another value", table, "NAME  READY  AGE\nx  False  12s\n", false},
+		{"a line is missing", table, "NAME  READY  AGE\n", false},
+		{"port", "at https://127.0.0.1:8443/x\n", "at https://127.0.0.1:40001/x\n", true},
+		{"text in a line", `{"total":2,…}`, `{"total":2,"items":[]}`, true},
+		{"text in a line, another value", `{"total":2,…}`, `{"total":3,"items":[]}`, false},
+		{"lines", "first\n…\nlast\n", "first\n2\n3\nlast\n", true},
+		{"no lines", "first\n…\nlast\n", "first\nlast\n", true},
+		{"lines, another end", "first\n…\nlast\n", "first\n2\n", false},
+		{"special characters", "a.b (c)\n", "axb (c)\n", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Matches(c.shown, c.got); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+}

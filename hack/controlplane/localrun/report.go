@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -54,7 +55,7 @@ func (s *stack) report(ctx context.Context) error {
 		}
 		s.say("\n%s", indent(tables))
 	}
-	s.say("\nkubectl, vcurl (curl with the READ-WRITE token) and VITRINE_SERVER for another terminal:\n\n  . %s", process.Quote(s.environmentFile()))
+	s.say("\nkubectl, vitrine, vcurl (curl with the READ-WRITE token) and VITRINE_SERVER for another terminal:\n\n  . %s", process.Quote(s.environmentFile()))
 	s.say("\nThe server's log is %s.", s.log())
 	after := "make run continues with the same data; rm -r " + process.Quote(s.state) + " deletes it."
 	if s.given {
@@ -64,20 +65,30 @@ func (s *stack) report(ctx context.Context) error {
 	return nil
 }
 
-// environmentFile returns the path of a shell script that prepares a terminal for the tour in README.
+// environmentFile returns the path of a shell script that prepares a terminal for the commands in docs.
 func (s *stack) environmentFile() string { return filepath.Join(s.state, "env") }
 
 func (s *stack) writeEnvironment(context.Context) error {
+	tools := filepath.Join(s.state, "bin")
+	if err := os.MkdirAll(tools, 0o700); err != nil {
+		return fmt.Errorf("make a directory of the state: %w", err)
+	}
+	for _, name := range []string{"vitrine", "kubectl-vitrine", "kubectl_complete-vitrine"} {
+		if err := os.Symlink(s.binary(), filepath.Join(tools, name)); err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("link a program: %w", err)
+		}
+	}
 	text := fmt.Sprintf(`# For a shell beside a local run: . %[1]s
 export KUBECONFIG=%[2]s
-export PATH=%[3]s:"$PATH"
+export PATH=%[3]s:%[8]s:"$PATH"
 export VITRINE_SERVER=%[4]s
 export VITRINE_CA_FILE=%[5]s
+export VITRINE_DATA=%[9]s
 VITRINE_TOKEN=$(cat %[6]s)
 export VITRINE_TOKEN
 vcurl() { curl -sS --cacert "$VITRINE_CA_FILE" -H @%[7]s "$@" && echo; }
 `, s.environmentFile(), process.Quote(s.cluster.kubeconfig), process.Quote(filepath.Dir(s.cluster.kubectl)), s.url, process.Quote(s.authority()),
-		process.Quote(s.tokens[readWrite].file), process.Quote(s.tokens[readWrite].header))
+		process.Quote(s.tokens[readWrite].file), process.Quote(s.tokens[readWrite].header), process.Quote(tools), process.Quote(s.data()))
 	return writePrivate(s.environmentFile(), text)
 }
 

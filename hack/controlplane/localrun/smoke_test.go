@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -47,7 +45,9 @@ var _ = Describe("make run", Label("smoke"), Ordered, func() {
 		checkLines(ctx, s)
 	})
 
-	It("is ready for the tour of README, word for word", func(ctx SpecContext) { walkReadme(ctx, s) })
+	for _, page := range pages() {
+		It("runs the commands of "+page+", with the output that it shows", func(ctx SpecContext) { runPage(ctx, s, page) })
+	}
 
 	It("starts again on the same data", func(ctx SpecContext) {
 		Expect(s.Err()).To(Succeed())
@@ -154,66 +154,4 @@ func checkLines(ctx context.Context, s *stack) {
 	output, err := s.shell(ctx, ". "+process.Quote(s.environmentFile())+" && kubectl get contentfilters -n "+namespace+" && vcurl -f \"$VITRINE_SERVER/v2/content/filters\"")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(output).NotTo(BeEmpty())
-}
-
-// chapterChecks check the output of each chapter of the tour in README. before contains the output of the preceding chapters.
-var chapterChecks = map[string]func(output string, before map[string]string){
-	"Apply a filter": func(output string, _ map[string]string) {
-		Expect(output).To(And(ContainSubstring("contentfilter.vitrine.dev/tour created"), ContainSubstring("contentfilter.vitrine.dev/tour condition met")))
-	},
-	"Read it over HTTP": func(output string, _ map[string]string) { Expect(totalOf(output)).To(BeNumerically(">", 0)) },
-	"Break its query": func(output string, before map[string]string) {
-		Expect(output).To(And(ContainSubstring("condition met"), ContainSubstring("position")))
-		Expect(totalOf(output)).To(Equal(totalOf(before["Read it over HTTP"])), "the last good version is not served")
-	},
-	"Tag by rule": func(output string, _ map[string]string) { Expect(totalOf(output)).To(BeNumerically(">", 0)) },
-	// The server follows shortly after kubectl has reported a deletion, so walkReadme waits for the effect.
-	"Delete both": func(output string, _ map[string]string) {
-		Expect(output).To(And(ContainSubstring(`contentfilter.vitrine.dev "tour" deleted`), ContainSubstring(`tag.vitrine.dev "tour" deleted`)))
-		totalOf(output)
-	},
-}
-
-// walkReadme runs the tour of README in a single shell.
-func walkReadme(ctx context.Context, s *stack) {
-	GinkgoHelper()
-	readme, err := os.ReadFile(filepath.Join(s.root, "README.md"))
-	Expect(err).NotTo(HaveOccurred())
-	tour := readTour(string(readme))
-	script := "set -eu\n. " + process.Quote(s.environmentFile()) + "\n"
-	file := func(c chapter) string { return filepath.Join(s.state, "tour "+c.title) }
-	for _, c := range tour {
-		// Use braces instead of parentheses, so that later chapters see the variables of this one.
-		script += "{\n" + c.script + "} >" + process.Quote(file(c)) + "\n"
-	}
-	_, err = s.shell(ctx, script)
-	Expect(err).NotTo(HaveOccurred())
-	outputs := map[string]string{}
-	for _, c := range tour {
-		By(c.title)
-		output, err := os.ReadFile(file(c))
-		Expect(err).NotTo(HaveOccurred())
-		chapterChecks[c.title](string(output), outputs)
-		outputs[c.title] = string(output)
-	}
-	c := s.caller(ctx, namespace, readWrite)
-	s.await(ctx, func(g Gomega) { g.Expect(c.items(ctx, g, "tags.marketer_tags.key:tour").Total).To(BeZero()) })
-}
-
-// TestTourOfReadme compares README with the checks of its tour without running the commands.
-func TestTourOfReadme(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := NewWithT(t)
-	titles := map[string]string{}
-	for _, c := range readTour(string(readme)) {
-		titles[c.title] = c.script
-		g.Expect(chapterChecks).To(HaveKey(c.title), "nothing checks this chapter of README's tour")
-		g.Expect(c.script).NotTo(BeEmpty(), c.title)
-	}
-	for title := range chapterChecks {
-		g.Expect(titles).To(HaveKey(title), "README's tour lacks this chapter")
-	}
 }
