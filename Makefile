@@ -23,7 +23,7 @@ WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test e2e bin/e2e parity opensearch clients scale bench verify generate format lint prose build image manifest chart release samples assets \
+.PHONY: help run smoke gitops test e2e bin/e2e parity opensearch clients scale bench verify generate site format lint prose build image manifest chart release samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -92,6 +92,9 @@ generate: ## generate CRDs, deep copies and RBAC from the markers in the code, d
 
 format: ## run gofmt
 	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -s -w
+
+site: ## build the documentation as HTML in dist/site
+	@$(GO) -C hack/site run . -to '$(CURDIR)/dist/site'
 
 lint: ## run golangci-lint with .golangci.yml, and actionlint on the workflows
 	$(GO) tool -modfile='$(CURDIR)/hack/tools/actionlint/go.mod' actionlint
