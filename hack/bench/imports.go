@@ -121,12 +121,16 @@ func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, first, co
 	return r, err
 }
 
-// importOpenSearch imports items into OpenSearch. The time includes the refresh that makes all items searchable.
+// importOpenSearch imports items into OpenSearch, as they are.
 func (b *suite) importOpenSearch(ctx context.Context, first, count int) (load.Result, error) {
-	bodies := b.bodies(first, count, subject.BulkLine)
+	return b.importRaw(ctx, mainIndex, b.bodies(first, count, subject.BulkLine), count)
+}
+
+// importRaw sends bulk requests with count documents to an index. The time includes the refresh that makes all of them searchable.
+func (b *suite) importRaw(ctx context.Context, index string, bodies [][]byte, count int) (load.Result, error) {
 	requests := make([]load.Request, len(bodies))
 	for i, body := range bodies {
-		requests[i] = b.opensearch.Bulk(mainIndex, body)
+		requests[i] = b.opensearch.Bulk(index, body)
 	}
 	before, err := b.opensearch.CPU()
 	if err != nil {
@@ -140,7 +144,7 @@ func (b *suite) importOpenSearch(ctx context.Context, first, count int) (load.Re
 	if err != nil {
 		return r, err
 	}
-	if err := b.opensearch.Refresh(ctx, mainIndex); err != nil {
+	if err := b.opensearch.Refresh(ctx, index); err != nil {
 		return r, fmt.Errorf("refresh: %w", err)
 	}
 	r.Requests, r.Elapsed = count, time.Since(began)

@@ -1,6 +1,7 @@
 // Command bench compares Vitrine with other servers in one run: a bare net/http server that sends the same bytes, OpenSearch, its
-// percolator, and Bleve. The results are ratios between processes that ran on the same machine in alternating rounds, so that they
-// are meaningful on a busy or slow machine.
+// percolator, and Bleve. It compares Vitrine on OpenSearch with the requests that it sends to OpenSearch. The
+// results are ratios between processes that ran on the same machine in alternating rounds, so that they are meaningful on a busy or
+// slow machine.
 //
 //	make bench                       200,000 items, about ten minutes
 //	make bench FULL=1                1,000,000 items

@@ -83,11 +83,11 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 }
 
 // totals requests the number of items of each filter.
-func (b *suite) totals(ctx context.Context) ([]int64, error) {
+func (b *suite) totals(ctx context.Context, v *subject.Vitrine) ([]int64, error) {
 	totals := make([]int64, len(b.filters))
 	requests := make([]load.Request, len(b.filters))
 	for f := range requests {
-		requests[f] = b.vitrine.Page(f, 1)
+		requests[f] = v.Page(f, 1)
 	}
 	_, err := b.client.Run(ctx, load.Plan{
 		Clients: 2, Requests: requests, Want: http.StatusOK,
@@ -217,7 +217,7 @@ func (b *suite) earlyStage(ctx context.Context) error {
 // openPages records the pages and restarts Vitrine, to discard what the recording left in its caches. It then starts a bare server
 // and reads the first page of every filter once.
 func (b *suite) openPages(ctx context.Context, name string, early bool) (*subject.Bare, pagePlan, error) {
-	totals, err := b.totals(ctx)
+	totals, err := b.totals(ctx, b.vitrine)
 	if err != nil {
 		return nil, pagePlan{}, err
 	}
@@ -240,7 +240,7 @@ func (b *suite) openPages(ctx context.Context, name string, early bool) (*subjec
 	if err != nil {
 		return nil, plan, err
 	}
-	_, err = b.totals(ctx)
+	_, err = b.totals(ctx, b.vitrine)
 	return bare, plan, err
 }
 

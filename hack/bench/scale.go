@@ -31,6 +31,9 @@ type scale struct {
 	percolated int
 	// restarts is the number of restarts of each kind.
 	restarts int
+	// scaled is the number of items of the library on OpenSearch, scaledRounds that of the rounds in which they are imported, and
+	// scaledPosts that of the posts in one round.
+	scaled, scaledRounds, scaledPosts int
 }
 
 // filters is the number of filters in the store.
@@ -44,6 +47,7 @@ func scaleOf(full bool, items int) scale {
 	s := scale{
 		name: report.Quick, items: 200_000, chunk: 20_000, bleve: 200_000, rounds: 7, requests: 1500, booleans: 40,
 		posts: 3000, postsOpenSearch: 1500, standing: 50_000, standingFilters: 10_000, percolated: 200, restarts: 3,
+		scaled: 60_000, scaledRounds: 6, scaledPosts: 200,
 	}
 	if full {
 		s.name, s.items, s.chunk, s.standing, s.percolated = report.Full, 1_000_000, 50_000, 200_000, 400
@@ -52,6 +56,7 @@ func scaleOf(full bool, items int) scale {
 		s.name, s.items, s.chunk, s.bleve = report.Development, items, items/10, items
 		s.rounds, s.requests, s.booleans, s.posts, s.postsOpenSearch = 3, 300, 20, 500, 300
 		s.standing, s.standingFilters, s.percolated, s.restarts = items/2, min(items, 10_000), 20, 2
+		s.scaled, s.scaledRounds, s.scaledPosts = items, 5, 100
 	}
 	return s
 }
@@ -66,9 +71,10 @@ const (
 	partRestart  = "restart"
 	partPosts    = "posts"
 	partStanding = "standing"
+	partScaled   = "opensearch"
 )
 
-var parts = []string{partPages, partSearch, partRestart, partPosts, partStanding}
+var parts = []string{partPages, partSearch, partRestart, partPosts, partStanding, partScaled}
 
 // chosen parses the flag -only.
 func chosen(only string) (map[string]bool, error) {

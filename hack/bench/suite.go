@@ -83,6 +83,7 @@ func (b *suite) run(ctx context.Context) error {
 	}{
 		{"", b.startPeers}, {"", b.importItems}, {partRestart, b.restart}, {partPages, b.pages}, {partSearch, b.search},
 		{partPosts, b.posts}, {"", b.stopMain}, {partStanding, b.standing},
+		{partScaled, b.scaled},
 	}
 	for _, s := range steps {
 		if s.part != "" && !b.parts[s.part] {

@@ -26,6 +26,11 @@ const (
 	Matching     = "standing-match"
 	Posts        = "posts"
 	Restarts     = "restart"
+	// The workloads of Vitrine on OpenSearch.
+	ScaledQueries = "opensearch-query"
+	ScaledHot     = "opensearch-hot"
+	ScaledPosts   = "opensearch-posts"
+	ScaledImport  = "opensearch-import"
 )
 
 // Series that are variants of Vitrine and not subjects.
@@ -164,6 +169,28 @@ var Bars = []Bar{
 			return exactly(float64(r.stage(-1).HeapInUse) / float64(r.stage(0).HeapInUse))
 		}, none, 5, times, 0.2, 2.6}, // 1.87, 28 % below; as the heap
 	{"growth-import", "import rate of the last fifth of the items compared with the first fifth", "at least 0.8 ×", importGrowth, 0.8, none, times, 0.6, 1.7}, // 1.03, 72 % above
+	{"opensearch-query", "Vitrine on OpenSearch, items query: median minus 1 ms, compared with the same search sent to OpenSearch", "at most 1.3 ×",
+		func(r *Run) Measure { return beyond(r.Workload(ScaledQueries), 1) }, none, 1.3, times, 0.2, 2},
+	{"opensearch-hot", "Vitrine on OpenSearch, hot filter page of 50 items: requests/s", "at least 0.8 × the built-in engine's",
+		ratio(ScaledHot, Scaled, Vitrine, PerSecond), 0.8, none, times, 0.5, 1.3},
+	{"opensearch-posts", "Vitrine on OpenSearch, single POST: p99 beyond that of the same document sent to OpenSearch", "at most 300 ms",
+		func(r *Run) Measure { return extra(r.Workload(ScaledPosts), P99) }, none, 300, millis, 0, 500},
+	{"opensearch-import", "Vitrine on OpenSearch, bulk import: items/s", "at least 0.6 × the same documents sent to OpenSearch",
+		ratio(ScaledImport, Scaled, OpenSearch, PerSecond), 0.6, none, times, 0.4, 1.5},
+}
+
+// beyond compares the median latency of Vitrine on OpenSearch, minus an allowance in milliseconds, with that of OpenSearch.
+func beyond(w *Workload, allowance float64) Measure {
+	return w.Ratio(Scaled, OpenSearch, P50).less(allowance / w.Find(OpenSearch).Median(P50).Value)
+}
+
+// extra returns by how much Vitrine on OpenSearch exceeds OpenSearch.
+func extra(w *Workload, of Metric) Measure {
+	ours, raw := w.Find(Scaled).Median(of), w.Find(OpenSearch).Median(of)
+	if !ours.Known || !raw.Known {
+		return Measure{}
+	}
+	return ours.less(raw.Value)
 }
 
 // growth compares the cost of a page, relative to the bare server, at two sizes.

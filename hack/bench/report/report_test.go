@@ -40,6 +40,10 @@ func measured() *Run {
 	add(FirstReads, &Series{Vitrine, rounds(1, 100)})
 	add(Matching, &Series{Vitrine, rounds(1, 1000)}, &Series{Percolator, rounds(1, 10)})
 	add(Restarts, &Series{Stopped, []Round{{Requests: 1, Seconds: 1}}}, &Series{Killed, []Round{{Requests: 1, Seconds: 4}}})
+	add(ScaledQueries, &Series{Scaled, []Round{{P50: 7}}}, &Series{OpenSearch, []Round{{P50: 5}}})
+	add(ScaledHot, &Series{Scaled, rounds(1, 900)}, &Series{Vitrine, rounds(1, 1000)})
+	add(ScaledPosts, &Series{Scaled, []Round{{P99: 400}}}, &Series{OpenSearch, []Round{{P99: 50}}})
+	add(ScaledImport, &Series{Scaled, rounds(1, 50)}, &Series{OpenSearch, rounds(1, 100)}, &Series{Vitrine, rounds(1, 1000)})
 	return r
 }
 
@@ -52,6 +56,7 @@ func TestBars(t *testing.T) {
 		"last-page": {0.95, true}, "boolean": {100, true}, "ranked": {100, true}, "ranked-each": {0.5, false}, "import": {100, true},
 		"import-bleve": {50, true}, "standing-import": {0.99, true}, "standing-first": {20, true}, "standing-match": {100, true}, "posts": {1, true},
 		"restart": {4, false}, "heap": {200, true}, "index": {400, true}, "growth-page": {1, true}, "growth-random": {1, true}, "growth-heap": {2, true}, "growth-import": {0.9, true},
+		"opensearch-query": {1.2, true}, "opensearch-hot": {0.9, true}, "opensearch-posts": {350, false}, "opensearch-import": {0.5, false},
 	}
 	r := measured()
 	for _, b := range Bars {

@@ -46,6 +46,8 @@ const (
 	Bare       = "bare server"
 	OpenSearch = "OpenSearch"
 	Bleve      = "Bleve"
+	// Scaled is Vitrine with the library on OpenSearch.
+	Scaled = "Vitrine on OpenSearch"
 )
 
 // Machine is the machine of a run.
@@ -173,6 +175,14 @@ type Measure struct {
 	Low, High float64
 	// Known is false if nothing was measured.
 	Known bool
+}
+
+// less returns the measure minus a number.
+func (m Measure) less(v float64) Measure {
+	if !m.Known {
+		return m
+	}
+	return Measure{Value: m.Value - v, Low: m.Low - v, High: m.High - v, Known: true}
 }
 
 // Spread returns half the distance between the quartiles, relative to the value.

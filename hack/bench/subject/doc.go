@@ -1,10 +1,11 @@
-// Package subject runs the subjects that are compared: Vitrine's own binary, a bare net/http server that sends the same bytes,
-// OpenSearch, and Bleve. Each is a separate process, so that its processor time and memory can be measured separately.
+// Package subject runs the subjects that are compared: Vitrine's own binary with each of its libraries, a bare net/http server that
+// sends the same bytes, OpenSearch, and Bleve. Each is a separate process, so that its processor time and memory can be measured
+// separately.
 //
 // Other subjects have to do the same as Vitrine: they send the same bytes and headers, and acknowledge writes after an fsync.
 //
-// It may import child, load, loopback and opensearch/node, and of Vitrine the domain, the sample content, the library that seeds its store, and
-// the engine's segments.
+// It may import child, load, loopback and opensearch/node, and of Vitrine the domain, the sample content, the libraries
+// that seed its stores, and the engine's segments.
 package subject
 
 import (

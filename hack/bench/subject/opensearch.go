@@ -320,6 +320,10 @@ func (s *OpenSearch) Memory() (heap, resident int64, err error) {
 
 // Size returns the size of an index on disk in bytes.
 func (s *OpenSearch) Size(ctx context.Context, name string) (int64, error) {
+	return s.size(ctx, s.index(name))
+}
+
+func (s *OpenSearch) size(ctx context.Context, path string) (int64, error) {
 	var answer struct {
 		All struct {
 			Primaries struct {
@@ -329,6 +333,6 @@ func (s *OpenSearch) Size(ctx context.Context, name string) (int64, error) {
 			}
 		} `json:"_all"`
 	}
-	err := s.do(ctx, http.MethodGet, s.index(name)+"/_stats/store", nil, &answer)
+	err := s.do(ctx, http.MethodGet, path+"/_stats/store", nil, &answer)
 	return answer.All.Primaries.Store.Size, err
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -246,5 +248,41 @@ func TestIndexSizeIsOfSegmentsAlone(t *testing.T) {
 	bytes, items := IndexSize([]string{filepath.Join(dir, "segment"), filepath.Join(dir, "other"), filepath.Join(dir, "absent")})
 	if items != 100 || bytes <= 0 || bytes > length-int64(size) {
 		t.Errorf("%d bytes besides the items' %d in a file of %d, %d items", bytes, size, length, items)
+	}
+}
+
+func TestRecorderKeepsDocumentsAndSearches(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	defer node.Close()
+	base, err := url.Parse(node.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewRecorder(&OpenSearch{base: base, stamp: "x"})
+	defer r.Close()
+	client := load.NewClient(1)
+	t.Cleanup(client.Close)
+	send := func(path, body string) {
+		t.Helper()
+		address, err := url.Parse(r.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, answer, err := client.Do(t.Context(), request(http.MethodPost, address, path, nil, []byte(body)), http.StatusOK)
+		if err != nil || string(answer) != body {
+			t.Errorf("%s: %s, %v", path, answer, err)
+		}
+	}
+	send("/_bulk", `{"create":{"_id":"1","_index":"bench-x-items-bench_default"}}`+"\n"+`{"id":1}`+"\n"+
+		`{"index":{"_id":"ledger","_index":"bench-x-facts"}}`+"\n"+`{"sequence":1}`+"\n")
+	send("/index/_search?x=y", `{"query":{"match_all":{}}}`)
+	send("/index/_search", `{"query":{"range":{"_seq_no":{"gte":7}}}}`)
+	documents, err := r.Sources()
+	if err != nil || len(documents) != 1 || string(documents["1"]) != `{"id":1}` {
+		t.Errorf("%q, %v", documents, err)
+	}
+	searches := r.Searches()
+	if len(searches) != 2 || IsFollowing(searches[0]) || !IsFollowing(searches[1]) || len(r.Searches()) != 0 {
+		t.Errorf("%q", searches)
 	}
 }

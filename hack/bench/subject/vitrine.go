@@ -23,6 +23,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch"
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
@@ -41,6 +42,25 @@ const (
 // NewStore creates a store without items in a directory that does not exist yet. It uses the library to store definitions, because
 // there is no cluster. READ-ONLY tokens may list every filter.
 func NewStore(ctx context.Context, dir string, filters []sample.Filter) (*Store, error) {
+	lib, err := reference.Open(reference.Options{Dir: dir})
+	if err != nil {
+		return nil, fmt.Errorf("make the store: %w", err)
+	}
+	return seed(ctx, lib, dir, filters)
+}
+
+// NewStoreOn creates a library without items in a cluster, with an index prefix. It is like NewStore otherwise; the directory is that
+// of the process.
+func NewStoreOn(ctx context.Context, cluster *OpenSearch, prefix, dir string, filters []sample.Filter) (*Store, error) {
+	lib, err := opensearch.Open(ctx, opensearch.Options{URLs: []string{cluster.base.String()}, Prefix: prefix, AllowHTTP: true})
+	if err != nil {
+		return nil, fmt.Errorf("make the library: %w", err)
+	}
+	return seed(ctx, lib, dir, filters)
+}
+
+// seed stores the definitions in a library and closes it.
+func seed(ctx context.Context, lib library.Library, dir string, filters []sample.Filter) (*Store, error) {
 	s := &Store{Dir: dir, readOnly: rand.Text() + rand.Text(), readWrite: rand.Text() + rand.Text()}
 	owner := func(k library.Kind, name string) library.Owner {
 		return library.Owner{Install: "bench", Kind: k, Namespace: namespace, Name: name}
@@ -60,10 +80,6 @@ func NewStore(ctx context.Context, dir string, filters []sample.Filter) (*Store,
 			UUID: uuid, ID: id, Name: f.Name, Query: f.Query, Order: f.Order, Public: true,
 		}})
 		s.filters = append(s.filters, id)
-	}
-	lib, err := reference.Open(reference.Options{Dir: dir})
-	if err != nil {
-		return nil, fmt.Errorf("make the store: %w", err)
 	}
 	results, err := lib.Apply(ctx, defs)
 	for _, r := range results {

@@ -1,0 +1,139 @@
+package subject
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+)
+
+// Recorder forwards requests to a node of OpenSearch and keeps the bodies that it was sent, so that they can be sent again without
+// Vitrine. Nothing is measured through it.
+type Recorder struct {
+	server *httptest.Server
+	mu     sync.Mutex
+	bodies map[string][][]byte // by the last part of the path, such as "_bulk"
+}
+
+// NewRecorder starts a recorder in front of a node.
+func NewRecorder(s *OpenSearch) *Recorder {
+	r := &Recorder{bodies: map[string][][]byte{}}
+	forward := httputil.NewSingleHostReverseProxy(s.base)
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		kind := req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:]
+		r.mu.Lock()
+		r.bodies[kind] = append(r.bodies[kind], body)
+		r.mu.Unlock()
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		forward.ServeHTTP(w, req)
+	}))
+	return r
+}
+
+// URL returns the address of the recorder.
+func (r *Recorder) URL() string { return r.server.URL }
+
+// Close stops the recorder.
+func (r *Recorder) Close() { r.server.Close() }
+
+// take returns the bodies of a kind since the last call, in the order of their arrival.
+func (r *Recorder) take(kind string) [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	bodies := r.bodies[kind]
+	delete(r.bodies, kind)
+	return bodies
+}
+
+// Sources returns the documents of items that were stored since the last call, as lines of JSON, by the id of the item.
+func (r *Recorder) Sources() (map[string][]byte, error) {
+	documents := map[string][]byte{}
+	for _, body := range r.take("_bulk") {
+		action := map[string]struct {
+			ID    string `json:"_id"`
+			Index string `json:"_index"`
+		}{}
+		for line := range bytes.Lines(body) {
+			if len(action) == 0 {
+				if err := json.Unmarshal(line, &action); err != nil {
+					return nil, fmt.Errorf("read a recorded request: %w", err)
+				}
+				continue
+			}
+			for _, about := range action {
+				if strings.HasSuffix(about.Index, itemsOfProperty) {
+					documents[about.ID] = bytes.TrimSpace(line)
+				}
+			}
+			clear(action)
+		}
+	}
+	return documents, nil
+}
+
+// Searches returns the bodies of the searches since the last call.
+func (r *Recorder) Searches() [][]byte { return r.take("_search") }
+
+// IsFollowing reports whether a search looks for changed definitions, as every process on OpenSearch does several times a second.
+func IsFollowing(search []byte) bool { return bytes.Contains(search, []byte(`{"_seq_no":{"gte":`)) }
+
+// itemsOfProperty is the end of the alias of the items in Vitrine's library.
+const itemsOfProperty = "-items-bench_default"
+
+// Prefix returns an index prefix for a library of Vitrine in this cluster.
+func (s *OpenSearch) Prefix(name string) string { return "bench-" + s.stamp + "-" + name }
+
+// LibraryFlags returns the flags with which Vitrine uses the library with a prefix, over the node or a recorder in front of it.
+func (s *OpenSearch) LibraryFlags(prefix string, through *Recorder) []string {
+	address := s.base.String()
+	if through != nil {
+		address = through.URL()
+	}
+	return []string{"--opensearch-url", address, "--opensearch-index-prefix", prefix, "--opensearch-allow-plaintext"}
+}
+
+// CreateLike creates an index with the settings and the mapping of the items of a library.
+func (s *OpenSearch) CreateLike(ctx context.Context, name, prefix string) error {
+	var like map[string]struct {
+		Mappings map[string]any `json:"mappings"`
+		Settings struct {
+			Index map[string]any `json:"index"`
+		} `json:"settings"`
+	}
+	if err := s.do(ctx, http.MethodGet, "/"+prefix+itemsOfProperty, nil, &like); err != nil {
+		return err
+	}
+	for _, index := range like {
+		for _, own := range []string{"creation_date", "uuid", "version", "provided_name", "replication"} {
+			delete(index.Settings.Index, own)
+		}
+		body := map[string]any{"mappings": index.Mappings, "settings": index.Settings}
+		return s.do(ctx, http.MethodPut, s.index(name), body, nil)
+	}
+	return fmt.Errorf("the library %s has no index of items", prefix)
+}
+
+// SearchItems returns a request for a recorded search of the items of a library.
+func (s *OpenSearch) SearchItems(prefix string, body []byte) load.Request {
+	query := url.Values{"allow_partial_search_results": {"false"}}
+	return request(http.MethodPost, s.base, "/"+prefix+itemsOfProperty+"/_search", query, body)
+}
+
+// ItemsSize returns the number of bytes on disk of the items of a library.
+func (s *OpenSearch) ItemsSize(ctx context.Context, prefix string) (int64, error) {
+	return s.size(ctx, "/"+prefix+itemsOfProperty)
+}
