@@ -73,8 +73,8 @@ var rooms = map[string]room{
 	},
 	"server/opensearch": {
 		own:        append([]string{"server/definitions", "server/eval", "server/mutations", "server/transfer"}, domain...),
-		ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/reference"},
-		others:     []string{"github.com/opensearch-project/opensearch-go/v4", "golang.org/x/sync/"},
+		ownInTests: []string{"hack/opensearch/node/nodetest", "hack/samplegen/sample", "server/engine", "server/reference"},
+		others:     []string{"github.com/fxamacker/cbor/v2", "github.com/maypok86/otter/v2", "github.com/opensearch-project/opensearch-go/v4", "golang.org/x/sync/"},
 	},
 	"server/engine": {
 		own:        append([]string{"server/definitions", "server/engine/index", "server/engine/read", "server/engine/search", "server/engine/segment", "server/eval", "server/store", "server/transfer"}, domain...),

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -96,17 +95,17 @@ func (c *cluster) once(ctx context.Context, method, path string, body []byte, ou
 		return &unreachableError{err}
 	}
 	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
-	if err != nil {
+	data := bytes.NewBuffer(make([]byte, 0, max(res.ContentLength+bytes.MinRead, bytes.MinRead)))
+	if _, err := data.ReadFrom(res.Body); err != nil {
 		return &unreachableError{err}
 	}
 	if res.StatusCode >= http.StatusMultipleChoices {
-		return newResponseError(res.StatusCode, data)
+		return newResponseError(res.StatusCode, res.Header, data.Bytes())
 	}
 	if out == nil {
 		return nil
 	}
-	if err := json.Unmarshal(data, out); err != nil {
+	if err := decode(res.Header, data.Bytes(), out); err != nil {
 		return fmt.Errorf("read the answer of OpenSearch to %s %s: %w", method, path, err)
 	}
 	return nil

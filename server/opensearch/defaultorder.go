@@ -50,9 +50,9 @@ func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, object,
 	}
 	return orderKey{
 		sorts: []any{object{"_score": object{"order": direction(key.Desc)}}},
-		read: func(sorted []json.RawMessage) (eval.SortValue, error) {
+		read: func(sorted []sortValue) (eval.SortValue, error) {
 			var rank float64
-			err := json.Unmarshal(sorted[0], &rank)
+			err := json.Unmarshal(sorted[0].RawMessage, &rank)
 			if at := int(rank) - 2; err == nil && at >= 0 && at < len(values) {
 				return values[at], nil
 			}

@@ -13,25 +13,25 @@ import (
 
 // appendItems appends the items of a page, separated by commas, with the fields that the audience may see.
 func (v *view) appendItems(ctx context.Context, r library.Read, hits []hit) ([]byte, error) {
-	items := make([]*item.Item, len(hits))
+	items, encoded := make([]*item.Item, len(hits)), make([]item.Encoded, len(hits))
 	for i, h := range hits {
-		it, err := h.item()
+		it, err := v.library.shown.get(&h.stored)
 		if err != nil {
 			return nil, err
 		}
-		items[i] = it
+		items[i], encoded[i] = it.Item, it.encoded
 	}
 	shown, err := v.shownUnits(ctx, items)
 	if err != nil {
 		return nil, err
 	}
 	dst := r.Into
-	for i, it := range items {
+	for i, e := range encoded {
 		before := len(dst)
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = item.Encode(it).Append(dst, r.Audience, v.catalogue.Slots(shown[i], r.BaseURL))
+		dst = e.Append(dst, r.Audience, v.catalogue.Slots(shown[i], r.BaseURL))
 		if r.Room != nil {
 			if err := r.Room(len(dst) - before); err != nil {
 				return nil, err

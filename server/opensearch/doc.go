@@ -32,7 +32,8 @@
 //	definitions.go                   the methods of library.Library about definitions
 //	view.go, translate.go, leaf.go   a plan as a search request; tagrules.go and unitrules.go add the rules of manifests
 //	order.go, random.go, defaultorder.go   orders, and how cursors continue in them
-//	read.go, display.go, boundary.go pages: search, output and expiry
+//	read.go, display.go, boundary.go pages: search, output and expiry; cbor.go decodes hits, encoded.go caches items
+//	fresh.go                         which pages have not changed since they were read
 //	write.go, base.go, stored.go, ledger.go, tags.go  writes of items, and reads by id
 //	source.go, target.go             copies to and from other libraries
 //	explain.go, export.go, shortlink.go    the remaining methods

@@ -1,7 +1,6 @@
 package opensearch
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -77,7 +76,7 @@ func (c *cause) failure(status int) *responseError {
 	return e
 }
 
-func newResponseError(status int, body []byte) *responseError {
+func newResponseError(status int, header http.Header, body []byte) *responseError {
 	var answer struct {
 		Error struct {
 			cause
@@ -86,7 +85,7 @@ func newResponseError(status int, body []byte) *responseError {
 			} `json:"failed_shards"`
 		} `json:"error"`
 	}
-	if json.Unmarshal(body, &answer) != nil {
+	if decode(header, body, &answer) != nil {
 		return &responseError{Status: status, Type: http.StatusText(status)} // from a proxy, or plain text
 	}
 	if shards := answer.Error.FailedShards; len(shards) > 0 {

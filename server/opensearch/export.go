@@ -52,7 +52,8 @@ func (l *Library) export(ctx context.Context, p library.PropertyID, q query.Node
 			return err
 		}
 		for _, h := range found.Hits.Hits {
-			it, err := h.item()
+			s := h.stored()
+			it, err := s.item()
 			if err != nil {
 				return fmt.Errorf("export: %w", err)
 			}

@@ -23,6 +23,8 @@ type Library struct {
 	records *records
 	ledgers *ledgers
 	made    *madeTags
+	fresh   *freshness
+	shown   *shownItems
 	sealer  *library.Sealer
 	// versionKey is the key of page versions, see versionOf.
 	versionKey []byte
@@ -49,7 +51,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 		return nil, err
 	}
 	if err := l.open(ctx); err != nil {
-		_ = l.cluster.close()
+		_ = l.disconnect()
 		return nil, err
 	}
 	follow, end := context.WithCancel(context.Background())
@@ -79,6 +81,12 @@ func newLibrary(o Options) (*Library, error) {
 	l.ledgers = &ledgers{library: l, known: map[library.PropertyID]*ledger{}}
 	l.made = &madeTags{library: l}
 	l.records = newRecords(l)
+	if l.fresh, err = newFreshness(l); err != nil {
+		return nil, err
+	}
+	if l.shown, err = newShownItems(shownBytes); err != nil {
+		return nil, err
+	}
 	return l, nil
 }
 
@@ -128,9 +136,15 @@ func (l *Library) Close() error {
 		l.end()
 		<-l.ended
 		l.records.feed.Close()
-		l.closeErr = l.cluster.close()
+		l.closeErr = l.disconnect()
 	})
 	return l.closeErr
+}
+
+// disconnect ends what newLibrary started.
+func (l *Library) disconnect() error {
+	l.shown.close()
+	return l.cluster.close()
 }
 
 // now returns the time of the library's clock.

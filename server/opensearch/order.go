@@ -19,7 +19,7 @@ import (
 // search_after. A key has one sort value, except for the random key, which has two.
 type orderKey struct {
 	sorts []any
-	read  func(values []json.RawMessage) (eval.SortValue, error)
+	read  func(values []sortValue) (eval.SortValue, error)
 	write func(eval.SortValue, item.ID) []any
 }
 
@@ -69,7 +69,7 @@ func (o order) sorts() []any {
 }
 
 // place returns the place of a hit in the order, from its sort values.
-func (o order) place(values []json.RawMessage, rest bool) (eval.Place, error) {
+func (o order) place(values []sortValue, rest bool) (eval.Place, error) {
 	p := eval.Place{Rest: rest, Values: make([]eval.SortValue, len(o))}
 	var err error
 	for i, k := range o {
@@ -85,8 +85,8 @@ func (o order) place(values []json.RawMessage, rest bool) (eval.Place, error) {
 	if len(values) != 2 {
 		return p, fmt.Errorf("read a hit of OpenSearch: %d sort values are left, want 2", len(values))
 	}
-	if err = json.Unmarshal(values[0], &p.Created); err == nil {
-		err = json.Unmarshal(values[1], &p.ID)
+	if err = json.Unmarshal(values[0].RawMessage, &p.Created); err == nil {
+		err = json.Unmarshal(values[1].RawMessage, &p.ID)
 	}
 	if err != nil {
 		return p, fmt.Errorf("read a hit of OpenSearch: %w", err)
@@ -121,8 +121,8 @@ func direction(desc bool) string {
 func scoreKey() orderKey {
 	return orderKey{
 		sorts: []any{object{"_score": "desc"}},
-		read: func(values []json.RawMessage) (v eval.SortValue, err error) {
-			err = json.Unmarshal(values[0], (*float64)(&v.Float))
+		read: func(values []sortValue) (v eval.SortValue, err error) {
+			err = json.Unmarshal(values[0].RawMessage, (*float64)(&v.Float))
 			return v, err
 		},
 		write: func(v eval.SortValue, _ item.ID) []any { return []any{float64(v.Float)} },
@@ -140,9 +140,9 @@ func fieldKey(f query.Field, desc bool) orderKey {
 	case f.Type == query.Keyword:
 		return orderKey{
 			sorts: []any{sortBy(f.Name, desc)},
-			read: func(values []json.RawMessage) (v eval.SortValue, err error) {
-				v.Missing = bytes.Equal(values[0], []byte("null"))
-				err = json.Unmarshal(values[0], &v.Str)
+			read: func(values []sortValue) (v eval.SortValue, err error) {
+				v.Missing = bytes.Equal(values[0].RawMessage, []byte("null"))
+				err = json.Unmarshal(values[0].RawMessage, &v.Str)
 				return v, err
 			},
 			write: func(v eval.SortValue, _ item.ID) []any {
@@ -159,8 +159,8 @@ func fieldKey(f query.Field, desc bool) orderKey {
 	}
 	return orderKey{
 		sorts: []any{sortBy(f.Name, desc)},
-		read: func(values []json.RawMessage) (v eval.SortValue, err error) {
-			err = json.Unmarshal(values[0], &v.Int)
+		read: func(values []sortValue) (v eval.SortValue, err error) {
+			err = json.Unmarshal(values[0].RawMessage, &v.Int)
 			if v.Int == missing {
 				v = eval.SortValue{Missing: true}
 			}
@@ -183,8 +183,8 @@ func doubleKey(f query.Field, desc bool) orderKey {
 	}
 	return orderKey{
 		sorts: []any{sortBy(f.Name, desc)},
-		read: func(values []json.RawMessage) (eval.SortValue, error) {
-			d, err := strconv.ParseFloat(string(bytes.Trim(values[0], `"`)), 64)
+		read: func(values []sortValue) (eval.SortValue, error) {
+			d, err := strconv.ParseFloat(string(bytes.Trim(values[0].RawMessage, `"`)), 64)
 			if d == missing {
 				return eval.SortValue{Missing: true}, err
 			}
@@ -219,9 +219,9 @@ func dynamicKey(f query.Field, desc bool) orderKey {
 			"source": dynamicSource,
 			"params": object{"field": fieldDynamic, "prefix": f.Name + "\x00", "there": there, "missing": missing},
 		}}}},
-		read: func(values []json.RawMessage) (v eval.SortValue, err error) {
+		read: func(values []sortValue) (v eval.SortValue, err error) {
 			var text string
-			if err = json.Unmarshal(values[0], &text); err != nil || text == "" {
+			if err = json.Unmarshal(values[0].RawMessage, &text); err != nil || text == "" {
 				return v, err
 			}
 			if text[:1] == missing {

@@ -48,11 +48,11 @@ func randomKey(seed string) orderKey {
 	}
 	return orderKey{
 		sorts: []any{script(true), script(false)},
-		read: func(values []json.RawMessage) (eval.SortValue, error) {
+		read: func(values []sortValue) (eval.SortValue, error) {
 			var high, low float64
-			err := json.Unmarshal(values[0], &high)
+			err := json.Unmarshal(values[0].RawMessage, &high)
 			if err == nil {
-				err = json.Unmarshal(values[1], &low)
+				err = json.Unmarshal(values[1].RawMessage, &low)
 			}
 			return eval.SortValue{Int: int64(high)<<31 | int64(low)}, err
 		},

@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 
 	"github.com/vitrine-dev/vitrine/server/eval"
@@ -19,6 +18,14 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	v, listing, err := l.begin(ctx, r)
 	if err != nil {
 		return nil, err
+	}
+	key, again := l.fresh.key(r, listing)
+	state := indexState("")
+	if again {
+		if p, ok := l.fresh.unchanged(ctx, v, key, r.IfVersion); ok {
+			return &library.Page{Version: p.version, Expires: p.expires}, library.ErrNotModified
+		}
+		state = l.fresh.settle(ctx, v.index())
 	}
 	s, err := v.listed(ctx, listing)
 	if err != nil {
@@ -41,6 +48,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 		}
 	}
 	page.Version = l.versionOf(page, len(r.Into), listing, found.hits)
+	l.fresh.keep(key, v, page, state)
 	if r.IfVersion == page.Version {
 		return &library.Page{Version: page.Version, Expires: page.Expires}, library.ErrNotModified
 	}
@@ -222,10 +230,18 @@ func (s *listed) section(ctx context.Context, i int, after []any, offset int64, 
 }
 
 // answer is the response to a search for items.
-type answer = hitsOf[struct {
-	stored
-	Sort []json.RawMessage `json:"sort"`
-}]
+type answer = hitsOf[answerHit]
+
+// answerHit is a hit of a search for items.
+type answerHit struct {
+	version
+	ID     number       `json:"_id"`
+	Fields storedFields `json:"fields"`
+	Sort   []sortValue  `json:"sort"`
+}
+
+// stored returns the document of the hit.
+func (h *answerHit) stored() stored { return stored{h.version, item.ID(h.ID), h.Fields} }
 
 // search sends one search of a section.
 func (s *listed) search(ctx context.Context, i int, after []any, from, size int) (*result, error) {
@@ -258,7 +274,7 @@ func (s *listed) read(found *answer, section int) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.hits[k] = hit{h.stored, place}
+		out.hits[k] = hit{h.stored(), place}
 	}
 	return out, nil
 }

@@ -23,22 +23,34 @@ type hitsOf[T any] struct {
 // stored is the document of an item in a response, with the stored fields that the request names.
 type stored struct {
 	version
-	ID     item.ID `json:"_id,string"`
-	Fields struct {
-		Item  []string `json:"item"`
-		Write []string `json:"write"`
-	} `json:"fields"`
+	ID     item.ID      `json:"_id,string"`
+	Fields storedFields `json:"fields"`
+}
+
+// storedFields are the stored fields of the document of an item.
+type storedFields struct {
+	Item  []string `json:"item"`
+	Write []string `json:"write"`
 }
 
 // errNoItem means that a document of an item lacks its bytes.
 var errNoItem = errors.New("its document has no item")
 
+// text returns the stored text of the item.
+func (s *stored) text() (string, error) {
+	if len(s.Fields.Item) != 1 {
+		return "", fmt.Errorf("read item %d: %w", s.ID, errNoItem)
+	}
+	return s.Fields.Item[0], nil
+}
+
 // item decodes the item.
 func (s *stored) item() (*item.Item, error) {
-	if len(s.Fields.Item) != 1 {
-		return nil, fmt.Errorf("read item %d: %w", s.ID, errNoItem)
+	text, err := s.text()
+	if err != nil {
+		return nil, err
 	}
-	it, err := item.Unmarshal([]byte(s.Fields.Item[0]))
+	it, err := item.Unmarshal([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("read item %d: %w", s.ID, err)
 	}

@@ -27,13 +27,13 @@ func OpenTarget(ctx context.Context, o Options) (*Target, error) {
 		return nil, err
 	}
 	if err := l.cluster.checkVersion(ctx); err != nil {
-		return nil, errors.Join(err, l.cluster.close())
+		return nil, errors.Join(err, l.disconnect())
 	}
 	return &Target{l}, nil
 }
 
 // Close ends the connections to the cluster.
-func (t *Target) Close() error { return t.library.cluster.close() }
+func (t *Target) Close() error { return t.library.disconnect() }
 
 // Begin creates the indices and stores the facts, see transfer.Target.
 func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Facts) error {

@@ -117,6 +117,8 @@ func (t *transport) connections(ca []byte) (http.RoundTripper, error) {
 	over.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	over.TLSHandshakeTimeout = handshakeTimeout
 	over.MaxIdleConnsPerHost = idleConnections
+	// OpenSearch would compress every page, which takes longer than to send it within a cluster.
+	over.DisableCompression = true
 	over.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != nil {
 		roots := x509.NewCertPool()

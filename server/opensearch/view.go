@@ -49,11 +49,14 @@ func (v *view) index() string { return v.library.names.items(v.catalogue.Propert
 // searchPath disables partial results: a response without some shards would be wrong.
 const searchPath = "/_search?allow_partial_search_results=false"
 
+// itemsPath is searchPath for searches that return items.
+const itemsPath = searchPath + "&" + inCBOR
+
 // search runs a search of the property's items.
 func (v *view) search(ctx context.Context, body object, out any) error {
-	path := "/" + v.index() + searchPath
+	path := "/" + v.index() + itemsPath
 	if v.snapshot != "" {
-		path, body["pit"] = searchPath, object{"id": v.snapshot, "keep_alive": snapshotTime}
+		path, body["pit"] = itemsPath, object{"id": v.snapshot, "keep_alive": snapshotTime}
 	}
 	if err := v.library.cluster.do(ctx, http.MethodPost, path, body, out); err != nil {
 		if limit := tooLarge(err); limit != nil {

@@ -31,6 +31,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 		return nil, err
 	}
 	w := &write{library: l, property: p, outcomes: make([]library.Outcome, len(muts)), token: rand.Text()}
+	defer w.settle(ctx)
 	pending := make([]pendingMutation, len(muts))
 	for i, m := range muts {
 		pending[i] = pendingMutation{i, m}

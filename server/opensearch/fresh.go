@@ -1,0 +1,210 @@
+package opensearch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// lease is how long a replica relies on the state of an index that it has looked up. A write is acknowledged only after a lease has
+// passed since searches find it. By then, every replica has either seen the new state, or no longer relies on an older one. The
+// rule needs no common clock: each replica measures only durations.
+const lease = 25 * time.Millisecond
+
+// indexState identifies the operations of an index: its UUID, its primary term and its highest sequence number. It is "" if unknown.
+type indexState string
+
+// lookedUp is a state of an index and the time at which the request for it began.
+type lookedUp struct {
+	state indexState
+	began time.Time
+}
+
+// pageKey identifies a read, except for the state of the library.
+type pageKey struct {
+	property library.PropertyID
+	identity string // of the listing
+	audience query.Audience
+	base     string
+	after    library.Cursor
+	offset   int64
+	limit    int
+}
+
+// seenPage is the version of a page that was built with the definitions in a catalogue and shows all operations of a state.
+type seenPage struct {
+	version   string
+	expires   time.Time
+	catalogue weak.Pointer[definitions.Catalogue]
+	state     indexState
+}
+
+// freshness remembers versions of pages that are read repeatedly, and whether their index has changed since. A page that has not
+// changed then costs no search.
+type freshness struct {
+	library *Library
+	pages   *otter.Cache[pageKey, seenPage]
+	looks   singleflight.Group
+
+	mu sync.Mutex
+	// looked contains the last look at each index, by alias.
+	looked map[string]lookedUp
+	// shown contains the last state of each index whose operations are all visible to searches, and when they became visible.
+	shown map[string]lookedUp
+}
+
+// rememberedPages is the maximum number of remembered versions, of about half a KB each.
+const rememberedPages = 10_000
+
+func newFreshness(l *Library) (*freshness, error) {
+	pages, err := otter.New(&otter.Options[pageKey, seenPage]{MaximumSize: rememberedPages})
+	if err != nil {
+		return nil, fmt.Errorf("make the cache of versions: %w", err)
+	}
+	return &freshness{library: l, pages: pages, looked: map[string]lookedUp{}, shown: map[string]lookedUp{}}, nil
+}
+
+// key returns the key of a page. ok is false for a read that is not worth remembering: the caller has no version of the page, or
+// asks for another time than the current one.
+func (f *freshness) key(r library.Read, listing library.Listing) (key pageKey, ok bool) {
+	return pageKey{
+		property: r.Property, identity: listing.Identity, audience: r.Audience, base: r.BaseURL, after: r.After, offset: r.Offset,
+		limit: r.Limit,
+	}, r.IfVersion != "" && r.Now.IsZero()
+}
+
+// unchanged returns the remembered page if it has the version that the caller has and nothing has changed since.
+func (f *freshness) unchanged(ctx context.Context, v *view, key pageKey, version string) (seenPage, bool) {
+	p, ok := f.pages.GetIfPresent(key)
+	if !ok || p.version != version || p.catalogue.Value() != v.catalogue || !p.expires.IsZero() && !v.now.Before(p.expires) {
+		return p, false
+	}
+	state, err := f.state(ctx, v.index())
+	return p, err == nil && state == p.state
+}
+
+// keep remembers the version of a page that was searched after settle returned state.
+func (f *freshness) keep(key pageKey, v *view, page *library.Page, state indexState) {
+	if state != "" {
+		f.pages.Set(key, seenPage{page.Version, page.Expires, weak.Make(v.catalogue), state})
+	}
+}
+
+// state returns the state of an index. It contains every operation that was acknowledged before the call.
+func (f *freshness) state(ctx context.Context, index string) (indexState, error) {
+	asked := time.Now()
+	for {
+		f.mu.Lock()
+		last := f.looked[index]
+		f.mu.Unlock()
+		if last.state != "" && asked.Sub(last.began) < lease {
+			return last.state, nil
+		}
+		look := f.looks.DoChan(index, func() (any, error) {
+			// The look is shared, so it does not end with one of its callers.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+			defer cancel()
+			return nil, f.look(ctx, index)
+		})
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case done := <-look:
+			if done.Err != nil {
+				return "", done.Err
+			}
+		}
+	}
+}
+
+// look asks for the state of an index.
+func (f *freshness) look(ctx context.Context, index string) error {
+	var stats struct {
+		Indices map[string]struct {
+			UUID   string `json:"uuid"`
+			Shards map[string][]struct {
+				Routing struct {
+					Primary bool `json:"primary"`
+				} `json:"routing"`
+				SeqNo struct {
+					Max int64 `json:"max_seq_no"`
+				} `json:"seq_no"`
+				Leases struct {
+					Term int64 `json:"primary_term"`
+				} `json:"retention_leases"`
+			} `json:"shards"`
+		} `json:"indices"`
+	}
+	began := time.Now()
+	path := "/" + index + "/_stats/docs?level=shards&filter_path=indices.*.uuid,indices.*.shards.*.routing.primary," +
+		"indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.retention_leases.primary_term"
+	if err := f.library.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
+		return err
+	}
+	for _, i := range stats.Indices { // only the index behind the alias
+		for _, shard := range i.Shards["0"] {
+			if shard.Routing.Primary {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.looked[index] = lookedUp{indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max)), began}
+				return nil
+			}
+		}
+	}
+	return errors.New("the index has no primary shard")
+}
+
+// settle makes the operations of an index visible to searches and returns its state, or "" if it cannot know that all of them are
+// visible. It refreshes an index at most as often as the index refreshes itself.
+func (f *freshness) settle(ctx context.Context, index string) indexState {
+	state, err := f.state(ctx, index)
+	if err != nil {
+		return ""
+	}
+	f.mu.Lock()
+	shown := f.shown[index]
+	soon := time.Since(shown.began) < f.library.options.RefreshInterval
+	if shown.state != state && !soon {
+		f.shown[index] = lookedUp{began: time.Now()} // only one caller refreshes
+	}
+	f.mu.Unlock()
+	if shown.state == state {
+		return state
+	}
+	var refreshed struct {
+		Shards struct {
+			Failed int `json:"failed"`
+		} `json:"_shards"`
+	}
+	if soon || f.library.cluster.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, &refreshed) != nil || refreshed.Shards.Failed > 0 {
+		return ""
+	}
+	f.mu.Lock()
+	f.shown[index] = lookedUp{state, time.Now()}
+	f.mu.Unlock()
+	return state
+}
+
+// settle waits for a lease, so that no replica relies on a state before this write.
+func (w *write) settle(ctx context.Context) {
+	if !w.stored {
+		return
+	}
+	timer := time.NewTimer(lease)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,124 @@
+package opensearch
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// TestUnchangedPage checks that a page that a caller has and that has not changed costs no search, and that a change of an item or of
+// a definition ends that.
+func TestUnchangedPage(t *testing.T) {
+	t.Parallel()
+	transport := &intercepted{RoundTripper: http.DefaultTransport}
+	l := openWith(t, t.TempDir(), time.Now, transport)
+	defer l.Close()
+	var searches atomic.Int64
+	items := "/" + l.names.items(shop) + "/_search"
+	transport.intercept(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == items {
+			searches.Add(1)
+		}
+		return transport.RoundTripper.RoundTrip(r)
+	})
+	apply(t, l, agreedDefinitions()[0])
+	mustWrite(t, l, library.Mutation{Put: image(1, "a")})
+	read := library.Read{Property: shop, Query: query.All{}, Limit: 10}
+	version := ""
+	// search reads until the page costs no search.
+	search := func(what string) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+			read.IfVersion = version
+			before := searches.Load()
+			p, err := l.Read(t.Context(), read)
+			if err != nil && !errors.Is(err, library.ErrNotModified) {
+				t.Fatal(err)
+			}
+			if version == p.Version && searches.Load() == before {
+				return
+			}
+			version = p.Version
+		}
+		t.Fatalf("%s: every read searches", what)
+	}
+	changes := func(what string) {
+		t.Helper()
+		read.IfVersion = version
+		before := searches.Load()
+		if _, err := l.Read(t.Context(), read); err != nil && !errors.Is(err, library.ErrNotModified) {
+			t.Fatal(err)
+		}
+		if searches.Load() == before {
+			t.Errorf("%s: the page is not searched again", what)
+		}
+	}
+	search("at first")
+	mustWrite(t, l, library.Mutation{Put: image(2, "b")})
+	changes("an item")
+	search("after an item")
+	d := agreedDefinitions()[0]
+	d.PropertySpec = &library.Property{PlatformPageID: 77}
+	apply(t, l, d)
+	changes("a definition")
+	search("after a definition")
+}
+
+// TestChangesAreSeenAtOnce checks that a page that one replica remembers shows every write of another replica as soon as the write is
+// acknowledged.
+func TestChangesAreSeenAtOnce(t *testing.T) {
+	t.Parallel()
+	r := replicas(t, 2)
+	waitServed(t, r[1])
+	read := library.Read{Property: shop, Query: query.All{}, Limit: 5}
+	total := int64(0)
+	for id := range item.ID(20) {
+		for range 5 { // so that the page is remembered
+			p, err := r[1].Read(t.Context(), read)
+			if err != nil && !errors.Is(err, library.ErrNotModified) {
+				t.Fatal(err)
+			}
+			read.IfVersion = p.Version
+		}
+		mustWrite(t, r[0], library.Mutation{Put: image(id+1, "")})
+		total++
+		p, err := r[1].Read(t.Context(), read)
+		if err != nil || p.Total != total {
+			t.Fatalf("%+v, %v: want %d items", p, err, total)
+		}
+	}
+}
+
+// TestSortValues checks that sort values are read from JSON and from CBOR alike.
+func TestSortValues(t *testing.T) {
+	header := http.Header{"Content-Type": {"application/cbor"}}
+	for data, want := range map[string]string{
+		"\x81\x18\x2a": "42", "\x81\x3b\x7f\xff\xff\xff\xff\xff\xff\xff": "-9223372036854775808", "\x81\x61\x22": `"\""`, "\x81\xf6": "null",
+		"\x81\xfa\x3f\x9d\xf3\xb6": "1.234", "\x81\xfb\x3f\xf3\xbe\x76\xc8\xb4\x39\x58": "1.234",
+		"\x81\xfb\x7f\xf0\x00\x00\x00\x00\x00\x00": `"Infinity"`, "\x81\xfb\xff\xf0\x00\x00\x00\x00\x00\x00": `"-Infinity"`,
+	} {
+		var values []sortValue
+		if err := decode(header, []byte(data), &values); err != nil || len(values) != 1 || string(values[0].RawMessage) != want {
+			t.Errorf("%x: %s, %v, want %s", data, values, err, want)
+		}
+	}
+	var n number
+	if err := decode(header, []byte("\x614"), &n); err != nil || n != 4 {
+		t.Errorf("%d, %v, want 4", n, err)
+	}
+	if err := decode(http.Header{}, []byte(`"42"`), &n); err != nil || n != 42 {
+		t.Errorf("%d, %v, want 42", n, err)
+	}
+	var found answer
+	if err := decode(http.Header{}, []byte(`{"hits":{"hits":[{"_id":"7","sort":[1.5]}]}}`), &found); err != nil || found.Hits.Hits[0].ID != 7 ||
+		!strings.HasPrefix(string(found.Hits.Hits[0].Sort[0].RawMessage), "1.5") {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
