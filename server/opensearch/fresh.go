@@ -10,7 +10,6 @@ import (
 	"weak"
 
 	"github.com/maypok86/otter/v2"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -20,7 +19,7 @@ import (
 // lease is how long a replica relies on the state of an index that it has looked up. A write is acknowledged only after a lease has
 // passed since searches find it. By then, every replica has either seen the new state, or no longer relies on an older one. The
 // rule needs no common clock: each replica measures only durations.
-const lease = 25 * time.Millisecond
+const lease = 40 * time.Millisecond
 
 // indexState identifies the operations of an index: its UUID, its primary term and its highest sequence number. It is "" if unknown.
 type indexState string
@@ -55,13 +54,19 @@ type seenPage struct {
 type freshness struct {
 	library *Library
 	pages   *otter.Cache[pageKey, seenPage]
-	looks   singleflight.Group
 
 	mu sync.Mutex
-	// looked contains the last look at each index, by alias.
-	looked map[string]lookedUp
+	// looked contains the last successful look at each index, by alias, and looking the one in progress.
+	looked  map[string]lookedUp
+	looking map[string]*flight
 	// shown contains the last state of each index whose operations are all visible to searches, and when they became visible.
 	shown map[string]lookedUp
+}
+
+// flight is a look in progress, which several reads wait for.
+type flight struct {
+	done chan struct{}
+	err  error
 }
 
 // rememberedPages is the maximum number of remembered versions, of about half a KB each.
@@ -72,7 +77,7 @@ func newFreshness(l *Library) (*freshness, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of versions: %w", err)
 	}
-	return &freshness{library: l, pages: pages, looked: map[string]lookedUp{}, shown: map[string]lookedUp{}}, nil
+	return &freshness{library: l, pages: pages, looked: map[string]lookedUp{}, looking: map[string]*flight{}, shown: map[string]lookedUp{}}, nil
 }
 
 // key returns the key of a page. ok is false for a read that is not worth remembering: the caller has no version of the page, or
@@ -106,30 +111,49 @@ func (f *freshness) state(ctx context.Context, index string) (indexState, error)
 	asked := time.Now()
 	for {
 		f.mu.Lock()
-		last := f.looked[index]
+		last, look := f.looked[index], f.looking[index]
+		age := asked.Sub(last.began)
+		// Looking ahead keeps reads from waiting.
+		if look == nil && age > lease/2 {
+			look = f.start(index)
+		}
 		f.mu.Unlock()
-		if last.state != "" && asked.Sub(last.began) < lease {
+		if age < lease {
 			return last.state, nil
 		}
-		look := f.looks.DoChan(index, func() (any, error) {
-			// The look is shared, so it does not end with one of its callers.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
-			defer cancel()
-			return nil, f.look(ctx, index)
-		})
 		select {
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
-		case done := <-look:
-			if done.Err != nil {
-				return "", done.Err
+		case <-look.done:
+			if look.err != nil {
+				return "", look.err
 			}
 		}
 	}
 }
 
+// start begins a look. It does not end with the read that needs it. The caller holds mu.
+func (f *freshness) start(index string) *flight {
+	look := &flight{done: make(chan struct{})}
+	f.looking[index] = look
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+		defer cancel()
+		began := time.Now()
+		state, err := f.look(ctx, index)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if look.err = err; err == nil {
+			f.looked[index] = lookedUp{state, began}
+		}
+		delete(f.looking, index)
+		close(look.done)
+	}()
+	return look
+}
+
 // look asks for the state of an index.
-func (f *freshness) look(ctx context.Context, index string) error {
+func (f *freshness) look(ctx context.Context, index string) (indexState, error) {
 	var stats struct {
 		Indices map[string]struct {
 			UUID   string `json:"uuid"`
@@ -146,23 +170,19 @@ func (f *freshness) look(ctx context.Context, index string) error {
 			} `json:"shards"`
 		} `json:"indices"`
 	}
-	began := time.Now()
-	path := "/" + index + "/_stats/docs?level=shards&filter_path=indices.*.uuid,indices.*.shards.*.routing.primary," +
+	path := "/" + index + "/_stats/get?level=shards&filter_path=indices.*.uuid,indices.*.shards.*.routing.primary," +
 		"indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.retention_leases.primary_term"
 	if err := f.library.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
-		return err
+		return "", err
 	}
 	for _, i := range stats.Indices { // only the index behind the alias
 		for _, shard := range i.Shards["0"] {
 			if shard.Routing.Primary {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.looked[index] = lookedUp{indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max)), began}
-				return nil
+				return indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max)), nil
 			}
 		}
 	}
-	return errors.New("the index has no primary shard")
+	return "", errors.New("the index has no primary shard")
 }
 
 // settle makes the operations of an index visible to searches and returns its state, or "" if it cannot know that all of them are
