@@ -159,6 +159,49 @@ func TestOpenSearchIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestOpenSearchPartition checks that a replica that cannot reach the cluster accepts no token, not even for what it has in memory,
+// while the other replica refuses a revoked token, and that it refuses the token once it reaches the cluster again.
+func TestOpenSearchPartition(t *testing.T) {
+	urls, flags := newIndices(t)
+	proxy := nodetest.NewProxy(t, urls[0])
+	whole := start(t, filepath.Join(t.TempDir(), "data"), append(slices.Clone(flags), "--opensearch-url", strings.Join(urls, ","))...)
+	cut := start(t, filepath.Join(t.TempDir(), "data"), append(slices.Clone(flags), "--opensearch-url", proxy.URL)...)
+	status := func(s *server) (int, http.Header) {
+		res, err := http.Get("http://" + s.addresses["http"] + "/v2/content/filters?access_token=" + secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		return res.StatusCode, res.Header
+	}
+	responds := func(s *server, want int) func() bool {
+		return func() bool { code, _ := status(s); return code == want }
+	}
+	eventually(t, "both accept the token", func() bool { return responds(whole, http.StatusOK)() && responds(cut, http.StatusOK)() })
+	proxy.Inject(nodetest.Closed)
+	lib, err := opensearch.Open(t.Context(), opensearch.Options{URLs: urls, Prefix: flags[slices.Index(flags, "--opensearch-index-prefix")+1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	withdraw(t, lib)
+	eventually(t, "the replica with a cluster refuses the token", responds(whole, http.StatusForbidden))
+	eventually(t, "the replica without a cluster accepts no token", responds(cut, http.StatusServiceUnavailable))
+	if _, header := status(cut); header.Get("Retry-After") == "" {
+		t.Error("the response has no Retry-After")
+	}
+	if code, body := cut.probe("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "OpenSearch cannot be reached") {
+		t.Errorf("/readyz: %d %s", code, body)
+	}
+	proxy.Inject(nodetest.None)
+	eventually(t, "the replica refuses the token", responds(cut, http.StatusForbidden))
+	eventually(t, "the replica is ready", func() bool { code, _ := cut.probe("/readyz"); return code == http.StatusOK })
+	for _, s := range []*server{whole, cut} {
+		if code := s.signal(syscall.SIGTERM); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
+}
+
 // TestOpenSearchFlags checks that the server refuses invalid flags at start, and that the error names the flag.
 func TestOpenSearchFlags(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())

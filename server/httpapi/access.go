@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -51,6 +52,9 @@ func (x *exchange) authenticate() error {
 	if x.token == "" {
 		return &problem{Type: tokenRefused, Detail: "send an access token: Authorization: Bearer, or the parameter access_token"}
 	}
+	if err := x.server.current(x.r.Context()); err != nil {
+		return err
+	}
 	g, ok := x.server.tokens.find(x.token, x.server.options.Clock())
 	if !ok {
 		return &problem{Type: tokenRefused, Detail: "the access token is unknown, expired or revoked"}
@@ -79,8 +83,23 @@ func (x *exchange) authorize() error {
 	return nil
 }
 
-// stillValid reports whether the token of a long request still grants the same access.
-func (x *exchange) stillValid() bool {
+// stillValid returns errRevoked if the token of a long request no longer grants the same access, and another error if the server
+// cannot know that now.
+func (x *exchange) stillValid() error {
+	if err := x.server.current(x.r.Context()); err != nil {
+		return err
+	}
 	g, ok := x.server.tokens.find(x.token, x.server.options.Clock())
-	return ok && g.property == x.grant.property && g.readWrite == x.grant.readWrite
+	if !ok || g.property != x.grant.property || g.readWrite != x.grant.readWrite {
+		return errRevoked
+	}
+	return nil
+}
+
+// current waits until the server knows the tokens that other processes have changed.
+func (s *Server) current(ctx context.Context) error {
+	if f, ok := s.lib.(library.Follower); ok {
+		return f.Current(ctx)
+	}
+	return nil
 }

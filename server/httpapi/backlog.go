@@ -1,12 +1,22 @@
 package httpapi
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // A batch holds the lines that arrive while the previous batch is written, up to these limits: large enough that many lines
 // share an fsync, small enough that each answer comes soon. The byte limit also bounds the backlog.
 const (
 	batchLines = 256
 	batchBytes = 1 << 20
+)
+
+// A library that takes longer than slowWrite for a batch mostly waits, for example until another service shows the items. From then
+// on, the limits are slowFactor times as high.
+const (
+	slowWrite  = 100 * time.Millisecond
+	slowFactor = 8
 )
 
 // bulkLine is one line of an import as received.
@@ -25,12 +35,14 @@ type backlog struct {
 	changed *sync.Cond
 	lines   []bulkLine
 	bytes   int
+	// factor multiplies the limits.
+	factor int
 	// finished means that no more lines will be put. abandoned means that no more lines will be taken.
 	finished, abandoned bool
 }
 
 func newBacklog() *backlog {
-	b := &backlog{}
+	b := &backlog{factor: 1}
 	b.changed = sync.NewCond(&b.mu)
 	return b
 }
@@ -39,7 +51,7 @@ func newBacklog() *backlog {
 func (b *backlog) put(l bulkLine) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for (b.bytes >= batchBytes || len(b.lines) >= batchLines) && !b.abandoned {
+	for (b.bytes >= b.factor*batchBytes || len(b.lines) >= b.factor*batchLines) && !b.abandoned {
 		b.changed.Wait()
 	}
 	b.lines = append(b.lines, l)
@@ -59,6 +71,17 @@ func (b *backlog) take() []bulkLine {
 	b.lines, b.bytes = nil, 0
 	b.changed.Broadcast()
 	return lines
+}
+
+// wrote adapts the limits to the duration of a write.
+func (b *backlog) wrote(took time.Duration) {
+	if took <= slowWrite {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.factor = slowFactor
+	b.changed.Broadcast()
 }
 
 // finish declares that no more lines will be put.

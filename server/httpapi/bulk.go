@@ -75,6 +75,8 @@ type bulkImport struct {
 	x       *exchange
 	conn    *http.ResponseController
 	replace bool
+	// took is the duration of the last write.
+	took time.Duration
 }
 
 // receive reads lines until the body ends or nobody takes them any more.
@@ -133,6 +135,7 @@ func (b *bulkImport) answer(lines *backlog) error {
 			return nil
 		}
 		err := b.store(batch)
+		lines.wrote(b.took)
 		if errors.Is(err, errRevoked) {
 			return nil // each line was told
 		}
@@ -149,15 +152,15 @@ func (b *bulkImport) store(batch []bulkLine) error {
 	var muts []library.Mutation
 	var of []int // muts[i] is from batch[of[i]]
 	var broken error
-	valid := b.x.stillValid()
+	invalid := b.x.stillValid()
 	for i, l := range batch {
 		answers[i].Line = l.number
 		switch m, err := b.mutation(l); {
 		case l.err != nil && !errors.Is(l.err, errLongLine):
 			broken = l.err
 			answers = answers[:i]
-		case !valid:
-			b.refuse(&answers[i], errRevoked)
+		case invalid != nil:
+			b.refuse(&answers[i], invalid)
 		case err != nil:
 			b.refuse(&answers[i], err)
 		default:
@@ -165,7 +168,9 @@ func (b *bulkImport) store(batch []bulkLine) error {
 		}
 	}
 	if len(muts) > 0 {
+		began := time.Now()
 		outcomes, err := b.x.server.lib.Write(b.x.r.Context(), b.x.grant.property, muts)
+		b.took = time.Since(began)
 		b.x.logDisk(err)
 		for i, at := range of {
 			switch {
@@ -191,8 +196,8 @@ func (b *bulkImport) store(batch []bulkLine) error {
 	if broken != nil {
 		return fmt.Errorf("receive a line: %w", badBody(broken))
 	}
-	if !valid {
-		return errRevoked
+	if errors.Is(invalid, errRevoked) {
+		return invalid
 	}
 	return nil
 }
@@ -302,8 +307,8 @@ func (s *Server) exportLines(x *exchange, conn *http.ResponseController, w *bufi
 			begun = true
 		}
 		if w.Available() <= len(line) {
-			if !x.stillValid() {
-				return nil, errRevoked
+			if err := x.stillValid(); err != nil {
+				return nil, err
 			}
 			_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle))
 		}

@@ -19,3 +19,11 @@ type Shared interface {
 	// Library must not be closed.
 	Lead(ctx context.Context, name string) (Library, error)
 }
+
+// Follower is a Library whose definitions other processes change.
+type Follower interface {
+	// Current returns once the library serves every definition that was acknowledged, in any process, more than a second before the
+	// call. It returns at once in normal operation. It fails with ErrUnavailable if the library cannot find that out within a few
+	// seconds, with ErrClosed, or with the cause of ctx.
+	Current(ctx context.Context) error
+}

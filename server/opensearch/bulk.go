@@ -64,7 +64,7 @@ const bulkBytes = 8 << 20
 
 // bulk runs operations. It retries those that the cluster rejects for lack of capacity until ctx ends or the timeout passes.
 func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []outcome {
-	within, cancel := context.WithTimeoutCause(ctx, c.timeout, &unreachableError{fmt.Errorf("no answer within %s", c.timeout)})
+	within, cancel := c.bounded(ctx)
 	defer cancel()
 	outcomes := make([]outcome, len(ops))
 	pending := make([]int, len(ops))

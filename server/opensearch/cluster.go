@@ -49,8 +49,8 @@ const reconnect = 3 * time.Second
 
 // do sends a request and decodes the response into out, which may be nil. body is nil, []byte, or a value to encode as JSON. While
 // the cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the cluster is
-// unreachable, it retries for about the time of reconnect. Sending the request twice must be safe. If ctx ends before any attempt
-// has failed, the error is the cause of ctx.
+// unreachable, it begins no attempt later than reconnect after the first one. Sending the request twice must be safe. If ctx ends
+// before any attempt has failed, the error is the cause of ctx.
 func (c *cluster) do(ctx context.Context, method, path string, body, out any) error {
 	encoded, isBytes := body.([]byte)
 	if body != nil && !isBytes {
@@ -74,10 +74,15 @@ func (c *cluster) do(ctx context.Context, method, path string, body, out any) er
 			return context.Cause(ctx)
 		}
 		before = err
-		if time.Since(start) > reconnect && !hasStatus(err, http.StatusTooManyRequests) || !wait(within, pause) {
+		if time.Since(start)+pause > reconnect && !hasStatus(err, http.StatusTooManyRequests) || !wait(within, pause) {
 			return err
 		}
 	}
+}
+
+// bounded returns a context that ends with ctx or when the timeout of a request has passed.
+func (c *cluster) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.timeout, &unreachableError{fmt.Errorf("no answer within %s", c.timeout)})
 }
 
 // once sends a request once.
@@ -111,9 +116,9 @@ func (c *cluster) once(ctx context.Context, method, path string, body []byte, ou
 	return nil
 }
 
-// wait pauses for d/2 to 3d/2. It returns false if ctx ends first.
+// wait pauses for d/2 to d. It returns false if ctx ends first.
 func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d/2 + rand.N(d))
+	timer := time.NewTimer(d/2 + rand.N(d/2))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

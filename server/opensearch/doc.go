@@ -29,6 +29,7 @@
 //	schema.go, generations.go        the versions of mappings and documents, and the generations of indices of items
 //	rebuild.go, copy.go              which replica rebuilds which index, and how it copies the items while they change
 //	record.go, follow.go             the definitions index: compare-and-set writes, and following by sequence number
+//	current.go                       how old the definitions of this replica may be
 //	definitions.go                   the methods of library.Library about definitions
 //	view.go, translate.go, leaf.go   a plan as a search request; tagrules.go and unitrules.go add the rules of manifests
 //	order.go, random.go, defaultorder.go   orders, and how cursors continue in them

@@ -28,26 +28,50 @@ const recordsAtOnce = 1000
 // that its document was changed again. Operations become visible within milliseconds of one another.
 const gapPatience = 10 * time.Second
 
+// Limits of one poll of the follower. The first one is so short that a node that does not respond delays the revocation of a token
+// only until the next poll, which another node receives. Each failure doubles the limit, because a slow cluster may need more time.
+const (
+	shortestPoll = 300 * time.Millisecond
+	longestPoll  = 10 * time.Second
+)
+
 // follow reads changes until ctx ends.
 func (r *records) follow(ctx context.Context) {
 	pause := time.NewTicker(r.library.options.FollowInterval)
 	defer pause.Stop()
+	limit := shortestPoll
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-pause.C:
 		}
-		unlock, err := r.changing.lock(ctx)
-		if err == nil {
-			err = r.catchUp(ctx)
-			unlock()
-		}
+		err := r.poll(ctx, limit)
 		if ctx.Err() != nil {
 			return
 		}
 		r.note(err)
+		if limit = min(2*limit, longestPoll); err == nil {
+			limit = shortestPoll
+		}
 	}
+}
+
+// poll reads changes once.
+func (r *records) poll(ctx context.Context, limit time.Duration) error {
+	unlock, err := r.changing.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	began := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &unreachableError{fmt.Errorf("no answer within %s", limit)})
+	defer cancel()
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
+	r.currency.advance(began)
+	return nil
 }
 
 // note keeps the error of the follower for probes, and logs when following starts to fail and when it recovers.

@@ -114,6 +114,7 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	state.Ready = !slices.ContainsFunc(red, func(name string) bool { return slices.Contains(l.shared(), name) })
 	l.count(&state, stats, all)
+	state.Ready = state.Ready && l.records.currency.current()
 	var problems []string
 	frozen := known.frozen().Err()
 	for _, p := range slices.Sorted(maps.Keys(all)) {

@@ -79,7 +79,7 @@ type ledgers struct {
 
 // lock keeps other writes of this replica from changing a ledger until the caller calls unlock.
 func (ls *ledgers) lock(ctx context.Context, p library.PropertyID) (unlock func(), err error) {
-	m, _ := ls.changing.LoadOrStore(p, newMutex())
+	m, _ := ls.changing.LoadOrStore(p, newMutex(ls.library.options.Timeout))
 	return m.(mutex).lock(ctx)
 }
 

@@ -1,17 +1,29 @@
 package opensearch
 
-import "context"
+import (
+	"context"
+	"errors"
+	"time"
+)
 
 // mutex is a lock that can be waited for with a context, because its holder sends requests to the cluster.
-type mutex chan struct{}
+type mutex struct {
+	held  chan struct{}
+	limit time.Duration
+}
 
-func newMutex() mutex { return make(mutex, 1) }
+// newMutex returns a lock that callers wait for at most for the time of limit.
+func newMutex(limit time.Duration) mutex { return mutex{make(chan struct{}, 1), limit} }
+
+var errBusy = &unreachableError{errors.New("other changes of this replica wait for it")}
 
 // lock takes the lock. If ctx ends first, the error is its cause.
 func (m mutex) lock(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, m.limit, errBusy)
+	defer cancel()
 	select {
-	case m <- struct{}{}:
-		return func() { <-m }, nil
+	case m.held <- struct{}{}:
+		return func() { <-m.held }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -99,6 +99,8 @@ type records struct {
 	// gapped is the time since which the operation with number next is missing, or zero.
 	gapped time.Time
 
+	// currency is advanced by the follower.
+	currency  *currency
 	problemMu sync.Mutex
 	failure   error
 }
@@ -110,7 +112,7 @@ type seenRecord struct {
 }
 
 func newRecords(l *Library) *records {
-	r := &records{library: l, feed: definitions.NewTokenFeed(), changing: newMutex(), seen: map[string]seenRecord{}}
+	r := &records{library: l, feed: definitions.NewTokenFeed(), changing: newMutex(l.options.Timeout), currency: newCurrency(), seen: map[string]seenRecord{}}
 	set, _ := definitions.NewSet(nil) // can fail only for entries
 	r.state.Store(&known{set: set, marks: map[string]string{}})
 	return r
@@ -134,9 +136,11 @@ func (r *records) open(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	began := time.Now()
 	if err := r.reload(ctx); err != nil {
 		return err
 	}
+	r.currency.advance(began)
 	if r.state.Load().unfinished {
 		return fmt.Errorf("the indices %s-* are an unfinished copy of a library: run vitrine migrate again to finish it, or delete them",
 			r.library.options.Prefix)

@@ -185,6 +185,32 @@ func TestBulkTimeout(t *testing.T) {
 	})
 }
 
+// TestReconnectTimeout checks that a request to an unreachable cluster begins no attempt after the time of reconnect, and fails with the
+// reason.
+func TestReconnectTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		transport := &intercepted{}
+		transport.intercept(func(*http.Request) (*http.Response, error) { return nil, errLost })
+		o, err := Options{URLs: []string{"http://127.0.0.1:1"}, Transport: transport}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := newCluster(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		err = c.do(t.Context(), http.MethodGet, "/", nil, nil)
+		if took := time.Since(start); took > reconnect || took < reconnect/2 || !errors.Is(err, errLost) || !errors.Is(err, library.ErrUnavailable) {
+			t.Errorf("%v after %s, want ErrUnavailable with the reason within %s", err, took, reconnect)
+		}
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestRedIndex checks that an index without a working shard affects only what depends on its items: short links of other properties
 // lead to their items, and new items get short codes. Only an imported code that an item in the index may have is refused.
 func TestRedIndex(t *testing.T) {

@@ -30,6 +30,9 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	if err := l.records.state.Load().frozen().Err(); err != nil {
 		return nil, err
 	}
+	// The timeout also covers waiting for other writes, which all wait while the cluster does not respond.
+	ctx, cancel := l.cluster.bounded(ctx)
+	defer cancel()
 	w := &write{library: l, property: p, outcomes: make([]library.Outcome, len(muts)), token: rand.Text()}
 	defer w.settle(ctx)
 	pending := make([]pendingMutation, len(muts))

@@ -1,6 +1,6 @@
-// Package nodetest provides an OpenSearch cluster for tests: the one with the comma-separated URLs in OPENSEARCH_URL or, if
-// VITRINE_OPENSEARCH is set, as make opensearch does, a node of OPENSEARCH_VERSION that the first test starts. Without a cluster,
-// tests are skipped with a message.
+// Package nodetest provides an OpenSearch cluster for tests, and a proxy that injects faults. The cluster is the one with the
+// comma-separated URLs in OPENSEARCH_URL or, if VITRINE_OPENSEARCH is set, as make opensearch does, a node of OPENSEARCH_VERSION that
+// the first test starts. Without a cluster, tests are skipped with a message.
 //
 // It may import hack/opensearch/node.
 package nodetest
