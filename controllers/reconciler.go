@@ -51,7 +51,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		return ctrl.Result{}, fmt.Errorf("get the object: %w", err)
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
-		// Another controller's finalizer may keep the object for long, but what the object declared is removed at once.
+		// Another controller's finalizer may keep the object for long, but its definition is removed immediately.
 		return ctrl.Result{}, r.gone(ctx, o)
 	}
 	r.Removals.Exists(translate.Owner(r.Install, r.kind.Definition, o))
@@ -148,7 +148,7 @@ func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 	}
 	if err == nil {
 		if err := r.Removals.Permit(ctx, owner, stored.Created); err != nil {
-			return fmt.Errorf("keep what the object brought: %w", err)
+			return fmt.Errorf("keep the definition of the deleted object: %w", err)
 		}
 	}
 	if _, err := r.Library.Remove(ctx, []library.Owner{owner}); err != nil {

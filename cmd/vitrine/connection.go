@@ -68,7 +68,7 @@ func (c *connection) authority() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// advise adds what the user can do to the error of a call, if the error itself does not say it.
+// advise adds the action for the user to the error of a call, if the error does not name one.
 func advise(err error) error {
 	unknown, host := x509.UnknownAuthorityError{}, x509.HostnameError{}
 	problem := (*client.Problem)(nil)

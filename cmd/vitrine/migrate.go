@@ -249,7 +249,7 @@ func (m *migration) print(w io.Writer, r *transfer.Report) error {
 	if err := columns(w, []string{"PROPERTY", "ITEMS", "HIGHEST ID", "TAGS", "SHA-256"}, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s items and %s definitions copied; read back, they are equal\n", text.Thousands(total), text.Thousands(int64(r.Definitions)))
+	fmt.Fprintf(w, "%s items and %s definitions copied; compared with the original: equal\n", text.Thousands(total), text.Thousands(int64(r.Definitions)))
 	next := "--library=opensearch and the same --opensearch flags"
 	if m.to == libraryEngine {
 		next = "--data-dir=" + m.dataDir + ", without the --opensearch flags"
@@ -263,7 +263,7 @@ func (m *migration) print(w io.Writer, r *transfer.Report) error {
 type copyProgress struct {
 	out io.Writer
 	bar *progress
-	// verifying is what the bar shows.
+	// verifying is true while the bar shows the items that are read back.
 	verifying bool
 }
 

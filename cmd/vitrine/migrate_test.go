@@ -86,7 +86,7 @@ func TestMigrate(t *testing.T) {
 	}
 	want := first.everything()
 	migrate(append(cluster, "--to=opensearch", "--data-dir", first.dir)...).want(t, 0,
-		"PROPERTY", "shop/default   51", "51 items and 3 definitions copied; read back, they are equal", "start the server with --library=opensearch")
+		"PROPERTY", "shop/default   51", "51 items and 3 definitions copied; compared with the original: equal", "start the server with --library=opensearch")
 	first.rejectsWrites(want)
 	if code := first.signal(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)

@@ -49,7 +49,7 @@ func (f *opensearchFlags) validate(used bool) error {
 // check checks the flags that say how to reach the cluster.
 func (f *opensearchFlags) check() error {
 	if (f.usernameFile == "") != (f.passwordFile == "") {
-		return usagef("--opensearch-username-file and --opensearch-password-file need each other")
+		return usagef("--opensearch-username-file and --opensearch-password-file must be set together")
 	}
 	if err := f.options(nil).Check(); err != nil {
 		return usagef("the flags of OpenSearch: %w", err)

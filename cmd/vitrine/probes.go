@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// health is what the probes check.
+// health is the state that the probes report.
 type health struct {
 	lib library.Library
 	// tokens reports whether the server has read all tokens.

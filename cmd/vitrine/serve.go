@@ -116,7 +116,7 @@ func (o *serveOptions) validate() error {
 		return err
 	}
 	if (o.certFile == "") != (o.keyFile == "") {
-		return usagef("--tls-cert-file and --tls-private-key-file need each other: give both, or neither to let the server create a certificate")
+		return usagef("--tls-cert-file and --tls-private-key-file must be set together; without them, the server creates a certificate")
 	}
 	if o.withoutKubernetes && (o.kubeconfig != "" || len(o.watchNamespaces) > 0) {
 		return usagef("--without-kubernetes cannot be used with --kubeconfig or --watch-namespaces")
@@ -138,7 +138,7 @@ func (o *serveOptions) validate() error {
 	for i, ns := range o.watchNamespaces {
 		ns = strings.TrimSpace(ns)
 		if len(validation.IsDNS1123Label(ns)) > 0 {
-			// An empty name would mean all namespaces. A list that is meant to restrict must not do the opposite.
+			// An empty name would select all namespaces, although the list is meant to restrict them.
 			return usagef("--watch-namespaces: %q is not a namespace: separate namespaces with commas, or omit the flag to watch all", ns)
 		}
 		o.watchNamespaces[i] = ns

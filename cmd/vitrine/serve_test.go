@@ -341,7 +341,7 @@ func TestServeRefusesInvalidFlags(t *testing.T) {
 		"no such kubeconfig":          {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
 		"broken kubeconfig":           {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
 		"unknown library":             {[]string{"--library", "sql"}, exitUsage, `--library "sql": must be engine or opensearch`},
-		"a certificate without a key": {[]string{"--tls-cert-file", broken}, exitUsage, "give both, or neither"},
+		"a certificate without a key": {[]string{"--tls-cert-file", broken}, exitUsage, "must be set together"},
 		"external URL":                {[]string{"--external-url", "shop.example"}, exitUsage, "must be http or https, a host"},
 		"log level":                   {[]string{"--log-level", "loud"}, exitUsage, "must be debug, info, warn or error"},
 		"log format":                  {[]string{"--log-format", "xml"}, exitUsage, "must be text or json"},

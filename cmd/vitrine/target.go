@@ -119,7 +119,7 @@ func (t *target) close() error {
 	return t.file.Close()
 }
 
-// recorder is a writer that remembers its first error, which a reader of what is written may report as its own.
+// recorder is a writer that remembers its first error, because the reader of its output may report that error as its own.
 type recorder struct {
 	out  io.Writer
 	path string

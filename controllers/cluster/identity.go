@@ -80,7 +80,7 @@ func clusterOf(ctx context.Context, r client.Reader) (string, error) {
 
 // errOtherCluster means that the cluster's identity has changed: another cluster answers at the address of the API server, or the
 // cluster's data was replaced.
-var errOtherCluster = errors.New("another cluster answers at the address of the API server")
+var errOtherCluster = errors.New("another cluster responds at the address of the API server")
 
 // sameCluster fails unless the API server still belongs to the cluster that this manager was created for.
 func (f *follower) sameCluster(ctx context.Context) error {

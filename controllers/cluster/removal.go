@@ -100,7 +100,7 @@ func newGuard(ask func(context.Context) (crd, error)) *guard {
 	return &guard{ask: ask, deletions: map[types.NamespacedName]deletion{}}
 }
 
-// sight returns a predicate that passes all events and records the deletions.
+// sight returns a predicate that records deletions, and lets all events pass.
 func (g *guard) sight() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(ev event.DeleteEvent) bool {
 		g.mu.Lock()

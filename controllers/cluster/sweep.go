@@ -92,7 +92,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 			return removed, err
 		}
 	}
-	// Some of what an earlier sweep of this process held may be removed or back.
+	// Definitions that an earlier sweep of this process held may have been removed, or their objects may have returned.
 	var stale []library.Owner
 	for _, o := range f.removals.holds.all() {
 		if !held[o] {
@@ -119,7 +119,7 @@ func (f *follower) confirmedSweep(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("sweep: %w", err)
 	}
 	f.removals.holds.drop(held...)
-	// The removed definitions may have held what other objects claim.
+	// Other objects may claim what the removed definitions held.
 	f.set.RequeueWaiting()
 	return removed, nil
 }

@@ -164,7 +164,7 @@ func Set(shown **int64, n int64) bool {
 	return true
 }
 
-// SetMissing replaces what the status shows as missing if items start or cease to be missing, or if the count changes as much as
+// SetMissing replaces status.missing if items start or cease to be missing, or if the count changes as much as
 // Set requires. It reports whether it did.
 func SetMissing(shown **v1alpha1.MissingItems, lost *v1alpha1.MissingItems) bool {
 	if *shown != nil && lost != nil {

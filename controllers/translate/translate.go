@@ -25,7 +25,7 @@ type SpecError struct {
 	Reason string
 	// Member is the path of the member, such as spec.query.
 	Member string
-	// Err is what is wrong: a *query.SyntaxError for a query or a sort string.
+	// Err describes the problem: a *query.SyntaxError for a query or a sort string.
 	Err error
 }
 

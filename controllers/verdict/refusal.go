@@ -17,7 +17,7 @@ type Refusal struct {
 	Reason string
 	// Member is the path of the member that the user has to correct, such as spec.query, or "" if no single member is wrong.
 	Member string
-	// Cure is what the user has to do, if that is not to correct Member.
+	// Cure is the action for the user, unless the action is to correct Member.
 	Cure string
 	// Problem describes what is wrong.
 	Problem string

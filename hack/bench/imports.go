@@ -32,7 +32,7 @@ func (b *suite) importItems(ctx context.Context) error {
 	}
 	if b.opensearch != nil {
 		if err := b.opensearch.Create(ctx, mainIndex, subject.ItemMapping()); err != nil {
-			return fmt.Errorf("make the index: %w", err)
+			return fmt.Errorf("create the index: %w", err)
 		}
 	}
 	if b.bleve, err = subject.StartBleve(b.dir); err != nil {

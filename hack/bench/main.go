@@ -138,7 +138,7 @@ func run(ctx context.Context, s settings, out io.Writer) (inside bool, err error
 func measure(ctx context.Context, s settings, out io.Writer) (measured *report.Run, err error) {
 	if s.dir == "" {
 		if s.dir, err = os.MkdirTemp("", "vitrine-bench-"); err != nil {
-			return nil, fmt.Errorf("make a directory: %w", err)
+			return nil, fmt.Errorf("create a directory: %w", err)
 		}
 	} else if s.dir, err = filepath.Abs(s.dir); err != nil {
 		return nil, fmt.Errorf("find the directory: %w", err)

@@ -53,11 +53,11 @@ func newSuite(ctx context.Context, s settings, out io.Writer) (*suite, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory: %w", err)
+		return nil, fmt.Errorf("create the directory: %w", err)
 	}
 	if b.profiles != "" {
 		if err := os.MkdirAll(b.profiles, 0o700); err != nil {
-			return nil, fmt.Errorf("make the directory of profiles: %w", err)
+			return nil, fmt.Errorf("create the directory of profiles: %w", err)
 		}
 	}
 	if b.binary == "" {

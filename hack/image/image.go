@@ -73,11 +73,11 @@ func newImage(arch string, files []file, s stamp) (platformImage, error) {
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(plain)), nil },
 		tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithMediaType(types.OCILayer))
 	if err != nil {
-		return platformImage{}, fmt.Errorf("make the layer: %w", err)
+		return platformImage{}, fmt.Errorf("create the layer: %w", err)
 	}
 	size, err := layer.Size()
 	if err != nil {
-		return platformImage{}, fmt.Errorf("make the layer: %w", err)
+		return platformImage{}, fmt.Errorf("create the layer: %w", err)
 	}
 	created := v1.Time{Time: s.created}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
@@ -88,7 +88,7 @@ func newImage(arch string, files []file, s stamp) (platformImage, error) {
 		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, MediaType: types.OCILayer, History: v1.History{Created: created, CreatedBy: "hack/image"}})
 	}
 	if err != nil {
-		return platformImage{}, fmt.Errorf("make the image: %w", err)
+		return platformImage{}, fmt.Errorf("create the image: %w", err)
 	}
 	return platformImage{image, arch, size, int64(len(plain))}, nil
 }
@@ -127,11 +127,11 @@ func writeArchive(to string, name reference.NamedTagged, created time.Time, imag
 	}
 	digest, err := all.Digest()
 	if err != nil {
-		return digest, fmt.Errorf("make the index: %w", err)
+		return digest, fmt.Errorf("create the index: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "vitrine-image-")
 	if err != nil {
-		return digest, fmt.Errorf("make the layout: %w", err)
+		return digest, fmt.Errorf("create the layout: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	named := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: all, Descriptor: v1.Descriptor{Annotations: map[string]string{

@@ -139,7 +139,7 @@ func texts(root string, dirs []string) ([]text, error) {
 	for folder := range folders {
 		entries, err := os.ReadDir(folder)
 		if err != nil {
-			return nil, fmt.Errorf("look for licences: %w", err)
+			return nil, fmt.Errorf("find the licenses: %w", err)
 		}
 		for _, e := range entries {
 			if !e.Type().IsRegular() || !named.MatchString(e.Name()) || code.MatchString(e.Name()) {

@@ -42,7 +42,7 @@ func run() error {
 	if *dir == "" {
 		temp, err := os.MkdirTemp("", "opensearch-")
 		if err != nil {
-			return fmt.Errorf("make a directory: %w", err)
+			return fmt.Errorf("create a directory: %w", err)
 		}
 		defer os.RemoveAll(temp)
 		*dir = temp

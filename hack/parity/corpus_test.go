@@ -52,7 +52,7 @@ func loadCorpus(paths []string) ([]document, error) {
 	if len(paths) == 0 {
 		var buffer bytes.Buffer
 		if err := sample.Write(&buffer, sampleItems); err != nil {
-			return nil, fmt.Errorf("make the sample content: %w", err)
+			return nil, fmt.Errorf("create the sample content: %w", err)
 		}
 		more, err := readItems("the sample content", &buffer)
 		if err != nil {

@@ -46,7 +46,7 @@ func (o *oracle) do(ctx context.Context, method, path string, body []byte, out a
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
 	if err != nil {
-		return fmt.Errorf("read OpenSearch's answer: %w", err)
+		return fmt.Errorf("read OpenSearch's response: %w", err)
 	}
 	if res.StatusCode >= 300 {
 		return &oracleError{status: res.StatusCode, cause: innermost(data)}
@@ -77,7 +77,7 @@ func (e *oracleError) aboutQuery() bool {
 }
 
 func (e *oracleError) Error() string {
-	return fmt.Sprintf("OpenSearch answers %d: %s", e.status, e.Reason)
+	return fmt.Sprintf("OpenSearch returned %d: %s", e.status, e.Reason)
 }
 
 // innermost returns the innermost cause of an error body.
@@ -204,14 +204,14 @@ func (o *oracle) search(ctx context.Context, q string, order query.Order) ([]hit
 	hits := make([]hit, len(answer.Hits.Hits))
 	for i, h := range answer.Hits.Hits {
 		if len(h.Sort) != len(order)+2 {
-			return nil, fmt.Errorf("read OpenSearch's answer: %d sort values, want %d", len(h.Sort), len(order)+2)
+			return nil, fmt.Errorf("read OpenSearch's response: %d sort values, want %d", len(h.Sort), len(order)+2)
 		}
 		err := json.Unmarshal(h.Sort[len(h.Sort)-1], &hits[i].id)
 		if err == nil && order[0].Field == query.ScoreKey {
 			err = json.Unmarshal(h.Sort[0], &hits[i].score)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read OpenSearch's answer: %w", err)
+			return nil, fmt.Errorf("read OpenSearch's response: %w", err)
 		}
 	}
 	if answer.Hits.Total.Value != len(hits) {

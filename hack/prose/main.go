@@ -90,7 +90,7 @@ type finding struct {
 func check(ctx context.Context, pages []string, texts []text) ([]string, error) {
 	dir, err := os.MkdirTemp("", "prose-")
 	if err != nil {
-		return nil, fmt.Errorf("make a directory: %w", err)
+		return nil, fmt.Errorf("create a directory: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	var lines strings.Builder

@@ -120,7 +120,7 @@ func build(docs, to string) (int, error) {
 
 func write(file string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // a web server reads it
-		return fmt.Errorf("make a directory of the site: %w", err)
+		return fmt.Errorf("create a directory of the site: %w", err)
 	}
 	if err := os.WriteFile(file, content, 0o644); err != nil { //nolint:gosec // a web server reads it
 		return fmt.Errorf("write a file of the site: %w", err)

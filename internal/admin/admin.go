@@ -341,7 +341,7 @@ func (c *Client) do(ctx context.Context, method, path string) (answer, error) {
 	defer resp.Body.Close()
 	var a answer
 	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
-		return answer{}, fmt.Errorf("read the server's answer (HTTP %d): %w", resp.StatusCode, err)
+		return answer{}, fmt.Errorf("read the server's response (HTTP %d): %w", resp.StatusCode, err)
 	}
 	if a.Error != "" {
 		return answer{}, errors.New(a.Error)

@@ -209,7 +209,7 @@ func Check(ctx context.Context, r io.Reader, progress Progress) (Header, error) 
 // extract reads a stream and writes its files to dir; "" means to discard them.
 func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
 	buffered := bufio.NewReader(r)
-	// Errors, and streams of fewer bytes, are reported when the stream is read below.
+	// Reading the stream below reports errors, and streams of fewer than two bytes.
 	if start, err := buffered.Peek(2); err == nil && string(start) == "\x1f\x8b" {
 		return Header{}, ErrCompressed
 	}

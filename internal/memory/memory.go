@@ -128,7 +128,7 @@ func (g *Gauge) Pressure() library.Pressure { return library.Pressure(g.pressure
 const interval = 50 * time.Millisecond
 
 // stale is the number of intervals under pressure after which Run starts a collection if none has happened. Only a collection shows
-// what is live, and a process that refuses writes may not need one for long.
+// how much memory is live, and a process that rejects writes may not start one for a long time.
 const stale = 20
 
 // Run updates the pressure and GOGC until ctx ends.

@@ -178,7 +178,7 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 		return nil
 	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("read the answer of %s %s: %w", k.method, k.path, err)
+		return fmt.Errorf("read the response to %s %s: %w", k.method, k.path, err)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (c *Client) once(ctx context.Context, k call, body io.Reader, length int64)
 	}
 	req, err := http.NewRequestWithContext(ctx, k.method, target, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make the request: %w", err)
+		return nil, fmt.Errorf("create the request: %w", err)
 	}
 	if length > 0 {
 		req.Body, req.ContentLength = io.NopCloser(body), length

@@ -99,7 +99,7 @@ type UnansweredError struct {
 }
 
 func (e *UnansweredError) Error() string {
-	return fmt.Sprintf("the server's answer to lines %d to %d was lost, and %d of them have no id: they may have been added already", e.First, e.Last, e.Count)
+	return fmt.Sprintf("the server's response to lines %d to %d was lost, and %d of them have no id: they may have been added already", e.First, e.Last, e.Count)
 }
 
 // ErrChanged means that the input differs from that of the import to resume.
@@ -324,7 +324,7 @@ func (im *importer) request(ctx context.Context, lines []*line) error {
 		}
 		if a.Line < 1 || a.Line > len(lines) {
 			markUnsure(lines)
-			return fmt.Errorf("the server answered line %d of a request of %d lines", a.Line, len(lines))
+			return fmt.Errorf("the server responded to line %d of a request of %d lines", a.Line, len(lines))
 		}
 		if p := im.answered(lines[a.Line-1], a); p != nil {
 			later = p
@@ -336,7 +336,7 @@ func (im *importer) request(ctx context.Context, lines []*line) error {
 	}
 	if left := unfinished(lines); len(left) > 0 {
 		markUnsure(lines)
-		return &url.Error{Op: "Read", URL: "/v2/content/bulk", Err: fmt.Errorf("%d lines were not answered: %w", len(left), io.ErrUnexpectedEOF)}
+		return &url.Error{Op: "Read", URL: "/v2/content/bulk", Err: fmt.Errorf("%d lines got no response: %w", len(left), io.ErrUnexpectedEOF)}
 	}
 	return nil
 }

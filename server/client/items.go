@@ -281,7 +281,7 @@ func listed[T any](ctx context.Context, c *Client, p string, v url.Values, membe
 			}
 			list, err := members(raw)
 			if err != nil {
-				yield(zero, fmt.Errorf("read the answer of GET %s: %w", p, err))
+				yield(zero, fmt.Errorf("read the response to GET %s: %w", p, err))
 				return
 			}
 			for _, m := range list {

@@ -51,7 +51,7 @@ func problemOf(resp *http.Response) *Problem {
 	if !p.Documented {
 		*p = Problem{Title: http.StatusText(resp.StatusCode), Detail: "the response is not a problem document; is this the address of a vitrine server?"}
 		if resp.StatusCode >= 500 {
-			p.Detail = "a proxy answered instead of the server: " + strings.ToLower(http.StatusText(resp.StatusCode))
+			p.Detail = "a proxy responded instead of the server: " + strings.ToLower(http.StatusText(resp.StatusCode))
 		}
 	}
 	p.Status = resp.StatusCode

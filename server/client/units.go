@@ -43,7 +43,7 @@ func (c *Client) Unit(ctx context.Context, id int64) (Unit, error) {
 		return Unit{}, err
 	}
 	if len(answer) != 1 {
-		return Unit{}, fmt.Errorf("read the answer for unit %d: %d units instead of one", id, len(answer))
+		return Unit{}, fmt.Errorf("read the response for unit %d: %d units instead of one", id, len(answer))
 	}
 	return answer[0], nil
 }

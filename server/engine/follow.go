@@ -132,8 +132,8 @@ func (f *follower) dir(id library.PropertyID) string {
 // dirName returns the name of the directory of a property, in hex because the id may contain characters that file names cannot.
 func dirName(id library.PropertyID) string { return hex.EncodeToString([]byte(id)) }
 
-// removeGone removes the directories of properties that are not stored. A purge leaves them if its process ends or a disk
-// fails.
+// removeGone removes the directories of properties that are not stored. They remain if the process ends or the
+// disk fails during a purge.
 func (f *follower) removeGone(l *loading) error {
 	root := f.disk().PathJoin(f.options.Dir, directory)
 	names, err := f.disk().List(root)

@@ -144,7 +144,7 @@ func (f *follower) load(l *loading) {
 }
 
 func (f *follower) logFailure(id library.PropertyID, err error) {
-	f.options.Logger.Error("the index of a property cannot be opened: the property answers 503 until it can; retrying",
+	f.options.Logger.Error("the index of a property cannot be opened: the property returns 503 until then; retrying",
 		slog.String("property", string(id)), slog.Any("error", err), slog.Duration("after", f.options.retryAfter))
 }
 

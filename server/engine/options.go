@@ -57,7 +57,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// share returns MemoryLimit/of, but at least least and at most most. It returns most if there is no limit.
+// share returns MemoryLimit/of, at least the parameter least and at most the parameter most. Without a limit, it returns most.
 func (o Options) share(of, least, most int64) int64 {
 	if o.MemoryLimit == 0 {
 		return most

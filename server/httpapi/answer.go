@@ -25,7 +25,7 @@ func marshal(v any) []byte {
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		// All callers pass our own types of strings, numbers and decoded raw JSON.
-		panic(fmt.Errorf("encode an answer: %w", err))
+		panic(fmt.Errorf("encode a response: %w", err))
 	}
 	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	out = bytes.ReplaceAll(out, []byte("<"), []byte(`\u003c`))

@@ -214,7 +214,7 @@ func (b *bulkImport) mutation(l bulkLine) (library.Mutation, error) {
 	return library.Mutation{Put: line.Item, Units: line.Units, Replace: b.replace}, nil
 }
 
-// refuse fills in why a line was not stored.
+// refuse sets the status and the problem of a line that was not stored.
 func (b *bulkImport) refuse(a *lineAnswer, err error) {
 	p := problemOf(err)
 	if p.Type == internal {
@@ -233,13 +233,13 @@ func (b *bulkImport) send(answers []lineAnswer) error {
 	// A client that never reads must not hold the server for ever.
 	_ = b.conn.SetWriteDeadline(time.Now().Add(b.x.server.options.StreamIdle))
 	if _, err := b.x.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("send answers: %w", err)
+		return fmt.Errorf("send the response: %w", err)
 	}
 	b.flush()
 	return nil
 }
 
-// flush sends what was written. A connection that cannot flush sends when it likes.
+// flush sends the buffered output. A connection that does not support flushing sends it when its buffer is full.
 func (b *bulkImport) flush() { _ = b.conn.Flush() }
 
 // propertyHeader names the property of the token in the answer to an export, which a READ-WRITE token alone gets.

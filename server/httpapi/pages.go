@@ -80,7 +80,7 @@ func newPageCache(bytes int64, pressure func() library.Pressure) (*pageCache, er
 		ExpiryCalculator: otter.ExpiryWriting[pageKey, *keptPage](keptFor),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the cache of pages: %w", err)
+		return nil, fmt.Errorf("create the cache of pages: %w", err)
 	}
 	return &pageCache{pages: pages, pressure: pressure, seed: maphash.MakeSeed()}, nil
 }

@@ -234,7 +234,7 @@ func (x *exchange) choices(name string, allowed ...string) ([]string, error) {
 	}
 	for _, v := range values {
 		if allowed != nil && !slices.Contains(allowed, v) {
-			return nil, invalid(name, "takes these values, with commas between them: %s", strings.Join(allowed, ", "))
+			return nil, invalid(name, "must be a comma-separated list of: %s", strings.Join(allowed, ", "))
 		}
 	}
 	return values, nil

@@ -109,7 +109,7 @@ func (o object) text(name string, limit int) string {
 	return o.said(member{name, o.get(name)}, limit)
 }
 
-// said reads a member that was already looked up as a string of at most limit bytes.
+// said returns a member that was already looked up. The member must be a string of at most limit bytes.
 func (o object) said(m member, limit int) string {
 	if m.kind != text {
 		if m.there() {

@@ -24,11 +24,11 @@ type Sealer struct {
 func NewSealer(authorKey []byte) (*Sealer, error) {
 	block, err := aes.NewCipher(derive(authorKey, "cursor encryption"))
 	if err != nil {
-		return nil, fmt.Errorf("make the key of cursors: %w", err)
+		return nil, fmt.Errorf("create the key of cursors: %w", err)
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		return nil, fmt.Errorf("make the key of cursors: %w", err)
+		return nil, fmt.Errorf("create the key of cursors: %w", err)
 	}
 	return &Sealer{aead: aead, mac: derive(authorKey, "cursor nonce")}, nil
 }

@@ -89,7 +89,7 @@ func (c *cluster) bounded(ctx context.Context) (context.Context, context.CancelF
 func (c *cluster) once(ctx context.Context, method, path string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("make a request for OpenSearch: %w", err)
+		return fmt.Errorf("create a request for OpenSearch: %w", err)
 	}
 	if len(body) > 0 {
 		// The bulk API accepts this type for its lines, too.

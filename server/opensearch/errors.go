@@ -20,7 +20,7 @@ type responseError struct {
 
 // Error describes the response.
 func (e *responseError) Error() string {
-	text := fmt.Sprintf("OpenSearch answers %d %s", e.Status, e.Type)
+	text := fmt.Sprintf("OpenSearch returned %d %s", e.Status, e.Type)
 	if e.Reason != "" {
 		text += ": " + e.Reason
 	}

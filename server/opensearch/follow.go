@@ -103,7 +103,7 @@ const lookTimeout = 3 * time.Second
 
 // look sends a request for changes.
 func (r *records) look(ctx context.Context, method, path string, body, out any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, &unreachableError{fmt.Errorf("no answer within %s", lookTimeout)})
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, &unreachableError{fmt.Errorf("no response within %s", lookTimeout)})
 	defer cancel()
 	return r.library.cluster.do(ctx, method, path, body, out)
 }

@@ -85,7 +85,7 @@ func (l *Library) State(ctx context.Context) library.State {
 		state.Problem = "closed"
 		return state
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, &unreachableError{fmt.Errorf("no answer within %s", stateTimeout)})
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, &unreachableError{fmt.Errorf("no response within %s", stateTimeout)})
 	defer cancel()
 	var stats indexStats
 	var red []string

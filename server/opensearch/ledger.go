@@ -171,7 +171,7 @@ func (l *Library) forgetFacts(ctx context.Context, p library.PropertyID) (bool, 
 		err = l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_delete_by_query?conflicts=proceed&refresh=true", body, &answer)
 	}
 	if err != nil {
-		return false, fmt.Errorf("forget the facts of property %s: %w", p, err)
+		return false, fmt.Errorf("delete the facts of property %s: %w", p, err)
 	}
 	return answer.Deleted > 0, nil
 }

@@ -58,7 +58,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &OptionsError{"no URL of OpenSearch is given"}
 	}
 	if (o.UsernameFile == "") != (o.PasswordFile == "") {
-		return o, &OptionsError{"a username file and a password file need each other: give both or neither"}
+		return o, &OptionsError{"a username file and a password file must be set together"}
 	}
 	for _, address := range o.URLs {
 		if err := o.checkURL(address); err != nil {

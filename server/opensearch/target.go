@@ -90,7 +90,7 @@ func (t *Target) meta(ctx context.Context) (*metaRecord, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for a library in the cluster: %w", err)
+		return nil, fmt.Errorf("find a library in the cluster: %w", err)
 	}
 	meta := &metaRecord{}
 	if err := json.Unmarshal([]byte(found.Source.Value), meta); err != nil {

@@ -161,7 +161,7 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 			return st, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: other writes keep drawing ids at the same time", library.ErrUnavailable)
+	return nil, fmt.Errorf("%w: other writes keep reserving ids at the same time", library.ErrUnavailable)
 }
 
 // store writes items and waits until searches find them. It returns the ids of the items that another write has changed, and the

@@ -13,10 +13,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// change collects the changes of one group of requests. Later requests see what earlier ones staged.
+// change collects the changes of one group of requests. Later requests see the staged changes of earlier requests.
 type change struct {
 	s *Store
-	// before is what is currently served. It does not change while a change is staged.
+	// before is the state that is currently served. It does not change while a change is staged.
 	before *served
 	// defs are the definitions that will be served, and those that were created, changed or deleted.
 	defs       *definitions.Change

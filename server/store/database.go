@@ -278,7 +278,7 @@ func (d *database) close() error {
 }
 
 // errGaveUp is the result of guard for a fatal error whose cause is in the log.
-var errGaveUp = errors.New("the database gave up")
+var errGaveUp = errors.New("the database failed: see the log")
 
 // guard calls into Pebble, which reports some I/O errors with a panic and others with a fatal log line. Either ends only the
 // goroutine of the call, not the process.

@@ -42,7 +42,7 @@ func (e *erasure) note(pc PropertyChange) {
 func (e *erasure) encode() ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
-		return nil, fmt.Errorf("note what is to be erased: %w", err)
+		return nil, fmt.Errorf("record what to erase: %w", err)
 	}
 	return text, nil
 }
@@ -132,7 +132,7 @@ func (e *eraser) erase() error {
 	return e.s.forget(upTo)
 }
 
-// forget deletes the records of what was erased, up to one batch.
+// forget deletes the records of completed erasures, up to one batch.
 func (s *Store) forget(upTo uint64) error {
 	return s.CommitIndex(func(keys *IndexBatch) (func(), error) {
 		return nil, keys.batch.DeleteRange([]byte{spaceErase}, eraseKey(upTo+1), nil)
@@ -142,7 +142,7 @@ func (s *Store) forget(upTo uint64) error {
 // keyRange is the keys in [from, to).
 type keyRange struct{ from, to []byte }
 
-// pending returns the key ranges to be erased, and the last batch that deleted any of it.
+// pending returns the key ranges to erase, and the last batch that deleted data in them.
 func (e *eraser) pending() (upTo uint64, ranges []keyRange, err error) {
 	type answer struct {
 		upTo    uint64
@@ -172,11 +172,11 @@ func (e *erasure) add(o erasure) {
 	}
 }
 
-// maxRanges is how many ranges of the items of a property are rewritten. More deletions are combined into that many ranges, at the
-// widest gaps, so that what lies between distant ones is not rewritten.
+// maxRanges is the maximum number of key ranges of a property that are rewritten. More deletions are combined into this many ranges,
+// separated at the widest gaps, so that items between distant deletions are not rewritten.
 const maxRanges = 64
 
-// ranges lists the key ranges that hold what must be erased.
+// ranges lists the key ranges with data to erase.
 func (e *erasure) ranges() []keyRange {
 	if e.All {
 		return []keyRange{{[]byte{spaceProperty}, []byte{spaceProperty + 1}}}

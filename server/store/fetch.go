@@ -17,8 +17,8 @@ type place struct {
 	id       item.ID
 }
 
-// found is what a group of requests needs from the database, looked up at once on all processors. Anything else is looked up one by
-// one.
+// found holds the records that a group of requests needs from the database. They are looked up together on all processors, and all
+// other records one by one.
 type found struct {
 	items map[place]*lookup
 	// holders are the items that have a short code, in all properties.

@@ -37,7 +37,7 @@ func scan(db *pebble.DB, lower, upper []byte, take func(key, value []byte) (skip
 }
 
 // errStop ends a scan.
-var errStop = errors.New("no further key is wanted")
+var errStop = errors.New("the scan has ended")
 
 // finder looks up single keys. Unlike DB.Get it also uses the filters of the lowest level, which has most of the data, because most
 // keys that are looked up before a write do not exist. Keys in ascending order are found fastest.

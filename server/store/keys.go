@@ -21,7 +21,7 @@ const (
 	spaceIndex    = 'x'
 )
 
-// The byte after a property's name.
+// In a key, one of these bytes follows the name of a property.
 const (
 	underCode     = 'c'
 	underName     = 'd'

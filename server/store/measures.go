@@ -8,7 +8,7 @@ import (
 
 var _ library.Measurer = (*Store)(nil)
 
-// metrics returns the metrics of the database. ErrClosed, or why the database failed.
+// metrics returns the metrics of the database. It fails with ErrClosed, or with the reason why the database failed.
 func (s *Store) metrics() (*pebble.Metrics, error) {
 	db, err := s.database()
 	if err != nil {

@@ -50,7 +50,7 @@ func (s *served) property(p library.PropertyID) *property {
 	return newProperty()
 }
 
-// load reads what is kept in memory. A store without an id and an author key gets them.
+// load reads the state that the store keeps in memory. A store without an id and an author key gets them.
 func load(db *pebble.DB, random io.Reader) (*served, error) {
 	found, err := loadKeys(db)
 	if err != nil {

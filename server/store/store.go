@@ -61,7 +61,7 @@ func Open(o Options, index Index) (*Store, error) {
 		return nil, err
 	}
 	if err := o.FS.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the store: %w", err)
+		return nil, fmt.Errorf("create the directory of the store: %w", err)
 	}
 	lock, err := lockDir(o.FS, o.Dir, o.Clock())
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Store) open() error {
 	return nil
 }
 
-// publish replaces what is served, and returns what was.
+// publish replaces the served state and the database, and returns the previous ones.
 func (s *Store) publish(db *database, now *served) (*database, *served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +231,7 @@ func (s *Store) State(context.Context) library.State {
 	return state
 }
 
-// counts counts what is served. It is Ready until the store is closed.
+// counts returns the state with the numbers of served items and definitions. It is Ready until the store is closed.
 func (s *Store) counts() library.State {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

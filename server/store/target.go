@@ -41,7 +41,7 @@ func OpenTarget(o Options) (*Target, error) {
 		return nil, err
 	}
 	if err := o.FS.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the store: %w", err)
+		return nil, fmt.Errorf("create the directory of the store: %w", err)
 	}
 	t := &Target{options: o}
 	if t.lock, err = lockDir(o.FS, o.Dir, o.Clock()); err != nil {

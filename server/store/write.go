@@ -17,7 +17,7 @@ func (s *Store) Write(ctx context.Context, p library.PropertyID, muts []library.
 		full := s.options.Pressure() >= library.Full
 		for i, m := range muts {
 			if full && !m.Delete {
-				outcomes[i] = library.Outcome{ID: m.ID, Err: fmt.Errorf("%w: the process is short of memory", library.ErrUnavailable)}
+				outcomes[i] = library.Outcome{ID: m.ID, Err: fmt.Errorf("%w: the process is running out of memory", library.ErrUnavailable)}
 				continue
 			}
 			outcomes[i] = c.in(p).Mutate(m)

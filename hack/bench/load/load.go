@@ -49,7 +49,7 @@ type StatusError struct {
 
 // Error describes the request and the response.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("%s %s answers %d: %s", e.Method, e.Path, e.Status, e.Body)
+	return fmt.Sprintf("%s %s returned %d: %s", e.Method, e.Path, e.Status, e.Body)
 }
 
 // Do sends one request and returns the response with its whole body. Any status other than want is a *StatusError; 0 means any
@@ -69,7 +69,7 @@ func (c *Client) exchange(ctx context.Context, r Request, want int, body *bytes.
 	defer resp.Body.Close()
 	body.Reset()
 	if _, err := body.ReadFrom(resp.Body); err != nil {
-		return nil, fmt.Errorf("read the answer of %s: %w", r.URL.Path, err)
+		return nil, fmt.Errorf("read the response to %s: %w", r.URL.Path, err)
 	}
 	if want == 0 && resp.StatusCode >= 300 || want != 0 && resp.StatusCode != want {
 		return nil, &StatusError{r.Method, r.URL.Path, resp.StatusCode, string(body.Bytes()[:min(body.Len(), 300)])}

@@ -41,11 +41,11 @@ type leaf struct {
 func NewBook(path string) (*Book, error) {
 	file, err := os.Create(path)
 	if err != nil {
-		return nil, fmt.Errorf("make the book: %w", err)
+		return nil, fmt.Errorf("create the book: %w", err)
 	}
 	contents, err := os.Create(path + ".contents")
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make the table of contents: %w", err), file.Close())
+		return nil, errors.Join(fmt.Errorf("create the table of contents: %w", err), file.Close())
 	}
 	return &Book{path: path, file: file, contents: contents, encoder: json.NewEncoder(contents)}, nil
 }
@@ -109,7 +109,7 @@ func StartBare(ctx context.Context, dir string, book *Book) (*Bare, error) {
 	return b, err
 }
 
-// At returns the same request to the bare server.
+// At returns a copy of r that is sent to the bare server.
 func (b *Bare) At(r load.Request) load.Request {
 	u := *r.URL
 	u.Host = b.address

@@ -139,7 +139,7 @@ func RunBleve(args []string, stdin io.Reader, stdout io.Writer) error {
 	}
 	index, err := bleve.New(*dir, m)
 	if err != nil {
-		return fmt.Errorf("make the index: %w", err)
+		return fmt.Errorf("create the index: %w", err)
 	}
 	server := rpc.NewServer()
 	if err := server.Register(&BleveServer{index, sample.NewLibrary()}); err != nil {
@@ -164,7 +164,7 @@ func bleveMapping() (mapping.IndexMapping, error) {
 		m.AddCustomAnalyzer(keywordAnalyzer, map[string]any{"type": custom.Name, "tokenizer": single.Name, "token_filters": []string{lowercase.Name}}),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("make the analyzers: %w", err)
+		return nil, fmt.Errorf("create the analyzers: %w", err)
 	}
 	doc := bleve.NewDocumentStaticMapping()
 	add := func(name string, t ours.Type) {

@@ -58,11 +58,11 @@ func OpenOpenSearch(ctx context.Context, client *load.Client, address, dir strin
 // start starts a node with 2 GiB of heap.
 func (s *OpenSearch) start(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the directory of OpenSearch: %w", err)
+		return fmt.Errorf("create the directory of OpenSearch: %w", err)
 	}
 	output, err := os.Create(filepath.Join(dir, "opensearch.log"))
 	if err != nil {
-		return fmt.Errorf("make the log of OpenSearch: %w", err)
+		return fmt.Errorf("create the log of OpenSearch: %w", err)
 	}
 	defer output.Close()
 	s.dir = filepath.Join(dir, "node")
@@ -92,7 +92,7 @@ func (s *OpenSearch) do(ctx context.Context, method, path string, body, out any)
 		return nil
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
-		return fmt.Errorf("read OpenSearch's answer: %w", err)
+		return fmt.Errorf("read OpenSearch's response: %w", err)
 	}
 	return nil
 }

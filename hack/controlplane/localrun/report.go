@@ -71,7 +71,7 @@ func (s *stack) environmentFile() string { return filepath.Join(s.state, "env") 
 func (s *stack) writeEnvironment(context.Context) error {
 	tools := filepath.Join(s.state, "bin")
 	if err := os.MkdirAll(tools, 0o700); err != nil {
-		return fmt.Errorf("make a directory of the state: %w", err)
+		return fmt.Errorf("create a directory of the state: %w", err)
 	}
 	for _, name := range []string{"vitrine", "kubectl-vitrine", "kubectl_complete-vitrine"} {
 		if err := os.Symlink(s.binary(), filepath.Join(tools, name)); err != nil && !errors.Is(err, os.ErrExist) {

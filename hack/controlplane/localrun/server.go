@@ -72,7 +72,7 @@ func loaded(ctx context.Context, readyz string) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK || strings.Contains(string(text), "serving last known state") {
-		return fmt.Errorf("%s answers %d: %s", readyz, resp.StatusCode, text)
+		return fmt.Errorf("%s returned %d: %s", readyz, resp.StatusCode, text)
 	}
 	return nil
 }

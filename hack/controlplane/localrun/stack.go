@@ -106,7 +106,7 @@ func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 // process ends.
 func lock(state string) (unlock func(), err error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
-		return nil, fmt.Errorf("make the state directory: %w", err)
+		return nil, fmt.Errorf("create the state directory: %w", err)
 	}
 	file := flock.New(filepath.Join(state, "lock"))
 	taken, err := file.TryLock()
@@ -243,7 +243,7 @@ func (s *stack) counted(ctx context.Context) error {
 // writePrivate writes a file that only this user can read.
 func writePrivate(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("make a directory of the state: %w", err)
+		return fmt.Errorf("create a directory of the state: %w", err)
 	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write a file of the state: %w", err)

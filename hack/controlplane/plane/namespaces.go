@@ -38,7 +38,7 @@ func (p *Plane) watch(ctx context.Context) {
 		case err == nil:
 			answered = time.Now()
 		case ctx.Err() == nil && p.Err() == nil && time.Since(answered) > limit:
-			p.err = fmt.Errorf("the API server does not answer: %w%s", err, p.tails())
+			p.err = fmt.Errorf("the API server does not respond: %w%s", err, p.tails())
 			close(p.done)
 		}
 	}, 500*time.Millisecond)

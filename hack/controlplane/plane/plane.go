@@ -68,7 +68,7 @@ func Start(dir, assets string) (_ *Plane, err error) {
 	}
 	for _, d := range []string{p.socket, api.CertDir, etcd.DataDir} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, fmt.Errorf("make a directory of the control plane: %w", err)
+			return nil, fmt.Errorf("create a directory of the control plane: %w", err)
 		}
 	}
 	if err := hide(etcd, api); err != nil {
@@ -115,7 +115,7 @@ func hide(etcd *envtest.Etcd, api *envtest.APIServer) error {
 func (p *Plane) program(dir, assets, name string) (script string, log io.Writer, err error) {
 	script, p.logs[name] = filepath.Join(dir, "bin", name), filepath.Join(dir, "logs", name+".log")
 	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {
-		return "", nil, fmt.Errorf("make the directory of a script: %w", err)
+		return "", nil, fmt.Errorf("create the directory of a script: %w", err)
 	}
 	if err := os.WriteFile(script, []byte(process.Leashed(p.socket, filepath.Join(assets, name))), 0o700); err != nil {
 		return "", nil, fmt.Errorf("write a script: %w", err)

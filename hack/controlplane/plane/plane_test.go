@@ -69,7 +69,7 @@ func TestPlaneKeepsItsState(t *testing.T) {
 	// A Plane reports a broken control plane. env.Stop stops the programs without the Plane's knowledge.
 	g.Expect(second.env.Stop()).To(Succeed())
 	g.Eventually(second.Done()).WithTimeout(10 * refusal).Should(BeClosed())
-	g.Expect(second.Err()).To(MatchError(And(ContainSubstring("the API server does not answer"), ContainSubstring("kube-apiserver.log"))))
+	g.Expect(second.Err()).To(MatchError(And(ContainSubstring("the API server does not respond"), ContainSubstring("kube-apiserver.log"))))
 }
 
 func TestStartSaysWhyItFails(t *testing.T) {

@@ -88,7 +88,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	}
 	temp := filepath.Join(dir, "tmp")
 	if err := os.MkdirAll(temp, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the node: %w", err)
+		return nil, fmt.Errorf("create the directory of the node: %w", err)
 	}
 	args := append(l.arguments(o.Heap, temp), "Main", dir, strconv.Itoa(o.Port))
 	n := &Node{process: exec.CommandContext(context.WithoutCancel(ctx), l.java, append(args, o.Settings...)...), done: make(chan error, 1)}

@@ -57,7 +57,7 @@ func Files(paths []string) ([]string, error) {
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, fmt.Errorf("look for manifests: %w", err)
+			return nil, fmt.Errorf("find the manifests: %w", err)
 		}
 		if !info.IsDir() {
 			files = append(files, path)
@@ -78,7 +78,7 @@ func Files(paths []string) ([]string, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("look for manifests: %w", err)
+			return nil, fmt.Errorf("find the manifests: %w", err)
 		}
 	}
 	return files, nil

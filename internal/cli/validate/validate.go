@@ -61,8 +61,8 @@ func (j Judged) name() string {
 	return fmt.Sprintf("%s %s/%s", j.GetKind(), j.GetNamespace(), j.GetName())
 }
 
-// Ours reports whether an object has to be checked: it is of this API group, or it is of one of its kinds and its apiVersion is
-// missing or lacks the version. If such an object were skipped, it would pass here, and the API server would refuse it.
+// Ours reports whether an object must be checked: it belongs to this API group, or it has one of the group's kinds and an apiVersion
+// that is missing or has no version. The API server would reject such an object, so it must not pass here.
 func Ours(apiVersion, kind string) bool {
 	switch apiVersion {
 	case "", v1alpha1.GroupVersion.Group:

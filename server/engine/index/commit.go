@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// coverage is what a swap moves from memory into files.
+// coverage describes the data that a swap moves from memory into files.
 type coverage struct {
 	// through is the batch up to which files hold everything, unless older data is left in memory.
 	through uint64

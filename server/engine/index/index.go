@@ -130,10 +130,10 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 		return nil, errors.New("open an index: no store, property or directory given")
 	}
 	if err := o.FS.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the index: %w", err)
+		return nil, fmt.Errorf("create the directory of the index: %w", err)
 	}
 	if err := syncDir(o.FS, o.FS.PathDir(o.Dir)); err != nil {
-		return nil, fmt.Errorf("make the directory of the index: %w", err)
+		return nil, fmt.Errorf("create the directory of the index: %w", err)
 	}
 	x := &Index{o: o, memory: newTask(), seals: newTask(), files: newTask(), room: make(chan struct{}), opening: rand.Uint32()}
 	x.ctx, x.quit = context.WithCancel(context.Background())
@@ -375,7 +375,7 @@ func (x *Index) Close() error {
 	err := x.Seal(context.Background())
 	if err != nil {
 		// The journal covers all of it.
-		x.o.Logger.Warn("what is in memory could not be sealed; the next start reads it from the store", slog.Any("error", err))
+		x.o.Logger.Warn("the segments in memory could not be sealed; the next start rebuilds them from the store", slog.Any("error", err))
 	}
 	x.end()
 	return nil

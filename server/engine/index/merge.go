@@ -90,7 +90,7 @@ func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, throug
 	for _, p := range parts {
 		e := before.entry(p)
 		if e == nil {
-			return errors.New("a part to merge is gone")
+			return errors.New("a segment to merge no longer exists")
 		}
 		m.inputs = append(m.inputs, e.input())
 	}

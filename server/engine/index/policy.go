@@ -15,7 +15,7 @@ type policy struct {
 	burst bool
 }
 
-// size is what the policy knows of a segment: documents, live documents, and bytes.
+// size is the size of a segment, as the policy uses it: documents, live documents, and bytes.
 type size struct {
 	docs, live int
 	bytes      int64

@@ -16,7 +16,8 @@ type weakestFirst struct {
 	most   int
 	hits   []Hit
 	after  *ceiling // nil if every hit counts
-	// refused are the parts of which a hit has the score of the weakest and comes after it. So do all later hits there.
+	// refused lists the parts with a hit that has the score of the weakest of the best and comes after it. The same applies to all
+	// later hits of these parts.
 	refused []int
 }
 
@@ -101,9 +102,9 @@ func (c *ceiling) above(part int, doc uint32, score float32) bool {
 
 // bar is the score that a hit must reach to be among the best.
 type bar struct {
-	up    bool // false if any hit is
+	up    bool // false while every hit is among the best
 	score float32
-	// passed is true if that score is enough, false if more is required.
+	// passed is true if a hit with exactly this score is among the best, and false if it needs a higher score.
 	passed bool
 }
 

@@ -42,7 +42,7 @@ func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 // match the same documents. It contains the versions of the rules and units that the query depends on.
 func (q *Query) Key() string { return q.key }
 
-// Match returns all documents of a part that match, dead ones included. Corpus.Cache keeps the View.
+// Match returns all documents of a part that match, including deleted ones. Corpus.Cache keeps the View.
 func (q *Query) Match(ctx context.Context, p segment.Part) (*View, error) {
 	return q.matchWith(ctx, &evaluation{corpus: q.corpus, part: p})
 }

@@ -219,7 +219,7 @@ func compressed(words []uint64) (set, error) {
 	}
 	found := roaring.New()
 	if _, err := found.FromBuffer(out); err != nil {
-		return set{}, fmt.Errorf("make a bitmap: %w", err)
+		return set{}, fmt.Errorf("create a bitmap: %w", err)
 	}
 	return borrowed(found), nil
 }

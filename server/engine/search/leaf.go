@@ -102,7 +102,7 @@ func findIn(ctx context.Context, s *segment.Segment, f query.Field, t test, with
 	}
 	found, err := t.find(ctx, s, field, within)
 	if err != nil {
-		return set{}, fmt.Errorf("look for %s: %w", f.Name, err)
+		return set{}, fmt.Errorf("search %s: %w", f.Name, err)
 	}
 	return found, nil
 }

@@ -147,7 +147,7 @@ func (e *evaluation) phrase(ctx context.Context, f query.Field, p *phrase, withi
 	hits := &phraseHits{}
 	if field := e.part.Segment.Field(f.Name); field != nil {
 		if err := p.walk(ctx, field, within, hits.add); err != nil {
-			return nil, fmt.Errorf("look for %s: %w", f.Name, err)
+			return nil, fmt.Errorf("search %s: %w", f.Name, err)
 		}
 	}
 	if within == nil && e.phrases != nil {

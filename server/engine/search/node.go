@@ -12,7 +12,7 @@ import (
 
 // node is a bound plan node without its score. It is immutable.
 type node interface {
-	// find returns the documents of the segment that match, dead ones included. If within is not nil, documents outside it may be
+	// find returns the documents of the segment that match, including deleted ones. If within is not nil, documents outside it may be
 	// left out.
 	find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error)
 	// appendKey appends a description of the node. Nodes with equal descriptions match equal documents in every segment.

@@ -201,7 +201,7 @@ func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 // ComparePlaces compares two places, by Rest first.
 func (o *Order) ComparePlaces(a, b eval.Place) int { return a.Compare(b, o.order) }
 
-// Documents returns all documents of a part in the order, dead ones included; nil if that is the order of their numbers (an empty
+// Documents returns all documents of a part in the order, including deleted ones; nil if that is the order of their numbers (an empty
 // Key). It sorts, which takes some 50 ns a document, so keep the result. It is not for orders by score.
 func (o *Order) Documents(ctx context.Context, part int) ([]uint32, error) {
 	if o.key == "" {

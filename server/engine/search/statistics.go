@@ -40,7 +40,7 @@ func (b *binder) Similar(ctx context.Context, n plan.Fuzzy, offer func(term stri
 	}
 	counts, err := b.countSimilar(ctx, n)
 	if err != nil {
-		return fmt.Errorf("look for similar terms: %w", err)
+		return fmt.Errorf("find similar terms: %w", err)
 	}
 	for term, docFreq := range counts {
 		if *docFreq > 0 {

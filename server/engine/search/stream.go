@@ -68,8 +68,8 @@ func (r *run) at(i int) uint32 {
 	if r.gone == nil {
 		return selected(r.view.docs, i)
 	}
-	// The wanted document has i live ones and k dead ones before it. k is approached from below, so that it cannot be missed: first
-	// from a guess that is rarely too high, then from 0.
+	// Before the wanted document, there are i live and k deleted documents. The loop finds k by increasing it, first from a guess that
+	// is rarely too high, then from 0.
 	share := float64(r.gone.GetCardinality()) / float64(r.view.docs.GetCardinality())
 	guess := float64(i) / (1 - share) * share
 	k := int(max(0, guess-2*math.Sqrt(guess)))
@@ -207,9 +207,9 @@ func (s *stream) split(n int) position {
 // fewOpen is how many documents are skipped one by one instead of by further probes: a probe costs as much as some ten of them.
 const fewOpen = 48
 
-// pivot chooses the next document to probe among width open ones of a run, where need of open of all runs are wanted. It is near
-// the boundary that equal runs would have, alternately a little before and after it, to close in from both sides. Every fourth
-// probe is in the middle, so that unequal runs take at most four times as many probes as bisection.
+// pivot chooses the next document to probe in a run with width open documents. Of the open documents of all runs, the first need are
+// wanted. The probe is near the boundary that equal runs would have, alternately a little before and after it, to approach it from
+// both sides. Every fourth probe is in the middle, so that unequal runs take at most four times as many probes as bisection.
 func pivot(width, need, open, probe int) int {
 	if probe%4 == 3 {
 		return width / 2

@@ -48,7 +48,7 @@ func digest(key []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// docs returns the documents of a part to which the rule applies, dead ones included. The bitmap is read-only.
+// docs returns the documents of a part to which the rule applies, including deleted ones. The bitmap is read-only.
 func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.Bitmap, error) {
 	v, err := c.view(ctx, p, "rule "+m.key, func() (*roaring.Bitmap, error) {
 		var named []uint32

@@ -221,8 +221,8 @@ func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*u
 	return l, l.index(o)
 }
 
-// UnitLists are the lists of units that the documents of one part show. There are few different ones, numbered from 0; list 0 is
-// empty.
+// UnitLists are the lists of units that the documents of one part show. There are few distinct lists, numbered from 0. List 0
+// is empty.
 type UnitLists struct{ lists *unitLists }
 
 // UnitLists returns the lists of a part, which agree with Units. Without units in the overlay, there is only the empty list.

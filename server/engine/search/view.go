@@ -7,7 +7,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// View is a set of documents of a segment: those that match a query, dead ones included, or an order. It is immutable, except that
+// View is a set of documents of a segment: those that match a query, including deleted ones, or an order. It is immutable, except that
 // it caches its dead documents. It is valid as long as the segment is open.
 type View struct {
 	// docs are the documents. A sorted view shares them with the view from which it was made.
@@ -36,7 +36,7 @@ type died struct {
 	holes []uint32
 }
 
-// Docs returns the documents, dead ones included. The bitmap is read-only.
+// Docs returns the documents, including deleted ones. The bitmap is read-only.
 func (v *View) Docs() *roaring.Bitmap { return v.docs }
 
 // live returns the number of documents that have no tombstone.

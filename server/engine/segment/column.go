@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// sparseBelow: if fewer than 1/sparseBelow of the documents have a value, a column holds only their numbers.
+// A column holds only the numbers of the documents with a value if these are fewer than 1/sparseBelow of all documents.
 const sparseBelow = 4
 
 // writeColumn writes the numbers of the documents in present, nil for all. all has a number for every document, 0 for those without

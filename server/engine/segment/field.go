@@ -78,10 +78,10 @@ func (f *Field) Name() string { return f.entry.Name }
 // Type returns the field's type.
 func (f *Field) Type() query.Type { return f.entry.Type }
 
-// Docs returns the number of documents with a value, dead ones included. A text without a word is a value.
+// Docs returns the number of documents with a value, including deleted ones. A text without a word is a value.
 func (f *Field) Docs() int { return f.entry.Docs }
 
-// Ranked returns what all documents, dead ones included, add to rank.Field.Docs: for a text the number of documents with at least
+// Ranked returns what all documents, including deleted ones, add to rank.Field.Docs: for a text the number of documents with at least
 // one word, for any other field the number of documents with a value.
 func (f *Field) Ranked() int {
 	if f.entry.Type == query.Text {
@@ -90,7 +90,7 @@ func (f *Field) Ranked() int {
 	return f.entry.Docs
 }
 
-// Terms returns what all documents, dead ones included, add to rank.Field.Terms: the number of words of a text, or of distinct
+// Terms returns what all documents, including deleted ones, add to rank.Field.Terms: the number of words of a text, or of distinct
 // values of a keyword or boolean.
 func (f *Field) Terms() int64 { return f.entry.Terms }
 

@@ -35,7 +35,7 @@ type Postings struct {
 	text bool
 }
 
-// Len returns the number of documents, dead ones included.
+// Len returns the number of documents, including deleted ones.
 func (p Postings) Len() int { return p.docs }
 
 // documents returns the kind and the bytes of the documents, and the bytes that follow them.

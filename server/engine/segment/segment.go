@@ -190,7 +190,7 @@ func (s *Segment) within(b *roaring.Bitmap) bool {
 	return b.IsEmpty() || int(b.Maximum()) < s.dir.Docs
 }
 
-// Len returns the number of documents, dead ones included.
+// Len returns the number of documents, including deleted ones.
 func (s *Segment) Len() int { return s.dir.Docs }
 
 // ID returns the item of a document.
@@ -222,7 +222,7 @@ func (s *Segment) nthByID(i int) uint32 {
 // Place returns how many documents come before an item in the default order, whether or not the segment has the item.
 func (s *Segment) Place(created int64, id item.ID) uint32 {
 	return uint32(sort.Search(s.dir.Docs, func(i int) bool {
-		// Read ids only to break ties: they are in another section, and each access would wait for memory.
+		// Read ids only to break ties. They are in another section, so each access can miss the CPU cache.
 		at := s.Created(uint32(i))
 		return at < created || at == created && s.ID(uint32(i)) <= id
 	}))

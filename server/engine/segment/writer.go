@@ -87,7 +87,7 @@ func (w *segmentWriter) columns(docs int, of func(doc uint32) (created, id int64
 	slices.SortFunc(byID, func(a, b uint32) int { return cmp.Compare(ids[a], ids[b]) })
 	for i := 1; i < docs; i++ {
 		if ids[byID[i]] == ids[byID[i-1]] {
-			return fmt.Errorf("item %d is there twice", ids[byID[i]])
+			return fmt.Errorf("item %d occurs twice", ids[byID[i]])
 		}
 	}
 	w.dir.ByID = w.out.section(func() {

@@ -103,7 +103,7 @@ func minutes(processors int) int { return 1 + 12/min(processors, 8) }
 // lock waits until no other process writes to a directory of the cache, and creates the parent directory.
 func lock(ctx context.Context, opts Options, dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return nil, fmt.Errorf("make the cache directory (set %s to choose another): %w", EnvCache, err)
+		return nil, fmt.Errorf("create the cache directory (set %s to choose another): %w", EnvCache, err)
 	}
 	file := flock.New(dir + ".lock")
 	taken, err := file.TryLock()

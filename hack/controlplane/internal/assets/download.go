@@ -45,7 +45,7 @@ func (s source) unpack(ctx context.Context, series, to string) error {
 	}
 	temp, err := os.MkdirTemp(filepath.Dir(to), ".downloading-")
 	if err != nil {
-		return fmt.Errorf("make a directory in the cache (set %s to choose another): %w", EnvCache, err)
+		return fmt.Errorf("create a directory in the cache (set %s to choose another): %w", EnvCache, err)
 	}
 	defer os.RemoveAll(temp)
 	archive, err := os.Create(filepath.Join(temp, "archive"))
@@ -105,7 +105,7 @@ func (s source) limit(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 	ctx, end := context.WithTimeoutCause(ctx, s.total, fmt.Errorf("not complete within %s", s.total))
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(s.firstByte, func() { cancel(fmt.Errorf("no answer within %s", s.firstByte)) })
+	timer := time.AfterFunc(s.firstByte, func() { cancel(fmt.Errorf("no response within %s", s.firstByte)) })
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn:              func(string) { timer.Reset(s.firstByte) },
 		GotFirstResponseByte: func() { timer.Stop() },

@@ -133,11 +133,11 @@ func (s Set) Ensure(ctx context.Context, opts Options, names ...string) (Built, 
 // compiles another one.
 func (s Set) build(ctx context.Context, opts Options, built Built, names []string) error {
 	if err := os.MkdirAll(built.Dir, 0o755); err != nil {
-		return fmt.Errorf("make the cache directory (set %s to choose another): %w", EnvCache, err)
+		return fmt.Errorf("create the cache directory (set %s to choose another): %w", EnvCache, err)
 	}
 	temp, err := os.MkdirTemp(built.Dir, ".building-")
 	if err != nil {
-		return fmt.Errorf("make a directory in the cache (set %s to choose another): %w", EnvCache, err)
+		return fmt.Errorf("create a directory in the cache (set %s to choose another): %w", EnvCache, err)
 	}
 	defer os.RemoveAll(temp)
 	args := []string{"build", "-v", "-mod=readonly", "-trimpath", "-ldflags", s.linkerFlags(built.Version), "-o", temp + string(filepath.Separator)}

@@ -114,7 +114,7 @@ func (p *Process) Stop() {
 // CreateLog creates or truncates a log file, and creates its directory.
 func CreateLog(file string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of a log: %w", err)
+		return nil, fmt.Errorf("create the directory of a log: %w", err)
 	}
 	log, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
 	if err != nil {
