@@ -23,7 +23,7 @@ WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test e2e bin/e2e parity opensearch clients scale bench verify generate site format lint prose build image manifest chart release samples assets \
+.PHONY: help run smoke gitops test e2e bin/e2e parity opensearch clients judges scale bench verify generate site format lint prose build image manifest chart release samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -64,6 +64,9 @@ scale: ## measure the operator with 10,000 objects on a real API server; writes 
 clients: ## test clients that tools of four languages generate from openapi.json, and run linters and a fuzzer; skips missing tools (VITRINE_REQUIRE_TOOLS=1 fails)
 	@cd hack/clients && VITRINE_CLIENTS=1 exec $(GO) test -count=1 -v -timeout 30m ./...
 
+judges: ## check the chart and config with kube-score, kubeconform and checkov; skips missing tools (VITRINE_REQUIRE_TOOLS=1 fails)
+	@VITRINE_JUDGES=1 exec $(GO) -C hack/install test -count=1 -v -timeout 20m ./judges
+
 bench: ## compare Vitrine with a bare server, OpenSearch and Bleve; writes docs/benchmarks.md (FULL=1: a million items; CHECK=1 fails if a figure is out of its range)
 	$(GO) -C hack/bench build -o ../../bin/bench .
 	@cd hack/bench && exec ../../bin/bench $(if $(FULL),-full) $(if $(CHECK),-check)
@@ -72,7 +75,7 @@ verify: ## check the tree: generated files, formatting, vet, lint, import rules,
 	$(MAKE) generate
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	$(MAKE) vet
-	@set -e; for module in $(MODULES) hack/tools hack/tools/actionlint hack/tools/vale hack/controlplane/tools/kubernetes; do (set -x; $(GO) -C $$module mod tidy -diff); done
+	@set -e; for module in $(MODULES) hack/tools hack/tools/actionlint hack/tools/judges hack/tools/vale hack/controlplane/tools/kubernetes; do (set -x; $(GO) -C $$module mod tidy -diff); done
 	$(GO) test ./hack/house
 	$(MAKE) lint
 	$(MAKE) prose
