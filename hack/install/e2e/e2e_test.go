@@ -257,7 +257,7 @@ func describe(ctx context.Context) {
 			for _, s := range p.Status.ContainerStatuses {
 				GinkgoWriter.Printf("%s: %d restarts, %+v, before that %+v\n", s.Name, s.RestartCount, s.State, s.LastTerminationState)
 			}
-			text, err := typed.CoreV1().Pods(ns).GetLogs(p.Name, &corev1.PodLogOptions{TailLines: &tail}).DoRaw(ctx)
+			text, err := typed.CoreV1().Pods(ns).GetLogs(p.Name, &corev1.PodLogOptions{Container: p.Spec.Containers[0].Name, TailLines: &tail}).DoRaw(ctx)
 			GinkgoWriter.Printf("%s%v\n", text, err)
 		}
 		events, err := typed.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "type=Warning"})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -27,6 +28,16 @@ func helmSpecs() {
 	It("takes items from a client pod", func(ctx context.Context) { importItems(ctx) })
 	It("opens a NodePort by an upgrade, and keeps what was posted", func(ctx context.Context) {
 		expectReplaced(ctx, func(*corev1.Pod) { helmUpgrade(ctx, exposed(ctx)) })
+	})
+	It("makes a scheduled backup, which that turned on, beside the server", func(ctx context.Context) {
+		Eventually(ctx, func(g Gomega) {
+			pods, err := typed.CoreV1().Pods(system).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=vitrine"})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(pods.Items).To(HaveLen(1))
+			text, err := typed.CoreV1().Pods(system).GetLogs(pods.Items[0].Name, &corev1.PodLogOptions{Container: "backup"}).DoRaw(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(text)).To(MatchRegexp(`copied to /backup/vitrine-\d{8}T\d{6}Z\.tar`))
+		}).WithTimeout(3 * time.Minute).Should(Succeed()) // the first attempt may be earlier than the server, and the next one is a minute later
 	})
 	It("gives the items to a client pod over the NodePort", func(ctx context.Context) {
 		exportItems(ctx, "export-node-port", fmt.Sprintf("https://%s:%d", nodeAddress(ctx), nodePort))
@@ -127,6 +138,7 @@ func exposed(ctx context.Context) map[string]any {
 		// The address in statuses and Secrets is still that of the Service.
 		"server":  map[string]any{"tlsHosts": []any{nodeAddress(ctx)}, "logLevel": "debug"},
 		"webhook": map[string]any{"enabled": true},
+		"backup":  map[string]any{"enabled": true, "size": "1Gi"},
 	}
 }
 
