@@ -49,7 +49,7 @@ func (c *Client) Property(ctx context.Context) (string, error) {
 // Export writes every item that matches a query ("" for all) by id, each as one line of NDJSON, in the format of Import. It
 // needs a READ-WRITE token, because a line contains submissions and tags. progress, if not nil, is called from time to time
 // with the lines and bytes written so far. Export returns the number of lines. After the first byte it does not retry: an
-// error leaves a partial export. With an *UnreadableError, it has written every item that the server can read.
+// error leaves a partial export. An *UnreadableError means that the export has every item that the server can read.
 func (c *Client) Export(ctx context.Context, w io.Writer, query string, progress func(lines, bytes int64)) (int64, error) {
 	v := url.Values{}
 	if query != "" {

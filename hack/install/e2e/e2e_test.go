@@ -194,7 +194,8 @@ func crds() (all []*unstructured.Unstructured) {
 	return all
 }
 
-// rolledOut waits until the Deployment runs as in its manifest, without the pod before unless it is nil, and returns a pod.
+// rolledOut waits until the Deployment runs as its manifest says, and returns a pod. If before is not nil, it waits until
+// another pod has replaced that one.
 func rolledOut(ctx context.Context, before *corev1.Pod) (pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

@@ -41,7 +41,7 @@ func (f *Field) init(s *Segment, number int) error {
 		return broken("its presence does not lie within the file")
 	}
 	if e.Present.Len == 0 && e.Docs != s.dir.Docs {
-		return broken("it has no presence")
+		return broken("the list of documents with a value is missing")
 	}
 	if e.Present.Len > 0 {
 		present, err := s.bitmap(e.Present)

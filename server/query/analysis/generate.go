@@ -59,7 +59,7 @@ func read(tarball string) (map[string]set, error) {
 		return nil, err
 	}
 	if sum := sha512.Sum512(whole); hex.EncodeToString(sum[:]) != digest {
-		return nil, fmt.Errorf("%s is not the package that is expected: its SHA-512 is %x", tarball, sum)
+		return nil, fmt.Errorf("%s has an unexpected SHA-512: %x", tarball, sum)
 	}
 	unzipped, err := gzip.NewReader(bytes.NewReader(whole))
 	if err != nil {
