@@ -35,6 +35,8 @@ type Supervisor struct {
 	status Status
 	// foreign is the identity of the reachable cluster if the store belongs to another one, and "" otherwise.
 	foreign string
+	// rival is the Lease of the installation that the library belongs to if that is another one in this cluster, and "" otherwise.
+	rival string
 	// current is the follower whose manager is loaded; nil if there is none.
 	current *follower
 	// unreachable is why the API server did not answer the last check; nil if it did.
@@ -259,7 +261,8 @@ func (s *Supervisor) watch(ctx context.Context, f *follower) error {
 }
 
 // admit fails unless the store holds the manifests of this cluster or of none. From another cluster nothing is read, and nothing is
-// removed: the kubeconfig may be wrong.
+// removed: the kubeconfig may be wrong. It also fails if the replicas of another installation use the same library: with two Leases,
+// two leaders would depose each other.
 func (s *Supervisor) admit(install string) error {
 	recorded, err := s.options.Library.Mark(markInstall)
 	if err != nil {
@@ -267,18 +270,61 @@ func (s *Supervisor) admit(install string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.foreign = ""
+	s.foreign, s.rival = "", ""
 	if recorded == "" || recorded == install {
-		return nil
+		return s.admitLease()
 	}
 	s.foreign = install
 	return fmt.Errorf("check the kubeconfig, or run vitrine sweep --confirm to hand the store over: it holds the manifests of cluster %s, and this is cluster %s", recorded, install)
+}
+
+// admitLease fails if the library belongs to an installation with another Lease. The caller holds mu.
+func (s *Supervisor) admitLease() error {
+	if s.options.Lease == nil {
+		return nil
+	}
+	recorded, err := s.options.Library.Mark(markLease)
+	if err != nil {
+		return fmt.Errorf("read the recorded Lease: %w", err)
+	}
+	if recorded == "" || recorded == s.options.Lease.String() {
+		return nil
+	}
+	s.rival = recorded
+	return fmt.Errorf("give this installation another --opensearch-index-prefix, or run vitrine sweep --confirm if it replaces the other one: "+
+		"the library belongs to the installation with the Lease %s, and this one has %s", recorded, s.options.Lease)
+}
+
+// recordLease records the Lease of this installation, if it has one.
+func (s *Supervisor) recordLease(ctx context.Context, lib library.Library) error {
+	if s.options.Lease == nil {
+		return nil
+	}
+	if err := lib.SetMark(ctx, markLease, s.options.Lease.String()); err != nil {
+		return fmt.Errorf("record the Lease: %w", err)
+	}
+	return nil
+}
+
+// takeOver makes the library belong to this installation.
+func (s *Supervisor) takeOver(ctx context.Context) error {
+	if err := s.recordLease(ctx, s.options.Library); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.rival = ""
+	s.mu.Unlock()
+	s.awake()
+	return nil
 }
 
 // load runs the bulk load and the sweep, and then starts the reconcilers.
 func (s *Supervisor) load(ctx context.Context, f *follower) error {
 	if err := f.Library.SetMark(ctx, markInstall, f.set.Install); err != nil {
 		return fmt.Errorf("record the cluster identity: %w", err)
+	}
+	if err := s.recordLease(ctx, f.Library); err != nil {
+		return err
 	}
 	if err := f.set.Load(ctx); err != nil {
 		return err
@@ -346,16 +392,20 @@ var ErrNothingHeld = errors.New("no sweep is held, and the store belongs to this
 
 // ConfirmSweep runs the held sweep and returns how many definitions it removed. If the store belongs to another cluster,
 // ConfirmSweep removes what that cluster declared and hands the store to the present cluster, whose manifests are loaded next.
-// Until then the store records no load. If no sweep is held and the store belongs to this cluster, it returns ErrNothingHeld. If
+// Until then the store records no load. If the library belongs to another installation of this cluster, ConfirmSweep hands it over
+// and removes nothing. If no sweep is held and the store belongs to this cluster, it returns ErrNothingHeld. If
 // another replica runs the controllers, it returns a *NotLeaderError.
 func (s *Supervisor) ConfirmSweep(ctx context.Context) (int, error) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
 	s.mu.Lock()
-	foreign, current, standby, leader := s.foreign, s.current, s.standby, s.leader
+	foreign, rival, current, standby, leader := s.foreign, s.rival, s.current, s.standby, s.leader
 	s.mu.Unlock()
 	if foreign != "" {
 		return s.handOver(ctx, foreign)
+	}
+	if rival != "" {
+		return 0, s.takeOver(ctx)
 	}
 	if standby {
 		return 0, &NotLeaderError{leader}
@@ -390,12 +440,20 @@ func (s *Supervisor) handOver(ctx context.Context, to string) (int, error) {
 	if err := lib.SetMark(ctx, markInstall, to); err != nil {
 		return removed, fmt.Errorf("record the cluster identity: %w", err)
 	}
+	if err := s.recordLease(ctx, lib); err != nil {
+		return removed, err
+	}
 	s.mu.Lock()
 	s.foreign = ""
 	s.mu.Unlock()
+	s.awake()
+	return removed, nil
+}
+
+// awake ends the pause before the next attempt.
+func (s *Supervisor) awake() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
-	return removed, nil
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -69,3 +70,51 @@ func TestStatusDuringASweep(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTwoInstallations checks that an installation does not use the library of another one in the same cluster, unless it is told to
+// take over.
+func TestTwoInstallations(t *testing.T) {
+	stored, err := reference.Open(reference.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := stored.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	supervisor := func(lease string) *Supervisor {
+		s, err := NewSupervisor(Options{
+			Library: leading{stored}, RESTConfig: func() (*rest.Config, error) { return nil, errors.New("not asked") },
+			Lease: &Lease{Namespace: "default", Name: lease, Identity: "pod_1"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first, second := supervisor("first"), supervisor("second")
+	if err := stored.SetMark(t.Context(), markLease, "default/first"); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.admit("cluster"); err != nil {
+		t.Errorf("the installation of the library: %v", err)
+	}
+	if err := second.admit("cluster"); err == nil || !strings.Contains(err.Error(), "default/first") || !strings.Contains(err.Error(), "--opensearch-index-prefix") {
+		t.Errorf("another installation: %v, want an error with the other Lease and what to do", err)
+	}
+	if n, err := second.ConfirmSweep(t.Context()); n != 0 || err != nil {
+		t.Errorf("taking over removed %d: %v", n, err)
+	}
+	if err := second.admit("cluster"); err != nil {
+		t.Errorf("after taking over: %v", err)
+	}
+	if err := first.admit("cluster"); err == nil {
+		t.Error("the first installation still uses the library")
+	}
+}
+
+// leading is a library that replicas can share.
+type leading struct{ library.Library }
+
+func (l leading) Lead(context.Context, string) (library.Library, error) { return l.Library, nil }

@@ -16,6 +16,8 @@ import (
 const (
 	// markInstall is the identity of the cluster whose manifests the store holds.
 	markInstall = "install"
+	// markLease is the Lease of the replicas that use the library.
+	markLease = "lease"
 	// markLoaded is "true" after a complete load.
 	markLoaded = "loaded"
 	// markStore is the name of the store, drawn once. A backup contains it.
