@@ -44,15 +44,16 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 
 // libraryCollector collects the state of the library, and the library's own measures, at every scrape.
 type libraryCollector struct {
-	lib                             library.Library
-	ready, items, definitions, disk *prometheus.Desc
-	sizes                           *prometheus.Desc
+	lib                                       library.Library
+	ready, degraded, items, definitions, disk *prometheus.Desc
+	sizes                                     *prometheus.Desc
 }
 
 func newLibraryCollector(lib library.Library) *libraryCollector {
 	return &libraryCollector{
 		lib:         lib,
 		ready:       prometheus.NewDesc("vitrine_store_ready", "1 if the store serves reads, even if it rejects writes.", nil, nil),
+		degraded:    prometheus.NewDesc("vitrine_store_degraded", "1 if the store serves reads but has a problem, which /readyz names.", nil, nil),
 		items:       prometheus.NewDesc("vitrine_items", "Stored items, by property.", []string{"property"}, nil),
 		definitions: prometheus.NewDesc("vitrine_definitions", "Stored definitions of all properties.", nil, nil),
 		disk:        prometheus.NewDesc("vitrine_store_bytes", "Size of the store on disk, in bytes.", nil, nil),
@@ -68,14 +69,18 @@ func (c *libraryCollector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	s := c.lib.State(ctx)
-	ready := 0.0
+	ready, degraded := 0.0, 0.0
 	if s.Ready {
 		ready = 1
+		if s.Problem != "" {
+			degraded = 1
+		}
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	gauge(c.ready, ready)
+	gauge(c.degraded, degraded)
 	for p, n := range s.PropertyItems {
 		gauge(c.items, float64(n), string(p))
 	}

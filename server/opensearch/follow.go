@@ -1,11 +1,13 @@
 package opensearch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
@@ -91,10 +93,42 @@ func (r *records) note(err error) {
 func (r *records) problem() string {
 	r.problemMu.Lock()
 	defer r.problemMu.Unlock()
-	if r.failure == nil {
+	err := r.failure
+	for _, id := range slices.Sorted(maps.Keys(r.unreadable)) {
+		err = cmp.Or(err, r.unreadable[id])
+	}
+	if err == nil {
 		return ""
 	}
-	return fmt.Sprintf("changed definitions are not seen: %v", r.failure)
+	return fmt.Sprintf("changed definitions are not seen: %v", err)
+}
+
+// setUnreadable notes which documents cannot be read. all is true if d contains all documents.
+func (r *records) setUnreadable(d *decoded, all bool) {
+	r.problemMu.Lock()
+	defer r.problemMu.Unlock()
+	if all || r.unreadable == nil {
+		r.unreadable = map[string]error{}
+	}
+	for id := range d.seen {
+		delete(r.unreadable, id)
+	}
+	for id, err := range d.unreadable {
+		r.library.options.Logger.Warn("a definition cannot be read; its previous state stays in use", slog.Any("error", err))
+		r.unreadable[id] = err
+	}
+}
+
+// keepReadable keeps the previous definition of a document that became unreadable. It removes a token, because the document may
+// revoke it.
+func (r *records) keepReadable(d *decoded, source definitions.Source) {
+	e := r.state.Load().set.Entry(source)
+	if e != nil && e.Latest.Token != nil {
+		e = nil
+	}
+	if source != (definitions.Source{}) {
+		d.entries[source] = e
+	}
 }
 
 // lookTimeout limits one request for changes. Otherwise, a connection that is silently lost would delay the revocation of tokens
@@ -166,6 +200,7 @@ func (r *records) catchUp(ctx context.Context) error {
 		if err := c.Stage(read.entries); err != nil {
 			return fmt.Errorf("read the definitions: %w", err)
 		}
+		r.setUnreadable(read, false)
 		maps.Copy(r.seen, read.seen)
 		r.publish(c, read.marks)
 	}

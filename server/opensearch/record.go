@@ -103,6 +103,8 @@ type records struct {
 	currency  *currency
 	problemMu sync.Mutex
 	failure   error
+	// unreadable contains the errors of the documents that this version cannot read, by id.
+	unreadable map[string]error
 }
 
 // seenRecord is one state of a document and the source of its definition.
@@ -139,6 +141,9 @@ func (r *records) open(ctx context.Context) error {
 	began := time.Now()
 	if err := r.reload(ctx); err != nil {
 		return err
+	}
+	if problem := r.problem(); problem != "" {
+		return fmt.Errorf("read the definitions: %s", problem)
 	}
 	r.currency.advance(began)
 	if r.state.Load().unfinished {
@@ -336,11 +341,13 @@ type decoded struct {
 	seen    map[string]seenRecord
 	// meta is nil if the documents do not contain it.
 	meta *metaRecord
+	// unreadable contains the errors of definitions that cannot be decoded, by id.
+	unreadable map[string]error
 }
 
 // decode decodes documents and adds their marks to marks. It does not change r.
 func (r *records) decode(hits []recordHit, marks map[string]string) (*decoded, error) {
-	d := &decoded{marks: marks, entries: map[definitions.Source]*definitions.Entry{}, seen: map[string]seenRecord{}}
+	d := &decoded{marks: marks, entries: map[definitions.Source]*definitions.Entry{}, seen: map[string]seenRecord{}, unreadable: map[string]error{}}
 	for _, h := range hits {
 		seen, again := d.seen[h.ID]
 		if !again {
@@ -358,7 +365,9 @@ func (r *records) decode(hits []recordHit, marks map[string]string) (*decoded, e
 			if !h.Source.Gone {
 				e, err := definitions.DecodeEntry([]byte(h.Source.Value))
 				if err != nil {
-					return nil, fmt.Errorf("record %s: %w", h.ID, err)
+					d.unreadable[h.ID] = fmt.Errorf("record %s: %w", h.ID, err)
+					r.keepReadable(d, seen.source)
+					break
 				}
 				seen.source = definitions.SourceOf(e.Latest)
 				d.entries[seen.source] = e
@@ -413,6 +422,7 @@ func (r *records) reload(ctx context.Context) error {
 	for _, h := range hits {
 		r.term = max(r.term, h.Term)
 	}
+	r.setUnreadable(read, true)
 	r.state.Store(&known{set: set, marks: read.marks, authorKey: key, unfinished: meta.Transfer != ""})
 	r.feed.Set(set.Tokens())
 	return nil

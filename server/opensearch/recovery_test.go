@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -40,39 +41,52 @@ func respond(r *http.Request, status int, body string) *http.Response {
 }
 
 // TestUnreadableRecord checks that the follower reports a record that it cannot read until the record is readable again, and that it
-// then applies the other changes of the same poll. Here, this is the removal of a token.
+// applies the other changes of the same poll, here the removal of a token. It relies on no token whose record it cannot read. The
+// library does not open while a record is unreadable.
 func TestUnreadableRecord(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
-	apply(t, r[0], accessToken(1))
+	other := accessToken(5)
+	other.Owner.Name = "other"
+	apply(t, r[0], accessToken(1), other)
 	follower := r[1].records
 	unlock, err := follower.changing.lock(t.Context()) // so that the test decides when it polls
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
-	if err := follower.catchUp(t.Context()); err != nil || len(follower.state.Load().set.Tokens()) != 1 {
-		t.Fatalf("%v, want one token", err)
+	if err := follower.catchUp(t.Context()); err != nil || len(follower.state.Load().set.Tokens()) != 2 {
+		t.Fatalf("%v, want two tokens", err)
 	}
 	if _, err := r[0].Remove(t.Context(), []library.Owner{accessToken().Owner}); err != nil {
 		t.Fatal(err)
 	}
-	unreadable := operation{index: r[0].names.definitions(), id: recordDefinition + "-x", doc: record{Type: recordDefinition, Value: "{"}}
-	stored := r[0].cluster.bulk(t.Context(), []operation{unreadable}, refreshNow)[0]
-	if stored.err != nil {
-		t.Fatal(stored.err)
+	index := r[0].names.definitions()
+	unreadable := []operation{
+		{index: index, id: recordDefinition + "-x", doc: record{Type: recordDefinition, Value: "{"}},
+		{index: index, id: recordID(definitions.SourceOf(other)), doc: record{Type: recordDefinition, Value: "{"}, over: true},
 	}
-	for poll, read := range []func(context.Context) error{follower.catchUp, follower.catchUp, follower.reload, follower.catchUp} {
-		if err := read(t.Context()); err == nil {
-			t.Errorf("poll %d reports no problem", poll)
-		}
-	}
-	repaired := operation{index: unreadable.index, id: unreadable.id, doc: record{Type: recordDefinition, Gone: true}, at: &stored.version}
-	if err := failure(r[0].cluster.bulk(t.Context(), []operation{repaired}, refreshNow)); err != nil {
+	stored := r[0].cluster.bulk(t.Context(), unreadable, refreshNow)
+	if err := failure(stored); err != nil {
 		t.Fatal(err)
 	}
-	if err := follower.catchUp(t.Context()); err != nil || len(follower.state.Load().set.Tokens()) != 0 {
-		t.Errorf("%d tokens (%v), want none", len(follower.state.Load().set.Tokens()), err)
+	for poll, read := range []func(context.Context) error{follower.catchUp, follower.catchUp, follower.reload, follower.catchUp} {
+		if err := read(t.Context()); err != nil || follower.problem() == "" || len(follower.state.Load().set.Tokens()) != 0 {
+			t.Errorf("poll %d: %v, problem %q, %d tokens; want a problem and no token", poll, err, follower.problem(), len(follower.state.Load().set.Tokens()))
+		}
+	}
+	if _, err := Open(t.Context(), r[0].options); err == nil || !strings.Contains(err.Error(), unreadable[0].id) && !strings.Contains(err.Error(), unreadable[1].id) {
+		t.Errorf("opened: %v, want an error with the record", err)
+	}
+	var repaired []operation
+	for i, op := range unreadable {
+		repaired = append(repaired, operation{index: op.index, id: op.id, doc: record{Type: recordDefinition, Gone: true}, at: &stored[i].version})
+	}
+	if err := failure(r[0].cluster.bulk(t.Context(), repaired, refreshNow)); err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.catchUp(t.Context()); err != nil || follower.problem() != "" {
+		t.Errorf("%v, problem %q, want none", err, follower.problem())
 	}
 }
 
