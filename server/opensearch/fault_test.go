@@ -138,13 +138,13 @@ func TestDeepPages(t *testing.T) {
 	}
 	mustWrite(t, l, muts...)
 	r := library.Read{Property: shop, Query: query.All{}, Order: query.Order{{Field: "id"}}, Limit: 4}
-	for offset, want := range map[int64]int{0: 4, 4: 4, 25: 0, 1 << 40: 0} {
+	for offset, want := range map[int64]int{0: 4, 4: 4, 6: 4, 25: 0, 1 << 40: 0} {
 		r.Offset = offset
-		if p, err := l.Read(t.Context(), r); err != nil || p.Count != want || p.Total != 25 {
+		if p, err := l.Read(t.Context(), r); err != nil || p.Count != want || p.Total != 25 || (p.Next == "") != (want == 0) {
 			t.Errorf("offset %d: %+v %v, want %d items", offset, p, err, want)
 		}
 	}
-	r.Offset = 8
+	r.Offset = 7
 	var deep *library.OffsetError
 	if _, err := l.Read(t.Context(), r); !errors.As(err, &deep) || deep.Limit != 10 || !strings.Contains(err.Error(), "_links.next") {
 		t.Errorf("%v, want an error that names the link to the next page", err)
@@ -319,6 +319,15 @@ func TestManyListedItems(t *testing.T) {
 	}
 	if r := results[0]; r.MissingItems != loadAtOnce || !slices.Equal(r.MissingFirst, []item.ID{1, 2, 3, 4, 5, 6, 8, 9, 10, 11}) {
 		t.Errorf("%d items are missing, first %v", r.MissingItems, r.MissingFirst)
+	}
+}
+
+// TestLongTerms checks that a query for more units than one clause of OpenSearch may have is split.
+func TestLongTerms(t *testing.T) {
+	words := make([]string, 2*termsAtOnce+1)
+	clauses := owning(words)["bool"].(object)["should"].([]object)
+	if len(clauses) != 3 || len(clauses[2]["terms"].(object)[fieldUnits].([]string)) != 1 {
+		t.Errorf("%d clauses", len(clauses))
 	}
 }
 

@@ -207,6 +207,7 @@ func (s *listed) collect(ctx context.Context, first int, after []any, offset int
 		}
 		found.total += part.total
 		found.hits = append(found.hits, part.hits...)
+		found.more = found.more || part.more
 		offset = max(0, offset-part.total)
 	}
 	if len(found.hits) > limit {
@@ -219,8 +220,16 @@ func (s *listed) collect(ctx context.Context, first int, after []any, offset int
 // *library.OffsetError, unless no item follows the offset.
 func (s *listed) section(ctx context.Context, i int, after []any, offset int64, size int) (*result, error) {
 	window := int64(s.library.options.window)
-	if offset+int64(size) <= window {
+	switch end := offset + int64(size); {
+	case end <= window:
 		return s.search(ctx, i, after, int(offset), size)
+	case end == window+1 && size > 1:
+		// Only the item that shows whether another page follows is beyond the window. The total shows the same.
+		part, err := s.search(ctx, i, after, int(offset), size-1)
+		if err == nil {
+			part.more = part.total >= end
+		}
+		return part, err
 	}
 	counted, err := s.search(ctx, i, nil, 0, 0)
 	if err == nil && offset < counted.total {

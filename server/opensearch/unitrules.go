@@ -3,6 +3,7 @@ package opensearch
 import (
 	"context"
 	_ "embed"
+	"slices"
 	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
@@ -72,7 +73,16 @@ func (t translator) own(which func(*definitions.Unit) bool) object {
 	if len(words) == 0 {
 		return nil
 	}
-	return object{"terms": object{fieldUnits: words}}
+	return owning(words)
+}
+
+// owning returns a query for the items that have any of the units, given by their ids in fieldUnits.
+func owning(words []string) object {
+	var queries []object
+	for chunk := range slices.Chunk(words, termsAtOnce) {
+		queries = append(queries, object{"terms": object{fieldUnits: chunk}})
+	}
+	return anyOf(queries)
 }
 
 // byDefault translates a leaf on a field of the default unit.
@@ -115,7 +125,7 @@ func (v *view) scoredByDefault(ctx context.Context, score func(*definitions.Unit
 	var functions []object
 	if live != nil {
 		functions = append(functions, object{
-			"filter":       object{"terms": object{fieldUnits: live}},
+			"filter":       owning(live),
 			"script_score": object{"script": object{"source": firstUnit, "params": object{"field": fieldUnitOrder, "scores": scores}}},
 		})
 	}
