@@ -75,7 +75,7 @@ func (l lockedLibrary) Close() error { return errors.Join(l.Library.Close(), l.l
 
 // open locks the data directory, which contains the admin socket and certificates, and opens the library. While the cluster is
 // unreachable, open waits for it. It returns every other error.
-func (f *opensearchFlags) open(ctx context.Context, dataDir, probes string, log *slog.Logger) (library.Library, error) {
+func (f *opensearchFlags) open(ctx context.Context, dataDir, probes string, pressure func() library.Pressure, log *slog.Logger) (library.Library, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return nil, &codedError{exitStore, fmt.Errorf("create the data directory: %w", err)}
 	}
@@ -86,7 +86,9 @@ func (f *opensearchFlags) open(ctx context.Context, dataDir, probes string, log 
 	log.Info("opening the library on OpenSearch", "urls", f.urls, "prefix", f.prefix)
 	var lib *opensearch.Library
 	err = retry(ctx, probes, "store", log, func() (again bool, err error) {
-		lib, err = opensearch.Open(ctx, f.options(log))
+		o := f.options(log)
+		o.Pressure = pressure
+		lib, err = opensearch.Open(ctx, o)
 		return errors.Is(err, library.ErrUnavailable), err
 	})
 	if err != nil {

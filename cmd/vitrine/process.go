@@ -120,7 +120,7 @@ func unlessStopped(ctx context.Context, err error) error {
 func (p *process) openLibrary(ctx context.Context) (lib library.Library, err error) {
 	o, log := p.o, p.log.With("part", "store")
 	if o.library == libraryOpenSearch {
-		return o.opensearch.open(ctx, o.dataDir, o.probes, log)
+		return o.opensearch.open(ctx, o.dataDir, o.probes, p.memory.Pressure, log)
 	}
 	log.Info("opening the store", "dir", o.dataDir, "library", o.library)
 	if o.library == libraryReference {

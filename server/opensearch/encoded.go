@@ -7,6 +7,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // shownItem is a stored item in the form that pages need. It is immutable.
@@ -18,7 +19,8 @@ type shownItem struct {
 // shownItems caches items by their stored text, so that an item on several pages is decoded once. The text identifies everything that
 // the cached form depends on, so that an entry never becomes outdated.
 type shownItems struct {
-	byText *otter.Cache[string, *shownItem]
+	byText   *otter.Cache[string, *shownItem]
+	pressure func() library.Pressure
 }
 
 const (
@@ -30,7 +32,7 @@ const (
 	shownFactor = 4
 )
 
-func newShownItems(bytes int64) (*shownItems, error) {
+func newShownItems(bytes int64, pressure func() library.Pressure) (*shownItems, error) {
 	byText, err := otter.New(&otter.Options[string, *shownItem]{
 		MaximumWeight:    uint64(bytes),
 		Weigher:          func(text string, _ *shownItem) uint32 { return uint32(shownFactor * len(text)) },
@@ -39,7 +41,7 @@ func newShownItems(bytes int64) (*shownItems, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of items: %w", err)
 	}
-	return &shownItems{byText}, nil
+	return &shownItems{byText, pressure}, nil
 }
 
 // get returns the item of a document.
@@ -56,7 +58,11 @@ func (c *shownItems) get(s *stored) (*shownItem, error) {
 		return nil, err
 	}
 	it := &shownItem{decoded, item.Encode(decoded)}
-	c.byText.Set(text, it)
+	if c.pressure() == library.Relaxed {
+		c.byText.Set(text, it)
+	} else {
+		c.byText.InvalidateAll()
+	}
 	return it, nil
 }
 

@@ -322,6 +322,26 @@ func TestManyListedItems(t *testing.T) {
 	}
 }
 
+// TestMemoryPressure checks that only deletions are accepted while the process is short of memory, and that reads succeed.
+func TestMemoryPressure(t *testing.T) {
+	t.Parallel()
+	var pressure atomic.Int32
+	l := openOptions(t, t.TempDir(), func(o *Options) { o.Pressure = func() library.Pressure { return library.Pressure(pressure.Load()) } })
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	mustWrite(t, l, library.Mutation{Put: image(1, "")}, library.Mutation{Put: image(2, "")})
+	pressure.Store(int32(library.Full))
+	outcomes, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(3, "")}, {Delete: true, ID: 1}})
+	if err != nil || !errors.Is(outcomes[0].Err, library.ErrUnavailable) || outcomes[1].Err != nil {
+		t.Errorf("%+v, %v: want only the deletion", outcomes, err)
+	}
+	if p, err := l.Read(t.Context(), library.Read{Property: shop, Query: query.All{}, Limit: 5}); err != nil || p.Total != 1 || p.Count != 1 {
+		t.Errorf("%+v, %v: want one item", p, err)
+	}
+	pressure.Store(int32(library.Relaxed))
+	mustWrite(t, l, library.Mutation{Put: image(3, "")})
+}
+
 // TestLongTerms checks that a query for more units than one clause of OpenSearch may have is split.
 func TestLongTerms(t *testing.T) {
 	words := make([]string, 2*termsAtOnce+1)

@@ -84,7 +84,7 @@ func newLibrary(o Options) (*Library, error) {
 	if l.fresh, err = newFreshness(l); err != nil {
 		return nil, err
 	}
-	if l.shown, err = newShownItems(shownBytes); err != nil {
+	if l.shown, err = newShownItems(shownBytes, o.Pressure); err != nil {
 		return nil, err
 	}
 	return l, nil

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // Options configure a Library.
@@ -36,6 +38,9 @@ type Options struct {
 	Timeout time.Duration
 	// Clock returns the current time. nil means time.Now.
 	Clock func() time.Time
+	// Pressure returns the memory pressure of the process; nil means library.Relaxed. Above that, no items are cached. At library.Full,
+	// mutations other than deletions are refused with library.ErrUnavailable.
+	Pressure func() library.Pressure
 	// Logger receives messages for operators. nil disables logging. No item, token or other personal data is ever logged.
 	Logger *slog.Logger
 	// Transport replaces the HTTP transport in tests. nil means a copy of http.DefaultTransport.
@@ -81,6 +86,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Pressure == nil {
+		o.Pressure = func() library.Pressure { return library.Relaxed }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

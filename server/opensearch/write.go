@@ -39,6 +39,9 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	for i, m := range muts {
 		pending[i] = pendingMutation{i, m}
 	}
+	if l.options.Pressure() >= library.Full {
+		pending = w.deletions(pending)
+	}
 	for range maxAttempts {
 		again, err := w.attempt(ctx, pending)
 		if err != nil && !w.stored {
@@ -54,6 +57,18 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	}
 	w.fail(pending, fmt.Errorf("%w: other writes keep changing the same items", library.ErrUnavailable))
 	return w.outcomes, nil
+}
+
+// deletions returns the deletions among mutations, and refuses the others.
+func (w *write) deletions(muts []pendingMutation) (deletions []pendingMutation) {
+	for _, m := range muts {
+		if m.Delete {
+			deletions = append(deletions, m)
+			continue
+		}
+		w.outcomes[m.at] = library.Outcome{ID: m.ID, Err: fmt.Errorf("%w: the process is short of memory", library.ErrUnavailable)}
+	}
+	return deletions
 }
 
 // fail sets the error of the mutations' outcomes.
