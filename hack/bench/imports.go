@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
-	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
 // bulkLines is the number of lines in one import request.

@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
-	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
 // pagesSeed is fixed, so that every run requests the same pages.

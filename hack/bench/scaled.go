@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
-	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
 // Names of the libraries and the index of the part about Vitrine on OpenSearch.

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
-	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
 // search measures free queries sequentially, as a person waits for them.

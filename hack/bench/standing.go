@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
-	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
 // standing measures how much standing filters slow down a write, and how much work remains for their first read. It compares that

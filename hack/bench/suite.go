@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
-	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
 // suite is a run in progress: the subjects and the results.

@@ -73,7 +73,7 @@ var rooms = map[string]room{
 	},
 	"server/opensearch": {
 		own:        append([]string{"server/definitions", "server/eval", "server/mutations", "server/transfer"}, domain...),
-		ownInTests: []string{"hack/opensearch/node/nodetest", "hack/samplegen/sample", "server/engine", "server/reference"},
+		ownInTests: []string{"hack/opensearch/node/nodetest", "internal/sample", "server/engine", "server/reference"},
 		others:     []string{"github.com/fxamacker/cbor/v2", "github.com/maypok86/otter/v2", "github.com/opensearch-project/opensearch-go/v4", "golang.org/x/sync/"},
 	},
 	"server/engine": {
@@ -110,8 +110,13 @@ var rooms = map[string]room{
 		own:    append([]string{"api", "config", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/text", "server/client"}, domain...),
 		others: []string{"k8s.io/", "sigs.k8s.io/", "go.yaml.in/yaml/v3", "golang.org/x/text/"},
 	},
+	"internal/dev": {
+		own:        append([]string{"api", "controllers/translate", "internal/cli"}, domain...),
+		ownInTests: []string{"server/reference"}, others: []string{},
+	},
 	"internal/memory":      {own: domain, others: []string{"github.com/KimMachineGun/automemlimit/", "k8s.io/apimachinery/"}},
 	"internal/servingcert": {others: []string{}},
+	"internal/sample":      {ownInTests: []string{"server/item", "server/query"}, others: []string{"sigs.k8s.io/yaml"}},
 	"internal/text":        {others: []string{}},
 	"cmd/vitrine":          {own: []string{"api", "config", "controllers", "internal", "server"}, ownInTests: []string{"hack/opensearch/node/nodetest", "hack/reference"}},
 	"hack":                 {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},

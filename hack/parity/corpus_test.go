@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
 func main() {

@@ -23,7 +23,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
-	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/item"
 	ours "github.com/vitrine-dev/vitrine/server/query"
 )
