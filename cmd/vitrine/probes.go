@@ -17,7 +17,7 @@ type health struct {
 	// tokens reports whether the server has read all tokens.
 	tokens func() bool
 	// operator returns the state of the supervisor. loaded reports whether the definitions are loaded: by a complete load of the
-	// cluster, or by an earlier one that the store recorded. Both are nil without a cluster.
+	// cluster, by an earlier one that the store recorded, or from files. Both are nil if only the stored state is served.
 	operator func() cluster.Status
 	loaded   func() bool
 	draining atomic.Bool

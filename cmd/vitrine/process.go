@@ -35,6 +35,7 @@ type process struct {
 	lib      library.Library
 	api      *httpapi.Server
 	operator *cluster.Supervisor // nil without Kubernetes
+	loaded   func() bool         // see health
 	health   *health
 	metrics  prometheus.Registerer
 	page     http.Handler // of the metrics
@@ -96,7 +97,12 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 		if p.operator, err = cluster.NewSupervisor(options); err != nil {
 			return fmt.Errorf("create the operator: %w", err)
 		}
-		p.background = append(p.background, p.operator.Run)
+		p.background, p.loaded = append(p.background, p.operator.Run), p.operator.Loaded
+	}
+	if o.definitions != nil {
+		var run func(context.Context) error
+		run, p.loaded = o.definitions(p)
+		p.background = append(p.background, run)
 	}
 	if p.webhook.handler, p.webhook.tls, err = p.openWebhook(options, logr); err != nil {
 		return err
@@ -172,9 +178,9 @@ func (p *process) listen(ctx context.Context) error {
 		return fmt.Errorf("create the HTTP interface: %w", err)
 	}
 	p.background = append(p.background, p.api.Run)
-	p.health = &health{lib: p.lib, tokens: p.api.Ready}
+	p.health = &health{lib: p.lib, tokens: p.api.Ready, loaded: p.loaded}
 	if p.operator != nil {
-		p.health.operator, p.health.loaded = p.operator.Status, p.operator.Loaded
+		p.health.operator = p.operator.Status
 	}
 	gated := p.health.gate(p.api)
 	for _, l := range []struct {

@@ -76,7 +76,7 @@ kubectl vitrine items summer-wall -n shop`),
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	group(root, "manifests", "Manifests and objects:", newValidate(), newDiff(), newStatus(), newItems(), newExplain(), newTokens())
+	group(root, "manifests", "Manifests and objects:", newDev(), newValidate(), newDiff(), newStatus(), newItems(), newExplain(), newTokens())
 	group(root, "items", "Items:", newImport(), newExport())
 	group(root, "server", "Server and store:", newServe(), newBackup(), newRestore(), newMigrate(), newSweep(), newPurge())
 	root.AddCommand(newVersion())

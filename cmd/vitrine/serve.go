@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net"
 	"net/url"
 	"strconv"
@@ -30,6 +31,10 @@ type serveOptions struct {
 	tlsHosts                     []string
 	externalURL                  string
 	drainFor                     time.Duration
+
+	// definitions, if not nil, returns a background part that provides the definitions instead of Kubernetes, and reports whether
+	// they are loaded.
+	definitions func(*process) (run func(context.Context) error, loaded func() bool)
 
 	webhook webhookOptions
 	debug   string

@@ -30,8 +30,8 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 	if len(m.paths) == 0 {
 		return validate.Report{}, nil, usagef("no manifests: name files or directories with -f")
 	}
-	if len(validation.IsDNS1123Label(m.namespace)) > 0 {
-		return validate.Report{}, nil, usagef("--namespace %q is not a namespace name", m.namespace)
+	if err := checkNamespace(m.namespace); err != nil {
+		return validate.Report{}, nil, err
 	}
 	files, err := manifest.Files(m.paths)
 	if err != nil {
@@ -47,6 +47,14 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 		err = fmt.Errorf("no manifest of %s in %d files: check -f", v1alpha1.GroupVersion.Group, len(files))
 	}
 	return report, judged, err
+}
+
+// checkNamespace returns an error unless a flag names a namespace.
+func checkNamespace(name string) error {
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		return usagef("--namespace %q is not a namespace name", name)
+	}
+	return nil
 }
 
 type validateOptions struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
-	"github.com/vitrine-dev/vitrine/hack/samplegen/sample"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"

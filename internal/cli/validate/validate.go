@@ -18,6 +18,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
+	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -59,6 +60,15 @@ type Judged struct {
 // name returns the name of the object in findings.
 func (j Judged) name() string {
 	return fmt.Sprintf("%s %s/%s", j.GetKind(), j.GetNamespace(), j.GetName())
+}
+
+// Owner returns the object as the owner of its definition. install is the identity of the cluster.
+func (j Judged) Owner(install string) library.Owner {
+	kinds := map[string]library.Kind{
+		v1alpha1.PropertyKind: library.KindProperty, v1alpha1.AccessTokenKind: library.KindToken, v1alpha1.ContentFilterKind: library.KindFilter,
+		v1alpha1.TagKind: library.KindTag, v1alpha1.ActivateUnitKind: library.KindUnit,
+	}
+	return library.Owner{Install: install, Kind: kinds[j.GetKind()], Namespace: j.GetNamespace(), Name: j.GetName()}
 }
 
 // Ours reports whether an object must be checked: it belongs to this API group, or it has one of the group's kinds and an apiVersion
@@ -136,27 +146,44 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	if err == nil {
 		return findings
 	}
-	member, message, rule := "", err.Error(), RuleSpec
-	var refusal *verdict.Refusal
-	if errors.As(err, &refusal) {
-		rule = ruleOf(refusal.Reason)
-		if refusal.Member != "" {
-			member, message = refusal.Member, refusal.Problem
-		}
-	}
-	if refused && (member == "" || slices.ContainsFunc(said, func(f Finding) bool { return f.Member == member })) {
+	f := j.refused(err)
+	if refused && (f.Member == "" || slices.ContainsFunc(said, func(other Finding) bool { return other.Member == f.Member })) {
 		return findings
 	}
-	place := j.Value(cmp.Or(member, "spec"))
-	if syntax := (*query.SyntaxError)(nil); errors.As(err, &syntax) {
-		place, _ = j.Character(member, syntax.Position)
-	}
-	severity := Error
 	if o.Suspended() {
-		severity = Warning
-		message += " (not checked in the cluster until spec.suspend is false)"
+		f.Severity = Warning
+		f.Message += " (not checked in the cluster until spec.suspend is false)"
 	}
-	return append(findings, at(place, Finding{Severity: severity, Rule: rule, Object: j.name(), Member: member, Message: message}))
+	return append(findings, f)
+}
+
+// refused returns the finding for an error that is or contains a *verdict.Refusal, at the place of the member that it names.
+func (j Judged) refused(err error) Finding {
+	f := Finding{Severity: Error, Rule: RuleSpec, Object: j.name(), Message: err.Error()}
+	var refusal *verdict.Refusal
+	if errors.As(err, &refusal) {
+		f.Rule = ruleOf(refusal.Reason)
+		if refusal.Member != "" {
+			f.Member, f.Message = refusal.Member, refusal.Problem
+		}
+	}
+	place := j.Value(cmp.Or(f.Member, "spec"))
+	if syntax := (*query.SyntaxError)(nil); errors.As(err, &syntax) {
+		place, _ = j.Character(f.Member, syntax.Position)
+	}
+	return at(place, f)
+}
+
+// Refuse adds what the library reported about an object, as the object's conditions would, unless the report has an error of the
+// object already.
+func (r *Report) Refuse(j Judged, err error) {
+	for _, f := range r.Findings {
+		if f.Severity == Error && f.Object == j.name() {
+			return
+		}
+	}
+	r.Findings = append(r.Findings, j.refused(verdict.Refuse(j.Typed, err)))
+	r.Errors++
 }
 
 func ruleOf(reason string) string {

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vitrine-dev/vitrine/internal/cli/validate"
+	"github.com/vitrine-dev/vitrine/internal/dev"
+	"github.com/vitrine-dev/vitrine/internal/sample"
+	"github.com/vitrine-dev/vitrine/internal/text"
+	"github.com/vitrine-dev/vitrine/server/client"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// devOptions are the flags of dev.
+type devOptions struct {
+	paths     []string
+	namespace string
+	address   string
+	dataDir   string
+	samples   bool
+	imports   []string
+	property  string
+	started   time.Time
+	out       io.Writer
+	folder    *dev.Folder
+	url       string
+}
+
+func newDev() *cobra.Command {
+	o := &devOptions{}
+	cmd := &cobra.Command{
+		Use:   "dev PATH...",
+		Short: "Serve manifests from files and folders on this machine, without a cluster, and follow their changes",
+		Long: "Serve the manifests in files and folders on this machine, without a cluster, until Ctrl-C. The command validates each\n" +
+			"manifest with the messages that its conditions would have in a cluster. When a file changes, the server follows within half\n" +
+			"a second. The last valid version of a broken manifest stays served. Each Property gets a READ-WRITE token, and each\n" +
+			"AccessToken a value, which the command prints; it reads no Secrets. Without --data-dir, everything is deleted at the end.",
+		Example: example(`
+# Serve the sample manifests with sample content
+vitrine dev config/samples --samples
+
+# Serve your manifests with your items, and keep the items for the next time
+vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.started, o.paths, o.out = time.Now(), args, cmd.OutOrStdout()
+			log, flush, err := newLogger(cmd.ErrOrStderr(), "text", "warn")
+			if err != nil {
+				return err
+			}
+			defer flush()
+			return o.run(cmd.Context(), log)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of manifests without one")
+	fs.StringVar(&o.address, "http-bind-address", "127.0.0.1:8080", "address of the HTTP API")
+	fs.StringVar(&o.dataDir, "data-dir", "", "directory of the store, which is kept (default: a temporary one)")
+	fs.BoolVar(&o.samples, "samples", false, "import sample content into every Property")
+	fs.StringSliceVar(&o.imports, "import", nil, "NDJSON file to import, see vitrine import; repeatable")
+	fs.StringVar(&o.property, "property", "", "NAMESPACE/NAME of the Property for --import (default: the only one)")
+	return cmd
+}
+
+func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
+	if err := checkNamespace(o.namespace); err != nil {
+		return err
+	}
+	if err := checkBindAddress("http-bind-address", o.address); err != nil {
+		return err
+	}
+	if o.address == "" {
+		return usagef("--http-bind-address is empty: give [host]:port, such as 127.0.0.1:8080")
+	}
+	for _, path := range append(o.paths, o.imports...) {
+		if _, err := os.Stat(path); err != nil {
+			return usagef("%w", err)
+		}
+	}
+	dir := o.dataDir
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "vitrine-dev-"); err != nil {
+			return fmt.Errorf("create a directory for the store: %w", err)
+		}
+		defer os.RemoveAll(dir)
+	}
+	return serve(ctx, serveOptions{
+		withoutKubernetes: true, dataDir: dir, library: libraryEngine, http: o.address, drainFor: time.Second,
+		definitions: o.follow,
+	}, log)
+}
+
+// follow returns a background part of a server that applies the manifests to its library.
+func (o *devOptions) follow(p *process) (run func(context.Context) error, loaded func() bool) {
+	ready := false
+	o.folder = dev.New(dev.Options{
+		Library: p.lib, Paths: o.paths, Namespace: o.namespace,
+		Report: func(ctx context.Context, l dev.Load) error {
+			o.report(l)
+			if ready || l.Failed != nil {
+				return nil
+			}
+			ready = true
+			o.url = "http://" + p.public[0].net.Addr().String()
+			if err := o.fill(ctx, p.lib); err != nil {
+				return err
+			}
+			o.introduce(ctx, p.lib)
+			return nil
+		},
+	})
+	return o.folder.Run, o.folder.Loaded
+}
+
+// report prints the result of a load.
+func (o *devOptions) report(l dev.Load) {
+	at := time.Now().Format(time.TimeOnly)
+	if l.Failed != nil {
+		fmt.Fprintf(o.out, "%s cannot load the manifests: %s; everything stays served as it is\n", at, oneLine(l.Failed))
+		return
+	}
+	validate.Text(o.out, l.Findings)
+	fmt.Fprintf(o.out, "%s %s: %d applied, %d removed\n", at, tally(l.Report), l.Applied, l.Removed)
+	if len(l.Kept) > 0 {
+		fmt.Fprintf(o.out, "%s the last valid version stays served of %s\n", at, strings.Join(l.Kept, ", "))
+	}
+}
+
+// introduce prints where the content is and how to read it.
+func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
+	fmt.Fprintf(o.out, "\nserving %s after %s\n", o.url, time.Since(o.started).Round(10*time.Millisecond))
+	items := lib.State(ctx).PropertyItems
+	for _, p := range lib.Properties() {
+		token := o.folder.Token(p)
+		fmt.Fprintf(o.out, "\nProperty %s: %s items, READ-WRITE token %s\n", p, text.Thousands(items[p]), token)
+		filters, _, err := lib.FiltersAfter(p, library.FilterPlace{}, 1)
+		if err == nil && len(filters) > 0 {
+			fmt.Fprintf(o.out, "  curl -H 'Authorization: Bearer %s' '%s/v2/content/filters/%d?page_size=2'\n", token, o.url, filters[0].ID)
+		}
+	}
+	tokens := o.folder.Tokens()
+	if len(tokens) > 0 {
+		fmt.Fprintln(o.out)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tokens)) {
+		fmt.Fprintf(o.out, "AccessToken %s: %s\n", name, tokens[name])
+	}
+	fmt.Fprintln(o.out, "\nChange a manifest, and the server follows. Ctrl-C stops it.")
+}
+
+// fill imports the given files and the sample content.
+func (o *devOptions) fill(ctx context.Context, lib library.Library) error {
+	properties := lib.Properties()
+	if o.samples {
+		var content bytes.Buffer
+		if err := sample.Write(&content, sample.Default); err != nil {
+			return fmt.Errorf("make sample content: %w", err)
+		}
+		for _, p := range properties {
+			if err := o.load(ctx, p, "sample content", bytes.NewReader(content.Bytes())); err != nil {
+				return err
+			}
+		}
+	}
+	if len(o.imports) == 0 {
+		return nil
+	}
+	target := library.PropertyID(o.property)
+	if target == "" {
+		if len(properties) != 1 {
+			return usagef("--import: the manifests declare %d valid Properties: name one with --property", len(properties))
+		}
+		target = properties[0]
+	}
+	if _, err := lib.Property(target); err != nil {
+		return usagef("--property %s: no valid manifest declares this Property", target)
+	}
+	for _, name := range o.imports {
+		in, err := openInput(nil, name)
+		if err != nil {
+			return err
+		}
+		err = o.load(ctx, target, name, in)
+		in.close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load imports one input into a Property. Items that exist stay as they are.
+func (o *devOptions) load(ctx context.Context, p library.PropertyID, name string, in io.Reader) error {
+	c, err := client.New(client.Options{Server: o.url, Token: o.folder.Token(p)})
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	at, err := c.Import(ctx, in, client.ImportOptions{
+		OnConflict: client.Skip, Unanswered: client.Stop,
+		Failed: func(e client.LineError) { fmt.Fprintln(o.out, oneLine(e)) },
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("import %s: %w", name, err)
+	}
+	fmt.Fprintf(o.out, "%s: %s\n", name, summary(at, time.Since(start)))
+	return nil
+}

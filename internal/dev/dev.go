@@ -1,0 +1,304 @@
+// Package dev serves the manifests of files and folders without a cluster: it reads them, validates them with the messages of the
+// operator's conditions, applies them to a library, and follows their changes. The last valid version of a broken manifest stays
+// served.
+//
+// It may import internal/cli, api, controllers/translate, and the domain.
+package dev
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
+	"github.com/vitrine-dev/vitrine/internal/cli/validate"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Install identifies the definitions of this package in a library, as the identity of a cluster does for those of an operator.
+const Install = "dev"
+
+// DefaultInterval is the default of Options.Interval.
+const DefaultInterval = 100 * time.Millisecond
+
+// Options configure a Folder.
+type Options struct {
+	// Library receives the definitions. Required.
+	Library library.Library
+	// Paths are the files and folders with the manifests, as in manifest.Files. Required.
+	Paths []string
+	// Namespace is the namespace of objects without one. Required.
+	Namespace string
+	// Interval is the time between two checks for changed files. 0 means DefaultInterval.
+	Interval time.Duration
+	// Report receives the result of every load. Its error ends Run. Required.
+	Report func(context.Context, Load) error
+}
+
+// Load is the result of reading all manifests once.
+type Load struct {
+	// Report contains the findings, including those of the library: what the conditions of the objects would report.
+	validate.Report
+	// Kept names the objects whose last valid version stays served because of an error, sorted.
+	Kept []string
+	// Applied is the number of definitions that changed, and Removed the number of those whose manifest is gone.
+	Applied, Removed int
+	// Failed is why the manifests could not be read or applied at all, or nil. Then everything stays served as it is.
+	Failed error
+}
+
+// Folder follows manifests in files. Its methods are not safe for concurrent use, except for Loaded.
+type Folder struct {
+	o Options
+	// files contains the file of each definition that the library has received, by owner.
+	files map[library.Owner]string
+	// seen is the state of the files at the last load.
+	seen   string
+	loaded atomic.Bool
+}
+
+// New returns a Folder.
+func New(o Options) *Folder {
+	if o.Interval == 0 {
+		o.Interval = DefaultInterval
+	}
+	return &Folder{o: o, files: map[library.Owner]string{}}
+}
+
+// Loaded reports whether the manifests have been read and applied once.
+func (f *Folder) Loaded() bool { return f.loaded.Load() }
+
+// Run loads the manifests, and again after each change of a file, until ctx ends or Report fails.
+func (f *Folder) Run(ctx context.Context) error {
+	for {
+		if state := f.state(); state != f.seen {
+			f.seen = state
+			load := f.Load(ctx)
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err := f.o.Report(ctx, load); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(f.o.Interval):
+		}
+	}
+}
+
+// state describes the files without reading them. A change of a manifest changes its size or its time of modification.
+func (f *Folder) state() string {
+	files, err := manifest.Files(f.o.Paths)
+	if err != nil {
+		return err.Error()
+	}
+	b := strings.Builder{}
+	b.WriteString("files:\n") // never "", so that Run loads an empty folder, too
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil {
+			fmt.Fprintf(&b, "%s\x00%d\x00%d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return b.String()
+}
+
+// Load reads the manifests and applies them to the library.
+func (f *Folder) Load(ctx context.Context) Load {
+	l, err := f.load(ctx)
+	if err != nil {
+		l.Failed = err
+	} else {
+		f.loaded.Store(true)
+	}
+	return l
+}
+
+func (f *Folder) load(ctx context.Context) (l Load, err error) {
+	files, err := manifest.Files(f.o.Paths)
+	if err != nil {
+		return l, err
+	}
+	objects, problems, err := manifest.Read(files, nil, validate.Ours)
+	if err != nil {
+		return l, err
+	}
+	report, judged, err := validate.Run(ctx, objects, problems, f.o.Namespace)
+	if err != nil {
+		return l, err
+	}
+	l.Report = report
+	var sound []validate.Judged
+	there := map[library.Owner]bool{} // every object, also those that cannot be applied
+	for _, j := range judged {
+		owner := j.Owner(Install)
+		if j.Sound && !j.Typed.Suspended() && !there[owner] {
+			sound = append(sound, j)
+		}
+		there[owner] = true
+	}
+	// First remove, because a new object can claim what a deleted one held.
+	others, removed, err := f.removeDeleted(ctx, there, problems)
+	if err != nil {
+		return l, err
+	}
+	l.Removed = removed
+	defs, err := f.definitions(ctx, sound, judged)
+	if err != nil {
+		return l, err
+	}
+	results, err := f.o.Library.Apply(ctx, defs)
+	if err != nil {
+		return l, fmt.Errorf("apply the manifests: %w", err)
+	}
+	for i, j := range sound {
+		owner, r := defs[i].Owner, results[i]
+		if r.Err != nil {
+			l.Refuse(j, r.Err)
+			continue
+		}
+		f.files[owner] = j.Value("").File
+		delete(others, owner)
+		if r.Changed {
+			l.Applied++
+		}
+	}
+	for owner := range others {
+		l.Kept = append(l.Kept, owner.String())
+	}
+	slices.Sort(l.Kept)
+	return l, nil
+}
+
+// kinds are the kinds of all definitions.
+var kinds = []library.Kind{library.KindProperty, library.KindToken, library.KindFilter, library.KindTag, library.KindUnit}
+
+// removeDeleted removes the definitions whose manifests are deleted, and returns the other ones, except for the tokens of this package.
+// there contains every object. An object in a file that cannot be read is not deleted.
+func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool, problems []manifest.Problem) (others map[library.Owner]bool, removed int, err error) {
+	unreadable := map[string]bool{}
+	for _, p := range problems {
+		unreadable[p.Place.File] = true
+	}
+	known, err := f.o.Library.Owners(ctx, library.Scope{Install: Install, Kinds: kinds})
+	if err != nil {
+		return nil, 0, fmt.Errorf("list the definitions: %w", err)
+	}
+	others = map[library.Owner]bool{}
+	var gone []library.Owner
+	for _, owner := range known {
+		file, sure := f.files[owner]
+		switch {
+		case ownToken(owner):
+		case there[owner] || unreadable[file] || !sure && len(unreadable) > 0:
+			others[owner] = true
+		default:
+			gone = append(gone, owner)
+			delete(f.files, owner)
+		}
+	}
+	if len(gone) == 0 {
+		return others, 0, nil
+	}
+	if removed, err = f.o.Library.Remove(ctx, gone); err != nil {
+		return nil, 0, fmt.Errorf("remove the definitions of deleted manifests: %w", err)
+	}
+	return others, removed, nil
+}
+
+// definitions returns the definitions of objects, in the same order, followed by a READ-WRITE token for each Property. all are the
+// objects that tokens can refer to.
+func (f *Folder) definitions(ctx context.Context, objects, all []validate.Judged) ([]library.Definition, error) {
+	var defs, tokens []library.Definition
+	for _, j := range objects {
+		d := j.Judgement.Definition
+		d.Owner.Install = Install
+		switch {
+		case d.Unit != nil:
+			stored, err := f.o.Library.Definition(ctx, d.Owner)
+			if err != nil && !errors.Is(err, library.ErrNotFound) {
+				return nil, fmt.Errorf("read a unit: %w", err)
+			}
+			d = translate.Modified(d, &stored, time.Now())
+		case d.Token != nil:
+			token := j.Typed.(*v1alpha1.AccessToken)
+			d = translate.AccessToken(Install, token, f.values(d.Owner), f.filters(token, all))
+		case d.PropertySpec != nil:
+			owner := tokenOwner(d.Property)
+			tokens = append(tokens, library.Definition{
+				Property: d.Property, Owner: owner, Token: &library.Token{ReadWrite: true, Values: f.values(owner)},
+			})
+		}
+		defs = append(defs, d)
+	}
+	return append(defs, tokens...), nil
+}
+
+// tokenOwner returns the owner of the READ-WRITE token of a Property. No AccessToken has such a name. Without the Property, the token
+// grants nothing.
+func tokenOwner(p library.PropertyID) library.Owner {
+	namespace, name, _ := strings.Cut(string(p), "/")
+	return library.Owner{Install: Install, Kind: library.KindToken, Namespace: namespace, Name: "/" + name}
+}
+
+func ownToken(owner library.Owner) bool { return strings.HasPrefix(owner.Name, "/") }
+
+// Token returns the READ-WRITE token of a Property. It depends only on the Property and on the library, so it stays the same as long
+// as the library is kept.
+func (f *Folder) Token(p library.PropertyID) string { return f.text(tokenOwner(p)) }
+
+// Tokens returns the values of the AccessTokens that are served, by namespace/name.
+func (f *Folder) Tokens() map[string]string {
+	tokens := map[string]string{}
+	for owner := range f.files {
+		if owner.Kind == library.KindToken {
+			tokens[owner.Namespace+"/"+owner.Name] = f.text(owner)
+		}
+	}
+	return tokens
+}
+
+func (f *Folder) text(owner library.Owner) string {
+	h := hmac.New(sha256.New, f.o.Library.AuthorKey())
+	fmt.Fprintf(h, "vitrine dev token\x00%s\x00%s", owner.Namespace, owner.Name)
+	return "dev-" + hex.EncodeToString(h.Sum(nil)[:20])
+}
+
+func (f *Folder) values(owner library.Owner) []library.TokenValue {
+	return []library.TokenValue{{Digest: sha256.Sum256([]byte(f.text(owner)))}}
+}
+
+// filters resolves spec.filters of a token to UUIDs, as the operator does. A filter without a manifest, or with an invalid one, gets the
+// UUID that it will have.
+func (f *Folder) filters(t *v1alpha1.AccessToken, objects []validate.Judged) []string {
+	var uuids []string
+	for _, name := range t.Spec.Filters {
+		uuid, _ := library.FilterIDs(translate.PropertyID(t), library.KindFilter, t.Namespace, name)
+		for _, j := range objects {
+			filter, ok := j.Typed.(*v1alpha1.ContentFilter)
+			if !ok || filter.Namespace != t.Namespace || filter.Name != name || filter.Spec.Adopt == nil {
+				continue
+			}
+			uuid = ""
+			if adopted, err := f.o.Library.Filter(translate.PropertyID(t), library.FilterRef{ID: filter.Spec.Adopt.FilterID}); err == nil {
+				uuid = adopted.UUID
+			}
+		}
+		if uuid != "" {
+			uuids = append(uuids, uuid)
+		}
+	}
+	return uuids
+}

@@ -1,0 +1,271 @@
+package dev
+
+import (
+	"context"
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/reference"
+)
+
+const (
+	property = `
+apiVersion: vitrine.dev/v1alpha1
+kind: Property
+metadata: {name: default}
+spec: {displayName: Shop}
+`
+	filter = `
+apiVersion: vitrine.dev/v1alpha1
+kind: ContentFilter
+metadata: {name: wall}
+spec: {query: QUERY}
+`
+	token = `
+apiVersion: vitrine.dev/v1alpha1
+kind: AccessToken
+metadata: {name: screen}
+spec: {class: ReadOnly, filters: [wall]}
+`
+)
+
+const shop = library.PropertyID("shop/default")
+
+// world is a folder of manifests and the library that receives them.
+type world struct {
+	t   *testing.T
+	dir string
+	lib library.Library
+	*Folder
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir()}
+	w.open(t.TempDir())
+	return w
+}
+
+// open opens the library in a directory.
+func (w *world) open(data string) {
+	w.t.Helper()
+	lib, err := reference.Open(reference.Options{Dir: data})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.lib = lib
+	w.t.Cleanup(func() {
+		if err := lib.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.Folder = New(Options{Library: lib, Paths: []string{w.dir}, Namespace: "shop"})
+}
+
+// write writes a file; "" deletes it.
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	var err error
+	if text == "" {
+		err = os.Remove(path)
+	} else {
+		err = os.WriteFile(path, []byte(text), 0o600)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// load loads the manifests. wall returns the query of the filter that is served then, or "".
+func (w *world) load() Load {
+	w.t.Helper()
+	l := w.Load(w.t.Context())
+	if l.Failed != nil {
+		w.t.Fatal(l.Failed)
+	}
+	return l
+}
+
+func (w *world) wall() string {
+	uuid, _ := library.FilterIDs(shop, library.KindFilter, "shop", "wall")
+	f, err := w.lib.Filter(shop, library.FilterRef{UUID: uuid})
+	if err != nil {
+		return ""
+	}
+	return f.Query
+}
+
+func with(query string) string { return strings.Replace(filter, "QUERY", query, 1) }
+
+// TestLoad checks which definitions are served after each change of the manifests.
+func TestLoad(t *testing.T) {
+	w := newWorld(t)
+	w.write("property.yaml", property)
+	w.write("filter.yaml", with("text:sun"))
+	w.write("token.yaml", token)
+	for _, step := range []struct {
+		name           string
+		file, text     string
+		wall           string
+		applied, gone  int
+		errors         []string
+		kept           []string
+		tokenLacksWall bool
+	}{
+		{name: "first", wall: "text:sun", applied: 3},
+		{name: "nothing changed", wall: "text:sun"},
+		{name: "changed", file: "filter.yaml", text: with("text:sea"), wall: "text:sea", applied: 1},
+		{
+			name: "invalid query", file: "filter.yaml", text: with("'text:('"), wall: "text:sea",
+			errors: []string{"spec.query"}, kept: []string{"ContentFilter shop/wall"},
+		},
+		{
+			name: "not YAML", file: "filter.yaml", text: "{", wall: "text:sea",
+			errors: []string{""}, kept: []string{"ContentFilter shop/wall"},
+		},
+		{name: "repaired", file: "filter.yaml", text: with("text:sand"), wall: "text:sand", applied: 1},
+		{
+			name: "suspended", file: "filter.yaml", text: strings.Replace(with("text:rain"), "spec: {", "spec: {suspend: true, ", 1), wall: "text:sand",
+			kept: []string{"ContentFilter shop/wall"},
+		},
+		{name: "deleted", file: "filter.yaml", text: "", wall: "", gone: 1},
+		{
+			name: "a second object with the name", file: "twice.yaml", text: with("text:one") + "---" + with("text:two"), wall: "text:one",
+			applied: 1, errors: []string{"metadata.name"},
+		},
+		{
+			name: "the Property is invalid", file: "property.yaml", text: strings.Replace(property, "displayName", "surprise", 1), wall: "text:one",
+			errors: []string{"metadata.name", "spec.displayName", "spec.surprise"}, kept: []string{"Property shop/default"},
+		},
+		{
+			name: "the Property is deleted", file: "property.yaml", text: "", wall: "", gone: 1,
+			errors: []string{"metadata.name", ""}, kept: []string{"AccessToken shop/screen", "ContentFilter shop/wall"},
+		},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			if step.file != "" {
+				w.write(step.file, step.text)
+			}
+			l := w.load()
+			if got := w.wall(); got != step.wall {
+				t.Errorf("the filter is %q, want %q", got, step.wall)
+			}
+			if l.Applied != step.applied || l.Removed != step.gone {
+				t.Errorf("%d applied, %d removed; want %d, %d", l.Applied, l.Removed, step.applied, step.gone)
+			}
+			var errors []string
+			for _, f := range l.Findings {
+				if f.Severity == "error" {
+					errors = append(errors, f.Member)
+				}
+			}
+			slices.Sort(errors)
+			slices.Sort(step.errors)
+			if diff := cmp.Diff(step.errors, errors); diff != "" {
+				t.Errorf("members with errors (-want +got):\n%s\n%v", diff, l.Findings)
+			}
+			if diff := cmp.Diff(step.kept, l.Kept); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTokens checks the values of tokens, and that a filter with an invalid query stays in spec.filters.
+func TestTokens(t *testing.T) {
+	w := newWorld(t)
+	w.write("all.yaml", property+"---"+token)
+	w.write("filter.yaml", with("text:sun"))
+	w.load()
+	w.write("filter.yaml", with("'('"))
+	w.load()
+	uuid, _ := library.FilterIDs(shop, library.KindFilter, "shop", "wall")
+	got := map[library.Digest]*library.Token{}
+	for event, err := range w.lib.Tokens(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Synced {
+			break
+		}
+		for _, v := range event.Token.Values {
+			got[v.Digest] = event.Token
+		}
+	}
+	if own := got[sha256.Sum256([]byte(w.Token(shop)))]; own == nil || !own.ReadWrite || own.Filters != nil {
+		t.Errorf("the token of the Property: %+v", own)
+	}
+	if screen := got[sha256.Sum256([]byte(w.Tokens()["shop/screen"]))]; screen == nil || screen.ReadWrite || !slices.Equal(screen.Filters, []string{uuid}) {
+		t.Errorf("the AccessToken: %+v", screen)
+	}
+}
+
+// TestRestart checks that a library that is kept shows the last valid version after a restart, with the same tokens, and that it
+// loses what is deleted meanwhile.
+func TestRestart(t *testing.T) {
+	w := &world{t: t, dir: t.TempDir()}
+	data := t.TempDir()
+	w.open(data)
+	w.write("property.yaml", property)
+	w.write("filter.yaml", with("text:sun"))
+	w.write("token.yaml", token)
+	w.load()
+	before := w.Token(shop)
+	if err := w.lib.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.write("filter.yaml", with("'('"))
+	w.write("token.yaml", "")
+	w.open(data)
+	if l := w.load(); l.Removed != 1 || w.wall() != "text:sun" || w.Token(shop) != before {
+		t.Errorf("%+v, filter %q", l, w.wall())
+	}
+}
+
+// TestRun checks that Run loads once, and again after each change.
+func TestRun(t *testing.T) {
+	w := newWorld(t)
+	loads := make(chan Load)
+	f := New(Options{Library: w.lib, Paths: []string{w.dir}, Namespace: "shop", Interval: time.Millisecond, Report: func(ctx context.Context, l Load) error {
+		select {
+		case loads <- l:
+		case <-ctx.Done():
+		}
+		return nil
+	}})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- f.Run(ctx) }()
+	if l := <-loads; l.Applied != 0 || !f.Loaded() {
+		t.Errorf("the empty folder: %+v", l)
+	}
+	w.write("property.yaml", property)
+	if l := <-loads; l.Applied != 1 {
+		t.Errorf("first: %+v", l)
+	}
+	w.write("filter.yaml", with("text:sun"))
+	if l := <-loads; l.Applied != 1 {
+		t.Errorf("second: %+v", l)
+	}
+	if err := os.RemoveAll(w.dir); err != nil {
+		t.Fatal(err)
+	}
+	for l := range loads { // the files can disappear one by one
+		if l.Failed != nil {
+			break
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
