@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -196,5 +197,83 @@ func TestNodes(t *testing.T) {
 		if s := l.State(t.Context()); !s.Ready || s.Problem != "" || s.Items != 15_000 {
 			t.Errorf("state %+v", s)
 		}
+	}
+	t.Run("a shard without a copy", func(t *testing.T) { loseShard(t, c, r) })
+	t.Run("a full disk", func(t *testing.T) { fillDisk(t, r) })
+}
+
+// loseShard kills the node with the only copy of the items' shard. Requests fail with ErrUnavailable until the node is back, and then
+// everything that was acknowledged is there.
+func loseShard(t *testing.T, c *nodetest.Cluster, r []*Library) {
+	single := object{"index.auto_expand_replicas": false, "index.number_of_replicas": 0}
+	if err := r[0].cluster.do(t.Context(), http.MethodPut, "/"+r[0].names.items(shop)+"/_settings", single, nil); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, r[0], library.Mutation{Put: image(20_001, "")})
+	victim := primary(t, c, r[0], r[0].names.items(shop))
+	c.Kill(victim)
+	index := itemGeneration(r[0].names.items(shop), 1)
+	for _, l := range r {
+		eventually(t, "the state names the index", func() bool {
+			s := l.State(t.Context())
+			return s.Ready && strings.Contains(s.Problem, "no working copy of a shard of "+index)
+		})
+		// The definitions have a copy on another node.
+		if err := l.Current(t.Context()); err != nil {
+			t.Errorf("Current: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		_, read := l.Read(ctx, library.Read{Property: shop, Query: query.All{}, Limit: 1})
+		_, written := l.Write(ctx, shop, []library.Mutation{{Put: image(20_002, ""), Replace: true}})
+		cancel()
+		for what, err := range map[string]error{"a read": read, "a write": written} {
+			if !errors.Is(err, library.ErrUnavailable) {
+				t.Errorf("%s: %v, want ErrUnavailable", what, err)
+			}
+		}
+	}
+	c.Restart(victim)
+	for _, l := range r {
+		eventually(t, "the library has no problem", func() bool { s := l.State(t.Context()); return s.Ready && s.Problem == "" })
+		if _, err := l.ReadItem(t.Context(), library.ItemRead{Property: shop, ID: 20_001}); err != nil {
+			t.Errorf("the last acknowledged item: %v", err)
+		}
+	}
+}
+
+// fillDisk sets the flood stage of the cluster above the free space of the disk. Writes fail with ErrUnavailable and reads succeed,
+// until the cluster has space again.
+func fillDisk(t *testing.T, r []*Library) {
+	// watermarks sets all watermarks to a free space.
+	watermarks := func(free any) {
+		t.Helper()
+		const prefix = "cluster.routing.allocation.disk."
+		settings := object{"persistent": object{
+			prefix + "watermark.low": free, prefix + "watermark.high": free, prefix + "watermark.flood_stage": free,
+			prefix + "threshold_enabled": true, "cluster.info.update.interval": "10s",
+		}}
+		if err := r[0].cluster.do(t.Context(), http.MethodPut, "/_cluster/settings", settings, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watermarks("1000000gb") // more than any disk has
+	for _, l := range r {
+		eventually(t, "the state says that an index rejects writes", func() bool {
+			s := l.State(t.Context())
+			return s.Ready && strings.Contains(s.Problem, "rejects writes")
+		})
+		if _, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}}); !errors.Is(err, library.ErrUnavailable) {
+			t.Errorf("a write: %v, want ErrUnavailable", err)
+		}
+		if _, err := l.Read(t.Context(), library.Read{Property: shop, Query: query.All{}, Limit: 1}); err != nil {
+			t.Errorf("a read: %v", err)
+		}
+	}
+	watermarks("1b")
+	for _, l := range r {
+		eventually(t, "writes succeed", func() bool {
+			_, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}})
+			return err == nil
+		})
 	}
 }
