@@ -68,6 +68,10 @@ func (l *Library) rebuild(ctx context.Context, g *generations) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
+	// The copy contains hidden documents of items that were deleted while it was made.
+	if err := l.eraser.note(ctx, c.from.Property); err != nil {
+		return err
+	}
 	blocked, err := c.finish(ctx)
 	if err != nil {
 		return err

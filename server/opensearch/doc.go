@@ -27,7 +27,9 @@
 //	transport.go, health.go          credentials and TLS; checks of the cluster and its state
 //	indices.go, mapping.go           names, settings and mappings; document.go builds the document of an item
 //	schema.go, generations.go        the versions of mappings and documents, and the generations of indices of items
-//	rebuild.go, copy.go              which replica rebuilds which index, and how it copies the items while they change
+//	claim.go                         which replica does a task
+//	rebuild.go, copy.go              how an index is rebuilt, and how its items are copied while they change
+//	eraser.go                        how bytes of deleted items leave the files of the cluster
 //	record.go, follow.go             the definitions index: compare-and-set writes, and following by sequence number
 //	current.go                       how old the definitions of this replica may be
 //	definitions.go                   the methods of library.Library about definitions

@@ -25,6 +25,7 @@ type Library struct {
 	made    *madeTags
 	fresh   *freshness
 	shown   *shownItems
+	eraser  *eraser
 	sealer  *library.Sealer
 	// versionKey is the key of page versions, see versionOf.
 	versionKey []byte
@@ -35,7 +36,7 @@ type Library struct {
 	closed    atomic.Bool
 	closeOnce sync.Once
 	closeErr  error
-	// end stops the follower and the rebuilder; ended is closed when both have returned.
+	// end stops the follower, the rebuilder and the eraser; ended is closed when they have returned.
 	end   context.CancelFunc
 	ended chan struct{}
 }
@@ -60,6 +61,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 		defer close(l.ended)
 		var group sync.WaitGroup
 		group.Go(func() { newRebuilder(l).run(follow) })
+		group.Go(func() { l.eraser.run(follow) })
 		l.records.follow(follow)
 		group.Wait()
 	}()
@@ -80,6 +82,7 @@ func newLibrary(o Options) (*Library, error) {
 	l.Reads = l.served
 	l.ledgers = &ledgers{library: l, known: map[library.PropertyID]*ledger{}}
 	l.made = &madeTags{library: l}
+	l.eraser = newEraser(l)
 	l.records = newRecords(l)
 	if l.fresh, err = newFreshness(l); err != nil {
 		return nil, err

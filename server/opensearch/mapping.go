@@ -29,6 +29,7 @@ const (
 func (l *Library) itemSettings() object {
 	s := l.options.settings()
 	s["max_result_window"] = l.options.window
+	s["merge.policy.expunge_deletes_allowed"] = 0 // see eraser
 	return s
 }
 

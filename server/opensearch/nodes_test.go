@@ -20,12 +20,13 @@ import (
 )
 
 // onCluster opens a library n times on a cluster.
-func onCluster(t *testing.T, c *nodetest.Cluster, n int) []*Library {
+func onCluster(t *testing.T, c *nodetest.Cluster, n int, o Options) []*Library {
 	t.Helper()
 	out := make([]*Library, n)
+	o.URLs = c.URLs()
 	for i := range out {
 		var err error
-		if out[i], err = Open(t.Context(), Options{URLs: c.URLs()}); err != nil {
+		if out[i], err = Open(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
@@ -174,7 +175,7 @@ func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func(
 // primary shard is killed, and when it is suspended and continues later.
 func TestNodes(t *testing.T) {
 	c := nodetest.NewCluster(t, 3)
-	r := onCluster(t, c, 2)
+	r := onCluster(t, c, 2, Options{})
 	apply(t, r[0], agreedDefinitions()[0])
 	awaitCopies(t, r[0])
 

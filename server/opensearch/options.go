@@ -45,6 +45,10 @@ type Options struct {
 	Logger *slog.Logger
 	// Transport replaces the HTTP transport in tests. nil means a copy of http.DefaultTransport.
 	Transport http.RoundTripper
+	// EraseWithin is how long the bytes of a deleted item may stay in the cluster's files. 0 means 10 minutes. It must be longer than
+	// six times Timeout, and longer than three minutes, because the copies of a shard report only every 30 seconds which deleted
+	// documents they need. A shorter time rewrites files more often.
+	EraseWithin time.Duration
 	// window is the maximum sum of skipped and returned hits of a search. 0 means 50,000.
 	window int
 	// schemas are the schemas of indices of items. nil means itemSchemas().
@@ -79,6 +83,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.RefreshInterval, 200*time.Millisecond)
 	setDefault(&o.FollowInterval, 200*time.Millisecond)
 	setDefault(&o.Timeout, 30*time.Second)
+	setDefault(&o.EraseWithin, 10*time.Minute)
 	setDefault(&o.window, 50_000)
 	o.rebuild = o.rebuild.withDefaults()
 	if o.schemas == nil {

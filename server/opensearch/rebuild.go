@@ -2,12 +2,10 @@ package opensearch
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -15,14 +13,11 @@ import (
 )
 
 // rebuilder replaces indices of items that have an older schema, one after the other, while they are served. It also deletes what
-// replaced indices and interrupted rebuilds leave. Every replica runs one. A claim, which is a document in the facts index, decides
-// which of them works.
+// replaced indices and interrupted rebuilds leave. Every replica runs one, and a claim decides which of them works.
 type rebuilder struct {
 	library *Library
 	times   rebuildTimes
-	// seen is the last seen state of the claim, and since is when this replica first saw it.
-	seen  version
-	since time.Time
+	claim   *claim
 	// replacedAt is when this replica first saw that an index had been replaced, by UUID.
 	replacedAt map[string]time.Time
 }
@@ -53,7 +48,11 @@ func (t rebuildTimes) withDefaults() rebuildTimes {
 }
 
 func newRebuilder(l *Library) *rebuilder {
-	return &rebuilder{library: l, times: l.options.rebuild, replacedAt: map[string]time.Time{}}
+	t := l.options.rebuild
+	return &rebuilder{
+		library: l, times: t, replacedAt: map[string]time.Time{},
+		claim: &claim{library: l, id: rebuildClaim, renew: t.renew, expire: t.expire},
+	}
 }
 
 // run works until ctx ends.
@@ -108,7 +107,7 @@ func (r *rebuilder) work(ctx context.Context, settled bool) (left bool, err erro
 	if err != nil || len(jobs) == 0 {
 		return left, err
 	}
-	ctx, release, err := r.claim(ctx)
+	ctx, release, err := r.claim.take(ctx)
 	if err != nil || release == nil {
 		return true, err
 	}
@@ -195,84 +194,5 @@ func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.Pr
 	return jobs, left, nil
 }
 
-// claimID is the id of the claim in the facts index.
-const claimID = "rebuild"
-
-// claim takes the claim, and renews it until the caller calls release. The returned context ends when the claim is lost. release is
-// nil if another replica holds the claim.
-func (r *rebuilder) claim(ctx context.Context) (held context.Context, release func(), err error) {
-	at, _, err := r.claimed(ctx)
-	if err != nil {
-		return ctx, nil, err
-	}
-	if at != nil {
-		if *at != r.seen {
-			r.seen, r.since = *at, time.Now()
-		}
-		if time.Since(r.since) < r.times.expire {
-			return ctx, nil, nil
-		}
-	}
-	mine := fact{Token: rand.Text()}
-	if ok, err := r.store(ctx, at, mine); err != nil || !ok {
-		return ctx, nil, err
-	}
-	held, lose := context.WithCancelCause(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		ticks := time.NewTicker(r.times.renew)
-		defer ticks.Stop()
-		for {
-			select {
-			case <-held.Done():
-				return
-			case <-ticks.C:
-			}
-			// After an error, the next attempt may succeed. Until then, another replica that takes over does no harm.
-			at, token, err := r.claimed(held)
-			if err == nil && token != mine.Token {
-				lose(errClaimLost)
-				return
-			}
-			if err == nil {
-				_, _ = r.store(held, at, mine)
-			}
-		}
-	}()
-	return held, func() {
-		lose(nil)
-		<-ended
-		// A claim that cannot be released expires.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-		defer cancel()
-		if at, token, err := r.claimed(ctx); err == nil && token == mine.Token {
-			_, _ = r.store(ctx, at, nil)
-		}
-	}, nil
-}
-
-var errClaimLost = errors.New("another replica has taken over the rebuild")
-
-// claimed returns the state of the claim and its token. at is nil if there is no claim.
-func (r *rebuilder) claimed(ctx context.Context) (at *version, token string, err error) {
-	var found struct {
-		version
-		Source fact `json:"_source"`
-	}
-	err = r.library.cluster.do(ctx, http.MethodGet, "/"+r.library.names.facts()+"/_doc/"+claimID, nil, &found)
-	if isAbsent(err) {
-		return nil, "", nil
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("look up the claim on the rebuild: %w", err)
-	}
-	return &found.version, found.Source.Token, nil
-}
-
-// store replaces a state of the claim; at is nil if there is none. It returns false if the claim is in another state.
-func (r *rebuilder) store(ctx context.Context, at *version, doc any) (bool, error) {
-	op := operation{index: r.library.names.facts(), id: claimID, doc: doc, at: at}
-	is := r.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0]
-	return is.err == nil && !is.conflict, is.err
-}
+// rebuildClaim is the id of the claim in the facts index.
+const rebuildClaim = "rebuild"

@@ -375,7 +375,9 @@ func TestPreviousVersion(t *testing.T) {
 func TestInterruptedRebuild(t *testing.T) {
 	t.Parallel()
 	for step, is := range map[string]func(method, path, body string) bool{
-		"claim":  func(_, path, body string) bool { return path == "/_bulk" && strings.Contains(body, `"`+claimID+`"`) },
+		"claim": func(_, path, body string) bool {
+			return path == "/_bulk" && strings.Contains(body, `"`+rebuildClaim+`"`)
+		},
 		"create": func(method, path, _ string) bool { return method == http.MethodPut && strings.HasSuffix(path, "==2") },
 		"copy":   func(_, path, body string) bool { return path == "/_bulk" && strings.Contains(body, copyMark) },
 		"save": func(method, path, _ string) bool {
@@ -450,10 +452,11 @@ func TestInterruptedRebuild(t *testing.T) {
 					}
 					if err != nil {
 						t.Error(err)
+						return
 					}
+					want[outcomes[0].ID], want[5] = "new", "changed"
+					delete(want, 6)
 				})
-				want[31], want[5] = "new", "changed"
-				delete(want, 6)
 				next := upgraded(t, dir, 1, nil)
 				defer next.Close()
 				writes.Wait()

@@ -44,19 +44,14 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	}
 	for range maxAttempts {
 		again, err := w.attempt(ctx, pending)
-		if err != nil && !w.stored {
-			return nil, err
-		}
 		if err != nil {
-			w.fail(pending, err)
-			return w.outcomes, nil
+			return w.fail(pending, err)
 		}
 		if pending = again; len(pending) == 0 {
 			return w.outcomes, nil
 		}
 	}
-	w.fail(pending, fmt.Errorf("%w: other writes keep changing the same items", library.ErrUnavailable))
-	return w.outcomes, nil
+	return w.fail(pending, fmt.Errorf("%w: other writes keep changing the same items", library.ErrUnavailable))
 }
 
 // deletions returns the deletions among mutations, and refuses the others.
@@ -71,11 +66,15 @@ func (w *write) deletions(muts []pendingMutation) (deletions []pendingMutation) 
 	return deletions
 }
 
-// fail sets the error of the mutations' outcomes.
-func (w *write) fail(muts []pendingMutation, err error) {
+// fail ends the write with an error: that of the call if no item is stored, otherwise that of the given mutations.
+func (w *write) fail(muts []pendingMutation, err error) ([]library.Outcome, error) {
+	if !w.stored {
+		return nil, err
+	}
 	for _, m := range muts {
 		w.outcomes[m.at].Err = err
 	}
+	return w.outcomes, nil
 }
 
 // write is one call of Write.
@@ -185,6 +184,11 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	ops, ids := w.operations(b, items)
 	if len(ops) == 0 {
 		return nil, nil, nil
+	}
+	if slices.ContainsFunc(items, func(it mutations.Item) bool { return it.Erase }) {
+		if err := w.library.eraser.note(ctx, w.property); err != nil {
+			return nil, nil, err
+		}
 	}
 	var conflicts []item.ID
 	gone := map[item.ID]bool{}

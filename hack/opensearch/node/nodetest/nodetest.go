@@ -141,6 +141,9 @@ func (c *Cluster) URLs() []string {
 	return urls
 }
 
+// Dir returns the directory with the files of all nodes.
+func (c *Cluster) Dir() string { return c.options.Dir }
+
 // Name returns the name of node i in the cluster.
 func (c *Cluster) Name(i int) string { return fmt.Sprintf("n%d", i+1) }
 

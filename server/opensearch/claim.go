@@ -1,0 +1,107 @@
+package opensearch
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// claim is a document in the facts index that decides which replica does a task. Its holder renews it. Another replica takes over when
+// it has seen the same state of the document for the time expire, so the clocks of the replicas do not matter.
+type claim struct {
+	library *Library
+	// id is the id of the document.
+	id string
+	// renew is the time between two renewals. A claim that is not renewed for the time expire is void.
+	renew, expire time.Duration
+	// seen is the last seen state of the document, and since is when this replica first saw it.
+	seen  version
+	since time.Time
+}
+
+// take takes the claim, and renews it until the caller calls release. The returned context ends when the claim is lost. release is nil
+// if another replica holds the claim.
+func (c *claim) take(ctx context.Context) (held context.Context, release func(), err error) {
+	at, _, err := c.read(ctx)
+	if err != nil {
+		return ctx, nil, err
+	}
+	if at != nil {
+		if *at != c.seen {
+			c.seen, c.since = *at, time.Now()
+		}
+		if time.Since(c.since) < c.expire {
+			return ctx, nil, nil
+		}
+	}
+	mine := fact{Token: rand.Text()}
+	if ok, err := c.store(ctx, at, mine); err != nil || !ok {
+		return ctx, nil, err
+	}
+	held, lose := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.keep(held, mine, lose)
+	}()
+	return held, func() {
+		lose(nil)
+		<-ended
+		// A claim that cannot be released expires.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer cancel()
+		if at, token, err := c.read(ctx); err == nil && token == mine.Token {
+			_, _ = c.store(ctx, at, nil)
+		}
+	}, nil
+}
+
+// keep renews the claim until ctx ends, or until another replica has taken it.
+func (c *claim) keep(ctx context.Context, mine fact, lose context.CancelCauseFunc) {
+	ticks := time.NewTicker(c.renew)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		// After an error, the next attempt may succeed. Until then, another replica that takes over does no harm.
+		at, token, err := c.read(ctx)
+		if err == nil && token != mine.Token {
+			lose(errClaimLost)
+			return
+		}
+		if err == nil {
+			_, _ = c.store(ctx, at, mine)
+		}
+	}
+}
+
+var errClaimLost = errors.New("another replica has taken over the task")
+
+// read returns the state of the document and its token. at is nil if there is none.
+func (c *claim) read(ctx context.Context) (at *version, token string, err error) {
+	var found struct {
+		version
+		Source fact `json:"_source"`
+	}
+	err = c.library.cluster.do(ctx, http.MethodGet, "/"+c.library.names.facts()+"/_doc/"+c.id, nil, &found)
+	if isAbsent(err) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("read the claim %s: %w", c.id, err)
+	}
+	return &found.version, found.Source.Token, nil
+}
+
+// store replaces a state of the document; at is nil if there is none. It returns false if the document is in another state.
+func (c *claim) store(ctx context.Context, at *version, doc any) (bool, error) {
+	op := operation{index: c.library.names.facts(), id: c.id, doc: doc, at: at}
+	is := c.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0]
+	return is.err == nil && !is.conflict, is.err
+}

@@ -1,0 +1,175 @@
+package opensearch
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// eraser removes the bytes of deleted items, and of submissions that were changed or removed, from the files of the cluster within
+// Options.EraseWithin. OpenSearch only hides a deleted document: its bytes stay in the segment until that is merged, and copies of a
+// shard keep the history of operations for one another.
+//
+// A write that erases first stores a note for its property, so a pending erasure survives every replica. The eraser makes OpenSearch
+// write its segments and discard the translog. One step later, no copy of the shard needs the history any more: the eraser makes
+// OpenSearch merge the segments with deleted documents. Then it deletes the note, unless another write has stored it again.
+//
+// Every replica runs one, and a claim decides which of them works.
+type eraser struct {
+	library *Library
+	claim   *claim
+	// noted contains when this replica last stored the note of a property.
+	noted sync.Map
+}
+
+const (
+	// eraserClaim is the id of the claim in the facts index.
+	eraserClaim = "erasing"
+	// eraseSteps is how many steps of the eraser fit into Options.EraseWithin. A note that is stored when the eraser has just begun
+	// is done after four of them; the last one is for the merges.
+	eraseSteps = 5
+	// noteSteps is how many notes of one replica fit into a step. The eraser waits for a step after it has read the notes. In this
+	// time, the writes end that rely on them: a note is 6 seconds old at most, and a write takes 30 seconds (Options.Timeout).
+	noteSteps = 20
+)
+
+func newEraser(l *Library) *eraser {
+	t := l.options.rebuild
+	return &eraser{library: l, claim: &claim{library: l, id: eraserClaim, renew: t.renew, expire: t.expire}}
+}
+
+// step is the time between two steps.
+func (e *eraser) step() time.Duration { return e.library.options.EraseWithin / eraseSteps }
+
+// noteID returns the id of a property's note in the facts index.
+func noteID(p library.PropertyID) string { return "erase-" + encodeProperty(p) }
+
+// note records that a write is about to erase data of a property.
+func (e *eraser) note(ctx context.Context, p library.PropertyID) error {
+	if at, ok := e.noted.Load(p); ok && time.Since(at.(time.Time)) < e.step()/noteSteps {
+		return nil
+	}
+	now := time.Now()
+	op := operation{index: e.library.names.facts(), id: noteID(p), doc: fact{Token: rand.Text()}, over: true}
+	if err := failure(e.library.cluster.bulk(ctx, []operation{op}, refreshNone)); err != nil {
+		return fmt.Errorf("note what is to be erased: %w", err)
+	}
+	e.noted.Store(p, now)
+	return nil
+}
+
+// run erases until ctx ends.
+func (e *eraser) run(ctx context.Context) {
+	for sleep(ctx, e.step()) {
+		if err := e.erase(ctx); err != nil && ctx.Err() == nil {
+			e.library.options.Logger.Warn("cannot erase deleted items from the files of OpenSearch: will try again", slog.Any("error", err))
+		}
+	}
+}
+
+// sleep returns false if ctx ends before d has passed.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// erase erases what is noted, if this replica gets the claim. A frozen library accepts no merge: what is noted is erased when the
+// library accepts writes again.
+func (e *eraser) erase(ctx context.Context) error {
+	notes, err := e.notes(ctx)
+	if err != nil || len(notes) == 0 {
+		return err
+	}
+	ctx, release, err := e.claim.take(ctx)
+	if err != nil || release == nil {
+		return err
+	}
+	defer release()
+	for len(notes) > 0 {
+		if !sleep(ctx, e.step()) || e.frozen() {
+			return nil
+		}
+		for p := range notes {
+			err = errors.Join(err, e.ask(ctx, p, "/_flush"))
+		}
+		if !sleep(ctx, e.step()) || e.frozen() {
+			return err
+		}
+		for p, at := range notes {
+			failed := e.ask(ctx, p, "/_forcemerge?only_expunge_deletes=true&flush=true")
+			if failed == nil {
+				failed = e.forget(ctx, p, at)
+			}
+			err = errors.Join(err, failed)
+		}
+		if err != nil {
+			return err
+		}
+		if notes, err = e.notes(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *eraser) frozen() bool { return e.library.records.state.Load().frozen() != "" }
+
+// ask sends a request about the index of a property. A merge can take longer than Options.Timeout. A property without an index has
+// nothing to erase.
+func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) error {
+	patient := &cluster{client: e.library.cluster.client, timeout: e.library.options.EraseWithin}
+	err := patient.do(ctx, http.MethodPost, "/"+e.library.names.items(p)+path, nil, nil)
+	if err != nil && !isIndexMissing(err) {
+		return fmt.Errorf("erase deleted items of property %s: %w", p, err)
+	}
+	return nil
+}
+
+// notes returns the states of the notes of the properties that have an index. A note without an index stays until there is one.
+func (e *eraser) notes(ctx context.Context) (map[library.PropertyID]version, error) {
+	if e.frozen() {
+		return nil, nil
+	}
+	all, err := e.library.generations(ctx, e.library.names.everyItems())
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	ids, properties := []string{}, map[string]library.PropertyID{}
+	for p := range all {
+		ids, properties[noteID(p)] = append(ids, noteID(p)), p
+	}
+	var answer struct {
+		Docs []struct {
+			version
+			ID    string `json:"_id"`
+			Found bool   `json:"found"`
+		} `json:"docs"`
+	}
+	if err := e.library.cluster.do(ctx, http.MethodPost, "/"+e.library.names.facts()+"/_mget?_source=false", object{"ids": ids}, &answer); err != nil {
+		return nil, fmt.Errorf("read what is to be erased: %w", err)
+	}
+	notes := map[library.PropertyID]version{}
+	for _, d := range answer.Docs {
+		if d.Found {
+			notes[properties[d.ID]] = d.version
+		}
+	}
+	return notes, nil
+}
+
+// forget deletes a note, unless a write has stored it again.
+func (e *eraser) forget(ctx context.Context, p library.PropertyID, at version) error {
+	op := operation{index: e.library.names.facts(), id: noteID(p), at: &at}
+	return e.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0].err
+}

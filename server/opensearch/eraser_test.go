@@ -1,0 +1,118 @@
+package opensearch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// marker returns a text that is found in a compressed file, because no other content has a part of it.
+func marker() string {
+	r := make([]rune, 12)
+	for i := range r {
+		r[i] = '一' + rand.N(rune(20_000))
+	}
+	return string(r)
+}
+
+// filesWith returns the files below a directory that contain each of the texts.
+func filesWith(t *testing.T, dir string, texts map[string]string) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // deleted meanwhile
+		}
+		for what, text := range texts {
+			if bytes.Contains(data, []byte(text)) {
+				out[what] = append(out[what], path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestErasing checks that the bytes of a deleted item, and of a submission that was removed, leave the files of all nodes, also if the
+// replica that changed them stops at once. Other items stay.
+func TestErasing(t *testing.T) {
+	t.Parallel()
+	c := nodetest.NewCluster(t, 2)
+	first, err := Open(t.Context(), Options{URLs: c.URLs(), EraseWithin: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, first, agreedDefinitions()[0])
+	texts := map[string]string{"deleted": marker(), "submission": marker(), "kept": marker(), "neighbour": marker()}
+	withSubmission := image(2, texts["kept"])
+	withSubmission.Submission = json.RawMessage(`{"message":"` + texts["submission"] + `"}`)
+	// Lucene compresses blocks of up to 8 KiB, and the end of one could divide a text. With this content, such ends are rare.
+	var muts []library.Mutation
+	for id := item.ID(4); id < 300; id++ {
+		text := make([]byte, 300)
+		for i := range text {
+			text[i] = 'a' + rand.N(byte(26))
+		}
+		muts = append(muts, library.Mutation{Put: image(id, string(text))})
+	}
+	muts = slices.Insert(muts, len(muts)/2, library.Mutation{Put: image(1, texts["deleted"])}, library.Mutation{Put: withSubmission},
+		library.Mutation{Put: image(3, texts["neighbour"])})
+	mustWrite(t, first, muts...)
+	if err := first.cluster.do(t.Context(), http.MethodPost, "/"+first.names.items(shop)+"/_flush", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	awaitCopies(t, first)
+	if found := filesWith(t, c.Dir(), texts); len(found) != len(texts) {
+		t.Fatalf("before: %v", found)
+	}
+	mustWrite(t, first, library.Mutation{Delete: true, ID: 1}, library.Mutation{Put: image(2, texts["kept"]), Replace: true})
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	// The copies of a shard report every 30 seconds which operations they need. A step of the eraser is longer.
+	next := onCluster(t, c, 2, Options{EraseWithin: 200 * time.Second})
+	eventually(t, "the end of the note", func() bool {
+		notes, err := next[0].eraser.notes(t.Context())
+		return err == nil && len(notes) == 0
+	})
+	// Searches that are in progress keep merged segments for a moment.
+	var found map[string][]string
+	for range 100 {
+		found = filesWith(t, c.Dir(), texts)
+		if len(found["deleted"])+len(found["submission"]) == 0 || !wait(t.Context(), 50*time.Millisecond) {
+			break
+		}
+	}
+	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, []string{"kept", "neighbour"}) {
+		t.Errorf("found %v", found)
+	}
+	for _, id := range []item.ID{2, 3} {
+		if _, err := next[1].ReadItem(t.Context(), library.ItemRead{Property: shop, ID: id}); err != nil {
+			t.Errorf("item %d: %v", id, err)
+		}
+	}
+}
