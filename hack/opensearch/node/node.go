@@ -45,6 +45,9 @@ type Options struct {
 	Port int
 	// Settings are passed to the node, each as name=value.
 	Settings []string
+	// Security starts Version2 with the plugin for security: TLS, the user Administrator and a certificate of the authority in
+	// Node.CAFile.
+	Security bool
 	// Log receives the node's output; nil discards it.
 	Log io.Writer
 }
@@ -53,6 +56,8 @@ type Options struct {
 type Node struct {
 	// URL is the address of the HTTP interface.
 	URL string
+	// CAFile contains the authority of a node with security.
+	CAFile string
 
 	process *exec.Cmd
 	input   io.Closer
@@ -66,6 +71,9 @@ const startTimeout = 5 * time.Minute
 func Start(ctx context.Context, o Options) (*Node, error) {
 	if o.Version == "" {
 		o.Version = Version3
+	}
+	if o.Security && o.Version != Version2 {
+		return nil, &AbsentError{"the plugin for security is available only for OpenSearch " + Version2}
 	}
 	if o.Heap == "" {
 		o.Heap = "768m"
@@ -89,6 +97,15 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	temp := filepath.Join(dir, "tmp")
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fmt.Errorf("create the directory of the node: %w", err)
+	}
+	scheme := "http"
+	if o.Security {
+		scheme = "https"
+		security, err := l.secure(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		o.Settings = append(security, o.Settings...)
 	}
 	args := append(l.arguments(o.Heap, temp), "Main", dir, strconv.Itoa(o.Port))
 	n := &Node{process: exec.CommandContext(context.WithoutCancel(ctx), l.java, append(args, o.Settings...)...), done: make(chan error, 1)}
@@ -116,7 +133,11 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
-	case n.URL = <-ready:
+	case url := <-ready:
+		n.URL = strings.Replace(url, "http", scheme, 1)
+		if o.Security {
+			n.CAFile = caFile(dir)
+		}
 		return n, nil
 	case err := <-n.done:
 		return nil, fmt.Errorf("start OpenSearch: it ended: %w", errors.Join(err, errors.New("see its log")))

@@ -36,6 +36,8 @@ type launcher struct {
 	logging   string
 	// archive is the file in which Java caches loaded classes, which halves the time of later starts.
 	archive string
+	// maven is the directory of downloads.
+	maven string
 }
 
 // Provide downloads and compiles what Start needs for a version, so that Start works without a network. It fails with *AbsentError if
@@ -64,7 +66,7 @@ func provide(ctx context.Context, version string) (*launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &launcher{java: filepath.Join(home, "bin", "java"), release: major}
+	l := &launcher{java: filepath.Join(home, "bin", "java"), release: major, maven: filepath.Join(cache, "maven")}
 	if l.classPath, l.logging, err = compile(ctx, home, release, version, filepath.Join(cache, version), jars); err != nil {
 		return nil, err
 	}

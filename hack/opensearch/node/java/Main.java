@@ -1,8 +1,4 @@
 import java.io.File;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -50,11 +46,10 @@ public final class Main {
             }
         }));
         node.start();
-        HttpRequest health = HttpRequest.newBuilder(
-            URI.create("http://127.0.0.1:" + port + "/_cluster/health?wait_for_status=yellow&timeout=60s")).build();
-        HttpResponse<String> answer = HttpClient.newHttpClient().send(health, HttpResponse.BodyHandlers.ofString());
-        if (answer.statusCode() != 200) {
-            System.err.println(answer.body());
+        // Not over HTTP, which may need TLS and credentials.
+        boolean late = node.client().admin().cluster().prepareHealth().setWaitForYellowStatus().setTimeout("60s").get().isTimedOut();
+        if (late) {
+            System.err.println("the cluster is not ready");
             System.exit(1);
         }
         System.out.println("ready http://127.0.0.1:" + port + " OpenSearch " + org.opensearch.Version.CURRENT);
@@ -75,7 +70,8 @@ public final class Main {
                 for (String name : file.stream().map(e -> e.getName()).toList()) {
                     if (name.endsWith("Plugin.class") && !name.contains("$")) {
                         Class<?> c = Class.forName(name.substring(0, name.length() - ".class".length()).replace('/', '.'));
-                        if (Plugin.class.isAssignableFrom(c)) {
+                        // The plugin for security contains a second one, which is its part for TLS.
+                        if (Plugin.class.isAssignableFrom(c) && !c.getSimpleName().equals("OpenSearchSecuritySSLPlugin")) {
                             found.add(c.asSubclass(Plugin.class));
                         }
                     }

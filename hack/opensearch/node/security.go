@@ -1,0 +1,190 @@
+package node
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// The newest plugin for security on Maven Central for Version2, as an archive of jars.
+const (
+	securityPath = "org/opensearch/plugin/opensearch-security/2.19.4.0/opensearch-security-2.19.4.0.zip"
+	securitySum  = "1f673622c462c4171a8c53f9b1ad20e5b839834cb79b0d3b388da180a0e514e8"
+)
+
+// modulePath is a part of the path of a jar in which the launcher looks for a module.
+const modulePath = "org/opensearch/plugin/"
+
+// Administrator is the user and password of a node with security that may do everything.
+const Administrator = "admin"
+
+// secure prepares a node with security in dir: it adds the plugin to the class path, and writes certificates and the default users. It
+// returns the settings of the plugin.
+func (l *launcher) secure(ctx context.Context, dir string) ([]string, error) {
+	plugin, err := provideSecurity(ctx, l.maven)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, jar := range l.classPath {
+		there[artifact(jar)] = true
+	}
+	libraries, err := filepath.Glob(filepath.Join(plugin, "*.jar"))
+	if err != nil {
+		return nil, err
+	}
+	itself, err := filepath.Glob(filepath.Join(plugin, filepath.FromSlash(modulePath), "*.jar"))
+	if err != nil {
+		return nil, err
+	}
+	for _, jar := range append(itself, libraries...) {
+		if !there[artifact(jar)] {
+			l.classPath = append(l.classPath, jar)
+		}
+	}
+	l.archive = strings.TrimSuffix(l.archive, ".jsa") + "-security.jsa"
+	config := filepath.Join(dir, "config")
+	if err := os.CopyFS(filepath.Join(config, "opensearch-security"), os.DirFS(filepath.Join(plugin, "config"))); err != nil {
+		return nil, fmt.Errorf("configure security: %w", err)
+	}
+	if err := writeCertificates(config); err != nil {
+		return nil, fmt.Errorf("configure security: %w", err)
+	}
+	settings := []string{
+		"plugins.security.allow_default_init_securityindex=true", "plugins.security.restapi.roles_enabled=all_access",
+		"plugins.security.ssl.transport.enforce_hostname_verification=false", "plugins.security.ssl.http.enabled=true",
+	}
+	for _, layer := range []string{"transport", "http"} {
+		prefix := "plugins.security.ssl." + layer + ".pem"
+		settings = append(settings, prefix+"cert_filepath=node.pem", prefix+"key_filepath=node.key", prefix+"trustedcas_filepath=ca.pem")
+	}
+	return settings, nil
+}
+
+// caFile returns the file with the authority of a node with security.
+func caFile(dir string) string { return filepath.Join(dir, "config", "ca.pem") }
+
+var jarVersion = regexp.MustCompile(`-[0-9][^/]*\.jar$`)
+
+// artifact returns the name of a jar without its version.
+func artifact(jar string) string { return jarVersion.ReplaceAllString(filepath.Base(jar), "") }
+
+// provideSecurity downloads and unpacks the plugin, and returns its directory.
+func provideSecurity(ctx context.Context, maven string) (string, error) {
+	archive := filepath.Join(maven, filepath.FromSlash(securityPath))
+	if err := provideJar(ctx, archive, securityPath, securitySum); err != nil {
+		return "", &AbsentError{err.Error()}
+	}
+	dir := filepath.Join(filepath.Dir(maven), "security")
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(maven), ".security-*")
+	if err != nil {
+		return "", fmt.Errorf("unpack the plugin for security: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	if err := unpack(archive, temp); err != nil {
+		return "", fmt.Errorf("unpack the plugin for security: %w", err)
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		if _, there := os.Stat(dir); there != nil { // another process may have unpacked it first
+			return "", fmt.Errorf("unpack the plugin for security: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// unpack extracts the jar of the plugin into modulePath, its libraries, and its default configuration.
+func unpack(archive, dir string) error {
+	r, err := zip.OpenReader(archive)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for _, folder := range []string{"config", modulePath} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(folder)), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, f := range r.File {
+		folder, name := path.Split(f.Name)
+		if !(folder == "" && strings.HasSuffix(name, ".jar")) && !(folder == "config/" && strings.HasSuffix(name, ".yml")) {
+			continue
+		}
+		if strings.HasPrefix(name, "opensearch-security-") {
+			folder = modulePath
+		}
+		in, err := f.Open()
+		if err != nil {
+			return err
+		}
+		out, err := os.Create(filepath.Join(dir, filepath.FromSlash(folder), name))
+		if err == nil {
+			_, err = io.Copy(out, in)
+			err = errors.Join(err, out.Close())
+		}
+		if err := errors.Join(err, in.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeCertificates writes a certificate for a node on 127.0.0.1, its key and the authority.
+func writeCertificates(dir string) error {
+	authority, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := func(serial int64, name string) *x509.Certificate {
+		return &x509.Certificate{
+			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+			NotAfter: time.Now().Add(24 * time.Hour), BasicConstraintsValid: true,
+		}
+	}
+	ca, node := template(1, "authority"), template(2, "node")
+	ca.IsCA, ca.KeyUsage = true, x509.KeyUsageCertSign
+	node.KeyUsage, node.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	node.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	caBytes, err := x509.CreateCertificate(rand.Reader, ca, ca, &authority.PublicKey, authority)
+	if err != nil {
+		return err
+	}
+	nodeBytes, err := x509.CreateCertificate(rand.Reader, node, ca, &key.PublicKey, authority)
+	if err != nil {
+		return err
+	}
+	keyBytes, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	for name, block := range map[string]*pem.Block{
+		"ca.pem": {Type: "CERTIFICATE", Bytes: caBytes}, "node.pem": {Type: "CERTIFICATE", Bytes: nodeBytes}, "node.key": {Type: "PRIVATE KEY", Bytes: keyBytes},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
