@@ -43,6 +43,9 @@ func TestDeletedItems(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnavailable with the name of the index", what, err)
 		}
 	}
+	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, "no index of "+string(shop)) {
+		t.Errorf("ready %v: %q, want the property without an index", s.Ready, s.Problem)
+	}
 	if _, err := l.Facts(t.Context()); err == nil || !strings.Contains(err.Error(), "the alias "+l.names.items(shop)) {
 		t.Errorf("a migration: %v, want an error with the name of the index", err)
 	}
@@ -77,6 +80,28 @@ func TestDeletedDefinitions(t *testing.T) {
 	}
 	if _, err := l.Apply(t.Context(), []library.Definition{accessToken(1)}); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("a definition: %v, want ErrUnavailable", err)
+	}
+	if _, err := Open(t.Context(), l.options); err == nil || !strings.Contains(err.Error(), "snapshot") {
+		t.Errorf("opened again: %v, want a refusal that says what to do", err)
+	}
+}
+
+// TestDeletedFacts checks that a library whose ledgers were deleted assigns no ids and is not ready, and does not open as a new library.
+func TestDeletedFacts(t *testing.T) {
+	t.Parallel()
+	l := open(t, t.TempDir(), time.Now)
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	mustWrite(t, l, library.Mutation{Put: image(0, "")})
+	drop(t, l, l.names.facts())
+	if _, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}}); !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), l.names.facts()) {
+		t.Errorf("a new item: %v, want ErrUnavailable with the name of the index", err)
+	}
+	if p, err := l.Read(t.Context(), library.Read{Property: shop, Query: query.All{}, Limit: 1}); err != nil || p.Total != 1 {
+		t.Errorf("a listing: %+v, %v", p, err)
+	}
+	if s := l.State(t.Context()); s.Ready || !strings.Contains(s.Problem, l.names.facts()) {
+		t.Errorf("ready %v: %q, want the name of the index", s.Ready, s.Problem)
 	}
 	if _, err := Open(t.Context(), l.options); err == nil || !strings.Contains(err.Error(), "snapshot") {
 		t.Errorf("opened again: %v, want a refusal that says what to do", err)

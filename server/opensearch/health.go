@@ -142,6 +142,16 @@ func (l *Library) State(ctx context.Context) library.State {
 	if len(red) > 0 {
 		problems = append(problems, "no working copy of a shard of "+strings.Join(red, ", "))
 	}
+	var missing []string
+	for p := range known.set.Catalogues() {
+		if g := all[p]; g == nil || g.current == nil {
+			missing = append(missing, string(p))
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		problems = append(problems, "no index of "+strings.Join(missing, ", ")+": restore it from a snapshot")
+	}
 	if frozen != nil {
 		problems, blocked = append(problems, frozen.Error()), nil
 	}
