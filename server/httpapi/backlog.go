@@ -13,10 +13,11 @@ const (
 )
 
 // A library that takes longer than slowWrite for a batch mostly waits, for example until another service shows the items. From then
-// on, the limits are slowFactor times as high.
+// on, the limits are slowFactor times as high, and a batch waits for further lines for the time of gather.
 const (
 	slowWrite  = 100 * time.Millisecond
 	slowFactor = 8
+	gather     = 50 * time.Millisecond
 )
 
 // bulkLine is one line of an import as received.
@@ -41,8 +42,12 @@ type backlog struct {
 	finished, abandoned bool
 }
 
-func newBacklog() *backlog {
+// newBacklog returns an empty backlog. slow is true if the last write was slow.
+func newBacklog(slow bool) *backlog {
 	b := &backlog{factor: 1}
+	if slow {
+		b.factor = slowFactor
+	}
 	b.changed = sync.NewCond(&b.mu)
 	return b
 }
@@ -51,13 +56,18 @@ func newBacklog() *backlog {
 func (b *backlog) put(l bulkLine) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for (b.bytes >= b.factor*batchBytes || len(b.lines) >= b.factor*batchLines) && !b.abandoned {
+	for b.full() && !b.abandoned {
 		b.changed.Wait()
 	}
 	b.lines = append(b.lines, l)
 	b.bytes += len(l.text)
 	b.changed.Broadcast()
 	return !b.abandoned
+}
+
+// full reports whether the backlog has reached a limit. The caller holds mu.
+func (b *backlog) full() bool {
+	return b.bytes >= b.factor*batchBytes || len(b.lines) >= b.factor*batchLines
 }
 
 // take returns all lines in the backlog. It blocks until there is one, and returns nil at the end.
@@ -67,10 +77,28 @@ func (b *backlog) take() []bulkLine {
 	for len(b.lines) == 0 && !b.finished {
 		b.changed.Wait()
 	}
+	if b.factor > 1 {
+		b.gather()
+	}
 	lines := b.lines
 	b.lines, b.bytes = nil, 0
 	b.changed.Broadcast()
 	return lines
+}
+
+// gather waits for further lines. The caller holds mu.
+func (b *backlog) gather() {
+	late := false
+	timer := time.AfterFunc(gather, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		late = true
+		b.changed.Broadcast()
+	})
+	defer timer.Stop()
+	for !b.full() && !b.finished && !late {
+		b.changed.Wait()
+	}
 }
 
 // wrote adapts the limits to the duration of a write.

@@ -42,7 +42,7 @@ func (s *Server) importItems(x *exchange) error {
 	_ = conn.EnableFullDuplex()
 	imp := &bulkImport{x: x, conn: conn, replace: mode == "replace"}
 
-	lines := newBacklog()
+	lines := newBacklog(s.slow.Load())
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
@@ -136,6 +136,7 @@ func (b *bulkImport) answer(lines *backlog) error {
 		}
 		err := b.store(batch)
 		lines.wrote(b.took)
+		b.x.server.slow.Store(b.took > slowWrite)
 		if errors.Is(err, errRevoked) {
 			return nil // each line was told
 		}

@@ -83,6 +83,8 @@ type Server struct {
 	// sending is the number of bytes of pages that are being built and sent.
 	sending atomic.Int64
 	metrics *metrics
+	// slow is true if the last write of an import was slow.
+	slow atomic.Bool
 	// name is the value of the header Server.
 	name string
 }
