@@ -3,6 +3,7 @@ package opensearch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +49,45 @@ func (c *currency) current() bool {
 	return time.Since(at) < trusted
 }
 
+// watch keeps the definitions current while the caller stores a change, for which the follower waits. The caller holds changing and
+// changes nothing else of r until it has called stop.
+func (r *records) watch(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		pause := time.NewTicker(trusted / 2)
+		defer pause.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-pause.C:
+			}
+			began := time.Now()
+			if hits, err := r.since(ctx, r.next); err == nil && !r.revoke(hits) {
+				r.currency.advance(began)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+// revoke reports whether documents that this replica has not read yet may revoke a token.
+func (r *records) revoke(hits []recordHit) bool {
+	set := r.state.Load().set
+	return slices.ContainsFunc(hits, func(h recordHit) bool {
+		seen := r.seen[h.ID]
+		if seen.version == h.version {
+			return false
+		}
+		e := set.Entry(seen.source)
+		return h.Source.Gone || h.Term > r.term || e != nil && e.Latest.Token != nil
+	})
+}
+
 // Current waits until the definitions are known to be recent, see library.Follower.
 func (l *Library) Current(ctx context.Context) error {
 	asked := time.Now()
@@ -61,7 +101,12 @@ func (l *Library) Current(ctx context.Context) error {
 			return nil
 		}
 		if late == nil {
-			timer := time.NewTimer(reconnect)
+			patience := reconnect
+			if l.records.fails() {
+				// The requests of a long failure do not accumulate.
+				patience = max(0, reconnect-asked.Sub(at.Add(trusted)))
+			}
+			timer := time.NewTimer(patience)
 			defer timer.Stop()
 			late = timer.C
 		}

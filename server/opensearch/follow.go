@@ -103,6 +103,13 @@ func (r *records) problem() string {
 	return fmt.Sprintf("changed definitions are not seen: %v", err)
 }
 
+// fails reports whether the last poll failed.
+func (r *records) fails() bool {
+	r.problemMu.Lock()
+	defer r.problemMu.Unlock()
+	return r.failure != nil
+}
+
 // setUnreadable notes which documents cannot be read. all is true if d contains all documents.
 func (r *records) setUnreadable(d *decoded, all bool) {
 	r.problemMu.Lock()

@@ -226,6 +226,7 @@ func (r *records) holds(changed map[definitions.Source]*definitions.Entry) bool 
 
 // prepare creates what a change needs before it becomes visible: the indices of new properties, and the tags of rules.
 func (r *records) prepare(ctx context.Context, c *definitions.Change) error {
+	defer r.watch(ctx)()
 	before := r.state.Load().set
 	for p, served := range c.Catalogues() {
 		was := before.Catalogue(p)
@@ -268,7 +269,9 @@ func (r *records) store(ctx context.Context, changed map[definitions.Source]*def
 		}
 		ops, sources = append(ops, op), append(sources, s)
 	}
+	stop := r.watch(ctx)
 	outcomes := r.library.cluster.bulk(ctx, ops, refreshNow)
+	stop()
 	if err := failure(outcomes); err != nil {
 		return false, err
 	}
