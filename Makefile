@@ -15,7 +15,7 @@ TOOL := $(GO) tool -modfile='$(CURDIR)/hack/tools/go.mod'
 # all of them.
 MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard hack/*/go.mod))))
 # Packages with goroutines, which make test runs only under the race detector. cmd/vitrine is not among them: its tests set memory
-# limits, and the detector alone needs more.
+# limits, and the detector alone needs more. make opensearch runs server/opensearch under it.
 RACE := ./server/client/... ./server/engine/... ./server/httpapi/... ./server/library/... ./server/reference/... ./server/store/... ./controllers/... ./internal/...
 # make must be the parent of these programs, without a shell or the go command in between: they stop everything when make is killed.
 LOCALRUN := bin/localrun
@@ -52,7 +52,8 @@ parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_
 	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)' $(if $(LIBRARY),-library $(LIBRARY))
 
 opensearch: ## test the library on OpenSearch with a real cluster: the one at OPENSEARCH_URL, otherwise a node that each package starts, which needs a JDK
-	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/opensearch ./server/httpapi ./server/transfer -count=1 -timeout 30m
+	VITRINE_OPENSEARCH=1 $(GO) test -race ./server/opensearch -count=1 -timeout 30m
+	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/httpapi ./server/transfer -count=1 -timeout 30m
 	@assets=$$($(GO) -C hack/controlplane run . assets) && export KUBEBUILDER_ASSETS="$$assets" VITRINE_OPENSEARCH=1 && set -x && \
 	$(GO) test ./cmd/vitrine -count=1 -timeout 10m -run 'OpenSearch|Replicas|Migrate' && \
 	exec $(GO) -C hack/install test ./permissions -count=1 -timeout 10m -run Replica

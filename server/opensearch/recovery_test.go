@@ -102,13 +102,12 @@ func TestUnknownConflicts(t *testing.T) {
 	apply(t, l, agreedDefinitions()[0])
 	waitServed(t, other)
 	mustWrite(t, l, library.Mutation{Put: image(1, "")})
-	conflicting := false
+	var conflicting atomic.Bool
 	transport.intercept(func(r *http.Request) (*http.Response, error) {
 		switch {
-		case conflicting && strings.HasSuffix(r.URL.Path, "/_mget"):
+		case conflicting.Load() && strings.HasSuffix(r.URL.Path, "/_mget"):
 			return respond(r, http.StatusBadRequest, `{}`), nil
-		case !conflicting && strings.Contains(r.URL.RawQuery, "refresh="+refreshWait):
-			conflicting = true
+		case strings.Contains(r.URL.RawQuery, "refresh="+refreshWait) && conflicting.CompareAndSwap(false, true):
 			mustWrite(t, other, library.Mutation{Put: image(1, "changed"), Replace: true})
 		}
 		return transport.RoundTripper.RoundTrip(r)
@@ -137,12 +136,11 @@ func TestLostBeforeRefresh(t *testing.T) {
 	if _, err := l.Read(t.Context(), read); err != nil {
 		t.Fatal(err)
 	}
-	lost := false
+	var lost atomic.Bool
 	transport.intercept(func(r *http.Request) (*http.Response, error) {
-		if lost || !strings.Contains(r.URL.RawQuery, "refresh="+refreshWait) {
+		if !strings.Contains(r.URL.RawQuery, "refresh="+refreshWait) || !lost.CompareAndSwap(false, true) {
 			return transport.RoundTripper.RoundTrip(r)
 		}
-		lost = true
 		r = r.Clone(r.Context())
 		r.URL.RawQuery = strings.Replace(r.URL.RawQuery, "refresh="+refreshWait, "refresh="+refreshNone, 1)
 		res, err := transport.RoundTripper.RoundTrip(r)
@@ -155,8 +153,8 @@ func TestLostBeforeRefresh(t *testing.T) {
 		}
 		return nil, errLost
 	})
-	if o := mustWrite(t, l, library.Mutation{Put: image(0, "")}); !lost || o[0].ID != 1 {
-		t.Fatalf("%+v, response lost: %v", o, lost)
+	if o := mustWrite(t, l, library.Mutation{Put: image(0, "")}); !lost.Load() || o[0].ID != 1 {
+		t.Fatalf("%+v, response lost: %v", o, lost.Load())
 	}
 	if p, err := l.Read(t.Context(), read); err != nil || p.Total != 1 {
 		t.Errorf("%+v, %v: want one item", p, err)
