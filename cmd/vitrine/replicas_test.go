@@ -213,7 +213,9 @@ func TestReplicasUnderLoad(t *testing.T) {
 	loop := func(once func(*http.Client) error, n *atomic.Int64) {
 		load.Go(func() {
 			client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone(), Timeout: 30 * time.Second}
-			for ctx.Err() == nil {
+			pace := time.NewTicker(20 * time.Millisecond) // a token may send 200 requests a second
+			defer pace.Stop()
+			for ; ctx.Err() == nil; <-pace.C {
 				if err := once(client); err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}
