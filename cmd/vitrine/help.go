@@ -1,34 +1,61 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// helpTemplate shows examples before the usage and the flags.
-const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}{{end}}
-{{if .HasExample}}
-Examples:
-{{.Example}}
-{{end}}
-{{.UsageString}}`
+// help shows the examples before the usage and the flags. It is code and not a template of cobra, because package text/template keeps the
+// linker from removing unused methods, which are a fifth of the binary.
+func help(cmd *cobra.Command, _ []string) {
+	w := cmd.OutOrStdout()
+	fmt.Fprintln(w, strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+	}
+	fmt.Fprintln(w)
+	_, _ = io.WriteString(w, usage(cmd)) // as for the lines above, nothing can report an error
+}
 
-const usageTemplate = `Usage:
-  {{if .HasAvailableSubCommands}}{{.CommandPath}} [command]{{else}}{{.UseLine}}{{end}}
-{{if .HasAvailableSubCommands}}{{$commands := .Commands}}{{range $group := .Groups}}
-{{$group.Title}}{{range $commands}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
-{{end}}
-{{if .Groups}}Other commands:{{else}}Commands:{{end}}{{range $commands}}{{if and (eq .GroupID "") (or .IsAvailableCommand (eq .Name "help"))}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
-{{end}}{{if .HasAvailableLocalFlags}}
-Flags:
-{{.LocalFlags.FlagUsagesWrapped 120 | trimTrailingWhitespaces}}
-{{end}}{{if .HasAvailableSubCommands}}
-Use "{{.CommandPath}} [command] --help" for more information about a command.
-{{end}}`
+// usage returns how to call a command, and its subcommands and flags.
+func usage(cmd *cobra.Command) string {
+	var b strings.Builder
+	call := cmd.UseLine()
+	if cmd.HasAvailableSubCommands() {
+		call = cmd.CommandPath() + " [command]"
+	}
+	fmt.Fprintf(&b, "Usage:\n  %s\n", call)
+	if cmd.HasAvailableSubCommands() {
+		rest := "Commands:"
+		for _, g := range cmd.Groups() {
+			rest = "Other commands:"
+			listCommands(&b, g.Title, g.ID, cmd)
+		}
+		listCommands(&b, rest, "", cmd)
+	}
+	if cmd.HasAvailableLocalFlags() {
+		fmt.Fprintf(&b, "\nFlags:\n%s\n", strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(120), " \n"))
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", cmd.CommandPath())
+	}
+	return b.String()
+}
+
+// listCommands writes the subcommands of one group.
+func listCommands(b *strings.Builder, title, group string, cmd *cobra.Command) {
+	fmt.Fprintf(b, "\n%s\n", title)
+	for _, c := range cmd.Commands() {
+		if c.GroupID == group && (c.IsAvailableCommand() || c.Name() == "help") {
+			fmt.Fprintf(b, "  %-*s %s\n", c.NamePadding(), c.Name(), c.Short)
+		}
+	}
+}
 
 // group adds the commands below one title of the help.
 func group(root *cobra.Command, id, title string, commands ...*cobra.Command) {

@@ -80,8 +80,11 @@ kubectl vitrine items summer-wall -n shop`),
 	group(root, "items", "Items:", newImport(), newExport())
 	group(root, "server", "Server and store:", newServe(), newBackup(), newRestore(), newMigrate(), newSweep(), newPurge())
 	root.AddCommand(newVersion())
-	root.SetHelpTemplate(helpTemplate)
-	root.SetUsageTemplate(usageTemplate)
+	root.SetHelpFunc(help)
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := io.WriteString(cmd.OutOrStderr(), usage(cmd))
+		return err
+	})
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
