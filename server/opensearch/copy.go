@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // copier replaces one generation of an index of items by a copy with the latest schema.
@@ -141,7 +142,11 @@ func (c *copier) pass(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.copyTo(ctx, stats.checkpoint(c.from.name))
+	checkpoint, err := stats.checkpoint(c.from.name)
+	if err != nil {
+		return 0, err
+	}
+	return c.copyTo(ctx, checkpoint)
 }
 
 // copyTo copies the operations up to a sequence number, and returns how many items it copied.
@@ -243,8 +248,14 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 		}
 	}()
 	// The response means that no write is in progress any more.
-	if err := l.cluster.do(within, http.MethodPut, "/"+c.from.name+"/_block/write", nil, nil); err != nil {
+	var answer struct {
+		All bool `json:"shards_acknowledged"`
+	}
+	if err := l.cluster.do(within, http.MethodPut, "/"+c.from.name+"/_block/write", nil, &answer); err != nil {
 		return 0, err
+	}
+	if !answer.All {
+		return 0, fmt.Errorf("%w: a write to index %s may still be in progress", library.ErrUnavailable, c.from.name)
 	}
 	if _, err := c.copyTo(within, math.MaxInt64); err != nil {
 		return 0, err

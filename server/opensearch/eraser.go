@@ -101,7 +101,10 @@ func (e *eraser) erase(ctx context.Context) error {
 			return nil
 		}
 		for p := range notes {
-			err = errors.Join(err, e.ask(ctx, p, "/_flush"))
+			if failed := e.ask(ctx, p, "/_flush"); failed != nil {
+				err = errors.Join(err, failed)
+				delete(notes, p) // without the flush, a merge keeps the deleted documents
+			}
 		}
 		if !sleep(ctx, e.step()) || e.frozen() {
 			return err
@@ -125,12 +128,24 @@ func (e *eraser) erase(ctx context.Context) error {
 
 func (e *eraser) frozen() bool { return e.library.records.state.Load().frozen() != "" }
 
-// ask sends a request about the index of a property. A merge can take longer than Options.Timeout. A property without an index has
-// nothing to erase.
+// ask sends a request about the index of a property. A merge can take longer than Options.Timeout. It fails unless all copies of the
+// shard have done it. A property without an index has nothing to erase.
 func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) error {
 	patient := &cluster{client: e.library.cluster.client, timeout: e.library.options.EraseWithin}
-	err := patient.do(ctx, http.MethodPost, "/"+e.library.names.items(p)+path, nil, nil)
-	if err != nil && !isIndexMissing(err) {
+	var answer struct {
+		Shards struct {
+			Total      int `json:"total"`
+			Successful int `json:"successful"`
+		} `json:"_shards"`
+	}
+	err := patient.do(ctx, http.MethodPost, "/"+e.library.names.items(p)+path, nil, &answer)
+	if isIndexMissing(err) {
+		return nil
+	}
+	if done := answer.Shards; err == nil && done.Successful < done.Total {
+		err = fmt.Errorf("%w: %d of %d copies of the shard responded", library.ErrUnavailable, done.Successful, done.Total)
+	}
+	if err != nil {
 		return fmt.Errorf("erase deleted items of property %s: %w", p, err)
 	}
 	return nil

@@ -116,3 +116,20 @@ func TestErasing(t *testing.T) {
 		}
 	}
 }
+
+// TestErasingNeedsAllCopies checks that nothing counts as erased if a copy of the shard has not responded.
+func TestErasingNeedsAllCopies(t *testing.T) {
+	t.Parallel()
+	l := replicas(t, 1)[0]
+	if err := l.eraser.ask(t.Context(), shop, "/_flush"); err != nil {
+		t.Fatal(err)
+	}
+	// More copies than a cluster has nodes.
+	settings := object{"index.auto_expand_replicas": false, "index.number_of_replicas": 9}
+	if err := l.cluster.do(t.Context(), http.MethodPut, "/"+l.names.items(shop)+"/_settings", settings, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.eraser.ask(t.Context(), shop, "/_flush"); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("%v, want ErrUnavailable", err)
+	}
+}

@@ -64,14 +64,20 @@ type cause struct {
 	CausedBy *cause `json:"caused_by"`
 }
 
-// failure returns the error of a response. It has the last cause of the chain and the first line of its reason.
+// quoted are the beginnings of the part of a reason that quotes the request, and with it a document.
+var quoted = []string{"\n", " Timeout: [", ", request: ["}
+
+// failure returns the error of a response. It has the last cause of the chain, and its reason up to the part that quotes the request.
 func (c *cause) failure(status int) *responseError {
 	for c.CausedBy != nil {
 		c = c.CausedBy
 	}
 	e := &responseError{Status: status, Type: c.Type}
 	if status >= http.StatusInternalServerError || errors.Is(e, library.ErrUnavailable) {
-		e.Reason, _, _ = strings.Cut(c.Reason, "\n")
+		e.Reason = c.Reason
+		for _, start := range quoted {
+			e.Reason, _, _ = strings.Cut(e.Reason, start)
+		}
 	}
 	return e
 }

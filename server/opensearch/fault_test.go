@@ -245,7 +245,10 @@ func TestErrorsHoldNoData(t *testing.T) {
 	ops := []operation{{index: l.names.items(shop), id: "1", doc: object{"id": "someone@mail.example"}}}
 	stored := failure(l.cluster.bulk(t.Context(), ops, refreshNone))
 	searched := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.items(shop)+searchPath, object{"query": object{"someone@mail.example": object{}}}, nil)
-	for what, err := range map[string]error{"a document": stored, "a query": searched} {
+	// A shard without a working copy.
+	unavailable := &cause{Type: "unavailable_shards_exception", Reason: "[test][0] primary shard is not active Timeout: [1m], request: " +
+		"[BulkShardRequest [[test][0]] containing [index {[test][1], source[{\"text\":\"someone@mail.example\"}]}]]"}
+	for what, err := range map[string]error{"a document": stored, "a query": searched, "a lost shard": unavailable.failure(http.StatusServiceUnavailable)} {
 		if err == nil || strings.Contains(err.Error(), "someone") {
 			t.Errorf("%s: %v, want an error without its content", what, err)
 		}

@@ -28,6 +28,9 @@ type indexState string
 type lookedUp struct {
 	state indexState
 	began time.Time
+	// complete is true if every copy of the shard has all operations of the state. A write that is in progress can have a sequence
+	// number before a copy, or even the primary, can show it.
+	complete bool
 }
 
 // pageKey identifies a read, except for the state of the library.
@@ -108,6 +111,12 @@ func (f *freshness) keep(key pageKey, v *view, page *library.Page, state indexSt
 
 // state returns the state of an index. It contains every operation that was acknowledged before the call.
 func (f *freshness) state(ctx context.Context, index string) (indexState, error) {
+	last, err := f.lookUp(ctx, index)
+	return last.state, err
+}
+
+// lookUp returns the result of a look at an index that contains every operation that was acknowledged before the call.
+func (f *freshness) lookUp(ctx context.Context, index string) (lookedUp, error) {
 	asked := time.Now()
 	for {
 		f.mu.Lock()
@@ -119,14 +128,14 @@ func (f *freshness) state(ctx context.Context, index string) (indexState, error)
 		}
 		f.mu.Unlock()
 		if age < lease {
-			return last.state, nil
+			return last, nil
 		}
 		select {
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			return last, context.Cause(ctx)
 		case <-look.done:
 			if look.err != nil {
-				return "", look.err
+				return last, look.err
 			}
 		}
 	}
@@ -140,11 +149,11 @@ func (f *freshness) start(index string) *flight {
 		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 		defer cancel()
 		began := time.Now()
-		state, err := f.look(ctx, index)
+		state, complete, err := f.look(ctx, index)
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if look.err = err; err == nil {
-			f.looked[index] = lookedUp{state, began}
+			f.looked[index] = lookedUp{state, began, complete}
 		}
 		delete(f.looking, index)
 		close(look.done)
@@ -152,8 +161,8 @@ func (f *freshness) start(index string) *flight {
 	return look
 }
 
-// look asks for the state of an index.
-func (f *freshness) look(ctx context.Context, index string) (indexState, error) {
+// look asks for the state of an index, see lookedUp.
+func (f *freshness) look(ctx context.Context, index string) (state indexState, complete bool, err error) {
 	var stats struct {
 		Indices map[string]struct {
 			UUID   string `json:"uuid"`
@@ -162,7 +171,8 @@ func (f *freshness) look(ctx context.Context, index string) (indexState, error) 
 					Primary bool `json:"primary"`
 				} `json:"routing"`
 				SeqNo struct {
-					Max int64 `json:"max_seq_no"`
+					Max        int64 `json:"max_seq_no"`
+					Checkpoint int64 `json:"global_checkpoint"`
 				} `json:"seq_no"`
 				Leases struct {
 					Term int64 `json:"primary_term"`
@@ -171,27 +181,29 @@ func (f *freshness) look(ctx context.Context, index string) (indexState, error) 
 		} `json:"indices"`
 	}
 	path := "/" + index + "/_stats/get?level=shards&filter_path=indices.*.uuid,indices.*.shards.*.routing.primary," +
-		"indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.retention_leases.primary_term"
+		"indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.retention_leases.primary_term"
 	if err := f.library.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
-		return "", err
+		return "", false, err
 	}
 	for _, i := range stats.Indices { // only the index behind the alias
 		for _, shard := range i.Shards["0"] {
 			if shard.Routing.Primary {
-				return indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max)), nil
+				state = indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max))
+				return state, shard.SeqNo.Checkpoint == shard.SeqNo.Max, nil
 			}
 		}
 	}
-	return "", errors.New("the index has no primary shard")
+	return "", false, errors.New("the index has no primary shard")
 }
 
 // settle makes the operations of an index visible to searches and returns its state, or "" if it cannot know that all of them are
 // visible. It refreshes an index at most as often as the index refreshes itself.
 func (f *freshness) settle(ctx context.Context, index string) indexState {
-	state, err := f.state(ctx, index)
-	if err != nil {
+	last, err := f.lookUp(ctx, index)
+	if err != nil || !last.complete {
 		return ""
 	}
+	state := last.state
 	f.mu.Lock()
 	shown := f.shown[index]
 	soon := time.Since(shown.began) < f.library.options.RefreshInterval
@@ -211,7 +223,7 @@ func (f *freshness) settle(ctx context.Context, index string) indexState {
 		return ""
 	}
 	f.mu.Lock()
-	f.shown[index] = lookedUp{state, time.Now()}
+	f.shown[index] = lookedUp{state: state, began: time.Now()}
 	f.mu.Unlock()
 	return state
 }

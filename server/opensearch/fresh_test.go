@@ -122,3 +122,29 @@ func TestSortValues(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
+
+// TestSettleNeedsAllCopies checks that a page is not remembered for a state that a copy of the shard may not show yet.
+func TestSettleNeedsAllCopies(t *testing.T) {
+	t.Parallel()
+	l := replicas(t, 1)[0]
+	index := l.names.items(shop)
+	for _, complete := range []bool{false, true} {
+		l.fresh.mu.Lock()
+		l.fresh.looked[index] = lookedUp{state: "state", began: time.Now().Add(time.Minute), complete: complete}
+		l.fresh.mu.Unlock()
+		want := indexState("")
+		if complete {
+			want = "state"
+		}
+		if got := l.fresh.settle(t.Context(), index); got != want {
+			t.Errorf("complete=%v: %q, want %q", complete, got, want)
+		}
+	}
+}
+
+// TestCheckpoint checks that statistics without a working copy have no checkpoint.
+func TestCheckpoint(t *testing.T) {
+	if n, err := (indexStats{}).checkpoint("gone"); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("%d, %v, want ErrUnavailable", n, err)
+	}
+}

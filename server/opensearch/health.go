@@ -195,13 +195,18 @@ func (s indexStats) operations(index string) int64 {
 	return 0
 }
 
-// checkpoint returns a sequence number up to which every copy of the shard has all operations. It is known with some delay.
-func (s indexStats) checkpoint(index string) int64 {
-	checkpoint := int64(1)<<62 - 1
-	for _, shard := range s[index].Shards["0"] {
+// checkpoint returns a sequence number up to which every copy of the shard has all operations. It is known with some delay. It fails
+// if the statistics contain no copy, because its node restarts.
+func (s indexStats) checkpoint(index string) (int64, error) {
+	copies := s[index].Shards["0"]
+	if len(copies) == 0 {
+		return 0, fmt.Errorf("%w: no working copy of a shard of %s", library.ErrUnavailable, index)
+	}
+	checkpoint := copies[0].SeqNo.Checkpoint
+	for _, shard := range copies {
 		checkpoint = min(checkpoint, shard.SeqNo.Checkpoint)
 	}
-	return checkpoint
+	return checkpoint, nil
 }
 
 // progress returns about how many percent of an index its copy contains.

@@ -184,7 +184,8 @@ func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.Pr
 			}
 			j.drop = append(j.drop, x.name)
 		}
-		if old {
+		// The next generation would not name the retired ones as its source.
+		if old && len(g.retired) == 0 {
 			j.rebuild = g
 		}
 		if j.rebuild != nil || j.activate != nil || j.unblock != nil || len(j.drop) > 0 {

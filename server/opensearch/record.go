@@ -393,7 +393,10 @@ func (r *records) reload(ctx context.Context) error {
 		return fmt.Errorf("read the definitions: %w", err)
 	}
 	// A refresh makes all operations up to the checkpoint visible.
-	checkpoint := stats.Indices.checkpoint(sharedIndex(index))
+	checkpoint, err := stats.Indices.checkpoint(sharedIndex(index))
+	if err != nil {
+		return fmt.Errorf("read the definitions: %w", err)
+	}
 	if err := r.look(ctx, http.MethodPost, "/"+index+"/_refresh", nil, nil); err != nil {
 		return fmt.Errorf("read the definitions: %w", err)
 	}
