@@ -41,7 +41,7 @@ func TestSchedule(t *testing.T) {
 		{"none if it fails", 23 * time.Hour, broken, 0, []string{"vitrine-20261201T030000Z.tar"}},
 		{"the second one later", time.Minute, nil, 24 * time.Hour, []string{"vitrine-20261201T030000Z.tar", "vitrine-20261202T030100Z.tar"}},
 		{"two stay", 25 * time.Hour, nil, 24 * time.Hour, []string{"vitrine-20261202T030100Z.tar", "vitrine-20261203T040100Z.tar"}},
-		{"one from the future does not count", -time.Hour, nil, 24 * time.Hour, []string{"vitrine-20261203T030100Z.tar", "vitrine-20261203T040100Z.tar"}},
+		{"one from the future does not count", -time.Hour, nil, 24 * time.Hour, []string{"vitrine-20261202T030100Z.tar", "vitrine-20261203T030100Z.tar"}},
 	} {
 		at, failure = at.Add(step.after), step.failure
 		wait, err := s.step()
@@ -59,6 +59,18 @@ func TestSchedule(t *testing.T) {
 		if diff := cmp.Diff(step.copies, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.about, diff)
 		}
+	}
+	// What a killed command left is removed, and space is made before the next backup.
+	left := filepath.Join(s.dir, incompletePrefix+"1")
+	if err := errors.Join(os.WriteFile(left, nil, 0o600), os.Chtimes(left, at, at.Add(-2*time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	at, s.keep, failure = at.Add(48*time.Hour), 1, broken
+	if _, err := s.step(); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v, want one backup and notes.txt", entries, err)
 	}
 	if _, err := os.Stat(filepath.Join(s.dir, "notes.txt")); err != nil {
 		t.Errorf("another file was removed: %v", err)

@@ -28,6 +28,9 @@ type target struct {
 	stream bool
 }
 
+// incompletePrefix is the beginning of the name of an incomplete file.
+const incompletePrefix = ".vitrine-export-"
+
 // createTarget opens the file at path. If path is the same file as standard output or standard error of the command, such as
 // /dev/stdout, the target writes to that stream.
 func createTarget(path string, stdout, stderr io.Writer) (*target, error) {
@@ -72,7 +75,7 @@ func (t *target) open(streams ...io.Writer) error {
 	if t.direct() {
 		t.file, err = os.OpenFile(t.path, os.O_WRONLY, 0)
 	} else {
-		t.file, err = os.CreateTemp(filepath.Dir(t.name), ".vitrine-export-*")
+		t.file, err = os.CreateTemp(filepath.Dir(t.name), incompletePrefix+"*")
 	}
 	return err
 }
