@@ -8,8 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
+	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +38,10 @@ type devOptions struct {
 	started   time.Time
 	out       io.Writer
 	folder    *dev.Folder
-	url       string
+	// listener is the address of the server, and url its URL.
+	listener, url string
+	// introduced contains what is printed; nil before the first load.
+	introduced map[string]bool
 }
 
 func newDev() *cobra.Command {
@@ -105,16 +111,13 @@ func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
 
 // follow returns a background part of a server that applies the manifests to its library.
 func (o *devOptions) follow(p *process) (run func(context.Context) error, loaded func() bool) {
-	ready := false
 	o.folder = dev.New(dev.Options{
 		Library: p.lib, Paths: o.paths, Namespace: o.namespace,
 		Report: func(ctx context.Context, l dev.Load) error {
 			o.report(l)
-			if ready || l.Failed != nil {
+			if l.Failed != nil {
 				return nil
 			}
-			ready = true
-			o.url = "http://" + p.public[0].net.Addr().String()
 			if err := o.fill(ctx, p.lib); err != nil {
 				return err
 			}
@@ -122,7 +125,24 @@ func (o *devOptions) follow(p *process) (run func(context.Context) error, loaded
 			return nil
 		},
 	})
-	return o.folder.Run, o.folder.Loaded
+	return func(ctx context.Context) error {
+		o.listen(p.public[0].net.Addr())
+		if err := o.folder.Claim(ctx); err != nil {
+			return &codedError{exitStore, err}
+		}
+		return o.folder.Run(ctx)
+	}, o.folder.Loaded
+}
+
+// listen notes the address of the server.
+func (o *devOptions) listen(address net.Addr) {
+	at := address.(*net.TCPAddr)
+	host := at.IP.String()
+	if at.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	o.listener = net.JoinHostPort(host, strconv.Itoa(at.Port))
+	o.url = "http://" + o.listener
 }
 
 // report prints the result of a load.
@@ -139,11 +159,19 @@ func (o *devOptions) report(l dev.Load) {
 	}
 }
 
-// introduce prints where the content is and how to read it.
+// introduce prints where the content is and how to read it, as far as it has not printed it yet.
 func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
-	fmt.Fprintf(o.out, "\nserving %s after %s\n", o.url, time.Since(o.started).Round(10*time.Millisecond))
+	first := o.introduced == nil
+	if first {
+		o.introduced = map[string]bool{}
+		fmt.Fprintf(o.out, "\nserving %s after %s\n", o.url, time.Since(o.started).Round(10*time.Millisecond))
+	}
 	items := lib.State(ctx).PropertyItems
 	for _, p := range lib.Properties() {
+		if o.introduced["Property "+string(p)] {
+			continue
+		}
+		o.introduced["Property "+string(p)] = true
 		token := o.folder.Token(p)
 		fmt.Fprintf(o.out, "\nProperty %s: %s items, READ-WRITE token %s\n", p, text.Thousands(items[p]), token)
 		filters, _, err := lib.FiltersAfter(p, library.FilterPlace{}, 1)
@@ -152,16 +180,18 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
 		}
 	}
 	tokens := o.folder.Tokens()
-	if len(tokens) > 0 {
-		fmt.Fprintln(o.out)
-	}
 	for _, name := range slices.Sorted(maps.Keys(tokens)) {
-		fmt.Fprintf(o.out, "AccessToken %s: %s\n", name, tokens[name])
+		if !o.introduced["AccessToken "+name] {
+			o.introduced["AccessToken "+name] = true
+			fmt.Fprintf(o.out, "AccessToken %s: %s\n", name, tokens[name])
+		}
 	}
-	fmt.Fprintln(o.out, "\nChange a manifest, and the server follows. Ctrl-C stops it.")
+	if first {
+		fmt.Fprintln(o.out, "\nChange a manifest, and the server follows. Ctrl-C stops it.")
+	}
 }
 
-// fill imports the given files and the sample content.
+// fill imports the sample content into every new Property and, after the first load, the given files.
 func (o *devOptions) fill(ctx context.Context, lib library.Library) error {
 	properties := lib.Properties()
 	if o.samples {
@@ -170,12 +200,15 @@ func (o *devOptions) fill(ctx context.Context, lib library.Library) error {
 			return fmt.Errorf("make sample content: %w", err)
 		}
 		for _, p := range properties {
+			if o.introduced["Property "+string(p)] {
+				continue
+			}
 			if err := o.load(ctx, p, "sample content", bytes.NewReader(content.Bytes())); err != nil {
 				return err
 			}
 		}
 	}
-	if len(o.imports) == 0 {
+	if len(o.imports) == 0 || o.introduced != nil {
 		return nil
 	}
 	target := library.PropertyID(o.property)
@@ -204,7 +237,13 @@ func (o *devOptions) fill(ctx context.Context, lib library.Library) error {
 
 // load imports one input into a Property. Items that exist stay as they are.
 func (o *devOptions) load(ctx context.Context, p library.PropertyID, name string, in io.Reader) error {
-	c, err := client.New(client.Options{Server: o.url, Token: o.folder.Token(p)})
+	// The client sends a token without encryption only to this machine, and the server may listen on another address of it.
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, o.listener)
+	}
+	c, err := client.New(client.Options{
+		Server: "http://localhost", Token: o.folder.Token(p), Transport: &http.Transport{DialContext: dial},
+	})
 	if err != nil {
 		return err
 	}

@@ -106,6 +106,7 @@ func TestDev(t *testing.T) {
 	c.await(`^Property shop/default: 2,000 items, READ-WRITE token `)
 	curl := c.await(`curl -H 'Authorization: Bearer (\S+)' '(\S+)'`)
 	token, url := curl[1], curl[2]
+	c.await(`^AccessToken shop/display: dev-`)
 	code, before := page(t, url, token)
 	if code != http.StatusOK || strings.Contains(before, `"total_results":0`) {
 		t.Fatalf("%d %s", code, before)

@@ -28,6 +28,9 @@ import (
 // Install identifies the definitions of this package in a library, as the identity of a cluster does for those of an operator.
 const Install = "dev"
 
+// markInstall is the mark of a library that records whose manifests it holds. The operator checks it as well.
+const markInstall = "install"
+
 // DefaultInterval is the default of Options.Interval.
 const DefaultInterval = 100 * time.Millisecond
 
@@ -78,19 +81,45 @@ func New(o Options) *Folder {
 // Loaded reports whether the manifests have been read and applied once.
 func (f *Folder) Loaded() bool { return f.loaded.Load() }
 
-// Run loads the manifests, and again after each change of a file, until ctx ends or Report fails.
+// Claim makes the library hold the manifests of this package. It fails if the library holds those of a cluster: their definitions would
+// conflict.
+func (f *Folder) Claim(ctx context.Context) error {
+	recorded, err := f.o.Library.Mark(markInstall)
+	if err != nil {
+		return fmt.Errorf("read whose manifests the store holds: %w", err)
+	}
+	if recorded != "" && recorded != Install {
+		return fmt.Errorf("use another data directory: the store holds the manifests of cluster %s", recorded)
+	}
+	if err := f.o.Library.SetMark(ctx, markInstall, Install); err != nil {
+		return fmt.Errorf("record whose manifests the store holds: %w", err)
+	}
+	return nil
+}
+
+// Run loads the manifests, and again after each change of a file, until ctx ends or Report fails. It waits until two checks find the same
+// files, because a program may be writing them. A load that fails is repeated, and reported once.
 func (f *Folder) Run(ctx context.Context) error {
-	for {
-		if state := f.state(); state != f.seen {
+	failed := ""
+	for last := f.state(); ; {
+		state := f.state()
+		if state == last && (state != f.seen || failed != "") {
 			f.seen = state
 			load := f.Load(ctx)
+			before := failed
+			if failed = ""; load.Failed != nil {
+				failed = load.Failed.Error()
+			}
 			if ctx.Err() != nil {
 				return nil
 			}
-			if err := f.o.Report(ctx, load); err != nil {
-				return err
+			if failed == "" || failed != before {
+				if err := f.o.Report(ctx, load); err != nil {
+					return err
+				}
 			}
 		}
+		last = state
 		select {
 		case <-ctx.Done():
 			return nil
@@ -142,7 +171,20 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 	l.Report = report
 	var sound []validate.Judged
 	there := map[library.Owner]bool{} // every object, also those that cannot be applied
+	unreadable := map[string]bool{}
+	for _, p := range problems {
+		unreadable[p.Place.File] = true
+	}
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil && info.Size() == 0 {
+			unreadable[name] = true // a program is about to write it
+		}
+	}
 	for _, j := range judged {
+		if j.Typed == nil || j.GetName() == "" {
+			unreadable[j.Value("").File] = true // the object may be one that is served
+			continue
+		}
 		owner := j.Owner(Install)
 		if j.Sound && !j.Typed.Suspended() && !there[owner] {
 			sound = append(sound, j)
@@ -150,7 +192,7 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 		there[owner] = true
 	}
 	// First remove, because a new object can claim what a deleted one held.
-	others, removed, err := f.removeDeleted(ctx, there, problems)
+	others, removed, err := f.removeDeleted(ctx, there, unreadable)
 	if err != nil {
 		return l, err
 	}
@@ -186,12 +228,8 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 var kinds = []library.Kind{library.KindProperty, library.KindToken, library.KindFilter, library.KindTag, library.KindUnit}
 
 // removeDeleted removes the definitions whose manifests are deleted, and returns the other ones, except for the tokens of this package.
-// there contains every object. An object in a file that cannot be read is not deleted.
-func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool, problems []manifest.Problem) (others map[library.Owner]bool, removed int, err error) {
-	unreadable := map[string]bool{}
-	for _, p := range problems {
-		unreadable[p.Place.File] = true
-	}
+// there contains every object. An object in an unreadable file is not deleted.
+func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool, unreadable map[string]bool) (others map[library.Owner]bool, removed int, err error) {
 	known, err := f.o.Library.Owners(ctx, library.Scope{Install: Install, Kinds: kinds})
 	if err != nil {
 		return nil, 0, fmt.Errorf("list the definitions: %w", err)

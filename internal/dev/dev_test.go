@@ -37,6 +37,9 @@ spec: {class: ReadOnly, filters: [wall]}
 `
 )
 
+// empty stands for the content of an empty file.
+const empty = "empty"
+
 const shop = library.PropertyID("shop/default")
 
 // world is a folder of manifests and the library that receives them.
@@ -75,9 +78,12 @@ func (w *world) write(name, text string) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
 	var err error
-	if text == "" {
+	switch text {
+	case "":
 		err = os.Remove(path)
-	} else {
+	case empty:
+		err = os.WriteFile(path, nil, 0o600)
+	default:
 		err = os.WriteFile(path, []byte(text), 0o600)
 	}
 	if err != nil {
@@ -132,6 +138,11 @@ func TestLoad(t *testing.T) {
 			name: "not YAML", file: "filter.yaml", text: "{", wall: "text:sea",
 			errors: []string{""}, kept: []string{"ContentFilter shop/wall"},
 		},
+		{
+			name: "an unknown kind", file: "filter.yaml", text: strings.Replace(with("text:sea"), "ContentFilter", "ContentFilters", 1), wall: "text:sea",
+			errors: []string{"kind"}, kept: []string{"ContentFilter shop/wall"},
+		},
+		{name: "an empty file", file: "filter.yaml", text: empty, wall: "text:sea", kept: []string{"ContentFilter shop/wall"}},
 		{name: "repaired", file: "filter.yaml", text: with("text:sand"), wall: "text:sand", applied: 1},
 		{
 			name: "suspended", file: "filter.yaml", text: strings.Replace(with("text:rain"), "spec: {", "spec: {suspend: true, ", 1), wall: "text:sand",
@@ -267,5 +278,24 @@ func TestRun(t *testing.T) {
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestClaim checks that a library of a cluster is left alone, and that an operator can recognize that of this package.
+func TestClaim(t *testing.T) {
+	w := newWorld(t)
+	for range 2 {
+		if err := w.Claim(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if mark, err := w.lib.Mark(markInstall); err != nil || mark != Install {
+		t.Errorf("mark %q, %v", mark, err)
+	}
+	if err := w.lib.SetMark(t.Context(), markInstall, "a cluster"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Claim(t.Context()); err == nil || !strings.Contains(err.Error(), "a cluster") {
+		t.Errorf("%v, want an error that names the cluster", err)
 	}
 }

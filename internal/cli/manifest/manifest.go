@@ -63,17 +63,22 @@ func Files(paths []string) ([]string, error) {
 			files = append(files, path)
 			continue
 		}
-		err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		// WalkDir would not follow a link.
+		root, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return nil, fmt.Errorf("find the manifests: %w", err)
+		}
+		err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
-			hidden := strings.HasPrefix(d.Name(), ".") && name != path
+			hidden := strings.HasPrefix(d.Name(), ".") && name != root
 			switch {
 			case hidden && d.IsDir():
 				return fs.SkipDir
 			case hidden || d.IsDir():
 			case slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)):
-				files = append(files, name)
+				files = append(files, filepath.Join(path, strings.TrimPrefix(name, root)))
 			}
 			return nil
 		})

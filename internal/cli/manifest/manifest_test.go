@@ -193,6 +193,13 @@ func TestFiles(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/c.yml", "a/d.json", "b.yaml", Stdin, "a/e.txt"}, files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Join(dir, "a"), link); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := Files([]string{link}); err != nil || !cmp.Equal(files, []string{filepath.Join(link, "c.yml"), filepath.Join(link, "d.json")}) {
+		t.Errorf("a link to a folder: %q, %v", files, err)
+	}
 	if _, err := Files([]string{filepath.Join(dir, "none")}); err == nil {
 		t.Error("a missing path is accepted")
 	}
