@@ -407,6 +407,8 @@ func TestChartRefuses(t *testing.T) {
 		"a Secret without a key":          {"opensearch: {caSecret: {name: ca, key: ''}}", "caSecret"},
 		"a backup of OpenSearch":          {"{library: opensearch, opensearch: {urls: ['https://search:9200']}, backup: {enabled: true}}", "need library: engine"},
 		"a backup without a period":       {"backup: {every: daily}", "every"},
+		"a backup with no time between":   {"backup: {every: 0h}", "every"},
+		"a certificate valid for days":    {"tls: {certManager: {issuerRef: {name: ca}, duration: 90d}}", "duration"},
 		"a restore of no backup":          {"restore: {claimName: old}", "path"},
 		"a restore from elsewhere":        {"restore: {claimName: old, path: ../x}", "path"},
 		"source ranges of a ClusterIP":    {"service: {loadBalancerSourceRanges: [192.0.2.0/24]}", "loadBalancerSourceRanges"},
