@@ -71,6 +71,9 @@ type section struct {
 
 type link struct{ Title, Href string }
 
+// External reports whether the link leads to another site.
+func (l link) External() bool { return strings.Contains(l.Href, "://") }
+
 // build writes the site and returns the number of its pages.
 func build(docs, to string) (int, error) {
 	pages, images, err := read(docs)
