@@ -93,7 +93,7 @@ func TestDeletedFacts(t *testing.T) {
 	defer l.Close()
 	apply(t, l, agreedDefinitions()[0])
 	mustWrite(t, l, library.Mutation{Put: image(0, "")})
-	drop(t, l, l.names.facts())
+	drop(t, l, sharedIndex(l.names.facts()))
 	if _, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}}); !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), l.names.facts()) {
 		t.Errorf("a new item: %v, want ErrUnavailable with the name of the index", err)
 	}
