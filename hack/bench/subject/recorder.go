@@ -75,7 +75,7 @@ func (r *Recorder) Sources() (map[string][]byte, error) {
 				continue
 			}
 			for _, about := range action {
-				if strings.HasSuffix(about.Index, itemsOfProperty) {
+				if strings.Contains(about.Index, itemsOfProperty) {
 					documents[about.ID] = bytes.TrimSpace(line)
 				}
 			}
@@ -91,7 +91,7 @@ func (r *Recorder) Searches() [][]byte { return r.take("_search") }
 // IsFollowing reports whether a search looks for changed definitions, as every process on OpenSearch does several times a second.
 func IsFollowing(search []byte) bool { return bytes.Contains(search, []byte(`{"_seq_no":{"gte":`)) }
 
-// itemsOfProperty is the end of the alias of the items in Vitrine's library.
+// itemsOfProperty is the end of the alias of the items in Vitrine's library. The aliases for writes continue after it.
 const itemsOfProperty = "-items-bench_default"
 
 // Prefix returns an index prefix for a library of Vitrine in this cluster.

@@ -273,7 +273,7 @@ func TestRecorderKeepsDocumentsAndSearches(t *testing.T) {
 			t.Errorf("%s: %s, %v", path, answer, err)
 		}
 	}
-	send("/_bulk", `{"create":{"_id":"1","_index":"bench-x-items-bench_default"}}`+"\n"+`{"id":1}`+"\n"+
+	send("/_bulk", `{"create":{"_id":"1","_index":"bench-x-items-bench_default==1==write"}}`+"\n"+`{"id":1}`+"\n"+
 		`{"index":{"_id":"ledger","_index":"bench-x-facts"}}`+"\n"+`{"sequence":1}`+"\n")
 	send("/index/_search?x=y", `{"query":{"match_all":{}}}`)
 	send("/index/_search", `{"query":{"range":{"_seq_no":{"gte":7}}}}`)
