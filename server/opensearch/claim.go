@@ -22,6 +22,10 @@ type claim struct {
 	since time.Time
 }
 
+func (l *Library) newClaim(id string) *claim {
+	return &claim{library: l, id: id, renew: l.options.rebuild.renew, expire: l.options.rebuild.expire}
+}
+
 // take takes the claim, and renews it until the caller calls release. The returned context ends when the claim is lost. release is nil
 // if another replica holds the claim.
 func (c *claim) take(ctx context.Context) (held context.Context, release func(), err error) {

@@ -82,7 +82,12 @@ func (c *cluster) do(ctx context.Context, method, path string, body, out any) er
 
 // bounded returns a context that ends with ctx or when the timeout of a request has passed.
 func (c *cluster) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.timeout, &unreachableError{fmt.Errorf("no answer within %s", c.timeout)})
+	return limited(ctx, c.timeout)
+}
+
+// limited returns a context that ends with ctx or after d, and then has the cause that OpenSearch has not responded.
+func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, &unreachableError{fmt.Errorf("no response within %s", d)})
 }
 
 // once sends a request once.
@@ -111,14 +116,17 @@ func (c *cluster) once(ctx context.Context, method, path string, body []byte, ou
 		return nil
 	}
 	if err := decode(res.Header, data.Bytes(), out); err != nil {
-		return fmt.Errorf("read the answer of OpenSearch to %s %s: %w", method, path, err)
+		return fmt.Errorf("read the response of OpenSearch to %s %s: %w", method, path, err)
 	}
 	return nil
 }
 
 // wait pauses for d/2 to d. It returns false if ctx ends first.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d/2 + rand.N(d/2))
+func wait(ctx context.Context, d time.Duration) bool { return sleep(ctx, d/2+rand.N(d/2)) }
+
+// sleep pauses for d. It returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

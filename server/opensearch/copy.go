@@ -110,7 +110,7 @@ func (l *Library) beginCopy(ctx context.Context, g *generations) (*copier, error
 	number := 1
 	alias := l.names.items(c.from.Property)
 	for _, name := range g.all() {
-		n, _ := strconv.Atoi(strings.TrimPrefix(name, alias+generationMark)) // 0 for an index that an earlier version named
+		n, _ := strconv.Atoi(strings.TrimPrefix(name, alias+generationMark)) // 0 for another name
 		number = max(number, n)
 	}
 	name := itemGeneration(alias, number+1)
@@ -247,7 +247,7 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 			l.options.Logger.Warn("cannot remove a block of writes: it is removed later", slog.Any("error", failed))
 		}
 	}()
-	// The response means that no write is in progress any more.
+	// The response means that no write is still in progress.
 	var answer struct {
 		All bool `json:"shards_acknowledged"`
 	}

@@ -64,7 +64,7 @@ func (r *records) watch(ctx context.Context) (stop func()) {
 			case <-pause.C:
 			}
 			began := time.Now()
-			if hits, err := r.since(ctx, r.next); err == nil && !r.revoke(hits) {
+			if hits, err := r.since(ctx, r.next); err == nil && !r.revoke(hits) && r.attached(ctx) == nil {
 				r.currency.advance(began)
 			}
 		}

@@ -56,7 +56,7 @@ func TestPartitionedReplica(t *testing.T) {
 func TestFaults(t *testing.T) {
 	proxy := nodetest.NewProxy(t, nodetest.URLs(t)[0])
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	l := openOptions(t, t.TempDir(), func(o *Options) { o.URLs, o.Timeout, o.Transport = []string{proxy.URL}, 2*time.Second, transport })
+	l := openOptions(t, t.TempDir(), func(o *Options) { o.URLs, o.Timeout, o.Transport = []string{proxy.URL}, 4*time.Second, transport })
 	defer l.Close()
 	apply(t, l, agreedDefinitions()[0])
 	acknowledged := int64(0)

@@ -201,7 +201,7 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 	if err := l.records.change(ctx, anyone, func(c *definitions.Change) error { return c.Purge(p) }); err != nil {
 		return err
 	}
-	if err := l.records.state.Load().frozen().Err(); err != nil {
+	if err := l.frozen().Err(); err != nil {
 		return err
 	}
 	erased := false

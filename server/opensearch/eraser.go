@@ -18,7 +18,7 @@ import (
 // shard keep the history of operations for one another.
 //
 // A write that erases first stores a note for its property, so a pending erasure survives every replica. The eraser makes OpenSearch
-// write its segments and discard the translog. One step later, no copy of the shard needs the history any more: the eraser makes
+// write its segments and discard the translog. One step later, no copy of the shard still needs the history: the eraser makes
 // OpenSearch merge the segments with deleted documents. Then it deletes the note, unless another write has stored it again.
 //
 // Every replica runs one, and a claim decides which of them works.
@@ -33,16 +33,15 @@ const (
 	// eraserClaim is the id of the claim in the facts index.
 	eraserClaim = "erasing"
 	// eraseSteps is how many steps of the eraser fit into Options.EraseWithin. A note that is stored when the eraser has just begun
-	// is done after four of them; the last one is for the merges.
-	eraseSteps = 5
+	// is done after four of them. If that eraser crashes at the end, another one needs two more. The last one is for the merges.
+	eraseSteps = 7
 	// noteSteps is how many notes of one replica fit into a step. The eraser waits for a step after it has read the notes. In this
 	// time, the writes end that rely on them: a note is 6 seconds old at most, and a write takes 30 seconds (Options.Timeout).
 	noteSteps = 20
 )
 
 func newEraser(l *Library) *eraser {
-	t := l.options.rebuild
-	return &eraser{library: l, claim: &claim{library: l, id: eraserClaim, renew: t.renew, expire: t.expire}}
+	return &eraser{library: l, claim: l.newClaim(eraserClaim)}
 }
 
 // step is the time between two steps.
@@ -67,37 +66,36 @@ func (e *eraser) note(ctx context.Context, p library.PropertyID) error {
 
 // run erases until ctx ends.
 func (e *eraser) run(ctx context.Context) {
-	for sleep(ctx, e.step()) {
-		if err := e.erase(ctx); err != nil && ctx.Err() == nil {
+	for pause := e.step(); sleep(ctx, pause); {
+		held, err := e.erase(ctx)
+		if err != nil && ctx.Err() == nil {
 			e.library.options.Logger.Warn("cannot erase deleted items from the files of OpenSearch: will try again", slog.Any("error", err))
+		}
+		if pause = e.step(); held {
+			pause = min(pause, e.claim.expire) // the holder may have crashed
 		}
 	}
 }
 
-// sleep returns false if ctx ends before d has passed.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
-// erase erases what is noted, if this replica gets the claim. A frozen library accepts no merge: what is noted is erased when the
-// library accepts writes again.
-func (e *eraser) erase(ctx context.Context) error {
+// erase erases what is noted, unless another replica holds the claim. A frozen library accepts no merge: what is noted is erased when
+// the library accepts writes again.
+func (e *eraser) erase(ctx context.Context) (held bool, err error) {
 	notes, err := e.notes(ctx)
 	if err != nil || len(notes) == 0 {
-		return err
+		return false, err
 	}
 	ctx, release, err := e.claim.take(ctx)
 	if err != nil || release == nil {
-		return err
+		return err == nil, err
 	}
 	defer release()
+	return false, e.eraseNoted(ctx, notes)
+}
+
+// eraseNoted erases what is noted until nothing is.
+func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]version) (err error) {
 	for len(notes) > 0 {
-		if !sleep(ctx, e.step()) || e.frozen() {
+		if !sleep(ctx, e.step()) || e.library.frozen() != "" {
 			return nil
 		}
 		for p := range notes {
@@ -106,7 +104,7 @@ func (e *eraser) erase(ctx context.Context) error {
 				delete(notes, p) // without the flush, a merge keeps the deleted documents
 			}
 		}
-		if !sleep(ctx, e.step()) || e.frozen() {
+		if !sleep(ctx, e.step()) || e.library.frozen() != "" {
 			return err
 		}
 		for p, at := range notes {
@@ -125,8 +123,6 @@ func (e *eraser) erase(ctx context.Context) error {
 	}
 	return nil
 }
-
-func (e *eraser) frozen() bool { return e.library.records.state.Load().frozen() != "" }
 
 // ask sends a request about the index of a property. A merge can take longer than Options.Timeout. It fails unless all copies of the
 // shard have done it. A property without an index has nothing to erase.
@@ -153,7 +149,7 @@ func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) err
 
 // notes returns the states of the notes of the properties that have an index. A note without an index stays until there is one.
 func (e *eraser) notes(ctx context.Context) (map[library.PropertyID]version, error) {
-	if e.frozen() {
+	if e.library.frozen() != "" {
 		return nil, nil
 	}
 	all, err := e.library.generations(ctx, e.library.names.everyItems())

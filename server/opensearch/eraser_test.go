@@ -57,7 +57,7 @@ func filesWith(t *testing.T, dir string, texts map[string]string) map[string][]s
 }
 
 // TestErasing checks that the bytes of a deleted item, and of a submission that was removed, leave the files of all nodes, also if the
-// replica that changed them stops at once. Other items stay.
+// replica that changed them stops at once, and the replica that was erasing has crashed. Other items stay.
 func TestErasing(t *testing.T) {
 	t.Parallel()
 	c := nodetest.NewCluster(t, 2)
@@ -89,12 +89,15 @@ func TestErasing(t *testing.T) {
 		t.Fatalf("before: %v", found)
 	}
 	mustWrite(t, first, library.Mutation{Delete: true, ID: 1}, library.Mutation{Put: image(2, texts["kept"]), Replace: true})
+	if ok, err := first.eraser.claim.store(t.Context(), nil, fact{Token: "crashed"}); err != nil || !ok {
+		t.Fatalf("claim the erasing: %t, %v", ok, err)
+	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 
 	// The copies of a shard report every 30 seconds which operations they need. A step of the eraser is longer.
-	next := onCluster(t, c, 2, Options{EraseWithin: 200 * time.Second})
+	next := onCluster(t, c, 2, Options{EraseWithin: eraseSteps * 40 * time.Second})
 	eventually(t, "the end of the note", func() bool {
 		notes, err := next[0].eraser.notes(t.Context())
 		return err == nil && len(notes) == 0

@@ -67,12 +67,24 @@ func (r *records) poll(ctx context.Context, limit time.Duration) error {
 	}
 	defer unlock()
 	began := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, &unreachableError{fmt.Errorf("no answer within %s", limit)})
+	ctx, cancel := limited(ctx, limit)
 	defer cancel()
 	if err := r.catchUp(ctx); err != nil {
 		return err
 	}
+	if err := r.attached(ctx); err != nil {
+		return err
+	}
 	r.currency.advance(began)
+	return nil
+}
+
+// attached fails unless the elected manager of the cluster responds. A node that lost its cluster still answers searches, but does
+// not see what is written to the other nodes.
+func (r *records) attached(ctx context.Context) error {
+	if err := r.look(ctx, http.MethodGet, "/_cluster/health?filter_path=status", nil, nil); err != nil {
+		return fmt.Errorf("ask the cluster manager: %w", err)
+	}
 	return nil
 }
 
@@ -144,7 +156,7 @@ const lookTimeout = 3 * time.Second
 
 // look sends a request for changes.
 func (r *records) look(ctx context.Context, method, path string, body, out any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, &unreachableError{fmt.Errorf("no response within %s", lookTimeout)})
+	ctx, cancel := limited(ctx, lookTimeout)
 	defer cancel()
 	return r.library.cluster.do(ctx, method, path, body, out)
 }

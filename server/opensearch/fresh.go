@@ -164,33 +164,17 @@ func (f *freshness) start(index string) *flight {
 // look asks for the state of an index, see lookedUp.
 func (f *freshness) look(ctx context.Context, index string) (state indexState, complete bool, err error) {
 	var stats struct {
-		Indices map[string]struct {
-			UUID   string `json:"uuid"`
-			Shards map[string][]struct {
-				Routing struct {
-					Primary bool `json:"primary"`
-				} `json:"routing"`
-				SeqNo struct {
-					Max        int64 `json:"max_seq_no"`
-					Checkpoint int64 `json:"global_checkpoint"`
-				} `json:"seq_no"`
-				Leases struct {
-					Term int64 `json:"primary_term"`
-				} `json:"retention_leases"`
-			} `json:"shards"`
-		} `json:"indices"`
+		Indices indexStats `json:"indices"`
 	}
 	path := "/" + index + "/_stats/get?level=shards&filter_path=indices.*.uuid,indices.*.shards.*.routing.primary," +
 		"indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.retention_leases.primary_term"
 	if err := f.library.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
 		return "", false, err
 	}
-	for _, i := range stats.Indices { // only the index behind the alias
-		for _, shard := range i.Shards["0"] {
-			if shard.Routing.Primary {
-				state = indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max))
-				return state, shard.SeqNo.Checkpoint == shard.SeqNo.Max, nil
-			}
+	for name, i := range stats.Indices { // only the index behind the alias
+		if shard := stats.Indices.primary(name); shard != nil {
+			state = indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max))
+			return state, shard.SeqNo.Checkpoint == shard.SeqNo.Max, nil
 		}
 	}
 	return "", false, errors.New("the index has no primary shard")
@@ -230,13 +214,7 @@ func (f *freshness) settle(ctx context.Context, index string) indexState {
 
 // settle waits for a lease, so that no replica relies on a state before this write.
 func (w *write) settle(ctx context.Context) {
-	if !w.stored {
-		return
-	}
-	timer := time.NewTimer(lease)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	if w.stored {
+		sleep(ctx, lease)
 	}
 }

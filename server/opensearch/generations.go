@@ -64,7 +64,7 @@ func (g *generations) all() []string {
 	return names
 }
 
-// replacing reports whether a copy of the current generation with a newer schema is being made.
+// replacing returns the copy of the current generation with a newer schema that is being made, or nil.
 func (g *generations) replacing() *itemIndex {
 	for _, x := range g.copies {
 		if g.current != nil && x.Source == g.current.uuid && x.Schema > g.current.Schema {
@@ -185,7 +185,7 @@ func (l *Library) awaitSuccessor(ctx context.Context, was *itemIndex) error {
 	defer cancel()
 	for pause := shortestPause; ; pause = min(2*pause, switchPause) {
 		g, err := l.currentOf(ctx, was.Property)
-		frozen := l.records.state.Load().frozen().Err()
+		frozen := l.frozen().Err()
 		switch {
 		case err != nil:
 			return err

@@ -85,7 +85,7 @@ func (l *Library) State(ctx context.Context) library.State {
 		state.Problem = "closed"
 		return state
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, &unreachableError{fmt.Errorf("no response within %s", stateTimeout)})
+	ctx, cancel := limited(ctx, stateTimeout)
 	defer cancel()
 	var stats indexStats
 	var red []string
@@ -172,25 +172,37 @@ type indexStats map[string]struct {
 			Bytes int64 `json:"size_in_bytes"`
 		} `json:"store"`
 	} `json:"primaries"`
-	Shards map[string][]struct {
-		Routing struct {
-			Primary bool `json:"primary"`
-		} `json:"routing"`
-		SeqNo struct {
-			Max        int64 `json:"max_seq_no"`
-			Checkpoint int64 `json:"global_checkpoint"`
-		} `json:"seq_no"`
-	} `json:"shards"`
+	UUID   string                  `json:"uuid"`
+	Shards map[string][]shardStats `json:"shards"`
+}
+
+// shardStats are the statistics of one copy of a shard.
+type shardStats struct {
+	Routing struct {
+		Primary bool `json:"primary"`
+	} `json:"routing"`
+	SeqNo struct {
+		Max        int64 `json:"max_seq_no"`
+		Checkpoint int64 `json:"global_checkpoint"`
+	} `json:"seq_no"`
+	Leases struct {
+		Term int64 `json:"primary_term"`
+	} `json:"retention_leases"`
+}
+
+// primary returns the statistics of the primary shard of an index, or nil if there is none. Each index has one shard.
+func (s indexStats) primary(index string) *shardStats {
+	copies := s[index].Shards["0"]
+	if i := slices.IndexFunc(copies, func(c shardStats) bool { return c.Routing.Primary }); i >= 0 {
+		return &copies[i]
+	}
+	return nil
 }
 
 // operations returns how many operations an index has had.
 func (s indexStats) operations(index string) int64 {
-	for _, copies := range s[index].Shards {
-		for _, shard := range copies {
-			if shard.Routing.Primary {
-				return shard.SeqNo.Max + 1
-			}
-		}
+	if shard := s.primary(index); shard != nil {
+		return shard.SeqNo.Max + 1
 	}
 	return 0
 }

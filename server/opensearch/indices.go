@@ -144,7 +144,7 @@ func (l *Library) propertyOf(index string) (library.PropertyID, bool) {
 		return p, true
 	}
 	for p := range l.records.state.Load().set.Catalogues() {
-		if strings.HasPrefix(index, l.names.items(p)) {
+		if strings.HasPrefix(index, l.names.items(p)+generationMark) {
 			return p, true
 		}
 	}

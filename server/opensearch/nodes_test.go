@@ -152,19 +152,9 @@ func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func(
 	}
 	t.Logf("%d items acknowledged, %d rejections", stored.Load(), refused.Load())
 	for _, l := range replicas {
-		there := map[item.ID]bool{}
-		for line, err := range l.Export(t.Context(), shop, nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			it, err := item.Unmarshal(line)
-			if err != nil {
-				t.Fatal(err)
-			}
-			there[it.ID] = true
-		}
+		there := exported(t, l)
 		for id := first; id <= last; id++ {
-			if !there[id] {
+			if _, ok := there[id]; !ok {
 				t.Errorf("item %d was acknowledged and is lost", id)
 			}
 		}
@@ -276,5 +266,47 @@ func fillDisk(t *testing.T, r []*Library) {
 			_, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}})
 			return err == nil
 		})
+	}
+}
+
+// TestIsolatedNode checks that a replica relies on no token while the only node that it reaches has lost the cluster. Such a node still
+// answers searches.
+func TestIsolatedNode(t *testing.T) {
+	t.Parallel()
+	c := nodetest.NewCluster(t, 3)
+	writer := onCluster(t, c, 1, Options{})[0]
+	apply(t, writer, agreedDefinitions()[0], accessToken(1))
+	everywhere := object{"index.auto_expand_replicas": "0-all"}
+	if err := writer.cluster.do(t.Context(), http.MethodPut, "/"+writer.names.definitions()+"/_settings", everywhere, nil); err != nil {
+		t.Fatal(err)
+	}
+	awaitCopies(t, writer)
+	var manager []struct{ Node string }
+	if err := writer.cluster.do(t.Context(), http.MethodGet, "/_cat/cluster_manager?format=json", nil, &manager); err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	if c.Name(kept) == manager[0].Node {
+		kept = 1
+	}
+	l, err := Open(t.Context(), Options{URLs: []string{c.URLs()[kept]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := l.Current(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if i != kept {
+			defer c.Suspend(i)()
+		}
+	}
+	eventually(t, "the replica relies on no token", func() bool { return errors.Is(l.Current(t.Context()), library.ErrUnavailable) })
+	for range 10 {
+		if err := l.Current(t.Context()); !errors.Is(err, library.ErrUnavailable) {
+			t.Errorf("the replica relies on tokens again: %v", err)
+		}
+		wait(t.Context(), 200*time.Millisecond)
 	}
 }

@@ -48,11 +48,7 @@ func (t rebuildTimes) withDefaults() rebuildTimes {
 }
 
 func newRebuilder(l *Library) *rebuilder {
-	t := l.options.rebuild
-	return &rebuilder{
-		library: l, times: t, replacedAt: map[string]time.Time{},
-		claim: &claim{library: l, id: rebuildClaim, renew: t.renew, expire: t.expire},
-	}
+	return &rebuilder{library: l, times: l.options.rebuild, replacedAt: map[string]time.Time{}, claim: l.newClaim(rebuildClaim)}
 }
 
 // run works until ctx ends.
@@ -65,7 +61,7 @@ func (r *rebuilder) run(ctx context.Context) {
 		}
 		pause := r.times.check
 		switch {
-		case r.frozen():
+		case r.library.frozen() != "":
 			pause = r.times.retry
 		case err != nil:
 			r.library.options.Logger.Warn("cannot rebuild the indices of items: will try again", slog.Any("error", err), slog.Duration("in", backoff))
@@ -73,17 +69,11 @@ func (r *rebuilder) run(ctx context.Context) {
 		case left:
 			pause, backoff = r.times.retry, r.times.retry
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, pause) {
 			return
-		case <-time.After(pause):
 		}
 	}
 }
-
-// frozen reports whether the library is frozen. Then the rebuilder does nothing. Library.Freeze also blocks the requests of a
-// rebuild that is in progress.
-func (r *rebuilder) frozen() bool { return r.library.records.state.Load().frozen() != "" }
 
 // job is something to do for the indices of a property.
 type job struct {
@@ -100,8 +90,8 @@ type job struct {
 // work does what there is to do, if this replica gets the claim. left is true if there is more to do soon. Until it is settled, it
 // only completes rebuilds that were interrupted while they blocked writes.
 func (r *rebuilder) work(ctx context.Context, settled bool) (left bool, err error) {
-	if r.frozen() {
-		return false, nil
+	if r.library.frozen() != "" {
+		return false, nil // Library.Freeze also blocks the requests of a rebuild that is in progress
 	}
 	jobs, left, err := r.jobs(ctx, settled)
 	if err != nil || len(jobs) == 0 {

@@ -65,6 +65,9 @@ func (l *Library) everyIndex() string {
 	return strings.Join(append(l.shared(), l.names.everyItems()), ",")
 }
 
+// frozen returns the freeze that the records of this replica name, "" for none.
+func (l *Library) frozen() transfer.Freeze { return l.records.state.Load().frozen() }
+
 // Frozen returns the current freeze, "" for none.
 func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 	if err := l.alive(ctx); err != nil {
@@ -78,7 +81,7 @@ func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 	if err := l.records.catchUp(ctx); err != nil {
 		return "", err
 	}
-	return l.records.state.Load().frozen(), nil
+	return l.frozen(), nil
 }
 
 // Facts returns everything except items, see transfer.Reader. No other request may change them meanwhile.

@@ -27,7 +27,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	if err := l.alive(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.records.state.Load().frozen().Err(); err != nil {
+	if err := l.frozen().Err(); err != nil {
 		return nil, err
 	}
 	// The timeout also covers waiting for other writes, which all wait while the cluster does not respond.

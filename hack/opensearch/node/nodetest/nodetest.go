@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -102,10 +103,12 @@ func NewCluster(t testing.TB, n int) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := t.TempDir()
 	c := &Cluster{t: t, options: node.Options{
-		Dir: t.TempDir(), Version: os.Getenv("OPENSEARCH_VERSION"), Heap: "512m", Port: 21000 + int(port.Int64()),
-		// Without these settings, the cluster excludes a node that does not respond after 30 seconds.
+		Dir: dir, Version: os.Getenv("OPENSEARCH_VERSION"), Heap: "512m", Port: 21000 + int(port.Int64()),
+		// Without the settings for fault detection, the cluster excludes a node that does not respond after 30 seconds.
 		Settings: []string{
+			"path.repo=" + filepath.Join(dir, "snapshots"),
 			"cluster.fault_detection.follower_check.timeout=2s", "cluster.fault_detection.follower_check.retry_count=2",
 			"cluster.fault_detection.leader_check.timeout=2s", "cluster.fault_detection.leader_check.retry_count=2",
 		},
@@ -143,6 +146,9 @@ func (c *Cluster) URLs() []string {
 
 // Dir returns the directory with the files of all nodes.
 func (c *Cluster) Dir() string { return c.options.Dir }
+
+// Snapshots returns the directory in which the nodes may store snapshots.
+func (c *Cluster) Snapshots() string { return filepath.Join(c.options.Dir, "snapshots") }
 
 // Name returns the name of node i in the cluster.
 func (c *Cluster) Name(i int) string { return fmt.Sprintf("n%d", i+1) }
