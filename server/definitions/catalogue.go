@@ -404,7 +404,7 @@ func (c *Catalogue) part(h held, known part) (part, error) {
 	case d.Filter != nil:
 		p.filter = known.filter
 		if !same || known.filter.Record.PlatformPageID != c.Spec.PlatformPageID {
-			p.filter = c.newFilter(d, known.filter)
+			p.filter = c.newFilter(d, h.Changed, known.filter)
 		}
 	case same:
 		return known, nil
@@ -425,8 +425,8 @@ func (c *Catalogue) part(h held, known part) (part, error) {
 }
 
 // newFilter builds a filter. It reuses the parser result of before, which may be nil, if the texts are the same.
-func (c *Catalogue) newFilter(d library.Definition, before *Filter) *Filter {
-	f := &Filter{Record: library.FilterRecord{Filter: *d.Filter, PlatformPageID: c.Spec.PlatformPageID, Owner: d.Owner}}
+func (c *Catalogue) newFilter(d library.Definition, changed time.Time, before *Filter) *Filter {
+	f := &Filter{Record: library.FilterRecord{Filter: *d.Filter, PlatformPageID: c.Spec.PlatformPageID, Owner: d.Owner, Changed: changed}}
 	if before != nil && before.Record.Query == d.Filter.Query && before.Record.Order == d.Filter.Order {
 		f.parse = before.parse
 	} else {

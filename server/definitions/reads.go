@@ -24,6 +24,25 @@ func (r Reads) Served(p library.PropertyID) (*Catalogue, error) {
 	return c, nil
 }
 
+// Definitions lists the served definitions of one kind, see library.Base.
+func (r Reads) Definitions(p library.PropertyID, kind library.Kind) ([]library.Definition, error) {
+	set, err := r()
+	if err != nil {
+		return nil, err
+	}
+	c := set.Catalogue(p)
+	if c == nil {
+		return nil, library.UnknownProperty(p)
+	}
+	found := []library.Definition{}
+	for from := range c.parts.all() {
+		if d := set.entries.get(from).served(); d != nil && d.Kind() == kind {
+			found = append(found, *d)
+		}
+	}
+	return found, nil
+}
+
 // Property returns the settings of a property, see library.Base.
 func (r Reads) Property(p library.PropertyID) (library.Property, error) {
 	c, err := r.Served(p)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,8 +39,8 @@ func benchItem(r *rand.Rand, n int) *item.Item {
 	}
 }
 
-// benchLibrary returns a library of benchItems items, written in groups as the bulk path does.
-func benchLibrary(b *testing.B) *Library {
+// benchLibrary returns a library of items that newItem makes, written in groups as the bulk path does.
+func benchLibrary(b *testing.B, items int, newItem func(r *rand.Rand, n int) *item.Item) *Library {
 	b.Helper()
 	l, err := Open(Options{Dir: b.TempDir()})
 	if err != nil {
@@ -59,15 +60,15 @@ func benchLibrary(b *testing.B) *Library {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	began := time.Now()
-	for n := 0; n < benchItems; {
+	for n := 0; n < items; {
 		muts := make([]library.Mutation, 500)
 		for i := range muts {
-			muts[i] = library.Mutation{Put: benchItem(r, n)}
+			muts[i] = library.Mutation{Put: newItem(r, n)}
 			n++
 		}
 		write(b, l, muts...)
 	}
-	b.Logf("imported %d items in %s", benchItems, time.Since(began).Round(time.Millisecond))
+	b.Logf("imported %d items in %s", items, time.Since(began).Round(time.Millisecond))
 	return l
 }
 
@@ -86,7 +87,7 @@ func write(b *testing.B, l *Library, muts ...library.Mutation) {
 
 // BenchmarkLibrary measures reads and writes. "First" ones begin with empty caches.
 func BenchmarkLibrary(b *testing.B) {
-	l := benchLibrary(b)
+	l := benchLibrary(b, benchItems, benchItem)
 	parse := func(q string) query.Node {
 		parsed, err := query.Parse(q)
 		if err != nil {
@@ -207,4 +208,102 @@ func benchPatch(b *testing.B) *item.Patch {
 		b.Fatal(err)
 	}
 	return p
+}
+
+// facetItems is how many items BenchmarkFacets has.
+const facetItems = 1_000_000
+
+// BenchmarkFacets counts the values of fields among all items, a third of them, a hundredth, and a few. "First" ones begin with
+// empty caches, "After a write" ones with a new snapshot.
+func BenchmarkFacets(b *testing.B) {
+	l := facetLibrary(b)
+	count := func(b *testing.B, q, field string) *library.Facets {
+		b.Helper()
+		parsed, err := query.Parse(q)
+		if err != nil {
+			b.Fatal(err)
+		}
+		f, err := l.Facets(b.Context(), library.Read{Property: trialShop, Query: parsed.Root}, library.Facet{Field: field, Limit: 10})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return f
+	}
+	fields := []string{
+		"approval_status", "featured", "social_platform", "tags.marketer_tags", "tags.hashtags", "tags", "campaign", "author", "activate_units.id",
+		"content.platform_data.social_platform_original_url", "id",
+	}
+	for name, q := range map[string]string{
+		"All": "*:*", "Third": "approval_status:app", "Sixth": "approval_status:app AND social_platform:instagram", "Hundredth": "campaign:7,8 AND beach", "Few": "author:user77",
+	} {
+		for _, field := range fields {
+			b.Run(name+"/"+field, func(b *testing.B) {
+				found := count(b, q, field)
+				b.ReportMetric(float64(found.Total), "items")
+				for b.Loop() {
+					count(b, q, field)
+				}
+			})
+		}
+	}
+	for _, field := range fields {
+		b.Run("First/"+field, func(b *testing.B) {
+			for b.Loop() {
+				l.follower.cache.Shrink(0)
+				l.follower.property(trialShop).reads.Forget()
+				count(b, "approval_status:app AND social_platform:instagram", field)
+			}
+		})
+		b.Run("After a write/"+field, func(b *testing.B) {
+			n := 0
+			for b.Loop() {
+				b.StopTimer()
+				n++
+				write(b, l, library.Mutation{Patch: benchPatch(b), ID: item.ID(1 + n*7919%facetItems)})
+				b.StartTimer()
+				count(b, "approval_status:app AND social_platform:instagram", field)
+			}
+		})
+	}
+	b.Logf("%+v", l.State(b.Context()).Sizes)
+}
+
+// facetLibrary returns the library of BenchmarkFacets, with manifests that add tags and units.
+func facetLibrary(b *testing.B) *Library {
+	b.Helper()
+	var zipf *rand.Zipf
+	l := benchLibrary(b, facetItems, func(r *rand.Rand, n int) *item.Item {
+		if zipf == nil {
+			zipf = rand.NewZipf(r, 1.2, 8, 50_000)
+		}
+		it := benchItem(r, n)
+		for range r.IntN(5) {
+			it.Tags = append(it.Tags, item.Tag{Namespace: item.HashtagNamespace, Key: fmt.Sprintf("h%d", zipf.Uint64())})
+		}
+		slices.SortFunc(it.Tags, item.CompareTags)
+		it.Tags = slices.Compact(it.Tags)
+		return it
+	})
+	defs := []library.Definition{{
+		Property: trialShop, Owner: library.Owner{Install: "cluster", Kind: library.KindTag, Namespace: "shop", Name: "tokyo"},
+		Tag: &library.TagRule{Tag: item.Tag{Namespace: "marketer_tags", Key: "tokyo"}, Selector: "beach AND featured:false"},
+	}}
+	for i, selector := range []string{"beach", "campaign:[1 TO 20]", "city sunset"} {
+		name := fmt.Sprintf("unit%d", i)
+		defs = append(defs, library.Definition{
+			Property: trialShop, Owner: library.Owner{Install: "cluster", Kind: library.KindUnit, Namespace: "shop", Name: name},
+			Unit: &library.UnitRule{Unit: item.Unit{ID: library.UnitID(trialShop, "shop", name), Name: name, ImageURL: "https://cdn.example/u.png",
+				ClickThroughURL: "https://shop.example/u"}, Selector: selector},
+		})
+	}
+	results, err := l.Apply(b.Context(), defs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			b.Fatal(r.Err)
+		}
+	}
+	return l
 }

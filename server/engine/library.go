@@ -118,6 +118,13 @@ func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*lib
 	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Explanation, error) { return s.Explain(ctx, r, id) })
 }
 
+// Facets counts the values of a field among the items that r matches, see library.Library.
+func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (*library.Facets, error) {
+	r.Now = l.instant(r)
+	l.relieve()
+	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Facets, error) { return s.Facets(ctx, r, f) })
+}
+
 // matching lists the items that match a query at the current time, by id.
 func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.Node) ([]item.ID, error) {
 	r := library.Read{Property: p, Audience: query.Private, Query: q, Now: l.store.Now()}

@@ -622,9 +622,11 @@ func (r *trial) look() {
 			return p
 		})
 	}
-	switch r.IntN(6) {
+	switch r.IntN(7) {
 	case 0:
 		r.follow()
+	case 6:
+		r.facets()
 	case 1:
 		read, what := r.listing()
 		id := r.id()
@@ -665,6 +667,26 @@ func (r *trial) look() {
 			return []any{units, said(errUnits), filters, n, said(errFilters), s.Items, s.Definitions, s.Ready, s.Problem, s.Version}
 		})
 	}
+}
+
+// facets counts the values of a field.
+func (r *trial) facets() {
+	r.Helper()
+	read, what := r.listing()
+	f := library.Facet{
+		Field: r.choice("tags", "tags.marketer_tags", "tags.vibe", "tags.none", "author", "social_platform", "approval_status", "campaign", "id", "featured",
+			"content.platform_ref:twitter", "activate_units.id", "activate_units.archived", "activate_units.external_id", "default_activate_unit.id",
+			"default_activate_unit.archived", "submission.email", "submission.age", "content.text"),
+		Prefix: r.choice("", "", "", "s", "5", "marketer_tags:h", "T"), Limit: r.IntN(12),
+	}
+	r.agree(fmt.Sprintf("the values of %+v in %s", f, what), func(l library.Library) any {
+		found, err := l.Facets(context.Background(), read, f)
+		if err != nil {
+			return said(err)
+		}
+		found.Expires = found.Expires.UTC()
+		return found
+	})
 }
 
 // follow reads a listing by its cursors, and sometimes changes something meanwhile. Every page must be a part of the current

@@ -100,6 +100,40 @@ func (d *Doc) Numbers(name string) []int64 {
 	return nil
 }
 
+// Counted yields the values of a field that query.Countable accepts, in the form in which they are shown, each once.
+func (d *Doc) Counted(f query.Field) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if f.Name == query.AllTags {
+			for name, in := range d.fields {
+				namespace, ok := query.TagNamespace(name)
+				if ok && !yieldAll(maps.Keys(in.terms), namespace+":", yield) {
+					return
+				}
+			}
+			return
+		}
+		in := d.fields[f.Name]
+		if in == nil || !yieldAll(maps.Keys(in.terms), "", yield) {
+			return
+		}
+		for _, n := range in.numbers {
+			if !yield(f.CountedNumber(n)) {
+				return
+			}
+		}
+	}
+}
+
+// yieldAll yields words after a prefix, and reports whether the consumer wants more.
+func yieldAll(words iter.Seq[string], prefix string, yield func(string) bool) bool {
+	for w := range words {
+		if !yield(prefix + w) {
+			return false
+		}
+	}
+	return true
+}
+
 // holds reports whether a term is among the values.
 func (f *field) holds(term string) bool {
 	if f.typ == query.Boolean {

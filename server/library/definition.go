@@ -207,4 +207,6 @@ type FilterRecord struct {
 	Filter
 	PlatformPageID int64
 	Owner          Owner // the zero Owner for filters created over HTTP, which are editable
+	// Changed is when the library received the newest version of the definition.
+	Changed time.Time
 }

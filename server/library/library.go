@@ -38,6 +38,11 @@ type Library interface {
 	// Explain returns, clause by clause, why an item matches r or does not. It fails like Read, and with ErrNotFound for an
 	// unknown item.
 	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
+	// Facets counts the values of a field among the items that r matches, and returns the most frequent ones with exact counts.
+	// Tags and units of manifests count like an item's own. It uses the members of r that select items (Property, Audience,
+	// Filter, Query, Where, Now) and ignores the others. It fails like Read, and with *query.FieldError or
+	// *query.ForbiddenFieldError for a field that cannot be counted.
+	Facets(ctx context.Context, r Read, f Facet) (*Facets, error)
 	// Export yields every item of a property that matches q (nil for all) by id, each as one NDJSON line without the
 	// newline: item.Marshal with the item's own tags and units. Items that change during the export may appear in either
 	// state. A library may yield an *UnreadableItemError for an item that it cannot read and continue with the next one; any
@@ -68,6 +73,10 @@ type Base interface {
 	Owners(ctx context.Context, scope Scope) ([]Owner, error)
 	// Definition returns the definition of owner, or ErrNotFound.
 	Definition(ctx context.Context, owner Owner) (Definition, error)
+
+	// Definitions lists the served definitions of a property of one kind: KindFilter, KindTag or KindUnit. Those created over HTTP
+	// come first, then those of manifests by owner. Callers must not modify them. It fails with ErrNotFound (property).
+	Definitions(p PropertyID, kind Kind) ([]Definition, error)
 
 	// Property returns a property's settings with one map lookup, or ErrNotFound.
 	Property(p PropertyID) (Property, error)

@@ -39,6 +39,7 @@
 //	fresh.go                         which pages have not changed since they were read
 //	write.go, base.go, stored.go, ledger.go, tags.go  writes of items, and reads by id
 //	source.go, target.go             copies to and from other libraries
+//	facets.go                        the most frequent values of a field
 //	explain.go, export.go, shortlink.go    the remaining methods
 //
 // It may import definitions, eval, mutations, transfer, library, query and item.

@@ -159,6 +159,8 @@ func (r *randomly) look() {
 		r.seed = fmt.Sprint(r.IntN(3))
 		r.compare(queries[r.IntN(len(queries))], orders[r.IntN(len(orders))], query.Private)
 	}
+	fields := []string{"tags", "tags.marketer_tags", "approval_status", "campaign", "featured", "activate_units.id", "default_activate_unit.id", "submission.note"}
+	r.facets(agreedQueries[r.IntN(len(agreedQueries))], library.Facet{Field: fields[r.IntN(len(fields))], Limit: r.IntN(5)})
 	id := r.id()
 	r.agree(fmt.Sprintf("item %d", id), func(l library.Library) []any {
 		tags, err := l.ItemTags(r.t.Context(), shop, id)

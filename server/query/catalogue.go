@@ -17,6 +17,8 @@ type Row struct {
 	InAll bool
 	// About describes the field in a few words.
 	About string
+	// Values are all values of the field, if they are few and fixed.
+	Values []string
 }
 
 // CreatedOn is the field of the tie rule: items with equal sort values are ordered newest first.
@@ -46,10 +48,11 @@ func rows() []Row {
 		return Row{Field: Field{Name: name, Type: t, Sortable: true}, About: about}
 	}
 	inAll := func(r Row) Row { r.InAll = true; return r }
+	oneOf := func(r Row, values ...string) Row { r.Values = values; return r }
 
 	table := []Row{
 		typed("id", Long, "the id of the item"),
-		keyword("approval_status", "app (approved), rej (rejected) or pen (pending)"),
+		oneOf(keyword("approval_status", "app (approved), rej (rejected) or pen (pending)"), "app", "rej", "pen"),
 		typed("campaign", Long, "the id of the campaign that collected the item"),
 		typed("claimed", Boolean, "whether the author has claimed the item"),
 		typed(CreatedOn, Date, "when the item was added to the library"),
@@ -62,7 +65,7 @@ func rows() []Row {
 		keyword("hashtag.social_platform", "the platform of the hashtag"),
 
 		inAll(text("content.text", "the text or the caption")),
-		keyword("content.content_type", "image, video or text"),
+		oneOf(keyword("content.content_type", "image, video or text"), "image", "video", "text"),
 		keyword("content.content_state", "active"),
 		keyword("content.social_platform", "the platform, such as instagram or twitter"),
 		typed("content.created_on", Date, "when the content was added to the library"),
@@ -95,7 +98,7 @@ func rows() []Row {
 		keyword("content.platform_data.social_platform_original_url", "the URL of the original post"),
 
 		typed("content.media.id", Long, "the id of the medium"),
-		keyword("content.media.mediatype", "image, video or text"),
+		oneOf(keyword("content.media.mediatype", "image, video or text"), "image", "video", "text"),
 		keyword("content.media.social_platform", "the platform of the medium"),
 		keyword("content.media.original_url", "the URL of the medium"),
 		keyword("content.media.base_url", "the base URL of the medium"),
@@ -191,6 +194,19 @@ var loadCatalogue = sync.OnceValue(func() *catalogue {
 // TagField, SubmissionField). AllField is not included.
 func Rows() []Row { return slices.Clone(loadCatalogue().rows) }
 
+// Values returns all values of a field, if they are few and fixed, as those of a boolean are.
+func Values(f Field) []string {
+	if f.Type == Boolean {
+		return []string{"true", "false"}
+	}
+	for _, r := range loadCatalogue().rows {
+		if r.Name == f.Name {
+			return r.Values
+		}
+	}
+	return nil
+}
+
 // Fields returns the static fields of the catalogue with their canonical names, in the order of the documentation.
 func Fields() []Field {
 	var out []Field
@@ -242,6 +258,14 @@ func TagFieldName(namespace string) string { return tagPrefix + namespace + tagS
 
 // IsTagField reports whether a canonical field name is of the form that TagFieldName returns.
 func IsTagField(name string) bool { return strings.HasPrefix(name, tagPrefix) }
+
+// TagNamespace returns the namespace of a field name that TagFieldName returns, and false for another name.
+func TagNamespace(name string) (string, bool) {
+	if !IsTagField(name) {
+		return "", false
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(name, tagPrefix), tagSuffix), true
+}
 
 // Dynamic reports whether a canonical field name names a dynamic field.
 func Dynamic(name string) bool {

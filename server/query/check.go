@@ -18,7 +18,11 @@ func ParseFor(q string, a Audience) (Query, error) {
 	if err != nil {
 		return Query{}, err
 	}
-	parsed.Warnings = append(parsed.Warnings, warnings...)
+	for _, w := range warnings {
+		at := parsed.names[FieldName{Name: w.Field, Pattern: strings.Contains(w.Field, "*")}]
+		w.Start, w.End = at.start, at.end
+		parsed.Warnings = append(parsed.Warnings, w)
+	}
 	return parsed, nil
 }
 
@@ -206,7 +210,7 @@ func known(n Node, f FieldName) bool {
 func unknownField(f FieldName) Warning {
 	name := excerpt(f.Name, longestName)
 	if f.Pattern {
-		return Warning{WarnUnknownField, fmt.Sprintf("no field matches the pattern %q, so its clause finds nothing", name), f.Name}
+		return Warning{Code: WarnUnknownField, Message: fmt.Sprintf("no field matches the pattern %q, so its clause finds nothing", name), Field: f.Name}
 	}
 	message := fmt.Sprintf("there is no field %q, so its clause finds nothing", name)
 	if object, ok := Object(f.Name); ok {
@@ -214,7 +218,7 @@ func unknownField(f FieldName) Warning {
 	} else if near := nearestField(f.Name); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
-	return Warning{WarnUnknownField, message, f.Name}
+	return Warning{Code: WarnUnknownField, Message: message, Field: f.Name}
 }
 
 // memberOf returns the first member of an object.

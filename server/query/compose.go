@@ -18,6 +18,11 @@ func And(nodes ...Node) Node {
 	return Bool{Clauses: parts}
 }
 
+// AndNot returns the query for what a matches and b does not. Scores and order by relevance are those of a.
+func AndNot(a, b Node) Node {
+	return Bool{Clauses: []Clause{{Occur: Must, Node: a}, {Occur: MustNot, Node: b}}}
+}
+
 // FieldTerm returns the query field:value. value is never parsed and can contain any characters.
 func FieldTerm(field, value string) Node {
 	if value == "" {

@@ -33,6 +33,12 @@ func TestAnd(t *testing.T) {
 	}
 }
 
+func TestAndNot(t *testing.T) {
+	if got := query.AndNot(parse(t, "a OR b"), parse(t, "-c")).String(); got != "+(a b) -(-c)" {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestFieldTermIsOneValue(t *testing.T) {
 	for _, value := range []string{"app", "a b", "a,b", ">5", "*", "-x", `a"b\c`, "AND", "[a TO b]", "日本", "~2", "", "/x/"} {
 		n := query.FieldTerm("approval_status", value)

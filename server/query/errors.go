@@ -55,6 +55,10 @@ type Warning struct {
 	// Field is the name or the pattern of the field that the warning is about, as in FieldName.Name; "" for other warnings than
 	// unknown-field.
 	Field string
+	// Start and End delimit the text that the warning is about, in characters (not bytes) from 0: the first name of an unknown
+	// field, the clauses of a group, a pattern. Both are 0 if the query was not parsed from text.
+	Start int `json:"-"`
+	End   int `json:"-"`
 }
 
 // The maximum number of characters that messages quote of a query and of a field name.

@@ -14,6 +14,9 @@ const (
 // presence reports whether the scope tests the presence of a field.
 func (s scope) presence() bool { return s.field.Name == existsName || s.field.Name == missingName }
 
+// TestsPresence reports whether f is one of the two pseudo-fields _exists_ and _missing_, whose values are names of fields.
+func TestsPresence(f FieldName) bool { return scope{field: f}.presence() }
+
 // presence parses the field name or pattern after _exists_: or _missing_:.
 func (p *parser) presence(in scope) (Node, error) {
 	tok, err := p.peek(true)
@@ -40,6 +43,7 @@ func (p *parser) presence(in scope) (Node, error) {
 	}
 	p.pos = tok.end
 	f := FieldName{Name: name, Pattern: strings.Contains(name, "*")}
+	p.named(f, stretch{start, end})
 	if in.field.Name == existsName {
 		return p.boosted(Exists{Field: f, at: p.at(tok.start)}, in)
 	}

@@ -15,6 +15,8 @@ func (p *parser) group(in scope, open int) (Node, error) {
 		clauses       []Clause
 		sawAnd, sawOr bool
 	)
+	p.skipSpace()
+	all := stretch{p.pos, p.pos}
 	for {
 		tok, err := p.peek(in.list())
 		if err != nil {
@@ -49,6 +51,7 @@ func (p *parser) group(in scope, open int) (Node, error) {
 			}
 		}
 		clauses = append(clauses, clause)
+		all.end = p.pos
 	}
 	if len(clauses) == 1 && clauses[0].Occur == Should {
 		return clauses[0].Node, nil
@@ -56,7 +59,7 @@ func (p *parser) group(in scope, open int) (Node, error) {
 	n := Bool{Clauses: clauses}
 	if sawAnd && sawOr {
 		p.warn(WarnMixedOperators, fmt.Sprintf("AND and OR are mixed without parentheses, and neither takes precedence: "+
-			"the query is read as %s; use parentheses to group clauses", shorten(n.String())))
+			"the query is read as %s; use parentheses to group clauses", shorten(n.String())), all)
 	}
 	return n, nil
 }
@@ -196,6 +199,7 @@ func (p *parser) fielded(name token) (Node, error) {
 	p.skipSpace()
 	p.pos++ // the colon
 	f := FieldName{Name: field, Pattern: strings.Contains(field, "*")}
+	p.named(f, stretch{name.start, name.end})
 	tok, err := p.peek(true)
 	if err != nil {
 		return nil, err

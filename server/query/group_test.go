@@ -80,3 +80,29 @@ func TestWarningsAreOneLine(t *testing.T) {
 		t.Errorf("got %+v\nwant %s", q.Warnings, want)
 	}
 }
+
+func TestWarningsHavePlaces(t *testing.T) {
+	for q, want := range map[string]string{
+		"a AND b OR c":                     "a AND b OR c",
+		" x (a AND b OR c^2 ) ":            "a AND b OR c^2",
+		"ü bogus:1":                        "bogus",
+		"text:bogus OR bogus:1 OR bogus:2": "bogus",
+		`x bo\.gus :1`:                     `bo\.gus`,
+		"_exists_:(bogus)":                 "bogus",
+		`bo\*s:1`:                          `bo\*s`,
+		"author:*mar text:x":               "*mar",
+	} {
+		parsed, err := query.ParseFor(q, query.Private)
+		if err != nil || len(parsed.Warnings) != 1 {
+			t.Fatalf("%s: %+v, %v", q, parsed.Warnings, err)
+		}
+		w := parsed.Warnings[0]
+		if got := string([]rune(q)[w.Start:w.End]); got != want {
+			t.Errorf("%s: the warning is about %q at %d, want %q", q, got, w.Start, want)
+		}
+	}
+	parsed, err := query.ParseFor("text:bogus OR bogus:1", query.Private)
+	if err != nil || parsed.Warnings[0].Start != 14 {
+		t.Errorf("the field is at %+v, %v", parsed.Warnings, err)
+	}
+}

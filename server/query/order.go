@@ -48,6 +48,21 @@ func ParseOrder(s string) (Order, error) {
 	return order, nil
 }
 
+// ParseOrderFor parses a sort string with the rights of its audience. It checks the names before the rest, so that the error for
+// a private field depends only on its name: whether any item has a value for the field is private too. The error is a
+// *SyntaxError or a *ForbiddenFieldError.
+func ParseOrderFor(s string, a Audience) (Order, error) {
+	if a == Public {
+		for key := range strings.SplitSeq(s, ",") {
+			name, _, _ := strings.Cut(strings.TrimSpace(key), ":")
+			if err := CheckOrder(Order{{Field: name}}, Public); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return ParseOrder(s)
+}
+
 // parseKeys parses the keys. Its error lacks Near.
 func parseKeys(s string) (Order, *SyntaxError) {
 	var order Order

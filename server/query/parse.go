@@ -13,6 +13,8 @@ type Query struct {
 	Root Node
 	// Warnings are about syntax only: mixed AND and OR, leading wildcards. Check adds those that need the catalogue.
 	Warnings []Warning
+	// names are the places where the text first names each field.
+	names map[FieldName]stretch
 }
 
 // String returns the canonical form of the query.
@@ -50,7 +52,7 @@ func Parse(q string) (Query, error) {
 	if err != nil {
 		return Query{}, err
 	}
-	return Query{Root: root, Warnings: p.warnings}, nil
+	return Query{Root: root, Warnings: p.warnings, names: p.names}, nil
 }
 
 // invalidAt returns the position of the first invalid UTF-8 in s, in characters.
@@ -74,6 +76,20 @@ type parser struct {
 	depth    int // nesting of parentheses
 	leaves   int
 	warnings []Warning
+	names    map[FieldName]stretch
+}
+
+// stretch is a part of the query, in characters: src[start:end].
+type stretch struct{ start, end int }
+
+// named records where the query names a field.
+func (p *parser) named(f FieldName, at stretch) {
+	if p.names == nil {
+		p.names = map[FieldName]stretch{}
+	}
+	if _, known := p.names[f]; !known {
+		p.names[f] = at
+	}
 }
 
 // scope is what parentheses pass to their clauses.
@@ -105,7 +121,7 @@ func (p *parser) text(t token) string { return string(p.src[t.start:t.end]) }
 
 // warn adds a warning unless it is a duplicate or exceeds maxWarnings. It replaces control characters in the message, which
 // may go into a header.
-func (p *parser) warn(code, message string) {
+func (p *parser) warn(code, message string, at stretch) {
 	message = strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
 			return ' '
@@ -120,7 +136,7 @@ func (p *parser) warn(code, message string) {
 			return
 		}
 	}
-	p.warnings = append(p.warnings, Warning{Code: code, Message: message})
+	p.warnings = append(p.warnings, Warning{Code: code, Message: message, Start: at.start, End: at.end})
 }
 
 // leaf counts a leaf at i towards MaxClauses.

@@ -223,6 +223,38 @@ func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*lib
 	return &e, nil
 }
 
+// Facets counts the values of a field item by item, see library.Library.
+func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (*library.Facets, error) {
+	counter, field, err := library.NewFacetCounter(f, r.Audience)
+	if err != nil {
+		return nil, err
+	}
+	v, listing, err := l.listed(r)
+	if err != nil {
+		return nil, err
+	}
+	hits, err := v.search(ctx, listing.Parts...)
+	if err != nil {
+		return nil, err
+	}
+	until, err := v.boundary(listing.Parts...)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int64{}
+	for _, h := range hits {
+		for value := range h.Doc.Counted(field) {
+			counts[value]++
+		}
+	}
+	for value, n := range counts {
+		counter.Add(value, n)
+	}
+	found := counter.Facets(int64(len(hits)))
+	found.Expires = earlier(until, v.until)
+	return found, nil
+}
+
 // Export yields items as lines, see library.Library. All lines are of the same state.
 func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {

@@ -10,6 +10,7 @@
 //	listing.go   queries bound to a snapshot
 //	page.go      a page of a listing
 //	ranked.go    the cached part of a listing by relevance
+//	facets.go    the most frequent values of a field
 //	versions.go  which listings a batch may have changed
 //	items.go     the bytes of items, with the values of other objects inserted
 //

@@ -8,6 +8,7 @@
 //   - Match returns the documents of one segment as a View. A View ignores tombstones, so that it is valid for the life of the
 //     segment. A Cache keeps it under the Query's Key.
 //   - Page returns any page of the live matches in any order from the views. Top and Ordered rank them.
+//   - CountValues counts the values of a field among the live matches.
 //   - Data derived from a segment (views, statistics, lists of units) is kept with the segment (segment.Derived) and dropped with
 //     it. One Cache for all corpora bounds the memory of views.
 //

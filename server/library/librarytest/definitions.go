@@ -26,6 +26,46 @@ var definitionTests = map[string]func(*world){
 		}
 		w.equal("the version after nothing changed", w.version(), before)
 	},
+	"served definitions by kind": func(w *world) {
+		_, err := w.lib.Definitions(shop, library.KindTag)
+		w.errorIs("without the property", err, library.ErrNotFound)
+		w.serve()
+		w.change(library.Mutation{Put: newItem(1, attached(7)), Units: []item.Unit{{ID: 7, Name: "made over HTTP"}}})
+		w.accept(
+			filter("wall", "*:*"), tagRule("winter", "snow", []item.ID{1}), tagRule("summer", "beach", nil),
+			unitRule("sandals", "beach", nil), token("front", []byte{1}),
+		)
+		w.apply(tagRule("summer", "beach AND", nil))
+		expect := func(kind library.Kind, want ...string) {
+			w.Helper()
+			defs, err := w.lib.Definitions(shop, kind)
+			if err != nil {
+				w.Fatal(err)
+			}
+			got := []string{}
+			for _, d := range defs {
+				got = append(got, d.Owner.String())
+			}
+			w.equal("the definitions of the kind "+kind.String(), got, want)
+		}
+		check := func() {
+			w.Helper()
+			expect(library.KindFilter, "ContentFilter shop/wall")
+			expect(library.KindTag, "Tag shop/summer", "Tag shop/winter")
+			expect(library.KindUnit, "HTTP", "ActivateUnit shop/sandals")
+			tags, err := w.lib.Definitions(shop, library.KindTag)
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.equal("the selector of the version that is served", tags[0].Tag.Selector, "beach")
+			w.equal("the ids", tags[1].Tag.Items, []item.ID{1})
+		}
+		check()
+		w.restart()
+		check()
+		w.remove(owner(library.KindTag, "shop", "summer"))
+		expect(library.KindTag, "Tag shop/winter")
+	},
 	"any order within a batch": func(w *world) {
 		w.accept(filter("wall", "*:*"), unitRule("sandals", "", nil), property(shop))
 		if _, err := w.lib.Filter(shop, *ref(filter("wall", ""))); err != nil {

@@ -28,6 +28,7 @@ func Run(t *testing.T, open Factory) {
 		"properties":  propertyTests,
 		"reads":       readTests,
 		"paging":      pagingTests,
+		"facets":      facetTests,
 		"rules":       ruleTests,
 		"audiences":   audienceTests,
 		"tokens":      tokenTests,

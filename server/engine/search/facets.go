@@ -1,0 +1,437 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Tally collects the most frequent values of a field (library.FacetCounter).
+type Tally interface {
+	// Prefix returns what every wanted value begins with, in lower case. Add ignores other values.
+	Prefix() string
+	// Reaches reports whether a value with this count can be among the most frequent ones.
+	Reaches(count int64) bool
+	// Add adds a value with its count among all parts. beaten is true if values that precede it fill the limit.
+	Add(value string, count int64) (beaten bool)
+	// AddNumber is Add for a whole number.
+	AddNumber(n, count int64)
+}
+
+// matched are the live documents of one part whose values are counted.
+type matched struct {
+	part segment.Part
+	docs segment.Docs
+	n    int64
+}
+
+// CountValues counts, for each value of a field that query.Countable accepts, the live documents that match any of some queries. It
+// returns the number of these documents. No item is read:
+//
+//   - The terms of all parts are merged in byte order, and their postings intersected with the matching documents. Postings are not
+//     read if so few documents have a term that it is not among the most frequent ones.
+//   - If a document has at most one term and postings are short, the terms of the matching documents are counted by ordinal. If few
+//     documents match, only their terms are looked up.
+//   - Numbers are counted from their column.
+//   - A tag that rules add counts where the item does not have it itself. Units are counted by the lists of units that documents show.
+func (c *Corpus) CountValues(ctx context.Context, queries []*Query, f query.Field, t Tally) (total int64, err error) {
+	var parts []matched
+	for _, p := range c.Parts {
+		m, err := c.matched(ctx, queries, p)
+		if err != nil {
+			return 0, err
+		}
+		if m.n > 0 {
+			total += m.n
+			parts = append(parts, m)
+		}
+	}
+	count := valueCounter{corpus: c, parts: parts, total: total, tally: t}
+	switch kind := newBinder(c, ofUnits).kindOf(f.Name); {
+	case f.Name == query.AllTags:
+		err = count.tags(ctx)
+	case kind == ofUnits:
+		err = count.units(ctx, f)
+	case kind == ofTags:
+		err = count.namespace(ctx, f, "", t.Prefix())
+	case f.Type == query.Long:
+		err = count.numbers(ctx, f)
+	case f.Sortable && count.few(f.Name):
+		err = count.byOrdinal(ctx, f.Name)
+	default:
+		err = count.terms(ctx, f, "", t.Prefix(), nil)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("count the values of %s: %w", f.Name, err)
+	}
+	return total, nil
+}
+
+// matched returns the live documents of a part that match any of some queries.
+func (c *Corpus) matched(ctx context.Context, queries []*Query, p segment.Part) (matched, error) {
+	sets := make([]set, 0, len(queries))
+	for _, q := range queries {
+		v, err := q.Match(ctx, p)
+		if err != nil {
+			return matched{}, err
+		}
+		docs := borrowed(v.Docs())
+		if gone := v.gone(p.Dead); gone != nil {
+			docs = andNot(docs, borrowed(gone))
+		}
+		sets = append(sets, docs)
+	}
+	m := matched{part: p, docs: segment.Docs{Bitmap: or(sets).published()}}
+	if m.n = int64(m.docs.Bitmap.GetCardinality()); m.n > 0 {
+		m.docs.Bits = make([]uint64, (p.Segment.Len()+63)/64)
+		m.docs.Bitmap.WriteDenseTo(m.docs.Bits)
+	}
+	return m, nil
+}
+
+// valueCounter counts the values of one field.
+type valueCounter struct {
+	corpus *Corpus
+	parts  []matched
+	// total is the number of documents in parts.
+	total int64
+	tally Tally
+}
+
+// source is the terms of one part.
+type source struct {
+	*matched
+	*segment.TermIterator
+	// head is the beginning of the current term, as a number of the same order.
+	head uint64
+	// byOrdinal are the counts of all terms, nil if they are counted by their postings.
+	byOrdinal []uint32
+}
+
+// ready prepares the current term. It returns false if no wanted term follows.
+func (s *source) ready(prefix []byte) bool {
+	if !s.Valid() || !bytes.HasPrefix(s.Term(), prefix) {
+		return false
+	}
+	var head [8]byte
+	copy(head[:], s.Term())
+	s.head = binary.BigEndian.Uint64(head[:])
+	return true
+}
+
+// most returns the maximum number of the part's documents that have the current term.
+func (s *source) most() int64 {
+	if s.byOrdinal != nil {
+		if o := s.Ordinal(); o >= 0 && o < len(s.byOrdinal) { // a damaged file may have more terms
+			return int64(s.byOrdinal[o])
+		}
+		return 0
+	}
+	return min(s.n, int64(s.Len()))
+}
+
+// count returns how many of the part's documents have the current term.
+func (s *source) count() int64 {
+	if s.byOrdinal != nil || s.n == int64(s.part.Segment.Len()) {
+		return s.most()
+	}
+	return int64(s.Postings().CountIn(s.docs))
+}
+
+// terms counts the terms of a field that begin with a prefix. named precedes each term in its value. more is added to the counts of
+// terms that rules add.
+func (c *valueCounter) terms(ctx context.Context, field query.Field, named, prefix string, more map[string]int64) error {
+	sources, begin := c.sources(field, prefix), []byte(prefix)
+	var same []int // the sources that are at the lowest term
+	floor := int64(0)
+	for looked := 1; len(sources) > 0; looked++ {
+		if looked%checkTerms == 0 {
+			if err := interrupted(ctx); err != nil {
+				return err
+			}
+		}
+		same = lowest(sources, same[:0])
+		term := sources[same[0]].Term()
+		extra := more[string(term)]
+		most := extra
+		for _, i := range same {
+			most += sources[i].most()
+		}
+		if most > floor && c.tally.Reaches(most) {
+			n := extra
+			for _, i := range same {
+				n += sources[i].count()
+			}
+			// Terms ascend: after a term is beaten, so is every one that is not more frequent.
+			if c.tally.Reaches(n) && c.tally.Add(named+string(term), n) {
+				floor = max(floor, n)
+			}
+		}
+		if extra > 0 {
+			delete(more, string(term))
+		}
+		for _, i := range slices.Backward(same) {
+			if sources[i].Next(); !sources[i].ready(begin) {
+				sources = slices.Delete(sources, i, i+1)
+			}
+		}
+	}
+	for term, n := range more {
+		c.tally.Add(named+term, n)
+	}
+	return nil
+}
+
+// shortLists: a field with at most one term in each document is counted by ordinals if its postings have fewer documents on average.
+const shortLists = 128
+
+// sources returns the parts that have a term with a prefix, at the first one.
+func (c *valueCounter) sources(field query.Field, prefix string) []source {
+	var sources []source
+	for i := range c.parts {
+		f := c.parts[i].part.Segment.Field(field.Name)
+		if f == nil {
+			continue
+		}
+		s := source{matched: &c.parts[i], TermIterator: f.TermIterator(prefix)}
+		if !s.ready([]byte(prefix)) {
+			continue
+		}
+		if field.Sortable && field.Type == query.Keyword && f.Docs() < shortLists*f.Distinct() {
+			s.byOrdinal = f.CountOrdinals(s.docs.Bitmap)
+		}
+		sources = append(sources, s)
+	}
+	return sources
+}
+
+// lowest appends to same the indexes of the sources that are at the lowest term.
+func lowest(sources []source, same []int) []int {
+	var low *source
+	for i := range sources {
+		s := &sources[i]
+		if low != nil {
+			order := cmp.Compare(s.head, low.head)
+			if order == 0 {
+				order = bytes.Compare(s.Term(), low.Term())
+			}
+			if order > 0 {
+				continue
+			}
+			if order < 0 {
+				same = same[:0]
+			}
+		}
+		if len(same) == 0 {
+			low = s
+		}
+		same = append(same, i)
+	}
+	return same
+}
+
+// lookupShare: the terms of documents are looked up if there are at least lookupShare terms for each document.
+const lookupShare = 16
+
+// few reports whether few documents match in comparison with the number of terms of the field.
+func (c *valueCounter) few(field string) bool {
+	terms := int64(0)
+	for _, m := range c.parts {
+		if f := m.part.Segment.Field(field); f != nil {
+			terms += int64(f.Distinct())
+		}
+	}
+	return c.total*lookupShare < terms
+}
+
+// byOrdinal counts the terms of a field that has at most one term in each document.
+func (c *valueCounter) byOrdinal(ctx context.Context, field string) error {
+	counts := map[string]int64{}
+	for _, m := range c.parts {
+		f := m.part.Segment.Field(field)
+		if f == nil {
+			continue
+		}
+		if err := interrupted(ctx); err != nil {
+			return err
+		}
+		ordinals, found := f.Ordinals(), map[uint32]int64{}
+		for docs := m.docs.Bitmap.Iterator(); docs.HasNext(); {
+			if o := ordinals[docs.Next()]; o > 0 {
+				found[o-1]++
+			}
+		}
+		for o, n := range found {
+			counts[string(f.TermAt(o))] += n
+		}
+	}
+	for term, n := range counts {
+		c.tally.Add(term, n)
+	}
+	return nil
+}
+
+// numbers counts the whole numbers of a field.
+func (c *valueCounter) numbers(ctx context.Context, field query.Field) error {
+	counts := map[int64]int64{}
+	for _, m := range c.parts {
+		if err := interrupted(ctx); err != nil {
+			return err
+		}
+		if f := m.part.Segment.Field(field.Name); f != nil {
+			f.CountNumbers(m.docs, counts)
+		}
+	}
+	for n, count := range counts {
+		c.tally.AddNumber(n, count)
+	}
+	return nil
+}
+
+// tags counts the tags of all namespaces.
+func (c *valueCounter) tags(ctx context.Context) error {
+	names, err := c.corpus.DynamicFields(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		namespace, ok := query.TagNamespace(name)
+		if !ok {
+			continue
+		}
+		named := namespace + ":"
+		folded, prefix := query.Fold(named), c.tally.Prefix()
+		if rest, ok := strings.CutPrefix(prefix, folded); ok {
+			prefix = rest
+		} else if prefix = ""; !strings.HasPrefix(folded, c.tally.Prefix()) {
+			continue
+		}
+		if err := c.namespace(ctx, query.Field{Name: name}, named, prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namespace counts the tags of one field, those of items and those that rules add.
+func (c *valueCounter) namespace(ctx context.Context, field query.Field, named, prefix string) error {
+	more := map[string]int64{}
+	if c.corpus.Overlay != nil && len(c.corpus.Overlay.Tags) > 0 {
+		members, err := c.corpus.tagMembers(ctx, field.Name)
+		if err != nil {
+			return err
+		}
+		byKeyword := map[string][]*member{}
+		for _, m := range members {
+			if strings.HasPrefix(m.keyword, prefix) {
+				byKeyword[m.keyword] = append(byKeyword[m.keyword], m)
+			}
+		}
+		for keyword, members := range byKeyword {
+			for _, m := range c.parts {
+				n, err := c.added(ctx, m, field.Name, keyword, members)
+				if err != nil {
+					return err
+				}
+				if n > 0 {
+					more[keyword] += n
+				}
+			}
+		}
+	}
+	return c.terms(ctx, field, named, prefix, more)
+}
+
+// added returns how many documents have a tag only by rules.
+func (c *valueCounter) added(ctx context.Context, m matched, field, keyword string, members []*member) (int64, error) {
+	sets := make([]set, len(members))
+	for i, by := range members {
+		docs, err := by.docs(ctx, c.corpus, m.part)
+		if err != nil {
+			return 0, err
+		}
+		sets[i] = borrowed(docs)
+	}
+	found := and(or(sets), borrowed(m.docs.Bitmap))
+	if found.isEmpty() {
+		return 0, nil
+	}
+	n := found.bitmap.GetCardinality()
+	if f := m.part.Segment.Field(field); f != nil {
+		if own, ok := f.Term(keyword); ok {
+			n -= found.bitmap.AndCardinality(own.Bitmap())
+		}
+	}
+	return int64(n), nil
+}
+
+// units counts the values of a field of units.
+func (c *valueCounter) units(ctx context.Context, field query.Field) error {
+	units, err := c.corpus.unitOverlay(ctx)
+	if err != nil {
+		return err
+	}
+	counts := map[string]int64{}
+	for _, m := range c.parts {
+		shown, err := units.lists(ctx, c.corpus, m.part)
+		if err != nil {
+			return err
+		}
+		for list, n := range shown.count(m.docs.Bitmap) {
+			if n == 0 {
+				continue
+			}
+			for value := range units.values(shown.units[list], field) {
+				counts[value] += n
+			}
+		}
+	}
+	for value, n := range counts {
+		c.tally.Add(value, n)
+	}
+	return nil
+}
+
+// count returns how many documents of a set show each list.
+func (l *unitLists) count(docs *roaring.Bitmap) []int64 {
+	counts := make([]int64, len(l.docs))
+	if len(l.docs) <= fewLists {
+		for list, of := range l.docs {
+			counts[list] = int64(of.AndCardinality(docs))
+		}
+		return counts
+	}
+	for it := docs.Iterator(); it.HasNext(); {
+		counts[l.list(it.Next())]++
+	}
+	return counts
+}
+
+// values returns the values of a field in a list of units.
+func (o *unitOverlay) values(list []int64, field query.Field) map[string]bool {
+	units := make([]item.Unit, len(list))
+	for i, id := range list {
+		units[i] = *o.byID[id]
+	}
+	found := map[string]bool{}
+	for f, v := range (&item.Item{}).Values(units, o.byDefault, nil) {
+		switch {
+		case f.Name != field.Name:
+		case f.Type == query.Keyword:
+			found[query.Fold(v.Str)] = true
+		default:
+			found[f.CountedNumber(v.Int)] = true
+		}
+	}
+	return found
+}

@@ -1,0 +1,138 @@
+package segment
+
+import (
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// TermIterator iterates over terms of a field in byte order, so that the terms of several segments can be merged. It is not safe
+// for concurrent use.
+type TermIterator struct {
+	w      walker
+	number int
+	first  int // the number of the field's first term in the dictionary
+	valid  bool
+}
+
+// TermIterator returns an iterator at the first term that is not less than from.
+func (f *Field) TermIterator(from string) *TermIterator {
+	t := &TermIterator{w: walker{d: &f.s.dict}, number: f.number, first: int(f.entry.First)}
+	if f.entry.First < f.entry.End {
+		t.valid = t.w.seek(f.key(from)) && t.w.field() == t.number
+	}
+	return t
+}
+
+// Valid reports whether the iterator is at a term.
+func (t *TermIterator) Valid() bool { return t.valid }
+
+// Next moves to the next term.
+func (t *TermIterator) Next() { t.valid = t.w.next() && t.w.field() == t.number }
+
+// Term returns the current term, which is valid until Next.
+func (t *TermIterator) Term() []byte { return t.w.key[fieldKey:] }
+
+// Len returns the number of documents that have the current term, including deleted ones.
+func (t *TermIterator) Len() int { return t.w.docs }
+
+// Postings returns the postings of the current term.
+func (t *TermIterator) Postings() Postings { return t.w.postings() }
+
+// Ordinal returns the ordinal of the current term, counted from 0 within the field (see Field.Ordinals).
+func (t *TermIterator) Ordinal() int {
+	inBlock := min(termsPerBlock, int(t.w.d.s.dir.Terms)-t.w.block*termsPerBlock)
+	return t.w.block*termsPerBlock + inBlock - t.w.left - 1 - t.first
+}
+
+// Docs is a set of documents of a segment, as a bitmap and as plain bits, one for each document of the segment.
+type Docs struct {
+	Bitmap *roaring.Bitmap
+	Bits   []uint64
+}
+
+// has reports whether the set contains a document.
+func (d Docs) has(doc uint32) bool { return d.Bits[doc>>6]&(1<<(doc&63)) != 0 }
+
+// CountIn returns how many of the documents are in a set.
+func (p Postings) CountIn(set Docs) int {
+	if p.docs == 1 {
+		if set.has(p.doc) {
+			return 1
+		}
+		return 0
+	}
+	kind, docs, _ := p.documents()
+	if kind == bitmapped {
+		return int(set.Bitmap.AndCardinality(p.Bitmap()))
+	}
+	n, doc := 0, uint64(0)
+	for first := uint64(0); len(docs) > 0; first = 1 { // as in appendListed
+		d, rest, ok := uvarint(docs)
+		if doc += d + first; !ok || doc >= uint64(p.s.dir.Docs) {
+			break
+		}
+		docs = rest
+		n += int(set.Bits[doc>>6] >> (doc & 63) & 1)
+	}
+	return n
+}
+
+// CountOrdinals returns how many documents of a set have each term of a field that has at most one term in each document, by
+// ordinal. It uses Ordinals.
+func (f *Field) CountOrdinals(set *roaring.Bitmap) []uint32 {
+	ordinals, counts := f.Ordinals(), make([]uint32, f.Distinct()+1)
+	var buffer [256]uint32
+	for it := set.ManyIterator(); ; {
+		n := it.NextMany(buffer[:])
+		if n == 0 {
+			return counts[1:]
+		}
+		for _, doc := range buffer[:n] {
+			if o := int(ordinals[doc]); o < len(counts) { // in a damaged file, there may be more terms
+				counts[o]++
+			}
+		}
+	}
+}
+
+// countedWidth is the greatest width of a column, in bytes, whose numbers are counted in an array.
+const countedWidth = 2
+
+// CountNumbers adds to counts how many documents of a set have each number. Doubles are counted by their bits.
+func (f *Field) CountNumbers(set Docs, counts map[int64]int64) {
+	if !isNumber(f.entry.Type) {
+		return
+	}
+	count := func(i int) { counts[f.column.at(i)]++ }
+	if f.column.Width <= countedWidth {
+		few := make([]int64, 1<<(8*f.column.Width))
+		count = func(i int) { few[f.column.at(i)-f.column.Base]++ }
+		defer func() {
+			for i, n := range few {
+				if n > 0 {
+					counts[f.column.Base+int64(i)] += n
+				}
+			}
+		}()
+	}
+	docs := set.Bitmap
+	if f.entry.Present.Len > 0 {
+		docs = f.Present()
+	}
+	var buffer [256]uint32
+	place := 0
+	for it := docs.ManyIterator(); ; {
+		n := it.NextMany(buffer[:])
+		if n == 0 {
+			return
+		}
+		for _, doc := range buffer[:n] {
+			if !f.column.Sparse {
+				place = int(doc)
+			}
+			if set.has(doc) {
+				count(place)
+			}
+			place++
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package opensearch
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Facets counts the values of a field among the items that r matches, see library.Library.
+func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (*library.Facets, error) {
+	counter, field, err := library.NewFacetCounter(f, r.Audience)
+	if err != nil {
+		return nil, err
+	}
+	v, listing, err := l.begin(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	root, err := v.root(ctx, listing)
+	if err != nil {
+		return nil, err
+	}
+	matching, err := v.translate(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	c := &counting{view: v, field: field, counter: counter, matching: allOf(matching)}
+	if err := c.prepare(ctx); err != nil {
+		return nil, err
+	}
+	result, err := c.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for value, n := range result.counts {
+		counter.Add(value, n)
+	}
+	found := counter.Facets(result.total)
+	found.Expires, err = v.expires(ctx, listing)
+	return found, err
+}
+
+// counting counts the values of one field.
+//
+//   - The values that items have themselves are counted by a terms aggregation. Its counts are exact, because an index has one shard,
+//     unless the node searches the shard in concurrent slices. The response says whether a slice left out terms.
+//   - No document contains the values that manifests add. Each of them is counted by the query for it.
+type counting struct {
+	*view
+	field    query.Field
+	counter  *library.FacetCounter
+	matching object
+	// queries are the values that are counted by query, and byQuery the same values.
+	queries []valueQuery
+	byQuery map[string]bool
+}
+
+// valueQuery is a value and the query for the items that have it.
+type valueQuery struct {
+	value string
+	query object
+}
+
+// counted is the result of a count. counts has at least the most frequent values.
+type counted struct {
+	total  int64
+	counts map[string]int64
+}
+
+// prepare finds the values that are counted by query.
+func (c *counting) prepare(ctx context.Context) error {
+	c.byQuery = map[string]bool{}
+	switch kindOf(c.field.Name) {
+	case ofUnits, ofDefault:
+		for d := range c.units().Docs() {
+			for value := range d.Counted(c.field) {
+				c.byQuery[value] = true
+			}
+		}
+	case ofTags, ofItem:
+		for _, r := range c.catalogue.TagRules {
+			keyword := query.Fold(r.Tag.Key)
+			switch c.field.Name {
+			case query.AllTags:
+				c.byQuery[r.Tag.Namespace+":"+keyword] = true
+			case query.TagFieldName(r.Tag.Namespace):
+				c.byQuery[keyword] = true
+			}
+		}
+	}
+	for _, value := range slices.Sorted(maps.Keys(c.byQuery)) {
+		if !c.counter.Wants(value) {
+			continue
+		}
+		n, err := c.view.plan(ctx, library.Part{Query: query.ValueTerm(c.field, value), Audience: query.Private}, c.now)
+		if err != nil {
+			return err
+		}
+		found, err := c.translate(ctx, n)
+		if err != nil {
+			return err
+		}
+		c.queries = append(c.queries, valueQuery{value, found})
+	}
+	return nil
+}
+
+const (
+	// queriesAtOnce is the maximum number of values that one search counts by query.
+	queriesAtOnce = 500
+	// leastTerms is the minimum number of terms that one search requests, so that the slices of a shard leave out none of a field
+	// with few values. mostTerms is the maximum; OpenSearch allows 65,535 buckets by default.
+	leastTerms = 100
+	mostTerms  = 50_000
+	// termsPerPage is the number of terms in a page, if the terms of a field are read in pages.
+	termsPerPage = 10_000
+	// longestRegexp is the maximum length in bytes of a regular expression in an aggregation. OpenSearch allows 1,000 characters by
+	// default.
+	longestRegexp = 900
+)
+
+// run counts the values in a single search if possible.
+func (c *counting) run(ctx context.Context) (*counted, error) {
+	if len(c.queries) <= queriesAtOnce {
+		size := max(leastTerms, c.counter.Limit()+len(c.queries)+1)
+		for _, terms := range []object{{"size": size}, {"size": size, "shard_size": mostTerms}, {"size": mostTerms}} {
+			found, complete, err := c.once(ctx, terms)
+			if err != nil || complete {
+				return found, err
+			}
+		}
+	}
+	release, err := c.freeze(ctx) // several searches must read one state
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	found := &counted{counts: map[string]int64{}}
+	if c.ownValues() {
+		if err := c.pages(ctx, found); err != nil {
+			return nil, err
+		}
+	}
+	for chunk := range slices.Chunk(c.queries, queriesAtOnce) {
+		if _, err := c.request(ctx, found, chunk, object{}); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// aggregations are the results of the aggregations of a search.
+type aggregations struct {
+	Queries struct {
+		Buckets []bucket `json:"buckets"`
+	} `json:"queries"`
+	Terms struct {
+		// Error is 0 if the counts are exact, even if the node searched the shard in concurrent slices.
+		Error   int64    `json:"doc_count_error_upper_bound"`
+		Buckets []bucket `json:"buckets"`
+	} `json:"terms"`
+	Page struct {
+		After   map[string]any `json:"after_key"`
+		Buckets []struct {
+			Key   map[string]any `json:"key"`
+			Count int64          `json:"doc_count"`
+		} `json:"buckets"`
+	} `json:"page"`
+}
+
+// bucket is a term, a text or a number, and the number of items that have it.
+type bucket struct {
+	Key   any   `json:"key"`
+	Count int64 `json:"doc_count"`
+}
+
+// request adds the counts of some values that are counted by query, and the total, to found, and runs other aggregations.
+func (c *counting) request(ctx context.Context, found *counted, queries []valueQuery, aggs object) (*aggregations, error) {
+	if len(queries) > 0 {
+		filters := make([]object, len(queries))
+		for i, q := range queries {
+			filters[i] = q.query
+		}
+		aggs["queries"] = object{"filters": object{"filters": filters}}
+	}
+	var answer struct {
+		hitsOf[struct{}]
+		Aggregations aggregations `json:"aggregations"`
+	}
+	body := object{"query": c.matching, "size": 0, "track_total_hits": true, "aggs": aggs}
+	if err := c.view.search(ctx, body, &answer); err != nil {
+		return nil, err
+	}
+	found.total = answer.Hits.Total.Value
+	for i, b := range answer.Aggregations.Queries.Buckets {
+		found.counts[queries[i].value] = b.Count
+	}
+	return &answer.Aggregations, nil
+}
+
+// ownValues reports whether the documents of items contain values of the field.
+func (c *counting) ownValues() bool {
+	k := kindOf(c.field.Name)
+	return k != ofUnits && k != ofDefault
+}
+
+// once counts the values in a single search, with the terms aggregation that terms begins. It reports whether the result is complete:
+// no other value can be among the most frequent ones.
+func (c *counting) once(ctx context.Context, terms object) (*counted, bool, error) {
+	found := &counted{counts: map[string]int64{}}
+	aggs := object{}
+	if c.ownValues() {
+		terms["field"], terms["order"] = c.inIndex(), []any{object{"_count": "desc"}, object{"_key": "asc"}}
+		if prefix := c.prefix(); prefix != "" {
+			include := `"` + strings.ReplaceAll(prefix, `"`, `"\""`) + `".*`
+			if len(include) > longestRegexp {
+				return nil, false, nil
+			}
+			terms["include"] = include
+		}
+		aggs["terms"] = object{"terms": terms}
+	}
+	response, err := c.request(ctx, found, c.queries, aggs)
+	if err != nil || !c.ownValues() {
+		return found, true, err
+	}
+	buckets, size, limit := response.Terms.Buckets, terms["size"].(int), c.counter.Limit()
+	var usable []int64
+	for _, b := range buckets {
+		if c.add(found, b.Key, b.Count) {
+			usable = append(usable, b.Count)
+		}
+	}
+	switch {
+	case limit == 0:
+		return found, true, nil
+	case response.Terms.Error > 0:
+		return nil, false, nil
+	case len(buckets) < size:
+		return found, true, nil
+	case len(usable) < limit:
+		return nil, false, nil
+	}
+	// The order of terms is the order of values, except between namespaces.
+	return found, c.field.Name != query.AllTags || buckets[size-1].Count < usable[limit-1], nil
+}
+
+// pages counts all own values of the field, page by page in the order of their terms.
+func (c *counting) pages(ctx context.Context, found *counted) error {
+	page := object{"size": termsPerPage, "sources": []any{object{"term": object{"terms": object{"field": c.inIndex()}}}}}
+	if name := c.dynamic(); name != "" {
+		page["after"] = object{"term": name} // no term is equal to it
+	}
+	for {
+		response, err := c.request(ctx, found, nil, object{"page": object{"composite": page}})
+		if err != nil {
+			return err
+		}
+		for _, b := range response.Page.Buckets {
+			if text, ok := b.Key["term"].(string); ok && !strings.HasPrefix(text, c.dynamic()) {
+				return nil
+			}
+			c.add(found, b.Key["term"], b.Count)
+		}
+		if len(response.Page.Buckets) < termsPerPage {
+			return nil
+		}
+		page["after"] = response.Page.After
+	}
+}
+
+// inIndex returns the field of the index that contains the values.
+func (c *counting) inIndex() string {
+	if c.field.Name == query.AllTags {
+		return fieldDynamic
+	}
+	return indexed(c.field)
+}
+
+// dynamic returns what the terms of the field in fieldDynamic begin with, "" for a field of the catalogue.
+func (c *counting) dynamic() string {
+	if c.field.Name == query.AllTags {
+		return query.AllTags + "."
+	}
+	return prefixOf(c.field)
+}
+
+// prefix returns what the wanted terms begin with.
+func (c *counting) prefix() string {
+	if c.field.Type == query.Keyword && c.field.Name != query.AllTags {
+		return c.dynamic() + c.counter.Prefix()
+	}
+	return c.dynamic()
+}
+
+// add adds the count of a term, unless its value is counted by query. It reports whether the value is wanted.
+func (c *counting) add(found *counted, key any, n int64) bool {
+	value := ""
+	switch key := key.(type) {
+	case string:
+		value = strings.TrimPrefix(key, prefixOf(c.field))
+		if c.field.Name == query.AllTags {
+			name, keyword, _ := strings.Cut(key, "\x00")
+			namespace, _ := query.TagNamespace(name)
+			value = namespace + ":" + keyword
+		}
+	case uint64:
+		value = c.field.CountedNumber(int64(key))
+	case int64:
+		value = c.field.CountedNumber(key)
+	}
+	if _, byQuery := c.byQuery[value]; byQuery || !c.counter.Wants(value) {
+		return false
+	}
+	found.counts[value] = n
+	return true
+}

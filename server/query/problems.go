@@ -1,0 +1,69 @@
+package query
+
+import (
+	"errors"
+	"strings"
+	"unicode/utf8"
+)
+
+// Problem is an error or a warning about a text, with its place.
+type Problem struct {
+	// Warning is true for advice about a valid text.
+	Warning bool
+	// Start and End delimit what the problem is about, in characters (not bytes) from 0. They are equal at the end of the text.
+	Start, End int
+	// Message is the text of the error or of the warning, the same as everywhere.
+	Message string
+}
+
+// Problems returns the error or the warnings of ParseFor. A blank query has none.
+func Problems(q string, a Audience) []Problem {
+	parsed, err := ParseFor(q, a)
+	if err != nil {
+		// Only a query that parses can name a private field.
+		parsed, _ := Parse(q)
+		return []Problem{problemOf(err, q, func(field string) stretch {
+			return parsed.names[FieldName{Name: field, Pattern: strings.Contains(field, "*")}]
+		})}
+	}
+	var all []Problem
+	for _, w := range parsed.Warnings {
+		all = append(all, Problem{Warning: true, Start: w.Start, End: w.End, Message: w.Message})
+	}
+	return all
+}
+
+// OrderProblems returns the error of ParseOrderFor, if any. A blank order has none.
+func OrderProblems(s string, a Audience) []Problem {
+	if strings.TrimSpace(s) == "" {
+		return nil
+	}
+	_, err := ParseOrderFor(s, a)
+	if err == nil {
+		return nil
+	}
+	return []Problem{problemOf(err, s, func(field string) stretch {
+		before, _, _ := strings.Cut(s, field)
+		start := utf8.RuneCountInString(before)
+		return stretch{start, start + utf8.RuneCountInString(field)}
+	})}
+}
+
+// problemOf returns the problem for an error about text. place finds a field that the caller may not name.
+func problemOf(err error, text string, place func(field string) stretch) Problem {
+	p := Problem{Message: err.Error()}
+	if forbidden := (*ForbiddenFieldError)(nil); errors.As(err, &forbidden) {
+		at := place(forbidden.Field)
+		p.Start, p.End = at.start, at.end
+		return p
+	}
+	if syntax := (*SyntaxError)(nil); errors.As(err, &syntax) {
+		runes := []rune(text)
+		p.Start = min(syntax.Position, len(runes))
+		p.End = p.Start
+		for p.End < len(runes) && !isSpace(runes[p.End]) {
+			p.End++
+		}
+	}
+	return p
+}

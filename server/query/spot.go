@@ -1,0 +1,218 @@
+package query
+
+import "strings"
+
+// Spot says what belongs to a position in a query that is being typed, so that an editor can complete it. The query need not
+// parse.
+type Spot struct {
+	// Start and End delimit the word or the quoted text to replace, in characters. They are equal between words.
+	Start, End int
+	// Typed is the part of it before the position, without escapes and quotes.
+	Typed string
+	// Quoted is true if the text begins with a quote.
+	Quoted bool
+	// Field is the field of the value at the position, zero where a clause begins.
+	Field FieldName
+	// Named is true at the name of a field that already has its colon.
+	Named bool
+	// Follows is true if a clause comes directly before, so that AND and OR are possible.
+	Follows bool
+}
+
+// SpotAt returns the spot at a position in a query, in characters, at most the length of the query. It reports false where
+// nothing can be completed: in a range, a pattern or a number after ^ or ~.
+func SpotAt(q string, at int) (Spot, bool) {
+	s := spotter{parser: parser{src: []rune(q)}, at: at, scopes: []FieldName{{}}}
+	for {
+		tok := s.next()
+		if tok.kind == tokEnd || tok.start >= at {
+			return s.between(), true
+		}
+		if isWord(tok.kind) && at <= tok.end {
+			return s.within(tok)
+		}
+		if !s.pass(tok) {
+			return Spot{}, false
+		}
+	}
+}
+
+// spotter reads the tokens before a position.
+type spotter struct {
+	parser
+	at int
+	// scopes are the fields of the open parentheses, the innermost last.
+	scopes []FieldName
+	// field is the field right before the next token, last that of the value before it. Both can be zero.
+	field, last FieldName
+	follows     bool
+	// unclosed is true if the end of the query cuts the token that next returned.
+	unclosed bool
+}
+
+// next returns the next token. A token that is not closed extends to the end of the query.
+func (s *spotter) next() token {
+	tok, err := s.peek(s.value().Name != "" || s.last.Name != "")
+	if s.unclosed = err != nil; !s.unclosed {
+		return tok
+	}
+	s.skipSpace()
+	tok = token{tokTerm, s.pos, len(s.src)}
+	switch s.src[s.pos] {
+	case '"':
+		tok.kind = tokQuoted
+	case '/':
+		tok.kind = tokRegexp
+	}
+	return tok
+}
+
+// isWord reports whether a token can be a value or the name of a field.
+func isWord(k tokenKind) bool {
+	switch k {
+	case tokTerm, tokPrefix, tokWildcard, tokStar, tokQuoted, tokAnd, tokOr, tokNot, tokBareSign:
+		return true
+	}
+	return false
+}
+
+// value returns the field that a value at the current position belongs to.
+func (s *spotter) value() FieldName {
+	if s.field.Name != "" {
+		return s.field
+	}
+	return s.scopes[len(s.scopes)-1]
+}
+
+// between returns the spot between two tokens.
+func (s *spotter) between() Spot {
+	return Spot{Start: s.at, End: s.at, Field: s.value(), Follows: s.follows && s.field.Name == ""}
+}
+
+// within returns the spot in a word.
+func (s *spotter) within(tok token) (Spot, bool) {
+	out := s.between()
+	start := tok.start
+	out.Start, out.End = tok.start, tok.end
+	if out.Quoted = tok.kind == tokQuoted; out.Quoted {
+		start++
+		if s.unclosed {
+			out.End = s.at // what follows an unclosed quote is rarely part of the value
+		} else if s.at == tok.end {
+			return Spot{}, false
+		}
+	}
+	typed, ok := s.typed(start)
+	if !ok || strings.ContainsAny(typed, "*?") && !out.Quoted {
+		return Spot{}, false
+	}
+	out.Typed, out.Named = typed, !out.Quoted && s.colonAfter(tok.end)
+	if out.Named {
+		out.Field, out.Follows = FieldName{}, false
+	}
+	return out, true
+}
+
+// typed returns the text from start to the position without escapes, and false if the position is within an escape.
+func (s *spotter) typed(start int) (string, bool) {
+	for i := start; i < s.at; i++ {
+		if s.src[i] == '\\' {
+			if i++; i == s.at {
+				return "", false
+			}
+		}
+	}
+	text, err := s.unescape(start, max(start, s.at), false)
+	return text, err == nil
+}
+
+// pass moves behind a token that starts before the position. It reports false if nothing can be completed at the position.
+func (s *spotter) pass(tok token) bool {
+	s.pos = tok.end
+	switch tok.kind {
+	case tokOpen:
+		s.scopes = append(s.scopes, s.value())
+		s.field, s.last, s.follows = FieldName{}, FieldName{}, false
+	case tokClose:
+		s.scopes = s.scopes[:max(1, len(s.scopes)-1)]
+		s.field, s.last, s.follows = FieldName{}, FieldName{}, true
+	case tokAnd, tokOr, tokNot, tokPlus, tokMinus:
+		s.field, s.last, s.follows = FieldName{}, FieldName{}, false
+	case tokComma:
+		s.field, s.follows = s.last, false
+	case tokColon:
+	case tokRange:
+		return s.passTo("]}")
+	case tokBoost:
+		return s.passNumber()
+	case tokFuzzy:
+		return tok.end < s.at
+	case tokRegexp:
+		s.take()
+		return tok.end < s.at
+	default:
+		if !s.colonAfter(tok.end) {
+			s.take()
+			break
+		}
+		name, err := s.unescape(tok.start, tok.end, false)
+		if err != nil {
+			return false
+		}
+		s.skipSpace()
+		s.pos++ // the colon
+		if s.pos > s.at {
+			return false // between a name and its colon
+		}
+		s.field, s.follows = FieldName{Name: name, Pattern: strings.Contains(name, "*")}, false
+	}
+	return true
+}
+
+// take ends a value.
+func (s *spotter) take() { s.last, s.field, s.follows = s.value(), FieldName{}, true }
+
+// passTo moves behind the next of some characters, before the position.
+func (s *spotter) passTo(ends string) bool {
+	for s.pos < s.at {
+		s.pos++
+		if strings.ContainsRune(ends, s.src[s.pos-1]) {
+			s.take()
+			return true
+		}
+	}
+	return false
+}
+
+// passNumber moves behind a number, before the position.
+func (s *spotter) passNumber() bool {
+	for s.pos < len(s.src) && strings.ContainsRune("0123456789.", s.src[s.pos]) {
+		s.pos++
+	}
+	return s.pos < s.at
+}
+
+// WordText returns a value as it is written after a field: as a word with escapes, or in quotes if it contains white space.
+func WordText(value string) string {
+	var b strings.Builder
+	if strings.ContainsFunc(value, isSpace) || value == "" {
+		writeQuoted(&b, value)
+	} else {
+		writeWord(&b, value, true)
+	}
+	return b.String()
+}
+
+// QuotedText returns a value as it is written in quotes.
+func QuotedText(value string) string {
+	var b strings.Builder
+	writeQuoted(&b, value)
+	return b.String()
+}
+
+// NameText returns the name of a field as it is written before a colon.
+func NameText(name string) string {
+	var b strings.Builder
+	writeWord(&b, name, false)
+	return b.String()
+}
