@@ -174,6 +174,16 @@ var _ = Describe("Every kind", func() {
 					w.change(ctx, o, func() { s.spoil(o) })
 					ready := w.settle(ctx, o, kstatus.FailedStatus)
 					Expect(ready.Reason).To(Equal(s.reason))
+					rejected := func(property string) []library.Rejection {
+						all, known, err := w.supervisor.Rejected(ctx, w.id(property))
+						Expect(err).NotTo(HaveOccurred())
+						Expect(known).To(BeTrue())
+						return all
+					}
+					Eventually(rejected).WithArguments("default").Should(ConsistOf(library.Rejection{
+						Kind: s.kind, Namespace: w.namespace, Name: "summer", Reason: s.reason, Message: ready.Message,
+					}), "the status of the property has to show it")
+					Expect(rejected("other")).To(BeEmpty())
 					Expect(s.served(ctx, w, "summer")).To(Equal(s.before))
 					Expect(w.condition(ctx, other, v1alpha1.ReadyCondition)).To(HaveField("Status", BeEquivalentTo("True")))
 					Expect(other.GetResourceVersion()).To(Equal(undisturbed))

@@ -71,7 +71,7 @@ func TestStatusDuringASweep(t *testing.T) {
 	}
 }
 
-// TestTwoInstallations checks that an installation does not use the library of another one in the same cluster, unless it is told to
+// TestTwoInstallations checks that an installation does not use the library of another one in the same cluster, unless it is configured to
 // take over.
 func TestTwoInstallations(t *testing.T) {
 	stored, err := reference.Open(reference.Options{Dir: t.TempDir()})

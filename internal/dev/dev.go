@@ -68,6 +68,8 @@ type Folder struct {
 	// seen is the state of the files at the last load.
 	seen   string
 	loaded atomic.Bool
+	// rejected are the errors of the last load, nil before it.
+	rejected atomic.Pointer[rejected]
 }
 
 // New returns a Folder.
@@ -221,6 +223,7 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 		l.Kept = append(l.Kept, owner.String())
 	}
 	slices.Sort(l.Kept)
+	f.remember(l, judged)
 	return l, nil
 }
 

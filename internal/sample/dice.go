@@ -17,6 +17,7 @@ const (
 	kindBoolean
 	kindRanked
 	kindPost
+	kindPicture
 )
 
 // throw returns the dice of one thing of a kind. Things are independent of each other, so each can be generated without the others.

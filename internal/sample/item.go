@@ -36,7 +36,7 @@ func (p post) item() object {
 		"author": object{
 			"created_on": "2015", "id": p.author, "platform_id": author, "social_platform": p.platform, "username": p.user,
 			"profile": object{
-				"avatar": "https://media.example.com/avatars/" + p.user + ".jpg", "name": p.name,
+				"avatar": MediaURL + "avatars/" + p.user + ".jpg", "name": p.name,
 				"profile_link": "https://" + p.platform + ".example.com/" + p.user, "username": p.user,
 			},
 		},
@@ -79,7 +79,7 @@ func (p post) platformData() object {
 }
 
 func (p post) mediaFiles() object {
-	base := fmt.Sprintf("https://media.example.com/%d/", p.id)
+	base := fmt.Sprintf("%s%d/", MediaURL, p.id)
 	original := base + "original.jpg"
 	if p.contentType == "video" {
 		original = base + "original.mp4"

@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -174,6 +177,38 @@ func TestImportable(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("an item changes when it is imported and exported (-sample +export):\n%s", diff)
+		}
+	}
+}
+
+// TestPicture checks that each picture and avatar of the sample has a drawing, always the same, and that nothing else has one.
+func TestPicture(t *testing.T) {
+	urls := map[string]bool{}
+	for _, url := range regexp.MustCompile(MediaURL+`[^"]+\.jpg`).FindAllString(string(write(t, 300)), -1) {
+		urls[strings.TrimPrefix(url, MediaURL)] = true
+	}
+	if len(urls) < 300 {
+		t.Fatalf("the sample has only %d pictures", len(urls))
+	}
+	for path := range urls {
+		drawing := Picture(path)
+		if !bytes.Equal(drawing, Picture(path)) {
+			t.Errorf("%s: another picture each time", path)
+		}
+		for d := xml.NewDecoder(bytes.NewReader(drawing)); ; {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v: %s", path, err, drawing)
+			}
+		}
+		if len(drawing) == 0 || bytes.Contains(drawing, []byte("%!")) {
+			t.Errorf("%s: %.100s", path, drawing)
+		}
+	}
+	for _, path := range []string{"", "1/large.jpg", "x/large.jpg", "100001", "100001/", "100001/original.mp4", "../100001/large.jpg"} {
+		if drawing := Picture(path); drawing != nil {
+			t.Errorf("%s has a picture", path)
 		}
 	}
 }

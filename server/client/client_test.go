@@ -259,7 +259,10 @@ func TestFilters(t *testing.T) {
 	info, err := c.Filter(ctx, made.UUID)
 	want := Filter{
 		ID: made.ID, UUID: made.UUID, Name: "Pending", PlatformPageID: 4711, Query: "approval_status:app", SortBy: "id:desc",
-		IsEditable: true, TotalResults: 5,
+		IsEditable: true, ReadAccess: "None", LastModified: info.LastModified, TotalResults: 5,
+	}
+	if info.LastModified.Before(made.LastModified) || made.LastModified.IsZero() {
+		t.Errorf("last modified at %s, made at %s", info.LastModified, made.LastModified)
 	}
 	if diff := gocmp.Diff(want, info); diff != "" || err != nil {
 		t.Errorf("info: %v\n%s", err, diff)
@@ -286,6 +289,105 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+func TestCompare(t *testing.T) {
+	s := newRealServer(t)
+	c := s.client(t, writer)
+	ctx := t.Context()
+	if _, err := c.Import(ctx, strings.NewReader(lines(10)), ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.CreateFilter(ctx, "Last", "id:[6 TO 10]", "id:asc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := Version{Query: "id:[5 TO 9]", SortBy: "id:desc"}
+	got, err := c.Compare(ctx, Change{FromFilter: made.UUID, To: to, Size: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(&Version{Query: "id:[6 TO 10]", SortBy: "id:asc", Total: 5}, got.Before); diff != "" || got.After.Total != 5 {
+		t.Errorf("before (-want +got):\n%s\nafter: %+v", diff, got.After)
+	}
+	if got.Entering.Total != 1 || got.Entering.Items[0].ID != 5 || got.Leaving.Total != 1 || got.Leaving.Items[0].ID != 10 {
+		t.Errorf("entering %+v, leaving %+v", got.Entering, got.Leaving)
+	}
+	if m := got.Moving; m.Compared != 100 || m.Total != 3 || len(m.Items) != 1 || m.Items[0].ID != 8 || *m.Items[0].From != 3 || *m.Items[0].To != 2 {
+		t.Errorf("moving %+v", m)
+	}
+	if got, err = c.Compare(ctx, Change{From: Version{Query: "id:1"}, To: Version{Query: "id:(1 OR 2)"}}); err != nil || got.Entering.Total != 1 || len(got.Entering.Items) != 0 {
+		t.Errorf("two queries: %+v, %v", got, err)
+	}
+	if got, err = c.Compare(ctx, Change{To: to}); err != nil || got.Before != nil || got.Entering.Total != 5 {
+		t.Errorf("nothing before: %+v, %v", got, err)
+	}
+	_, err = c.Compare(ctx, Change{FromFilter: "17", To: to})
+	if p := (*Problem)(nil); !errors.As(err, &p) || p.Status != http.StatusNotFound {
+		t.Errorf("unknown filter: %v", err)
+	}
+}
+
+func TestDefinitionsAndSources(t *testing.T) {
+	s := newRealServer(t)
+	c := s.client(t, writer)
+	ctx := t.Context()
+	if _, err := c.Import(ctx, strings.NewReader(lines(3)), ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	fresh := Tag{Namespace: "n", Key: "fresh"}
+	if err := c.AddTag(ctx, fresh, 1); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for d, err := range c.Definitions(ctx, "tag") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = found || d.Kind == "Tag" && d.Tag == fresh && d.ManagedBy == "" && d.Items == 1
+	}
+	if !found {
+		t.Error("the tag is not listed")
+	}
+	if units := all(t, c.Definitions(ctx, "unit")); len(units) > 0 && units[0].Kind != "ActivateUnit" {
+		t.Errorf("units: %+v", units)
+	}
+	got, err := c.Sources(ctx, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := slices.ContainsFunc(got.Tags, func(of struct {
+		Tag
+		Sources []Source `json:"sources"`
+	}) bool {
+		return of.Tag == fresh && slices.Equal(of.Sources, []Source{{Kind: "caller"}})
+	})
+	if !own {
+		t.Errorf("sources: %+v", got)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	got, err := newRealServer(t).client(t, writer).Status(t.Context())
+	if err != nil || got.Property == "" || got.Definitions.Tokens == 0 || int(got.Definitions.Tokens) != len(got.Tokens) || got.Rejected != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if !slices.ContainsFunc(got.Tokens, func(s TokenState) bool { return s.Class == "READ-WRITE" && s.Expires == nil }) {
+		t.Errorf("tokens %+v", got.Tokens)
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	got, err := newRealServer(t).client(t, writer).Suggest(t.Context(), "appr AND", "id", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Problems) != 2 || got.Problems[0].In != "q" || got.Problems[0].Severity != "error" || got.Problems[1].In != "sort_by" {
+		t.Errorf("problems %+v", got.Problems)
+	}
+	if c := got.Completions; len(c) == 0 || c[0].Text != "approval_status:" || c[0].Start != 0 || c[0].End != 4 || c[0].Kind != "field" {
+		t.Errorf("completions %+v", c)
+	}
+}
+
 func TestTagsAndUnits(t *testing.T) {
 	s := newRealServer(t)
 	c := s.client(t, writer)
@@ -305,6 +407,13 @@ func TestTagsAndUnits(t *testing.T) {
 	}
 	if tags, err := c.ItemTags(ctx, 1); err != nil || !gocmp.Equal(tags, []Tag{summer}) {
 		t.Errorf("tags: %v, %v", tags, err)
+	}
+	want := Facets{Field: "tags.marketer_tags.key", Total: 3, Values: []FacetValue{{Value: "summer", Count: 2}}}
+	if got, err := c.Facets(ctx, FacetQuery{Field: "tags.marketer_tags", Query: "id:[1 TO 3]", Prefix: "s", Size: 1}); err != nil || !gocmp.Equal(got, want) {
+		t.Errorf("facets: %+v, %v", got, err)
+	}
+	if _, err := c.Facets(ctx, FacetQuery{Field: "id", Filter: "17"}); status(err) != 404 {
+		t.Errorf("facets of an unknown filter: %v", err)
 	}
 	if err := c.RemoveTag(ctx, summer, 1); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Filter is a saved query and order (specification, Filter).
@@ -20,10 +21,16 @@ type Filter struct {
 	SortBy string `json:"sort_by"`
 	// IsEditable is false for filters from manifests.
 	IsEditable bool `json:"is_editable"`
-	// TotalResults and ManagedBy are set only by Client.Filter: the number of matching items, and "ContentFilter
-	// namespace/name" or "" (extensions).
-	TotalResults int64  `json:"total_results"`
-	ManagedBy    string `json:"managed_by"`
+	// ManagedBy is "ContentFilter namespace/name", or "" for a filter created over HTTP (extension).
+	ManagedBy string `json:"managed_by"`
+	// ReadAccess is ReadOnly if READ-ONLY tokens can list the items, otherwise None (extension).
+	ReadAccess string `json:"read_access"`
+	// FavoriteTag is namespace:key of the tag whose items come first, or "" (extension).
+	FavoriteTag string `json:"favorite_tag"`
+	// LastModified is when the filter last changed (extension).
+	LastModified time.Time `json:"last_modified"`
+	// TotalResults is the number of matching items. Only Client.Filter sets it (extension).
+	TotalResults int64 `json:"total_results"`
 }
 
 // Filters yields every filter of the property by name. It needs a READ-WRITE token.

@@ -199,10 +199,10 @@ func (c *Client) CountItems(ctx context.Context, query string) (int64, error) {
 	return page.Total, err
 }
 
-// Item returns one item. It uses a deprecated endpoint, which is the only one that reads an item by id.
+// Item returns one item (extension).
 func (c *Client) Item(ctx context.Context, id item.ID) (Item, error) {
 	var it Item
-	err := c.do(ctx, call{method: http.MethodGet, path: path("v1", "ugc", number(id)) + "/"}, &it)
+	err := c.do(ctx, call{method: http.MethodGet, path: path("v2", "content", number(id))}, &it)
 	return it, err
 }
 

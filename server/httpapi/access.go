@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -52,22 +53,56 @@ func (x *exchange) authenticate() error {
 	if x.token == "" {
 		return &problem{Type: tokenRefused, Detail: "send an access token: Authorization: Bearer, or the parameter access_token"}
 	}
-	if err := x.server.current(x.r.Context()); err != nil {
-		return err
-	}
-	g, ok := x.server.tokens.find(x.token, x.server.options.Clock())
-	if !ok {
-		return &problem{Type: tokenRefused, Detail: "the access token is unknown, expired or revoked"}
-	}
-	settings, err := x.server.lib.Property(g.property)
-	if errors.Is(err, library.ErrNotFound) {
-		return &problem{Type: tokenRefused, Detail: "the access token is unknown, expired or revoked"}
-	}
+	g, settings, ok, err := x.server.granted(x.r.Context(), x.token)
 	if err != nil {
 		return err
 	}
+	if !ok {
+		return &problem{Type: tokenRefused, Detail: "the access token is unknown, expired or revoked"}
+	}
 	x.grant, x.settings = g, settings
 	return nil
+}
+
+// granted returns what a token grants, and the settings of its property. It returns false if the token is unknown, expired or revoked, or
+// if its property is not served.
+func (s *Server) granted(ctx context.Context, token string) (grant, library.Property, bool, error) {
+	if err := s.current(ctx); err != nil {
+		return grant{}, library.Property{}, false, err
+	}
+	g, ok := s.tokens.find(token, s.options.Clock())
+	if !ok {
+		return grant{}, library.Property{}, false, nil
+	}
+	settings, err := s.lib.Property(g.property)
+	if errors.Is(err, library.ErrNotFound) {
+		return grant{}, library.Property{}, false, nil
+	}
+	return g, settings, err == nil, err
+}
+
+// Access is what a token grants.
+type Access struct {
+	// Property is the only property that the token can reach, and Owner the AccessToken.
+	Property library.PropertyID
+	Owner    library.Owner
+	// ReadWrite is true for the class READ-WRITE. FiltersOnly is true for a token that may only list certain filters.
+	ReadWrite, FiltersOnly bool
+	// Expires is the first instant at which the value is refused; zero means never.
+	Expires time.Time
+}
+
+// Access returns what a token grants, for other handlers of the same process. It returns false if the API refuses the token, and an error
+// if the server cannot know that now.
+func (s *Server) Access(ctx context.Context, token string) (Access, bool, error) {
+	if !s.Ready() {
+		return Access{}, false, fmt.Errorf("%w: the tokens are not loaded yet", library.ErrUnavailable)
+	}
+	g, _, ok, err := s.granted(ctx, token)
+	if !ok {
+		return Access{}, false, err
+	}
+	return Access{Property: g.property, Owner: g.owner, ReadWrite: g.readWrite, FiltersOnly: g.restricted, Expires: g.expires}, true, nil
 }
 
 // authorize checks that the class of the token permits the endpoint.

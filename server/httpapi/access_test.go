@@ -43,12 +43,20 @@ func TestTokens(t *testing.T) {
 		"unit":           {call{url: fmt.Sprintf("/v1/activate_units/%d", unitID("sandals"))}, readOnly, 403},
 		"item":           {call{url: "/v1/ugc/1001/"}, readOnly, 403},
 		"collection":     {call{url: "/v1/ugc/collections/12/"}, readOnly, 403},
+		"get item":       {call{url: "/v2/content/1001"}, readOnly, 403},
 		"patch item":     {call{method: "PATCH", url: "/v2/content/1001", body: `{"featured":true}`}, readWrite, 403},
 		"erase item":     {call{method: "DELETE", url: "/v2/content/1060", status: 204}, readWrite, 403},
 		"import":         {call{method: "POST", url: "/v2/content/bulk", body: "\n"}, readWrite, 403},
 		"export":         {call{url: "/v2/content/bulk?q=id:1001"}, readWrite, 403},
 		"explain filter": {call{url: "/v2/content/filters/" + filterUUID("summer-wall") + "/explain?ugc_id=1001"}, readWrite, 403},
 		"explain query":  {call{url: "/v2/content/items/explain?q=beach&ugc_id=1001"}, readWrite, 403},
+		"facets":         {call{url: "/v2/content/facets?field=tags&q=*:*"}, readOnly, 403},
+		"filter facets":  {call{url: "/v2/content/facets?field=tags&filter=" + filterUUID("summer-wall")}, readWrite, 403},
+		"sources":        {call{url: "/v2/content/items/1001/sources"}, readWrite, 403},
+		"status":         {call{url: "/v2/content/status"}, readWrite, 403},
+		"definitions":    {call{url: "/v2/content/definitions?kind=tag"}, readWrite, 403},
+		"suggest":        {call{url: "/v2/content/suggest?q=te"}, readOnly, 403},
+		"compare":        {call{url: "/v2/content/compare?q=beach"}, readWrite, 403},
 		"short link":     {call{url: "/i/code1001", status: 302}, none, 302},
 		"openapi":        {call{url: "/openapi.json"}, none, 200},
 	}
@@ -167,6 +175,7 @@ func TestPropertyScope(t *testing.T) {
 	a := newApp(t)
 	a.table(t, map[string]call{
 		"item":              {url: "/v1/ugc/7001/", token: "rw", status: 404, contains: []string{"problems/not-found"}},
+		"item, version 2":   {url: "/v2/content/7001", token: "rw", status: 404, contains: []string{"problems/not-found"}},
 		"own item":          {url: "/v1/ugc/7001/", token: "other-ro"},
 		"query":             {url: q("id:7001"), token: "rw", ids: []item.ID{}},
 		"all":               {url: q("*:*"), token: "other-rw", ids: []item.ID{7001}},
@@ -184,6 +193,8 @@ func TestPropertyScope(t *testing.T) {
 		"update filter":     {method: "PUT", url: "/v2/content/filters?filter_id=4242", token: "other-rw", body: `{"q":"a","sort_by":"id:asc"}`, status: 404},
 		"explain":           {url: "/v2/content/items/explain?q=beach&ugc_id=7001", token: "rw", status: 404},
 		"explain filter":    {url: "/v2/content/filters/4242/explain?ugc_id=7001", token: "other-rw", status: 404},
+		"compare":           {url: "/v2/content/compare?from_filter=4242&q=beach", token: "other-rw", status: 404},
+		"compare queries":   {url: "/v2/content/compare?q=*:*", token: "other-rw", contains: []string{`"entering":{"total":1,`, `{"id":7001,`}, lacks: []string{`{"id":1001,`}},
 		"collection":        {url: "/v1/ugc/collections/12/", token: "other-ro", ids: []item.ID{}},
 		"export":            {url: "/v2/content/bulk", token: "other-rw", contains: []string{`{"id":7001,`}, lacks: []string{`"id":1001`}},
 		"import over other": {method: "POST", url: "/v2/content/bulk", token: "other-rw", body: `{"id":1001,"content":{"content_type":"text","text":"mine"}}`, contains: []string{`"status":201`}},
@@ -232,6 +243,8 @@ func TestPrivateFields(t *testing.T) {
 		calls["absent in "+path] = call{url: path, token: "ro", ids: ids, lacks: []string{"submission", "mail.example"}}
 		calls["present in "+path] = call{url: path, token: "rw", ids: ids, contains: []string{`"submission":{`, "person0@mail.example"}}
 	}
+	calls["absent in an item"] = call{url: "/v2/content/1001", token: "ro", lacks: []string{"submission", "mail.example"}}
+	calls["present in an item"] = call{url: "/v2/content/1001", token: "rw", contains: []string{"person0@mail.example"}}
 	calls["absent in a single item"] = call{url: "/v1/ugc/1001/", token: "ro", lacks: []string{"submission", "mail.example"}}
 	calls["present in a single item"] = call{url: "/v1/ugc/1001/", token: "rw", contains: []string{"person0@mail.example"}}
 	newApp(t).table(t, calls)

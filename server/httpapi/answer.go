@@ -69,8 +69,13 @@ type freshness struct {
 
 // show answers a GET with a JSON body, whose hash is its ETag.
 func (x *exchange) show(body []byte) error {
+	return x.showUntil(body, freshness{})
+}
+
+// showUntil is show for a response with a known freshness.
+func (x *exchange) showUntil(body []byte, f freshness) error {
 	sum := sha256.Sum256(body)
-	return x.showTagged(body, base64.RawURLEncoding.EncodeToString(sum[:16]), freshness{})
+	return x.showTagged(body, base64.RawURLEncoding.EncodeToString(sum[:16]), f)
 }
 
 // showTagged answers a GET with a known ETag, given without quotes and encoding. It sends 304 if the caller has that

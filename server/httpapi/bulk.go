@@ -48,7 +48,7 @@ func (s *Server) importItems(x *exchange) error {
 		defer close(received)
 		imp.receive(lines)
 	}()
-	// The body must not be read any more once the handler has returned.
+	// The body must not be read after the handler has returned.
 	defer func() {
 		lines.abandon()
 		select {
@@ -79,7 +79,7 @@ type bulkImport struct {
 	took time.Duration
 }
 
-// receive reads lines until the body ends or nobody takes them any more.
+// receive reads lines until the body ends or the backlog is abandoned.
 func (b *bulkImport) receive(lines *backlog) {
 	defer lines.finish()
 	r := bufio.NewReaderSize(b.x.r.Body, 64<<10)

@@ -60,6 +60,25 @@ func TestAddItem(t *testing.T) {
 	)
 }
 
+func TestGetItem(t *testing.T) {
+	a := newApp(t)
+	a.table(t, map[string]call{
+		"read-only":      {url: "/v2/content/1001", token: "ro", contains: []string{`{"id":1001,`}, lacks: []string{"submission"}, want: map[string]string{"Content-Type": "application/json"}},
+		"read-write":     {url: "/v2/content/1001/", token: "rw", contains: []string{`{"id":1001,`, "person0@mail.example"}},
+		"by a manifest":  {url: "/v2/content/1001", token: "ro", contains: []string{`"activate_units":[{"id":` + fmt.Sprint(unitID("sandals"))}},
+		"head":           {method: "HEAD", url: "/v2/content/1001", token: "ro", want: map[string]string{"ETag": `~"`}},
+		"unknown":        {url: "/v2/content/17", token: "ro", status: 404, contains: []string{"no item of this property has the id 17"}},
+		"item 0":         {url: "/v2/content/0", token: "ro", status: 404},
+		"item 2^60":      {url: "/v2/content/1152921504606846976", token: "ro", status: 404},
+		"not an id":      {url: "/v2/content/abc", token: "ro", status: 400, contains: []string{`"parameter":"id"`}},
+		"another method": {method: "PUT", url: "/v2/content/1001", token: "rw", status: 405, want: map[string]string{"Allow": "DELETE, GET, HEAD, OPTIONS, PATCH"}},
+	})
+	listed := a.do(call{url: q("id:1001"), token: "rw"})
+	if one := a.do(call{url: "/v2/content/1001", token: "rw"}); !strings.Contains(string(listed.body), string(one.body)) {
+		t.Errorf("the item is %s, and in a list %s", one.body, listed.body)
+	}
+}
+
 func TestPatchItem(t *testing.T) {
 	patch := func(id, body string, status int, contains ...string) call {
 		return call{method: "PATCH", url: "/v2/content/" + id, token: "rw", body: body, status: status, contains: contains}

@@ -97,7 +97,7 @@ func TestRoutes(t *testing.T) {
 		"dots":                      {url: "/v2/content/../content/items?q=a", token: "ro", status: 404},
 		"one dot":                   {url: "/v2/./content/items?q=a", token: "ro", status: 404},
 		"capitals":                  {url: "/V2/content/items?q=a", token: "ro", status: 404},
-		"put on an item":            {method: "PUT", url: "/v2/content/1001", token: "rw", status: 405, want: map[string]string{"Allow": "DELETE, OPTIONS, PATCH"}},
+		"put on an item":            {method: "PUT", url: "/v2/content/1001", token: "rw", status: 405, want: map[string]string{"Allow": "DELETE, GET, HEAD, OPTIONS, PATCH"}},
 		"trace":                     {method: "TRACE", url: "/v2/content/items", token: "rw", status: 405},
 		"any word":                  {method: "BREW", url: "/v1/activate_units/", token: "rw", status: 405},
 		"405 before the token":      {method: "DELETE", url: "/v2/content/items", status: 405},

@@ -23,16 +23,8 @@ func (x *exchange) successor(path string) {
 
 // showItem answers GET /v1/ugc/{ugc_id}/ (specification, Deprecated endpoints).
 func (s *Server) showItem(x *exchange) error {
-	id, err := x.pathNumber("ugc_id")
-	if err != nil {
-		return err
-	}
-	shown, err := x.readItem(id)
-	if err != nil {
-		return orNoItem(err, id)
-	}
 	x.successor("/v2/content/items")
-	return x.show(shown)
+	return x.showOne("ugc_id")
 }
 
 // listCollection answers GET /v1/ugc/collections/{collection_id}/: the items of one campaign.

@@ -234,7 +234,7 @@ func (d apiDocument) lineSchema(r *http.Request) *openapi3.Schema {
 // with info=1 the filter.
 var filterForms = map[bool][]string{
 	false: {"_embedded", "_links"},
-	true:  {"id", "filter_uuid", "name", "platform_page_id", "sort_by", "is_editable", "managed_by"},
+	true:  {"id", "filter_uuid", "name", "platform_page_id", "sort_by", "is_editable", "managed_by", "read_access", "favorite_tag", "last_modified"},
 }
 
 // checkFilterForm reports which members a filter response lacks or has from the other form.

@@ -21,3 +21,6 @@ func ProblemTypes() []string {
 	}
 	return all
 }
+
+// MovedBetween is movedBetween.
+var MovedBetween = movedBetween

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -37,12 +38,26 @@ type filterRecord struct {
 	// SortBy is omitted for READ-ONLY callers if it names a private field.
 	SortBy     string `json:"sort_by,omitempty"`
 	IsEditable bool   `json:"is_editable"`
+	// ManagedBy is the manifest that declares the filter, nil for none.
+	ManagedBy *string `json:"managed_by"`
+	// ReadAccess is ReadOnly or None, as in a ContentFilter.
+	ReadAccess string `json:"read_access"`
+	// FavoriteTag is namespace:key, nil for none.
+	FavoriteTag  *string `json:"favorite_tag"`
+	LastModified string  `json:"last_modified"`
 }
 
 func (x *exchange) filterRecord(f library.FilterRecord) filterRecord {
 	r := filterRecord{
 		ID: f.ID, FilterUUID: f.UUID, Name: f.Name, PlatformPageID: f.PlatformPageID,
 		Query: f.Query, SortBy: cmp.Or(f.Order, library.DefaultOrder), IsEditable: f.Owner.IsHTTP(),
+		ReadAccess: "None", FavoriteTag: tagText(f.Favourite), LastModified: f.Changed.UTC().Format(time.RFC3339),
+	}
+	if !f.Owner.IsHTTP() {
+		r.ManagedBy = new(f.Owner.String())
+	}
+	if f.Public {
+		r.ReadAccess = "ReadOnly"
 	}
 	if x.audience() == query.Public {
 		r.Query = ""
@@ -106,7 +121,7 @@ func (x *exchange) filterBody(body object) (library.Filter, error) {
 	if f.Order, err = body.text("sort_by", maxSort); err != nil {
 		return f, err
 	}
-	if _, err = x.order(f.Order); err != nil {
+	if _, err = query.ParseOrderFor(f.Order, x.audience()); err != nil {
 		return f, inMember(err, "sort_by")
 	}
 	return f, nil
@@ -285,14 +300,8 @@ func (x *exchange) describeFilter(f library.FilterRecord) error {
 	if err != nil {
 		return err
 	}
-	var managedBy *string
-	if !f.Owner.IsHTTP() {
-		name := f.Owner.String()
-		managedBy = &name
-	}
 	return x.show(marshal(struct {
 		filterRecord
-		Total     int64   `json:"total_results"`
-		ManagedBy *string `json:"managed_by"`
-	}{x.filterRecord(f), page.Total, managedBy}))
+		Total int64 `json:"total_results"`
+	}{x.filterRecord(f), page.Total}))
 }

@@ -111,6 +111,15 @@ func TestFilterList(t *testing.T) {
 	if diff := cmp.Diff(all, names(first)); diff != "" {
 		t.Errorf("filters:\n%s", diff)
 	}
+	for _, part := range []string{
+		`"managed_by":"ContentFilter shop/hero-first","read_access":"ReadOnly","favorite_tag":"marketer_tags:hero","last_modified":"2026-11-21T12:00:00Z"`,
+		`"managed_by":null,"read_access":"None","favorite_tag":null,"last_modified":"2026-11-21T12:00:00Z"`,
+		`"managed_by":"ContentFilter shop/private","read_access":"None"`,
+	} {
+		if !strings.Contains(string(first.body), part) {
+			t.Errorf("the list lacks %s:\n%s", part, first.body)
+		}
+	}
 	var paged []string
 	at := "/v2/content/filters?page_size=3"
 	var last answer

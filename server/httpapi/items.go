@@ -40,10 +40,10 @@ func (s *Server) listItems(x *exchange) error {
 // presentation reads the parameters that all current lists of items share: sort_by, favorite_tag and seed.
 func (x *exchange) presentation(r *library.Read) error {
 	var err error
-	if r.Order, err = x.orderParam(); err != nil {
+	if r.Order, err = x.orderParam("sort_by"); err != nil {
 		return err
 	}
-	if r.Favourite, err = x.favouriteParam(); err != nil {
+	if r.Favourite, err = x.favouriteParam("favorite_tag"); err != nil {
 		return err
 	}
 	r.Seed, err = x.seed(true)
@@ -88,6 +88,22 @@ func (x *exchange) change(m library.Mutation) (library.Outcome, error) {
 		return library.Outcome{}, err
 	}
 	return outcomes[0], outcomes[0].Err
+}
+
+// getItem answers GET /v2/content/{id} (extension).
+func (s *Server) getItem(x *exchange) error { return x.showOne("id") }
+
+// showOne answers with the item whose id is a segment of the path.
+func (x *exchange) showOne(segment string) error {
+	id, err := x.pathNumber(segment)
+	if err != nil {
+		return err
+	}
+	shown, err := x.readItem(id)
+	if err != nil {
+		return orNoItem(err, id)
+	}
+	return x.show(shown)
 }
 
 // patchItem answers PATCH /v2/content/{id} (extension).

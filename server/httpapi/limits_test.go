@@ -93,6 +93,7 @@ type hooked struct {
 	library.Library
 	read    func(context.Context, library.Read) (*library.Page, error)
 	explain func(context.Context) error
+	facets  func(context.Context) error
 	write   func(context.Context) error
 	export  func() iter.Seq2[[]byte, error]
 }
@@ -104,6 +105,15 @@ func (h *hooked) Explain(ctx context.Context, r library.Read, id item.ID) (*libr
 		}
 	}
 	return h.Library.Explain(ctx, r, id)
+}
+
+func (h *hooked) Facets(ctx context.Context, r library.Read, f library.Facet) (*library.Facets, error) {
+	if h.facets != nil {
+		if err := h.facets(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return h.Library.Facets(ctx, r, f)
 }
 
 func (h *hooked) Read(ctx context.Context, r library.Read) (*library.Page, error) {
@@ -198,11 +208,14 @@ func TestQueryBudget(t *testing.T) {
 				<-ctx.Done()
 				return fmt.Errorf("walk: %w", end(ctx))
 			}
+			h.facets = h.explain
 			h.read = func(ctx context.Context, _ library.Read) (*library.Page, error) { return nil, h.explain(ctx) }
 			on := *a
 			on.t = t
 			on.do(call{url: q("id:1001"), token: "ro", status: 400, contains: []string{"problems/query-too-expensive"}})
 			on.do(call{url: explain, token: "rw", status: 400, contains: []string{"problems/query-too-expensive"}})
+			on.do(call{url: facets("tags", "q=id:1001"), token: "ro", status: 400, contains: []string{"problems/query-too-expensive"}})
+			on.do(call{url: "/v2/content/compare?q=id:1001", token: "rw", status: 400, contains: []string{"problems/query-too-expensive"}})
 			on.do(call{url: "/v2/content/filters/" + filterUUID("summer-wall"), token: "ro"})
 		})
 	}

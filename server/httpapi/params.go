@@ -15,30 +15,30 @@ import (
 // maxParameter is the maximum length of a parameter, in bytes. The longest valid one is a query of 16 KiB.
 const maxParameter = 64 << 10
 
-// param returns the value of a parameter and whether it was sent. Two different values are an error, because the request is
+// param returns the value of a parameter, or "" if it was not sent. Two different values are an error, because the request is
 // ambiguous.
-func (x *exchange) param(name string) (value string, sent bool, err error) {
+func (x *exchange) param(name string) (string, error) {
 	values := x.params[name]
 	if len(values) == 0 {
-		return "", false, nil
+		return "", nil
 	}
 	for _, v := range values[1:] {
 		if v != values[0] {
-			return "", true, invalid(name, "was sent twice with different values: send it once")
+			return "", invalid(name, "was sent twice with different values: send it once")
 		}
 	}
 	if !utf8.ValidString(values[0]) {
-		return "", true, invalid(name, "is not UTF-8")
+		return "", invalid(name, "is not UTF-8")
 	}
 	if len(values[0]) > maxParameter {
-		return "", true, invalid(name, "is longer than %d bytes", maxParameter)
+		return "", invalid(name, "is longer than %d bytes", maxParameter)
 	}
-	return values[0], true, nil
+	return values[0], nil
 }
 
 // optional returns a parameter that may be omitted. A blank one counts as omitted and returns "".
 func (x *exchange) optional(name string) (string, error) {
-	value, _, err := x.param(name)
+	value, err := x.param(name)
 	if strings.TrimSpace(value) == "" {
 		value = ""
 	}
@@ -178,38 +178,23 @@ func (x *exchange) queryParam(name string) (query.Node, error) {
 	return root, nil
 }
 
-// order parses a sort string with the caller's rights.
-func (x *exchange) order(text string) (query.Order, error) {
-	if x.audience() == query.Public {
-		// Check the names before the rest, so that the error for a private field depends only on its name. Whether any item
-		// has a value for the field is private too.
-		for key := range strings.SplitSeq(text, ",") {
-			name, _, _ := strings.Cut(strings.TrimSpace(key), ":")
-			if err := query.CheckOrder(query.Order{{Field: name}}, query.Public); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return query.ParseOrder(text)
-}
-
-// orderParam parses the parameter sort_by; nil if it was not sent.
-func (x *exchange) orderParam() (query.Order, error) {
-	text, err := x.optional("sort_by")
+// orderParam parses a parameter that contains an order; nil if it was not sent.
+func (x *exchange) orderParam(name string) (query.Order, error) {
+	text, err := x.optional(name)
 	if err != nil || text == "" {
 		return nil, err
 	}
-	order, err := x.order(text)
+	order, err := query.ParseOrderFor(text, x.audience())
 	if err != nil {
-		return nil, inParameter(err, "sort_by")
+		return nil, inParameter(err, name)
 	}
 	return order, nil
 }
 
-// favouriteParam parses the parameter favorite_tag: a key of the namespace marketer_tags, or namespace:key. It returns nil
-// if the parameter was not sent.
-func (x *exchange) favouriteParam() (*item.Tag, error) {
-	text, err := x.optional("favorite_tag")
+// favouriteParam parses a parameter that contains a tag: a key of the namespace marketer_tags, or namespace:key. It returns
+// nil if the parameter was not sent.
+func (x *exchange) favouriteParam(name string) (*item.Tag, error) {
+	text, err := x.optional(name)
 	if err != nil || text == "" {
 		return nil, err
 	}
@@ -220,7 +205,7 @@ func (x *exchange) favouriteParam() (*item.Tag, error) {
 	}
 	err = errors.Join(item.ValidNamespace(t.Namespace), item.ValidKey(t.Namespace, t.Key))
 	if err != nil {
-		return nil, invalid("favorite_tag", "must be a tag's key, or namespace:key")
+		return nil, invalid(name, "must be a tag's key, or namespace:key")
 	}
 	return &t, nil
 }

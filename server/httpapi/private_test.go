@@ -27,7 +27,7 @@ func TestSubmissionsDoNotAffectPublicResponses(t *testing.T) {
 	queries := []string{q("*:*"), q("submission:*"), q("submission.email:*"), q("*name:jo"), q("su*on.*:*"), q("42")}
 	for _, f := range query.Fields() {
 		name := url.QueryEscape(f.Name)
-		queries = append(queries, q("_exists_:"+f.Name), q("_missing_:"+f.Name), q("*:*", "sort_by="+name+":asc"))
+		queries = append(queries, facets(f.Name, "q=*:*"), q("_exists_:"+f.Name), q("_missing_:"+f.Name), q("*:*", "sort_by="+name+":asc"))
 	}
 	compared := 0
 	for _, u := range queries {

@@ -158,6 +158,9 @@ func problemOf(err error) *problem {
 	if e, ok := errors.AsType[*query.ForbiddenFieldError](err); ok {
 		return &problem{Type: fieldPrivate, Detail: e.Error()}
 	}
+	if e, ok := errors.AsType[*query.FieldError](err); ok {
+		return &problem{Type: invalidParameter, Detail: e.Error()}
+	}
 	if e, ok := errors.AsType[*item.InvalidError](err); ok {
 		p := &problem{Type: unacceptable, Detail: e.Error(), Member: e.Member}
 		if e.Malformed {

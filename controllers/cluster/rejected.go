@@ -1,0 +1,46 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Rejected lists the objects of a property whose condition Ready is False, from the cache. It reports false while this process does
+// not follow the cluster and therefore does not know them.
+func (s *Supervisor) Rejected(ctx context.Context, p library.PropertyID) ([]library.Rejection, bool, error) {
+	s.mu.Lock()
+	f := s.current
+	s.mu.Unlock()
+	if f == nil {
+		return nil, false, nil
+	}
+	// The objects of a property are in its namespace.
+	namespace, _, _ := strings.Cut(string(p), "/")
+	var found []library.Rejection
+	for _, k := range v1alpha1.Kinds() {
+		list := k.NewList()
+		if err := f.client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, false, fmt.Errorf("list the cached %s objects: %w", k.Name, err)
+		}
+		_ = meta.EachListItem(list, func(item runtime.Object) error { // the visit never fails
+			o := item.(v1alpha1.Object)
+			if state := v1alpha1.StateOf(o); translate.PropertyID(o) == p && state.Ready == metav1.ConditionFalse {
+				found = append(found, library.Rejection{
+					Kind: k.Name, Namespace: o.GetNamespace(), Name: o.GetName(), Reason: state.Tells.Reason, Message: state.Tells.Message,
+				})
+			}
+			return nil
+		})
+	}
+	return found, true, nil
+}

@@ -1,0 +1,58 @@
+package dev
+
+import (
+	"context"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/internal/cli/validate"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// rejected are the errors of a load.
+type rejected struct {
+	all []library.Rejection
+	// properties contains the property of each object that can be decoded, by its name in findings.
+	properties map[string]library.PropertyID
+}
+
+// remember keeps the errors of a load for Rejected.
+func (f *Folder) remember(l Load, judged []validate.Judged) {
+	r := &rejected{properties: map[string]library.PropertyID{}}
+	for _, j := range judged {
+		if j.Typed != nil {
+			owner := j.Owner(Install)
+			r.properties[owner.String()] = translate.PropertyID(j.Typed)
+		}
+	}
+	for _, finding := range l.Findings {
+		if finding.Severity != validate.Error {
+			continue
+		}
+		one := library.Rejection{Kind: "File", Name: finding.File, Reason: finding.Rule, Message: finding.Message}
+		if kind, name, ok := strings.Cut(finding.Object, " "); ok {
+			one.Kind = kind
+			one.Namespace, one.Name, _ = strings.Cut(name, "/")
+		}
+		r.all = append(r.all, one)
+	}
+	f.rejected.Store(r)
+}
+
+// Rejected lists the errors of the last load that concern a property: those of its objects, and those of the files and objects that
+// cannot be decoded, which could be of the property. It reports false before the first load.
+func (f *Folder) Rejected(_ context.Context, p library.PropertyID) ([]library.Rejection, bool, error) {
+	r := f.rejected.Load()
+	if r == nil {
+		return nil, false, nil
+	}
+	namespace, _, _ := strings.Cut(string(p), "/")
+	var found []library.Rejection
+	for _, one := range r.all {
+		of, known := r.properties[one.Kind+" "+one.Namespace+"/"+one.Name]
+		if known && of == p || !known && (one.Namespace == "" || one.Namespace == namespace) {
+			found = append(found, one)
+		}
+	}
+	return found, true, nil
+}

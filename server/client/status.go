@@ -1,0 +1,57 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Status is the state of the property of a token (extension).
+type Status struct {
+	// Property is namespace/name, and Version the version of the server.
+	Property string `json:"property"`
+	Version  string `json:"version"`
+	Items    int64  `json:"items"`
+	// Definitions are the numbers of served definitions. Tags counts those of manifests.
+	Definitions struct {
+		Filters int64 `json:"filters"`
+		Tags    int64 `json:"tags"`
+		Units   int64 `json:"units"`
+		Tokens  int64 `json:"tokens"`
+	} `json:"definitions"`
+	// StoreBytes and MemoryBytes are those of the whole server. MemoryBytes is 0 if the library does not count it.
+	StoreBytes  int64        `json:"store_bytes"`
+	MemoryBytes int64        `json:"memory_bytes"`
+	Tokens      []TokenState `json:"tokens"`
+	// Rejected are the objects whose newest version is not served, nil if the server does not know them now.
+	Rejected []Rejection `json:"rejected"`
+}
+
+// TokenState is an access token with a valid value.
+type TokenState struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Class is READ-WRITE or READ-ONLY.
+	Class string `json:"class"`
+	// FiltersOnly is true for a token that can only list certain filters.
+	FiltersOnly bool `json:"filters_only"`
+	// Expires is when the last value expires, nil for never.
+	Expires *time.Time `json:"expires"`
+}
+
+// Rejection says why the newest version of an object is not served.
+type Rejection struct {
+	// Kind is File for a file that cannot be read, with its path in Name.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason"`
+	Message   string `json:"message"`
+}
+
+// Status returns the state of the property. It needs a READ-WRITE token.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var s Status
+	err := c.do(ctx, call{method: http.MethodGet, path: "/v2/content/status"}, &s)
+	return s, err
+}

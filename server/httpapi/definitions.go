@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+const (
+	// definitionPageSize is the default and the maximum page size of the list of definitions. Each entry takes a count.
+	definitionPageSize = 100
+	// maxShownIDs is the maximum number of ids that an entry shows.
+	maxShownIDs = 100
+)
+
+// definitionRecord is a tag or a conversion unit in the list of definitions.
+type definitionRecord struct {
+	Kind string `json:"kind"`
+	// ManagedBy is the manifest, nil for a tag that callers set and a unit created over HTTP.
+	ManagedBy *string `json:"managed_by"`
+	// Namespace and Key are those of a tag.
+	Namespace string `json:"namespace,omitempty"`
+	Key       string `json:"key,omitempty"`
+	// ID and the following members are those of a unit.
+	ID              int64  `json:"id,omitempty"`
+	Name            string `json:"name,omitempty"`
+	ClickThroughURL string `json:"click_through_url,omitempty"`
+	Default         bool   `json:"default,omitempty"`
+	Archived        bool   `json:"archived,omitempty"`
+	// IDs are the first ids that the manifest lists, IDCount is the number of all.
+	IDs      []item.ID `json:"ids"`
+	IDCount  int       `json:"id_count"`
+	Selector string    `json:"selector"`
+	// Items is the number of items that have the tag or unit, for any reason.
+	Items int64 `json:"items"`
+	// items is the query for them.
+	items query.Node
+}
+
+// listDefinitions answers GET /v2/content/definitions (extension).
+func (s *Server) listDefinitions(x *exchange) error {
+	kind, err := x.required("kind")
+	if err != nil {
+		return err
+	}
+	if kind != "tag" && kind != "unit" {
+		return invalid("kind", "must be tag or unit")
+	}
+	at, err := x.pagingParams(definitionPageSize, definitionPageSize)
+	if err != nil {
+		return err
+	}
+	var all []definitionRecord
+	total := 0
+	err = x.budgeted(func(ctx context.Context) error {
+		if kind == "tag" {
+			all, err = x.tagDefinitions(ctx)
+		} else {
+			all, err = x.unitDefinitions()
+		}
+		if err != nil {
+			return err
+		}
+		total = len(all)
+		first := min((at.page-1)*at.size, int64(total))
+		all = all[first:min(first+at.size, int64(total))]
+		for i, d := range all {
+			if all[i].Items, err = x.countItems(ctx, d.items); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	to := x.pageLinks(at.page, "", "")
+	if at.page*at.size < int64(total) {
+		to.next = x.linkHere(change{"page", strconv.FormatInt(at.page+1, 10)})
+	}
+	to.announce(x)
+	type embedded struct {
+		Definitions []definitionRecord `json:"definitions"`
+	}
+	return x.show(marshal(struct {
+		Total    int      `json:"total_results"`
+		Embedded embedded `json:"_embedded"`
+		Links    links    `json:"_links"`
+	}{total, embedded{all}, to}))
+}
+
+// tagDefinitions lists the tags of manifests, and the most frequent ones that only callers set, by namespace and key.
+func (x *exchange) tagDefinitions(ctx context.Context) ([]definitionRecord, error) {
+	defs, err := x.server.lib.Definitions(x.grant.property, library.KindTag)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]definitionRecord, 0, len(defs))
+	declared := make(map[item.Tag]bool, len(defs))
+	add := func(t item.Tag) *definitionRecord {
+		all = append(all, definitionRecord{
+			Kind: library.KindTag.String(), Namespace: t.Namespace, Key: t.Key, IDs: []item.ID{}, items: library.FavouriteTerm(t),
+		})
+		return &all[len(all)-1]
+	}
+	for _, d := range defs {
+		declared[d.Tag.Tag] = true
+		add(d.Tag.Tag).applies(d.Owner, d.Tag.Items, d.Tag.Selector)
+	}
+	frequent, err := x.server.lib.Facets(ctx, library.Read{
+		Property: x.grant.property, Audience: x.audience(), Query: query.All{},
+	}, library.Facet{Field: query.AllTags, Limit: library.MaxFacetValues})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range frequent.Values {
+		if t := tagOf(v.Value); !declared[t] {
+			add(t)
+		}
+	}
+	slices.SortFunc(all, func(a, b definitionRecord) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Key, b.Key))
+	})
+	return all, nil
+}
+
+// unitDefinitions lists all units by id.
+func (x *exchange) unitDefinitions() ([]definitionRecord, error) {
+	defs, err := x.server.lib.Definitions(x.grant.property, library.KindUnit)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]definitionRecord, len(defs))
+	for i, d := range defs {
+		u := d.Unit.Unit
+		all[i] = definitionRecord{
+			Kind: library.KindUnit.String(), ID: u.ID, Name: u.Name, ClickThroughURL: u.ClickThroughURL, Default: d.Unit.Default,
+			Archived: u.Archived, items: query.FieldTerm("activate_units.id", strconv.FormatInt(u.ID, 10)),
+		}
+		all[i].applies(d.Owner, d.Unit.Items, d.Unit.Selector)
+	}
+	slices.SortFunc(all, func(a, b definitionRecord) int { return cmp.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// applies sets the owner and what it applies the tag or unit to.
+func (d *definitionRecord) applies(owner library.Owner, ids []item.ID, selector string) {
+	if !owner.IsHTTP() {
+		d.ManagedBy = new(owner.String())
+	}
+	d.IDs, d.IDCount, d.Selector = append([]item.ID{}, ids[:min(len(ids), maxShownIDs)]...), len(ids), selector
+}

@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// source is one reason why an item has a tag or a unit.
+type source struct {
+	// Kind is Tag, ActivateUnit, or caller for what was set over HTTP or imported; the other members are then empty.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// By is id or selector.
+	By string `json:"by,omitempty"`
+}
+
+// sourcedTag and sourcedUnit are a tag and a unit of an item with all reasons.
+type sourcedTag struct {
+	tagRecord
+	Sources []source `json:"sources"`
+}
+
+type sourcedUnit struct {
+	ID      int64    `json:"id"`
+	Label   string   `json:"label"`
+	Sources []source `json:"sources"`
+}
+
+// itemSources is the response of showSources.
+type itemSources struct {
+	Tags  []sourcedTag  `json:"tags"`
+	Units []sourcedUnit `json:"units"`
+	Links links         `json:"_links"`
+}
+
+// showSources answers GET /v2/content/items/{id}/sources (extension).
+func (s *Server) showSources(x *exchange) error {
+	id, err := x.pathNumber("id")
+	if err != nil {
+		return err
+	}
+	if id < 1 {
+		return noItem(id)
+	}
+	out := itemSources{Tags: []sourcedTag{}, Units: []sourcedUnit{}, Links: links{self: x.linkHere()}}
+	err = x.budgeted(func(ctx context.Context) error {
+		own, err := x.ownItem(ctx, id)
+		if err != nil {
+			return err
+		}
+		if out.Tags, err = x.tagSources(ctx, own); err != nil {
+			return err
+		}
+		out.Units, err = x.unitSources(ctx, own)
+		return err
+	})
+	if err != nil {
+		return orNoItem(err, id)
+	}
+	return x.show(marshal(out))
+}
+
+// ownItem returns an item with its own tags and units, without those of manifests. An export has them.
+func (x *exchange) ownItem(ctx context.Context, id item.ID) (*item.Item, error) {
+	for text, err := range x.server.lib.Export(ctx, x.grant.property, itemTerm(id)) {
+		if err != nil {
+			return nil, err
+		}
+		line, err := item.ParseLine(text, x.server.parseOptions())
+		if err != nil {
+			return nil, fmt.Errorf("read an exported item: %w", err)
+		}
+		return line.Item, nil
+	}
+	return nil, library.ErrNotFound
+}
+
+// tagSources returns the tags of an item. At most one manifest declares each.
+func (x *exchange) tagSources(ctx context.Context, own *item.Item) ([]sourcedTag, error) {
+	tags, err := x.server.lib.ItemTags(ctx, x.grant.property, own.ID)
+	if err != nil {
+		return nil, err
+	}
+	defs, err := x.server.lib.Definitions(x.grant.property, library.KindTag)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]sourcedTag, len(tags))
+	for i, t := range tags {
+		all[i] = sourcedTag{tagRecord: tagRecord(t), Sources: []source{}}
+		if slices.Contains(own.Tags, t) {
+			all[i].Sources = append(all[i].Sources, source{Kind: "caller"})
+		}
+		for _, d := range defs {
+			if d.Tag.Tag != t {
+				continue
+			}
+			found, err := x.sourcesOf(ctx, d.Owner, own.ID, d.Tag.Items, d.Tag.Selector)
+			if err != nil {
+				return nil, err
+			}
+			all[i].Sources = append(all[i].Sources, found...)
+		}
+	}
+	return all, nil
+}
+
+// unitSources returns the units of an item in the order of the item.
+func (x *exchange) unitSources(ctx context.Context, own *item.Item) ([]sourcedUnit, error) {
+	shown, err := x.server.lib.ReadItem(ctx, library.ItemRead{Property: x.grant.property, ID: own.ID, Audience: x.audience()})
+	if err != nil {
+		return nil, err
+	}
+	var it struct {
+		Units []struct {
+			ID   int64  `json:"id"`
+			Name string `json:"name"`
+		} `json:"activate_units"`
+	}
+	if err := json.Unmarshal(shown, &it); err != nil {
+		return nil, fmt.Errorf("read the units of an item: %w", err)
+	}
+	defs, err := x.server.lib.Definitions(x.grant.property, library.KindUnit)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]sourcedUnit, len(it.Units))
+	for i, u := range it.Units {
+		all[i] = sourcedUnit{ID: u.ID, Label: u.Name, Sources: []source{}}
+		if slices.Contains(own.Units, u.ID) {
+			all[i].Sources = append(all[i].Sources, source{Kind: "caller"})
+		}
+		for _, d := range defs {
+			if d.Unit.Unit.ID != u.ID || d.Owner.IsHTTP() {
+				continue
+			}
+			found, err := x.sourcesOf(ctx, d.Owner, own.ID, d.Unit.Items, d.Unit.Selector)
+			if err != nil {
+				return nil, err
+			}
+			all[i].Sources = append(all[i].Sources, found...)
+		}
+	}
+	return all, nil
+}
+
+// sourcesOf returns the reasons why a manifest applies to an item: it lists the id, its selector matches, both or none.
+func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.ID, ids []item.ID, selector string) ([]source, error) {
+	var all []source
+	from := source{Kind: owner.Kind.String(), Namespace: owner.Namespace, Name: owner.Name}
+	if slices.Contains(ids, id) {
+		from.By = "id"
+		all = append(all, from)
+	}
+	node, _, err := library.ParseSelector(owner.Kind, selector)
+	if err != nil || node == nil {
+		return all, err
+	}
+	matched, err := x.countItems(ctx, query.And(itemTerm(id), node))
+	if matched > 0 {
+		from.By = "selector"
+		all = append(all, from)
+	}
+	return all, err
+}
+
+// itemTerm matches one item.
+func itemTerm(id item.ID) query.Node { return query.FieldTerm("id", strconv.FormatInt(id, 10)) }
+
+// tagOf returns the tag of a value of query.AllTags. A namespace can contain a colon; a key cannot.
+func tagOf(value string) item.Tag {
+	at := strings.LastIndexByte(value, ':')
+	return item.Tag{Namespace: value[:at], Key: value[at+1:]}
+}

@@ -1,0 +1,125 @@
+package httpapi
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// definitionCounts are the numbers of served definitions of a property by kind.
+type definitionCounts struct {
+	Filters int `json:"filters"`
+	Tags    int `json:"tags"`
+	Units   int `json:"units"`
+	Tokens  int `json:"tokens"`
+}
+
+// tokenRecord is an access token in a response, without its values.
+type tokenRecord struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Class     string `json:"class"`
+	// FiltersOnly is true for a token that may only list certain filters.
+	FiltersOnly bool `json:"filters_only"`
+	// Expires is when the last value of the token expires, nil for never.
+	Expires *time.Time `json:"expires"`
+}
+
+// rejectionRecord is an object whose newest version is not served.
+type rejectionRecord struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason"`
+	Message   string `json:"message"`
+}
+
+// statusRecord is the response of showStatus.
+type statusRecord struct {
+	Property    library.PropertyID `json:"property"`
+	Version     string             `json:"version"`
+	Items       int64              `json:"items"`
+	Definitions definitionCounts   `json:"definitions"`
+	// StoreBytes and MemoryBytes are those of the whole server. MemoryBytes is omitted if the library does not count it.
+	StoreBytes  int64         `json:"store_bytes"`
+	MemoryBytes int64         `json:"memory_bytes,omitempty"`
+	Tokens      []tokenRecord `json:"tokens"`
+	// Rejected is nil if this server does not know the objects.
+	Rejected *[]rejectionRecord `json:"rejected,omitempty"`
+	Links    links              `json:"_links"`
+}
+
+// showStatus answers GET /v2/content/status (extension).
+func (s *Server) showStatus(x *exchange) error {
+	p, ctx := x.grant.property, x.r.Context()
+	state := s.lib.State(ctx)
+	out := statusRecord{
+		Property: p, Version: s.options.Version, Items: state.PropertyItems[p], StoreBytes: state.DiskBytes,
+		MemoryBytes: state.Sizes.Heap + state.Sizes.Caches + state.Sizes.Store,
+		Tokens:      s.tokens.of(p, s.options.Clock()), Links: links{self: x.linkHere()},
+	}
+	out.Definitions.Tokens = len(out.Tokens)
+	for kind, count := range map[library.Kind]*int{
+		library.KindFilter: &out.Definitions.Filters, library.KindTag: &out.Definitions.Tags, library.KindUnit: &out.Definitions.Units,
+	} {
+		defs, err := s.lib.Definitions(p, kind)
+		if err != nil {
+			return err
+		}
+		*count = len(defs)
+	}
+	if s.options.Rejected != nil {
+		rejected, known, err := s.options.Rejected(ctx, p)
+		if err != nil {
+			return err
+		}
+		if known {
+			records := []rejectionRecord{}
+			for _, r := range rejected {
+				records = append(records, rejectionRecord(r))
+			}
+			slices.SortStableFunc(records, func(a, b rejectionRecord) int {
+				return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+			})
+			out.Rejected = &records
+		}
+	}
+	return x.show(marshal(out))
+}
+
+// of lists the tokens of a property that have a valid value, by namespace and name.
+func (t *tokenTable) of(p library.PropertyID, now time.Time) []tokenRecord {
+	all := []tokenRecord{}
+	known := t.current.Load()
+	if known == nil {
+		return all
+	}
+	at := map[library.Owner]int{}
+	for _, g := range *known {
+		if g.property != p || g.expired(now) {
+			continue
+		}
+		i, seen := at[g.owner]
+		if !seen {
+			i, at[g.owner] = len(all), len(all)
+			all = append(all, tokenRecord{
+				Namespace: g.owner.Namespace, Name: g.owner.Name, Class: "READ-ONLY", FiltersOnly: g.restricted,
+			})
+			if g.readWrite {
+				all[i].Class = "READ-WRITE"
+			}
+			all[i].Expires = new(g.expires)
+		} else if e := all[i].Expires; e != nil && g.expires.After(*e) {
+			all[i].Expires = new(g.expires)
+		}
+		if g.expires.IsZero() {
+			all[i].Expires = nil
+		}
+	}
+	slices.SortFunc(all, func(a, b tokenRecord) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}

@@ -1,0 +1,69 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/httpapi"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+const statusURL = "/v2/content/status"
+
+func TestStatus(t *testing.T) {
+	a := newApp(t, func(o *httpapi.Options) {
+		o.Rejected = func(_ context.Context, p library.PropertyID) ([]library.Rejection, bool, error) {
+			switch p {
+			case shop:
+				return []library.Rejection{
+					{Kind: "Tag", Namespace: "shop", Name: "b", Reason: "ClaimHeld", Message: "second"},
+					{Kind: "ContentFilter", Namespace: "shop", Name: "a", Reason: "InvalidQuery", Message: "first"},
+				}, true, nil
+			case other:
+				return nil, true, nil
+			}
+			return nil, false, nil
+		}
+	})
+	a.table(t, map[string]call{
+		"a property": {url: statusURL, token: "rw", contains: []string{
+			`{"property":"shop/default","version":"0.1.0-test","items":60,"definitions":{"filters":7,"tags":3,"units":2,"tokens":4},"store_bytes":`,
+			`"rejected":[{"kind":"ContentFilter","namespace":"shop","name":"a","reason":"InvalidQuery","message":"first"},{"kind":"Tag",`,
+			`"_links":{"self":{"href":"/base/v2/content/status"}}}`,
+			`{"namespace":"shop","name":"rw","class":"READ-WRITE","filters_only":false,"expires":null}`,
+			`{"namespace":"shop","name":"expiring","class":"READ-WRITE","filters_only":false,"expires":null}`,
+			`{"namespace":"shop","name":"walled","class":"READ-ONLY","filters_only":true,"expires":null}`,
+		}, lacks: []string{`"expired"`, "other", "tok-", digest("rw").String()}, want: map[string]string{"Cache-Control": "private, no-store"}},
+		"another one":      {url: statusURL, token: "other-rw", contains: []string{`"items":1,`, `"rejected":[]`, `"name":"other-ro"`}, lacks: []string{"InvalidQuery", `"name":"rw"`}},
+		"unknown objects":  {url: statusURL, token: "limited-rw", lacks: []string{"rejected"}},
+		"read-only":        {url: statusURL, token: "ro", status: 403, contains: []string{"problems/class-refused"}},
+		"restricted token": {url: statusURL, token: "walled", status: 403},
+	})
+}
+
+// TestStatusOfTokens checks the expiry of a token: that of its last valid value.
+func TestStatusOfTokens(t *testing.T) {
+	a := newApp(t)
+	late := tokenDefinition(shop, "late", library.Token{Values: []library.TokenValue{
+		{Digest: digest("late-1"), Expires: began.AddDate(0, 0, 1)}, {Digest: digest("late-2"), Expires: began.AddDate(0, 0, 2)},
+	}})
+	a.apply(late)
+	a.eventually("the token is listed with its last expiry", func() bool {
+		got := a.do(call{url: statusURL, token: "rw"})
+		return strings.Contains(string(got.body), `{"namespace":"shop","name":"late","class":"READ-ONLY","filters_only":false,"expires":"2026-11-23T12:00:00Z"}`)
+	})
+	a.clock.Advance(48 * time.Hour)
+	a.do(call{url: statusURL, token: "rw", lacks: []string{`"name":"late"`}})
+}
+
+func TestStatusWhoseObjectsCannotBeRead(t *testing.T) {
+	a := newApp(t, func(o *httpapi.Options) {
+		o.Rejected = func(context.Context, library.PropertyID) ([]library.Rejection, bool, error) {
+			return nil, false, fmt.Errorf("read the cache: %w", library.ErrUnavailable)
+		}
+	})
+	a.do(call{url: statusURL, token: "rw", status: 503, contains: []string{"problems/unavailable"}, lacks: []string{"cache"}})
+}
