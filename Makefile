@@ -16,14 +16,14 @@ TOOL := $(GO) tool -modfile='$(CURDIR)/hack/tools/go.mod'
 MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard hack/*/go.mod))))
 # Packages with goroutines, which make test runs only under the race detector. cmd/vitrine is not among them: its tests set memory
 # limits, and the detector alone needs more. make opensearch runs server/opensearch under it.
-RACE := ./server/client/... ./server/engine/... ./server/httpapi/... ./server/library/... ./server/reference/... ./server/store/... ./controllers/... ./internal/...
+RACE := ./server/client/... ./server/console/... ./server/engine/... ./server/httpapi/... ./server/library/... ./server/reference/... ./server/store/... ./controllers/... ./internal/...
 # make must be the parent of these programs, without a shell or the go command in between: they stop everything when make is killed.
 LOCALRUN := bin/localrun
 WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test e2e bin/e2e parity opensearch clients judges scale bench verify generate site format lint prose build image manifest chart release samples assets \
+.PHONY: help run smoke gitops test browser e2e bin/e2e parity opensearch clients judges scale bench verify generate site format lint prose build image manifest chart release samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -64,6 +64,9 @@ scale: ## measure the operator with 10,000 objects on a real API server; writes 
 
 clients: ## test clients that tools of four languages generate from openapi.json, and run linters and a fuzzer; skips missing tools (VITRINE_REQUIRE_TOOLS=1 fails)
 	@cd hack/clients && VITRINE_CLIENTS=1 exec $(GO) test -count=1 -v -timeout 30m ./...
+
+browser: ## test the console in a real Chromium, by mouse and by keyboard, with axe-core; skips what is missing (VITRINE_REQUIRE_TOOLS=1 fails); SHOTS=1 also writes the pictures in docs/images
+	@cd hack/browser && VITRINE_BROWSER=1 exec $(GO) test -count=1 -v -timeout 30m ./... $(if $(SHOTS),-shots '$(CURDIR)/docs/images')
 
 judges: ## check the chart and config with kube-score, kubeconform and checkov; skips missing tools (VITRINE_REQUIRE_TOOLS=1 fails)
 	@VITRINE_JUDGES=1 exec $(GO) -C hack/install test -count=1 -v -timeout 20m ./judges
@@ -123,7 +126,7 @@ chart: ## package config/chart into dist as VERSION (such as 0.1.0)
 	@mkdir -p dist && $(GO) -C hack/install run . chart -version '$(VERSION)' -to '$(CURDIR)/dist'
 
 release: ## write all files of the release VERSION (such as v0.1.0) into dist and replace what is there; needs no container engine
-	@rm -rf dist
+	@case '$(VERSION)' in v[0-9]*.*.*) rm -rf dist ;; *) echo 'make release needs VERSION, such as v0.1.0'; exit 1 ;; esac
 	@$(GO) run ./hack/release -version '$(VERSION)' $(RELEASE_FLAGS)
 
 samples: ## print the sample content as NDJSON

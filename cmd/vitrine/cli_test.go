@@ -69,6 +69,12 @@ func TestImportAndExportAreInverse(t *testing.T) {
 	if n := strings.Count(part.stdout, "\n"); n != 3 {
 		t.Errorf("%d lines for a query that matches 3", n)
 	}
+
+	vitrine(t.Context(), "", "facets", "approval_status", "-q", "id:[5 TO 7]").want(t, 0, "VALUE   ITEMS\napp     3\n\n3 matching items\n")
+	vitrine(t.Context(), "", "facets", "id", "--prefix", "1", "--limit", "2", "-o", "json").want(t, 0, `"field": "id"`, `"value": "10"`)
+	vitrine(t.Context(), "", "facets", "text").want(t, exitFailed, "it has the type text")
+	vitrine(t.Context(), "", "facets", "id", "--limit", "101").want(t, exitUsage, "must be from 1 to 100")
+	vitrine(t.Context(), "", "facets", "submission.email").want(t, exitUsage, "never shows submissions")
 }
 
 // TestExportOfADamagedStore changes a byte of a block in a file of the database, and checks that the export contains every readable

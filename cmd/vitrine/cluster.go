@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,8 +38,8 @@ func (c *clusterFlags) bindAll(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 }
 
-// open returns a client of the cluster, and the selected namespace, or "" for all.
-func (c *clusterFlags) open() (kube.Client, string, error) {
+// load returns the configuration of the cluster, and the selected namespace, or "" for all.
+func (c *clusterFlags) load() (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.context}
@@ -58,6 +59,15 @@ func (c *clusterFlags) open() (kube.Client, string, error) {
 	}
 	if c.allNamespaces {
 		namespace = ""
+	}
+	return config, namespace, nil
+}
+
+// open returns a client of the cluster, and the selected namespace, or "" for all.
+func (c *clusterFlags) open() (kube.Client, string, error) {
+	config, namespace, err := c.load()
+	if err != nil {
+		return nil, "", err
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {

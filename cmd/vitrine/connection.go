@@ -32,23 +32,30 @@ func (c *connection) open() (*client.Client, error) {
 	if server == "" {
 		return nil, usagef("no server: give --server or set VITRINE_SERVER")
 	}
-	token := os.Getenv("VITRINE_TOKEN")
-	if c.tokenFile != "" {
-		content, err := os.ReadFile(c.tokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("read the access token: %w", err)
-		}
-		token = strings.TrimSpace(string(content))
+	token, err := c.token()
+	if err != nil {
+		return nil, err
 	}
 	if token == "" {
 		return nil, usagef("no access token: give --token-file or set VITRINE_TOKEN")
 	}
 	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}
-	var err error
 	if o.RootCAs, err = c.authority(); err != nil {
 		return nil, err
 	}
 	return client.New(o)
+}
+
+// token returns the access token that the user gives, or "".
+func (c *connection) token() (string, error) {
+	if c.tokenFile == "" {
+		return os.Getenv("VITRINE_TOKEN"), nil
+	}
+	content, err := os.ReadFile(c.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("read the access token: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
 }
 
 // authority returns the only certificate authority to trust, or nil if the user names none.

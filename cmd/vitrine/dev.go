@@ -23,6 +23,8 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
+	"github.com/vitrine-dev/vitrine/server/console"
+	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -33,15 +35,21 @@ type devOptions struct {
 	address   string
 	dataDir   string
 	samples   bool
+	open      bool
 	imports   []string
 	property  string
-	started   time.Time
-	out       io.Writer
-	folder    *dev.Folder
+	// consoleDir is the folder with the files of the console, if they are not the embedded ones.
+	consoleDir string
+	started    time.Time
+	out        io.Writer
+	folder     *dev.Folder
+	api        *httpapi.Server
 	// listener is the address of the server, and url its URL.
 	listener, url string
 	// introduced contains what is printed; nil before the first load.
 	introduced map[string]bool
+	// removePage removes the file that --open has written.
+	removePage func()
 }
 
 func newDev() *cobra.Command {
@@ -56,6 +64,9 @@ func newDev() *cobra.Command {
 		Example: example(`
 # Serve the sample manifests with sample content
 vitrine dev config/samples --samples
+
+# The same, and open the console in a browser
+vitrine dev config/samples --samples --open
 
 # Serve your manifests with your items, and keep the items for the next time
 vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
@@ -74,9 +85,12 @@ vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
 	fs.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of manifests without one")
 	fs.StringVar(&o.address, "http-bind-address", "127.0.0.1:8080", "address of the HTTP API")
 	fs.StringVar(&o.dataDir, "data-dir", "", "directory of the store, which is kept (default: a temporary one)")
+	fs.BoolVar(&o.open, "open", false, "open the console in a browser, logged in to the first Property")
 	fs.BoolVar(&o.samples, "samples", false, "import sample content into every Property")
 	fs.StringSliceVar(&o.imports, "import", nil, "NDJSON file to import, see vitrine import; repeatable")
 	fs.StringVar(&o.property, "property", "", "NAMESPACE/NAME of the Property for --import (default: the only one)")
+	fs.StringVar(&o.consoleDir, "console-assets", "", "folder with the files of the console, for its development (default: the embedded files)")
+	_ = fs.MarkHidden("console-assets") // fails only for an unknown flag
 	return cmd
 }
 
@@ -103,9 +117,15 @@ func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
 		}
 		defer os.RemoveAll(dir)
 	}
+	o.removePage = func() {}
+	defer func() { o.removePage() }()
+	var public func(http.Handler) http.Handler
+	if o.samples {
+		public = withSamplePictures
+	}
 	return serve(ctx, serveOptions{
 		withoutKubernetes: true, dataDir: dir, library: libraryEngine, http: o.address, drainFor: time.Second,
-		definitions: o.follow,
+		definitions: o.follow, public: public, console: true, consoleDir: o.consoleDir,
 	}, log)
 }
 
@@ -125,7 +145,9 @@ func (o *devOptions) follow(p *process) (run func(context.Context) error, loaded
 			return nil
 		},
 	})
+	p.rejected = o.folder.Rejected
 	return func(ctx context.Context) error {
+		o.api = p.api
 		o.listen(p.public[0].net.Addr())
 		if err := o.folder.Claim(ctx); err != nil {
 			return &codedError{exitStore, err}
@@ -178,6 +200,7 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
 		if err == nil && len(filters) > 0 {
 			fmt.Fprintf(o.out, "  curl -H 'Authorization: Bearer %s' '%s/v2/content/filters/%d?page_size=2'\n", token, o.url, filters[0].ID)
 		}
+		o.introduceConsole(ctx, token)
 	}
 	tokens := o.folder.Tokens()
 	for _, name := range slices.Sorted(maps.Keys(tokens)) {
@@ -191,21 +214,42 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
 	}
 }
 
+// introduceConsole prints a link that logs a browser in, and opens the first one with --open.
+func (o *devOptions) introduceConsole(ctx context.Context, token string) {
+	var code string
+	err := o.await(ctx, token)
+	if err == nil {
+		code, err = consoleCode(ctx, o.transport(), "http://localhost"+console.Path, token)
+	}
+	if err != nil {
+		fmt.Fprintf(o.out, "  no link to the console: %s\n", oneLine(err))
+		return
+	}
+	login := loginURL(o.url, code)
+	fmt.Fprintf(o.out, "  console, logged in once within a minute: %s\n", login)
+	if o.open {
+		o.open = false
+		o.removePage = openBrowser(ctx, o.out, login)
+	}
+}
+
 // fill imports the sample content into every new Property and, after the first load, the given files.
 func (o *devOptions) fill(ctx context.Context, lib library.Library) error {
 	properties := lib.Properties()
-	if o.samples {
-		var content bytes.Buffer
-		if err := sample.Write(&content, sample.Default); err != nil {
-			return fmt.Errorf("make sample content: %w", err)
+	var samples []byte
+	for _, p := range properties {
+		if !o.samples || o.introduced["Property "+string(p)] {
+			continue
 		}
-		for _, p := range properties {
-			if o.introduced["Property "+string(p)] {
-				continue
+		if samples == nil {
+			var content bytes.Buffer
+			if err := sample.Write(&content, sample.Default); err != nil {
+				return fmt.Errorf("make sample content: %w", err)
 			}
-			if err := o.load(ctx, p, "sample content", bytes.NewReader(content.Bytes())); err != nil {
-				return err
-			}
+			samples = bytes.ReplaceAll(content.Bytes(), []byte(sample.MediaURL), []byte(o.url+samplePath))
+		}
+		if err := o.load(ctx, p, "sample content", bytes.NewReader(samples)); err != nil {
+			return err
 		}
 	}
 	if len(o.imports) == 0 || o.introduced != nil {
@@ -235,14 +279,57 @@ func (o *devOptions) fill(ctx context.Context, lib library.Library) error {
 	return nil
 }
 
+// samplePath is where the pictures of the sample content are.
+const samplePath = "/samples/"
+
+// withSamplePictures returns a handler that also serves the pictures of the sample content.
+func withSamplePictures(public http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, ok := strings.CutPrefix(r.URL.Path, samplePath)
+		if !ok {
+			public.ServeHTTP(w, r)
+			return
+		}
+		picture := sample.Picture(path)
+		if picture == nil {
+			http.NotFound(w, r)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", "image/svg+xml")
+		h.Set("Content-Security-Policy", "default-src 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "public, max-age=86400")
+		_, _ = w.Write(picture)
+	})
+}
+
+// await waits until the server accepts a token. The library has it, and the server follows the tokens of the library.
+func (o *devOptions) await(ctx context.Context, token string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, ok, err := o.api.Access(ctx, token); ok && err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until the server accepts a token: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
 // load imports one input into a Property. Items that exist stay as they are.
 func (o *devOptions) load(ctx context.Context, p library.PropertyID, name string, in io.Reader) error {
-	// The client sends a token without encryption only to this machine, and the server may listen on another address of it.
-	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, o.listener)
+	token := o.folder.Token(p)
+	if err := o.await(ctx, token); err != nil {
+		return err
 	}
 	c, err := client.New(client.Options{
-		Server: "http://localhost", Token: o.folder.Token(p), Transport: &http.Transport{DialContext: dial},
+		Server: "http://localhost", Token: token, Transport: o.transport(),
 	})
 	if err != nil {
 		return err
@@ -257,4 +344,12 @@ func (o *devOptions) load(ctx context.Context, p library.PropertyID, name string
 	}
 	fmt.Fprintf(o.out, "%s: %s\n", name, summary(at, time.Since(start)))
 	return nil
+}
+
+// transport returns connections to the server. Its clients name it localhost, because they send a token without encryption only to this
+// machine, and the server may listen on another address of it.
+func (o *devOptions) transport() *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, o.listener)
+	}}
 }

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// console is the output of a running vitrine dev.
-type console struct {
+// terminal is the output of a running vitrine dev.
+type terminal struct {
 	t     *testing.T
 	lines chan string
 	shown []string
 }
 
 // await returns the submatches of the next line that matches a pattern.
-func (c *console) await(pattern string) []string {
+func (c *terminal) await(pattern string) []string {
 	c.t.Helper()
 	re := regexp.MustCompile(pattern)
 	deadline := time.After(30 * time.Second)
@@ -42,7 +42,7 @@ func (c *console) await(pattern string) []string {
 }
 
 // startDev runs vitrine dev with the sample manifests. It returns the directory with them, the output, and a function that stops it.
-func startDev(t *testing.T, temporary string, flags ...string) (dir string, c *console, stop func() error) {
+func startDev(t *testing.T, temporary string, flags ...string) (dir string, c *terminal, stop func() error) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../config/samples")); err != nil {
@@ -57,7 +57,7 @@ func startDev(t *testing.T, temporary string, flags ...string) (dir string, c *c
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c = &console{t: t, lines: make(chan string, 1000)}
+	c = &terminal{t: t, lines: make(chan string, 1000)}
 	go func() {
 		defer close(c.lines)
 		for lines := bufio.NewScanner(stdout); lines.Scan(); {
@@ -106,10 +106,22 @@ func TestDev(t *testing.T) {
 	c.await(`^Property shop/default: 2,000 items, READ-WRITE token `)
 	curl := c.await(`curl -H 'Authorization: Bearer (\S+)' '(\S+)'`)
 	token, url := curl[1], curl[2]
+	call := browse(t, c.await(`console, .*: (http://127\.0\.0\.1:\d+/console/login#code=\w+)$`)[1])
+	if code, body := call("session"); code != http.StatusOK || !strings.Contains(body, `"property":"shop/default"`) {
+		t.Errorf("the session of the console: %d %s", code, body)
+	}
 	c.await(`^AccessToken shop/display: dev-`)
 	code, before := page(t, url, token)
 	if code != http.StatusOK || strings.Contains(before, `"total_results":0`) {
 		t.Fatalf("%d %s", code, before)
+	}
+
+	picture := regexp.MustCompile(`"large_image":"([^"]+)"`).FindStringSubmatch(before)
+	if picture == nil {
+		t.Fatalf("no item has a picture: %s", before)
+	}
+	if code, drawing := page(t, picture[1], ""); code != http.StatusOK || !strings.HasPrefix(drawing, "<svg ") {
+		t.Errorf("the picture %s: %d %.40s", picture[1], code, drawing)
 	}
 
 	path := filepath.Join(dir, "contentfilter.yaml")
@@ -173,6 +185,18 @@ func TestDevKeepsData(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestDevOpens checks that --open opens the console.
+func TestDevOpens(t *testing.T) {
+	opened := fakeBrowser(t)
+	_, c, stop := startDev(t, t.TempDir(), "--open")
+	login := c.await(`console, .*: (\S+)$`)[1]
+	eventually(t, "the browser is opened", func() bool { return opened.login() == login })
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	opened.check(t)
 }
 
 // TestDevRefuses checks the errors of wrong arguments.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -109,7 +111,7 @@ func TestPlugin(t *testing.T) {
 	completion("items", "-n", "shop", "").want(t, 0, "latest\nmoderation-queue\n")
 	plugin("items", "latest", "-n", "shop").want(t, exitFailed, "ContentFilter shop/latest was never served")
 
-	s := startIn(t, config)
+	s := startIn(t, config, "--console", "--tls-hosts", "vitrine.shop.svc")
 	eventually(t, "everything Ready", func() bool {
 		return strings.Contains(plugin("status", "-n", "shop").stdout, "ContentFilter   8       8") &&
 			strings.Contains(plugin("status", "-n", "shop").stdout, "AccessToken     3       3")
@@ -216,6 +218,48 @@ func TestPlugin(t *testing.T) {
 		got.want(t, 0, "Item 7 is not in ContentFilter shop/summer-wall.\n\n✗ ", "├─ ✓ must approval_status:app", "└─ ✗ must tags.marketer_tags.key:summer")
 		plugin(append([]string{"explain", "summer-wall", "seven"}, server...)...).want(t, exitUsage, `item id "seven": must be a number`)
 		plugin(append([]string{"explain", "summer-wall", "99"}, server...)...).want(t, exitFailed, "no item of this property has the id 99")
+	})
+	t.Run("console", func(t *testing.T) {
+		authority := filepath.Join(s.dir, "tls", "ca.crt")
+		direct := startConsole(t, append([]string{"--no-browser", "--ca-file", authority}, server...)...)
+		if code, body := browse(t, direct.login)("session"); code != http.StatusOK || !strings.Contains(body, `"class":"READ-WRITE","property":"shop/default"`) {
+			t.Errorf("the session: %d %s", code, body)
+		}
+		direct.stop()
+		plugin("console", "-n", "default", "--no-browser").want(t, exitFailed, "namespace default has no AccessToken that the console can use")
+		plugin("console", "-n", "shop", "--property", "none", "--no-browser").want(t, exitFailed, "has no AccessToken")
+		plugin("console", "-n", "shop", "--no-browser").want(t, exitFailed, "there is no Service vitrine-system/vitrine")
+		plugin("console", "-n", "shop", "--service", "vitrine").want(t, exitUsage, "must be NAMESPACE/NAME")
+
+		node, stopKubelet := startKubelet(t, k, s.addresses["https"])
+		labels := map[string]string{"app.kubernetes.io/name": "vitrine"}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "vitrine-0", Labels: labels}, Spec: corev1.PodSpec{
+			NodeName: node, Containers: []corev1.Container{{Name: "vitrine", Image: "vitrine", Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: 8443}}}},
+		}}
+		for _, o := range []kube.Object{pod, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "vitrine"}, Spec: corev1.ServiceSpec{
+			Selector: labels, Ports: []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromString("https")}},
+		}}} {
+			if err := k.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		forwarded := []string{"-n", "shop", "--service", "shop/vitrine", "--ca-file", authority, "--no-browser"}
+		plugin(append([]string{"console"}, forwarded...)...).want(t, exitFailed, "no pod of Service shop/vitrine is ready")
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		if err := k.Status().Update(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		opened := startConsole(t, forwarded...)
+		call := browse(t, opened.login)
+		for range 3 {
+			if code, body := call("api/v2/content/items?q=*:*"); code != http.StatusOK || !strings.Contains(body, `"total_results":4`) {
+				t.Errorf("the items, through the forwarded port: %d %s", code, body)
+			}
+		}
+		opened.stop()
+		opened = startConsole(t, forwarded...)
+		stopKubelet()
+		opened.wait(exitFailed, "the connection to pod shop/vitrine-0 is lost, run the command again")
 	})
 	t.Run("tokens", func(t *testing.T) {
 		got := plugin("tokens", "-n", "shop")

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/internal/servingcert"
+	"github.com/vitrine-dev/vitrine/server/console"
 	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -36,6 +39,7 @@ type process struct {
 	api      *httpapi.Server
 	operator *cluster.Supervisor // nil without Kubernetes
 	loaded   func() bool         // see health
+	rejected func(context.Context, library.PropertyID) ([]library.Rejection, bool, error)
 	health   *health
 	metrics  prometheus.Registerer
 	page     http.Handler // of the metrics
@@ -98,6 +102,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 			return fmt.Errorf("create the operator: %w", err)
 		}
 		p.background, p.loaded = append(p.background, p.operator.Run), p.operator.Loaded
+		p.rejected = p.operator.Rejected
 	}
 	if o.definitions != nil {
 		var run func(context.Context) error
@@ -172,7 +177,7 @@ func (p *process) listen(ctx context.Context) error {
 	var err error
 	p.api, err = httpapi.New(p.lib, httpapi.Options{
 		Logger: p.log.With("part", "http"), ExternalURL: p.o.externalURL, Metrics: p.metrics, Version: buildVersion().version,
-		Pressure: p.memory.Pressure, PageMemory: p.memory.Limit() / 4,
+		Pressure: p.memory.Pressure, PageMemory: p.memory.Limit() / 4, Rejected: p.rejected,
 	})
 	if err != nil {
 		return fmt.Errorf("create the HTTP interface: %w", err)
@@ -182,7 +187,14 @@ func (p *process) listen(ctx context.Context) error {
 	if p.operator != nil {
 		p.health.operator = p.operator.Status
 	}
-	gated := p.health.gate(p.api)
+	public, err := p.withConsole(p.api)
+	if err != nil {
+		return err
+	}
+	if p.o.public != nil {
+		public = p.o.public(public)
+	}
+	gated := p.health.gate(public)
 	for _, l := range []struct {
 		name, flag, address string
 		handler             http.Handler
@@ -217,6 +229,30 @@ func (p *process) listen(ctx context.Context) error {
 	}
 	p.private = append(p.private, newListener("admin", socket, admin.Handler(operations{p}, writeTimeout), nil, p.log))
 	return nil
+}
+
+// withConsole returns the public handler: the API, with the console if it is on.
+func (p *process) withConsole(api *httpapi.Server) (http.Handler, error) {
+	if !p.o.console {
+		return api, nil
+	}
+	var hosts []string
+	if u, err := url.Parse(p.o.externalURL); err == nil && u.Hostname() != "" {
+		hosts = append(hosts, strings.ToLower(u.Hostname()))
+	}
+	made, err := console.New(console.Options{
+		API: api, Key: p.lib.AuthorKey(), Hosts: hosts, Dir: p.o.consoleDir, Logger: p.log.With("part", "console"),
+		Access: func(ctx context.Context, token string) (console.Access, bool, error) {
+			a, ok, err := api.Access(ctx, token)
+			return console.Access{
+				Property: string(a.Property), Token: a.Owner.String(), ReadWrite: a.ReadWrite, FiltersOnly: a.FiltersOnly, Expires: a.Expires,
+			}, ok, err
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create the console: %w", err)
+	}
+	return made, nil
 }
 
 func loopbackOnly(address string) bool {

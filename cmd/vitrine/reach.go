@@ -69,6 +69,34 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 		return t.PropertyName() != f.PropertyName() || t.Status.SecretName == "" || t.Spec.Class != v1alpha1.ReadWrite && (writer || !reads)
 	})
 	slices.SortStableFunc(all, func(a, b *v1alpha1.AccessToken) int { return cmp.Compare(classOrder(a), classOrder(b)) })
+	secret, token, err := usableToken(ctx, k, all)
+	if err != nil {
+		return nil, err
+	}
+	if secret != nil {
+		o, err := r.options(secret, token)
+		if err != nil {
+			return nil, err
+		}
+		if o.Server == "" {
+			return nil, usagef("Secret %s/%s has no server URL: give --server", secret.Namespace, secret.Name)
+		}
+		c, err := client.New(o)
+		if err != nil {
+			return nil, fmt.Errorf("use Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+		}
+		return c, nil
+	}
+	class := "ReadWrite"
+	if !writer && f.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly {
+		class = "ReadWrite or ReadOnly"
+	}
+	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or give --server and --token-file", f.Namespace, f.PropertyName(), class)
+}
+
+// usableToken returns the first value that can be used, and its Secret. It returns nil if there are no tokens, and an error if none of
+// them can be used.
+func usableToken(ctx context.Context, k kube.Client, all []*v1alpha1.AccessToken) (*corev1.Secret, string, error) {
 	var unusable []error
 	for _, t := range all {
 		if !t.DeletionTimestamp.IsZero() {
@@ -89,16 +117,12 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 			unusable = append(unusable, fmt.Errorf("key %s of Secret %s/%s: %w", tokens.SecretKey(t), secret.Namespace, secret.Name, err))
 			continue
 		}
-		return r.connect(secret, token)
-	}
-	class := "ReadWrite"
-	if !writer && f.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly {
-		class = "ReadWrite or ReadOnly"
+		return secret, token, nil
 	}
 	if len(unusable) > 0 {
-		return nil, fmt.Errorf("no token can be used: %w: fix one of them, ask for permission to read Secrets, or give --server and --token-file", errors.Join(unusable...))
+		return nil, "", fmt.Errorf("no token can be used: %w: fix one of them, ask for permission to read Secrets, or give --server and --token-file", errors.Join(unusable...))
 	}
-	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or give --server and --token-file", f.Namespace, f.PropertyName(), class)
+	return nil, "", nil
 }
 
 func classOrder(t *v1alpha1.AccessToken) int {
@@ -108,24 +132,18 @@ func classOrder(t *v1alpha1.AccessToken) int {
 	return 1
 }
 
-// connect returns a client that uses a token, and the server URL and the certificate authority in the token's Secret.
-func (r *reach) connect(secret *corev1.Secret, token string) (*client.Client, error) {
+// options returns how to use a token: the server URL (which can be missing) and the certificate authority that the user gives, or those in
+// the token's Secret.
+func (r *reach) options(secret *corev1.Secret, token string) (client.Options, error) {
 	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[tokens.URLKey]))
-	if server == "" {
-		return nil, usagef("Secret %s/%s has no server URL: give --server", secret.Namespace, secret.Name)
-	}
 	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}
 	var err error
 	if o.RootCAs, err = r.connection.authority(); err != nil {
-		return nil, err
+		return client.Options{}, err
 	}
 	if ca := secret.Data[tokens.CAKey]; o.RootCAs == nil && len(ca) > 0 {
 		o.RootCAs = x509.NewCertPool()
 		o.RootCAs.AppendCertsFromPEM(ca)
 	}
-	c, err := client.New(o)
-	if err != nil {
-		return nil, fmt.Errorf("use Secret %s/%s: %w", secret.Namespace, secret.Name, err)
-	}
-	return c, nil
+	return o, nil
 }

@@ -76,8 +76,8 @@ kubectl vitrine items summer-wall -n shop`),
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	group(root, "manifests", "Manifests and objects:", newDev(), newValidate(), newDiff(), newStatus(), newItems(), newExplain(), newTokens())
-	group(root, "items", "Items:", newImport(), newExport())
+	group(root, "manifests", "Manifests and objects:", newDev(), newValidate(), newDiff(), newStatus(), newItems(), newExplain(), newTokens(), newConsole())
+	group(root, "items", "Items:", newImport(), newExport(), newFacets())
 	group(root, "server", "Server and store:", newServe(), newBackup(), newRestore(), newMigrate(), newSweep(), newPurge())
 	root.AddCommand(newVersion())
 	root.SetHelpFunc(help)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -35,6 +36,12 @@ type serveOptions struct {
 	// definitions, if not nil, returns a background part that provides the definitions instead of Kubernetes, and reports whether
 	// they are loaded.
 	definitions func(*process) (run func(context.Context) error, loaded func() bool)
+
+	// public, if not nil, returns the handler of the public addresses instead of the given one.
+	public func(http.Handler) http.Handler
+	// console serves the console, with the files in consoleDir instead of the embedded ones if that is set.
+	console    bool
+	consoleDir string
 
 	webhook webhookOptions
 	debug   string
@@ -96,6 +103,7 @@ vitrine serve --data-dir ./try --without-kubernetes`),
 	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "private key of the certificate in PEM format")
 	fs.StringSliceVar(&o.tlsHosts, "tls-hosts", nil, "additional names and IP addresses for the certificate that the server creates, such as those of its Service")
 	fs.StringVar(&o.http, "http-bind-address", "", "address of the plain HTTP API, for loopback or behind a proxy that terminates TLS (default off)")
+	fs.BoolVar(&o.console, "console", false, "serve the console, a web application for people, at /console/ of the HTTPS and HTTP addresses")
 	fs.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /readyz and /healthz")
 	fs.StringVar(&o.metrics, "metrics-bind-address", ":9090", "address of /metrics; empty means off")
 	o.webhook.bind(fs)

@@ -143,7 +143,7 @@ func read(docs string) (pages map[string]*page, images []string, err error) {
 			return err
 		}
 		name = filepath.ToSlash(name)
-		if path.Ext(name) == ".svg" {
+		if ext := path.Ext(name); ext == ".svg" || ext == ".png" {
 			images = append(images, name)
 		}
 		if path.Ext(name) != ".md" {

@@ -56,6 +56,7 @@ func (s *stack) report(ctx context.Context) error {
 		s.say("\n%s", indent(tables))
 	}
 	s.say("\nkubectl, vitrine, vcurl (curl with the READ-WRITE token) and VITRINE_SERVER for another terminal:\n\n  . %s", process.Quote(s.environmentFile()))
+	s.say("\nThe console in a browser, in that terminal:\n\n  vitrine console")
 	s.say("\nThe server's log is %s.", s.log())
 	after := "make run continues with the same data; rm -r " + process.Quote(s.state) + " deletes it."
 	if s.given {

@@ -34,6 +34,7 @@ func (s *stack) startServer(ctx context.Context) error {
 		"--data-dir=" + s.data(),
 		"--https-bind-address=" + https,
 		"--external-url=" + s.url,
+		"--console",
 		"--health-probe-bind-address=" + free[0],
 		"--metrics-bind-address=" + free[1],
 	}

@@ -24,7 +24,7 @@ const config = "../../../config"
 // digest pins the image, as an installation should. The checks of the tag then pass.
 const digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-// Exceptions from the checks, with their reasons. An exception that no check needs any more is an error.
+// Exceptions from the checks, with their reasons. An exception that no check needs is an error.
 var (
 	kubeScore = map[string]string{
 		"container-resources":                           "a CPU limit would slow down responses while the node is idle",
@@ -129,7 +129,7 @@ func compare(t *testing.T, failed map[string][]string, exceptions map[string]str
 	}
 	for _, check := range slices.Sorted(maps.Keys(exceptions)) {
 		if len(failed[check]) == 0 {
-			t.Errorf("%s: nothing needs this exception any more", check)
+			t.Errorf("%s: nothing needs this exception", check)
 		}
 	}
 }

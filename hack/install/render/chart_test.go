@@ -163,6 +163,7 @@ func TestChartEqualsKustomize(t *testing.T) {
 	}{
 		"by default":       {"", "", nil},
 		"with the webhook": {"webhook: {enabled: true}", "", []string{"webhook"}},
+		"with the console": {"console: {enabled: true}", "", []string{"console"}},
 		"with monitoring":  {"monitoring: {podMonitor: {enabled: true}, rules: {enabled: true}, dashboard: {enabled: true}}", "", []string{"monitoring"}},
 		"with OpenSearch": {`
 library: opensearch

@@ -1,0 +1,384 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/server/client"
+	"github.com/vitrine-dev/vitrine/server/console"
+)
+
+// consoleOptions are the flags of console.
+type consoleOptions struct {
+	reach     reach
+	property  string
+	service   string
+	port      uint16
+	noBrowser bool
+	out       io.Writer
+}
+
+// defaultService is the Service of config/default.
+const defaultService = "vitrine-system/vitrine"
+
+func newConsole() *cobra.Command {
+	o := &consoleOptions{}
+	cmd := &cobra.Command{
+		Use:   "console",
+		Short: "Open the console of a property in a browser, logged in",
+		Long: `Open the console in a browser that is already logged in, until Ctrl-C. The command finds a token that you may read, preferably
+of the class ReadWrite, and forwards a port to a pod of the server. The server must run with --console.
+
+The browser talks to the command on this machine. The command verifies the certificate of the server.`,
+		Example: example(`
+# The property of a namespace
+kubectl vitrine console -n shop
+
+# Print the URL, for another browser on this machine
+kubectl vitrine console -n shop --no-browser
+
+# A server that this machine can reach, without a forwarded port
+kubectl vitrine console -n shop --server https://content.shop.example`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.out = cmd.OutOrStdout()
+			return o.run(cmd.Context())
+		},
+	}
+	o.reach.bind(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&o.property, "property", "", "name of the Property (default: that of the first usable token)")
+	fs.StringVar(&o.service, "service", "", "NAMESPACE/NAME of the server's Service (default: that in the token's Secret, else "+defaultService+")")
+	fs.Uint16Var(&o.port, "port", 0, "port of the console on this machine (default: any)")
+	fs.BoolVar(&o.noBrowser, "no-browser", false, "only print the URL")
+	return cmd
+}
+
+func (o *consoleOptions) run(ctx context.Context) error {
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	parts, work := errgroup.WithContext(work)
+	target, err := o.target(work, parts)
+	if err != nil {
+		return err
+	}
+	defer target.transport.CloseIdleConnections()
+	code, err := target.code(ctx)
+	if err != nil {
+		return advise(err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
+	if err != nil {
+		return &codedError{exitAddress, fmt.Errorf("cannot listen on --port %d: %w", o.port, err)}
+	}
+	address := listener.Addr().String()
+	server := &http.Server{Handler: target.proxy(address), ReadHeaderTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
+	parts.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	parts.Go(func() error {
+		<-work.Done()
+		return server.Close()
+	})
+	login := loginURL("http://"+address, code)
+	fmt.Fprintf(o.out, "console of %s, open it within a minute: %s\n", target.server, login)
+	if !o.noBrowser {
+		defer openBrowser(ctx, o.out, login)()
+	}
+	fmt.Fprintln(o.out, "Ctrl-C stops it.")
+	if err := parts.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// consoleTarget is a server whose console is shown.
+type consoleTarget struct {
+	server    *url.URL
+	token     string
+	transport *http.Transport
+}
+
+// target finds a token and a way to the server. A forwarded port is a part of parts, which ends with ctx.
+func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*consoleTarget, error) {
+	server := cmp.Or(o.reach.connection.server, os.Getenv("VITRINE_SERVER"))
+	if server != "" && o.service != "" {
+		return nil, usagef("--service cannot be used with --server: the command forwards no port")
+	}
+	access := client.Options{Server: server}
+	var err error
+	if access.Token, err = o.reach.connection.token(); err != nil {
+		return nil, err
+	}
+	if access.RootCAs, err = o.reach.connection.authority(); err != nil {
+		return nil, err
+	}
+	if access.Token != "" && server != "" {
+		return newConsoleTarget(access)
+	}
+	config, namespace, err := o.reach.cluster.load()
+	if err != nil {
+		return nil, err
+	}
+	k, _, err := o.reach.cluster.open()
+	if err != nil {
+		return nil, err
+	}
+	if access.Token == "" {
+		if access, err = o.fromSecret(ctx, k, namespace); err != nil {
+			return nil, err
+		}
+	}
+	if server != "" {
+		return newConsoleTarget(access)
+	}
+	service, err := serviceOf(cmp.Or(o.service, serviceIn(access.Server), defaultService))
+	if err != nil {
+		return nil, err
+	}
+	name := service.Name + "." + service.Namespace + ".svc"
+	access.Server = cmp.Or(access.Server, "https://"+name)
+	t, err := newConsoleTarget(access)
+	if err != nil {
+		return nil, err
+	}
+	address, err := forward(ctx, parts, config, k, service)
+	if err != nil {
+		return nil, err
+	}
+	t.transport.Proxy = nil
+	t.transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	if access.RootCAs != nil {
+		// The certificate of the server's own authority has the name of the Service, even if callers use another one.
+		t.transport.TLSClientConfig.ServerName = name
+	}
+	return t, nil
+}
+
+// newConsoleTarget returns a server with a direct connection.
+func newConsoleTarget(access client.Options) (*consoleTarget, error) {
+	if _, err := client.New(access); err != nil { // it checks the URL and the token
+		return nil, err
+	}
+	server, err := url.Parse(access.Server)
+	if err != nil {
+		return nil, err
+	}
+	// Only the server that made a code accepts it. With HTTP/2, all requests use one connection, and so reach the same server.
+	return &consoleTarget{server: server, token: access.Token, transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: access.RootCAs, MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: 10 * time.Second,
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+	}}, nil
+}
+
+// fromSecret returns the first token of the namespace that can be used in the console. It tries READ-WRITE tokens first.
+func (o *consoleOptions) fromSecret(ctx context.Context, k kube.Client, namespace string) (client.Options, error) {
+	all, err := listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, namespace)
+	if err != nil {
+		return client.Options{}, err
+	}
+	all = slices.DeleteFunc(all, func(t *v1alpha1.AccessToken) bool {
+		return t.Spec.Filters != nil || t.Status.SecretName == "" || o.property != "" && t.PropertyName() != o.property
+	})
+	slices.SortStableFunc(all, func(a, b *v1alpha1.AccessToken) int { return cmp.Compare(classOrder(a), classOrder(b)) })
+	secret, token, err := usableToken(ctx, k, all)
+	if err != nil {
+		return client.Options{}, err
+	}
+	if secret == nil {
+		return client.Options{}, fmt.Errorf("namespace %s has no AccessToken that the console can use: apply one without filters, give -n, or give --token-file", namespace)
+	}
+	return o.reach.options(secret, token)
+}
+
+// serviceIn returns the Service in a URL as namespace/name, or "" if the host is not the name of a Service.
+func serviceIn(server string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return ""
+	}
+	labels := strings.Split(u.Hostname(), ".")
+	if len(labels) < 3 || labels[2] != "svc" {
+		return ""
+	}
+	return labels[1] + "/" + labels[0]
+}
+
+// serviceOf parses namespace/name.
+func serviceOf(text string) (types.NamespacedName, error) {
+	namespace, name, ok := strings.Cut(text, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, usagef("--service %q: must be NAMESPACE/NAME, such as %s", text, defaultService)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+// forward forwards a port of this machine to a pod of a Service, and returns the address on this machine. The forwarding is a part of
+// parts.
+func forward(ctx context.Context, parts *errgroup.Group, config *rest.Config, k kube.Client, service types.NamespacedName) (string, error) {
+	pod, port, err := serverPod(ctx, k, service)
+	if err != nil {
+		return "", err
+	}
+	forwarded, err := forwardPort(ctx, config, pod, port)
+	if err != nil {
+		return "", fmt.Errorf("forward a port to pod %s: %w", pod, err)
+	}
+	parts.Go(func() error {
+		if err := forwarded.wait(); ctx.Err() == nil {
+			return fmt.Errorf("the connection to pod %s is lost, run the command again: %w", pod, err)
+		}
+		return nil
+	})
+	return forwarded.address, nil
+}
+
+// code exchanges the token for a one-time code.
+func (t *consoleTarget) code(ctx context.Context) (string, error) {
+	return consoleCode(ctx, t.transport, t.server.JoinPath(console.Path).String(), t.token)
+}
+
+// consoleCode exchanges a token for a one-time code. base is the URL of the console.
+func consoleCode(ctx context.Context, transport http.RoundTripper, base, token string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(base, "/")+"/codes", http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return "", fmt.Errorf("reach the console: %w", err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	if err != nil {
+		return "", fmt.Errorf("log in to the console: %w", err)
+	}
+	var answer struct{ Code, Detail string }
+	_ = json.NewDecoder(bytes.NewReader(body)).Decode(&answer) // the status decides
+	switch {
+	case res.StatusCode == http.StatusCreated && answer.Code != "":
+		return answer.Code, nil
+	case res.StatusCode == http.StatusNotFound:
+		return "", errors.New("the server has no console: run it with --console, or set console.enabled in the chart")
+	}
+	return "", fmt.Errorf("log in to the console: %s: %s", res.Status, answer.Detail)
+}
+
+// loginURL returns the URL that logs a browser in with a code. Browsers do not send the part after the #.
+func loginURL(server, code string) string { return server + console.Path + "login#code=" + code }
+
+// passedPaths are the paths that the proxy passes: the console, and the API, which needs a token there. The console shows commands and
+// links for the API.
+var passedPaths = []string{console.Path, "/v1/", "/v2/", "/i/"}
+
+// proxy passes requests of a browser on this machine to the server. address is that of the proxy.
+func (t *consoleTarget) proxy(address string) http.Handler {
+	passed := &httputil.ReverseProxy{
+		Transport: t.transport, FlushInterval: -1, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(t.server)
+			r.Out.Header["User-Agent"] = r.In.Header["User-Agent"]
+			// The origin of the page is this proxy, which the server does not know.
+			if r.In.Header.Get("Origin") == "http://"+address {
+				r.Out.Header.Set("Origin", t.server.Scheme+"://"+t.server.Host)
+			}
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, "cannot reach the server: "+oneLine(err), http.StatusBadGateway)
+		},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A page of another site must not reach the console under its own name.
+		if r.Host != address {
+			http.Error(w, "open http://"+address+console.Path, http.StatusMisdirectedRequest)
+			return
+		}
+		passes := func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }
+		if !slices.ContainsFunc(passedPaths, passes) {
+			http.Redirect(w, r, console.Path, http.StatusSeeOther)
+			return
+		}
+		passed.ServeHTTP(w, r)
+	})
+}
+
+// loginPage is a file that opens a URL. html/template would make the binary a quarter larger.
+const loginPage = `<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0;url=%[1]s">
+<title>Vitrine</title>
+<p><a href="%[1]s">Open the console</a>
+`
+
+// openBrowser opens the login URL in the user's browser, or prints why it cannot. Other users of the machine see the arguments of
+// processes, so the browser gets a file with the URL that only this user can read. The file exists for a minute, as long as the code
+// in the URL is valid, or until the caller calls remove.
+func openBrowser(ctx context.Context, out io.Writer, login string) (remove func()) {
+	page, remove, err := writeLoginPage(login)
+	if err != nil {
+		fmt.Fprintf(out, "cannot open a browser, open the URL yourself: %s\n", oneLine(err))
+		return remove
+	}
+	time.AfterFunc(time.Minute, remove)
+	command := []string{"xdg-open", page}
+	switch runtime.GOOS {
+	case "darwin":
+		command[0] = "open"
+	case "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler", page}
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintf(out, "cannot open a browser, open the URL yourself: %s\n", oneLine(err))
+		return remove
+	}
+	go func() { _ = cmd.Wait() }() // a browser can stay open longer than this process
+	return remove
+}
+
+// writeLoginPage writes a file that opens the login URL, in a directory that only this user can read. remove removes both, and can be
+// called in every case.
+func writeLoginPage(login string) (path string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "vitrine-console-")
+	if err != nil {
+		return "", func() {}, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	path = filepath.Join(dir, "open.html")
+	return path, remove, os.WriteFile(path, fmt.Appendf(nil, loginPage, html.EscapeString(login)), 0o600)
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// startKubelet adds a node to a cluster that has none, and returns its name. Its kubelet only forwards ports of pods: every port of every
+// pod leads to an address, until stop is called.
+func startKubelet(t *testing.T, k kube.Client, address string) (node string, stop func()) {
+	t.Helper()
+	stopped, stop := context.WithCancel(t.Context())
+	upgrader := spdy.NewResponseUpgrader()
+	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
+			return // Handshake has answered
+		}
+		streams := make(chan httpstream.Stream, 100)
+		connection := upgrader.UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
+			streams <- s
+			return nil
+		})
+		if connection == nil {
+			return // the upgrader has answered
+		}
+		defer connection.Close()
+		for {
+			select {
+			case s := <-streams:
+				if s.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
+					s.Close() // there is no error
+					continue
+				}
+				go forwardStream(s, address)
+			case <-connection.CloseChan():
+				return
+			case <-stopped.Done():
+				return
+			}
+		}
+	}))
+	t.Cleanup(kubelet.Close)
+	at := kubelet.Listener.Addr().(*net.TCPAddr)
+	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	if err := k.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	o.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: at.IP.String()}}
+	o.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(at.Port) //nolint:gosec // a port
+	if err := k.Status().Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	return o.Name, stop
+}
+
+// forwardStream connects a stream with an address until one of them ends.
+func forwardStream(s httpstream.Stream, address string) {
+	defer s.Reset() //nolint:errcheck // it may have ended
+	target, err := net.Dial("tcp", address)
+	if err != nil {
+		fmt.Fprintln(s, err)
+		return
+	}
+	defer target.Close()
+	go func() {
+		defer target.Close()
+		_, _ = io.Copy(target, s) // the other direction notices the end
+	}()
+	_, _ = io.Copy(s, target)
+}

@@ -1,0 +1,150 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed assets
+var embedded embed.FS
+
+// types are the content types of the files by extension. The types of the mime package depend on the system.
+var types = map[string]string{
+	".css":   "text/css; charset=utf-8",
+	".html":  "text/html; charset=utf-8",
+	".ico":   "image/x-icon",
+	".js":    "text/javascript; charset=utf-8",
+	".json":  "application/json",
+	".png":   "image/png",
+	".svg":   "image/svg+xml",
+	".woff2": "font/woff2",
+}
+
+// indexFile is the page of the application.
+const indexFile = "index.html"
+
+// asset is a file of the application in memory.
+type asset struct {
+	kind          string // the content type
+	plain, zipped []byte // zipped is nil if gzip does not make the file smaller
+}
+
+// assets are the files of one version of the application.
+type assets struct {
+	// hash identifies the version. It is part of the URLs of all files except the page.
+	hash  string
+	files map[string]asset
+}
+
+// loadAssets reads all files of the application and compresses them.
+func loadAssets(files fs.FS) (*assets, error) {
+	a := &assets{files: map[string]asset{}}
+	sum := sha256.New()
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		kind, ok := types[path.Ext(name)]
+		if !ok {
+			return fmt.Errorf("%s: the extension has no content type in server/console/assets.go", name)
+		}
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(sum, "%s\x00%d\x00%s", name, len(content), content)
+		a.files[name] = asset{kind: kind, plain: content}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	page, ok := a.files[indexFile]
+	if !ok {
+		return nil, fmt.Errorf("there is no %s", indexFile)
+	}
+	a.hash = hex.EncodeToString(sum.Sum(nil)[:8])
+	page.plain = bytes.ReplaceAll(page.plain, []byte(`"assets/`), []byte(`"`+Path+"assets/"+a.hash+"/"))
+	a.files[indexFile] = page
+	for name, f := range a.files {
+		if f.zipped, err = zip(f.plain); err != nil {
+			return nil, fmt.Errorf("compress %s: %w", name, err)
+		}
+		a.files[name] = f
+	}
+	return a, nil
+}
+
+// zip returns the content in gzip format, or nil if that is not smaller.
+func zip(content []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(content); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	if b.Len() >= len(content) {
+		return nil, nil
+	}
+	return b.Bytes(), nil
+}
+
+// servePage serves index.html. Browsers ask each time whether it has changed.
+func (a *assets) servePage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-cache")
+	a.files[indexFile].serve(w, r, a.hash)
+}
+
+// serveFile serves a file of this version. During a roll-out, a browser can ask this server for a file of another version, which this
+// server does not have.
+func (a *assets) serveFile(w http.ResponseWriter, r *http.Request) {
+	f, ok := a.files[r.PathValue("file")]
+	if !ok || r.PathValue("hash") != a.hash {
+		(&problem{notFound, "this version of the server has no such file: reload the page"}).write(w)
+		return
+	}
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	f.serve(w, r, a.hash)
+}
+
+func (f asset) serve(w http.ResponseWriter, r *http.Request, hash string) {
+	content, etag := f.plain, hash
+	h := w.Header()
+	h.Set("Vary", "Accept-Encoding")
+	if f.zipped != nil && acceptsGzip(r.Header.Values("Accept-Encoding")) {
+		h.Set("Content-Encoding", "gzip")
+		content, etag = f.zipped, hash+"-gzip"
+	}
+	h.Set("Content-Type", f.kind)
+	h.Set("ETag", strconv.Quote(etag))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// acceptsGzip reports whether the values of Accept-Encoding allow gzip.
+func acceptsGzip(values []string) bool {
+	for coding := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		name, parameter, _ := strings.Cut(coding, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			continue
+		}
+		_, weight, weighted := strings.Cut(strings.ToLower(parameter), "q=")
+		q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
+		return !weighted || err == nil && q > 0
+	}
+	return false
+}

@@ -1,0 +1,224 @@
+// Calls the public HTTP API through the console's server, which adds the token of the session.
+
+import { base } from './router.js';
+
+/** A response that is not successful, or no response. */
+export class Problem extends Error {
+  /**
+   * @param {number} status 0 if there was no response
+   * @param {Record<string, any>} document the problem document (RFC 9457)
+   */
+  constructor(status, document) {
+    super(document.detail || document.title || `The server answered with status ${status}.`);
+    this.status = status;
+    this.title = /** @type {string} */ (document.title || (status === 0 ? 'The server does not respond' : `Status ${status}`));
+    this.type = String(document.type ?? '').replace(/.*\//, '');
+    this.parameter = /** @type {string | undefined} */ (document.parameter);
+    this.position = /** @type {number | undefined} */ (document.position);
+  }
+}
+
+/** @typedef {{id?: string, class: 'READ-WRITE' | 'READ-ONLY', property: string, expires?: string | null}} Session a code has no id */
+
+/** The public ID of the session that the page shows. All tabs share one cookie: the server refuses calls of the API if it has another session. */
+let shown = '1';
+
+/** Dispatches `signedout` when the server no longer accepts the session. */
+export const sessionEvents = new EventTarget();
+
+/** Tells the other tabs which session has ended. */
+const tabs = new BroadcastChannel('vitrine-console');
+tabs.addEventListener('message', (event) => {
+  if (event.data === shown) sessionEvents.dispatchEvent(new Event('signedout'));
+});
+
+/**
+ * @typedef {object} Answer
+ * @property {any} data the decoded body; null if there is none
+ * @property {string[]} warnings what the server said about a suspicious query
+ * @property {number} ms the time until the response was complete
+ */
+
+/**
+ * Sends one request, and repeats a change that exceeds the rate limit. It throws a Problem, or an AbortError if the signal is aborted.
+ * @param {string} method
+ * @param {string} path below /console/
+ * @param {{query?: Record<string, string | number | null | undefined>, body?: unknown, signal?: AbortSignal}} [options]
+ * @param {number} [retries] how often the request was repeated
+ * @returns {Promise<Answer>}
+ */
+export async function send(method, path, { query, body, signal } = {}, retries = 0) {
+  const start = performance.now();
+  const sender = path.startsWith('api/') ? shown : '1';
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(base + path + search(query), {
+      method, signal, credentials: 'same-origin', redirect: 'error',
+      headers: { 'X-Vitrine-Console': sender, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (err) {
+    if (signal?.aborted) throw err;
+    throw new Problem(0, { title: 'The server does not respond', detail: 'Check the connection, and try again.' });
+  }
+  const text = await response.text();
+  let data = null;
+  try {
+    data = text === '' ? null : JSON.parse(text);
+  } catch {
+    data = null;
+  }
+  if (!response.ok) {
+    const problem = new Problem(response.status, data ?? {});
+    if (response.status === 401 && path.startsWith('api/') && sender === shown) sessionEvents.dispatchEvent(new Event('signedout'));
+    if (response.status === 429 && method !== 'GET' && path.startsWith('api/') && retries < maxRetries) {
+      await pause(Number(response.headers.get('Retry-After') ?? NaN), signal);
+      return send(method, path, { query, body, signal }, retries + 1);
+    }
+    throw problem;
+  }
+  const warnings = (response.headers.get('Warning') ?? '').split(/,\s*(?=299 )/)
+    .map((w) => /^299 \S+ "(.*)"$/.exec(w)?.[1].replace(/\\(.)/g, '$1') ?? '').filter(Boolean);
+  return { data, warnings, ms: performance.now() - start };
+}
+
+const maxRetries = 3;
+
+/**
+ * Waits for the seconds of Retry-After: at most 10, and 1 if they are not a number. It throws an AbortError if the signal is aborted.
+ * @param {number} seconds
+ * @param {AbortSignal} [signal]
+ */
+function pause(seconds, signal) {
+  return new Promise((done, abort) => {
+    signal?.throwIfAborted();
+    const timer = setTimeout(done, 1000 * (Number.isFinite(seconds) ? Math.max(0, Math.min(seconds, 10)) : 1));
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer);
+      abort(signal.reason);
+    });
+  });
+}
+
+/**
+ * Encodes the parameters that have a value.
+ * @param {Record<string, string | number | null | undefined>} [query]
+ */
+export function search(query = {}) {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== '') params.set(name, String(value));
+  }
+  const text = params.toString();
+  return text && `?${text}`;
+}
+
+/**
+ * Reads from the public API.
+ * @param {string} path such as `v2/content/items`
+ * @param {Record<string, string | number | null | undefined>} [query]
+ * @param {AbortSignal} [signal]
+ */
+export function get(path, query, signal) {
+  return send('GET', `api/${path}`, { query, signal });
+}
+
+/**
+ * Follows a link of a response, such as `_links.next`. Links can begin with the path of the server's external URL.
+ * @param {string} href
+ * @param {AbortSignal} [signal]
+ */
+export function follow(href, signal) {
+  const url = new URL(href, location.href);
+  const path = url.pathname.replace(/^.*?\/(?=v[12]\/)/, '');
+  return send('GET', `api/${path}${url.search}`, { signal });
+}
+
+/**
+ * Changes something through the public API.
+ * @param {'POST' | 'PUT' | 'PATCH' | 'DELETE'} method
+ * @param {string} path
+ * @param {unknown} [body]
+ */
+export function change(method, path, body) {
+  return send(method, `api/${path}`, { body });
+}
+
+/**
+ * Runs a task for each value, a few at a time, and returns the values whose task failed with the reasons. After the end of the session,
+ * it starts no further tasks, and their values have failed too.
+ * @template T
+ * @param {T[]} values
+ * @param {(value: T) => Promise<unknown>} task
+ * @returns {Promise<{value: T, reason: unknown}[]>}
+ */
+export async function eachOf(values, task) {
+  const waiting = values.slice();
+  /** @type {{value: T, reason: unknown}[]} */
+  const failed = [];
+  const worker = async () => {
+    for (let value = waiting.shift(); value !== undefined; value = waiting.shift()) {
+      try {
+        await task(value);
+      } catch (reason) {
+        failed.push({ value, reason });
+        if (reason instanceof Problem && reason.status === 401) failed.push(...waiting.splice(0).map((rest) => ({ value: rest, reason })));
+      }
+    }
+  };
+  await Promise.all([worker(), worker(), worker(), worker()]);
+  return failed;
+}
+
+/**
+ * Returns a request of the public API as a command. The token is a variable and never its value.
+ * @param {string} path
+ * @param {Record<string, string | number | null | undefined>} [query]
+ */
+export function curl(path, query) {
+  const url = new URL(`${base.replace(/console\/$/, '')}${path}${search(query)}`, location.href).href;
+  return `curl -H "Authorization: Bearer $TOKEN" '${url.replaceAll("'", '%27')}'`;
+}
+
+/**
+ * Returns the session, or null if the user has to log in.
+ * @returns {Promise<Session | null>}
+ */
+export async function session() {
+  try {
+    return show((await send('GET', 'session')).data);
+  } catch (err) {
+    if (err instanceof Problem && err.status === 401) return null;
+    throw err;
+  }
+}
+
+/**
+ * @param {{token: string} | {code: string}} by
+ * @returns {Promise<Session>}
+ */
+export async function logIn(by) {
+  return show((await send('POST', 'session', { body: by })).data);
+}
+
+/** @param {Session} session */
+function show(session) {
+  shown = session.id ?? '1';
+  return session;
+}
+
+/**
+ * Returns the session that a one-time code would begin. The code stays valid.
+ * @param {string} code
+ * @returns {Promise<Session>}
+ */
+export async function lookUp(code) {
+  return (await send('POST', 'codes/lookup', { body: { code } })).data;
+}
+
+/** Ends the session, also for the other tabs. */
+export async function logOut() {
+  await send('DELETE', 'session');
+  tabs.postMessage(shown);
+}

@@ -1,0 +1,88 @@
+// Tags and units: what applies to which items, by rule and by ID, and from which manifest.
+
+import { follow, get } from './api.js';
+import { debounced, fill, h, outsideLink } from './dom.js';
+import { ownerOf } from './filters.js';
+import { escapeTerm } from './itemdialog.js';
+import { href, parameters, setParameters } from './router.js';
+import { badge, count, empty, failure, number, skeleton, tabs } from './ui.js';
+
+/** @typedef {Record<string, any>} Definition */
+
+/** @returns {import('./shell.js').Page} */
+export function definitionsPage() {
+  const search = h('input', { type: 'search', placeholder: 'Name, owner or rule', 'aria-label': 'Find a tag or unit', oninput: debounced(80, () => show()) });
+  const body = h('div', null);
+  /** @type {'tag' | 'unit'} */
+  let kind = parameters().get('kind') === 'unit' ? 'unit' : 'tag';
+  /** @type {Record<string, Definition[]>} */
+  const loaded = {};
+  const views = tabs('Kind', [
+    { id: 'tag', text: 'Tags', render: () => body },
+    { id: 'unit', text: 'Conversion units', render: () => body },
+  ], kind, (id) => {
+    kind = id === 'unit' ? 'unit' : 'tag';
+    setParameters({ kind: kind === 'unit' ? 'unit' : '' }, true);
+    void load();
+  });
+
+  async function load() {
+    const wanted = kind;
+    if (!loaded[wanted]) {
+      fill(body, skeleton(6));
+      try {
+        let { data } = await get('v2/content/definitions', { kind: wanted, page_size: 100 });
+        const list = data._embedded.definitions;
+        while (data._links?.next) {
+          ({ data } = await follow(data._links.next.href));
+          list.push(...data._embedded.definitions);
+        }
+        loaded[wanted] = list;
+      } catch (err) {
+        if (kind === wanted) fill(body, failure(err, () => void load()));
+        return;
+      }
+    }
+    if (kind === wanted) show();
+  }
+
+  function show() {
+    const all = loaded[kind] ?? [];
+    const text = search.value.trim().toLowerCase();
+    const found = all.filter((d) => JSON.stringify(d).toLowerCase().includes(text));
+    if (found.length === 0) {
+      fill(body, all.length > 0 ? empty('Nothing matches', 'No name, owner or rule contains this text.')
+        : kind === 'tag' ? empty('There are no tags yet', 'Declare a Tag manifest, or tag items in the moderation.')
+          : empty('There are no conversion units yet', 'Declare an ActivateUnit manifest.'));
+      return;
+    }
+    fill(body, h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': kind === 'tag' ? 'Tags' : 'Conversion units' }, h('table', { class: 'filters' },
+      h('thead', null, h('tr', null, [kind === 'tag' ? 'Tag' : 'Unit', 'Owner', 'By rule', 'By ID'].map((t) => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Items'))),
+      h('tbody', null, found.map(row)))));
+  }
+
+  /** @param {Definition} d */
+  function row(d) {
+    const rule = d.selector ?? '';
+    const ids = d.ids ?? [];
+    const all = kind === 'tag' ? `tags.${escapeTerm(String(d.namespace))}.key:${escapeTerm(String(d.key))}` : `activate_units.id:${d.id}`;
+    const byID = ids.length > 0 ? `id:(${ids.join(',')})` : '';
+    return h('tr', null,
+      h('th', { scope: 'row' }, h('a', { href: href('wall', { q: all }) }, h('bdi', null, kind === 'tag' ? `${d.namespace}: ${d.key}` : String(d.name ?? d.id))),
+        kind === 'unit' && d.click_through_url && h('div', { class: 'small' }, outsideLink(d.click_through_url))),
+      h('td', null, ownerOf(d.managed_by), d.archived && h('div', null, badge('plain', 'archived')), d.default && h('div', null, badge('plain', 'default'))),
+      h('td', null, rule ? h('a', { href: href('wall', { q: String(rule) }) }, h('code', { class: 'clamp' }, h('bdi', null, String(rule)))) : h('span', { class: 'muted' }, '–')),
+      h('td', null, byID ? h('a', { href: href('wall', { q: byID }) }, count(d.id_count ?? ids.length, 'ID')) : h('span', { class: 'muted' }, '–')),
+      h('td', { class: 'number' }, number(d.items)));
+  }
+
+  return {
+    element: h('div', { class: 'page definitions' }, h('div', { class: 'pagehead' }, h('h1', { tabindex: '-1' }, 'Tags and units'), h('span', { class: 'spacer' }), search), views.element),
+    title: 'Tags and units', started: load,
+    shortcuts: [
+      { keys: '/', text: 'Find a tag or unit', run: () => search.focus() },
+      { keys: '1', text: 'Tags', run: () => views.show('tag') },
+      { keys: '2', text: 'Conversion units', run: () => views.show('unit') },
+    ],
+  };
+}

@@ -1,0 +1,208 @@
+// The editor of a filter: a copy of a filter or a new one, compared with what is served, and exported as a manifest. It saves nothing:
+// Git stays the source of truth.
+
+import { change, get, Problem } from './api.js';
+import { button, fill, h, labelled, select } from './dom.js';
+import { tileContent } from './item.js';
+import { ownerOf } from './filters.js';
+import { download, manifest, objectName } from './manifest.js';
+import { orderControl } from './order.js';
+import { QueryBar } from './querybar.js';
+import { go, href, parameters, setParameters } from './router.js';
+import { copy, count, empty, failure, number, skeleton, tabs, toast, toastError } from './ui.js';
+
+/** How many items of each kind the comparison shows. */
+const shown = 24;
+
+/** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
+export function editorPage({ session }) {
+  const params = parameters();
+  const from = params.get('from') ?? '';
+  /** @type {Record<string, any> | null} */
+  let served = null;
+  const draft = {
+    name: params.get('name') ?? '', q: params.get('q') ?? '', sort_by: params.get('sort_by') ?? '', favorite_tag: params.get('favorite_tag') ?? '',
+    read: params.get('read') ?? '',
+  };
+  /** @type {AbortController | null} */
+  let request = null;
+
+  const name = h('input', { type: 'text', value: draft.name, maxlength: '200', placeholder: 'Summer wall', oninput: () => edit({ name: name.value }, true) });
+  const bar = new QueryBar({ value: draft.q, label: 'Query', placeholder: 'approval_status:app AND …', order: () => draft.sort_by, changed: (q) => edit({ q }) });
+  const order = orderControl({ value: draft.sort_by, standard: 'Newest first (default)', changed: (sort_by) => { edit({ sort_by }); bar.validate(); } });
+  const favorite = h('input', { type: 'text', value: draft.favorite_tag, placeholder: 'namespace:key', spellcheck: 'false', onchange: () => edit({ favorite_tag: favorite.value.trim() }) });
+  const access = select([['', 'READ-WRITE tokens'], ['ReadOnly', 'READ-ONLY tokens too']], draft.read, (read) => edit({ read }, true));
+  const asNew = h('input', { type: 'checkbox', onchange: () => refresh() });
+  const asNewChoice = h('label', { class: 'check', hidden: true }, asNew, h('span', null, 'Export as a new filter'));
+  const advice = h('p', { class: 'muted' });
+  const httpButton = button({ text: 'Create over HTTP', kind: 'quiet', title: 'Creates the filter now, without a manifest', onclick: create });
+  const httpReason = h('span', { class: 'muted', hidden: true }, 'Over HTTP, a filter cannot have a favorite tag or be readable with READ-ONLY tokens.');
+  const heading = h('h1', { tabindex: '-1' }, from ? 'Edit a copy' : 'New filter');
+  const source = h('p', null, from ? skeletonLine() : 'Describe a selection, see what it shows, and export it as a manifest for a pull request.');
+  const result = h('div', null);
+  const yaml = h('pre', { class: 'code', tabindex: '0' });
+  const views = tabs('Result', [
+    { id: 'compare', text: from ? 'Comparison' : 'Items', render: () => result },
+    { id: 'manifest', text: 'Manifest', render: manifestView },
+  ], params.get('tab') ?? 'compare', (tab) => setParameters({ tab: tab === 'compare' ? '' : tab }, true));
+
+  /** The object that the manifest changes: that of the filter, or a new one. */
+  function object() {
+    const [kind, path] = String(served?.managed_by ?? '').split(' ');
+    const replaced = kind === 'ContentFilter' ? path?.split('/')[1] : '';
+    asNewChoice.hidden = !replaced;
+    if (replaced && !asNew.checked) return replaced;
+    const name = objectName(draft.name);
+    return name === replaced ? `${name.slice(0, 58)}-copy` : name;
+  }
+
+  /** Shows the draft as a manifest, and what the user can do with it. */
+  function refresh() {
+    fill(yaml, h('code', null, manifest(spec(), session.property)));
+    fill(advice, asNewChoice.hidden || asNew.checked
+      ? 'Add the manifest to your repository, and open a pull request.'
+      : 'Replace the manifest in your repository, and open a pull request.');
+    httpButton.disabled = draft.favorite_tag !== '' || draft.read !== '';
+    httpReason.hidden = !httpButton.disabled;
+  }
+
+  function spec() {
+    return { object: object(), name: draft.name, query: bar.value, sortBy: draft.sort_by, favoriteTag: draft.favorite_tag, readOnly: draft.read === 'ReadOnly' };
+  }
+
+  function manifestView() {
+    refresh();
+    const text = () => manifest(spec(), session.property);
+    return h('div', null,
+      advice, asNewChoice,
+      h('div', { class: 'row' }, button({ icon: 'copy', text: 'Copy the manifest', kind: 'primary', onclick: () => void copy(text(), 'the manifest') }),
+        button({ icon: 'download', text: 'Download', onclick: () => download(`${object()}.yaml`, text()) }),
+        h('span', { class: 'spacer' }),
+        session.class === 'READ-WRITE' && h('div', { class: 'row' }, httpReason, httpButton)),
+      yaml);
+  }
+
+  async function create() {
+    try {
+      const { data } = await change('POST', 'v2/content/filters', { name: draft.name || undefined, q: bar.value, sort_by: draft.sort_by || undefined });
+      toast('Created the filter', { action: { text: 'Undo', run: () => change('DELETE', `v2/content/filters/${data.id}`).then(() => go(href('filters')), toastError) } });
+      go(href('wall', { filter: data.filter_uuid }));
+    } catch (err) {
+      toastError(err);
+    }
+  }
+
+  /**
+   * @param {Partial<typeof draft>} values
+   * @param {boolean} [same] whether the items stay the same
+   */
+  function edit(values, same) {
+    Object.assign(draft, values);
+    setParameters(draft, true);
+    refresh();
+    if (!same) void compare();
+  }
+
+  async function compare() {
+    request?.abort();
+    request = new AbortController();
+    const { signal } = request;
+    if (bar.value === '') {
+      fill(bar.status);
+      fill(result, empty('Write a query', 'The items of the filter appear here.'));
+      return;
+    }
+    result.classList.add('loading');
+    try {
+      const { data } = await get('v2/content/compare', {
+        from_filter: from, q: bar.value, sort_by: draft.sort_by, favorite_tag: draft.favorite_tag, size: shown,
+      }, signal);
+      fill(bar.status, count(data.after.total, 'item'));
+      fill(result, comparison(data));
+    } catch (err) {
+      if (signal.aborted) return;
+      if (err instanceof Problem && bar.showProblem(err)) {
+        fill(bar.status);
+        return;
+      }
+      fill(result, failure(err, () => void compare()));
+    } finally {
+      result.classList.remove('loading');
+    }
+  }
+
+  /** @param {any} data */
+  function comparison(data) {
+    if (!data.before) return h('div', null, data.after.total === 0 ? empty('No item matches', 'Use fewer clauses.') : group('Items', data.entering, ''));
+    const same = data.entering.total + data.leaving.total + data.moving.total === 0;
+    return h('div', null,
+      h('dl', { class: 'figures' }, figure('Served', data.before.total), figure('New', data.after.total), figure('Enter', data.entering.total, 'good'),
+        figure('Leave', data.leaving.total, 'bad'), figure(data.moving.compared < data.after.total ? `Move (of the first ${data.moving.compared})` : 'Move', data.moving.total)),
+      same && empty('Nothing changes', 'The copy shows the same items in the same order as the filter that is served.'),
+      data.entering.total > 0 && group('Enter', data.entering, 'good'),
+      data.leaving.total > 0 && group('Leave', data.leaving, 'bad'),
+      data.moving.total > 0 && h('section', { class: 'group' }, h('h2', null, `Move (${number(data.moving.total)})`),
+        h('ul', { class: 'moves' }, data.moving.items.slice(0, shown).map((/** @type {any} */ m) => h('li', null,
+          h('a', { href: href('wall', { q: `id:${m.id}`, item: m.id }) }, String(m.id)), ` ${m.from ?? 'later'} → ${m.to ?? 'later'}`)))));
+  }
+
+  /** @param {string} label @param {number} value @param {string} [kind] */
+  function figure(label, value, kind) {
+    return h('div', { class: value > 0 && kind ? kind : null }, h('dt', null, label), h('dd', null, number(value)));
+  }
+
+  /** @param {string} title @param {{total: number, items: any[]}} list @param {string} kind */
+  function group(title, list, kind) {
+    return h('section', { class: `group ${kind}` }, h('h2', null, `${title} (${number(list.total)})`),
+      h('ul', { class: 'strip' }, list.items.map((item) => h('li', null, h('a', { href: href('wall', { q: `id:${item.id}`, item: item.id }) }, tileContent(item))))),
+      list.total > list.items.length && h('p', { class: 'muted' }, `and ${number(list.total - list.items.length)} more`));
+  }
+
+  async function start() {
+    if (from) {
+      try {
+        served = (await get(`v2/content/filters/${encodeURIComponent(from)}`, { info: 1 })).data;
+      } catch (err) {
+        fill(source);
+        fill(result, failure(err, () => void start()));
+        return;
+      }
+      fill(source, 'A copy of ', h('strong', null, h('bdi', null, String(served?.name))), ' of ', ownerOf(served?.managed_by), '. The console changes no manifest: export it, and open a pull request.');
+      if (!params.has('name')) name.value = draft.name = String(served?.name ?? '');
+      if (!params.has('q')) {
+        draft.q = String(served?.query ?? '');
+        bar.set(draft.q);
+      }
+      if (!params.has('sort_by')) {
+        draft.sort_by = String(served?.sort_by ?? '');
+        order.set(draft.sort_by);
+      }
+      if (!params.has('favorite_tag')) favorite.value = draft.favorite_tag = String(served?.favorite_tag ?? '');
+      if (!params.has('read')) access.value = draft.read = served?.read_access === 'ReadOnly' ? 'ReadOnly' : '';
+      refresh();
+    }
+    fill(result, skeleton(4));
+    await compare();
+  }
+
+  return {
+    element: h('div', { class: 'page editor' },
+      h('div', { class: 'pagehead' }, heading, source),
+      h('div', { class: 'form' }, labelled('Name', name), h('div', { class: 'query' }, bar.element),
+        h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), labelled('Readable with', access))),
+      views.element),
+    title: from ? 'Edit a copy' : 'New filter',
+    started: start,
+    stopped: () => request?.abort(),
+    shortcuts: [
+      { keys: '/', text: 'Edit the query', run: () => bar.focus() },
+      { keys: 'c', text: 'Show the comparison', run: () => views.show('compare') },
+      { keys: 'm', text: 'Show the manifest', run: () => views.show('manifest') },
+      { keys: 'y', text: 'Copy the manifest', run: () => void copy(manifest(spec(), session.property), 'the manifest') },
+    ],
+  };
+}
+
+function skeletonLine() {
+  return h('span', { class: 'muted' }, 'Loading the filter…');
+}

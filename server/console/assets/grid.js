@@ -1,0 +1,228 @@
+// A grid of tiles of one size that stays fast with any number of items: only the tiles in and near the window are in the document.
+
+import { h } from './dom.js';
+
+/**
+ * @typedef {object} GridOptions
+ * @property {HTMLElement} scroller the element that scrolls
+ * @property {number} minWidth the least width of a tile in pixels
+ * @property {number} caption the height below the square picture in pixels
+ * @property {number} [gap]
+ * @property {string} role feed or listbox
+ * @property {string} label
+ * @property {(index: number, focusable: boolean) => HTMLElement} render returns a tile; `data-focus` marks the element that gets the focus
+ * @property {(index: number) => void} [moved] is called when the focus has moved to an item
+ * @property {() => void} [nearEnd] is called when the last items are near
+ */
+
+/** How many pixels above and below the window have tiles. */
+const margin = 600;
+
+export class Grid {
+  /** @param {GridOptions} options */
+  constructor(options) {
+    this.o = options;
+    this.gap = options.gap ?? 12;
+    this.count = 0;
+    this.columns = 1;
+    this.width = options.minWidth;
+    /** The index of the item with the focus, or that gets it with Tab. */
+    this.active = 0;
+    /** @type {Map<number, HTMLElement>} */
+    this.tiles = new Map();
+    this.element = h('div', { class: 'grid', role: options.role, 'aria-label': options.label });
+    this.element.addEventListener('keydown', (event) => this.#key(event));
+    this.element.addEventListener('focusin', (event) => {
+      const index = this.indexOf(event.target);
+      if (index >= 0 && index !== this.active) this.#activate(index);
+    });
+    this.#scrolled = () => {
+      this.frame ||= requestAnimationFrame(() => {
+        this.frame = 0;
+        this.#paint();
+      });
+    };
+    options.scroller.addEventListener('scroll', this.#scrolled, { passive: true });
+    this.observer = new ResizeObserver(() => this.#layout());
+    this.observer.observe(this.element);
+  }
+
+  frame = 0;
+  #scrolled = () => {};
+
+  /** Ends the work of the grid. */
+  destroy() {
+    this.observer.disconnect();
+    cancelAnimationFrame(this.frame);
+    this.o.scroller.removeEventListener('scroll', this.#scrolled);
+  }
+
+  get rowHeight() {
+    return this.width + this.o.caption + this.gap;
+  }
+
+  /**
+   * Sets the number of items. Items that the grid already had keep their tiles.
+   * @param {number} count
+   */
+  setCount(count) {
+    this.count = count;
+    this.active = Math.min(this.active, Math.max(0, count - 1));
+    this.#layout();
+  }
+
+  /** Creates all tiles again, for other items. */
+  reset() {
+    for (const tile of this.tiles.values()) tile.remove();
+    this.tiles.clear();
+    this.active = 0;
+  }
+
+  /** @param {number} minWidth */
+  resize(minWidth) {
+    this.o.minWidth = minWidth;
+    this.#layout();
+    this.reveal(this.active);
+  }
+
+  /**
+   * Creates the tile of an item again after the item has changed.
+   * @param {number} index
+   */
+  refresh(index) {
+    const old = this.tiles.get(index);
+    if (!old) return;
+    const focused = old.contains(document.activeElement);
+    const tile = this.#create(index);
+    old.replaceWith(tile);
+    if (focused) this.focus(index);
+  }
+
+  /** @param {EventTarget | null} target @returns {number} */
+  indexOf(target) {
+    const tile = target instanceof Element ? target.closest('[data-index]') : null;
+    return tile && this.element.contains(tile) ? Number(tile.getAttribute('data-index')) : -1;
+  }
+
+  /**
+   * Moves the focus to an item.
+   * @param {number} index
+   */
+  focus(index) {
+    if (this.count === 0) return;
+    const at = Math.max(0, Math.min(this.count - 1, index));
+    this.reveal(at);
+    this.#activate(at);
+    const tile = this.tiles.get(at);
+    const target = tile?.matches('[data-focus]') ? tile : /** @type {HTMLElement | null} */ (tile?.querySelector('[data-focus]'));
+    target?.focus({ preventScroll: true });
+  }
+
+  /**
+   * Scrolls so that an item is visible.
+   * @param {number} index
+   */
+  reveal(index) {
+    const { scroller } = this.o;
+    const top = this.#top() + Math.floor(index / this.columns) * this.rowHeight;
+    const sticky = this.o.role === 'feed' ? stickyHeight(scroller) : 0;
+    if (top - sticky < scroller.scrollTop) scroller.scrollTop = top - sticky - this.gap;
+    else if (top + this.rowHeight > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + this.rowHeight - scroller.clientHeight;
+    this.#paint();
+  }
+
+  /** @param {number} index */
+  #activate(index) {
+    const before = this.active;
+    this.active = index;
+    for (const i of [before, index]) {
+      const tile = this.tiles.get(i);
+      const target = tile?.matches('[data-focus]') ? tile : tile?.querySelector('[data-focus]');
+      target?.setAttribute('tabindex', i === index ? '0' : '-1');
+    }
+    if (before !== index) this.o.moved?.(index);
+  }
+
+  /** The distance of the grid from the top of the scrolled content. */
+  #top() {
+    return this.element.getBoundingClientRect().top - this.o.scroller.getBoundingClientRect().top + this.o.scroller.scrollTop;
+  }
+
+  #layout() {
+    const width = this.element.clientWidth;
+    if (width === 0) return;
+    this.columns = Math.max(1, Math.floor((width + this.gap) / (this.o.minWidth + this.gap)));
+    this.width = Math.floor((width - (this.columns - 1) * this.gap) / this.columns);
+    const rows = Math.ceil(this.count / this.columns);
+    this.element.style.height = `${Math.max(0, rows * this.rowHeight - this.gap)}px`;
+    this.element.style.setProperty('--tile', `${this.width}px`);
+    for (const [index, tile] of this.tiles) this.#place(tile, index);
+    this.#paint();
+  }
+
+  /** @param {HTMLElement} tile @param {number} index */
+  #place(tile, index) {
+    const x = (index % this.columns) * (this.width + this.gap);
+    const y = Math.floor(index / this.columns) * this.rowHeight;
+    tile.style.transform = `translate(${x}px, ${y}px)`;
+  }
+
+  /** @param {number} index */
+  #create(index) {
+    const tile = this.o.render(index, index === this.active);
+    tile.dataset.index = String(index);
+    tile.classList.add('tile');
+    this.#place(tile, index);
+    this.tiles.set(index, tile);
+    return tile;
+  }
+
+  /** Creates the tiles that the window shows and removes the others, except the one with the focus. */
+  #paint() {
+    if (!this.element.isConnected || this.element.clientWidth === 0) return;
+    const { scroller } = this.o;
+    const offset = scroller.scrollTop - this.#top();
+    const firstRow = Math.max(0, Math.floor((offset - margin) / this.rowHeight));
+    const lastRow = Math.floor((offset + scroller.clientHeight + margin) / this.rowHeight);
+    const first = firstRow * this.columns;
+    const last = Math.min(this.count, (lastRow + 1) * this.columns);
+    for (const [index, tile] of this.tiles) {
+      if ((index < first || index >= last) && (index !== this.active || index >= this.count)) {
+        tile.remove();
+        this.tiles.delete(index);
+      }
+    }
+    /** @type {HTMLElement[]} */
+    const created = [];
+    for (let index = first; index < last; index++) {
+      if (!this.tiles.has(index)) created.push(this.#create(index));
+    }
+    if (this.active < this.count && !this.tiles.has(this.active)) created.push(this.#create(this.active));
+    // In the order of the items, for screen readers.
+    const head = this.element.firstElementChild;
+    if (head && created.length > 0 && Number(created[0].dataset.index) < Number(head.getAttribute('data-index'))) this.element.prepend(...created);
+    else this.element.append(...created);
+    if (last >= this.count - 4 * this.columns) this.o.nearEnd?.();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || this.indexOf(event.target) < 0) return;
+    const rows = Math.max(1, Math.floor(this.o.scroller.clientHeight / this.rowHeight));
+    /** @type {Record<string, number>} */
+    const targets = {
+      ArrowRight: this.active + 1, ArrowLeft: this.active - 1, ArrowDown: this.active + this.columns, ArrowUp: this.active - this.columns,
+      Home: 0, End: this.count - 1, PageDown: this.active + rows * this.columns, PageUp: this.active - rows * this.columns,
+    };
+    if (!(event.key in targets)) return;
+    event.preventDefault();
+    const to = targets[event.key];
+    if (to >= 0 && to < this.count) this.focus(to);
+    else if (event.key.startsWith('Page')) this.focus(to);
+  }
+}
+
+/** @param {HTMLElement} scroller */
+function stickyHeight(scroller) {
+  return scroller.querySelector('.toolbar')?.clientHeight ?? 0;
+}

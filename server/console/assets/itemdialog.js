@@ -1,0 +1,200 @@
+// One item with all its members: a dialog over the wall.
+
+import { curl, get } from './api.js';
+import { button, fill, foreignURL, h, outsideLink } from './dom.js';
+import { explanationTree } from './explanation.js';
+import { authorOf, picture, picturesOn, pictureURL, tagsOf, textOf, typeOf } from './item.js';
+import { href } from './router.js';
+import { badge, copy, date, empty, failure, number, openDialog, skeleton, stateBadge, tabs } from './ui.js';
+
+/** @typedef {import('./item.js').Item} Item */
+
+/**
+ * @typedef {object} ItemDialogOptions
+ * @property {() => {path: string, query: Record<string, any>}} listed the request of the list that the item is compared with
+ * @property {string} tab
+ * @property {(tab: string) => void} tabChanged
+ * @property {(from: number, by: number) => Item | null} step returns the next or the previous item
+ * @property {() => void} closed
+ */
+
+/** @param {ItemDialogOptions} options */
+export function openItem(options) {
+  let tab = options.tab;
+  let id = 0;
+  const stage = h('div', { class: 'stage' });
+  const side = h('div', { class: 'side' });
+  const previous = button({ icon: 'left', text: 'Previous item', only: true, onclick: () => step(-1) });
+  const next = button({ icon: 'right', text: 'Next item', only: true, onclick: () => step(1) });
+  const dialog = openDialog('Item', { class: 'item', closed: options.closed }, h('div', { class: 'split' }, stage, side));
+  const heading = /** @type {HTMLElement} */ (dialog.querySelector('h2'));
+  heading.after(h('span', { class: 'spacer' }), previous, next);
+  dialog.addEventListener('keydown', (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1, j: 1, k: -1 }[event.key];
+    if (!by || event.defaultPrevented || (event.target instanceof Element && event.target.closest('input, [role=tablist], video'))) return;
+    event.preventDefault();
+    step(by);
+  });
+
+  /** @param {number} by */
+  function step(by) {
+    const item = options.step(id, by);
+    if (item) void show(Number(item.id), item);
+  }
+
+  /**
+   * Shows an item. If only the ID is known, it is loaded.
+   * @param {number} wanted
+   * @param {Item} [item]
+   */
+  async function show(wanted, item) {
+    if (id === wanted) return;
+    id = wanted;
+    fill(heading, 'Item ', h('span', { class: 'mono' }, wanted));
+    if (!item) {
+      fill(stage);
+      fill(side, skeleton(6));
+      try {
+        item = await load(wanted);
+      } catch (err) {
+        fill(side, failure(err));
+        return;
+      }
+      if (id !== wanted) return;
+    }
+    const shown = item;
+    fill(stage, media(shown));
+    const set = tabs('Parts of the item', [
+      { id: 'details', text: 'Details', render: () => details(shown) },
+      { id: 'sources', text: 'Tags and units', render: () => sources(shown) },
+      { id: 'explain', text: 'Explain', render: () => explain(shown) },
+      { id: 'json', text: 'JSON', render: () => json(shown) },
+    ], tab, (changed) => {
+      tab = changed;
+      options.tabChanged(changed);
+    });
+    fill(side, set.element);
+  }
+
+  /** @param {Item} item */
+  function explain(item) {
+    const box = h('div', null, skeleton(4));
+    const { path, query } = options.listed();
+    const request = path === 'v2/content/items'
+      ? get('v2/content/items/explain', { q: query.q, ugc_id: item.id })
+      : get(`${path}/explain`, { additional_query: query.additional_query, ugc_id: item.id });
+    request.then(({ data }) => fill(box, explanationTree(data)), (err) => fill(box, failure(err)));
+    return box;
+  }
+
+  return { show, close: () => dialog.close() };
+}
+
+/**
+ * @param {number} id
+ * @returns {Promise<Item>}
+ */
+async function load(id) {
+  return (await get(`v2/content/${id}`)).data;
+}
+
+/**
+ * The picture or the video of an item, as large as the place allows.
+ * @param {Item} item
+ */
+export function media(item) {
+  const original = item.content?.media?.original_url;
+  if (typeOf(item) === 'video' && picturesOn() && foreignURL(original)) {
+    const video = h('video', { controls: true, preload: 'none', playsinline: true, poster: foreignURL(pictureURL(item, 'large_image')), 'aria-label': `Video by ${authorOf(item)}` });
+    video.src = original;
+    return video;
+  }
+  const large = picture(item, 'large_image');
+  const img = large.querySelector('img');
+  if (img) {
+    img.loading = 'eager';
+    img.alt = `Picture by ${authorOf(item)}`;
+  }
+  return large;
+}
+
+/**
+ * A list of names and values; entries without a value are omitted.
+ * @param {[name: string, value: import('./dom.js').Child][]} entries
+ */
+function facts(entries) {
+  return h('dl', { class: 'facts' }, entries.filter(([, value]) => value !== '' && value !== null && value !== undefined && value !== false)
+    .map(([name, value]) => h('div', null, h('dt', null, name), h('dd', null, value instanceof Node ? value : h('bdi', null, value)))));
+}
+
+/** @param {Item} item */
+export function details(item) {
+  const content = item.content ?? {};
+  const author = content.author ?? {};
+  const place = content.platform_data?.location;
+  const submission = Object.entries(item.submission ?? {});
+  return h('div', null,
+    h('div', { class: 'row' }, stateBadge(String(item.approval_status)), item.featured && badge('plain', 'Featured'), item.claimed && badge('plain', 'Claimed'), badge('plain', typeOf(item))),
+    textOf(item) && h('p', { class: 'itemtext', dir: 'auto' }, textOf(item)),
+    facts([
+      ['Author', outsideLink(author.profile?.profile_link, [author.profile?.name, author.username && `@${author.username}`].filter(Boolean).join(' '))],
+      ['Platform', String(content.social_platform ?? '')],
+      ['Original', outsideLink(content.platform_data?.social_platform_original_url)],
+      ['Media', content.media?.original_url && outsideLink(content.media.original_url)],
+      ['Posted', date(content.social_platform_created_on)],
+      ['Added', date(item.created_on)],
+      ['Place', place?.name && place.name !== 'Unknown' ? String(place.full_name || place.name) : ''],
+      ['Hashtag', item.hashtag?.hashtag_text ? `#${item.hashtag.hashtag_text}` : ''],
+      ['Campaign', item.campaign ? String(item.campaign) : ''],
+      ['Tags', tagsOf(item).length > 0 && chips(tagsOf(item).map(tagLink))],
+    ]),
+    submission.length > 0 && h('section', null, h('h3', null, 'Submission ', badge('plain', 'private')), facts(submission.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]))));
+}
+
+/** @param {import('./dom.js').Child[]} children */
+function chips(children) {
+  return h('div', { class: 'chips' }, children);
+}
+
+/** @param {{namespace: string, key: string}} tag */
+export function tagLink({ namespace, key }) {
+  return h('a', { class: 'chip', href: href('wall', { q: `tags.${escapeTerm(namespace)}.key:${escapeTerm(key)}` }) }, h('bdi', null, `${namespace}: ${key}`));
+}
+
+/**
+ * Escapes a text for a place in a query that expects one term.
+ * @param {string} text
+ */
+export function escapeTerm(text) {
+  return text.replace(/[\s+\-!(){}[\]^"~*?:\\/&|<>=,]/g, '\\$&');
+}
+
+/** @param {Item} item */
+function sources(item) {
+  const box = h('div', null, skeleton(4));
+  get(`v2/content/items/${item.id}/sources`).then(({ data }) => {
+    const tags = data.tags ?? [];
+    const units = data.units ?? [];
+    if (tags.length + units.length === 0) {
+      fill(box, empty('No tags and no units', 'Neither a manifest nor a caller has set one for this item.'));
+      return;
+    }
+    fill(box, tags.length > 0 && h('section', null, h('h3', null, 'Tags'), tags.map((/** @type {any} */ t) => h('div', { class: 'source' }, tagLink(t), origin(t.sources)))),
+      units.length > 0 && h('section', null, h('h3', null, 'Conversion units'), units.map((/** @type {any} */ u) => h('div', { class: 'source' }, h('strong', null, h('bdi', null, String(u.label ?? u.name ?? u.id))), origin(u.sources)))));
+  }, (err) => fill(box, failure(err)));
+  return box;
+}
+
+/** @param {any[]} list */
+function origin(list) {
+  return h('ul', null, (list ?? []).map((s) => h('li', null, s.kind === 'caller' ? 'set over HTTP' : `${s.kind} ${s.namespace}/${s.name}${s.by === 'selector' ? ', by rule' : s.by === 'id' ? ', by ID' : ''}`)));
+}
+
+/** @param {Item} item */
+function json(item) {
+  const text = JSON.stringify(item, null, 2);
+  return h('div', null,
+    h('div', { class: 'row' }, button({ icon: 'copy', text: 'Copy as curl', onclick: () => void copy(curl(`v2/content/${item.id}`), 'the command') }),
+      button({ icon: 'copy', text: 'Copy JSON', onclick: () => void copy(text, 'the JSON') }), h('span', { class: 'spacer' }), h('span', { class: 'muted' }, `${number(text.length)} characters`)),
+    h('pre', { class: 'code', tabindex: '0' }, h('code', null, text)));
+}

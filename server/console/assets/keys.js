@@ -1,0 +1,63 @@
+// Keyboard shortcuts, and the overlay that lists them.
+
+import { h } from './dom.js';
+import { openDialog, saveSetting, setting } from './ui.js';
+
+/** @typedef {{keys: string, text: string, run?: (event: KeyboardEvent) => void}} Shortcut keys is one key or two after each other, such as "g w" */
+
+/** @type {{title: string, shortcuts: Shortcut[]}[]} */
+const groups = [];
+let first = '';
+
+/** WCAG 2.1.4: users of speech input must be able to turn off shortcuts of one character. */
+let enabled = setting('shortcuts') !== 'off';
+
+/**
+ * Adds shortcuts, and returns a function that removes them.
+ * @param {string} title
+ * @param {Shortcut[]} shortcuts
+ */
+export function addShortcuts(title, shortcuts) {
+  const group = { title, shortcuts };
+  groups.push(group);
+  return () => void groups.splice(groups.indexOf(group), 1);
+}
+
+/** Starts to listen for keys. */
+export function startKeys() {
+  addEventListener('keydown', (event) => {
+    if (!enabled || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const target = event.target instanceof Element ? event.target : null;
+    if (target?.closest('input:not([type=checkbox]), textarea, select, [contenteditable]') || document.querySelector('dialog[open]')) return;
+    // Space presses these, and a shortcut must not take it away.
+    if (event.key === ' ' && target?.closest('button, a, summary, input, select, [role=tab]')) return;
+    const pressed = event.key.length === 1 && event.key !== ' ' ? event.key : event.key === ' ' ? 'Space' : event.key;
+    const sequence = first ? `${first} ${pressed}` : pressed;
+    const starts = !first && groups.some((g) => g.shortcuts.some((s) => s.keys.startsWith(`${pressed} `)));
+    first = '';
+    for (const group of groups.slice().reverse()) {
+      const found = group.shortcuts.find((s) => s.run && s.keys === sequence);
+      if (found) {
+        event.preventDefault();
+        found.run?.(event);
+        return;
+      }
+    }
+    if (starts) {
+      first = pressed;
+      setTimeout(() => { first = ''; }, 1500);
+    }
+  });
+}
+
+/** Opens the overlay with all shortcuts of the current page. */
+export function showKeys() {
+  const toggle = h('input', { type: 'checkbox', checked: enabled, onchange: () => {
+    enabled = toggle.checked;
+    saveSetting('shortcuts', enabled ? '' : 'off');
+  } });
+  openDialog('Keyboard', { class: 'keys' },
+    h('div', { class: 'keygroups' }, groups.map((g) => h('section', null, h('h3', null, g.title), h('dl', null, g.shortcuts.map((s) =>
+      h('div', null, h('dt', null, s.keys.split(' ').flatMap((k, i) => [i > 0 && ' ', h('kbd', null, k)])), h('dd', null, s.text))))))),
+    h('label', { class: 'check' }, toggle, 'Shortcuts of a single key'));
+}

@@ -1,0 +1,82 @@
+// A list of items that is loaded page by page with the cursor of the server.
+
+import { follow, get } from './api.js';
+
+/** @typedef {import('./item.js').Item} Item */
+
+/**
+ * @typedef {object} Source what a list shows
+ * @property {string} [filter] the UUID of a filter
+ * @property {string} q the query, or the additional query of the filter
+ * @property {string} [sort_by]
+ * @property {string} [favorite_tag]
+ * @property {string} [seed]
+ */
+
+const pageSize = 100;
+
+/**
+ * The request of the first page.
+ * @param {Source} source
+ * @returns {{path: string, query: Record<string, string | number | undefined>}}
+ */
+export function requestOf({ filter, q, ...rest }) {
+  return filter
+    ? { path: `v2/content/filters/${encodeURIComponent(filter)}`, query: { additional_query: q, ...rest, page_size: pageSize } }
+    : { path: 'v2/content/items', query: { q: q || '*:*', ...rest, page_size: pageSize } };
+}
+
+export class Listing {
+  /** @type {Item[]} */
+  items = [];
+  total = 0;
+  ms = 0;
+  /** @type {string[]} */
+  warnings = [];
+  /** @type {string | null} */
+  #next = null;
+  /** @type {AbortController} */
+  #abort = new AbortController();
+  #loading = false;
+
+  /**
+   * Loads the first page. It throws a Problem, or an AbortError after stop.
+   * @param {Source} source
+   */
+  async start(source) {
+    const { path, query } = requestOf(source);
+    this.#take(await get(path, query, this.#abort.signal));
+  }
+
+  /** Whether the list has more items than are loaded. */
+  get more() {
+    return this.#next !== null;
+  }
+
+  /** Loads the next page, and returns whether there are new items. */
+  async continue() {
+    if (this.#next === null || this.#loading) return false;
+    this.#loading = true;
+    try {
+      this.#take(await follow(this.#next, this.#abort.signal));
+      return true;
+    } finally {
+      this.#loading = false;
+    }
+  }
+
+  stop() {
+    this.#abort.abort();
+  }
+
+  /** @param {import('./api.js').Answer} answer */
+  #take({ data, warnings, ms }) {
+    if (this.items.length === 0) {
+      this.ms = ms;
+      this.warnings = warnings;
+    }
+    this.total = data.total_results ?? 0;
+    this.items.push(...(data._embedded?.['ugc:item'] ?? []));
+    this.#next = data._links?.next?.href ?? null;
+  }
+}

@@ -1,0 +1,89 @@
+// The entry of the console: logs in and starts the frame.
+
+import { lookUp, session, sessionEvents } from './api.js';
+import { h } from './dom.js';
+import { startKeys } from './keys.js';
+import { codePage, loginPage } from './login.js';
+import { base, pageName, startRouter } from './router.js';
+import { startShell } from './shell.js';
+import { explainError, failure, mountMessages } from './ui.js';
+
+startRouter();
+startKeys();
+mountMessages();
+let end = () => {};
+/** Whether the frame with the pages is shown. */
+let running = false;
+let reason = '';
+// Each request that fails dispatches the event: only the first one ends the frame.
+sessionEvents.addEventListener('signedout', () => {
+  if (!running) return;
+  reason = 'The session has ended, or a login in another tab has replaced it. Log in again, or reload the page.';
+  showLogin();
+});
+// The browser can keep a page in memory: the button Back must not show private data after the logout.
+addEventListener('pageshow', (event) => {
+  if (event.persisted) location.reload();
+});
+await askAboutCode();
+await start();
+
+/**
+ * Exchanges the one-time code in the fragment of the URL, if there is one, for a session, after the user has agreed: a link from somebody
+ * else must not make the user work on the property of that person.
+ */
+async function askAboutCode() {
+  const code = new URLSearchParams(location.hash.slice(1)).get('code');
+  if (!code) return;
+  const accepted = pageName() === 'login';
+  history.replaceState(null, '', accepted ? base : location.pathname + location.search);
+  if (!accepted) return;
+  try {
+    const offered = await lookUp(code);
+    document.title = 'Log in – Vitrine';
+    await new Promise((done) => {
+      const page = codePage(code, offered, () => done(null));
+      document.body.prepend(page.element);
+      page.focus();
+      end = () => page.element.remove();
+    });
+  } catch (err) {
+    reason = explainError(err).text;
+  }
+}
+
+/** Shows the console, or the login if there is no session. */
+async function start() {
+  leave();
+  try {
+    const current = await session();
+    if (current) {
+      running = true;
+      end = startShell(current);
+    } else showLogin();
+  } catch (err) {
+    const page = h('main', { class: 'login' }, h('h1', { class: 'hidden' }, 'Vitrine'), failure(err, () => void start()));
+    document.body.prepend(page);
+    end = () => page.remove();
+  }
+}
+
+/** Removes what is shown. */
+function leave() {
+  running = false;
+  end();
+  end = () => {};
+}
+
+/** Shows the login in place of the console. */
+function showLogin() {
+  leave();
+  const login = loginPage(reason, () => {
+    reason = '';
+    void start();
+  });
+  document.title = 'Log in – Vitrine';
+  document.body.prepend(login.element);
+  login.focus();
+  end = () => login.element.remove();
+}

@@ -1,0 +1,65 @@
+// The state of a page is in its URL, so that a wall can be shared and the buttons of the browser work.
+
+/** The path of the console, which ends with a slash. The server may be below a path of its external URL. */
+export const base = location.pathname.slice(0, location.pathname.indexOf('/console/') + '/console/'.length);
+
+/** The name of the current page: the path below the console. */
+export function pageName() {
+  return location.pathname.slice(base.length).replace(/\/$/, '') || 'wall';
+}
+
+/** The parameters of the current page. */
+export function parameters() {
+  return new URLSearchParams(location.search);
+}
+
+/**
+ * Returns the URL of a page of the console.
+ * @param {string} page
+ * @param {Record<string, string | number | boolean | null | undefined>} [values]
+ */
+export function href(page, values = {}) {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== null && value !== undefined && value !== '' && value !== false) params.set(name, value === true ? '1' : String(value));
+  }
+  const text = params.toString();
+  return base + page + (text && `?${text}`);
+}
+
+/** Dispatches `navigate` after the URL has changed to another place. */
+export const navigation = new EventTarget();
+
+/**
+ * Goes to a URL of the console.
+ * @param {string} url
+ */
+export function go(url) {
+  history.pushState(null, '', url);
+  navigation.dispatchEvent(new Event('navigate'));
+}
+
+/**
+ * Changes parameters of the current page without navigation. A value of '' removes the parameter.
+ * @param {Record<string, string | number | boolean | null | undefined>} values
+ * @param {boolean} [replace] whether the current entry of the history is replaced
+ */
+export function setParameters(values, replace = false) {
+  const all = { ...Object.fromEntries(parameters()), ...values };
+  const url = href(pageName(), all);
+  if (url === location.pathname + location.search) return;
+  if (replace) history.replaceState(null, '', url);
+  else history.pushState(null, '', url);
+}
+
+/** Starts to follow clicks on links and the buttons of the browser. */
+export function startRouter() {
+  addEventListener('popstate', () => navigation.dispatchEvent(new Event('navigate')));
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (!link || link.target || link.origin !== location.origin || !link.pathname.startsWith(base)) return;
+    event.preventDefault();
+    go(link.href);
+  });
+}

@@ -1,0 +1,281 @@
+// The wall: the items of a query or a filter as a grid.
+
+import { button, fill, h, labelled, select } from './dom.js';
+import { get } from './api.js';
+import { Grid } from './grid.js';
+import { tileContent } from './item.js';
+import { openItem } from './itemdialog.js';
+import { Listing, requestOf } from './listing.js';
+import { orderControl } from './order.js';
+import { QueryBar } from './querybar.js';
+import { go, href, parameters, setParameters } from './router.js';
+import { announce, count, duration, empty, failure, saveSetting, setting, toastError } from './ui.js';
+
+/** The least widths of tiles. @type {Record<string, number>} */
+const sizes = { small: 128, medium: 200, large: 300 };
+
+/** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
+export function wallPage({ scroller }) {
+  let state = read();
+  /** What the grid shows. */
+  let listing = new Listing();
+  /** What was requested last. An older answer that arrives later is dropped. */
+  let pending = listing;
+  /** @type {ReturnType<typeof openItem> | null} */
+  let dialog = null;
+
+  const bar = new QueryBar({
+    value: state.q, label: 'Query', placeholder: 'Search, for example approval_status:app AND beach', order: () => state.sort_by,
+    changed: (q, submitted) => change({ q }, !submitted),
+  });
+  const order = orderControl({ value: state.sort_by, standard: 'Relevance', changed: (sort_by) => change({ sort_by, seed: '' }) });
+  const favorite = h('input', { type: 'text', placeholder: 'namespace:key', spellcheck: 'false', onchange: () => change({ favorite_tag: favorite.value.trim() }) });
+  const seed = h('input', { type: 'number', class: 'seed', step: 'any', onchange: () => change({ seed: seed.value }) });
+  const shuffle = button({ icon: 'shuffle', text: 'Another random order', only: true, onclick: () => change({ seed: String(Math.floor(Math.random() * 1e6)) }) });
+  const seedField = labelled('Seed', seed);
+  seedField.append(shuffle);
+  const size = select([['small', 'Small'], ['medium', 'Medium'], ['large', 'Large']], setting('size') || 'medium', (value) => {
+    saveSetting('size', value);
+    grid.resize(sizes[value]);
+  });
+  const explain = button({ text: 'Explain', 'aria-pressed': 'false', onclick: () => change({ explain: !state.explain, out: false }) });
+  const save = button({ icon: 'filters', text: 'Save as filter', onclick: () => go(href('filters/edit', { from: state.filter, q: state.q, sort_by: state.sort_by, favorite_tag: state.favorite_tag })) });
+  const filterChip = h('div', { class: 'filterchip', hidden: true });
+  const explainBar = h('div', { class: 'explainbar', hidden: true });
+  const body = h('div', { class: 'wallbody' });
+
+  const grid = new Grid({
+    scroller, minWidth: sizes[setting('size')] ?? sizes.medium, caption: 68, role: 'feed', label: 'Items',
+    render: (index, focusable) => {
+      const item = listing.items[index];
+      return h('article', { 'aria-posinset': index + 1, 'aria-setsize': listing.total },
+        h('a', {
+          href: href('wall', { ...state, item: item.id }), 'data-focus': true, tabindex: focusable ? '0' : '-1',
+          onclick: (/** @type {MouseEvent} */ e) => {
+            if (e.ctrlKey || e.metaKey || e.shiftKey) return;
+            e.preventDefault();
+            open(index);
+          },
+        }, tileContent(item)));
+    },
+    nearEnd: () => void more(),
+  });
+
+  const element = h('div', { class: 'page wall' },
+    h('h1', { class: 'hidden', tabindex: '-1' }, 'Wall'),
+    h('div', { class: 'toolbar' },
+      h('div', { class: 'bar' }, bar.element, explain),
+      h('details', { class: 'options', open: matchMedia('(min-width: 900px)').matches },
+        h('summary', null, 'View options'),
+        h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), seedField, labelled('Tiles', size),
+          h('span', { class: 'spacer' }), save)),
+      filterChip, explainBar),
+    body);
+
+  /** Reads the state from the URL. */
+  function read() {
+    const p = parameters();
+    const text = (/** @type {string} */ name) => p.get(name) ?? '';
+    return {
+      q: text('q'), filter: text('filter'), sort_by: text('sort_by'), favorite_tag: text('favorite_tag'), seed: text('seed'),
+      explain: p.has('explain'), out: p.has('out'),
+    };
+  }
+
+  /**
+   * Changes the state, its URL and the list.
+   * @param {Partial<typeof state>} values
+   * @param {boolean} [replace]
+   */
+  function change(values, replace) {
+    state = { ...state, ...values };
+    setParameters(state, replace);
+    controls();
+    void load();
+  }
+
+  /** Shows the state in the controls. */
+  function controls() {
+    bar.set(state.q);
+    order.set(state.sort_by);
+    favorite.value = state.favorite_tag;
+    seed.value = state.seed;
+    seedField.hidden = state.sort_by !== 'random';
+    explain.setAttribute('aria-pressed', String(state.explain));
+    explainBar.hidden = !state.explain;
+    if (state.explain) showExplainBar();
+    filterChip.hidden = state.filter === '';
+    if (state.filter) void showFilter();
+  }
+
+  function showExplainBar() {
+    const id = h('input', { type: 'text', inputmode: 'numeric', placeholder: 'Item ID', 'aria-label': 'ID of the item to explain' });
+    const segment = (/** @type {boolean} */ out, /** @type {string} */ text) => h('button', {
+      type: 'button', 'aria-pressed': String(state.out === out), onclick: () => change({ out }),
+    }, text);
+    fill(explainBar,
+      h('span', null, 'Select an item to see why it is in the result or not.'),
+      h('div', { class: 'segments', role: 'group', 'aria-label': 'Items to show' }, segment(false, 'In the result'), segment(true, 'Not in the result')),
+      h('form', { onsubmit: (/** @type {Event} */ e) => {
+        e.preventDefault();
+        if (/^\d+$/.test(id.value.trim())) show(Number(id.value));
+      } }, id, button({ text: 'Explain item', type: 'submit' })));
+  }
+
+  /** @type {Record<string, any> | null} */
+  let filterInfo = null;
+  async function showFilter() {
+    const shown = state.filter;
+    if (filterInfo?.filter_uuid !== shown) {
+      filterInfo = { filter_uuid: shown, name: 'Filter' };
+      try {
+        filterInfo = (await get(`v2/content/filters/${encodeURIComponent(shown)}`, { info: 1 })).data;
+      } catch (err) {
+        toastError(err);
+      }
+    }
+    if (state.filter !== shown || !filterInfo) return;
+    fill(filterChip, h('span', { class: 'chiplabel' }, 'Filter'), h('strong', null, h('bdi', null, String(filterInfo.name))),
+      filterInfo.query && h('code', null, String(filterInfo.query)), button({ icon: 'close', text: 'Show all items instead', only: true, kind: 'quiet', onclick: () => change({ filter: '' }) }));
+  }
+
+  /** The items that the page lists. */
+  function source() {
+    const { q, filter, sort_by, favorite_tag, seed: number } = state;
+    const common = { sort_by, favorite_tag, seed: number };
+    if (!state.explain || !state.out) return { q, filter, ...common };
+    const inside = [filter && filterInfo?.query, q].filter(Boolean).map((part) => `(${part})`).join(' AND ') || '*:*';
+    return { q: `*:* AND NOT (${inside})`, ...common };
+  }
+
+  function stop() {
+    pending.stop();
+    listing.stop();
+  }
+
+  async function load() {
+    stop();
+    const current = new Listing();
+    pending = current;
+    element.classList.add('loading');
+    element.setAttribute('aria-busy', 'true');
+    try {
+      if (state.explain && state.out && state.filter) await showFilter();
+      if (pending !== current) return;
+      await current.start(source());
+      if (pending !== current) return;
+    } catch (err) {
+      if (pending !== current || !element.isConnected || (err instanceof DOMException && err.name === 'AbortError')) return;
+      element.classList.remove('loading');
+      fill(bar.status);
+      if (bar.showProblem(err)) {
+        if (!grid.element.isConnected) fill(body, empty('The query has an error', 'The message below the query says where. Correct it to see the items.'));
+        return;
+      }
+      fill(body, failure(err, () => void load()));
+      return;
+    } finally {
+      if (pending === current) element.removeAttribute('aria-busy');
+    }
+    listing = current;
+    element.classList.remove('loading');
+    fill(bar.status, count(listing.total, 'item'), h('span', { class: 'time' }, duration(listing.ms)));
+    announce(count(listing.total, 'item'));
+    if (listing.warnings.length > 0) bar.show(listing.warnings.map((message) => ({ severity: 'warning', message: message.replace(/^[a-z-]+: /, '') })));
+    grid.reset();
+    if (listing.items.length === 0) {
+      grid.setCount(0);
+      fill(body, state.q || state.filter
+        ? empty('No item matches', 'Use fewer clauses, or select Explain to see which clause excludes an item.', button({ text: 'Show all items', onclick: () => change({ q: '', filter: '', out: false }) }))
+        : empty('There are no items yet', 'Items appear here when a collector posts them, or when you import a file with vitrine import.'));
+      return;
+    }
+    if (!grid.element.isConnected) fill(body, grid.element);
+    scroller.scrollTop = 0;
+    grid.setCount(listing.items.length);
+    performance.mark('vitrine.wall');
+  }
+
+  async function more() {
+    const current = listing;
+    try {
+      if (await current.continue() && current === listing) grid.setCount(listing.items.length);
+    } catch (err) {
+      toastError(err);
+    }
+  }
+
+  /** @param {number} index */
+  function open(index) {
+    grid.focus(index);
+    show(Number(listing.items[index].id));
+  }
+
+  /** @param {number} id */
+  function show(id) {
+    setParameters({ item: id, tab: state.explain ? 'explain' : parameters().get('tab') });
+    showItem();
+  }
+
+  /** Opens or closes the dialog of the item in the URL. */
+  function showItem() {
+    const p = parameters();
+    const id = Number(p.get('item'));
+    if (!id) {
+      dialog?.close();
+      dialog = null;
+      return;
+    }
+    const index = listing.items.findIndex((item) => Number(item.id) === id);
+    dialog ??= openItem({
+      listed: () => requestOf({ ...state, q: state.q }),
+      tab: p.get('tab') ?? 'details',
+      tabChanged: (tab) => setParameters({ tab }, true),
+      step: (from, by) => {
+        const at = listing.items.findIndex((item) => Number(item.id) === from) + by;
+        const next = listing.items[at];
+        if (!next) return null;
+        setParameters({ item: next.id }, true);
+        grid.focus(at);
+        if (at > listing.items.length - 10) void more();
+        return next;
+      },
+      closed: () => {
+        dialog = null;
+        setParameters({ item: '', tab: '' });
+        const at = grid.active;
+        if (grid.element.isConnected && at < listing.items.length) grid.focus(at);
+      },
+    });
+    dialog.show(id, listing.items[index]);
+  }
+
+  controls();
+  return {
+    element, title: 'Wall',
+    started: async () => {
+      fill(body, h('div', { class: 'wallskeleton', 'aria-hidden': 'true' }, Array.from({ length: 18 }, () => h('div', null))));
+      await load();
+      showItem();
+    },
+    updated: () => {
+      const before = JSON.stringify(state);
+      state = read();
+      controls();
+      if (JSON.stringify(state) !== before) void load();
+      showItem();
+    },
+    stopped: () => {
+      stop();
+      grid.destroy();
+      dialog?.close();
+    },
+    shortcuts: [
+      { keys: '/', text: 'Edit the query', run: () => bar.focus() },
+      { keys: 'e', text: 'Explain items', run: () => explain.click() },
+      { keys: 'i', text: 'Move to the items', run: () => grid.focus(grid.active) },
+      { keys: '← ↑ → ↓', text: 'Select an item' },
+      { keys: 'Enter', text: 'Open the item' },
+    ],
+  };
+}

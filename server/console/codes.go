@@ -1,0 +1,147 @@
+package console
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// codeFor is how long a code is valid.
+	codeFor = time.Minute
+	// maxCodes is how many valid codes a token can have. A new one replaces the oldest.
+	maxCodes = 8
+)
+
+// codes are one-time codes, with which a program that has a token logs a browser in without showing it the token. Only the server that
+// made a code accepts it. The zero value is empty.
+type codes struct {
+	mu sync.Mutex
+	// issued are the valid codes in the order of their expiry. Few programs log in at the same time, so a search is fast.
+	issued []code
+}
+
+// code is a one-time code. Its text is found by its digest: how long a search takes then tells nothing about a similar text.
+type code struct {
+	digest  [sha256.Size]byte
+	token   string
+	expires time.Time
+}
+
+// issue returns a new code for a token.
+func (c *codes) issue(token string, now time.Time) (string, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expire(now)
+	oldest, count := 0, 0
+	for i := len(c.issued) - 1; i >= 0; i-- {
+		if c.issued[i].token == token {
+			oldest = i
+			count++
+		}
+	}
+	if count >= maxCodes {
+		c.remove(oldest)
+	}
+	text, expires := rand.Text(), now.Add(codeFor)
+	c.issued = append(c.issued, code{sha256.Sum256([]byte(text)), token, expires})
+	return text, expires
+}
+
+// redeem returns the token of a code, and makes the code invalid. It returns "" for a code that is not valid.
+func (c *codes) redeem(text string, now time.Time) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := c.find(text, now)
+	if i < 0 {
+		return ""
+	}
+	token := c.issued[i].token
+	c.remove(i)
+	return token
+}
+
+// lookup returns the token of a code and when the code expires. The code stays valid. The token is "" for a code that is not valid.
+func (c *codes) lookup(text string, now time.Time) (token string, expires time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := c.find(text, now)
+	if i < 0 {
+		return "", time.Time{}
+	}
+	return c.issued[i].token, c.issued[i].expires
+}
+
+// find returns the index of a code, or -1 if it is not valid. It removes the codes that have expired.
+func (c *codes) find(text string, now time.Time) int {
+	c.expire(now)
+	digest := sha256.Sum256([]byte(text))
+	return slices.IndexFunc(c.issued, func(known code) bool { return known.digest == digest })
+}
+
+func (c *codes) expire(now time.Time) {
+	for len(c.issued) > 0 && !now.Before(c.issued[0].expires) {
+		c.remove(0)
+	}
+}
+
+// remove removes a code. No slice keeps its token.
+func (c *codes) remove(i int) {
+	copy(c.issued[i:], c.issued[i+1:])
+	c.issued[len(c.issued)-1] = code{}
+	c.issued = c.issued[:len(c.issued)-1]
+}
+
+// codesPath is the path of makeCode.
+const codesPath = Path + "codes"
+
+// bearer returns the token in the header Authorization, or "".
+func bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// makeCode answers POST with the header Authorization: a code for that token.
+func (c *console) makeCode(w http.ResponseWriter, r *http.Request) error {
+	token := bearer(r)
+	if _, err := c.attempt(r, "send a valid access token: Authorization: Bearer", func() string { return token }); err != nil {
+		return err
+	}
+	text, expires := c.codes.issue(token, c.o.Clock())
+	w.Header().Set("Content-Type", "application/json")
+	answer(w, http.StatusCreated, struct {
+		Code    string    `json:"code"`
+		Expires time.Time `json:"expires"`
+	}{text, expires.UTC()})
+	return nil
+}
+
+// lookUpCode answers POST with a code: which session the code would begin. The page asks the user about it before it logs in, because
+// anyone who has a token of another property can make a link with a code.
+func (c *console) lookUpCode(w http.ResponseWriter, r *http.Request) error {
+	var sent struct{ Code string }
+	if err := readBody(w, r, &sent); err != nil {
+		return err
+	}
+	if sent.Code == "" {
+		return &problem{invalidBody, `send {"code": "…"}`}
+	}
+	var expires time.Time
+	a, err := c.attempt(r, codeRefusal, func() (token string) {
+		token, expires = c.codes.lookup(sent.Code, c.o.Clock())
+		return token
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	answer(w, http.StatusOK, describe("", expires, a))
+	return nil
+}

@@ -1,0 +1,236 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Path is the path of the console. Its cookie is valid below it.
+const Path = "/console/"
+
+// Access is what a token grants.
+type Access struct {
+	// Property is the property of the token, as namespace/name, and Token the name of the token for the log.
+	Property, Token string
+	// ReadWrite is the class of the token: READ-WRITE, or READ-ONLY.
+	ReadWrite bool
+	// FiltersOnly is true for a token that may only list certain filters. It cannot be used in the console.
+	FiltersOnly bool
+	// Expires is when the value expires; zero means never.
+	Expires time.Time
+}
+
+// Options configure a console.
+type Options struct {
+	// API is the handler of the public HTTP API. It also receives all requests outside Path. Required.
+	API http.Handler
+	// Access returns what a token grants. It returns false for a token that is unknown, expired or revoked, and an error if that
+	// cannot be found out now. It is called for each request of a session. Required.
+	Access func(ctx context.Context, token string) (Access, bool, error)
+	// Key is a secret of the library, from which the key of the sessions is derived. Sessions are valid on all servers with the same
+	// key. At least 16 bytes; required.
+	Key []byte
+	// Hosts are host names without a port under which clients reach the server besides those of this machine, such as that of the
+	// external URL. Only requests over plain HTTP to a loopback address need one of them, as protection from DNS rebinding.
+	Hosts []string
+	// Dir, if set, is a folder with the files of the application. They are read for each request, for development. Default: the
+	// embedded files.
+	Dir string
+	// Clock returns the current time. Default: time.Now.
+	Clock func() time.Time
+	// Logger receives a line for each login and logout. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// console is the handler that New returns.
+type console struct {
+	o        Options
+	assets   *assets
+	sealer   *sealer
+	ended    endedSessions
+	codes    codes
+	attempts attempts
+	foreign  *http.CrossOriginProtection
+	mux      *http.ServeMux
+}
+
+// New returns a handler that serves the console below Path, and passes all other requests to o.API. It fails if the files of the
+// application cannot be used, or if the key is too short.
+func New(o Options) (http.Handler, error) {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &console{o: o, foreign: http.NewCrossOriginProtection(), mux: http.NewServeMux()}
+	var err error
+	if c.sealer, err = newSealer(o.Key); err != nil {
+		return nil, err
+	}
+	if c.assets, err = c.load(); err != nil {
+		return nil, fmt.Errorf("load the files of the console: %w", err)
+	}
+	for pattern, handle := range map[string]http.HandlerFunc{
+		"/console/":                            c.showPage,
+		"GET /console/assets/{hash}/{file...}": func(w http.ResponseWriter, r *http.Request) { c.current().serveFile(w, r) },
+		"GET /console/session":                 c.guarded(c.showSession),
+		"POST /console/session":                c.guarded(c.logIn),
+		"DELETE /console/session":              c.guarded(c.logOut),
+		"POST /console/codes":                  c.guarded(c.makeCode),
+		"POST /console/codes/lookup":           c.guarded(c.lookUpCode),
+		"/console/api/":                        c.guarded(c.callAPI),
+	} {
+		c.mux.HandleFunc(pattern, handle)
+	}
+	return c, nil
+}
+
+// load reads the files of the application.
+func (c *console) load() (*assets, error) {
+	if c.o.Dir != "" {
+		return loadAssets(os.DirFS(c.o.Dir))
+	}
+	files, err := fs.Sub(embedded, "assets")
+	if err != nil {
+		return nil, err
+	}
+	return loadAssets(files)
+}
+
+// current returns the files of the application. Those of a folder can have changed; while they cannot be read, the
+// first version is served.
+func (c *console) current() *assets {
+	if c.o.Dir != "" {
+		a, err := c.load()
+		if err == nil {
+			return a
+		}
+		c.o.Logger.Warn("cannot load the files of the console", "error", err)
+	}
+	return c.assets
+}
+
+// showPage serves the page for every path that is not an endpoint. The application decides from the path what to show.
+func (c *console) showPage(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		(&problem{methodNotAllowed, "this path supports only the methods GET and HEAD"}).write(w)
+		return
+	}
+	c.current().servePage(w, r)
+}
+
+// policy allows the files of the application, and pictures and videos from everywhere, because items show those of other sites.
+// No script may turn text into markup or code, not even through a policy of Trusted Types.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: http:; media-src https: http:; " +
+	"connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// ServeHTTP serves one request.
+func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == strings.TrimSuffix(Path, "/") {
+		http.Redirect(w, r, Path, http.StatusPermanentRedirect)
+		return
+	}
+	if !strings.HasPrefix(r.URL.Path, Path) {
+		c.o.API.ServeHTTP(w, r)
+		return
+	}
+	protect(w.Header())
+	if !c.knowsHost(r) {
+		(&problem{hostRefused, "the console does not serve this host name: use http://localhost or the external URL of the server"}).write(w)
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}
+
+// protect sets the headers that protect every response of the console in a browser.
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY") // for browsers without frame-ancestors
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Permissions-Policy", "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// knowsHost reports whether the server may have the name in the Host header. A web page of another site can have its own name resolved to
+// a loopback address, and then reach a server on the machine of its visitor (DNS rebinding). TLS prevents this, because the certificate
+// does not have that name; and for another address, the attacker would have to know it.
+func (c *console) knowsHost(r *http.Request) bool {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if r.TLS != nil || local == nil || !local.IP.IsLoopback() {
+		return true
+	}
+	name := hostname(r.Host)
+	if ip, err := netip.ParseAddr(name); err == nil {
+		return ip.IsLoopback()
+	}
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(c.o.Hosts, name)
+}
+
+// hostname returns the name or the address in a Host header, in lower case.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.Trim(host, "[]"))
+}
+
+// header is the header that scripts send with each request. A form cannot set it, and a page of another origin only with a preflight,
+// which the console never answers.
+//
+// With a request to the API, its value is the public ID of the session that the page shows. All tabs of a browser share one cookie, so a
+// login in another tab replaces the session, and a request must not change another property than the user sees. Other requests
+// may have any value.
+const header = "X-Vitrine-Console"
+
+// guarded returns a handler that refuses requests from other sites, and writes the problem that handle returns.
+func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		err := c.checkOrigin(r)
+		if err == nil {
+			err = handle(w, r)
+		}
+		if err == nil {
+			return
+		}
+		p := (*problem)(nil)
+		if !errors.As(err, &p) {
+			c.o.Logger.ErrorContext(r.Context(), "a request of the console failed", "error", err)
+			p = &problem{unavailable, "the server cannot check the access token now: retry later"}
+		}
+		p.write(w)
+	}
+}
+
+// checkOrigin refuses a request that another site caused. Pages on other ports of the host and on its sister domains are of the same
+// site, so that the browser sends the cookie with their requests.
+func (c *console) checkOrigin(r *http.Request) error {
+	refused := &problem{requestRefused, "only the console itself may send this request"}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return refused
+	}
+	// A page may show a picture with any URL, so even a read of the API needs the header.
+	if read := r.Method == http.MethodGet || r.Method == http.MethodHead; read && !strings.HasPrefix(r.URL.Path, apiPath+"/") {
+		return nil
+	}
+	// A program asks for a code with its token. Such a request needs no cookie, and no site can make a browser send it.
+	program := r.URL.Path == codesPath && r.Method == http.MethodPost && bearer(r) != ""
+	if c.foreign.Check(r) != nil || r.Header.Get(header) == "" && !program {
+		return refused
+	}
+	return nil
+}

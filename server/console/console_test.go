@@ -1,0 +1,793 @@
+package console_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/console"
+	"github.com/vitrine-dev/vitrine/server/engine"
+	"github.com/vitrine-dev/vitrine/server/httpapi"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/library/librarytest"
+)
+
+const (
+	property = library.PropertyID("shop/default")
+	// cookieName is the name of the cookie. Users see it in the tools of their browsers.
+	cookieName = "__Secure-vitrine-console"
+)
+
+// began is the time at which every test begins.
+var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// token returns the value of the token with a name.
+func token(name string) string {
+	return fmt.Sprintf("tok-%s-%x", name, sha256.Sum256([]byte(name)))[:40]
+}
+
+// long is a token that does not fit into a cookie.
+var long = "tok-" + strings.Repeat("l", 4000)
+
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// world is a library with its API, to which consoles are added.
+type world struct {
+	*testing.T
+	clock *librarytest.Clock
+	lib   library.Library
+	api   *httpapi.Server
+	log   *logBuffer
+	ids   *sync.Map // the public IDs of sessions by their cookies
+}
+
+func owner(kind library.Kind, name string) library.Owner {
+	return library.Owner{Install: "test", Kind: kind, Namespace: "shop", Name: name}
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, clock: librarytest.NewClock(began), log: &logBuffer{}, ids: &sync.Map{}}
+	var err error
+	if w.lib, err = engine.Open(engine.Options{Dir: t.TempDir(), Clock: w.clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	defs := []library.Definition{
+		{Property: property, Owner: owner(library.KindProperty, "default"), PropertySpec: &library.Property{PlatformPageID: 1}},
+	}
+	for name, it := range map[string]library.Token{
+		"writer": {ReadWrite: true}, "reader": {}, "filters": {Filters: []string{}},
+		"hour": {ReadWrite: true, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(token("hour"))), Expires: began.Add(time.Hour)}}},
+		"long": {ReadWrite: true, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(long))}}},
+	} {
+		if it.Values == nil {
+			it.Values = []library.TokenValue{{Digest: sha256.Sum256([]byte(token(name)))}}
+		}
+		defs = append(defs, library.Definition{Property: property, Owner: owner(library.KindToken, name), Token: &it})
+	}
+	results, err := w.lib.Apply(t.Context(), defs)
+	for _, r := range results {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := item.ParseLine([]byte(`{"id":1,"approval_status":"app","created_on":"2026-01-01T00:00:00Z","content":{"content_type":"text","text":"hello"}}`),
+		item.ParseOptions{Now: began, AuthorKey: w.lib.AuthorKey()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.lib.Write(t.Context(), property, []library.Mutation{{Put: line.Item}}); err != nil {
+		t.Fatal(err)
+	}
+	if w.api, err = httpapi.New(w.lib, httpapi.Options{Clock: w.clock.Now, Logger: slog.New(slog.NewTextHandler(w.log, nil))}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.api.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		if err := w.lib.Close(); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(w.log.String(), "tok-") {
+			t.Error("the log holds a token")
+		}
+	})
+	w.eventually("the tokens are known", w.api.Ready)
+	return w
+}
+
+func (w *world) eventually(what string, holds func() bool) {
+	w.Helper()
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			w.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// handler returns a console over the API, as one process of several serves it.
+func (w *world) handler() http.Handler {
+	w.Helper()
+	made, err := console.New(console.Options{
+		API: w.api, Key: w.lib.AuthorKey(), Clock: w.clock.Now, Hosts: []string{"content.shop.example"},
+		Logger: slog.New(slog.NewTextHandler(w.log, nil)),
+		Access: func(ctx context.Context, token string) (console.Access, bool, error) {
+			a, ok, err := w.api.Access(ctx, token)
+			return console.Access{
+				Property: string(a.Property), Token: a.Owner.String(), ReadWrite: a.ReadWrite, FiltersOnly: a.FiltersOnly, Expires: a.Expires,
+			}, ok, err
+		},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return made
+}
+
+// site is a running server with a console.
+type site struct {
+	*world
+	server *httptest.Server
+}
+
+// serve starts a server with a console over TLS.
+func (w *world) serve() *site {
+	w.Helper()
+	s := &site{w, httptest.NewTLSServer(w.handler())}
+	w.Cleanup(s.server.Close)
+	return s
+}
+
+// call is a request of a browser, and the answer that it gets.
+type call struct {
+	method, path string // GET by default
+	cookie       string
+	body         string
+	// header replaces the headers that the console sends; "" removes one.
+	header map[string]string
+	host   string
+
+	status int
+	// contains is part of the body.
+	contains string
+}
+
+// answer is a response.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// cookie returns the value of the cookie that the response sets, or "".
+func (a answer) cookie() string {
+	for _, c := range a.Cookies() {
+		if c.Name == cookieName {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+// do sends a request as a script of the console does, and checks the answer.
+func (s *site) do(c call) answer {
+	s.Helper()
+	if c.method == "" {
+		c.method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(s.Context(), c.method, s.server.URL+c.path, strings.NewReader(c.body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	req.Header.Set("X-Vitrine-Console", "1")
+	if strings.HasPrefix(c.path, "/console/api/") {
+		req.Header.Set("X-Vitrine-Console", s.id(c.cookie))
+	}
+	req.Header.Set("Sec-Fetch-Site", "same-origin")
+	if c.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.cookie != "" {
+		req.Header.Set("Cookie", cookieName+"="+c.cookie)
+	}
+	for name, value := range c.header {
+		req.Header.Set(name, value)
+		if value == "" {
+			req.Header.Del(name)
+		}
+	}
+	if c.host != "" {
+		req.Host = c.host
+	}
+	res, err := s.server.Client().Transport.RoundTrip(req) // follows no redirects
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if res.StatusCode != c.status || !strings.Contains(string(body), c.contains) {
+		s.Errorf("%s %s: %d %s; want %d and %q", c.method, c.path, res.StatusCode, body, c.status, c.contains)
+	}
+	if strings.Contains(string(body), "tok-") {
+		s.Errorf("%s %s: the body holds a token: %s", c.method, c.path, body)
+	}
+	got := answer{res, string(body)}
+	if set := got.cookie(); set != "" {
+		var begun struct{ ID string }
+		if res.StatusCode != http.StatusCreated || json.Unmarshal(body, &begun) != nil || begun.ID == "" {
+			begun.ID = s.id(c.cookie) // the session continues
+		}
+		s.ids.Store(set, begun.ID)
+	}
+	return got
+}
+
+// id returns the public ID of the session in a cookie.
+func (s *site) id(cookie string) string {
+	if id, ok := s.ids.Load(cookie); ok {
+		return id.(string)
+	}
+	return "none"
+}
+
+// logIn returns the cookie of a new session.
+func (s *site) logIn(token string) string {
+	s.Helper()
+	return s.do(call{method: "POST", path: "/console/session", body: fmt.Sprintf(`{"token":%q}`, token), status: 201}).cookie()
+}
+
+// codeFor returns a one-time code for a token.
+func (s *site) codeFor(token string) string {
+	s.Helper()
+	made := s.do(call{
+		method: "POST", path: "/console/codes", status: 201,
+		header: map[string]string{"Authorization": "Bearer " + token, "X-Vitrine-Console": "", "Sec-Fetch-Site": ""},
+	})
+	var code struct {
+		Code    string
+		Expires time.Time
+	}
+	if err := json.Unmarshal([]byte(made.body), &code); err != nil || !code.Expires.After(s.clock.Now()) {
+		s.Fatalf("%s: %v", made.body, err)
+	}
+	return code.Code
+}
+
+const items = "/console/api/v2/content/items?q=*:*"
+
+// TestSession follows one session from the login to the logout.
+func TestSession(t *testing.T) {
+	s := newWorld(t).serve()
+	s.do(call{path: "/console/session", status: 401, contains: "login-required"})
+	begun := s.do(call{
+		method: "POST", path: "/console/session", body: `{"token":"` + token("writer") + `"}`, status: 201,
+		contains: `"class":"READ-WRITE","property":"shop/default","expires":"2026-11-22T00:00:00Z"}`,
+	})
+	set := begun.Header.Get("Set-Cookie")
+	for _, attribute := range []string{cookieName + "=", "; Path=/console/", "; HttpOnly", "; Secure", "; SameSite=Strict"} {
+		if !strings.Contains(set, attribute) {
+			t.Errorf("the cookie has no %q: %s", attribute, set)
+		}
+	}
+	for _, attribute := range []string{"Expires", "Max-Age", "Domain", token("writer")} {
+		if strings.Contains(set, attribute) {
+			t.Errorf("the cookie has %q: %s", attribute, set)
+		}
+	}
+	cookie := begun.cookie()
+	s.do(call{path: "/console/session", cookie: cookie, status: 200, contains: `"class":"READ-WRITE"`})
+	listed := s.do(call{path: items, cookie: cookie, status: 200, contains: `"total_results":1`})
+	for name, want := range map[string]string{"Cache-Control": "no-store", "Set-Cookie": ""} {
+		if got := listed.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	s.do(call{method: "PATCH", path: "/console/api/v2/content/1", cookie: cookie, body: `{"featured":true}`, status: 200})
+	s.do(call{path: items + "+AND+featured:true", cookie: cookie, status: 200, contains: `"total_results":1`})
+	s.do(call{path: "/console/api/v2/content/bulk", cookie: cookie, status: 200, contains: `"text":"hello"`})
+	s.do(call{method: "POST", path: "/console/api/v1/tags", cookie: cookie, body: `{"namespace":"a","key":"bc","ugc_ids":[1]}`, status: 201})
+	s.do(call{path: "/console/api/v1/tags/a/%62c", cookie: cookie, status: 200, contains: "hello"})
+	gone := s.do(call{method: "DELETE", path: "/console/session", cookie: cookie, status: 204})
+	if set := gone.Header.Get("Set-Cookie"); !strings.Contains(set, cookieName+"=; Path=/console/; Max-Age=0") {
+		t.Errorf("the browser keeps the cookie: %s", set)
+	}
+	s.do(call{path: "/console/session", cookie: cookie, status: 401, contains: "login-required"})
+	s.do(call{path: items, cookie: cookie, status: 401})
+	s.do(call{method: "DELETE", path: "/console/session", cookie: cookie, status: 204})
+	if log := s.log.String(); !strings.Contains(log, `msg="login to the console"`) || !strings.Contains(log, `msg="logout from the console"`) || !strings.Contains(log, "shop/writer") {
+		t.Errorf("the log: %s", log)
+	}
+}
+
+// TestReadOnly checks that a session has the rights of its token.
+func TestReadOnly(t *testing.T) {
+	s := newWorld(t).serve()
+	cookie := s.logIn(token("reader"))
+	s.do(call{path: "/console/session", cookie: cookie, status: 200, contains: `"class":"READ-ONLY"`})
+	s.do(call{path: items, cookie: cookie, status: 200})
+	s.do(call{path: "/console/api/v2/content/filters", cookie: cookie, status: 403, contains: "class-refused"})
+	s.do(call{method: "PATCH", path: "/console/api/v2/content/1", cookie: cookie, body: `{"featured":true}`, status: 403, contains: "class-refused"})
+}
+
+// TestThreats checks that each kind of attack on a session fails.
+func TestThreats(t *testing.T) {
+	s := newWorld(t).serve()
+	cookie, stranger := s.logIn(token("writer")), s.logIn(token("reader"))
+	patch := func(header map[string]string) call {
+		return call{method: "PATCH", path: "/console/api/v2/content/1", cookie: cookie, body: `{"featured":true}`, header: header, status: 403, contains: "origin-refused"}
+	}
+	login := func(header map[string]string, status int) call {
+		return call{method: "POST", path: "/console/session", body: `{"token":"` + token("writer") + `"}`, header: header, status: status}
+	}
+	tampered := []byte(cookie)
+	tampered[len(tampered)/2] ^= 1
+	for name, c := range map[string]call{
+		"a request without a session":                     {path: items, status: 401, contains: "login-required"},
+		"a change without the header of the console":      patch(map[string]string{"X-Vitrine-Console": ""}),
+		"a change from another site":                      patch(map[string]string{"Sec-Fetch-Site": "cross-site"}),
+		"a change from a sister domain":                   patch(map[string]string{"Sec-Fetch-Site": "same-site"}),
+		"a change from another origin, by an old browser": patch(map[string]string{"Sec-Fetch-Site": "", "Origin": "https://evil.example"}),
+		"a change from a sandboxed frame":                 patch(map[string]string{"Sec-Fetch-Site": "", "Origin": "null"}),
+		"a read by the URL of a picture":                  {path: items, cookie: cookie, header: map[string]string{"X-Vitrine-Console": "", "Sec-Fetch-Dest": "image"}, status: 403, contains: "origin-refused"},
+		"a read of the API description without header":    {path: "/console/api/openapi.json", cookie: cookie, header: map[string]string{"X-Vitrine-Console": ""}, status: 403, contains: "origin-refused"},
+		"a request for any session":                       {path: items, cookie: cookie, header: map[string]string{"X-Vitrine-Console": "1"}, status: 401, contains: "login-required"},
+		"a read from a sister domain":                     {path: items, cookie: cookie, header: map[string]string{"Sec-Fetch-Site": "same-site"}, status: 403},
+		"a logout from another site":                      {method: "DELETE", path: "/console/session", cookie: cookie, header: map[string]string{"X-Vitrine-Console": ""}, status: 403},
+		"a login from another site":                       login(map[string]string{"Sec-Fetch-Site": "cross-site"}, 403),
+		"a login without the header of the console":       login(map[string]string{"X-Vitrine-Console": ""}, 403),
+		"a login with other credentials, not the header":  login(map[string]string{"X-Vitrine-Console": "", "Authorization": "Bearer " + token("writer")}, 403),
+		"a change with a token in a header":               patch(map[string]string{"X-Vitrine-Console": "", "Authorization": "Bearer " + token("writer")}),
+		"a code with the password of a proxy":             {method: "POST", path: "/console/codes", header: map[string]string{"X-Vitrine-Console": "", "Authorization": "Basic eDp5"}, status: 403, contains: "origin-refused"},
+		"a lookup with a token in a header":               {method: "POST", path: "/console/codes/lookup", body: `{"code":"x"}`, header: map[string]string{"X-Vitrine-Console": "", "Authorization": "Bearer " + token("writer")}, status: 403, contains: "origin-refused"},
+		"a login by a form":                               login(map[string]string{"Content-Type": "text/plain"}, 400),
+		"a login with a token in the URL":                 {method: "POST", path: "/console/session?token=" + token("writer"), status: 400},
+		"a preflight":                                     {method: "OPTIONS", path: items, header: map[string]string{"Origin": "https://evil.example", "Access-Control-Request-Method": "GET", "Sec-Fetch-Site": "cross-site"}, status: 403},
+		"a cookie that no server made":                    {path: items, cookie: "AAAA", status: 401},
+		"a cookie that was changed":                       {path: items, cookie: string(tampered), status: 401},
+		"a second cookie of another session":              {path: items, cookie: stranger + "; " + cookieName + "=" + cookie, header: map[string]string{"X-Vitrine-Console": s.id(cookie)}, status: 401},
+		"the cookie outside the console":                  {path: "/v2/content/items?q=*:*", cookie: cookie, status: 403, contains: "token-refused"},
+		"the cookie as a token":                           {path: "/v2/content/items?q=*:*&access_token=" + cookie, status: 403, contains: "token-refused"},
+		"the cookie as a bearer":                          {path: "/v2/content/items?q=*:*", header: map[string]string{"Authorization": "Bearer " + cookie}, status: 403},
+		"a code for a cookie":                             {method: "POST", path: "/console/codes", cookie: cookie, status: 401, contains: "login-refused"},
+		"a token without a session":                       {path: items, header: map[string]string{"Authorization": "Bearer " + token("writer")}, status: 401},
+		"a token in the URL":                              {path: items + "&access_token=" + token("reader"), cookie: cookie, status: 400, contains: "tokens-differ"},
+		"a path outside the API":                          {path: "/console/api/s/abc", cookie: cookie, status: 404},
+		"a path out of the API":                           {path: "/console/api/v2/%2e%2e/s/abc", cookie: cookie, status: 404},
+		"the console by the console":                      {path: "/console/api/console/session", cookie: cookie, status: 404},
+		"a token that may only list filters":              {method: "POST", path: "/console/session", body: `{"token":"` + token("filters") + `"}`, status: 403, contains: "class-refused"},
+		"a token that does not fit into a cookie":         {method: "POST", path: "/console/session", body: `{"token":"` + long + `"}`, status: 403, contains: "2800 characters"},
+		"an unknown token":                                {method: "POST", path: "/console/session", body: `{"token":"` + strings.Repeat("x", 40) + `"}`, status: 401, contains: "login-refused"},
+		"an unknown code":                                 {method: "POST", path: "/console/session", body: `{"code":"x"}`, status: 401, contains: "login-refused"},
+		"a token and a code":                              {method: "POST", path: "/console/session", body: `{"token":"a","code":"b"}`, status: 400},
+		"no token":                                        {method: "POST", path: "/console/session", body: `{}`, status: 400},
+		"an unknown member":                               {method: "POST", path: "/console/session", body: `{"token":"a","remember":true}`, status: 400},
+		"a huge body":                                     {method: "POST", path: "/console/session", body: `{"token":"` + strings.Repeat("x", 1<<20) + `"}`, status: 400},
+		"another method of a page":                        {method: "POST", path: "/console/wall", status: 405},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &site{&world{T: t, clock: s.clock, lib: s.lib, api: s.api, log: s.log, ids: s.ids}, s.server}
+			got := s.do(c)
+			if strings.HasPrefix(c.path, console.Path) {
+				checkHeaders(t, got)
+			}
+			if allowed := got.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
+				t.Errorf("pages of %s may read the answer", allowed)
+			}
+		})
+	}
+	s.do(call{path: items + "+AND+featured:true", cookie: cookie, status: 200, contains: `"total_results":0`})
+}
+
+// checkHeaders checks the headers that protect a response in a browser.
+func checkHeaders(t *testing.T, a answer) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+	} {
+		if got := a.Header.Values(name); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	policy := a.Header.Get("Content-Security-Policy")
+	for _, want := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'; trusted-types 'none'"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("the policy lacks %s: %s", want, policy)
+		}
+	}
+	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "data:") || !strings.Contains(a.Header.Get("Permissions-Policy"), "camera=()") {
+		t.Errorf("the policies: %s, %s", policy, a.Header.Get("Permissions-Policy"))
+	}
+}
+
+// TestHosts checks that a name that was made to resolve to this machine does not reach a console on a loopback address.
+func TestHosts(t *testing.T) {
+	w := newWorld(t)
+	plain := httptest.NewServer(w.handler())
+	t.Cleanup(plain.Close)
+	for host, status := range map[string]int{
+		"localhost": 200, "localhost:8080": 200, "LOCALHOST": 200, "vitrine.localhost": 200, "127.0.0.1": 200, "127.0.0.2:1": 200, "[::1]:8080": 200, "[::1]": 200,
+		"content.shop.example": 200, "content.shop.example:443": 200,
+		"evil.example": 421, "evil.example:8080": 421, "localhost.evil.example": 421, "192.0.2.1": 421, "127.0.0.1.evil.example": 421, "0.0.0.0": 421,
+	} {
+		(&site{w, plain}).do(call{path: "/console/", host: host, status: status})
+		(&site{w, plain}).do(call{path: "/console/session", host: host, status: max(status, 401)})
+	}
+	// The API needs a token that such a page does not have, and over TLS the certificate has another name.
+	(&site{w, plain}).do(call{path: "/openapi.json", host: "evil.example", status: 200})
+	w.serve().do(call{path: "/console/", host: "vitrine.vitrine-system.svc", status: 200})
+	absent := httptest.NewRequestWithContext(
+		context.WithValue(t.Context(), http.LocalAddrContextKey, plain.Listener.Addr()), http.MethodGet, "/console/", nil)
+	absent.Host = ""
+	recorded := httptest.NewRecorder()
+	w.handler().ServeHTTP(recorded, absent)
+	if recorded.Code != http.StatusMisdirectedRequest {
+		t.Errorf("without a Host header: %d", recorded.Code)
+	}
+}
+
+// TestFixation checks that a login never continues the session that the browser had.
+func TestFixation(t *testing.T) {
+	s := newWorld(t).serve()
+	first := s.logIn(token("writer"))
+	second := s.do(call{method: "POST", path: "/console/session", cookie: first, body: `{"token":"` + token("writer") + `"}`, status: 201}).cookie()
+	if second == first || second == "" {
+		t.Errorf("the cookie after the second login: %q", second)
+	}
+	s.do(call{path: items, cookie: first, status: 401})
+	s.do(call{path: items, cookie: second, status: 200})
+	s.do(call{method: "POST", path: "/console/session", cookie: second, body: `{"token":"wrong"}`, status: 401})
+	s.do(call{path: items, cookie: second, status: 200})
+}
+
+// TestOtherTab checks that a page which shows one session does not work in another one after a login in another tab.
+func TestOtherTab(t *testing.T) {
+	s := newWorld(t).serve()
+	first, second := s.logIn(token("writer")), s.logIn(token("hour"))
+	id := func(cookie string) string {
+		t.Helper()
+		var shown struct{ ID string }
+		if err := json.Unmarshal([]byte(s.do(call{path: "/console/session", cookie: cookie, status: 200}).body), &shown); err != nil {
+			t.Fatal(err)
+		}
+		return shown.ID
+	}
+	if id(first) != s.id(first) || id(first) == id(second) || len(id(first)) != 32 || strings.Contains(first, id(first)) {
+		t.Errorf("the IDs: %q, %q", id(first), id(second))
+	}
+	stale := map[string]string{"X-Vitrine-Console": id(first)}
+	refused := s.do(call{path: items, cookie: second, header: stale, status: 401, contains: "another session now"})
+	if refused.Header.Get("Set-Cookie") != "" {
+		t.Errorf("the other session ends: %v", refused.Header)
+	}
+	s.do(call{method: "PATCH", path: "/console/api/v2/content/1", cookie: second, body: `{"featured":true}`, header: stale, status: 401})
+	s.do(call{path: items + "+AND+featured:true", cookie: second, status: 200, contains: `"total_results":0`})
+	s.clock.Advance(10 * time.Minute)
+	renewed := s.do(call{path: items, cookie: first, status: 200}).cookie()
+	if renewed == "" || renewed == first || id(renewed) != stale["X-Vitrine-Console"] {
+		t.Errorf("the ID after a renewal is %q, want %q", id(renewed), stale)
+	}
+}
+
+// TestExpiry checks how long a session lasts.
+func TestExpiry(t *testing.T) {
+	s := newWorld(t).serve()
+	idle := s.logIn(token("writer"))
+	s.clock.Advance(2*time.Hour - time.Second)
+	used := s.do(call{path: items, cookie: idle, status: 200}).cookie()
+	if used == "" || used == idle {
+		t.Fatalf("the cookie after almost two hours: %q", used)
+	}
+	s.clock.Advance(time.Second)
+	s.do(call{path: items, cookie: idle, status: 401})
+	for range 9 {
+		s.clock.Advance(time.Hour)
+		used = s.do(call{path: items, cookie: used, status: 200}).cookie()
+	}
+	s.do(call{path: "/console/session", cookie: used, status: 200, contains: `"expires":"2026-11-22T00:00:00Z"`})
+	s.clock.Advance(time.Hour)
+	s.do(call{path: items, cookie: used, status: 401})
+}
+
+// TestSeveralCookies checks that a login and a logout end all sessions of the browser.
+func TestSeveralCookies(t *testing.T) {
+	s := newWorld(t).serve()
+	for name, end := range map[string]call{
+		"login":  {method: "POST", path: "/console/session", body: `{"token":"` + token("writer") + `"}`, status: 201},
+		"logout": {method: "DELETE", path: "/console/session", status: 204},
+	} {
+		first, second := s.logIn(token("writer")), s.logIn(token("reader"))
+		end.cookie = first + "; " + cookieName + "=" + second
+		ended := s.do(end)
+		for _, cookie := range []string{first, second} {
+			s.do(call{path: items, cookie: cookie, status: 401, contains: "log in with an access token"})
+		}
+		if begun := ended.cookie(); begun != "" {
+			s.do(call{path: items, cookie: begun, status: 200})
+		} else if name == "login" {
+			t.Error("the login begins no session")
+		}
+	}
+}
+
+// TestLoggedOutStaysOut checks that a renewed cookie does not survive the logout of its session.
+func TestLoggedOutStaysOut(t *testing.T) {
+	s := newWorld(t).serve()
+	before := s.logIn(token("writer"))
+	s.clock.Advance(time.Hour)
+	after := s.do(call{path: items, cookie: before, status: 200}).cookie()
+	s.do(call{method: "DELETE", path: "/console/session", cookie: before, status: 204})
+	s.do(call{path: items, cookie: after, status: 401})
+}
+
+// TestTokenExpires checks that a session ends with its token.
+func TestTokenExpires(t *testing.T) {
+	s := newWorld(t).serve()
+	cookie := s.do(call{
+		method: "POST", path: "/console/session", body: `{"token":"` + token("hour") + `"}`, status: 201, contains: `"expires":"2026-11-21T13:00:00Z"`,
+	}).cookie()
+	s.clock.Advance(time.Hour - time.Second)
+	s.do(call{path: items, cookie: cookie, status: 200})
+	s.clock.Advance(time.Second)
+	refused := s.do(call{path: items, cookie: cookie, status: 401, contains: "log in again"})
+	if !strings.Contains(refused.Header.Get("Set-Cookie"), "Max-Age=0") {
+		t.Error("the browser keeps the cookie of a token that has expired")
+	}
+}
+
+// TestRevokedToken checks that a revoked token ends its sessions on every server, and its codes.
+func TestRevokedToken(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.serve(), w.serve()
+	cookie, code := a.logIn(token("writer")), a.codeFor(token("writer"))
+	b.do(call{path: items, cookie: cookie, status: 200})
+	if _, err := w.lib.Remove(t.Context(), []library.Owner{owner(library.KindToken, "writer")}); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the token is revoked", func() bool {
+		_, ok, err := w.api.Access(t.Context(), token("writer"))
+		return !ok && err == nil
+	})
+	a.do(call{path: items, cookie: cookie, status: 401, contains: "login-required"})
+	b.do(call{path: items, cookie: cookie, status: 401, contains: "login-required"})
+	a.do(call{method: "POST", path: "/console/session", body: `{"code":"` + code + `"}`, status: 401})
+}
+
+// TestReplicas checks that every server of a library accepts a session, and no server of another library.
+func TestReplicas(t *testing.T) {
+	w := newWorld(t)
+	cookie := w.serve().logIn(token("writer"))
+	w.serve().do(call{path: items, cookie: cookie, status: 200})
+	newWorld(t).serve().do(call{path: items, cookie: cookie, status: 401})
+}
+
+// TestCodes checks that a code works once, for a minute, on the server that made it.
+func TestCodes(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve()
+	redeem := func(s *site, code string, status int) answer {
+		t.Helper()
+		return s.do(call{method: "POST", path: "/console/session", body: fmt.Sprintf(`{"code":%q}`, code), status: status})
+	}
+	code := s.codeFor(token("reader"))
+	redeem(w.serve(), code, 401)
+	cookie := redeem(s, code, 201).cookie()
+	s.do(call{path: "/console/session", cookie: cookie, status: 200, contains: "READ-ONLY"})
+	redeem(s, code, 401)
+
+	late := s.codeFor(token("reader"))
+	s.clock.Advance(time.Minute)
+	redeem(s, late, 401)
+
+	other, oldest := s.codeFor(token("writer")), s.codeFor(token("reader"))
+	for range 8 {
+		code = s.codeFor(token("reader"))
+	}
+	redeem(s, oldest, 401)
+	redeem(s, other, 201)
+	redeem(s, code, 201)
+
+	for name, header := range map[string]string{"no token": "", "an unknown token": "Bearer x", "no bearer": "Basic " + token("writer"), "filters": "Bearer " + token("filters")} {
+		status := 401
+		if name == "filters" {
+			status = 403
+		}
+		s.do(call{method: "POST", path: "/console/codes", header: map[string]string{"Authorization": header}, status: status})
+	}
+}
+
+// TestLookup checks that the page can show to which property a code belongs before it logs in, and that this does not use the code.
+func TestLookup(t *testing.T) {
+	s := newWorld(t).serve()
+	lookup := func(body string, status int, contains string) answer {
+		t.Helper()
+		return s.do(call{method: "POST", path: "/console/codes/lookup", body: body, status: status, contains: contains})
+	}
+	body := fmt.Sprintf(`{"code":%q}`, s.codeFor(token("reader")))
+	for range 2 {
+		found := lookup(body, 200, `{"class":"READ-ONLY","property":"shop/default","expires":"2026-11-21T12:01:00Z"}`)
+		if found.Header.Get("Set-Cookie") != "" {
+			t.Errorf("a lookup begins a session: %v", found.Header)
+		}
+	}
+	s.do(call{method: "POST", path: "/console/session", body: body, status: 201})
+	lookup(body, 401, "login-refused")
+	lookup(`{}`, 400, "invalid-body")
+	lookup(`{"token":"`+token("reader")+`"}`, 400, "invalid-body")
+	s.do(call{method: "POST", path: "/console/codes/lookup", body: body, header: map[string]string{"X-Vitrine-Console": ""}, status: 403})
+	late := fmt.Sprintf(`{"code":%q}`, s.codeFor(token("reader")))
+	s.clock.Advance(time.Minute)
+	for range 20 {
+		lookup(late, 401, "login-refused")
+	}
+	lookup(late, 429, "rate-limited")
+}
+
+// TestAttempts checks that failed logins are limited, and that this neither ends a session nor prevents a login with a valid token.
+func TestAttempts(t *testing.T) {
+	s := newWorld(t).serve()
+	cookie := s.logIn(token("writer"))
+	wrong := func(status int) call {
+		return call{method: "POST", path: "/console/session", body: `{"token":"wrong"}`, status: status}
+	}
+	for i := range 20 {
+		c := wrong(401)
+		if i%2 == 1 {
+			c = call{method: "POST", path: "/console/codes", header: map[string]string{"Authorization": "Bearer wrong"}, status: 401}
+		}
+		s.do(c)
+	}
+	if refused := s.do(wrong(429)); refused.Header.Get("Retry-After") != "60" {
+		t.Errorf("Retry-After: %q", refused.Header.Get("Retry-After"))
+	}
+	s.do(call{method: "POST", path: "/console/codes", header: map[string]string{"Authorization": "Bearer wrong"}, status: 429})
+	s.do(call{path: items, cookie: cookie, status: 200})
+	s.logIn(token("writer"))
+	s.do(call{method: "POST", path: "/console/session", body: fmt.Sprintf(`{"code":%q}`, s.codeFor(token("writer"))), status: 201})
+	s.do(wrong(429))
+	s.clock.Advance(time.Minute)
+	s.do(wrong(401))
+	s.logIn(token("writer"))
+}
+
+// TestConcurrentUsers checks that many users log in and out at the same time, each in a session of its own.
+func TestConcurrentUsers(t *testing.T) {
+	s := newWorld(t).serve()
+	var users sync.WaitGroup
+	for i := range 16 {
+		users.Go(func() {
+			name, class := "reader", "READ-ONLY"
+			if i%2 == 0 {
+				name, class = "writer", "READ-WRITE"
+			}
+			for range 5 {
+				first := s.logIn(token(name))
+				cookie := s.do(call{method: "POST", path: "/console/session", cookie: first, body: fmt.Sprintf(`{"token":%q}`, token(name)), status: 201}).cookie()
+				s.do(call{path: "/console/session", cookie: cookie, status: 200, contains: class})
+				s.do(call{path: items, cookie: cookie, status: 200})
+				s.do(call{method: "DELETE", path: "/console/session", cookie: cookie, status: 204})
+				s.do(call{path: items, cookie: cookie, status: 401})
+				s.do(call{path: items, cookie: first, status: 401})
+			}
+		})
+	}
+	users.Wait()
+}
+
+// TestUnavailable checks that a server that does not know the tokens ends no session.
+func TestUnavailable(t *testing.T) {
+	w := newWorld(t)
+	cookie := w.serve().logIn(token("writer"))
+	starting, err := httpapi.New(w.lib, httpapi.Options{Clock: w.clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := w.api
+	w.api = starting
+	s := w.serve()
+	refused := s.do(call{path: items, cookie: cookie, status: 503})
+	if refused.Header.Get("Set-Cookie") != "" || refused.Header.Get("Retry-After") == "" {
+		t.Errorf("the headers: %v", refused.Header)
+	}
+	for range 30 {
+		s.do(call{method: "POST", path: "/console/session", body: `{"token":"` + token("writer") + `"}`, status: 503})
+	}
+	w.api = running
+	s.do(call{path: "/console/session", cookie: cookie, status: 200})
+}
+
+// TestPages checks the files of the application.
+func TestPages(t *testing.T) {
+	s := newWorld(t).serve()
+	page := s.do(call{path: "/console/", status: 200, contains: "<!doctype html>"})
+	checkHeaders(t, page)
+	if strings.Contains(page.body, `"assets/`) || page.Header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("the page: %v\n%s", page.Header, page.body)
+	}
+	for _, path := range []string{"/console/wall", "/console/filters/a-b", "/console/login"} {
+		if got := s.do(call{path: path, status: 200}); got.body != page.body {
+			t.Errorf("%s: another page: %s", path, got.body)
+		}
+	}
+	s.do(call{path: "/console/", header: map[string]string{"If-None-Match": page.Header.Get("ETag")}, status: 304})
+	if to := s.do(call{path: "/console", status: 308}).Header.Get("Location"); to != "/console/" {
+		t.Errorf("/console redirects to %s", to)
+	}
+	_, rest, _ := strings.Cut(page.body, `src="`)
+	script, _, _ := strings.Cut(rest, `"`)
+	if !strings.HasPrefix(script, "/console/assets/") {
+		t.Fatalf("the script is %q", script)
+	}
+	file := s.do(call{path: script, header: map[string]string{"Accept-Encoding": "gzip"}, status: 200})
+	checkHeaders(t, file)
+	for name, want := range map[string]string{
+		"Content-Type": "text/javascript; charset=utf-8", "Content-Encoding": "gzip", "Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding",
+	} {
+		if got := file.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	unzipped, err := gzip.NewReader(strings.NewReader(file.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(unzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, accepted := range []string{"identity", "gzip;q=0", "br, gzip; q=0.0"} {
+		if plain := s.do(call{path: script, header: map[string]string{"Accept-Encoding": accepted}, status: 200}); plain.body != string(content) {
+			t.Errorf("with %s: %v", accepted, plain.Header)
+		}
+	}
+	for _, path := range []string{"/console/assets/0000000000000000/main.js", script[:strings.LastIndex(script, "/")+1] + "none.js", "/console/assets/"} {
+		if strings.HasSuffix(path, "s/") {
+			s.do(call{path: path, status: 200}) // the page
+		} else if gone := s.do(call{path: path, status: 404}); gone.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %v", path, gone.Header)
+		}
+	}
+}

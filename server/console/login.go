@@ -1,0 +1,208 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxBody limits the body of a login in bytes.
+const maxBody = 8 << 10
+
+// Classes of tokens in the description of a session.
+const (
+	classReadWrite = "READ-WRITE"
+	classReadOnly  = "READ-ONLY"
+)
+
+// description is the representation of a session, or of a code that can begin one.
+type description struct {
+	// ID is the public ID of the session, "" for a code.
+	ID       string `json:"id,omitempty"`
+	Class    string `json:"class"`
+	Property string `json:"property"`
+	// Expires is when the session or the code expires at the latest.
+	Expires time.Time `json:"expires"`
+}
+
+// describe returns the representation of a session with this public ID, or of a code if the ID is "". It has the rights of a token, and
+// expires at the given time, unless the token expires before.
+func describe(id string, expires time.Time, a Access) description {
+	d := description{ID: id, Class: classReadOnly, Property: a.Property, Expires: expires.UTC()}
+	if a.ReadWrite {
+		d.Class = classReadWrite
+	}
+	if !a.Expires.IsZero() && a.Expires.Before(d.Expires) {
+		d.Expires = a.Expires.UTC()
+	}
+	return d
+}
+
+// showSession answers GET: who is logged in.
+func (c *console) showSession(w http.ResponseWriter, r *http.Request) error {
+	s, a, err := c.admit(w, r, "")
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	answer(w, http.StatusOK, describe(s.publicID(), s.ends(), a))
+	return nil
+}
+
+// logIn answers POST: it begins a session with a token or a one-time code, and ends all that the browser had.
+func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
+	var credentials struct{ Token, Code string }
+	if err := readBody(w, r, &credentials); err != nil {
+		return err
+	}
+	if (credentials.Token == "") == (credentials.Code == "") {
+		return &problem{invalidBody, `send {"token": "…"} or {"code": "…"}`}
+	}
+	token, refusal := strings.TrimSpace(credentials.Token), "the access token is unknown, expired or revoked"
+	if credentials.Code != "" {
+		token, refusal = "", codeRefusal
+	}
+	now := c.o.Clock()
+	a, err := c.attempt(r, refusal, func() string {
+		if credentials.Code != "" {
+			token = c.codes.redeem(credentials.Code, now)
+		}
+		return token
+	})
+	if err != nil {
+		return err
+	}
+	for _, before := range c.sessions(r) {
+		c.ended.add(before, now)
+	}
+	s := newSession(token, now)
+	if err := c.setSession(w, s); err != nil {
+		return err
+	}
+	c.o.Logger.InfoContext(r.Context(), "login to the console", "client", clientOf(r).String(), "property", a.Property, "token", a.Token)
+	w.Header().Set("Content-Type", "application/json")
+	answer(w, http.StatusCreated, describe(s.publicID(), s.ends(), a))
+	return nil
+}
+
+// codeRefusal is the detail of the problem for a code that is not valid.
+const codeRefusal = "the code is unknown, used or expired: a code works once, within a minute"
+
+// readBody decodes a JSON body.
+func readBody(w http.ResponseWriter, r *http.Request, into any) error {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return &problem{invalidBody, "send Content-Type: application/json"}
+	}
+	from := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	from.DisallowUnknownFields()
+	if from.Decode(into) != nil {
+		return &problem{invalidBody, `send a token or a code: {"token": "…"} or {"code": "…"}`}
+	}
+	return nil
+}
+
+// attempt returns what the token grants that find returns. If it cannot be used, attempt counts that and returns a problem, with the
+// given detail if the token is not valid. For a client that has failed too often, the problem does not say whether the token is valid but
+// useless, and is not logged. A usable token is always accepted: clients behind one proxy share their attempts, and nobody may lock
+// the others out.
+func (c *console) attempt(r *http.Request, refusal string, find func() string) (Access, error) {
+	token := find()
+	a, ok, err := c.o.Access(r.Context(), token)
+	if err != nil {
+		return Access{}, err
+	}
+	var refused *problem
+	switch {
+	case !ok:
+		refused = &problem{loginRefused, refusal}
+	case a.FiltersOnly:
+		refused = &problem{classRefused, "this token can only list its filters: log in with another one"}
+	case len(token) > maxToken:
+		refused = &problem{classRefused, fmt.Sprintf("this token is too long: the console accepts %d characters", maxToken)}
+	default:
+		return a, nil
+	}
+	client, now := clientOf(r), c.o.Clock()
+	if c.attempts.exceeded(client, now) {
+		return Access{}, &problem{tooManyAttempts, fmt.Sprintf("too many failed logins from this address: retry in %s", attemptWindow)}
+	}
+	c.attempts.failed(client, now)
+	c.o.Logger.WarnContext(r.Context(), "login to the console refused", "client", client.String(), "error", refused)
+	return Access{}, refused
+}
+
+// logOut answers DELETE: it ends all sessions that the browser has.
+func (c *console) logOut(w http.ResponseWriter, r *http.Request) error {
+	for _, s := range c.sessions(r) {
+		c.ended.add(s, c.o.Clock())
+		c.o.Logger.InfoContext(r.Context(), "logout from the console", "client", clientOf(r).String())
+	}
+	dropSession(w)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+const (
+	// maxAttempts is how many logins of one client may fail within attemptWindow.
+	maxAttempts   = 20
+	attemptWindow = time.Minute
+	// maxClients is how many clients attempts distinguishes. All others share one number of attempts.
+	maxClients = 10_000
+)
+
+// attempts counts failed logins by client. The zero value is empty.
+type attempts struct {
+	mu     sync.Mutex
+	since  time.Time
+	counts map[netip.Prefix]int
+}
+
+// clientOf returns the client of a request: an IPv4 address, or the network of an IPv6 address, because one client can have a whole
+// network. Clients behind a proxy count as one: a header with their addresses could be invented.
+func clientOf(r *http.Request) netip.Prefix {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	ip = ip.Unmap().WithZone("")
+	bits := 32
+	if ip.Is6() {
+		bits = 64
+	}
+	return netip.PrefixFrom(ip, bits).Masked()
+}
+
+// exceeded reports whether the client has to wait.
+func (a *attempts) exceeded(client netip.Prefix, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.counts[a.key(client, now)] >= maxAttempts
+}
+
+// failed counts a failed login.
+func (a *attempts) failed(client netip.Prefix, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.counts[a.key(client, now)]++
+}
+
+// key returns the key of a client in counts, after it has begun a new window if the last one is over.
+func (a *attempts) key(client netip.Prefix, now time.Time) netip.Prefix {
+	if a.counts == nil || now.Sub(a.since) >= attemptWindow {
+		a.since, a.counts = now, map[netip.Prefix]int{}
+	}
+	if _, known := a.counts[client]; !known && len(a.counts) >= maxClients {
+		return netip.Prefix{}
+	}
+	return client
+}

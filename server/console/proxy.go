@@ -1,0 +1,59 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+)
+
+// apiPath is the path below which a session calls the API.
+const apiPath = Path + "api"
+
+// callAPI passes a request to the API with the token of the session. The API authenticates the token again.
+func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
+	path := strings.TrimPrefix(r.URL.Path, apiPath)
+	if !strings.HasPrefix(path, "/v1/") && !strings.HasPrefix(path, "/v2/") && path != "/openapi.json" {
+		return &problem{notFound, "the console calls only endpoints below /v1/ and /v2/, and /openapi.json"}
+	}
+	s, _, err := c.admit(w, r, r.Header.Get(header))
+	if err != nil {
+		return err
+	}
+	call := r.Clone(r.Context())
+	call.URL.Path = path
+	call.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, apiPath)
+	call.RequestURI = call.URL.RequestURI()
+	// The API judges the token alone. The origin is that of the console, which the property need not list.
+	for _, name := range []string{"Cookie", "Origin", "Referer", header} {
+		call.Header.Del(name)
+	}
+	call.Header.Set("Authorization", "Bearer "+s.Token)
+	c.o.API.ServeHTTP(&passed{ResponseWriter: w}, call)
+	return nil
+}
+
+// passed is the response of the API, which no cache may keep, because it belongs to a session.
+type passed struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// WriteHeader replaces the headers about caches, and the policy of the API's other responses.
+func (p *passed) WriteHeader(status int) {
+	if !p.begun {
+		p.begun = true
+		h := p.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("Vary", "Cookie, Accept-Encoding")
+	}
+	p.ResponseWriter.WriteHeader(status)
+}
+
+func (p *passed) Write(b []byte) (int, error) {
+	if !p.begun {
+		p.WriteHeader(http.StatusOK)
+	}
+	return p.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (p *passed) Unwrap() http.ResponseWriter { return p.ResponseWriter }

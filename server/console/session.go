@@ -1,0 +1,243 @@
+package console
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// sessionFor is how long a session lasts at most, and idleFor how long without a request.
+	sessionFor = 12 * time.Hour
+	idleFor    = 2 * time.Hour
+	// renewAfter is the age of a cookie from which the next response replaces it, so that idleFor begins again.
+	renewAfter = 5 * time.Minute
+	// maxToken is the length of the longest token that fits into a cookie: browsers accept 4096 bytes.
+	maxToken = 2800
+	// minKey is the minimum length of Options.Key.
+	minKey = 16
+)
+
+// cookieName is the name of the cookie. The prefix makes browsers reject a cookie without the attribute Secure.
+const cookieName = "__Secure-vitrine-console"
+
+// session is the content of a cookie.
+type session struct {
+	// ID is random, new for each login.
+	ID    string `json:"id"`
+	Token string `json:"token"`
+	// Begun is the time of the login, and Seen that of a recent request, in Unix seconds.
+	Begun int64 `json:"begun"`
+	Seen  int64 `json:"seen"`
+}
+
+func newSession(token string, now time.Time) session {
+	return session{ID: rand.Text(), Token: token, Begun: now.Unix(), Seen: now.Unix()}
+}
+
+// publicID returns the ID of the session that the page sees. It is the same after a renewal of the cookie, and tells nothing about the
+// content of the cookie.
+func (s session) publicID() string {
+	sum := sha256.Sum256([]byte("vitrine console session " + s.ID))
+	return hex.EncodeToString(sum[:16])
+}
+
+// ends returns when the session ends at the latest.
+func (s session) ends() time.Time { return time.Unix(s.Begun, 0).Add(sessionFor) }
+
+func (s session) over(now time.Time) bool {
+	return !now.Before(s.ends()) || !now.Before(time.Unix(s.Seen, 0).Add(idleFor))
+}
+
+// sealer encrypts and authenticates the content of cookies.
+type sealer struct{ aead cipher.AEAD }
+
+// newSealer derives the key of cookies.
+func newSealer(key []byte) (*sealer, error) {
+	if len(key) < minKey {
+		return nil, fmt.Errorf("the key of the console has %d bytes: at least %d are needed", len(key), minKey)
+	}
+	derived, err := hkdf.Key(sha256.New, key, nil, "vitrine console session v1", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key of sessions: %w", err)
+	}
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		return nil, fmt.Errorf("create the cipher of sessions: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("create the cipher of sessions: %w", err)
+	}
+	return &sealer{aead}, nil
+}
+
+// seal returns a session as the value of a cookie.
+func (s *sealer) seal(content session) (string, error) {
+	text, err := json.Marshal(content)
+	if err != nil {
+		return "", fmt.Errorf("encode a session: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, nil)), nil
+}
+
+// open returns the session in the value of a cookie. It returns false if no server with the same key sealed the value.
+func (s *sealer) open(value string) (session, bool) {
+	sealed, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil {
+		return session{}, false
+	}
+	text, err := s.aead.Open(nil, nil, sealed, nil)
+	if err != nil {
+		return session{}, false
+	}
+	var content session
+	return content, json.Unmarshal(text, &content) == nil
+}
+
+// cookie returns the cookie of the console with a value. Without a lifetime, browsers delete it when they are closed.
+func cookie(value string) *http.Cookie {
+	return &http.Cookie{
+		Name: cookieName, Value: value, Path: Path, HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
+	}
+}
+
+// setSession sends the cookie of a session.
+func (c *console) setSession(w http.ResponseWriter, s session) error {
+	value, err := c.sealer.seal(s)
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, cookie(value))
+	return nil
+}
+
+// dropSession makes the browser delete the cookie.
+func dropSession(w http.ResponseWriter) {
+	gone := cookie("")
+	gone.MaxAge = -1
+	http.SetCookie(w, gone)
+}
+
+// presented returns the session of a request, whose token may be invalid. It returns false if there is none, if it has ended, or if there
+// are two: a sister domain can add a cookie, and a user must not work in the session of somebody else.
+func (c *console) presented(r *http.Request) (session, bool) {
+	all := c.sessions(r)
+	if len(all) == 0 {
+		return session{}, false
+	}
+	last := all[len(all)-1]
+	differs := func(s session) bool { return s.ID != last.ID }
+	return last, !slices.ContainsFunc(all, differs)
+}
+
+// sessions returns all sessions in the cookies of a request that have not ended. Their tokens may be invalid.
+func (c *console) sessions(r *http.Request) []session {
+	var all []session
+	for _, sent := range r.CookiesNamed(cookieName) {
+		if s, ok := c.sealer.open(sent.Value); ok && !s.over(c.o.Clock()) && !c.ended.has(s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// admit returns the session of a request and what its token grants. It refuses a session with another public ID than the given one,
+// unless that is "". It keeps a session alive that is used.
+func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (session, Access, error) {
+	required := &problem{loginRequired, "log in with an access token"}
+	s, ok := c.presented(r)
+	if !ok {
+		return session{}, Access{}, required
+	}
+	if id != "" && id != s.publicID() {
+		required.detail = "the browser has another session now: reload the page"
+		return session{}, Access{}, required
+	}
+	a, ok, err := c.o.Access(r.Context(), s.Token)
+	if err != nil {
+		return session{}, Access{}, err
+	}
+	if !ok {
+		dropSession(w)
+		required.detail = "the access token of this session has expired or was revoked: log in again"
+		return session{}, Access{}, required
+	}
+	if now := c.o.Clock(); now.Sub(time.Unix(s.Seen, 0)) >= renewAfter {
+		s.Seen = now.Unix()
+		if err := c.setSession(w, s); err != nil {
+			return session{}, Access{}, err
+		}
+	}
+	return s, a, nil
+}
+
+// maxEnded is how many ended sessions of one token a server remembers.
+const maxEnded = 1000
+
+// endedSessions holds the sessions that their users have ended before their time. The zero value is empty.
+type endedSessions struct {
+	mu     sync.Mutex
+	tokens map[[sha256.Size]byte]*endedOf
+}
+
+// endedOf holds the ended sessions of one token.
+type endedOf struct {
+	// ids contains the ends of sessions by their id.
+	ids map[string]time.Time
+	// before is the time of a login, in Unix seconds: all sessions up to then have ended.
+	before int64
+}
+
+func (e *endedSessions) has(s session) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	of := e.tokens[sha256.Sum256([]byte(s.Token))]
+	if of == nil {
+		return false
+	}
+	_, ended := of.ids[s.ID]
+	return ended || s.Begun <= of.before
+}
+
+// add ends a session. If it cannot remember another one of the token, it ends all sessions of the token.
+func (e *endedSessions) add(s session, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	// Sessions whose time is over need not be remembered.
+	for token, of := range e.tokens {
+		for id, ends := range of.ids {
+			if !now.Before(ends) {
+				delete(of.ids, id)
+			}
+		}
+		if len(of.ids) == 0 && !now.Before(time.Unix(of.before, 0).Add(sessionFor)) {
+			delete(e.tokens, token)
+		}
+	}
+	if e.tokens == nil {
+		e.tokens = map[[sha256.Size]byte]*endedOf{}
+	}
+	token := sha256.Sum256([]byte(s.Token))
+	of := e.tokens[token]
+	if of == nil {
+		of = &endedOf{ids: map[string]time.Time{}}
+		e.tokens[token] = of
+	}
+	if len(of.ids) >= maxEnded {
+		clear(of.ids)
+		of.before = now.Unix()
+		return
+	}
+	of.ids[s.ID] = s.ends()
+}
