@@ -26,7 +26,7 @@ func ci(t *testing.T, shared bool, makeScript string) func(command string) (outp
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, script := range map[string]string{"make": makeScript, "apt-get": "echo no network; exit 100", "gcc": "", "redis-server": ""} {
+	for name, script := range map[string]string{"make": makeScript, "apt-get": "echo no network; exit 100", "gcc": "", "redis-server": "", "chromium": ""} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -72,28 +72,28 @@ func TestCI(t *testing.T) {
 	}{
 		"a check that cannot run here is listed and counted": {
 			make: passingMake,
-			ends: "  race    passed, 0 s\n  smoke   passed, 0 s\n" +
+			ends: "  race    passed, 0 s\n  smoke   passed, 0 s\n  browser passed, 0 s\n" +
 				"  parity  DID NOT RUN: there is no ../shared/tools/opensearch/run.sh, and OPENSEARCH_URL is not set\n" +
 				"  image   DID NOT RUN: this is no git repository, and a clean clone is checked\n" +
-				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n  gitops  DID NOT RUN: no Flux\n10 passed, 0 failed, 5 skipped\n",
+				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n  gitops  DID NOT RUN: no Flux\n11 passed, 0 failed, 5 skipped\n",
 		},
 		"so is the race detector": {
 			make: `case $1 in test) echo 'RACE DETECTOR DID NOT RUN: no gcc'; echo 'DONE 8 tests, 1 skipped in 3.1s' ;; esac`,
-			ends: "  race    DID NOT RUN: no gcc\n  smoke   passed, 0 s\n" +
+			ends: "  race    DID NOT RUN: no gcc\n  smoke   passed, 0 s\n  browser passed, 0 s\n" +
 				"  parity  DID NOT RUN: there is no ../shared/tools/opensearch/run.sh, and OPENSEARCH_URL is not set\n" +
 				"  image   DID NOT RUN: this is no git repository, and a clean clone is checked\n" +
-				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n  gitops  passed, 0 s\n10 passed, 0 failed, 5 skipped\n",
+				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n  gitops  passed, 0 s\n11 passed, 0 failed, 5 skipped\n",
 		},
 		"a failure ends the run": {
 			make: `case $1 in test) echo 'DONE 10 tests, 1 skipped, 2 failures in 1.2s'; exit 2 ;; esac`,
 			ends: "  test    FAILED, 0 s: 7 passed, 2 failed, 1 skipped\n  race    DID NOT RUN: the run ended before it\n" +
-				"  smoke   DID NOT RUN: the run ended before it\n  parity  DID NOT RUN: the run ended before it\n" +
-				"  image   DID NOT RUN: the run ended before it\n  e2e     DID NOT RUN: the run ended before it\n  gitops  DID NOT RUN: the run ended before it\n8 passed, 2 failed, 7 skipped\n",
+				"  smoke   DID NOT RUN: the run ended before it\n  browser DID NOT RUN: the run ended before it\n  parity  DID NOT RUN: the run ended before it\n" +
+				"  image   DID NOT RUN: the run ended before it\n  e2e     DID NOT RUN: the run ended before it\n  gitops  DID NOT RUN: the run ended before it\n8 passed, 2 failed, 8 skipped\n",
 			status: 1,
 		},
 		"tests that cannot be started have failed": {
 			make: `case $1 in test) echo 'DONE 0 tests, 1 error in 0.2s'; exit 2 ;; esac`,
-			ends: "  gitops  DID NOT RUN: the run ended before it\n1 passed, 1 failed, 6 skipped\n", status: 1,
+			ends: "  gitops  DID NOT RUN: the run ended before it\n1 passed, 1 failed, 7 skipped\n", status: 1,
 		},
 	}
 	for name, test := range tests {

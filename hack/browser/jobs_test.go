@@ -1,0 +1,392 @@
+package browser
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestJobs does the main job of each page on the sample content, by mouse and by keyboard alone.
+func TestJobs(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	b := startBrowser(t, s)
+	t.Run("log in", func(t *testing.T) { testLogin(t, b) })
+	b.logIn(t)
+	for name, job := range map[string]struct{ mouse, keyboard func(*tab) }{
+		"find":       {findByMouse, findByKeyboard},
+		"complete":   {completeByMouse, completeByKeyboard},
+		"explain":    {explainByMouse, explainByKeyboard},
+		"compare":    {compareByMouse, compareByKeyboard},
+		"export":     {exportByMouse, exportByKeyboard},
+		"moderate":   {moderateByMouse, moderateByKeyboard},
+		"tags":       {tagsByMouse, tagsByKeyboard},
+		"status":     {statusByMouse, statusByKeyboard},
+		"navigation": {navigateByMouse, navigateByKeyboard},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("mouse", func(t *testing.T) { job.mouse(b.tab(t, 1280, 800, "light")) })
+			t.Run("keyboard", func(t *testing.T) { job.keyboard(b.tab(t, 1280, 800, "dark")) })
+		})
+	}
+}
+
+func testLogin(t *testing.T, b *chromium) {
+	tab := b.tab(t, 1280, 800, "light")
+	tab.allowed = append(tab.allowed, "/console/session") // the browser reports the status of a refused login
+	tab.open("wall?q=beach")
+	tab.wait(`document.activeElement?.id === 'token'`)
+	tab.keys("wrong" + kb.Enter)
+	tab.wait(`document.querySelector('.login .message').innerText.length > 20`)
+	tab.keys(tab.server.token + kb.Enter)
+	tab.waitText(".querybar .result", "item")
+	if cookies := eval[string](tab, `document.cookie`); cookies != "" {
+		t.Errorf("scripts can read the cookie %s", cookies)
+	}
+	if stored := eval[string](tab, `JSON.stringify([{...localStorage}, {...sessionStorage}, location.href, document.documentElement.outerHTML])`); strings.Contains(stored, tab.server.token) {
+		t.Error("the token is in the storage, the URL or the document")
+	}
+	tab.click(tab.button("Log out"))
+	tab.wait(`document.querySelector('#token')`)
+}
+
+// escape returns a text as a value in the query of a URL.
+func escape(text string) string { return url.QueryEscape(text) }
+
+// waitTotal waits until the page shows the number of items that the API counts for a query.
+func (tab *tab) waitTotal(query string) {
+	tab.t.Helper()
+	want := tab.server.total(tab.t, escape(query))
+	tab.wait(fmt.Sprintf(`Number(document.querySelector('.querybar .result')?.firstChild?.textContent.replace(/\D/g, '')) === %d`, want))
+}
+
+func findByMouse(tab *tab) {
+	tab.open("")
+	tab.waitTotal("*:*")
+	tab.click(".querybar input")
+	tab.keys("approval_status:app AND beach")
+	tab.waitTotal("approval_status:app AND beach")
+	tab.click(".tile a")
+	tab.wait(`document.querySelector('dialog[open] .facts')`)
+	tab.click("dialog [aria-label='Next item']")
+	tab.wait(`new URLSearchParams(location.search).get('item') === document.querySelector('dialog h2 .mono').innerText`)
+	tab.click("dialog header .button:last-child")
+	tab.wait(`!document.querySelector('dialog')`)
+}
+
+func findByKeyboard(tab *tab) {
+	tab.open("")
+	tab.waitTotal("*:*")
+	tab.keys("/")
+	tab.keys("approval_status:app AND sunset" + kb.Enter)
+	tab.waitTotal("approval_status:app AND sunset")
+	tab.wait(`location.search === '?q=approval_status%3Aapp+AND+sunset'`)
+	tab.tabTo("Explain")
+	tab.keys("i")
+	tab.keys(kb.ArrowRight + kb.ArrowRight + kb.Enter)
+	tab.wait(`document.querySelector('dialog[open] .facts')`)
+	shown := eval[string](tab, `document.querySelector('dialog h2 .mono').innerText`)
+	tab.keys(kb.ArrowRight)
+	tab.wait(fmt.Sprintf(`document.querySelector('dialog h2 .mono').innerText !== %q`, shown))
+	tab.keys(kb.Escape)
+	tab.wait(`!document.querySelector('dialog') && document.activeElement.matches('.tile a')`)
+	// A wall can be shared: its URL shows the same items.
+	tab.do(chromedp.Reload())
+	tab.waitTotal("approval_status:app AND sunset")
+}
+
+func completeByMouse(tab *tab) {
+	tab.open("")
+	tab.waitTotal("*:*")
+	tab.click(".querybar input")
+	tab.keys("approval_sta")
+	tab.wait(`document.querySelector('.completions:not([hidden]) li')`)
+	tab.click(".completions li")
+	tab.wait(`document.querySelector('.querybar input').value.startsWith('approval_status:')`)
+	tab.click(".completions li")
+	tab.wait(`/^approval_status:(app|pen|rej)/.test(document.querySelector('.querybar input').value)`)
+}
+
+func completeByKeyboard(tab *tab) {
+	tab.open("")
+	tab.waitTotal("*:*")
+	tab.keys("/approval_sta")
+	tab.wait(`document.querySelector('.completions:not([hidden]) li')`)
+	tab.keys(kb.ArrowDown + kb.Enter)
+	tab.wait(`document.querySelector('.querybar input').value.startsWith('approval_status:')`)
+	tab.keys("app AND (beach")
+	tab.wait(`document.querySelector('.querybar.error .caret:not([hidden])') && document.querySelector('.querybar .message').innerText.includes('")"')`)
+	tab.keys(")")
+	tab.wait(`!document.querySelector('.querybar.error')`)
+	tab.waitTotal("approval_status:app AND (beach)")
+}
+
+func explainByMouse(tab *tab) {
+	tab.open("wall?q=approval_status:app+AND+beach")
+	tab.waitTotal("approval_status:app AND beach")
+	tab.click(tab.button("Explain"))
+	tab.wait(`document.querySelector('.explainbar:not([hidden])')`) // it moves the tiles
+	tab.click(".tile a")
+	tab.waitText(".verdict", "is in the result")
+	tab.click("dialog header .button:last-child")
+	tab.click(tab.button("Not in the result"))
+	tab.waitTotal("*:* AND NOT (approval_status:app AND beach)")
+	tab.click(".tile a")
+	tab.waitText(".verdict", "is not in the result")
+	tab.wait(`document.querySelectorAll('.explanation li.bad').length > 0`)
+}
+
+func explainByKeyboard(tab *tab) {
+	tab.open("wall?q=approval_status:app+AND+beach")
+	tab.waitTotal("approval_status:app AND beach")
+	tab.keys("e")
+	tab.wait(`document.querySelector('.explainbar:not([hidden])')`)
+	tab.keys("i" + kb.Enter)
+	tab.waitText(".verdict", "is in the result")
+	tab.keys(kb.Escape)
+	tab.wait(`!document.querySelector('dialog')`)
+	tab.do(chromedp.Focus(chromedp.CSS("h1")))
+	tab.tabTo("ID of the item to explain")
+	tab.keys("100001" + kb.Enter)
+	tab.wait(`document.querySelector('.verdict')`)
+}
+
+// served is the filter that the tests compare a copy with.
+const served = "approval_status:app AND tags.marketer_tags.key:summer"
+
+func compareByMouse(tab *tab) {
+	tab.open("filters")
+	tab.click(`[aria-label="Edit a copy of Summer wall"]`)
+	tab.waitTotal(served)
+	tab.waitText(".tabpanel", "Nothing changes")
+	tab.click(".querybar input")
+	tab.keys(kb.End + " AND beach" + kb.Enter)
+	tab.compared()
+}
+
+// compared waits for the comparison of the served filter with its copy that also demands beach.
+func (tab *tab) compared() {
+	tab.t.Helper()
+	before, after := tab.server.total(tab.t, escape(served)), tab.server.total(tab.t, escape(served+" AND beach"))
+	tab.wait(fmt.Sprintf(`[...document.querySelectorAll('.figures dd')].slice(0, 4).map((d) => d.innerText).join() === '%d,%d,0,%d'`, before, after, before-after))
+}
+
+func compareByKeyboard(tab *tab) {
+	tab.open("")
+	tab.waitTotal("*:*")
+	tab.keys("gf")
+	tab.wait(`document.activeElement.innerText === 'Filters' && document.querySelector('tbody tr')`)
+	tab.tabTo("Edit a copy of Summer wall")
+	tab.keys(kb.Enter)
+	tab.waitText(".tabpanel", "Nothing changes")
+	tab.keys("/")
+	tab.keys(kb.End + " AND beach" + kb.Enter)
+	tab.compared()
+}
+
+// exported checks the manifest that the page shows with vitrine validate.
+func (tab *tab) exported(query string) {
+	tab.t.Helper()
+	tab.wait(`document.querySelector('.tabpanel pre code')`)
+	manifest := eval[string](tab, `document.querySelector('.tabpanel pre code').textContent`)
+	if copied := eval[string](tab, `navigator.clipboard.readText()`); copied != manifest {
+		tab.t.Errorf("the clipboard has %q, want %q", copied, manifest)
+	}
+	if !strings.Contains(manifest, query) {
+		tab.t.Errorf("the manifest has not the query %q:\n%s", query, manifest)
+	}
+	file := filepath.Join(tab.t.TempDir(), "filter.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		tab.t.Fatal(err)
+	}
+	if output, err := exec.CommandContext(tab.t.Context(), program, "validate", "-f", file).CombinedOutput(); err != nil {
+		tab.t.Errorf("vitrine validate: %v\n%s\n%s", err, output, manifest)
+	}
+}
+
+// allowClipboard lets the tab read the clipboard.
+func (tab *tab) allowClipboard() {
+	tab.t.Helper()
+	for _, name := range []string{"clipboard-read", "clipboard-write"} {
+		if _, err := chromedp.CallBrowser(tab.ctx, browser.SetPermission, browser.SetPermissionParams{
+			Permission: &browser.PermissionDescriptor{Name: name}, Setting: browser.PermissionSettingGranted, Origin: tab.server.url,
+		}); err != nil {
+			tab.fail(err)
+		}
+	}
+}
+
+func exportByMouse(tab *tab) {
+	tab.open("wall?q=approval_status:app+AND+text:beach&sort_by=created_on:asc&favorite_tag=marketer_tags:hero")
+	tab.waitTotal("approval_status:app AND text:beach")
+	tab.allowClipboard()
+	tab.click(tab.button("Save as filter"))
+	tab.click(".form input")
+	tab.keys("Beach: it's \"café\" #1")
+	tab.click("#tab-manifest")
+	tab.click(tab.button("Copy the manifest"))
+	tab.waitText(".toast", "Copied")
+	tab.exported("'approval_status:app AND text:beach'")
+}
+
+func exportByKeyboard(tab *tab) {
+	tab.open("filters")
+	tab.wait(`document.querySelector('tbody tr')`)
+	tab.allowClipboard()
+	tab.keys("n")
+	tab.wait(`document.activeElement.innerText === 'New filter'`)
+	tab.keys(kb.Tab + "Running videos" + kb.Tab + "content_type:video AND run*" + kb.Enter)
+	tab.waitTotal("content_type:video AND run*")
+	tab.tabTo("Items")
+	tab.keys(kb.ArrowRight)
+	tab.tabTo("Copy the manifest")
+	tab.keys(kb.Enter)
+	tab.waitText(".toast", "Copied")
+	tab.exported("content_type:video AND run*")
+}
+
+// states returns the number of items of each approval status.
+func (tab *tab) states() [3]int {
+	tab.t.Helper()
+	return [3]int{
+		tab.server.total(tab.t, "approval_status:pen"), tab.server.total(tab.t, "approval_status:app"), tab.server.total(tab.t, "approval_status:rej"),
+	}
+}
+
+// waitStates waits for the message of a decision, and compares the states with those before.
+func (tab *tab) waitStates(message string, before [3]int, pending, approved, rejected int) {
+	tab.t.Helper()
+	tab.waitText(".toast", message)
+	if got, want := tab.states(), [3]int{before[0] + pending, before[1] + approved, before[2] + rejected}; got != want {
+		tab.t.Errorf("after %q, pending, approved and rejected items are %v, want %v", message, got, want)
+	}
+}
+
+func moderateByMouse(tab *tab) {
+	before := tab.states()
+	tab.open("moderation")
+	tab.click(".tile[data-index='0']")
+	tab.click(".tile[data-index='19']", func(p *input.DispatchMouseEventParams) { p.Modifiers = int64(chromedp.ModifierShift) })
+	tab.waitText(".selection", "20 selected")
+	tab.click(".decisions .danger")
+	tab.waitStates("Rejected: 20 items", before, -20, 0, 20)
+	tab.click(".toast .button")
+	tab.waitStates("Undone: rejected", before, 0, 0, 0)
+	tab.click(".tile[data-index='3']")
+	tab.click(".decisions .primary")
+	tab.waitStates("Approved: 1 item", before, -1, 1, 0)
+	tab.click(tab.button("Undo"))
+	tab.waitStates("Undone: approved", before, 0, 0, 0)
+}
+
+func moderateByKeyboard(tab *tab) {
+	before := tab.states()
+	tab.open("")
+	tab.waitTotal("*:*")
+	tab.keys("gm")
+	tab.wait(`document.activeElement.matches('[role=option]')`)
+	// One after the other.
+	for i := range 5 {
+		tab.keys("a")
+		tab.wait(fmt.Sprintf(`document.querySelector('.progress').innerText.includes('%d decided')`, i+1))
+	}
+	// In bulk.
+	tab.keys(strings.Repeat("x", 15))
+	tab.waitText(".selection", "15 selected")
+	tab.keys("a")
+	tab.waitStates("Approved: 15 items", before, -20, 20, 0)
+	tab.keys("z")
+	tab.waitStates("Undone: approved", before, -5, 5, 0)
+	tab.keys("f")
+	tab.waitText(".toast", "Featured: 1 item")
+	tab.keys("z")
+	tab.waitText(".toast", "Undone: featured")
+	tab.keys("t")
+	tab.wait(`document.activeElement.id === 'tagname'`)
+	tab.keys("moderated" + kb.Enter)
+	tab.waitText(".toast", "Tagged moderated: 1 item")
+	if got := tab.server.total(tab.t, "tags.marketer_tags.key:moderated"); got != 1 {
+		tab.t.Errorf("%d items have the tag, want 1", got)
+	}
+	tab.keys("z")
+	tab.waitText(".toast", "Undone: tagged")
+	if got := tab.server.total(tab.t, "tags.marketer_tags.key:moderated"); got != 0 {
+		tab.t.Errorf("%d items have the tag after undo, want 0", got)
+	}
+	for i := range 4 {
+		tab.keys("z")
+		tab.wait(fmt.Sprintf(`document.querySelector('.progress').innerText.includes('%d decided')`, 4-i))
+	}
+	tab.keys("z")
+	tab.wait(`!document.querySelector('.progress').innerText.includes('decided')`)
+	tab.waitStates("Undone: approved", before, 0, 0, 0)
+}
+
+func tagsByMouse(tab *tab) {
+	tab.open("tags")
+	tab.waitText("tbody", "marketer_tags: hero")
+	tab.click("#tab-unit")
+	tab.waitText("tbody", "Shop the sandals")
+	tab.click("tbody a")
+	tab.waitText(".querybar .result", "item")
+}
+
+func tagsByKeyboard(tab *tab) {
+	tab.open("")
+	tab.waitTotal("*:*")
+	tab.keys("gt")
+	tab.waitText("tbody", "marketer_tags: hero")
+	tab.keys("2")
+	tab.waitText("tbody", "Shop the sandals")
+	tab.tabTo("Shop the sandals")
+	tab.keys(kb.Enter)
+	tab.waitText(".querybar .result", "item")
+}
+
+func statusByMouse(tab *tab) {
+	tab.open("status")
+	tab.waitText(".figures", "2,000")
+	tab.click(tab.button("Refresh"))
+	tab.waitText(".page", "READ-ONLY")
+}
+
+func statusByKeyboard(tab *tab) {
+	tab.open("")
+	tab.waitTotal("*:*")
+	tab.keys("gs")
+	tab.waitText(".figures", "2,000")
+	if text := eval[string](tab, `document.body.innerText`); strings.Contains(text, tab.server.token) {
+		tab.t.Error("the page shows the value of a token")
+	}
+}
+
+func navigateByMouse(tab *tab) {
+	tab.open("")
+	for _, page := range []string{"Filters", "Tags and units", "Moderation", "Status", "Wall"} {
+		tab.click(tab.button(page))
+		tab.wait(fmt.Sprintf(`document.querySelector('nav [aria-current]').innerText === %q && document.querySelector('h1').innerText === %q`, page, page))
+	}
+	tab.do(chromedp.NavigateBack())
+	tab.wait(`document.querySelector('h1').innerText === 'Status'`)
+}
+
+func navigateByKeyboard(tab *tab) {
+	tab.open("")
+	tab.waitTotal("*:*")
+	tab.keys("?")
+	tab.waitText("dialog", "Edit the query")
+	tab.keys(kb.Escape)
+	tab.wait(`!document.querySelector('dialog')`)
+	tab.keys("nothing happens")
+	tab.open("nonsense")
+	tab.waitText("main", "There is no such page")
+}

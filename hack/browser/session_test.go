@@ -1,0 +1,225 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// holdAnswers makes the page wait with the answers of requests whose URL contains a text until window.release() is called. It ignores that
+// the page aborts a request, as if the answer had arrived before.
+func (tab *tab) holdAnswers(part string) {
+	tab.t.Helper()
+	eval[any](tab, `(() => {
+		const send = window.fetch;
+		const gate = new Promise((done) => { window.release = done; });
+		window.held = 0;
+		window.fetch = async (url, options) => {
+			if (!String(url).includes('`+part+`')) return send(url, options);
+			const response = await send(url, { ...options, signal: undefined });
+			const text = await response.text();
+			window.held++;
+			await gate;
+			return new Response(text, { status: response.status, headers: response.headers });
+		};
+	})(); true`)
+}
+
+// releaseAnswers lets the page handle the answers that holdAnswers kept.
+func (tab *tab) releaseAnswers() {
+	tab.t.Helper()
+	eval[any](tab, `window.release(); true`)
+	tab.frames()
+}
+
+// frames waits until the page has drawn some frames, and so has handled what it received before.
+func (tab *tab) frames() {
+	tab.t.Helper()
+	eval[bool](tab, `(async () => {
+		for (let i = 0; i < 5; i++) await new Promise((done) => requestAnimationFrame(done));
+		return true;
+	})()`)
+}
+
+// TestLateAnswer checks that the answer to an older query does not replace that of a newer one.
+func TestLateAnswer(t *testing.T) {
+	browserPath(t)
+	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
+	for page, queue := range map[string]string{"wall": "", "moderation": "approval_status:pen AND "} {
+		t.Run(page, func(t *testing.T) {
+			tab := b.tab(t, 1280, 800, "light")
+			tab.open(page)
+			tab.wait(`document.querySelector('.tile')`)
+			tab.holdAnswers("sunset")
+			tab.keys("/sunset" + kb.Enter)
+			tab.wait(`window.held > 0`)
+			tab.click("[aria-label='Clear the query']")
+			tab.keys("beach" + kb.Enter)
+			tab.waitTotal(queue + "beach")
+			before := eval[string](tab, `document.querySelector('.querybar .result').innerText`)
+			tab.releaseAnswers()
+			if after := eval[string](tab, `document.querySelector('.querybar .result').innerText`); after != before {
+				t.Errorf("the page shows %q after the older answer arrived, want %q", after, before)
+			}
+		})
+	}
+}
+
+// TestLateEnd checks that the page shows one login when a session ends while several requests are under way.
+func TestLateEnd(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	b := startBrowser(t, s).logIn(t)
+	tab := b.tab(t, 1280, 800, "light")
+	tab.allowed = append(tab.allowed, "/console/") // the browser reports each refused request
+	tab.open("moderation")
+	tab.wait(`document.querySelector('.tile')`)
+	eval[int](tab, `fetch('/console/session', { method: 'DELETE', headers: { 'X-Vitrine-Console': '1' } }).then((r) => r.status)`)
+	eval[any](tab, `(() => {
+		const send = window.fetch;
+		window.patches = 0;
+		window.fetch = (url, options) => {
+			if (options?.method === 'PATCH') window.patches++;
+			return send(url, options);
+		};
+		return true;
+	})()`)
+	tab.keys("A")
+	tab.keys("a")
+	tab.wait(`document.activeElement?.id === 'token'`)
+	tab.frames()
+	if logins := eval[int](tab, `document.querySelectorAll('main.login').length`); logins != 1 {
+		t.Errorf("the page shows %d logins, want 1", logins)
+	}
+	if requests := eval[int](tab, `window.patches`); requests > 8 {
+		t.Errorf("the page sent %d requests after the end of its session, want those that were under way", requests)
+	}
+}
+
+// code returns a one-time code for the token of the server.
+func (s *server) code(t *testing.T) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/console/codes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var answer struct{ Code string }
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.Code == "" {
+		t.Fatalf("POST /console/codes: %s %v", res.Status, err)
+	}
+	return answer.Code
+}
+
+// TestLoginLink checks that a link with a code logs in only on the page of the login, and only after the user has agreed.
+func TestLoginLink(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	b := startBrowser(t, s)
+	tab := b.tab(t, 1280, 800, "light")
+	tab.allowed = append(tab.allowed, "/console/session") // the browser reports the status 401 before the login
+	tab.open("wall#code=" + s.code(t))
+	tab.wait(`document.querySelector('#token') && location.hash === ''`)
+	tab.open("login#code=" + s.code(t))
+	tab.waitText(".login", "with a READ-WRITE token?")
+	if hash := eval[string](tab, `location.href`); strings.Contains(hash, "code=") {
+		t.Errorf("the code is still in the URL %s", hash)
+	}
+	if status := eval[int](tab, `fetch('/console/session', { headers: { 'X-Vitrine-Console': '1' } }).then((r) => r.status)`); status != http.StatusUnauthorized {
+		t.Errorf("GET /console/session before the user agreed: status %d, want 401", status)
+	}
+	tab.wait(`document.activeElement?.innerText === 'Log in'`)
+	tab.keys(kb.Enter)
+	tab.waitText(".querybar .result", "item")
+}
+
+// TestOtherSession checks that a page does not go on with the session of another tab.
+func TestOtherSession(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	b := startBrowser(t, s).logIn(t)
+	tab := b.tab(t, 1280, 800, "light")
+	tab.allowed = append(tab.allowed, "/console/api/") // the browser reports each refused request
+	tab.open("moderation")
+	tab.wait(`document.querySelector('.tile')`)
+	pending := s.total(t, "approval_status:pen")
+	// Another login in the same browser.
+	status := eval[int](tab, fmt.Sprintf(`fetch('/console/session', { method: 'POST', headers: { 'X-Vitrine-Console': '1', 'Content-Type': 'application/json' }, body: JSON.stringify({ code: %q }) }).then((r) => r.status)`, s.code(t)))
+	if status != http.StatusCreated {
+		t.Fatalf("POST /console/session: status %d, want 201", status)
+	}
+	tab.keys("a")
+	tab.wait(`document.activeElement?.id === 'token'`)
+	if now := s.total(t, "approval_status:pen"); now != pending {
+		t.Errorf("%d items are pending after a key in the tab of the old session, want %d", now, pending)
+	}
+}
+
+// TestUndoOfOthers checks that Undo does not overwrite what somebody else decided meanwhile.
+func TestUndoOfOthers(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	b := startBrowser(t, s).logIn(t)
+	tab := b.tab(t, 1280, 800, "light")
+	tab.open("moderation")
+	tab.wait(`document.querySelector('.tile')`)
+	approved := s.total(t, "approval_status:app")
+	var list struct {
+		Embedded struct {
+			Items []struct{ ID int } `json:"ugc:item"`
+		} `json:"_embedded"`
+	}
+	s.get(t, "/v2/content/items?q=approval_status:pen&sort_by=created_on:asc&page_size=2", &list)
+	tab.keys("xx")
+	tab.wait(`document.querySelectorAll('.tile[aria-selected=true]').length === 2`)
+	tab.keys("a")
+	tab.waitText(".toasts", "Approved: 2 items")
+	// Somebody else rejects the first one.
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, fmt.Sprintf("%s/v2/content/%d", s.url, list.Embedded.Items[0].ID), strings.NewReader(`{"approval_status":"rej"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("reject an item: %s", res.Status)
+	}
+	rejected := s.total(t, "approval_status:rej")
+	tab.keys("z")
+	tab.waitText(".toasts", "Changed by someone else")
+	if now := s.total(t, "approval_status:rej"); now != rejected {
+		t.Errorf("%d items are rejected after Undo, want %d", now, rejected)
+	}
+	if now := s.total(t, "approval_status:app"); now != approved {
+		t.Errorf("%d items are approved after Undo, want %d", now, approved)
+	}
+}
+
+// TestSpace checks that the shortcuts of the moderation leave Space to its controls.
+func TestSpace(t *testing.T) {
+	browserPath(t)
+	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
+	tab := b.tab(t, 1280, 800, "light")
+	tab.open("moderation")
+	tab.wait(`document.querySelector('.tile')`)
+	eval[any](tab, `document.querySelector('.decisions button').focus(); true`)
+	tab.keys(" ")
+	tab.waitText(".toasts", "Approved: 1 item")
+	eval[any](tab, `document.querySelector('.settings input').focus(); true`)
+	tab.keys(" ")
+	tab.wait(`!document.querySelector('.settings input').checked`)
+}
