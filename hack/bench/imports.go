@@ -64,7 +64,7 @@ func (b *suite) importItems(ctx context.Context) error {
 
 // importChunk imports a chunk into every subject.
 func (b *suite) importChunk(ctx context.Context, w *report.Workload, first int) error {
-	takers := []contender{importer(ctx, report.Vitrine, b.vitrine.CPU, func(int) (load.Result, error) { return b.importVitrine(ctx, b.vitrine, first, b.scale.chunk) })}
+	takers := []contender{importer(ctx, report.Vitrine, b.vitrine.CPU, func(int) (load.Result, error) { return b.importVitrine(ctx, b.vitrine, b.vitrine.CPU, first, b.scale.chunk) })}
 	if b.opensearch != nil {
 		takers = append(takers, importer(ctx, report.OpenSearch, b.opensearch.CPU, func(int) (load.Result, error) { return b.importOpenSearch(ctx, first, b.scale.chunk) }))
 	}
@@ -104,15 +104,15 @@ func (b *suite) bodies(first, count int, line func(out []byte, id int64) []byte)
 	return list
 }
 
-// importVitrine imports items over HTTP. When a request is answered, each of its lines is durable and visible.
-func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, first, count int) (load.Result, error) {
+// importVitrine imports items over HTTP. cpu returns the processor time of what serves them. When a request is answered, each of its lines is durable and visible.
+func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, cpu func() (time.Duration, error), first, count int) (load.Result, error) {
 	bodies := b.bodies(first, count, nil)
 	requests := make([]load.Request, len(bodies))
 	for i, body := range bodies {
 		requests[i] = v.Bulk(body)
 	}
 	r, err := b.client.Run(ctx, load.Plan{
-		Clients: importers, Requests: requests, Want: http.StatusOK, CPU: v.CPU,
+		Clients: importers, Requests: requests, Want: http.StatusOK, CPU: cpu,
 		Check: func(i int, body []byte) error {
 			return subject.CheckBulk(body, min(bulkLines, count-i*bulkLines))
 		},

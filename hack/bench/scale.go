@@ -47,7 +47,7 @@ func scaleOf(full bool, items int) scale {
 	s := scale{
 		name: report.Quick, items: 200_000, chunk: 20_000, bleve: 200_000, rounds: 7, requests: 1500, booleans: 40,
 		posts: 3000, postsOpenSearch: 1500, standing: 50_000, standingFilters: 10_000, percolated: 200, restarts: 3,
-		scaled: 60_000, scaledRounds: 6, scaledPosts: 200,
+		scaled: 60_000, scaledRounds: 5, scaledPosts: 200,
 	}
 	if full {
 		s.name, s.items, s.chunk, s.standing, s.percolated = report.Full, 1_000_000, 50_000, 200_000, 400

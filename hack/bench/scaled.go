@@ -99,7 +99,7 @@ func (b *suite) recordImport(ctx context.Context, through *subject.Recorder) ([]
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.importVitrine(ctx, v, 0, b.scale.scaled); err != nil {
+	if _, err := b.importVitrine(ctx, v, v.CPU, 0, b.scale.scaled); err != nil {
 		return nil, err
 	}
 	byID, err := through.Sources()
@@ -132,7 +132,7 @@ func (b *suite) scaledImport(ctx context.Context, on, engine *subject.Vitrine, d
 	w := b.workload(report.ScaledImport, "Bulk import, the library on OpenSearch", "items", importers, b.scale.scaled)
 	chunk := b.scale.scaled / b.scale.scaledRounds
 	into := func(name string, v *subject.Vitrine, cpu func() (time.Duration, error)) contender {
-		return importer(ctx, name, cpu, func(round int) (load.Result, error) { return b.importVitrine(ctx, v, round*chunk, chunk) })
+		return importer(ctx, name, cpu, func(round int) (load.Result, error) { return b.importVitrine(ctx, v, cpu, round*chunk, chunk) })
 	}
 	raw := importer(ctx, report.OpenSearch, b.opensearch.CPU, func(round int) (load.Result, error) {
 		return b.importRaw(ctx, rawIndex, b.rawBodies(documents[round*chunk:(round+1)*chunk], round*chunk), chunk)

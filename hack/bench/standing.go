@@ -42,7 +42,7 @@ func (b *suite) standing(ctx context.Context) error {
 	const turns = 10
 	chunk := b.scale.standing / turns
 	into := func(name string, v *subject.Vitrine) contender {
-		return importer(ctx, name, v.CPU, func(round int) (load.Result, error) { return b.importVitrine(ctx, v, round*chunk, chunk) })
+		return importer(ctx, name, v.CPU, func(round int) (load.Result, error) { return b.importVitrine(ctx, v, v.CPU, round*chunk, chunk) })
 	}
 	if err := b.alternate(w, turns, into(report.NoFilters, without), into(report.ManyFilters, with)); err != nil {
 		return err
