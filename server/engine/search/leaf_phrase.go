@@ -46,18 +46,17 @@ func (t *phrase) walk(ctx context.Context, f *segment.Field, within *roaring.Bit
 		return nil
 	}
 	// A word that occurs twice in the phrase is read once.
-	cursors := make([]segment.Iterator, len(t.words))
+	words := make([]*segment.Occurrences, len(t.words))
 	positions := make([][]uint32, len(t.words))
-	buffers := make([][]uint32, len(t.words))
-	for i := range cursors {
-		if slices.Index(t.words, t.words[i]) == i {
-			cursors[i] = lists[i].Iterator()
+	first := make([]int, len(t.words))
+	lookups := int(all.bitmap.GetCardinality())
+	for i := range words {
+		if first[i] = slices.Index(t.words, t.words[i]); first[i] == i {
+			words[i] = lists[i].Occurrences(lookups)
 		}
 	}
 	looked := 0
-	docs := all.bitmap.Iterator()
-next:
-	for docs.HasNext() {
+	for docs := all.bitmap.Iterator(); docs.HasNext(); {
 		if looked++; looked%checkTerms == 0 {
 			if err := interrupted(ctx); err != nil {
 				return err
@@ -65,16 +64,11 @@ next:
 		}
 		doc := docs.Next()
 		for i := range positions {
-			first := slices.Index(t.words, t.words[i])
-			if first < i {
-				positions[i] = positions[first]
-				continue
+			if first[i] == i {
+				positions[i] = words[i].Positions(positions[i][:0], doc)
+			} else {
+				positions[i] = positions[first[i]]
 			}
-			if at, ok := cursors[i].Seek(doc); !ok || at != doc {
-				continue next
-			}
-			buffers[i] = cursors[i].Positions(buffers[i][:0])
-			positions[i] = buffers[i]
 		}
 		if freq := t.matcher.Freq(positions); freq > 0 {
 			yield(doc, freq)

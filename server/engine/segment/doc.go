@@ -40,6 +40,9 @@
 // can store. A text without a word counts as present, so that _exists_ finds it. The directory counts the documents in which a text
 // has at least one word, because ranking uses only those.
 //
+// Format 4 has skips over the frequencies and positions of words in many documents. A phrase of a rare and a frequent word no longer
+// reads all positions of the frequent one.
+//
 // # Invariants
 //
 //   - A segment is never written to after it is created. What is built from it on first use is swapped in whole.

@@ -129,6 +129,12 @@ func readPostings(t *testing.T, p Postings, docs uint32) {
 		}
 		positions = it.Positions(positions[:0])
 	}
+	for _, lookups := range []int{0, 1 << 20} {
+		o := p.Occurrences(lookups)
+		for doc := range docs {
+			positions = o.Positions(positions[:0], doc)
+		}
+	}
 	chunk, freqs := make([]uint32, 64), make([]uint32, 64)
 	steps := uint32(0)
 	for it := p.Iterator(); ; {

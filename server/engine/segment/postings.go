@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 
@@ -17,6 +18,8 @@ import (
 //	of a text, for each document in order:
 //	  varint       length of the frequencies
 //	  varints      frequencies: how often the word occurs in the document
+//	  uint32s      skips, if the documents are a bitmap: for every skipEvery documents, except the first ones, the lengths of the
+//	               frequencies and of the positions of all documents before them
 //	  varints      positions, each the distance from the previous one (the first from 0)
 const (
 	listed    = 0
@@ -25,6 +28,20 @@ const (
 
 // bitmapFrom is the number of documents from which a bitmap is stored. A shorter list is smaller and as fast to read.
 const bitmapFrom = 128
+
+// skipEvery is the number of documents from one skip to the next, and skipBytes the length of a skip.
+const (
+	skipEvery = 64
+	skipBytes = 8
+)
+
+// skips returns how many skips the postings of a number of documents have.
+func skips(docs int) int {
+	if docs < bitmapFrom {
+		return 0
+	}
+	return (docs - 1) / skipEvery
+}
 
 // Postings are the documents of one term, with its frequency and positions in each. The zero value has none.
 type Postings struct {
@@ -58,15 +75,23 @@ func (p Postings) documents() (kind byte, docs, rest []byte) {
 // Freqs returns the frequency of the term in each document, in their order, as consecutive varints (encoding/binary); nil if the
 // field is not text. It is read-only and aliases the segment's memory. A damaged file may have fewer or more.
 func (p Postings) Freqs() []byte {
-	if !p.text {
-		return nil
-	}
 	_, _, rest := p.documents()
-	n, rest, ok := uvarint(rest)
-	if !ok || n > uint64(len(rest)) {
-		return nil
+	freqs, _, _ := p.occurrences(rest)
+	return freqs
+}
+
+// occurrences splits what follows the documents; all are nil if the field is not text. positions ends somewhere after the last one.
+func (p Postings) occurrences(rest []byte) (freqs, skipped, positions []byte) {
+	if !p.text {
+		return nil, nil, nil
 	}
-	return rest[:n:n]
+	n, rest, ok := uvarint(rest)
+	skipped = rest[min(n, uint64(len(rest))):]
+	m := skips(p.docs) * skipBytes
+	if !ok || n > uint64(len(rest)) || m > len(skipped) {
+		return nil, nil, nil
+	}
+	return rest[:n:n], skipped[:m:m], skipped[m:]
 }
 
 // Bitmap returns the documents. It is read-only and may alias the segment's memory.
@@ -151,11 +176,7 @@ func (p Postings) Iterator() Iterator {
 			i.list = docs
 		}
 	}
-	if p.text {
-		if n, rest, ok := uvarint(rest); ok && n <= uint64(len(rest)) {
-			i.freqs, i.positions = rest[:n], rest[n:]
-		}
-	}
+	i.freqs, _, i.positions = p.occurrences(rest)
 	return i
 }
 
@@ -222,19 +243,6 @@ func (i *Iterator) step() {
 	i.freqs, i.freq = rest, uint32(n)
 }
 
-// Seek moves to the first document that is not less than doc. It does not move if the current one is not less.
-func (i *Iterator) Seek(doc uint32) (at uint32, ok bool) {
-	if i.started && i.doc >= uint64(doc) {
-		return uint32(i.doc), true
-	}
-	for {
-		at, ok := i.Next()
-		if !ok || at >= doc {
-			return at, ok
-		}
-	}
-}
-
 // Freq returns the frequency of the term in the current document; 1 if the field is not text.
 func (i *Iterator) Freq() uint32 { return i.freq }
 
@@ -245,17 +253,39 @@ func (i *Iterator) Positions(dst []uint32) []uint32 {
 	}
 	i.positions = skipVarints(i.positions, i.pending)
 	i.pending = 0
-	b, last := i.positions, uint64(0)
-	for range i.freq {
+	dst, _ = appendPositions(dst, i.positions, uint64(i.freq))
+	return dst
+}
+
+// appendPositions decodes n positions of one document, and returns what follows them.
+func appendPositions(dst []uint32, b []byte, n uint64) (positions []uint32, rest []byte) {
+	last := uint64(0)
+	for range n {
 		d, rest, ok := uvarint(b)
 		if !ok {
-			break
+			return dst, nil
 		}
 		b = rest
 		last += d
 		dst = append(dst, uint32(last))
 	}
-	return dst
+	return dst, b
+}
+
+// addVarints adds n varints, or fewer if b ends, and returns what follows them.
+func addVarints(b []byte, n int) (rest []byte, sum uint64) {
+	for ; n > 0 && len(b) > 0; n-- {
+		if b[0] < 0x80 {
+			sum, b = sum+uint64(b[0]), b[1:]
+			continue
+		}
+		next, rest, ok := uvarint(b)
+		if !ok {
+			return nil, sum
+		}
+		sum, b = sum+next, rest
+	}
+	return b, sum
 }
 
 // skipVarints skips n varints.
@@ -287,6 +317,7 @@ type postingList struct {
 type postingsWriter struct {
 	out   *checksumWriter
 	bytes []byte
+	err   error // the first one
 }
 
 // write writes postings, and reports whether there was anything to write.
@@ -299,8 +330,27 @@ func (w *postingsWriter) write(list postingList) (written bool) {
 	}
 	w.out.uvarint(uint64(len(list.freqs)))
 	w.out.write(list.freqs)
+	w.writeSkips(list)
 	w.out.write(list.positions)
 	return true
+}
+
+func (w *postingsWriter) writeSkips(list postingList) {
+	n := skips(len(list.docs))
+	if n == 0 {
+		return
+	}
+	w.err = cmp.Or(w.err, fits("bytes of positions of one word", uint64(len(list.positions))))
+	b, freqs, positions := w.bytes[:0], list.freqs, list.positions
+	for range n {
+		sum := uint64(0)
+		freqs, sum = addVarints(freqs, skipEvery)
+		positions = skipVarints(positions, sum)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(list.freqs)-len(freqs)))
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(list.positions)-len(positions)))
+	}
+	w.bytes = b
+	w.out.write(b)
 }
 
 func (w *postingsWriter) writeDocs(docs []uint32) {

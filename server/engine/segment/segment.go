@@ -85,7 +85,7 @@ func (e *CorruptError) Error() string {
 
 const (
 	// magic begins and ends a file; its last byte is the format.
-	magic      = magicAny + "3"
+	magic      = magicAny + "4"
 	magicAny   = "VTRNSEG"
 	footerSize = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
 )

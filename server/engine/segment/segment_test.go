@@ -330,15 +330,18 @@ func comparePostings(t *testing.T, p Postings, name string, want []place, typ qu
 	if _, ok := it.Next(); ok {
 		t.Fatalf("%s: too many documents", name)
 	}
-	for _, target := range []uint32{0, docs[len(docs)/2], docs[len(docs)/2] + 1, docs[len(docs)-1] + 1} {
-		it := p.Iterator()
-		got, ok := it.Seek(target)
-		i, _ := slices.BinarySearch(docs, target)
-		if ok != (i < len(docs)) || ok && got != docs[i] {
-			t.Fatalf("%s: seek %d gives %d, %t", name, target, got, ok)
-		}
-		if ok && typ == query.Text && !slices.Equal(it.Positions(nil), want[i].positions) {
-			t.Fatalf("%s: positions after a seek are %v, want %v", name, it.Positions(nil), want[i].positions)
+	// lookups decides how a document is found.
+	for step, lookups := range []int{0, 1 << 20} {
+		o := p.Occurrences(lookups)
+		for n := step; n < len(want); n += 1 + n*step/3 {
+			if n > 0 && docs[n] > docs[n-1]+1 {
+				if got := o.Positions(nil, docs[n]-1); got != nil {
+					t.Fatalf("%s: positions %v in document %d, which is not one of its documents", name, got, docs[n]-1)
+				}
+			}
+			if got := o.Positions(nil, docs[n]); !slices.Equal(got, want[n].positions) {
+				t.Fatalf("%s: positions %v in document %d, want %v", name, got, docs[n], want[n].positions)
+			}
 		}
 	}
 }

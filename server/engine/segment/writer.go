@@ -156,9 +156,12 @@ func (w *segmentWriter) term(text []byte, shared int, list postingList) {
 	w.dict.add(text, shared, list, written, at)
 }
 
-// endTerms ends the last field. It fails when the dictionary is larger than a file can describe.
+// endTerms ends the last field. It fails if the dictionary or the postings of a term are larger than a file can describe.
 func (w *segmentWriter) endTerms() (err error) {
 	w.endField()
+	if w.postings.err != nil {
+		return w.postings.err
+	}
 	w.dir.Blocks, err = w.dict.finish()
 	w.dir.Terms = uint32(w.dict.terms)
 	return err

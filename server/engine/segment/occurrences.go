@@ -1,0 +1,109 @@
+package segment
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// Occurrences finds the positions of a word in single documents of its postings, at a cost that hardly depends on the number of
+// documents in between.
+type Occurrences struct {
+	// docs are the documents if they are few, bitmap if there are many, and words are a copy of bitmap as plain bits if many of them
+	// are looked up.
+	docs   []uint32
+	bitmap *roaring.Bitmap
+	words  []uint64
+	// word is the index of the last word that was looked at, and before how many documents the words before it have.
+	word, before int
+
+	freqs, skipped, positions []byte
+	// next is the index of a document, and nextFreqs and nextPositions begin with its frequency and positions.
+	next                     int
+	nextFreqs, nextPositions []byte
+}
+
+// wordsPerRank is how many words of a bitmap are copied and counted in the time in which Roaring counts the documents before one
+// document.
+const wordsPerRank = 64
+
+// Occurrences returns the occurrences of a word. lookups is about how many documents will be looked up.
+func (p Postings) Occurrences(lookups int) *Occurrences {
+	o := &Occurrences{}
+	if p.docs == 0 {
+		return o
+	}
+	kind, docs, rest := p.documents()
+	switch {
+	case p.docs == 1:
+		o.docs = []uint32{p.doc}
+	case kind == listed:
+		o.docs = appendListed(make([]uint32, 0, bitmapFrom), docs, p.s.dir.Docs)
+	default:
+		o.bitmap = p.Bitmap()
+		if n := (p.s.dir.Docs + 63) / 64; lookups > n/wordsPerRank {
+			if o.bitmap.Validate() != nil {
+				return &Occurrences{} // WriteDenseTo does not check its bounds
+			}
+			o.words = make([]uint64, n)
+			o.bitmap.WriteDenseTo(o.words)
+		}
+	}
+	o.freqs, o.skipped, o.positions = p.occurrences(rest)
+	o.nextFreqs, o.nextPositions = o.freqs, o.positions
+	return o
+}
+
+// Positions appends the positions of the word in a document, none if the document is not in the postings. Callers must look up
+// documents in ascending order.
+func (o *Occurrences) Positions(dst []uint32, doc uint32) []uint32 {
+	at, ok := o.index(doc)
+	if !ok {
+		return dst
+	}
+	if skip := at / skipEvery; skip > o.next/skipEvery && skip*skipBytes <= len(o.skipped) {
+		b := o.skipped[(skip-1)*skipBytes:]
+		o.next = skip * skipEvery
+		o.nextFreqs = after(o.freqs, binary.LittleEndian.Uint32(b))
+		o.nextPositions = after(o.positions, binary.LittleEndian.Uint32(b[4:]))
+	}
+	var passed uint64
+	o.nextFreqs, passed = addVarints(o.nextFreqs, at-o.next)
+	o.nextPositions = skipVarints(o.nextPositions, passed)
+	freq, rest, ok := uvarint(o.nextFreqs)
+	if !ok {
+		return dst
+	}
+	o.next, o.nextFreqs = at+1, rest
+	dst, o.nextPositions = appendPositions(dst, o.nextPositions, freq)
+	return dst
+}
+
+// after returns what follows the first n bytes; nil if there are fewer, as in a damaged file.
+func after(b []byte, n uint32) []byte {
+	if uint64(n) > uint64(len(b)) {
+		return nil
+	}
+	return b[n:]
+}
+
+// index returns how many documents of the postings are before doc, and whether doc is one of them.
+func (o *Occurrences) index(doc uint32) (at int, ok bool) {
+	switch {
+	case o.words != nil:
+		word, bit := int(doc/64), uint64(1)<<(doc%64)
+		if word < o.word || word >= len(o.words) || o.words[word]&bit == 0 {
+			return 0, false
+		}
+		for ; o.word < word; o.word++ {
+			o.before += bits.OnesCount64(o.words[o.word])
+		}
+		return o.before + bits.OnesCount64(o.words[word]&(bit-1)), true
+	case o.bitmap != nil:
+		return int(o.bitmap.Rank(doc)) - 1, o.bitmap.Contains(doc)
+	}
+	at, ok = slices.BinarySearch(o.docs, doc)
+	return at, ok
+}
