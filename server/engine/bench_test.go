@@ -1,14 +1,17 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -208,6 +211,51 @@ func benchPatch(b *testing.B) *item.Patch {
 		b.Fatal(err)
 	}
 	return p
+}
+
+// BenchmarkRanked measures the first page by relevance of each kind of query, nothing of which is known.
+func BenchmarkRanked(b *testing.B) {
+	corpus := sample.NewLibrary()
+	l := benchLibrary(b, benchItems, func(_ *rand.Rand, n int) *item.Item {
+		it, err := item.Unmarshal(bytes.TrimSpace(corpus.Item(n)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		it.Units = nil
+		return it
+	})
+	for name, kind := range map[string]string{
+		"Word": `^[^ "*~]+$`, "Or": `^[^ "*~+]+( [^ "*~+]+)+$`, "And": " AND ", "Phrase": `"`, "Prefix": `\*$`, "Fuzzy": "~1$",
+	} {
+		var queries []query.Node
+		for _, q := range corpus.Ranked() {
+			if regexp.MustCompile(kind).MatchString(q) && (kind == " AND " || !strings.Contains(q, " AND ")) {
+				parsed, err := query.Parse(q)
+				if err != nil {
+					b.Fatal(err)
+				}
+				queries = append(queries, parsed.Root)
+			}
+		}
+		order, err := query.ParseOrder("_score:desc")
+		if err != nil {
+			b.Fatal(err)
+		}
+		into := make([]byte, 0, 1<<20)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				l.follower.cache.Shrink(0)
+				l.follower.property(trialShop).reads.Forget()
+				r := library.Read{Property: trialShop, Query: queries[n%len(queries)], Order: order, Limit: 20, Into: into[:0]}
+				if _, err := l.Read(b.Context(), r); err != nil {
+					b.Fatal(err)
+				}
+				n++
+			}
+		})
+	}
 }
 
 // facetItems is how many items BenchmarkFacets has.

@@ -222,11 +222,7 @@ func (l *listing) counts(ctx context.Context) ([][]int64, error) {
 // total returns how many items the listing has.
 func (l *listing) total(ctx context.Context) (int64, error) {
 	totals, err := l.totals(ctx)
-	var sum int64
-	for _, n := range totals {
-		sum += n
-	}
-	return sum, err
+	return sum(totals), err
 }
 
 // totals returns how many items each of the queries lists.
@@ -237,11 +233,16 @@ func (l *listing) totals(ctx context.Context) ([]int64, error) {
 	}
 	totals := make([]int64, len(counts))
 	for i, of := range counts {
-		for _, n := range of {
-			totals[i] += n
-		}
+		totals[i] = sum(of)
 	}
 	return totals, nil
+}
+
+func sum(counts []int64) (total int64) {
+	for _, n := range counts {
+		total += n
+	}
+	return total
 }
 
 // take appends at most limit hits of query i to hits: those after the place after, or, if after is nil, those after the first skip

@@ -57,14 +57,17 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 	if r.Limit == 0 {
 		return nil, nil, nil
 	}
+	// One extra hit shows whether there is a next page.
+	if ends := r.Offset + int64(r.Limit) + 1; l.Order.Scored() && len(l.Order) == 1 && after == nil && ends <= int64(l.snapshot.property.RankedHits) {
+		if err := l.best(ctx, int(ends)); err != nil {
+			return nil, nil, err
+		}
+	}
 	totals, err := l.totals(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	total, err := l.total(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+	total := sum(totals)
 	first := 0
 	if after != nil {
 		if l.Order.Scored() {
@@ -76,7 +79,6 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 			first = 1
 		}
 	}
-	// One extra hit shows whether there is a next page.
 	most := int(min(int64(r.Limit), total)) + 1
 	hits := make([]search.Hit, 0, most)
 	favourites, skip := 0, r.Offset

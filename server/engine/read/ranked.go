@@ -31,6 +31,35 @@ type rankedRun struct {
 // aheadPages is how many pages are ranked at once for a cursor if the listing was read before and has not changed.
 const aheadPages = 16
 
+// best ranks the n best hits of each query unless the listing has been counted. The same pass counts all hits.
+func (l *listing) best(ctx context.Context, n int) error {
+	_, err := l.live.Get(ctx, func() ([][]int64, error) {
+		counts := make([][]int64, len(l.queries))
+		for i, q := range l.queries {
+			hits, of, err := q.Top(ctx, n, nil)
+			if err != nil {
+				return nil, err
+			}
+			if err := l.ranked[i].keep(ctx, rankedRun{hits: hits, whole: int64(len(hits)) == sum(of)}); err != nil {
+				return nil, err
+			}
+			counts[i] = of
+		}
+		return counts, nil
+	})
+	return err
+}
+
+// keep caches the best hits.
+func (r *ranked) keep(ctx context.Context, best rankedRun) error {
+	if err := r.mu.Lock(ctx); err != nil {
+		return err
+	}
+	defer r.mu.Unlock()
+	r.first = best
+	return nil
+}
+
 // rank returns at most limit hits of query i: those after the place after, or, if after is nil, those after the first skip hits.
 // The slice is read-only.
 func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {

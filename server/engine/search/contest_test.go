@@ -119,9 +119,9 @@ func TestTop(t *testing.T) {
 				from = len(want)
 			}
 			rest := want[from:min(from+k, len(want))]
-			got, total, err := bind(nothing).Top(t.Context(), k, &after)
-			if err != nil || total != int64(len(want)) || !slices.Equal(got, rest) {
-				t.Fatalf("%+v: the %d after %+v: %v of %d; want %v of %d, error %v", root, k, after, got, total, rest, len(want), err)
+			got, counts, err := bind(nothing).Top(t.Context(), k, &after)
+			if err != nil || Sum(counts) != len(want) || !slices.Equal(got, rest) {
+				t.Fatalf("%+v: the %d after %+v: %v of %d; want %v of %d, error %v", root, k, after, got, Sum(counts), rest, len(want), err)
 			}
 			one, matches, err := bind(nothing).Score(t.Context(), want[at].Part, want[at].Doc)
 			if err != nil || !matches || one != want[at].Score {
@@ -133,18 +133,18 @@ func TestTop(t *testing.T) {
 				t.Fatalf("%+v: all hits with a cache %v differ: %v", root, c != nil, err)
 			}
 			for _, k := range []int{0, 1, 20, 500} {
-				got, total, err := bind(c).Top(t.Context(), k, nil)
+				got, counts, err := bind(c).Top(t.Context(), k, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if k := min(k, len(want)); total != int64(len(want)) || !slices.Equal(got, want[:k]) {
+				if k := min(k, len(want)); Sum(counts) != len(want) || !slices.Equal(got, want[:k]) {
 					for i := range got {
 						if got[i] != want[i] {
 							t.Errorf("%d: %+v; want %+v", i, got[i], want[i])
 							break
 						}
 					}
-					t.Fatalf("%+v: the best %d of %d (of %d) with a cache %v", root, k, total, len(want), c != nil)
+					t.Fatalf("%+v: the best %d of %d (of %d) with a cache %v", root, k, Sum(counts), len(want), c != nil)
 				}
 			}
 		}

@@ -14,3 +14,11 @@ func (c *Cache) Kept() map[*View]*roaring.Bitmap {
 	}
 	return kept
 }
+
+// Sum adds the numbers that Top returns.
+func Sum(counts []int64) (total int) {
+	for _, n := range counts {
+		total += int(n)
+	}
+	return total
+}

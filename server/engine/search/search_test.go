@@ -161,15 +161,15 @@ func (w *world) compare(t *testing.T, about string, n plan.Node) {
 		return
 	}
 	k := w.IntN(12)
-	best, total, err := q.Top(t.Context(), k, nil)
+	best, counts, err := q.Top(t.Context(), k, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range best {
 		top = append(top, found{w.id(h), math.Float32bits(h.Score)})
 	}
-	if diff := gocmp.Diff(want[:min(k, len(want))], top); diff != "" && k > 0 && len(want) > 0 || total != int64(len(want)) {
-		t.Errorf("%s: the first %d of %d, got %d (-judge +search):\n%s", about, k, len(want), total, diff)
+	if diff := gocmp.Diff(want[:min(k, len(want))], top); diff != "" && k > 0 && len(want) > 0 || search.Sum(counts) != len(want) {
+		t.Errorf("%s: the first %d of %d, got %d (-judge +search):\n%s", about, k, len(want), search.Sum(counts), diff)
 	}
 }
 
@@ -534,12 +534,12 @@ func TestTies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hits, total, err := q.Top(t.Context(), 1000, nil)
+	hits, counts, err := q.Top(t.Context(), 1000, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if int(total) != len(w.items) || len(hits) != len(w.items) {
-		t.Fatalf("%d hits and a total of %d for %d items", len(hits), total, len(w.items))
+	if search.Sum(counts) != len(w.items) || len(hits) != len(w.items) {
+		t.Fatalf("%d hits and a total of %d for %d items", len(hits), search.Sum(counts), len(w.items))
 	}
 	for i := 1; i < len(hits); i++ {
 		a, b := w.judge.Doc(w.id(hits[i-1])), w.judge.Doc(w.id(hits[i]))

@@ -23,9 +23,9 @@ type Hit struct {
 }
 
 // Top returns the k best hits by relevance (the highest score, then the newest created_on, then the highest id), and the number of
-// all hits. If after is not nil, it returns the k best of the hits that follow that place, whose one sort value is a score; the
-// number is still that of all hits.
-func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, total int64, err error) {
+// all hits in each part. If after is not nil, it returns the k best of the hits that follow that place, whose one sort value is a
+// score; the numbers are still those of all hits.
+func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, counts []int64, err error) {
 	best := &weakestFirst{corpus: q.corpus, most: k, after: q.corpus.ceiling(after)}
 	// The largest part first: its hits set a high bar, so most documents of the others are skipped.
 	parts := make([]int, len(q.corpus.Parts))
@@ -35,15 +35,15 @@ func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, 
 	slices.SortFunc(parts, func(i, j int) int {
 		return cmp.Compare(q.corpus.Parts[j].Segment.Len(), q.corpus.Parts[i].Segment.Len())
 	})
+	counts = make([]int64, len(parts))
 	for _, i := range parts {
-		n, err := q.score(ctx, i, best, func(b *block, scores *sums) { best.offerBlock(i, b, scores) })
+		counts[i], err = q.score(ctx, i, best, func(b *block, scores *sums) { best.offerBlock(i, b, scores) })
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
-		total += n
 	}
 	slices.SortFunc(best.hits, q.corpus.compareHits)
-	return best.hits, total, nil
+	return best.hits, counts, nil
 }
 
 // Score returns the score of one live document, and false if the query does not match it.
