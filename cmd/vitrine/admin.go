@@ -105,6 +105,12 @@ func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (
 	return damage, err
 }
 
+// ReportBackups implements admin.Operations.
+func (o operations) ReportBackups(_ context.Context, b admin.Backups) error {
+	o.p.backups.Store(&b)
+	return nil
+}
+
 // Migrate implements admin.Operations.
 func (o operations) Migrate(ctx context.Context, to admin.OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error) {
 	from, ok := o.p.lib.(migratable)

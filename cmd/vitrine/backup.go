@@ -44,15 +44,23 @@ vitrine backup --data-dir ./data /backups/2026-11-21`),
 			if s.every < time.Minute || s.keep < 1 || args[0] == "-" {
 				return usagef("--every %s --keep %d %s: want at least 1m, at least 1, and a directory", s.every, s.keep, args[0])
 			}
+			if evenDamaged {
+				return usagef("--even-damaged cannot be used with --every: copies of a damaged store would replace the earlier backups")
+			}
 			s.dir, s.log = args[0], cmd.ErrOrStderr()
-			s.copy = func(path string) error { return runBackup(cmd, c, dataDir, path, evenDamaged) }
+			s.copy = func(path string) error { return runBackup(cmd, c, dataDir, path, false) }
+			s.report = func(b admin.Backups) {
+				ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
+				defer cancel()
+				_ = c.ReportBackups(ctx, b) // without a server, the next backup fails and says so
+			}
 			return s.run(cmd.Context())
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
-	cmd.Flags().DurationVar(&s.every, "every", 0, "make a backup in the directory TARGET this often, such as 24h, until the command is stopped")
+	cmd.Flags().DurationVar(&s.every, "every", 0, "make a backup in the directory TARGET this often, such as 24h, until the command is stopped; creates the directory if it is missing")
 	cmd.Flags().IntVar(&s.keep, "keep", 7, "with --every, remove all but this many of the newest backups")
-	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8")
+	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8. Not with --every")
 	return cmd
 }
 

@@ -3,24 +3,23 @@ package main
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// newMetrics returns the registry of the server's own metrics, and a handler that shows them together with those of
+// newMetrics returns the registry of the metrics of the library and of others, and a handler that shows them together with those of
 // controller-runtime, of the process and of the Go runtime.
-func newMetrics(lib library.Library, gauge *memory.Gauge) (prometheus.Registerer, http.Handler, error) {
+func newMetrics(lib library.Library, others []prometheus.Collector) (prometheus.Registerer, http.Handler, error) {
 	own := prometheus.NewRegistry()
-	if err := own.Register(newLibraryCollector(lib)); err != nil {
-		return nil, nil, err
-	}
-	for _, c := range memoryMetrics(gauge) {
+	for _, c := range append(others, newLibraryCollector(lib)) {
 		if err := own.Register(c); err != nil {
 			return nil, nil, err
 		}
@@ -39,6 +38,32 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "vitrine_memory_pressure", Help: "Memory pressure: 0 relaxed; 1 tight, caches shrink; 2 full, the server rejects writes of items.",
 		}, func() float64 { return float64(gauge.Pressure()) }),
+	}
+}
+
+// backupMetrics returns the metrics of the scheduled backups, which a command reports that is no part of the server. every is the time
+// between two backups that the user expects; 0 means none.
+func backupMetrics(every time.Duration, reported *atomic.Pointer[admin.Backups]) []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "vitrine_backup_interval_seconds", Help: "Expected time between two scheduled backups in seconds (--expect-backups); 0 means that none are expected.",
+		}, every.Seconds),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "vitrine_backup_last_success_timestamp_seconds", Help: "Time of the newest scheduled backup, in seconds since 1970; 0 if vitrine backup --every has reported none.",
+		}, func() float64 {
+			if b := reported.Load(); b != nil && !b.Newest.IsZero() {
+				return float64(b.Newest.Unix())
+			}
+			return 0
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "vitrine_backup_failures_total", Help: "Failed scheduled backups since vitrine backup --every started, as it reports them.",
+		}, func() float64 {
+			if b := reported.Load(); b != nil {
+				return float64(b.Failures)
+			}
+			return 0
+		}),
 	}
 }
 

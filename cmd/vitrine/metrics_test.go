@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -13,6 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/admission"
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/hack/reference"
+	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
@@ -36,6 +38,7 @@ func ownMetrics(t *testing.T) reference.Registry {
 	if _, err := httpapi.New(lib, httpapi.Options{Metrics: all}); err != nil {
 		t.Fatal(err)
 	}
+	all.MustRegister(backupMetrics(0, new(atomic.Pointer[admin.Backups]))...)
 	noCluster := func() (*rest.Config, error) { return nil, os.ErrNotExist }
 	if _, err := cluster.NewSupervisor(cluster.Options{Library: lib, RESTConfig: noCluster, Metrics: all}); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,6 +56,8 @@ type process struct {
 	public, private []*listener
 	// copies counts the backups and migrations in progress, which use the library.
 	copies sync.WaitGroup
+	// backups is the last report about scheduled backups, or nil.
+	backups atomic.Pointer[admin.Backups]
 	// migrating is held while the library is copied to another one.
 	migrating sync.Mutex
 }
@@ -90,7 +93,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	if err := removeCheckpoints(o.dataDir); err != nil {
 		log.Warn("cannot remove an incomplete backup", "error", err)
 	}
-	if p.metrics, p.page, err = newMetrics(p.lib, p.memory); err != nil {
+	if p.metrics, p.page, err = newMetrics(p.lib, append(memoryMetrics(p.memory), backupMetrics(o.expectBackups, &p.backups)...)); err != nil {
 		return err
 	}
 	if err := p.openCertificate(); err != nil {

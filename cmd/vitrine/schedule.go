@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/internal/admin"
 )
 
 // copyName is the layout of the name of a scheduled backup: its time in UTC. The names are in the order of the times.
@@ -23,31 +26,44 @@ type schedule struct {
 	keep  int
 	// copy writes a backup to a file. If it fails, there is no file.
 	copy func(path string) error
-	now  func() time.Time
-	log  io.Writer
+	// report tells the server about the backups, for its metrics. It is called again and again, because the server can restart.
+	report func(admin.Backups)
+	now    func() time.Time
+	log    io.Writer
+
+	state admin.Backups
 }
 
 // longestPause is the maximum time after which a failed backup is repeated. Each attempt keeps the server busy, because it verifies the
 // copy.
 const longestPause = time.Hour
 
+// reportPause is the time between two reports.
+const reportPause = time.Minute
+
 // run makes backups until ctx ends. A backup that fails is repeated after a minute, and then after twice the time of the previous pause.
 func (s *schedule) run(ctx context.Context) error {
-	for pause := time.Minute; ; {
-		wait, err := s.step()
-		switch {
-		case ctx.Err() != nil:
-			return nil // a backup in progress was interrupted
-		case err == nil:
-			pause = time.Minute
-		default:
-			wait, pause = min(pause, s.every), min(2*pause, longestPause)
-			fmt.Fprintf(s.log, "vitrine: the scheduled backup failed; the next attempt is in %s: %s\n", wait, oneLine(err))
+	pause := time.Minute
+	for due := s.now(); ; {
+		if !s.now().Before(due) {
+			wait, err := s.step()
+			switch {
+			case ctx.Err() != nil:
+				return nil // a backup in progress was interrupted
+			case err == nil:
+				pause = time.Minute
+			default:
+				wait, pause = min(pause, s.every), min(2*pause, longestPause)
+				s.state.Failures++
+				fmt.Fprintf(s.log, "vitrine: the scheduled backup failed; the next attempt is in %s: %s\n", wait, oneLine(err))
+			}
+			due = s.now().Add(wait)
 		}
+		s.report(s.state)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(wait):
+		case <-time.After(min(due.Sub(s.now()), reportPause)):
 		}
 	}
 }
@@ -55,19 +71,25 @@ func (s *schedule) run(ctx context.Context) error {
 // step makes a backup if one is due, and returns the time until the next one.
 func (s *schedule) step() (time.Duration, error) {
 	now := s.now()
+	if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return 0, fmt.Errorf("create the directory of the backups: %w", err)
+	}
 	// Also before a backup: it can fail because the disk is full.
 	copies, err := s.prune(now)
 	if err != nil {
 		return 0, err
 	}
-	if len(copies) > 0 {
-		if wait := copies[0].Add(s.every).Sub(now); wait > 0 && !copies[0].After(now) {
+	if len(copies) > 0 && !copies[0].After(now) {
+		s.state.Newest = copies[0]
+		if wait := copies[0].Add(s.every).Sub(now); wait > 0 {
 			return wait, nil
 		}
 	}
+	s.report(s.state) // a backup takes long
 	if err := s.copy(filepath.Join(s.dir, now.UTC().Format(copyName))); err != nil {
 		return 0, err
 	}
+	s.state.Newest = now
 	_, err = s.prune(now)
 	return s.every, err
 }
@@ -93,15 +115,8 @@ func (s *schedule) prune(now time.Time) (copies []time.Time, err error) {
 			old = append(old, e.Name())
 		}
 	}
-	slices.SortFunc(copies, func(a, b time.Time) int {
-		if a.After(now) != b.After(now) {
-			if a.After(now) {
-				return 1
-			}
-			return -1
-		}
-		return b.Compare(a)
-	})
+	future := func(at time.Time) int { return max(0, at.Compare(now)) }
+	slices.SortFunc(copies, func(a, b time.Time) int { return cmp.Or(future(a)-future(b), b.Compare(a)) })
 	n := min(s.keep, len(copies))
 	for _, at := range copies[n:] {
 		old = append(old, at.Format(copyName))

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/internal/admin"
 )
 
 // TestSchedule checks when a scheduled backup is made, and which backups stay.
@@ -17,17 +21,16 @@ func TestSchedule(t *testing.T) {
 	at := time.Date(2026, 12, 1, 3, 0, 0, 0, time.UTC)
 	broken := errors.New("no server runs")
 	var failure error
+	var reported admin.Backups
 	s := &schedule{
-		dir: t.TempDir(), every: 24 * time.Hour, keep: 2, now: func() time.Time { return at },
+		dir: filepath.Join(t.TempDir(), "vitrine"), every: 24 * time.Hour, keep: 2, now: func() time.Time { return at },
 		copy: func(path string) error {
 			if failure != nil {
 				return failure
 			}
 			return os.WriteFile(path, nil, 0o600)
 		},
-	}
-	if err := os.WriteFile(filepath.Join(s.dir, "notes.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
+		report: func(b admin.Backups) { reported = b },
 	}
 	for _, step := range []struct {
 		about   string
@@ -60,9 +63,16 @@ func TestSchedule(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", step.about, diff)
 		}
 	}
-	// What a killed command left is removed, and space is made before the next backup.
+	if want := time.Date(2026, 12, 3, 3, 1, 0, 0, time.UTC); !s.state.Newest.Equal(want) {
+		t.Errorf("the newest backup is of %s, want %s", s.state.Newest, want)
+	}
+	if want := time.Date(2026, 12, 2, 3, 1, 0, 0, time.UTC); !reported.Newest.Equal(want) {
+		t.Errorf("before a backup, the newest one is of %s, want %s", reported.Newest, want)
+	}
+	// Other files stay. What a killed command left is removed, and space is made before the next backup.
 	left := filepath.Join(s.dir, incompletePrefix+"1")
-	if err := errors.Join(os.WriteFile(left, nil, 0o600), os.Chtimes(left, at, at.Add(-2*time.Hour))); err != nil {
+	err := os.WriteFile(filepath.Join(s.dir, "notes.txt"), nil, 0o600)
+	if err := errors.Join(err, os.WriteFile(left, nil, 0o600), os.Chtimes(left, at, at.Add(-2*time.Hour))); err != nil {
 		t.Fatal(err)
 	}
 	at, s.keep, failure = at.Add(48*time.Hour), 1, broken
@@ -75,29 +85,46 @@ func TestSchedule(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.dir, "notes.txt")); err != nil {
 		t.Errorf("another file was removed: %v", err)
 	}
-	s.dir = filepath.Join(s.dir, "nowhere")
+	s.dir = filepath.Join(s.dir, "no", "where")
 	if _, err := s.step(); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no directory: %v", err)
+		t.Errorf("no volume: %v", err)
 	}
 }
 
 // TestScheduledBackup makes a scheduled backup of a running server, and restores it before a start, as the chart does.
 func TestScheduledBackup(t *testing.T) {
-	s := start(t, newStore(t))
+	s := start(t, newStore(t), "--expect-backups", "24h")
 	s.environment(t)
+	metrics := func(want ...string) func() bool {
+		return func() bool {
+			_, page := get(t, "http://"+s.addresses["metrics"]+"/metrics")
+			return !slices.ContainsFunc(want, func(line string) bool { return !strings.Contains(page, "\n"+line) })
+		}
+	}
+	const none, failures = "vitrine_backup_last_success_timestamp_seconds 0\n", "vitrine_backup_failures_total "
+	if !metrics("vitrine_backup_interval_seconds 86400\n", none, failures+"0\n")() {
+		t.Error("without a report, the metrics are not those of an expected backup")
+	}
 	vitrine(t.Context(), itemLines(1, 20), "import", "-").want(t, 0, "20 added")
 	want := vitrine(t.Context(), "", "export").stdout
-	to := t.TempDir()
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan result, 1)
-	go func() { ended <- vitrine(ctx, "", "backup", "--data-dir", s.dir, "--every", "24h", "--keep", "2", to) }()
-	var copies []string
-	eventually(t, "a backup is in the directory", func() bool {
-		copies, _ = filepath.Glob(filepath.Join(to, "vitrine-*Z.tar"))
-		return len(copies) == 1
-	})
+	schedule := func(to string) (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan result, 1)
+		go func() { ended <- vitrine(ctx, "", "backup", "--data-dir", s.dir, "--every", "24h", "--keep", "2", to) }()
+		return func() { cancel(); (<-ended).want(t, 0) }
+	}
+	to := filepath.Join(t.TempDir(), "vitrine")
+	stop := schedule(filepath.Join(to, "missing", "volume"))
+	eventually(t, "the failure is in the metrics", metrics(none, failures+"1\n"))
 	stop()
-	(<-ended).want(t, 0)
+	stop = schedule(to)
+	// A time in this century.
+	eventually(t, "the backup is in the metrics", metrics("vitrine_backup_last_success_timestamp_seconds 1.", failures+"0\n"))
+	stop()
+	copies, err := filepath.Glob(filepath.Join(to, "vitrine-*Z.tar"))
+	if err != nil || len(copies) != 1 {
+		t.Fatalf("backups %v, %v", copies, err)
+	}
 	s.signal(syscall.SIGTERM)
 
 	data := filepath.Join(t.TempDir(), "data")
@@ -112,6 +139,7 @@ func TestScheduledBackup(t *testing.T) {
 
 	for _, args := range [][]string{
 		{"--every", "30s", to}, {"--every", "1h", "-"}, {"--every", "1h", "--keep", "0", to}, {"--keep", "2", to},
+		{"--every", "1h", "--even-damaged", to},
 	} {
 		vitrine(t.Context(), "", append([]string{"backup", "--data-dir", s.dir}, args...)...).want(t, exitUsage)
 	}

@@ -26,6 +26,8 @@ type serveOptions struct {
 	opensearch  opensearchFlags
 	lease       leaseFlags
 	memoryLimit string
+	// expectBackups is the expected time between two scheduled backups, for the metrics.
+	expectBackups time.Duration
 
 	https, http, probes, metrics string
 	certFile, keyFile            string
@@ -98,6 +100,7 @@ vitrine serve --data-dir ./try --without-kubernetes`),
 	o.opensearch.bind(fs)
 	o.lease.bind(fs)
 	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: near it caches shrink, and the server rejects item writes from 90 % of it (default GOMEMLIMIT, else 80 % of the limit of the container)")
+	fs.DurationVar(&o.expectBackups, "expect-backups", 0, "how often vitrine backup --every makes a backup, such as 24h; an alert reports that one is overdue (default: none)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API; empty means off")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM format, reloaded when it changes (default: a certificate from an authority in the data directory)")
 	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "private key of the certificate in PEM format")
@@ -155,6 +158,9 @@ func (o *serveOptions) validate() error {
 			return usagef("--watch-namespaces: %q is not a namespace: separate namespaces with commas, or omit the flag to watch all", ns)
 		}
 		o.watchNamespaces[i] = ns
+	}
+	if o.expectBackups < 0 {
+		return usagef("--expect-backups %s: must be 0s or more", o.expectBackups)
 	}
 	if o.drainFor < 0 {
 		return usagef("--drain-timeout %s: must be 0s or more", o.drainFor)

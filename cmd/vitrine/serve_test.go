@@ -348,6 +348,7 @@ func TestServeRefusesInvalidFlags(t *testing.T) {
 		"memory limit":                {[]string{"--memory-limit", "lots"}, exitUsage, "must be at least 64Mi"},
 		"an empty namespace":          {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exitUsage, "is not a namespace"},
 		"an invalid namespace":        {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exitUsage, "is not a namespace"},
+		"negative backup interval":    {[]string{"--without-kubernetes", "--expect-backups", "-5s"}, exitUsage, "must be 0s or more"},
 		"negative drain":              {[]string{"--without-kubernetes", "--drain-timeout", "-5s"}, exitUsage, "must be 0s or more"},
 		"no address":                  {[]string{"--without-kubernetes", "--https-bind-address", ""}, exitUsage, "give --https-bind-address or --http-bind-address"},
 		"only a port":                 {[]string{"--without-kubernetes", "--https-bind-address", "8443"}, exitUsage, "such as :8443"},

@@ -101,6 +101,14 @@ var fires = map[string]struct{ loud, quiet string }{
 	"VitrineVolumeFillsUp": {
 		volume("vitrine", "10"), volume("vitrine", "20") + "\n" + volume("other", "1"),
 	},
+	"VitrineBackupOverdue": {
+		// An hour after 1970, the newest backup is of 1970, which is the value without a backup.
+		"vitrine_backup_last_success_timestamp_seconds 0x60\nvitrine_backup_interval_seconds 1800x60",
+		"vitrine_backup_last_success_timestamp_seconds{pod=\"a\"} 1200x60\nvitrine_backup_interval_seconds{pod=\"a\"} 1800x60\n" +
+			"vitrine_backup_last_success_timestamp_seconds{pod=\"b\"} 0x60\nvitrine_backup_interval_seconds{pod=\"b\"} 0x60",
+	},
+	// One failure that a later attempt made up for is no alert.
+	"VitrineBackupFails":        {`vitrine_backup_failures_total 0x30 1x10 2x20`, `vitrine_backup_failures_total 0x30 1x30`},
 	"VitrineClusterUnreachable": {`vitrine_cluster_reachable 0x60`, `vitrine_cluster_reachable 1x60`},
 	"VitrineNoLeader": {
 		"vitrine_leader{pod=\"a\"} 0x60\nvitrine_leader{pod=\"b\"} 0x60\nvitrine_cluster_reachable{pod=\"b\"} 1x60",

@@ -54,10 +54,20 @@ type Operations interface {
 	// Backup writes a consistent copy of the store as a stream. If it fails, what it has written is not a backup. It fails for a
 	// damaged store, unless evenDamaged is true: then it copies the store as it is, and damage describes what is wrong with it.
 	Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error)
+	// ReportBackups records the state of the scheduled backups, for the metrics of the server.
+	ReportBackups(ctx context.Context, b Backups) error
 	// Migrate copies the library to OpenSearch, see transfer.Copy. If it fails, the library may stay frozen.
 	Migrate(ctx context.Context, to OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error)
 	// CancelMigration makes a frozen library accept writes again. It fails while Migrate runs.
 	CancelMigration(ctx context.Context) error
+}
+
+// Backups is the state of the scheduled backups, which a command makes that is no part of the server.
+type Backups struct {
+	// Newest is the time of the newest backup, or zero if there is none.
+	Newest time.Time `json:"newest,omitzero"`
+	// Failures counts the failed attempts since the command started.
+	Failures int64 `json:"failures"`
 }
 
 // OpenSearch says how the server reaches the cluster that a library is copied to. The members are as in opensearch.Options; the server
@@ -150,6 +160,13 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 	handle("DELETE /properties/{namespace}/{name}", func(r *http.Request) (answer, error) {
 		return answer{}, ops.Purge(r.Context(), library.PropertyID(r.PathValue("namespace")+"/"+r.PathValue("name")))
 	})
+	handle("PUT /backups", func(r *http.Request) (answer, error) {
+		var b Backups
+		if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
+			return answer{}, fmt.Errorf("read the request: %w", err)
+		}
+		return answer{}, ops.ReportBackups(r.Context(), b)
+	})
 	handle("DELETE /migration", func(r *http.Request) (answer, error) {
 		return answer{}, ops.CancelMigration(r.Context())
 	})
@@ -236,7 +253,7 @@ func NewClient(dataDir string) *Client {
 
 // Sweep implements Operations.
 func (c *Client) Sweep(ctx context.Context) (Sweep, error) {
-	a, err := c.do(ctx, http.MethodGet, "/sweep")
+	a, err := c.do(ctx, http.MethodGet, "/sweep", nil)
 	if err != nil || a.Sweep == nil {
 		return Sweep{}, err
 	}
@@ -245,19 +262,19 @@ func (c *Client) Sweep(ctx context.Context) (Sweep, error) {
 
 // ConfirmSweep implements Operations.
 func (c *Client) ConfirmSweep(ctx context.Context) (int, error) {
-	a, err := c.do(ctx, http.MethodPost, "/sweep")
+	a, err := c.do(ctx, http.MethodPost, "/sweep", nil)
 	return a.Removed, err
 }
 
 // Stored implements Operations.
 func (c *Client) Stored(ctx context.Context) (map[library.PropertyID]int64, error) {
-	a, err := c.do(ctx, http.MethodGet, "/properties")
+	a, err := c.do(ctx, http.MethodGet, "/properties", nil)
 	return a.Stored, err
 }
 
 // Purge implements Operations.
 func (c *Client) Purge(ctx context.Context, p library.PropertyID) error {
-	_, err := c.do(ctx, http.MethodDelete, (&url.URL{Path: "/properties/" + string(p)}).EscapedPath())
+	_, err := c.do(ctx, http.MethodDelete, (&url.URL{Path: "/properties/" + string(p)}).EscapedPath(), nil)
 	return err
 }
 
@@ -282,6 +299,16 @@ func (c *Client) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (dam
 		damage = errors.New(reason)
 	}
 	return damage, nil
+}
+
+// ReportBackups implements Operations.
+func (c *Client) ReportBackups(ctx context.Context, b Backups) error {
+	body, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	_, err = c.do(ctx, http.MethodPut, "/backups", bytes.NewReader(body))
+	return err
 }
 
 // Migrate implements Operations.
@@ -314,7 +341,7 @@ func (c *Client) Migrate(ctx context.Context, to OpenSearch, progress func(trans
 
 // CancelMigration implements Operations.
 func (c *Client) CancelMigration(ctx context.Context) error {
-	_, err := c.do(ctx, http.MethodDelete, "/migration")
+	_, err := c.do(ctx, http.MethodDelete, "/migration", nil)
 	return err
 }
 
@@ -333,8 +360,8 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader) 
 	return resp, nil
 }
 
-func (c *Client) do(ctx context.Context, method, path string) (answer, error) {
-	resp, err := c.send(ctx, method, path, nil)
+func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (answer, error) {
+	resp, err := c.send(ctx, method, path, body)
 	if err != nil {
 		return answer{}, err
 	}

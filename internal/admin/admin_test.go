@@ -21,6 +21,8 @@ import (
 type fake struct {
 	held   bool
 	stored map[library.PropertyID]int64
+	// backups is the last report.
+	backups Backups
 }
 
 func (f *fake) Sweep(context.Context) (Sweep, error) {
@@ -53,6 +55,11 @@ func (f *fake) Backup(_ context.Context, w io.Writer, evenDamaged bool) (damage,
 		return damage, err
 	}
 	return damage, errors.New("the disk is full")
+}
+
+func (f *fake) ReportBackups(_ context.Context, b Backups) error {
+	f.backups = b
+	return nil
 }
 
 func (f *fake) Migrate(_ context.Context, to OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error) {
@@ -96,7 +103,8 @@ func TestOperations(t *testing.T) {
 		t.Errorf("without a server: %v", err)
 	}
 
-	defer serve(t, dir, &fake{held: true, stored: map[library.PropertyID]int64{"shop/old": 12}})()
+	ops := &fake{held: true, stored: map[library.PropertyID]int64{"shop/old": 12}}
+	defer serve(t, dir, ops)()
 	got, err := c.Sweep(ctx)
 	if diff := cmp.Diff(Sweep{Kubernetes: true, Held: true, Remove: 30, Total: 60}, got); diff != "" || err != nil {
 		t.Errorf("sweep: %v\n%s", err, diff)
@@ -117,6 +125,12 @@ func TestOperations(t *testing.T) {
 
 	if _, err := c.Backup(ctx, io.Discard, false); err == nil || err.Error() != "the disk is full" {
 		t.Errorf("a backup that fails in the middle: %v", err)
+	}
+
+	for _, b := range []Backups{{Failures: 1}, {Newest: time.Date(2026, 12, 1, 3, 0, 0, 0, time.UTC)}} {
+		if err := c.ReportBackups(ctx, b); err != nil || ops.backups != b {
+			t.Errorf("report of backups: %+v, want %+v, %v", ops.backups, b, err)
+		}
 	}
 
 	if err := c.CancelMigration(ctx); err != nil {
