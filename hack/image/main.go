@@ -3,7 +3,7 @@
 //
 //	go -C hack/image run . -ref vitrine:v1 -to dist/image.tar [-architectures amd64,arm64] [-version V]
 //	go -C hack/image run . -root DIR [-architectures amd64]
-//	go -C hack/image run . -archives DIR -version V [-platforms linux/amd64,windows/amd64] [-ref vitrine:V -to FILE]
+//	go -C hack/image run . -archives DIR -version V -platforms linux/amd64,windows/amd64 [-ref vitrine:V -to FILE]
 //
 // The first form writes a tar file that is both an OCI image layout with one manifest for each architecture and an input of `docker
 // load`. The second form writes the root filesystem of one image to DIR, for the Dockerfile. The third form is a part of hack/release.
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	to := flags.String("to", "", "the archive to write")
 	root := flags.String("root", "", "write the root filesystem for one architecture into this directory instead")
 	archives := flags.String("archives", "", "write the archives with the command-line programs into this directory; without -ref, no image")
-	systems := flags.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64", "the platforms of the archives, separated by commas")
+	systems := flags.String("platforms", "", "the platforms of the archives, separated by commas")
 	list := flags.String("architectures", "", "the architectures to build for, separated by commas (default: amd64,arm64; with -root that of this machine)")
 	if err := flags.Parse(args); err != nil {
 		return err

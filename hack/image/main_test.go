@@ -72,6 +72,7 @@ func TestRefuses(t *testing.T) {
 		"no name":                 {[]string{"-ref", "Vitrine:v1", "-to", "x"}, "Vitrine"},
 		"nowhere to write":        {[]string{"-ref", "vitrine:v1"}, "-to"},
 		"a version of nothing":    {[]string{"-archives", "x"}, "-version"},
+		"archives for nothing":    {[]string{"-archives", "x", "-version", "v1"}, "-platforms"},
 		"two root filesystems":    {[]string{"-root", "x", "-architectures", "amd64,arm64"}, "one architecture"},
 	} {
 		if err := run(context.Background(), c.args, io.Discard); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -9,7 +9,7 @@
 //	vitrine-VERSION.tgz                     the chart
 //	install.yaml, crds.yaml                 config/default and config/crd, each in one file
 //	vitrine.cdx.json, THIRD-PARTY-NOTICES   the bill of materials and the notices of the binaries
-//	RELEASE-NOTES.md                        the section of the version in CHANGELOG.md
+//	RELEASE-NOTES.md                        the section of the version in CHANGELOG.md; of a pre-release, [Unreleased] if it has none
 //	SHA256SUMS                              the sums of all of these
 //
 // It needs Go and git, and neither a container engine nor, with a full module cache, the network. With the same version of Go, the
@@ -49,7 +49,7 @@ type release struct {
 	version    string
 	image      string // without a tag
 	downloads  string // the URL of the directory with the files of this version
-	platforms  string // of the archives; "" for all, as in hack/image
+	platforms  string // of the archives
 	out        io.Writer
 }
 

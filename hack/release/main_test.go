@@ -310,12 +310,24 @@ func TestRefuses(t *testing.T) {
 	} {
 		command(t, "git", append(slices.Clone(git), args...)...)
 	}
+	unreleased, empty := t.TempDir(), t.TempDir()
+	for dir, changelog := range map[string]string{
+		unreleased: "## [Unreleased]\n- new\n\n## [0.2.0] - 2027-01-02\n- two\n",
+		empty:      "## [Unreleased]\n\n## [0.1.0] - 2026-12-01\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "CHANGELOG.md"), []byte(changelog), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	cases := map[string]struct {
 		args []string
 		says string
 	}{
-		"a directory with files": {[]string{"-version", "v0.1.0", "-source", t.TempDir(), "-to", full}, "has files"},
-		"another commit's tag":   {[]string{"-version", "v0.1.0", "-source", tagged, "-to", t.TempDir()}, "not checked out"},
+		"a version without notes": {[]string{"-version", "v0.1.0", "-source", unreleased, "-to", t.TempDir()}, "rename its section [Unreleased] to [0.1.0]"},
+		"an empty section":        {[]string{"-version", "v0.1.0", "-source", empty, "-to", t.TempDir()}, "no notes for v0.1.0"},
+		"nothing unreleased":      {[]string{"-version", "v0.3.0-rc.1", "-source", empty, "-to", t.TempDir()}, "no notes for v0.3.0-rc.1"},
+		"a directory with files":  {[]string{"-version", "v0.1.0", "-source", t.TempDir(), "-to", full}, "has files"},
+		"another commit's tag":    {[]string{"-version", "v0.1.0", "-source", tagged, "-to", t.TempDir()}, "not checked out"},
 	}
 	for _, v := range []string{"", "latest", "0.1.0", "v0.1", "v1", "vv0.1.0", "v0.1.0.1", "v01.1.0", "v0.1.0-", "v0.1.0-01", "v0.1.0+build", " v0.1.0", "v0.1.0\n"} {
 		cases["version "+v] = struct {

@@ -12,6 +12,7 @@ import (
 // section is the heading of a version in CHANGELOG.md.
 var section = regexp.MustCompile(`(?m)^## \[([^\]]+)\].*\n`)
 
+// writeNotes fails for a version without a section, except for a pre-release, which shows what the next version will contain.
 func (r *release) writeNotes(context.Context) error {
 	changelog, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
 	if err != nil {
@@ -19,9 +20,12 @@ func (r *release) writeNotes(context.Context) error {
 	}
 	number := strings.TrimPrefix(r.version, "v")
 	notes := notesOf(string(changelog), number)
-	if notes == "" {
-		fmt.Fprintf(r.out, "CHANGELOG.md has no section [%s]: the release notes are those of [Unreleased]\n", number)
+	if strings.TrimSpace(notes) == "" && strings.Contains(number, "-") {
+		fmt.Fprintf(r.out, "CHANGELOG.md has no section [%s]: the notes of this pre-release are those of [Unreleased]\n", number)
 		notes = notesOf(string(changelog), "Unreleased")
+	}
+	if strings.TrimSpace(notes) == "" {
+		return fmt.Errorf("CHANGELOG.md has no notes for %s: rename its section [Unreleased] to [%s] with the date, as CONTRIBUTING.md describes", r.version, number)
 	}
 	return r.write("RELEASE-NOTES.md", []byte(notes))
 }
