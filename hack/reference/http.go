@@ -73,9 +73,6 @@ func (c content) String() string {
 // commonTitle is the heading of the responses that several endpoints have.
 const commonTitle = "Common responses"
 
-// last returns the name at the end of a reference.
-func last(ref string) string { return ref[strings.LastIndex(ref, "/")+1:] }
-
 // HTTP returns the reference of the HTTP API, from its OpenAPI document in JSON.
 func HTTP(openapi []byte) (string, error) {
 	var d document

@@ -34,6 +34,8 @@ var (
 	breaks = regexp.MustCompile(`\s+`)
 	// special matches characters with a meaning in Markdown or in a table cell. An underscore inside of a word has none.
 	special = regexp.MustCompile(`[|<>*\[\]]|\b_\B|\B_\b`)
+	// unlinked matches characters that the fragment of a heading does not contain.
+	unlinked = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
 // prose returns text for a table cell or a paragraph, on one line and without Markdown.
@@ -55,5 +57,5 @@ func code(text string) string {
 
 // anchor returns the fragment that GitHub and the site give a heading.
 func anchor(heading string) string {
-	return strings.Trim(strings.ReplaceAll(regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(heading), ""), " ", "-"), "-")
+	return strings.Trim(strings.ReplaceAll(unlinked.ReplaceAllString(strings.ToLower(heading), ""), " ", "-"), "-")
 }

@@ -9,37 +9,36 @@ import (
 
 // schema is the part that the schemas of CRDs and of OpenAPI documents have in common, and the rules of CRDs.
 type schema struct {
-	Ref                  string   `json:"$ref"`
-	Type                 string   `json:"type"`
-	Format               string   `json:"format"`
-	Description          string   `json:"description"`
-	Enum                 []any    `json:"enum"`
-	Default              any      `json:"default"`
-	Pattern              string   `json:"pattern"`
-	Nullable             bool     `json:"nullable"`
-	Minimum              *float64 `json:"minimum"`
-	Maximum              *float64 `json:"maximum"`
-	MinLength            *float64 `json:"minLength"`
-	MaxLength            *float64 `json:"maxLength"`
-	MinItems             *float64 `json:"minItems"`
-	MaxItems             *float64 `json:"maxItems"`
-	MaxProperties        *float64 `json:"maxProperties"`
-	Required             []string `json:"required"`
-	Items                *schema
-	Properties           map[string]*schema
-	AdditionalProperties any
-	Rules                []struct {
-		Rule    string `json:"rule"`
-		Message string `json:"message"`
-	} `json:"x-kubernetes-validations"`
+	Ref           string   `json:"$ref"`
+	Type          string   `json:"type"`
+	Format        string   `json:"format"`
+	Description   string   `json:"description"`
+	Enum          []any    `json:"enum"`
+	Default       any      `json:"default"`
+	Pattern       string   `json:"pattern"`
+	Nullable      bool     `json:"nullable"`
+	Minimum       *float64 `json:"minimum"`
+	Maximum       *float64 `json:"maximum"`
+	MinLength     *float64 `json:"minLength"`
+	MaxLength     *float64 `json:"maxLength"`
+	MinItems      *float64 `json:"minItems"`
+	MaxItems      *float64 `json:"maxItems"`
+	MaxProperties *float64 `json:"maxProperties"`
+	Required      []string `json:"required"`
+	Items         *schema
+	Properties    map[string]*schema
+	Rules         []struct{ Message string } `json:"x-kubernetes-validations"`
 }
+
+// last returns the name at the end of a reference; "" for "".
+func last(ref string) string { return ref[strings.LastIndex(ref, "/")+1:] }
 
 // kind returns the type of a value, such as `[]string`.
 func (s *schema) kind() string {
 	if s == nil {
 		return "any"
 	}
-	if name := s.name(); name != "" {
+	if name := last(s.Ref); name != "" {
 		return fmt.Sprintf("[%s](#%s)", name, anchor(name))
 	}
 	switch {
@@ -52,9 +51,6 @@ func (s *schema) kind() string {
 	}
 	return s.Type
 }
-
-// name returns the name of the schema that this one refers to.
-func (s *schema) name() string { return s.Ref[strings.LastIndex(s.Ref, "/")+1:] }
 
 // limits returns the limits of a value as sentences.
 func (s *schema) limits() string {
