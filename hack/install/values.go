@@ -16,7 +16,8 @@ const valuesPage = `# Values
 
 <!-- make generate writes this page from the comments in values.yaml. -->
 
-The page about [installing](../../docs/install.md#helm) explains the most important values. The schema rejects unknown and invalid values.
+The page about [installing](../../docs/install.md#helm) explains the most important values. The schema rejects unknown and invalid values,
+and null for a value whose default is not empty.
 
 | value | default | |
 | --- | --- | --- |

@@ -35,7 +35,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- $_ := set $own "app.kubernetes.io/version" (include "vitrine.version" $) -}}
 {{- $_ := set $own "app.kubernetes.io/managed-by" $.Release.Service -}}
 {{- $_ := set $own "helm.sh/chart" (printf "%s-%s" $.Chart.Name $.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") -}}
-{{- merge $own (index . 1) $.Values.commonLabels | toYaml -}}
+{{- merge $own (default dict (index . 1)) (default dict $.Values.commonLabels) | toYaml -}}
 {{- end -}}
 
 {{/* The server's version in the syntax of labels and image tags. */}}
@@ -105,7 +105,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- $name := include "vitrine.fullname" . -}}
 {{- $ns := (include "vitrine.namespace" .) -}}
 {{- $hosts := list $name (printf "%s.%s" $name $ns) (printf "%s.%s.svc" $name $ns) (printf "%s.%s.svc.cluster.local" $name $ns) -}}
-{{- join "," (concat $hosts .Values.server.tlsHosts) -}}
+{{- join "," (concat $hosts (default list .Values.server.tlsHosts)) -}}
 {{- end -}}
 
 {{- define "vitrine.externalURL" -}}

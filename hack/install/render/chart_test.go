@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -417,6 +418,7 @@ func TestChartRefuses(t *testing.T) {
 		"an unknown DNS policy":           {"dnsPolicy: Cluster", "dnsPolicy"},
 		"an interval without a unit":      {"monitoring: {serviceMonitor: {interval: '30'}}", "interval"},
 		"an issuer of an unknown form":    {"tls: {certManager: {issuerRef: public}}", "issuerRef"},
+		"a certificate for a URL":         {"tls: {certManager: {issuerRef: {name: ca}, dnsNames: ['https://a.example']}}", "dnsNames"},
 		"a network without OpenSearch":    {"networkPolicy: {opensearchPorts: []}", "opensearchPorts"},
 	} {
 		values, err := render.Values([]byte(c.values))
@@ -427,6 +429,79 @@ func TestChartRefuses(t *testing.T) {
 			t.Errorf("%s: want an error that names %s, got %v", name, c.says, err)
 		}
 	}
+}
+
+// owned contains the values whose members belong to Kubernetes. They may be null, which means the default of Kubernetes.
+var owned = map[string]bool{
+	"resources": true, "readinessProbe": true, "livenessProbe": true, "startupProbe": true, "podSecurityContext": true,
+	"containerSecurityContext": true, "nodeSelector": true, "labels": true,
+}
+
+// TestChartNull sets each value to null, with which Helm removes its default. A value whose default is not empty is refused by its name.
+// For the others, null means the default.
+func TestChartNull(t *testing.T) {
+	c := loadChart(t)
+	all := cases(t)
+	text := func(values map[string]any) (string, error) {
+		text, _, err := render.Chart(c, release, values)
+		return string(text), err
+	}
+	var check func(defaults map[string]any, path ...string)
+	check = func(defaults map[string]any, path ...string) {
+		for name, value := range defaults {
+			at := append(slices.Clone(path), name)
+			for _, base := range []string{"everything", "opensearch", "backup"} {
+				plain, null := clone(t, all[base].values), clone(t, all[base].values)
+				unstructured.RemoveNestedField(plain, at...)
+				if err := unstructured.SetNestedField(null, nil, at...); err != nil {
+					t.Fatal(err)
+				}
+				got, err := text(null)
+				if !empty(value) {
+					if err == nil || !strings.Contains(err.Error(), "missing property '"+name+"'") {
+						t.Errorf("%s: %s without its default: want an error that names it, got %v", base, strings.Join(at, "."), err)
+					}
+					continue
+				}
+				want, wantErr := text(plain) // an error if the case needs the value
+				if (err == nil) != (wantErr == nil) || got != want {
+					t.Errorf("%s: %s: null is not the default: %v, %v (-default +null):\n%s",
+						base, strings.Join(at, "."), wantErr, err, cmp.Diff(want, got))
+				}
+			}
+			if members, ok := value.(map[string]any); ok && !owned[name] {
+				check(members, at...)
+			}
+		}
+	}
+	check(c.Values)
+}
+
+// empty reports whether a template takes a value for false.
+func empty(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
+	}
+	return reflect.ValueOf(value).IsZero()
+}
+
+// clone returns a copy of values.
+func clone(t *testing.T, values map[string]any) map[string]any {
+	t.Helper()
+	text, err := yaml.Marshal(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := render.Values(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // TestChartLint checks that `helm lint` reports nothing for all cases.
