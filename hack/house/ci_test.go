@@ -127,3 +127,24 @@ func TestCIRunsEveryCheck(t *testing.T) {
 		t.Errorf("a missing command: status %d, want %d and the package that it is in, got:\n%s", status, want, output)
 	}
 }
+
+// TestWorkflowsPinActions checks that the workflows name a commit of each action, which nobody can move as a tag, and its version for
+// people and Dependabot.
+func TestWorkflowsPinActions(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no workflows: %v", err)
+	}
+	uses, pinned := regexp.MustCompile(`(?m)^.*\buses: *(\S.*)$`), regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range uses.FindAllStringSubmatch(string(text), -1) {
+			if !strings.HasPrefix(m[1], "./") && !pinned.MatchString(m[1]) {
+				t.Errorf("%s uses %s: want a commit, followed by its version as a comment", file, m[1])
+			}
+		}
+	}
+}
