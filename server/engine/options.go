@@ -30,7 +30,7 @@ type Options struct {
 	// MemoryLimit, or 128 MiB without a limit.
 	CacheBytes int64
 	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Tight or above, the cache
-	// shrinks to CacheBytes/tightShare. See store.Options for library.Full.
+	// shrinks to CacheBytes/tightShare, and structures derived from segments are dropped. See store.Options for library.Full.
 	Pressure func() library.Pressure
 
 	// Tests set fs to a file system of their own, and the others to make segments small.

@@ -9,7 +9,7 @@ import (
 // tendEvery is how often tend checks the memory pressure.
 const tendEvery = 10 * time.Second
 
-// tend shrinks the cache while memory is short, even without reads.
+// tend relieves the memory while it is short, even without reads.
 func (l *Library) tend() {
 	defer close(l.tended)
 	ticker := time.NewTicker(tendEvery)
@@ -20,6 +20,7 @@ func (l *Library) tend() {
 			return
 		case <-ticker.C:
 			l.relieve()
+			l.release()
 		}
 	}
 }
@@ -31,5 +32,18 @@ const tightShare = 4
 func (l *Library) relieve() {
 	if l.options.Pressure() >= library.Tight {
 		l.follower.cache.Shrink(l.options.CacheBytes / tightShare)
+	}
+}
+
+// release drops what reads derived from segments if memory is short: 4 bytes for each document and each keyword that a request sorted
+// by or counted, and some more for numbers. It does not run on each read, because reads in progress would build it again and again.
+func (l *Library) release() {
+	if l.options.Pressure() < library.Tight {
+		return
+	}
+	for _, p := range l.follower.all() {
+		if x := p.segments(); x != nil {
+			x.Release()
+		}
 	}
 }

@@ -430,6 +430,17 @@ type Stats struct {
 	Problem error
 }
 
+// Release drops what fields derived from segments on first use. The next use builds it again.
+func (x *Index) Release() {
+	s := x.Acquire()
+	defer s.Release()
+	for _, e := range s.entries {
+		for f := range e.segment.Fields() {
+			f.Release()
+		}
+	}
+}
+
 // Stats returns the Stats of the index. It is cheap.
 func (x *Index) Stats() Stats {
 	c := &x.counters

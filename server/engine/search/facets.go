@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -42,7 +44,7 @@ type matched struct {
 //     read if so few documents have a term that it is not among the most frequent ones.
 //   - If a document has at most one term and postings are short, the terms of the matching documents are counted by ordinal. If few
 //     documents match, only their terms are looked up.
-//   - Numbers are counted from their column.
+//   - Numbers are counted from their column, in several passes if many are different.
 //   - A tag that rules add counts where the item does not have it itself. Units are counted by the lists of units that documents show.
 func (c *Corpus) CountValues(ctx context.Context, queries []*Query, f query.Field, t Tally) (total int64, err error) {
 	var parts []matched
@@ -151,7 +153,11 @@ func (s *source) count() int64 {
 // terms counts the terms of a field that begin with a prefix. named precedes each term in its value. more is added to the counts of
 // terms that rules add.
 func (c *valueCounter) terms(ctx context.Context, field query.Field, named, prefix string, more map[string]int64) error {
-	sources, begin := c.sources(field, prefix), []byte(prefix)
+	sources, err := c.sources(ctx, field, prefix)
+	if err != nil {
+		return err
+	}
+	begin := []byte(prefix)
 	var same []int // the sources that are at the lowest term
 	floor := int64(0)
 	for looked := 1; len(sources) > 0; looked++ {
@@ -192,13 +198,22 @@ func (c *valueCounter) terms(ctx context.Context, field query.Field, named, pref
 	return nil
 }
 
-// shortLists: a field with at most one term in each document is counted by ordinals if its postings have fewer documents on average.
-const shortLists = 128
+const (
+	// shortLists: a field with at most one term in each document is counted by ordinals if its postings have fewer documents on
+	// average.
+	shortLists = 128
+	// maxOrdinals is the maximum number of terms that one request counts by ordinal, in 4 bytes each.
+	maxOrdinals = 1 << 21
+)
 
 // sources returns the parts that have a term with a prefix, at the first one.
-func (c *valueCounter) sources(field query.Field, prefix string) []source {
+func (c *valueCounter) sources(ctx context.Context, field query.Field, prefix string) ([]source, error) {
 	var sources []source
+	spare := maxOrdinals
 	for i := range c.parts {
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
 		f := c.parts[i].part.Segment.Field(field.Name)
 		if f == nil {
 			continue
@@ -207,12 +222,13 @@ func (c *valueCounter) sources(field query.Field, prefix string) []source {
 		if !s.ready([]byte(prefix)) {
 			continue
 		}
-		if field.Sortable && field.Type == query.Keyword && f.Docs() < shortLists*f.Distinct() {
+		if field.Sortable && field.Type == query.Keyword && f.Docs() < shortLists*f.Distinct() && f.Distinct() <= spare {
+			spare -= f.Distinct()
 			s.byOrdinal = f.CountOrdinals(s.docs.Bitmap)
 		}
 		sources = append(sources, s)
 	}
-	return sources
+	return sources, nil
 }
 
 // lowest appends to same the indexes of the sources that are at the lowest term.
@@ -240,10 +256,13 @@ func lowest(sources []source, same []int) []int {
 	return same
 }
 
-// lookupShare: the terms of documents are looked up if there are at least lookupShare terms for each document.
-const lookupShare = 16
+// The terms of documents are looked up if there are at most maxLookups documents, and at least lookupShare terms for each.
+const (
+	maxLookups  = 1 << 16
+	lookupShare = 16
+)
 
-// few reports whether few documents match in comparison with the number of terms of the field.
+// few reports whether few documents match, also in comparison with the number of terms of the field.
 func (c *valueCounter) few(field string) bool {
 	terms := int64(0)
 	for _, m := range c.parts {
@@ -251,7 +270,7 @@ func (c *valueCounter) few(field string) bool {
 			terms += int64(f.Distinct())
 		}
 	}
-	return c.total*lookupShare < terms
+	return c.total <= maxLookups && c.total*lookupShare < terms
 }
 
 // byOrdinal counts the terms of a field that has at most one term in each document.
@@ -283,19 +302,91 @@ func (c *valueCounter) byOrdinal(ctx context.Context, field string) error {
 
 // numbers counts the whole numbers of a field.
 func (c *valueCounter) numbers(ctx context.Context, field query.Field) error {
-	counts := map[int64]int64{}
-	for _, m := range c.parts {
-		if err := interrupted(ctx); err != nil {
+	return countNumbers(func(use func(n, count int64)) error {
+		looked := 0
+		for _, m := range c.parts {
+			f := m.part.Segment.Field(field.Name)
+			if f == nil {
+				continue
+			}
+			for n, count := range f.Numbers(m.docs) {
+				if looked++; looked%checkTerms == 0 {
+					if err := interrupted(ctx); err != nil {
+						return err
+					}
+				}
+				use(n, count)
+			}
+		}
+		return interrupted(ctx)
+	}, c.total, maxNumbers, c.tally.AddNumber)
+}
+
+const (
+	// maxNumbers is the maximum number of different numbers that one pass over a field counts. They take about 8 MB.
+	maxNumbers = 1 << 18
+	// sampledNumbers is the number of documents that decide how many passes a field needs.
+	sampledNumbers = 1 << 14
+)
+
+// countNumbers counts numbers in ascending ranges of at most most different ones, one range in each pass. Each call of each is a
+// pass: it calls use with all numbers in any order, each with a count; the counts of equal numbers add up to at most total.
+func countNumbers(each func(use func(n, count int64)) error, total int64, most int, add func(n, count int64)) error {
+	ends, err := rangeEnds(each, total, most)
+	if err != nil {
+		return err
+	}
+	for from := int64(math.MinInt64); ; {
+		to := int64(math.MaxInt64)
+		if i, _ := slices.BinarySearch(ends, from); i < len(ends) {
+			to = ends[i]
+		}
+		counts := map[int64]int64{}
+		err := each(func(n, count int64) {
+			if n < from || n > to {
+				return
+			}
+			if counts[n] += count; len(counts) > most {
+				to = slices.Sorted(maps.Keys(counts))[most/2]
+				maps.DeleteFunc(counts, func(n, _ int64) bool { return n > to })
+			}
+		})
+		if err != nil {
 			return err
 		}
-		if f := m.part.Segment.Field(field.Name); f != nil {
-			f.CountNumbers(m.docs, counts)
+		for n, count := range counts {
+			add(n, count)
 		}
+		if to == math.MaxInt64 {
+			return nil
+		}
+		from = to + 1
 	}
-	for n, count := range counts {
-		c.tally.AddNumber(n, count)
+}
+
+// rangeEnds returns numbers that end ranges with about most*3/4 documents each. It returns none if one range is enough: there are few
+// numbers, or most of a sample are equal to others.
+func rangeEnds(each func(use func(n, count int64)) error, total int64, most int) ([]int64, error) {
+	if total <= int64(most) {
+		return nil, nil
 	}
-	return nil
+	step, seen, next := max(1, total/sampledNumbers), int64(0), int64(0)
+	var sample []int64
+	err := each(func(n, count int64) {
+		for seen += count; next < seen; next += step {
+			sample = append(sample, n)
+		}
+	})
+	slices.Sort(sample)
+	if different := len(slices.Compact(slices.Clone(sample))); err != nil || different < len(sample)/2 {
+		return nil, err
+	}
+	inRange := max(1, int(int64(most)*3/4/step))
+	var ends []int64
+	for i := inRange; i < len(sample); i += inRange {
+		ends = append(ends, sample[i])
+	}
+	return ends, nil
 }
 
 // tags counts the tags of all namespaces.
@@ -308,6 +399,9 @@ func (c *valueCounter) tags(ctx context.Context) error {
 		namespace, ok := query.TagNamespace(name)
 		if !ok {
 			continue
+		}
+		if err := interrupted(ctx); err != nil {
+			return err
 		}
 		named := namespace + ":"
 		folded, prefix := query.Fold(named), c.tally.Prefix()
@@ -354,6 +448,9 @@ func (c *valueCounter) namespace(ctx context.Context, field query.Field, named, 
 
 // added returns how many documents have a tag only by rules.
 func (c *valueCounter) added(ctx context.Context, m matched, field, keyword string, members []*member) (int64, error) {
+	if err := interrupted(ctx); err != nil {
+		return 0, err
+	}
 	sets := make([]set, len(members))
 	for i, by := range members {
 		docs, err := by.docs(ctx, c.corpus, m.part)

@@ -103,8 +103,9 @@ func (n *numbers) slices(count int) *bitSlices {
 	if s := n.sliced.Load(); s != nil {
 		return s
 	}
-	n.sliced.CompareAndSwap(nil, newSlices(n, count))
-	return n.sliced.Load()
+	s := newSlices(n, count)
+	n.sliced.Store(s)
+	return s
 }
 
 // at returns the i-th number of the column.

@@ -317,8 +317,8 @@ func (f *Field) Ordinals() []uint32 {
 			}
 		}
 	}
-	f.ordinals.CompareAndSwap(nil, &made)
-	return *f.ordinals.Load()
+	f.ordinals.Store(&made)
+	return made
 }
 
 // TermAt returns the term with an ordinal, counted from 0 within the field; nil if there is none.
@@ -364,8 +364,8 @@ func (f *Field) numbersInOrder() []int64 {
 		slices.SortFunc(made, func(a, b int64) int { return cmp.Compare(a, b) })
 		made = slices.Clip(slices.Compact(made))
 	}
-	f.sorted.CompareAndSwap(nil, &made)
-	return *f.sorted.Load()
+	f.sorted.Store(&made)
+	return made
 }
 
 // Derived returns how many bytes of heap the field uses for what was built on first use.
@@ -381,6 +381,13 @@ func (f *Field) Derived() int64 {
 		n += 8 * int64(cap(s.blocks)*len(sliceWords{}))
 	}
 	return n
+}
+
+// Release drops what Derived counts. The next use builds it again.
+func (f *Field) Release() {
+	f.ordinals.Store(nil)
+	f.sorted.Store(nil)
+	f.column.sliced.Store(nil)
 }
 
 // String describes the field for errors.

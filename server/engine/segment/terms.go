@@ -1,6 +1,8 @@
 package segment
 
 import (
+	"iter"
+
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
@@ -64,13 +66,8 @@ func (p Postings) CountIn(set Docs) int {
 	if kind == bitmapped {
 		return int(set.Bitmap.AndCardinality(p.Bitmap()))
 	}
-	n, doc := 0, uint64(0)
-	for first := uint64(0); len(docs) > 0; first = 1 { // as in appendListed
-		d, rest, ok := uvarint(docs)
-		if doc += d + first; !ok || doc >= uint64(p.s.dir.Docs) {
-			break
-		}
-		docs = rest
+	n, buffer := 0, [bitmapFrom]uint32{}
+	for _, doc := range appendListed(buffer[:0], docs, p.s.dir.Docs) {
 		n += int(set.Bits[doc>>6] >> (doc & 63) & 1)
 	}
 	return n
@@ -97,23 +94,31 @@ func (f *Field) CountOrdinals(set *roaring.Bitmap) []uint32 {
 // countedWidth is the greatest width of a column, in bytes, whose numbers are counted in an array.
 const countedWidth = 2
 
-// CountNumbers adds to counts how many documents of a set have each number. Doubles are counted by their bits.
-func (f *Field) CountNumbers(set Docs, counts map[int64]int64) {
-	if !isNumber(f.entry.Type) {
-		return
-	}
-	count := func(i int) { counts[f.column.at(i)]++ }
-	if f.column.Width <= countedWidth {
-		few := make([]int64, 1<<(8*f.column.Width))
-		count = func(i int) { few[f.column.at(i)-f.column.Base]++ }
-		defer func() {
-			for i, n := range few {
-				if n > 0 {
-					counts[f.column.Base+int64(i)] += n
+// Numbers yields the numbers of a set of documents in any order, each with how many of the documents have it. A number can occur more
+// than once; its counts then add up. A Double is yielded as its bits.
+func (f *Field) Numbers(set Docs) iter.Seq2[int64, int64] {
+	return func(yield func(number, count int64) bool) {
+		switch {
+		case !isNumber(f.entry.Type):
+		case f.column.Width <= countedWidth:
+			counts := make([]int64, 1<<(8*f.column.Width))
+			f.places(set, func(place int) bool {
+				counts[f.column.at(place)-f.column.Base]++
+				return true
+			})
+			for i, n := range counts {
+				if n > 0 && !yield(f.column.Base+int64(i), n) {
+					return
 				}
 			}
-		}()
+		default:
+			f.places(set, func(place int) bool { return yield(f.column.at(place), 1) })
+		}
 	}
+}
+
+// places calls use with the positions in the column of a set of documents, until it returns false.
+func (f *Field) places(set Docs, use func(place int) bool) {
 	docs := set.Bitmap
 	if f.entry.Present.Len > 0 {
 		docs = f.Present()
@@ -129,8 +134,8 @@ func (f *Field) CountNumbers(set Docs, counts map[int64]int64) {
 			if !f.column.Sparse {
 				place = int(doc)
 			}
-			if set.has(doc) {
-				count(place)
+			if set.has(doc) && !use(place) {
+				return
 			}
 			place++
 		}

@@ -1,0 +1,57 @@
+package search_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// sums is a search.Tally that adds up what it receives.
+type sums struct{ values, items int64 }
+
+func (s *sums) Prefix() string             { return "" }
+func (s *sums) Reaches(int64) bool         { return true }
+func (s *sums) AddNumber(_, count int64)   { s.Add("", count) }
+func (s *sums) Add(_ string, n int64) bool { s.values++; s.items += n; return false }
+
+// TestCountsLookAtTheTime counts values of many documents, and tags of many namespaces. The context must be checked meanwhile.
+func TestCountsLookAtTheTime(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	const docs, namespaces = 10_000, 60
+	w.add(t, docs, func(it *item.Item) {
+		it.Tags = []item.Tag{{Namespace: fmt.Sprintf("n%d", it.ID%namespaces), Key: "k"}}
+	})
+	w.corpus = &search.Corpus{Parts: w.corpus.Parts[len(w.corpus.Parts)-1:]}
+	for field, least := range map[string]int{"id": docs / 1024, "tags": namespaces} {
+		f, err := query.Countable(field, query.Private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := func(ctx context.Context) (sums, error) {
+			q, err := search.Bind(t.Context(), plan.All{}, w.corpus)
+			if err != nil {
+				return sums{}, err
+			}
+			var s sums
+			_, err = w.corpus.CountValues(ctx, []*search.Query{q}, f, &s)
+			return s, err
+		}
+		ctx := &looks{Context: t.Context()}
+		found, err := count(ctx)
+		if err != nil || found.items != docs || ctx.n < least {
+			t.Errorf("%s: counted %+v, error %v; the time is looked at %d times, want at least %d", field, found, err, ctx.n, least)
+		}
+		for until := 1; until < ctx.n; until += 1 + ctx.n/8 {
+			ended := &looks{Context: context.Background(), until: until}
+			if _, err := count(ended); !errors.Is(err, context.Canceled) || ended.n > until+2 {
+				t.Errorf("%s: over after %d looks: error %v after %d", field, until, err, ended.n)
+			}
+		}
+	}
+}
