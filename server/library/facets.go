@@ -21,6 +21,10 @@ type Facet struct {
 	// Prefix, if set, omits the values that do not begin with it. The comparison ignores case. Numbers are compared as decimal
 	// text.
 	Prefix string
+	// Key, if set, omits the tags whose key does not begin with it, for the field query.AllTags. The comparison ignores case.
+	Key string
+	// Only, if not nil, omits all other values.
+	Only []string
 	// Limit is the maximum number of values, from 0 to MaxFacetValues.
 	Limit int
 }
@@ -51,6 +55,8 @@ type FacetValue struct {
 type FacetCounter struct {
 	field  query.Field
 	prefix string
+	key    string
+	only   []string
 	limit  int
 	// kept is a heap with the least frequent value first.
 	kept keptValues
@@ -62,23 +68,35 @@ func NewFacetCounter(f Facet, a query.Audience) (*FacetCounter, query.Field, err
 	if err != nil {
 		return nil, field, err
 	}
-	c := &FacetCounter{field: field, prefix: query.Fold(f.Prefix), limit: max(0, min(f.Limit, MaxFacetValues))}
+	c := &FacetCounter{field: field, prefix: query.Fold(f.Prefix), only: f.Only, limit: max(0, min(f.Limit, MaxFacetValues))}
+	if field.Name == query.AllTags {
+		c.key = query.Fold(f.Key)
+	}
 	return c, field, nil
 }
 
 // Prefix returns the prefix of the wanted values in lower case. Keywords that have it are neighbours in a sorted dictionary.
 func (c *FacetCounter) Prefix() string { return c.prefix }
 
+// Key returns what the keys of the wanted tags begin with, in lower case.
+func (c *FacetCounter) Key() string { return c.key }
+
+// Only returns the wanted values, nil for all.
+func (c *FacetCounter) Only() []string { return c.only }
+
 // Limit returns the maximum number of values.
 func (c *FacetCounter) Limit() int { return c.limit }
 
-// Wants reports whether a value has the prefix of the facet, and is not longer than a query, which could not name it.
+// Wants reports whether the facet includes a value, and the value is not longer than a query, which could not name it.
 func (c *FacetCounter) Wants(value string) bool {
-	if len(value) > query.MaxLength {
+	if len(value) > query.MaxLength || c.only != nil && !slices.Contains(c.only, value) {
 		return false
 	}
 	if c.field.Name == query.AllTags {
 		value = query.Fold(value) // namespaces can have upper case
+		if !strings.HasPrefix(value[strings.LastIndexByte(value, ':')+1:], c.key) {
+			return false
+		}
 	}
 	return strings.HasPrefix(value, c.prefix)
 }

@@ -143,6 +143,8 @@ type Read struct {
 	After Cursor
 	// Limit is the maximum number of items; 0 requests only the total.
 	Limit int
+	// OnlyIDs requests Page.IDs instead of Page.Items.
+	OnlyIDs bool
 	// Now is the value of `now` in queries; zero means the library's clock.
 	Now time.Time
 	// IfVersion is a Page.Version that the caller has.
@@ -180,10 +182,12 @@ type Page struct {
 	Expires time.Time
 	// Next is the cursor of the next page; "" on the last one.
 	Next Cursor
-	// Count is the number of items in Items.
+	// Count is the number of items in Items or IDs.
 	Count int
 	// Items holds the encoded items, separated by commas, without brackets, appended to Read.Into.
 	Items []byte
+	// IDs are the ids of the items, if Read.OnlyIDs is set.
+	IDs []item.ID
 }
 
 // FilterPlace is a place in the list of filters: by name, then by id.
@@ -262,8 +266,8 @@ type State struct {
 
 // Sizes are bytes of memory by purpose.
 type Sizes struct {
-	// Heap is the part of the index that lies on the heap, including structures derived from it for reads. Caches can be
-	// rebuilt at any time, and shrink under memory pressure. Store is the memory of the database.
+	// Heap is the part of the index that lies on the heap, including structures derived from it for reads, which are dropped under
+	// memory pressure. Caches can be rebuilt at any time, and shrink under memory pressure. Store is the memory of the database.
 	Heap, Caches, Store int64
 	// MappedIndex and MappedItems are the mapped files of the index and of the item bytes. The page cache holds the parts
 	// in use.

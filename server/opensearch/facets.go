@@ -3,7 +3,9 @@ package opensearch
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -158,18 +160,21 @@ type aggregations struct {
 	Queries struct {
 		Buckets []bucket `json:"buckets"`
 	} `json:"queries"`
-	Terms struct {
-		// Error is 0 if the counts are exact, even if the node searched the shard in concurrent slices.
-		Error   int64    `json:"doc_count_error_upper_bound"`
-		Buckets []bucket `json:"buckets"`
-	} `json:"terms"`
-	Page struct {
-		After   map[string]any `json:"after_key"`
-		Buckets []struct {
-			Key   map[string]any `json:"key"`
-			Count int64          `json:"doc_count"`
-		} `json:"buckets"`
-	} `json:"page"`
+	// Own contains the aggregation of the values that items have themselves.
+	Own struct {
+		Terms struct {
+			// Error is 0 if the counts are exact, even if the node searched the shard in concurrent slices.
+			Error   int64    `json:"doc_count_error_upper_bound"`
+			Buckets []bucket `json:"buckets"`
+		} `json:"terms"`
+		Page struct {
+			After   map[string]any `json:"after_key"`
+			Buckets []struct {
+				Key   map[string]any `json:"key"`
+				Count int64          `json:"doc_count"`
+			} `json:"buckets"`
+		} `json:"page"`
+	} `json:"own"`
 }
 
 // bucket is a term, a text or a number, and the number of items that have it.
@@ -212,23 +217,24 @@ func (c *counting) ownValues() bool {
 // no other value can be among the most frequent ones.
 func (c *counting) once(ctx context.Context, terms object) (*counted, bool, error) {
 	found := &counted{counts: map[string]int64{}}
-	aggs := object{}
-	if c.ownValues() {
+	aggs, include := object{}, c.include()
+	listed, isList := include.([]any)
+	own := c.ownValues() && (!isList || len(listed) > 0)
+	if own {
 		terms["field"], terms["order"] = c.inIndex(), []any{object{"_count": "desc"}, object{"_key": "asc"}}
-		if prefix := c.prefix(); prefix != "" {
-			include := `"` + strings.ReplaceAll(prefix, `"`, `"\""`) + `".*`
-			if len(include) > longestRegexp {
-				return nil, false, nil
-			}
+		if include != nil {
 			terms["include"] = include
 		}
-		aggs["terms"] = object{"terms": terms}
+		if text, ok := include.(string); ok && len(text) > longestRegexp {
+			return nil, false, nil
+		}
+		aggs["own"] = object{"filter": c.within(), "aggs": object{"terms": object{"terms": terms}}}
 	}
 	response, err := c.request(ctx, found, c.queries, aggs)
-	if err != nil || !c.ownValues() {
+	if err != nil || !own {
 		return found, true, err
 	}
-	buckets, size, limit := response.Terms.Buckets, terms["size"].(int), c.counter.Limit()
+	buckets, size, limit := response.Own.Terms.Buckets, terms["size"].(int), c.counter.Limit()
 	var usable []int64
 	for _, b := range buckets {
 		if c.add(found, b.Key, b.Count) {
@@ -238,7 +244,7 @@ func (c *counting) once(ctx context.Context, terms object) (*counted, bool, erro
 	switch {
 	case limit == 0:
 		return found, true, nil
-	case response.Terms.Error > 0:
+	case response.Own.Terms.Error > 0:
 		return nil, false, nil
 	case len(buckets) < size:
 		return found, true, nil
@@ -256,20 +262,23 @@ func (c *counting) pages(ctx context.Context, found *counted) error {
 		page["after"] = object{"term": name} // no term is equal to it
 	}
 	for {
-		response, err := c.request(ctx, found, nil, object{"page": object{"composite": page}})
+		response, err := c.request(ctx, found, nil, object{
+			"own": object{"filter": c.within(), "aggs": object{"page": object{"composite": page}}},
+		})
 		if err != nil {
 			return err
 		}
-		for _, b := range response.Page.Buckets {
+		read := response.Own.Page
+		for _, b := range read.Buckets {
 			if text, ok := b.Key["term"].(string); ok && !strings.HasPrefix(text, c.dynamic()) {
 				return nil
 			}
 			c.add(found, b.Key["term"], b.Count)
 		}
-		if len(response.Page.Buckets) < termsPerPage {
+		if len(read.Buckets) < termsPerPage {
 			return nil
 		}
-		page["after"] = response.Page.After
+		page["after"] = read.After
 	}
 }
 
@@ -289,12 +298,100 @@ func (c *counting) dynamic() string {
 	return prefixOf(c.field)
 }
 
-// prefix returns what the wanted terms begin with.
-func (c *counting) prefix() string {
-	if c.field.Type == query.Keyword && c.field.Name != query.AllTags {
-		return c.dynamic() + c.counter.Prefix()
+// include returns the terms that a terms aggregation counts: a regular expression, a list, or nil for all.
+func (c *counting) include() any {
+	only := c.counter.Only()
+	if only != nil && c.field.Type != query.Boolean {
+		terms := []any{}
+		for _, value := range only {
+			if term := c.termOf(value); term != nil {
+				terms = append(terms, term)
+			}
+		}
+		return terms
 	}
-	return c.dynamic()
+	quote := func(text string) string {
+		if text == "" {
+			return ""
+		}
+		return `"` + strings.ReplaceAll(text, `"`, `"\""`) + `"`
+	}
+	switch key := c.counter.Key(); {
+	case key != "":
+		return quote(c.dynamic()) + "[^\x00]*" + quote("\x00"+key) + ".*"
+	case c.field.Type == query.Keyword && c.field.Name != query.AllTags:
+		if prefix := c.dynamic() + c.counter.Prefix(); prefix != "" {
+			return quote(prefix) + ".*"
+		}
+	case c.dynamic() != "":
+		return quote(c.dynamic()) + ".*"
+	}
+	return nil
+}
+
+// termOf returns the term of a value in the index, nil if no term has the value.
+func (c *counting) termOf(value string) any {
+	switch {
+	case c.field.Name == query.AllTags:
+		if at := strings.LastIndexByte(value, ':'); at >= 0 {
+			return query.TagFieldName(value[:at]) + "\x00" + value[at+1:]
+		}
+		return nil
+	case c.field.Type == query.Long:
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			return n
+		}
+		return nil
+	}
+	return prefixOf(c.field) + value
+}
+
+// within returns the query for the items that can have a wanted number. A regular expression cannot select numbers.
+func (c *counting) within() object {
+	if c.field.Type != query.Long || c.counter.Prefix() == "" {
+		return object{"match_all": object{}}
+	}
+	ranges := []object{}
+	for _, r := range rangesOf(c.counter.Prefix()) {
+		ranges = append(ranges, object{"range": object{c.inIndex(): object{"gte": r[0], "lte": r[1]}}})
+	}
+	if len(ranges) == 0 {
+		return object{"match_none": object{}}
+	}
+	return object{"bool": object{"should": ranges}}
+}
+
+// rangesOf returns the ranges of the numbers whose decimal text begins with a prefix.
+func rangesOf(prefix string) [][2]int64 {
+	digits := strings.TrimPrefix(prefix, "-")
+	switch {
+	case prefix == "-":
+		return [][2]int64{{math.MinInt64, -1}}
+	case prefix == "0":
+		return [][2]int64{{0, 0}}
+	case digits == "" || digits[0] == '0' || strings.Trim(digits, "0123456789") != "":
+		return nil
+	}
+	near, err := strconv.ParseInt(prefix, 10, 64)
+	if err != nil {
+		return nil // no number has as many digits
+	}
+	var ranges [][2]int64
+	for far := near; ; near *= 10 { // near is the end that is nearer to 0
+		ranges = append(ranges, [2]int64{min(near, far), max(near, far)})
+		switch {
+		case near > math.MaxInt64/10 || near < math.MinInt64/10:
+			return ranges
+		case far > (math.MaxInt64-9)/10:
+			far = math.MaxInt64
+		case far < (math.MinInt64+9)/10:
+			far = math.MinInt64
+		case near < 0:
+			far = 10*far - 9
+		default:
+			far = 10*far + 9
+		}
+	}
 }
 
 // add adds the count of a term, unless its value is counted by query. It reports whether the value is wanted.

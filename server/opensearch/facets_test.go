@@ -2,8 +2,12 @@ package opensearch
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +66,33 @@ func TestFacetsAgree(t *testing.T) {
 			}
 			a.facets(q, library.Facet{Field: name, Limit: 3, Prefix: "9"})
 			a.facets(q, library.Facet{Field: name, Limit: 3, Prefix: "S"})
+			a.facets(q, library.Facet{Field: name, Limit: 3, Only: []string{"true", "1", "2", "instagram", "marketer_tags:summer", "none"}})
+		}
+	}
+}
+
+func TestRangesOf(t *testing.T) {
+	for prefix, want := range map[string][][2]int64{
+		"0": {{0, 0}}, "-": {{math.MinInt64, -1}}, "00": nil, "-0": nil, "": nil, "1x": nil, "+1": nil, "--1": nil, "99999999999999999999": nil,
+		"9223372036854775807": {{math.MaxInt64, math.MaxInt64}}, "-9223372036854775808": {{math.MinInt64, math.MinInt64}},
+		"92233720368547758":  {{92233720368547758, 92233720368547758}, {922337203685477580, 922337203685477589}, {9223372036854775800, math.MaxInt64}},
+		"-92233720368547758": {{-92233720368547758, -92233720368547758}, {-922337203685477589, -922337203685477580}, {math.MinInt64, -9223372036854775800}},
+	} {
+		if diff := cmp.Diff(want, rangesOf(prefix)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", prefix, diff)
+		}
+	}
+	for _, prefix := range []string{"1", "-1", "37", "-37", "9"} {
+		ranges := rangesOf(prefix)
+		for range 1000 {
+			n := rand.Int64N(math.MaxInt64) >> rand.IntN(63)
+			if rand.IntN(2) == 0 {
+				n = -n
+			}
+			in := slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= n && n <= r[1] })
+			if want := strings.HasPrefix(strconv.FormatInt(n, 10), prefix); in != want {
+				t.Errorf("%d is in the ranges of %q: %t", n, prefix, in)
+			}
 		}
 	}
 }
@@ -110,7 +141,7 @@ func TestFacetsOfSlices(t *testing.T) {
 		}
 		a.write(muts...)
 	}
-	for _, name := range []string{"author", "campaign", "tags", "tags.hashtags", "approval_status"} {
+	for _, name := range []string{"author", "campaign", "id", "tags", "tags.hashtags", "approval_status"} {
 		for _, limit := range []int{1, 5, 100} {
 			a.facets("*:*", library.Facet{Field: name, Limit: limit})
 			a.facets("approval_status:app", library.Facet{Field: name, Limit: limit, Prefix: "1"})

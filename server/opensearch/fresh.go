@@ -42,6 +42,7 @@ type pageKey struct {
 	after    library.Cursor
 	offset   int64
 	limit    int
+	onlyIDs  bool
 }
 
 // seenPage is the version of a page that was built with the definitions in a catalogue and shows all operations of a state.
@@ -88,7 +89,7 @@ func newFreshness(l *Library) (*freshness, error) {
 func (f *freshness) key(r library.Read, listing library.Listing) (key pageKey, ok bool) {
 	return pageKey{
 		property: r.Property, identity: listing.Identity, audience: r.Audience, base: r.BaseURL, after: r.After, offset: r.Offset,
-		limit: r.Limit,
+		limit: r.Limit, onlyIDs: r.OnlyIDs,
 	}, r.IfVersion != "" && r.Now.IsZero()
 }
 

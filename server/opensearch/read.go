@@ -39,7 +39,11 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	if page.Expires, err = v.expires(ctx, listing); err != nil {
 		return nil, err
 	}
-	if page.Items, err = v.appendItems(ctx, r, found.hits); err != nil {
+	if r.OnlyIDs {
+		for _, h := range found.hits {
+			page.IDs = append(page.IDs, h.place.ID)
+		}
+	} else if page.Items, err = v.appendItems(ctx, r, found.hits); err != nil {
 		return nil, err
 	}
 	if found.more {

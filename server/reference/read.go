@@ -75,6 +75,10 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	}
 	page.Total, page.Count, page.Items = int64(len(places)), len(shown), r.Into
 	for i, at := range shown {
+		if r.OnlyIDs {
+			page.IDs = append(page.IDs, at.ID)
+			continue
+		}
 		if i > 0 {
 			page.Items = append(page.Items, ',')
 		}

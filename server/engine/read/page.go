@@ -5,6 +5,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -47,6 +48,13 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 		}
 	}
 	page.Count = len(hits)
+	if r.OnlyIDs {
+		page.IDs, page.Items = make([]item.ID, len(hits)), r.Into
+		for i, h := range hits {
+			page.IDs[i] = s.corpus.Parts[h.Part].Segment.ID(h.Doc)
+		}
+		return page, nil
+	}
 	page.Items, err = s.appendItems(ctx, r, hits)
 	return page, err
 }

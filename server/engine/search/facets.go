@@ -22,6 +22,8 @@ import (
 type Tally interface {
 	// Prefix returns what every wanted value begins with, in lower case. Add ignores other values.
 	Prefix() string
+	// Key returns what the key of every wanted tag begins with, in lower case. Add ignores other tags.
+	Key() string
 	// Reaches reports whether a value with this count can be among the most frequent ones.
 	Reaches(count int64) bool
 	// Add adds a value with its count among all parts. beaten is true if values that precede it fill the limit.
@@ -409,6 +411,9 @@ func (c *valueCounter) tags(ctx context.Context) error {
 			prefix = rest
 		} else if prefix = ""; !strings.HasPrefix(folded, c.tally.Prefix()) {
 			continue
+		}
+		if strings.HasPrefix(c.tally.Key(), prefix) {
+			prefix = c.tally.Key()
 		}
 		if err := c.namespace(ctx, query.Field{Name: name}, named, prefix); err != nil {
 			return err

@@ -45,6 +45,23 @@ func (w *world) once(what string, got []item.ID, want []item.ID) {
 }
 
 var pagingTests = map[string]func(*world){
+	"only ids": func(w *world) {
+		w.serve()
+		w.put(newItems(1, 9)...)
+		r := w.search("id:[2 TO 9]")
+		r.Order, r.Limit, r.Offset = w.order("id:desc"), 3, 1
+		r.OnlyIDs, r.Into = true, []byte("x")
+		got, err := w.lib.Read(w.ctx(), r)
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.equal("the ids", got.IDs, []item.ID{8, 7, 6})
+		w.equal("the items", string(got.Items), "x")
+		w.equal("the total", got.Total, int64(8))
+		w.equal("the count", got.Count, 3)
+		r.OnlyIDs, r.Into, r.After = false, nil, got.Next
+		w.equal("the next page", w.ids(w.page(r)), []item.ID{5, 4, 3})
+	},
 	"cursors give every item once in every order": func(w *world) {
 		w.serve()
 		w.put(newItems(1, 9, campaign(1), platform("b"))...)
