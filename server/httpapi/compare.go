@@ -3,8 +3,9 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -38,12 +39,6 @@ func (v *version) record(total int64) *versionRecord {
 	return &versionRecord{Query: v.text, SortBy: v.order.String(), FavoriteTag: tagText(v.favourite), Total: total}
 }
 
-// someItems are the number of items and the first of them.
-type someItems struct {
-	Total int64           `json:"total"`
-	Items json.RawMessage `json:"items"`
-}
-
 // movedItem is an item with its positions from 1 among the items that both versions show; nil is a position after the first
 // comparedPositions.
 type movedItem struct {
@@ -57,16 +52,6 @@ type movedItems struct {
 	Compared int         `json:"compared"`
 	Total    int         `json:"total"`
 	Items    []movedItem `json:"items"`
-}
-
-// comparison is the response of compareQueries.
-type comparison struct {
-	Before   *versionRecord `json:"before,omitempty"`
-	After    *versionRecord `json:"after"`
-	Entering someItems      `json:"entering"`
-	Leaving  someItems      `json:"leaving"`
-	Moving   movedItems     `json:"moving"`
-	Links    links          `json:"_links"`
 }
 
 // compareQueries answers GET /v2/content/compare (extension).
@@ -87,16 +72,18 @@ func (s *Server) compareQueries(x *exchange) error {
 		return err
 	}
 	defer x.release()
-	var c comparison
+	buffer := s.scratch.get()
+	body := (*buffer)[:0]
+	defer func() { s.scratch.put(buffer, body) }()
+	c := comparison{x: x, now: s.options.Clock(), before: before, after: after, size: int(size)}
 	err = x.budgeted(func(ctx context.Context) (err error) {
-		c, err = x.compare(ctx, before, after, int(size))
+		body, err = c.append(ctx, body)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	c.Links.self = x.linkHere()
-	return x.show(marshal(c))
+	return x.show(body)
 }
 
 // versionBefore returns the version to compare with: a stored filter, a query of the caller, or nil.
@@ -108,8 +95,10 @@ func (x *exchange) versionBefore() (*version, error) {
 	if name == "" {
 		return x.version("from_")
 	}
-	if text, err := x.optional("from_q"); err != nil || text != "" {
-		return nil, cmp.Or(err, invalid("from_q", "cannot be combined with from_filter"))
+	for _, param := range []string{"from_q", "from_sort_by", "from_favorite_tag"} {
+		if text, err := x.optional(param); err != nil || text != "" {
+			return nil, cmp.Or(err, invalid(param, "cannot be combined with from_filter, which has its own: omit one of them"))
+		}
 	}
 	f, err := x.filter(name)
 	if err != nil {
@@ -145,100 +134,123 @@ func (x *exchange) version(prefix string) (*version, error) {
 	return v, err
 }
 
-// compare compares two versions. before can be nil.
-func (x *exchange) compare(ctx context.Context, before, after *version, size int) (comparison, error) {
-	c := comparison{Leaving: noItems, Moving: movedItems{Compared: comparedPositions, Items: []movedItem{}}}
-	if before == nil {
-		var err error
-		c.Entering, err = x.firstItems(ctx, *after, after.query, size)
-		c.After = after.record(c.Entering.Total)
-		return c, err
-	}
-	total, err := x.countItems(ctx, before.query)
-	if err != nil {
-		return c, err
-	}
-	c.Before, c.After, c.Entering = before.record(total), after.record(total), noItems
-	if !query.Equal(before.query, after.query) {
-		if c.Entering, err = x.firstItems(ctx, *after, query.AndNot(after.query, before.query), size); err != nil {
-			return c, err
-		}
-		if c.Leaving, err = x.firstItems(ctx, *before, query.AndNot(before.query, after.query), size); err != nil {
-			return c, err
-		}
-		c.After.Total += c.Entering.Total - c.Leaving.Total
-	}
-	all, err := x.movedItems(ctx, *before, *after)
-	if err != nil {
-		return c, err
-	}
-	c.Moving.Total, c.Moving.Items = len(all), all[:min(len(all), size)]
-	return c, nil
+// comparison is a comparison of two versions.
+type comparison struct {
+	x *exchange
+	// now is the value of `now` in all queries.
+	now time.Time
+	// before is nil if there is nothing to compare with.
+	before, after *version
+	// size is the maximum number of items in each list.
+	size int
 }
 
-var noItems = someItems{Items: json.RawMessage("[]")}
+// append appends the response.
+func (c *comparison) append(ctx context.Context, body []byte) ([]byte, error) {
+	var sides struct {
+		Before *versionRecord `json:"before,omitempty"`
+		After  *versionRecord `json:"after"`
+	}
+	total, err := c.count(ctx, c.after)
+	if err != nil {
+		return body, err
+	}
+	sides.After = c.after.record(total)
+	if c.before != nil {
+		if total, err = c.count(ctx, c.before); err != nil {
+			return body, err
+		}
+		sides.Before = c.before.record(total)
+	}
+	body = append(body, marshal(sides)...)
+	body = append(body[:len(body)-1], `,"entering":`...)
+	if body, err = c.appendMissing(ctx, body, c.after, c.before); err != nil {
+		return body, err
+	}
+	body = append(body, `,"leaving":`...)
+	if body, err = c.appendMissing(ctx, body, c.before, c.after); err != nil {
+		return body, err
+	}
+	moved, err := c.movedItems(ctx)
+	if err != nil {
+		return body, err
+	}
+	body = append(body, `,"moving":`...)
+	body = append(body, marshal(movedItems{comparedPositions, len(moved), moved[:min(len(moved), c.size)]})...)
+	body = append(body, `,"_links":`...)
+	return append(links{self: c.x.linkHere()}.append(body), '}'), nil
+}
 
-// countItems returns the number of items that match a query.
-func (x *exchange) countItems(ctx context.Context, q query.Node) (int64, error) {
-	page, err := x.server.lib.Read(ctx, library.Read{Property: x.grant.property, Audience: x.audience(), Query: q})
+// read reads items of a version: those that also match where, if it is not nil.
+func (c *comparison) read(ctx context.Context, v *version, where query.Node, r library.Read) (*library.Page, error) {
+	r.Property, r.Audience, r.BaseURL, r.Now = c.x.grant.property, c.x.audience(), c.x.baseURL(), c.now
+	r.Query, r.Where, r.Order, r.Favourite = v.query, where, v.order, v.favourite
+	return c.x.server.lib.Read(ctx, r)
+}
+
+// count returns the number of items of a version.
+func (c *comparison) count(ctx context.Context, v *version) (int64, error) {
+	page, err := c.read(ctx, v, nil, library.Read{})
 	if err != nil {
 		return 0, err
 	}
 	return page.Total, nil
 }
 
-// firstItems counts the items that match q, a restriction of the query of v, and lists the first of them in the order of v.
-// Each response would list others in a random order, so the default order of filters replaces it.
-func (x *exchange) firstItems(ctx context.Context, v version, q query.Node, n int) (someItems, error) {
-	if v.order.Random() {
-		v.order = query.Order{{Field: "created_on", Desc: true}}
+// appendMissing appends the number of the items of v that other does not have, and the first of them in the order of v. Both versions
+// can be nil. Each response would list others in a random order, so the default order of filters replaces it.
+func (c *comparison) appendMissing(ctx context.Context, body []byte, v, other *version) ([]byte, error) {
+	if v == nil || other != nil && query.Equal(v.query, other.query) {
+		return append(body, `{"total":0,"items":[]}`...), nil
 	}
-	page, err := x.server.lib.Read(ctx, library.Read{
-		Property: x.grant.property, Audience: x.audience(), BaseURL: x.baseURL(), Query: q, Order: v.order, Favourite: v.favourite,
-		Limit: n, Room: x.reserve,
+	shown := *v
+	if v.order.Random() {
+		shown.order = query.Order{{Field: "created_on", Desc: true}}
+	}
+	var where query.Node
+	if other != nil {
+		where = query.Not(other.query)
+	}
+	start := len(body)
+	into := append(body, make([]byte, headRoom)...)
+	page, err := c.read(ctx, &shown, where, library.Read{
+		Limit: c.size, Into: into, Room: func(bytes int) error { return c.x.reserve("size", bytes) },
 	})
 	if err != nil {
-		return someItems{}, err
+		return body, err
 	}
-	return someItems{page.Total, append(append([]byte{'['}, page.Items...), ']')}, nil
+	head := fmt.Appendf(page.Items[:start], `{"total":%d,"items":[`, page.Total)
+	return append(slices.Delete(page.Items, len(head), start+headRoom), "]}"...), nil
 }
 
 // movedItems compares the order of the first items that both versions show. In a random order, no item has a position.
-func (x *exchange) movedItems(ctx context.Context, before, after version) ([]movedItem, error) {
-	random := before.order.Random() || after.order.Random()
-	same := before.order.String() == after.order.String() && sameTag(before.favourite, after.favourite)
-	if random || same && (!after.order.Scored() || query.Equal(before.query, after.query)) {
+func (c *comparison) movedItems(ctx context.Context) ([]movedItem, error) {
+	before, after := c.before, c.after
+	if before == nil || before.order.Random() || after.order.Random() {
 		return []movedItem{}, nil
 	}
-	// Neither query affects the scores of the other.
-	was, err := x.firstIDs(ctx, before, query.AndNot(before.query, query.AndNot(query.All{}, after.query)))
+	same := before.order.String() == after.order.String() && sameTag(before.favourite, after.favourite)
+	if same && (!after.order.Scored() || query.Equal(before.query, after.query)) {
+		return []movedItem{}, nil
+	}
+	was, err := c.firstIDs(ctx, before, after)
 	if err != nil {
 		return nil, err
 	}
-	is, err := x.firstIDs(ctx, after, query.AndNot(after.query, query.AndNot(query.All{}, before.query)))
+	is, err := c.firstIDs(ctx, after, before)
 	if err != nil {
 		return nil, err
 	}
 	return movedBetween(was, is), nil
 }
 
-// firstIDs returns the ids of the first items in the order of v that match q.
-func (x *exchange) firstIDs(ctx context.Context, v version, q query.Node) ([]item.ID, error) {
-	some, err := x.firstItems(ctx, v, q, comparedPositions)
+// firstIDs returns the ids of the first items in the order of v that other has, too. The query of other does not affect their scores.
+func (c *comparison) firstIDs(ctx context.Context, v, other *version) ([]item.ID, error) {
+	page, err := c.read(ctx, v, query.Not(query.Not(other.query)), library.Read{Limit: comparedPositions, OnlyIDs: true})
 	if err != nil {
 		return nil, err
 	}
-	var items []struct {
-		ID item.ID `json:"id"`
-	}
-	if err := json.Unmarshal(some.Items, &items); err != nil {
-		return nil, fmt.Errorf("read the ids of a page: %w", err)
-	}
-	ids := make([]item.ID, len(items))
-	for i, it := range items {
-		ids[i] = it.ID
-	}
-	return ids, nil
+	return page.IDs, nil
 }
 
 // movedBetween compares the beginnings of two orders of the same items. It returns the fewest items that must move to turn

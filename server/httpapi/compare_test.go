@@ -1,8 +1,14 @@
 package httpapi_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +17,8 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // compareURL returns the URL of a comparison with the given parameters, as name and value in turn.
@@ -91,7 +99,7 @@ func TestCompare(t *testing.T) {
 			outcome{Before: 6, After: 9, Entering: side{3, []item.ID{1051, 1031}}},
 		},
 		"a filter by its id and a narrower query": {
-			[]string{"from_filter", "4242", "q", "approval_status:rej AND id:[1010 TO *]", "from_sort_by", "ignored:asc", "sort_by", "id:asc"},
+			[]string{"from_filter", "4242", "q", "approval_status:rej AND id:[1010 TO *]", "sort_by", "id:asc"},
 			outcome{Before: 15, After: 13, Leaving: side{2, []item.ID{1003, 1007}}},
 		},
 		"two disjoint queries": {
@@ -159,10 +167,83 @@ func TestCompareParameters(t *testing.T) {
 		"unknown filter":  {url: compareURL("from_filter", "17", "q", "a"), token: "rw", status: 404, contains: []string{"problems/not-found"}},
 		"size":            {url: compareURL("q", "a", "size", "501"), token: "rw", status: 400, contains: []string{`"parameter":"size"`}},
 		"another owner's": {url: compareURL("from_filter", wall, "q", "a"), token: "other-rw", status: 404},
-		"too many clauses": {url: compareURL("from_q", strings.Repeat("a ", 600), "q", strings.Repeat("b ", 600)), token: "rw", status: 400, contains: []string{
-			"problems/syntax-error", "too many clauses",
+		"an order of a filter": {url: compareURL("from_filter", wall, "from_sort_by", "id:asc", "q", "a"), token: "rw", status: 400, contains: []string{
+			`"parameter":"from_sort_by"`, "cannot be combined with from_filter",
 		}},
+		"a tag of a filter": {url: compareURL("from_filter", wall, "from_favorite_tag", "hero", "q", "a"), token: "rw", status: 400, contains: []string{`"parameter":"from_favorite_tag"`}},
 	})
+}
+
+// TestCompareTheLongestQueries compares two queries, each of which has the maximum number of clauses.
+func TestCompareTheLongestQueries(t *testing.T) {
+	if os.Getenv("VITRINE_TEST_LIBRARY") == "opensearch" {
+		t.Skip("a cluster limits the clauses of both together")
+	}
+	or := func(ids string) string { return strings.Repeat("nowhere ", query.MaxClauses-1) + ids }
+	newApp(t).do(call{
+		url: compareURL("from_q", or("id:[1001 TO 1003]"), "from_sort_by", "id:asc", "q", or("id:[1002 TO 1005]"), "sort_by", "id:desc"), token: "rw",
+		contains: []string{`"entering":{"total":2,"items":[{"id":1005,`, `"leaving":{"total":1,"items":[{"id":1001,`, `"items":[{"id":1002,"from":1,"to":2}]`},
+	})
+}
+
+// TestCompareReads checks what a comparison reads: everything at one time, both totals by themselves, and for positions only ids.
+func TestCompareReads(t *testing.T) {
+	a, h := newHookedApp(t)
+	reads := 0
+	h.read = func(_ context.Context, r library.Read) (*library.Page, error) {
+		if reads++; !r.Now.Equal(began) {
+			t.Errorf("a read at %s", r.Now)
+		}
+		if r.OnlyIDs != (r.Limit == 100) {
+			t.Errorf("a read of %d items, only ids: %t", r.Limit, r.OnlyIDs)
+		}
+		if r.Where == nil && r.Query.String() == "id:1001" {
+			return &library.Page{Total: 3}, nil
+		}
+		// A concurrent write makes the totals inconsistent.
+		return &library.Page{Total: 7, Items: r.Into}, nil
+	}
+	a.do(call{url: compareURL("from_q", "id:1002", "from_sort_by", "id:asc", "q", "id:1001"), token: "rw", contains: []string{
+		`"query":"id:1002","sort_by":"id:asc","favorite_tag":null,"total":7}`, `"query":"id:1001","sort_by":"created_on:desc","favorite_tag":null,"total":3}`,
+	}})
+	if reads != 6 {
+		t.Errorf("%d reads, want 6", reads)
+	}
+}
+
+// discard is a ResponseWriter that forgets the body.
+type discard struct{ http.ResponseWriter }
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+// TestCompareMemory checks that a comparison takes little more memory than it reserves.
+func TestCompareMemory(t *testing.T) {
+	const size = 4 << 20
+	a, h := newHookedApp(t, func(o *httpapi.Options) { o.PageMemory = 4 * size })
+	items := bytes.Repeat([]byte(" "), size)
+	h.read = func(_ context.Context, r library.Read) (*library.Page, error) {
+		if r.Limit == 0 || r.OnlyIDs {
+			return &library.Page{}, nil
+		}
+		if err := r.Room(size); err != nil {
+			return nil, err
+		}
+		return &library.Page{Items: append(slices.Grow(r.Into, size), items...)}, nil
+	}
+	c := call{url: compareURL("from_q", "a", "from_sort_by", "id:asc", "q", "b"), token: "rw"}
+	send := func() { a.server.ServeHTTP(discard{httptest.NewRecorder()}, c.request()) }
+	send()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	send()
+	runtime.ReadMemStats(&after)
+	// Both lists are in one buffer, which grows twice.
+	if used := after.TotalAlloc - before.TotalAlloc; used > 4*size {
+		t.Errorf("two lists of %d bytes take %d bytes", size, used)
+	}
+	big, bh := newHookedApp(t, func(o *httpapi.Options) { o.PageMemory = 4*size - 2 })
+	bh.read = h.read
+	big.do(call{url: c.url, token: "rw", status: 400, contains: []string{`"parameter":"size"`, "use a smaller size"}})
 }
 
 func TestMovedBetween(t *testing.T) {

@@ -98,21 +98,31 @@ func (x *exchange) budgeted(run func(context.Context) error) error {
 	defer cancel()
 	err = run(ctx)
 	if errors.Is(err, errOverBudget) || errors.Is(err, context.DeadlineExceeded) && x.r.Context().Err() == nil {
-		return &problem{
-			Type: queryTooExpensive, Parameter: "q",
-			Detail: "the query exceeded its time budget: narrow it, remove leading wildcards, or store it as a filter",
-		}
+		return x.tooExpensive()
 	}
 	return err
 }
 
-// reserve takes the memory for a page of items until release. One token gets at most half of it, so that callers that receive slowly
-// cannot keep the callers with other tokens from reading.
-func (x *exchange) reserve(bytes int) error {
+// tooExpensive returns the problem of a request that exceeded the time budget. It names the parameter with the query, if one was sent.
+func (x *exchange) tooExpensive() *problem {
+	for _, name := range []string{"q", "additional_query"} {
+		if text, err := x.optional(name); err == nil && text != "" {
+			return &problem{
+				Type: queryTooExpensive, Parameter: name,
+				Detail: "the query exceeded its time budget: narrow it, remove leading wildcards, or store it as a filter",
+			}
+		}
+	}
+	return &problem{Type: queryTooExpensive, Detail: "the request exceeded its time budget: request less, or retry later"}
+}
+
+// reserve takes the memory for items in the response until release. The parameter size limits their number. One token gets at most half
+// of the memory, so that callers that receive slowly cannot keep the callers with other tokens from reading.
+func (x *exchange) reserve(size string, bytes int) error {
 	n, all := int64(bytes), x.server.options.PageMemory
 	if x.reserved+n > all/2 {
-		return &problem{Type: invalidParameter, Parameter: "page_size", Detail: fmt.Sprintf(
-			"the items of this page have more than %d bytes, the limit of this server: use a smaller page_size", all/2,
+		return &problem{Type: invalidParameter, Parameter: size, Detail: fmt.Sprintf(
+			"the items in this response have more than %d bytes, the limit of this server: use a smaller %s", all/2, size,
 		)}
 	}
 	x.reserved += n
@@ -120,7 +130,7 @@ func (x *exchange) reserve(bytes int) error {
 	if own > all/2 || together > all {
 		return &problem{
 			Type: unavailable, retryAfter: time.Second,
-			Detail: "the pages that are being sent take up the memory for pages: receive them faster, or use a smaller page_size",
+			Detail: "the pages that are being sent take up the memory for pages: receive them faster, or use a smaller " + size,
 		}
 	}
 	return nil

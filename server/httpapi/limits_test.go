@@ -214,7 +214,16 @@ func TestQueryBudget(t *testing.T) {
 			on.t = t
 			on.do(call{url: q("id:1001"), token: "ro", status: 400, contains: []string{"problems/query-too-expensive"}})
 			on.do(call{url: explain, token: "rw", status: 400, contains: []string{"problems/query-too-expensive"}})
-			on.do(call{url: facets("tags", "q=id:1001"), token: "ro", status: 400, contains: []string{"problems/query-too-expensive"}})
+			on.do(call{url: facets("tags", "q=id:1001"), token: "ro", status: 400, contains: []string{"problems/query-too-expensive", `"parameter":"q"`}})
+			on.do(call{
+				url: facets("tags", "filter="+filterUUID("summer-wall")), token: "rw", status: 400,
+				contains: []string{"problems/query-too-expensive", "the request exceeded its time budget"}, lacks: []string{"parameter"},
+			})
+			on.do(call{url: "/v2/content/definitions?kind=tag", token: "rw", status: 400, contains: []string{"problems/query-too-expensive"}, lacks: []string{"parameter"}})
+			on.do(call{
+				url: "/v2/content/filters/" + filterUUID("summer-wall") + "?additional_query=id:1001", token: "ro", status: 400,
+				contains: []string{"problems/query-too-expensive", `"parameter":"additional_query"`},
+			})
 			on.do(call{url: "/v2/content/compare?q=id:1001", token: "rw", status: 400, contains: []string{"problems/query-too-expensive"}})
 			on.do(call{url: "/v2/content/filters/" + filterUUID("summer-wall"), token: "ro"})
 		})

@@ -150,7 +150,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 		r.IfVersion = kept.version
 	}
 	buffer := x.server.scratch.get()
-	r.Room = x.reserve
+	r.Room = func(bytes int) error { return x.reserve("page_size", bytes) }
 	defer x.release()
 	r.Into = append((*buffer)[:0], make([]byte, headRoom)...)
 	page, err := x.find(r, l.free)

@@ -94,16 +94,17 @@ func (x *exchange) tagSources(ctx context.Context, own *item.Item) ([]sourcedTag
 	if err != nil {
 		return nil, err
 	}
+	declared := make(map[item.Tag]library.Definition, len(defs))
+	for _, d := range defs {
+		declared[d.Tag.Tag] = d
+	}
 	all := make([]sourcedTag, len(tags))
 	for i, t := range tags {
 		all[i] = sourcedTag{tagRecord: tagRecord(t), Sources: []source{}}
 		if slices.Contains(own.Tags, t) {
 			all[i].Sources = append(all[i].Sources, source{Kind: "caller"})
 		}
-		for _, d := range defs {
-			if d.Tag.Tag != t {
-				continue
-			}
+		if d, ok := declared[t]; ok {
 			found, err := x.sourcesOf(ctx, d.Owner, own.ID, d.Tag.Items, d.Tag.Selector)
 			if err != nil {
 				return nil, err
@@ -133,16 +134,19 @@ func (x *exchange) unitSources(ctx context.Context, own *item.Item) ([]sourcedUn
 	if err != nil {
 		return nil, err
 	}
+	declared := make(map[int64]library.Definition, len(defs))
+	for _, d := range defs {
+		if !d.Owner.IsHTTP() {
+			declared[d.Unit.Unit.ID] = d
+		}
+	}
 	all := make([]sourcedUnit, len(it.Units))
 	for i, u := range it.Units {
 		all[i] = sourcedUnit{ID: u.ID, Label: u.Name, Sources: []source{}}
 		if slices.Contains(own.Units, u.ID) {
 			all[i].Sources = append(all[i].Sources, source{Kind: "caller"})
 		}
-		for _, d := range defs {
-			if d.Unit.Unit.ID != u.ID || d.Owner.IsHTTP() {
-				continue
-			}
+		if d, ok := declared[u.ID]; ok {
 			found, err := x.sourcesOf(ctx, d.Owner, own.ID, d.Unit.Items, d.Unit.Selector)
 			if err != nil {
 				return nil, err
@@ -171,6 +175,15 @@ func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.I
 		all = append(all, from)
 	}
 	return all, err
+}
+
+// countItems returns the number of items that match a query.
+func (x *exchange) countItems(ctx context.Context, q query.Node) (int64, error) {
+	page, err := x.server.lib.Read(ctx, library.Read{Property: x.grant.property, Audience: x.audience(), Query: q})
+	if err != nil {
+		return 0, err
+	}
+	return page.Total, nil
 }
 
 // itemTerm matches one item.

@@ -18,9 +18,10 @@ func And(nodes ...Node) Node {
 	return Bool{Clauses: parts}
 }
 
-// AndNot returns the query for what a matches and b does not. Scores and order by relevance are those of a.
-func AndNot(a, b Node) Node {
-	return Bool{Clauses: []Clause{{Occur: Must, Node: a}, {Occur: MustNot, Node: b}}}
+// Not returns the query for what n does not match. It has as many clauses as n, and adds nothing to scores, so that a part of a
+// conjunction does not affect its order by relevance in the form Not(n) or Not(Not(n)).
+func Not(n Node) Node {
+	return Bool{Clauses: []Clause{{Occur: MustNot, Node: n}}}
 }
 
 // FieldTerm returns the query field:value. value is never parsed and can contain any characters.

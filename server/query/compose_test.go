@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,9 +34,12 @@ func TestAnd(t *testing.T) {
 	}
 }
 
-func TestAndNot(t *testing.T) {
-	if got := query.AndNot(parse(t, "a OR b"), parse(t, "-c")).String(); got != "+(a b) -(-c)" {
+func TestNot(t *testing.T) {
+	if got := query.Not(query.Not(parse(t, "a OR b"))).String(); got != "-(-(a b))" {
 		t.Errorf("got %s", got)
+	}
+	if _, err := query.Check(query.Not(parse(t, strings.Repeat("a ", query.MaxClauses))), query.Public); err != nil {
+		t.Errorf("with the maximum number of clauses: %v", err)
 	}
 }
 
