@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// definitionPageSize is the default and the maximum page size of the list of definitions. Each entry takes a count.
-	definitionPageSize = 100
+	// definitionPageSize is the default and the maximum page size of the list of definitions. One facet counts all entries of a page.
+	definitionPageSize = library.MaxFacetValues
 	// maxShownIDs is the maximum number of ids that an entry shows.
 	maxShownIDs = 100
 )
@@ -38,8 +38,8 @@ type definitionRecord struct {
 	Selector string    `json:"selector"`
 	// Items is the number of items that have the tag or unit, for any reason.
 	Items int64 `json:"items"`
-	// items is the query for them.
-	items query.Node
+	// value is the tag or the unit as a value of a facet.
+	value string
 }
 
 // listDefinitions answers GET /v2/content/definitions (extension).
@@ -58,9 +58,11 @@ func (s *Server) listDefinitions(x *exchange) error {
 	var all []definitionRecord
 	total := 0
 	err = x.budgeted(func(ctx context.Context) error {
+		field := query.AllTags
 		if kind == "tag" {
 			all, err = x.tagDefinitions(ctx)
 		} else {
+			field = "activate_units.id"
 			all, err = x.unitDefinitions()
 		}
 		if err != nil {
@@ -69,12 +71,7 @@ func (s *Server) listDefinitions(x *exchange) error {
 		total = len(all)
 		first := min((at.page-1)*at.size, int64(total))
 		all = all[first:min(first+at.size, int64(total))]
-		for i, d := range all {
-			if all[i].Items, err = x.countItems(ctx, d.items); err != nil {
-				return err
-			}
-		}
-		return nil
+		return x.countDefinitions(ctx, field, all)
 	})
 	if err != nil {
 		return err
@@ -94,6 +91,26 @@ func (s *Server) listDefinitions(x *exchange) error {
 	}{total, embedded{all}, to}))
 }
 
+// countDefinitions counts the items of each of the definitions, which are values of a field.
+func (x *exchange) countDefinitions(ctx context.Context, field string, defs []definitionRecord) error {
+	values := make([]string, len(defs))
+	for i, d := range defs {
+		values[i] = d.value
+	}
+	found, err := x.countAll(ctx, library.Facet{Field: field, Only: values, Limit: len(values)})
+	if err != nil {
+		return err
+	}
+	counts := make(map[string]int64, len(found))
+	for _, v := range found {
+		counts[v.Value] = v.Count
+	}
+	for i, d := range defs {
+		defs[i].Items = counts[d.value]
+	}
+	return nil
+}
+
 // tagDefinitions lists the tags of manifests, and the most frequent ones that only callers set, by namespace and key.
 func (x *exchange) tagDefinitions(ctx context.Context) ([]definitionRecord, error) {
 	defs, err := x.server.lib.Definitions(x.grant.property, library.KindTag)
@@ -104,7 +121,7 @@ func (x *exchange) tagDefinitions(ctx context.Context) ([]definitionRecord, erro
 	declared := make(map[item.Tag]bool, len(defs))
 	add := func(t item.Tag) *definitionRecord {
 		all = append(all, definitionRecord{
-			Kind: library.KindTag.String(), Namespace: t.Namespace, Key: t.Key, IDs: []item.ID{}, items: library.FavouriteTerm(t),
+			Kind: library.KindTag.String(), Namespace: t.Namespace, Key: t.Key, IDs: []item.ID{}, value: t.Namespace + ":" + query.Fold(t.Key),
 		})
 		return &all[len(all)-1]
 	}
@@ -112,13 +129,11 @@ func (x *exchange) tagDefinitions(ctx context.Context) ([]definitionRecord, erro
 		declared[d.Tag.Tag] = true
 		add(d.Tag.Tag).applies(d.Owner, d.Tag.Items, d.Tag.Selector)
 	}
-	frequent, err := x.server.lib.Facets(ctx, library.Read{
-		Property: x.grant.property, Audience: x.audience(), Query: query.All{},
-	}, library.Facet{Field: query.AllTags, Limit: library.MaxFacetValues})
+	frequent, err := x.countAll(ctx, library.Facet{Field: query.AllTags, Limit: library.MaxFacetValues})
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range frequent.Values {
+	for _, v := range frequent {
 		if t := tagOf(v.Value); !declared[t] {
 			add(t)
 		}
@@ -140,7 +155,7 @@ func (x *exchange) unitDefinitions() ([]definitionRecord, error) {
 		u := d.Unit.Unit
 		all[i] = definitionRecord{
 			Kind: library.KindUnit.String(), ID: u.ID, Name: u.Name, ClickThroughURL: u.ClickThroughURL, Default: d.Unit.Default,
-			Archived: u.Archived, items: query.FieldTerm("activate_units.id", strconv.FormatInt(u.ID, 10)),
+			Archived: u.Archived, value: strconv.FormatInt(u.ID, 10),
 		}
 		all[i].applies(d.Owner, d.Unit.Items, d.Unit.Selector)
 	}

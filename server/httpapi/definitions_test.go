@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -33,6 +35,21 @@ func TestDefinitions(t *testing.T) {
 		"another kind":  {url: "/v2/content/definitions?kind=filter", token: "rw", status: 400, contains: []string{`"parameter":"kind"`, "must be tag or unit"}},
 		"read-only":     {url: "/v2/content/definitions?kind=tag", token: "ro", status: 403},
 	})
+}
+
+// TestDefinitionsAreCountedTogether checks that the number of searches does not depend on the number of definitions.
+func TestDefinitionsAreCountedTogether(t *testing.T) {
+	a, h := newHookedApp(t)
+	h.read = func(context.Context, library.Read) (*library.Page, error) {
+		return nil, errors.New("a search for one definition")
+	}
+	facets := 0
+	h.facets = func(context.Context) error { facets++; return nil }
+	a.do(call{url: "/v2/content/definitions?kind=tag", token: "rw", contains: []string{`"items":20`}})
+	a.do(call{url: "/v2/content/definitions?kind=unit", token: "rw", contains: []string{`"items":10`}})
+	if facets != 3 {
+		t.Errorf("%d counts, want 3", facets)
+	}
 }
 
 func TestDefinitionsShowTheFirstIDs(t *testing.T) {

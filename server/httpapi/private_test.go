@@ -24,11 +24,25 @@ func TestSubmissionsDoNotAffectPublicResponses(t *testing.T) {
 
 	// These parts are random, or sealed with a per-server key.
 	drawn := regexp.MustCompile(`/i/[0-9A-Za-z]{10}"|cursor=[0-9A-Za-z_-]+`)
-	queries := []string{q("*:*"), q("submission:*"), q("submission.email:*"), q("*name:jo"), q("su*on.*:*"), q("42")}
+	queries := []string{
+		q("*:*"), q("submission:*"), q("submission.email:*"), q("*name:jo"), q("su*on.*:*"), q("42"), facets("tags", "q=*:*"), facets("tags", "q=*:*", "prefix=j"),
+		"/v2/content/7002", "/v2/content/7003", "/v2/content/7004", "/v1/ugc/7002/", "/v1/tags/ugc/7002/",
+		suggestURL("jo|"), suggestURL("subm|"), suggestURL("submission.|"), suggestURL("submission.email:|"), suggestURL("submission.email:j|"),
+		suggestURL(`submission.username:"j|`), suggestURL("_exists_:subm|"), suggestURL("tags.|"), suggestURL("*|", "sort_by=submission.size:asc"),
+	}
 	for _, f := range query.Fields() {
 		name := url.QueryEscape(f.Name)
 		queries = append(queries, facets(f.Name, "q=*:*"), q("_exists_:"+f.Name), q("_missing_:"+f.Name), q("*:*", "sort_by="+name+":asc"))
+		for _, prefix := range []string{"j", "4", "a"} {
+			queries = append(queries, facets(f.Name, "q=*:*", "prefix="+prefix), suggestURL(f.Name+":"+prefix+"|"))
+		}
 	}
+	for _, private := range []string{"submission.email", "submission.size", "submission"} {
+		with.do(call{url: facets(private, "q=*:*", "prefix=4"), token: "other-ro", status: 403})
+	}
+	// The values are there for READ-WRITE callers.
+	with.do(call{url: suggestURL("submission.size:4|"), token: "other-rw", contains: []string{`"text":"42"`}})
+	with.do(call{url: "/v2/content/7003", token: "other-rw", contains: []string{"jo@mail.example"}})
 	compared := 0
 	for _, u := range queries {
 		got, want := with.send(call{url: u, token: "other-ro"}), without.send(call{url: u, token: "other-ro"})

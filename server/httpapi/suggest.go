@@ -20,6 +20,9 @@ const (
 	valuesBudget = 250 * time.Millisecond
 )
 
+// errValuesLate is the cause of a context that has exceeded valuesBudget.
+var errValuesLate = errors.New("counting values for completions takes too long")
+
 // textProblem is an error or a warning about a parameter. Start and End are UTF-16 code units, as editors count.
 type textProblem struct {
 	Severity string `json:"severity"`
@@ -71,16 +74,19 @@ func (s *Server) suggest(x *exchange) error {
 	err = x.budgeted(func(ctx context.Context) error {
 		problems = x.textProblems(problems, "q", q, query.Problems(q, x.audience()))
 		problems = x.textProblems(problems, "sort_by", order, query.OrderProblems(order, x.audience()))
-		return c.complete(ctx, characters(c.query, int(position)))
+		counting, cancel := context.WithTimeoutCause(ctx, valuesBudget, errValuesLate)
+		defer cancel()
+		return c.complete(counting, characters(c.query, int(position)))
 	})
 	if err != nil {
 		return err
 	}
-	return x.show(marshal(struct {
+	body := marshal(struct {
 		Problems    []textProblem `json:"problems"`
 		Completions []completion  `json:"completions"`
 		Links       links         `json:"_links"`
-	}{problems, c.completions, links{self: x.linkHere()}}))
+	}{problems, c.completions, links{self: x.linkHere()}})
+	return x.showUntil(body, freshness{never: c.late})
 }
 
 // textProblems appends the problems of the parameter in, whose value is text.
@@ -121,9 +127,11 @@ type completer struct {
 	query       []rune
 	spot        query.Spot
 	completions []completion
+	// late is true if values are missing because counting them took too long.
+	late bool
 }
 
-// complete finds the completions at a position in characters.
+// complete finds the completions at a position in characters. They lack values if ctx ends with errValuesLate.
 func (c *completer) complete(ctx context.Context, at int) error {
 	if len(string(c.query)) > query.MaxLength {
 		return nil
@@ -195,24 +203,34 @@ func (c *completer) clauses(ctx context.Context) error {
 	if c.spot.Typed == "" {
 		return nil
 	}
-	tags, err := c.frequent(ctx, library.Facet{Field: query.AllTags, Limit: library.MaxFacetValues})
+	if err := c.tagFields(ctx, colon); err != nil || c.spot.Named {
+		return err
+	}
+	tags, err := c.frequent(ctx, library.Facet{Field: query.AllTags, Key: c.spot.Typed, Limit: maxTagCompletions})
 	if err != nil {
 		return err
 	}
-	c.tagFields(tags, colon)
-	found := 0
 	for _, t := range tags {
-		if c.spot.Named || found == maxTagCompletions || !c.begins(tagOf(t.Value).Key) {
-			continue
-		}
-		found++
 		c.add(completesTag, query.ValueTerm(query.Field{Name: query.AllTags}, t.Value).String(), "items with the tag "+t.Value, t.Count)
 	}
 	return nil
 }
 
-// tagFields adds the fields of the namespaces of tags.
-func (c *completer) tagFields(tags []library.FacetValue, colon string) {
+// tagFields adds the fields of the namespaces of the most frequent tags.
+func (c *completer) tagFields(ctx context.Context, colon string) error {
+	typed, begin := query.Fold(c.spot.Typed), "tags."
+	namespace, after := strings.CutPrefix(typed, begin)
+	if !after && !strings.HasPrefix(begin, typed) {
+		return nil
+	}
+	of := library.Facet{Field: query.AllTags, Limit: library.MaxFacetValues}
+	if after {
+		of.Prefix, _, _ = strings.Cut(namespace, ".") // a namespace contains none
+	}
+	tags, err := c.frequent(ctx, of)
+	if err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, t := range tags {
 		namespace := tagOf(t.Value).Namespace
@@ -222,6 +240,7 @@ func (c *completer) tagFields(tags []library.FacetValue, colon string) {
 			c.add(completesField, query.NameText(name)+colon, "keyword: the tags of the namespace "+namespace, -1)
 		}
 	}
+	return nil
 }
 
 // fields adds the fields whose names begin with what is typed, then those with such a part.
@@ -315,14 +334,17 @@ func (c *completer) addValue(kind string, f query.Field, value string, count int
 
 // frequent returns the most frequent values among all items of the property, and none if counting takes too long.
 func (c *completer) frequent(ctx context.Context, f library.Facet) ([]library.FacetValue, error) {
-	counting, cancel := context.WithTimeout(ctx, valuesBudget)
-	defer cancel()
-	found, err := c.x.server.lib.Facets(counting, library.Read{
-		Property: c.x.grant.property, Audience: c.x.audience(), Query: query.All{},
-	}, f)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+	found, err := c.x.countAll(ctx, f)
+	if err != nil && errors.Is(context.Cause(ctx), errValuesLate) {
+		c.late = true
 		return nil, nil
 	}
+	return found, err
+}
+
+// countAll counts values among all items of the property.
+func (x *exchange) countAll(ctx context.Context, f library.Facet) ([]library.FacetValue, error) {
+	found, err := x.server.lib.Facets(ctx, library.Read{Property: x.grant.property, Audience: x.audience(), Query: query.All{}}, f)
 	if err != nil {
 		return nil, err
 	}

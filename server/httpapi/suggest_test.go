@@ -137,7 +137,24 @@ func TestSuggestWithoutValues(t *testing.T) {
 		<-ctx.Done()
 		return fmt.Errorf("count: %w", context.Cause(ctx))
 	}
-	a.do(call{url: suggestURL("x AND approval_status:|"), token: "ro", contains: []string{`"text":"app"`, `"severity":"error"`}, lacks: []string{`"count"`}})
+	a.do(call{
+		url: suggestURL("x AND approval_status:|"), token: "ro", contains: []string{`"text":"app"`, `"severity":"error"`}, lacks: []string{`"count"`},
+		want: map[string]string{"Cache-Control": "private, no-store"},
+	})
+}
+
+// TestSuggestRareTags completes tags that are not among the most frequent ones.
+func TestSuggestRareTags(t *testing.T) {
+	a := newApp(t)
+	line := `{"id":%d,"approval_status":"app","created_on":"2026-01-01T00:00:00Z","content":{"content_type":"text","text":"x"},"tags":{%q:[%s]}}`
+	lines := []string{fmt.Sprintf(line, 5200, "rare", `"zebra"`)}
+	for i := range 110 { // two items have each of these tags
+		lines = append(lines, fmt.Sprintf(line, 5000+i, "hashtags", fmt.Sprintf(`"f%d","f%d"`, i, (i+1)%110)))
+	}
+	a.write(shop, lines...)
+	a.do(call{url: suggestURL("zeb|"), token: "ro", contains: []string{`"kind":"tag","detail":"items with the tag rare:zebra","count":1`}})
+	a.do(call{url: suggestURL("tags.ra|"), token: "ro", contains: []string{`"text":"tags.rare.key:"`}})
+	a.do(call{url: suggestURL("tags.rare.k|"), token: "ro", contains: []string{`"text":"tags.rare.key:"`}})
 }
 
 // TestListedValues compares the fixed values of the catalogue with those that items can have.
