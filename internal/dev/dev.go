@@ -151,6 +151,7 @@ func (f *Folder) Load(ctx context.Context) Load {
 	l, err := f.load(ctx)
 	if err != nil {
 		l.Failed = err
+		f.rejectAll(err)
 	} else {
 		f.loaded.Store(true)
 	}
@@ -242,7 +243,7 @@ func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool
 	for _, owner := range known {
 		file, sure := f.files[owner]
 		switch {
-		case ownToken(owner):
+		case owner.Internal():
 		case there[owner] || unreadable[file] || !sure && len(unreadable) > 0:
 			others[owner] = true
 		default:
@@ -287,14 +288,12 @@ func (f *Folder) definitions(ctx context.Context, objects, all []validate.Judged
 	return append(defs, tokens...), nil
 }
 
-// tokenOwner returns the owner of the READ-WRITE token of a Property. No AccessToken has such a name. Without the Property, the token
-// grants nothing.
+// tokenOwner returns the owner of the READ-WRITE token of a Property, see library.Owner.Internal. Without the Property, the token grants
+// nothing.
 func tokenOwner(p library.PropertyID) library.Owner {
 	namespace, name, _ := strings.Cut(string(p), "/")
 	return library.Owner{Install: Install, Kind: library.KindToken, Namespace: namespace, Name: "/" + name}
 }
-
-func ownToken(owner library.Owner) bool { return strings.HasPrefix(owner.Name, "/") }
 
 // Token returns the READ-WRITE token of a Property. It depends only on the Property and on the library, so it stays the same as long
 // as the library is kept.

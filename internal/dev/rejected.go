@@ -39,8 +39,16 @@ func (f *Folder) remember(l Load, judged []validate.Judged) {
 	f.rejected.Store(r)
 }
 
+// rejectAll replaces the errors of the last load by the reason why this load failed.
+func (f *Folder) rejectAll(err error) {
+	f.rejected.Store(&rejected{all: []library.Rejection{
+		{Kind: "File", Name: strings.Join(f.o.Paths, ", "), Reason: "LoadFailed", Message: err.Error()},
+	}})
+}
+
 // Rejected lists the errors of the last load that concern a property: those of its objects, and those of the files and objects that
-// cannot be decoded, which could be of the property. It reports false before the first load.
+// cannot be decoded, which could be of the property. If the load failed, the failure concerns every property. Rejected reports false
+// before the first load.
 func (f *Folder) Rejected(_ context.Context, p library.PropertyID) ([]library.Rejection, bool, error) {
 	r := f.rejected.Load()
 	if r == nil {

@@ -1,6 +1,8 @@
 package dev
 
 import (
+	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,6 +43,12 @@ func TestRejected(t *testing.T) {
 	w.write("broken.yaml", "{")
 	w.load()
 	expect(shop, "File /broken.yaml")
+	failing, cancel := context.WithCancel(t.Context())
+	cancel()
+	if l := w.Load(failing); l.Failed == nil {
+		t.Fatal("a load whose context has ended succeeds")
+	}
+	expect(shop, "File /"+filepath.Base(w.dir))
 	w.write("broken.yaml", "")
 	w.load()
 	expect(shop)

@@ -19,11 +19,12 @@ type Status struct {
 		Units   int64 `json:"units"`
 		Tokens  int64 `json:"tokens"`
 	} `json:"definitions"`
-	// StoreBytes and MemoryBytes are those of the whole server. MemoryBytes is 0 if the library does not count it.
+	// StoreBytes and MemoryBytes are those of the whole server. They are 0 if the server has other properties, or if the library does not
+	// count them.
 	StoreBytes  int64        `json:"store_bytes"`
 	MemoryBytes int64        `json:"memory_bytes"`
 	Tokens      []TokenState `json:"tokens"`
-	// Rejected are the objects whose newest version is not served, nil if the server does not know them now.
+	// Rejected are the objects whose condition Ready is False, nil if the server does not know them at the moment.
 	Rejected []Rejection `json:"rejected"`
 }
 

@@ -96,6 +96,14 @@ type hooked struct {
 	facets  func(context.Context) error
 	write   func(context.Context) error
 	export  func() iter.Seq2[[]byte, error]
+	state   func() library.State
+}
+
+func (h *hooked) State(ctx context.Context) library.State {
+	if h.state != nil {
+		return h.state()
+	}
+	return h.Library.State(ctx)
 }
 
 func (h *hooked) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {

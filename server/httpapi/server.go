@@ -45,7 +45,7 @@ type Options struct {
 	// Pressure returns the level of memory pressure. No pages are cached unless it is library.Relaxed. Default: always
 	// library.Relaxed.
 	Pressure func() library.Pressure
-	// Rejected lists the objects of a property whose newest version is not served, and reports false if they are not known now. It
+	// Rejected lists the objects of a property whose condition Ready is False, and reports false if they are not known now. It
 	// must only read memory. Default: they are never known.
 	Rejected func(context.Context, library.PropertyID) ([]library.Rejection, bool, error)
 	// Rand is the source of seeds and filter ids. Default: crypto/rand.

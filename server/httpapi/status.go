@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -27,7 +29,7 @@ type tokenRecord struct {
 	Expires *time.Time `json:"expires"`
 }
 
-// rejectionRecord is an object whose newest version is not served.
+// rejectionRecord is an object whose condition Ready is False.
 type rejectionRecord struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -42,8 +44,9 @@ type statusRecord struct {
 	Version     string             `json:"version"`
 	Items       int64              `json:"items"`
 	Definitions definitionCounts   `json:"definitions"`
-	// StoreBytes and MemoryBytes are those of the whole server. MemoryBytes is omitted if the library does not count it.
-	StoreBytes  int64         `json:"store_bytes"`
+	// StoreBytes and MemoryBytes are those of the whole server. They are omitted if the server has another property, about which they
+	// would tell something, or if the library does not count them.
+	StoreBytes  int64         `json:"store_bytes,omitempty"`
 	MemoryBytes int64         `json:"memory_bytes,omitempty"`
 	Tokens      []tokenRecord `json:"tokens"`
 	// Rejected is nil if this server does not know the objects.
@@ -53,12 +56,32 @@ type statusRecord struct {
 
 // showStatus answers GET /v2/content/status (extension).
 func (s *Server) showStatus(x *exchange) error {
-	p, ctx := x.grant.property, x.r.Context()
+	return x.budgeted(func(ctx context.Context) error {
+		out, err := x.propertyStatus(ctx)
+		if err != nil {
+			return err
+		}
+		return x.show(marshal(out))
+	})
+}
+
+// propertyStatus returns the status of the caller's property.
+func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
+	s, p := x.server, x.grant.property
 	state := s.lib.State(ctx)
-	out := statusRecord{
-		Property: p, Version: s.options.Version, Items: state.PropertyItems[p], StoreBytes: state.DiskBytes,
-		MemoryBytes: state.Sizes.Heap + state.Sizes.Caches + state.Sizes.Store,
-		Tokens:      s.tokens.of(p, s.options.Clock()), Links: links{self: x.linkHere()},
+	items, known := state.PropertyItems[p]
+	if !known && !state.Ready {
+		return nil, fmt.Errorf("%w: %s", library.ErrUnavailable, state.Problem)
+	}
+	out := &statusRecord{
+		Property: p, Version: s.options.Version, Items: items, Tokens: s.tokens.of(p, s.options.Clock()), Links: links{self: x.linkHere()},
+	}
+	others := len(state.PropertyItems)
+	if known {
+		others--
+	}
+	if others == 0 && len(s.lib.Properties()) == 1 {
+		out.StoreBytes, out.MemoryBytes = state.DiskBytes, state.Sizes.Heap+state.Sizes.Caches+state.Sizes.Store
 	}
 	out.Definitions.Tokens = len(out.Tokens)
 	for kind, count := range map[library.Kind]*int{
@@ -66,14 +89,14 @@ func (s *Server) showStatus(x *exchange) error {
 	} {
 		defs, err := s.lib.Definitions(p, kind)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		*count = len(defs)
 	}
 	if s.options.Rejected != nil {
 		rejected, known, err := s.options.Rejected(ctx, p)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if known {
 			records := []rejectionRecord{}
@@ -86,10 +109,10 @@ func (s *Server) showStatus(x *exchange) error {
 			out.Rejected = &records
 		}
 	}
-	return x.show(marshal(out))
+	return out, nil
 }
 
-// of lists the tokens of a property that have a valid value, by namespace and name.
+// of lists the tokens of a property that have a valid value and belong to an object, by namespace and name.
 func (t *tokenTable) of(p library.PropertyID, now time.Time) []tokenRecord {
 	all := []tokenRecord{}
 	known := t.current.Load()
@@ -98,7 +121,7 @@ func (t *tokenTable) of(p library.PropertyID, now time.Time) []tokenRecord {
 	}
 	at := map[library.Owner]int{}
 	for _, g := range *known {
-		if g.property != p || g.expired(now) {
+		if g.property != p || g.expired(now) || g.owner.Internal() {
 			continue
 		}
 		i, seen := at[g.owner]

@@ -2,6 +2,7 @@ package library
 
 import (
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -50,6 +51,9 @@ type Owner struct {
 
 // IsHTTP reports whether o owns definitions created over HTTP.
 func (o Owner) IsHTTP() bool { return o == Owner{} }
+
+// Internal reports whether o is no object of a user: its name begins with a slash, which no name of an object contains.
+func (o Owner) Internal() bool { return strings.HasPrefix(o.Name, "/") }
 
 // String returns "Kind namespace/name", or "HTTP".
 func (o Owner) String() string {
