@@ -49,7 +49,9 @@ type Change struct {
 type Version struct {
 	Query string `json:"query"`
 	Order string `json:"order"`
-	Total int64  `json:"total"`
+	// FavoriteTag is namespace:key of the tag whose items come first, or "".
+	FavoriteTag string `json:"favorite_tag,omitempty"`
+	Total       int64  `json:"total"`
 }
 
 // Items are some items of a listing.
@@ -94,12 +96,12 @@ func Compare(ctx context.Context, server Server, d library.Definition, first int
 	if err != nil {
 		return c, err
 	}
-	c.After = Version{Query: f.Query, Order: effect.After.SortBy, Total: effect.After.Total}
+	c.After = Version{f.Query, effect.After.SortBy, effect.After.FavoriteTag, effect.After.Total}
 	c.Enter, c.Leave = some(effect.Entering), some(effect.Leaving)
 	if b := effect.Before; b != nil {
-		c.Before = &Version{Query: b.Query, Order: b.SortBy, Total: b.Total}
+		c.Before = &Version{b.Query, b.SortBy, b.FavoriteTag, b.Total}
 		c.Reordered = c.Before.Order != c.After.Order || effect.Moving.Total > 0
-		if c.State = Unchanged; c.Reordered || c.Before.Query != c.After.Query {
+		if c.State = Unchanged; c.Reordered || c.Before.Query != c.After.Query || c.Before.FavoriteTag != c.After.FavoriteTag {
 			c.State = Changed
 		}
 	}

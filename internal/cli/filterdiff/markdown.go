@@ -42,11 +42,17 @@ func (c Change) markdown(w io.Writer) {
 	}
 	if c.Before == nil {
 		fmt.Fprintf(w, "| items | %s |\n| --- | --- |\n| query | %s |\n| order | %s |\n", text.Thousands(c.After.Total), cell(c.After.Query), cell(c.After.Order))
+		if c.After.FavoriteTag != "" {
+			fmt.Fprintf(w, "| favorite tag | %s |\n", cell(c.After.FavoriteTag))
+		}
 	} else {
 		fmt.Fprintf(w, "| | served | new |\n| --- | --- | --- |\n")
 		fmt.Fprintf(w, "| items | %s | %s |\n", text.Thousands(c.Before.Total), text.Thousands(c.After.Total))
 		fmt.Fprintf(w, "| query | %s | %s |\n", cell(c.Before.Query), cell(c.After.Query))
 		fmt.Fprintf(w, "| order | %s | %s |\n", cell(c.Before.Order), cell(c.After.Order))
+		if c.Before.FavoriteTag+c.After.FavoriteTag != "" {
+			fmt.Fprintf(w, "| favorite tag | %s | %s |\n", cell(c.Before.FavoriteTag), cell(c.After.FavoriteTag))
+		}
 	}
 	c.Enter.markdown(w, "enter")
 	c.Leave.markdown(w, "leave")
@@ -96,5 +102,10 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// cell formats text as code in a table, where a bar would end the cell.
-func cell(s string) string { return strings.ReplaceAll(code(excerpt(s, queryLength)), "|", `\|`) }
+// cell formats text as code in a table, where a bar would end the cell. A cell without text is empty.
+func cell(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ReplaceAll(code(excerpt(s, queryLength)), "|", `\|`)
+}

@@ -11,11 +11,11 @@ func TestMarkdownEscapesContent(t *testing.T) {
 	const hostile = "fine\x1b[2J\n# forged\u202eesrever"
 	var b bytes.Buffer
 	Markdown(&b, []Change{
-		{Filter: "shop/wall", State: New, After: Version{Query: hostile, Order: hostile}, Enter: Items{Total: 1, First: []Item{{ID: 1, Text: hostile}}}},
+		{Filter: "shop/wall", State: New, After: Version{Query: hostile, Order: hostile, FavoriteTag: hostile}, Enter: Items{Total: 1, First: []Item{{ID: 1, Text: hostile}}}},
 		{Filter: "shop/" + hostile, State: Failed, Problem: hostile},
 	})
 	got := b.String()
-	if strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "\n# forged") || strings.Count(got, `fine\x1b[2J`) != 5 {
+	if strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "\n# forged") || strings.Count(got, `fine\x1b[2J`) != 6 {
 		t.Errorf("%s", got)
 	}
 }
