@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,6 +95,34 @@ func TestRangesOf(t *testing.T) {
 				t.Errorf("%d is in the ranges of %q: %t", n, prefix, in)
 			}
 		}
+	}
+}
+
+// TestFacetsOfNumbersWithAPrefix checks that one search counts the numbers with a prefix, however many others there are.
+func TestFacetsOfNumbersWithAPrefix(t *testing.T) {
+	transport := &intercepted{RoundTripper: http.DefaultTransport}
+	l := openWith(t, t.TempDir(), time.Now, transport)
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	var muts []library.Mutation
+	for id := int64(100); id < 400; id++ {
+		muts = append(muts, library.Mutation{Put: image(id, "a")})
+	}
+	mustWrite(t, l, muts...)
+	var searches atomic.Int64
+	items := "/" + l.names.items(shop) + "/_search"
+	transport.intercept(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == items {
+			searches.Add(1)
+		}
+		return transport.RoundTripper.RoundTrip(r)
+	})
+	found, err := l.Facets(t.Context(), library.Read{Property: shop, Query: query.All{}}, library.Facet{Field: "id", Prefix: "39", Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Total != 300 || len(found.Values) != 10 || found.Values[0].Value != "390" || searches.Load() != 1 {
+		t.Errorf("%d searches found %d values of %d items, the first are %v", searches.Load(), len(found.Values), found.Total, found.Values[:1])
 	}
 }
 
