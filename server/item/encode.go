@@ -135,7 +135,7 @@ func (e *encoder) literal(s string) { e.dst = append(e.dst, s...) }
 // text appends lead and the first of values that is not empty.
 func (e *encoder) text(lead string, values ...string) {
 	e.literal(lead)
-	e.dst = appendString(e.dst, cmp.Or(values...))
+	e.dst = AppendString(e.dst, cmp.Or(values...))
 }
 
 func (e *encoder) integer(lead string, n int64) {
@@ -225,7 +225,7 @@ func (e *encoder) content(created, platform string) {
 	e.text(`,"text":`, c.Text)
 	e.text(`,"social_platform":`, platform)
 	e.literal(`,`)
-	e.dst = append(appendString(e.dst, platformRef+platform), ':')
+	e.dst = append(AppendString(e.dst, platformRef+platform), ':')
 	e.text(``, c.PlatformRef)
 	e.text(`,"content_state":`, c.ContentState, Active)
 	e.text(`,"created_on":`, c.CreatedOn, created)
@@ -303,6 +303,6 @@ func (e *encoder) media(m Media, kind, platform string) {
 // appendMember appends a member of an object after a comma.
 func appendMember(dst []byte, name, value string) []byte {
 	dst = append(dst, ',')
-	dst = append(appendString(dst, name), ':')
-	return appendString(dst, value)
+	dst = append(AppendString(dst, name), ':')
+	return AppendString(dst, value)
 }

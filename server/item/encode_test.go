@@ -354,8 +354,8 @@ func TestStringsAreEscaped(t *testing.T) {
 		"a\"b\\c\n\r\t\x00\x1f":    `"a\"b\\c\n\r\t\u0000\u001f"`,
 		"a\xffb\xe2\x80":           "\"a\uFFFDb\uFFFD\uFFFD\"",
 	} {
-		if got := string(appendString(nil, in)); got != want {
-			t.Errorf("appendString(%q) = %s, want %s", in, got, want)
+		if got := string(AppendString(nil, in)); got != want {
+			t.Errorf("AppendString(%q) = %s, want %s", in, got, want)
 		}
 	}
 	it := &Item{

@@ -11,7 +11,7 @@ import (
 const hexDigits = "0123456789abcdef"
 
 // appendString appends s as a JSON string. The package comment says which characters it escapes.
-func appendString(dst []byte, s string) []byte {
+func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	dst = appendEscaped(dst, s)
 	return append(dst, '"')
@@ -167,7 +167,7 @@ func appendValue(dst []byte, v value) []byte {
 	case boolean, number:
 		return append(dst, v.text...)
 	case text:
-		return appendString(dst, v.text)
+		return AppendString(dst, v.text)
 	case array:
 		dst = append(dst, '[')
 		for i, e := range v.members {
@@ -183,7 +183,7 @@ func appendValue(dst []byte, v value) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendString(dst, m.name), ':')
+			dst = append(AppendString(dst, m.name), ':')
 			dst = appendValue(dst, m.value)
 		}
 		return append(dst, '}')

@@ -16,7 +16,7 @@ func TestEscapesAnywhere(t *testing.T) {
 		for before := range 9 {
 			for _, after := range []int{0, 1, 7, 8, 9, 16} {
 				want := strings.Repeat("x", before) + string(r) + strings.Repeat("y", after)
-				text := appendString(nil, want)
+				text := AppendString(nil, want)
 				if strings.ContainsRune("<>\u2028\u2029", r) && strings.ContainsRune(string(text), r) {
 					t.Errorf("%q stands in %s as it is", r, text)
 				}

@@ -158,7 +158,7 @@ func (c *Content) marshal(w *objectWriter) {
 	w.text("social_platform_created_on", c.SocialPlatformCreatedOn)
 	if c.PlatformRef != "" {
 		w.keyOf(platformRef + c.SocialPlatform)
-		w.dst = appendString(w.dst, c.PlatformRef)
+		w.dst = AppendString(w.dst, c.PlatformRef)
 	}
 	w.text("content_state", c.ContentState)
 	w.text("social_platform", c.SocialPlatform)
@@ -250,7 +250,7 @@ func (w *objectWriter) tags(tags []Tag) {
 				w.dst = append(w.dst, ',')
 			}
 			w.dst = append(w.dst, `{"key":`...)
-			w.dst = append(appendString(w.dst, tags[i].Key), '}')
+			w.dst = append(AppendString(w.dst, tags[i].Key), '}')
 		}
 		w.dst = append(w.dst, ']')
 	}
@@ -269,7 +269,7 @@ func (w *objectWriter) key(name string) {
 // keyOf starts a member with any name.
 func (w *objectWriter) keyOf(name string) {
 	w.next()
-	w.dst = append(appendString(w.dst, name), ':')
+	w.dst = append(AppendString(w.dst, name), ':')
 }
 
 func (w *objectWriter) next() {
@@ -288,7 +288,7 @@ func (w *objectWriter) close() { w.dst = append(w.dst, '}') }
 func (w *objectWriter) text(name, value string) {
 	if value != "" {
 		w.key(name)
-		w.dst = appendString(w.dst, value)
+		w.dst = AppendString(w.dst, value)
 	}
 }
 
