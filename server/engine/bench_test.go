@@ -132,8 +132,7 @@ func BenchmarkLibrary(b *testing.B) {
 		r := library.Read{Property: trialShop, Query: parse(c.query), Order: order, Limit: 50, Offset: c.offset, Favourite: c.favourite}
 		b.Run("First/"+name, func(b *testing.B) {
 			for b.Loop() {
-				l.follower.cache.Shrink(0)
-				l.follower.property(trialShop).reads.Forget()
+				l.Forget()
 				read(b, r)
 			}
 		})
@@ -297,8 +296,7 @@ func BenchmarkFacets(b *testing.B) {
 	for _, field := range fields {
 		b.Run("First/"+field, func(b *testing.B) {
 			for b.Loop() {
-				l.follower.cache.Shrink(0)
-				l.follower.property(trialShop).reads.Forget()
+				l.Forget()
 				count(b, "approval_status:app AND social_platform:instagram", field)
 			}
 		})

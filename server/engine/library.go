@@ -94,6 +94,16 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Page, error) { return s.Page(ctx, r) })
 }
 
+// Forget drops what the library has computed for reads: cached views, orders and ranked listings, and the bindings of rules. The next
+// reads compute it again. What each segment keeps until it is merged stays: statistics of lengths and lists of units. Benchmarks call
+// Forget to measure reads of a library that has answered nothing.
+func (l *Library) Forget() {
+	l.follower.cache.Shrink(0)
+	for _, p := range l.follower.all() {
+		p.reads.Forget()
+	}
+}
+
 // instant returns the time of a request, truncated to milliseconds, the precision that queries see.
 func (l *Library) instant(r library.Read) time.Time {
 	if r.Now.IsZero() {

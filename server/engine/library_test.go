@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -27,5 +28,28 @@ func TestLibrary(t *testing.T) {
 				return l
 			})
 		})
+	}
+}
+
+func TestForget(t *testing.T) {
+	l, err := Open(Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	mustApply(t, l, definedProperty(trialShop))
+	mustWrite(t, l, trialShop, beach(1), beach(2))
+	views := func() float64 {
+		measures := l.Measures()
+		return measures[slices.IndexFunc(measures, func(m library.Measure) bool { return m.Name == "views" })].Value
+	}
+	for range 2 {
+		if n, err := beaches(t, l, trialShop); err != nil || n != 2 || views() == 0 {
+			t.Fatalf("%d items, %v, %v views", n, err, views())
+		}
+		l.Forget()
+		if views() != 0 {
+			t.Errorf("%v views are left", views())
+		}
 	}
 }
