@@ -30,8 +30,9 @@ var files embed.FS
 
 // launcher is a version of OpenSearch that is ready to start.
 type launcher struct {
-	java      string
-	release   int
+	java    string
+	release int
+	// classPath begins with the compiled launcher.
 	classPath []string
 	logging   string
 	// archive is the file in which Java caches loaded classes, which halves the time of later starts.
@@ -45,6 +46,16 @@ type launcher struct {
 func Provide(ctx context.Context, version string) error {
 	_, err := provide(ctx, version)
 	return err
+}
+
+// Libraries returns the path of java, and the jars of a version of OpenSearch, Lucene among them. It downloads what is missing. Its
+// errors are those of Provide.
+func Libraries(ctx context.Context, version string) (java string, jars []string, err error) {
+	l, err := provide(ctx, version)
+	if err != nil {
+		return "", nil, err
+	}
+	return l.java, l.classPath[1:], nil
 }
 
 // provide finds a JDK, downloads missing jars of a version, and compiles the launcher.
