@@ -18,6 +18,7 @@ const (
 	kindRanked
 	kindPost
 	kindPicture
+	kindFamily // and the numbers after it, one for each family
 )
 
 // throw returns the dice of one thing of a kind. Things are independent of each other, so each can be generated without the others.

@@ -3,6 +3,7 @@ package sample
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Filter is a saved query and its order.
@@ -97,16 +98,19 @@ func (l *Library) Booleans(n int) []string {
 // RankedQueries is the number of full-text queries in the log.
 const RankedQueries = 100
 
+// anyWord returns an English word for a search. Half of the words are among the hundred most frequent ones, the others among the first
+// five thousand.
+func (l *Library) anyWord(d dice) string {
+	if d.chance(50) {
+		return l.word(d.IntN(100))
+	}
+	return l.word(100 + d.IntN(4900))
+}
+
 // Ranked returns the log of full-text queries: frequent and rare words, phrases, prefixes and misspelt words.
 func (l *Library) Ranked() []string {
 	return distinct(kindRanked, RankedQueries, func(d dice) string {
-		// Half of the words are among the hundred most frequent ones, the others among the first five thousand.
-		word := func() string {
-			if d.chance(50) {
-				return l.word(d.IntN(100))
-			}
-			return l.word(100 + d.IntN(4900))
-		}
+		word := func() string { return l.anyWord(d) }
 		switch what := d.IntN(100); {
 		case what < 20:
 			return word()
@@ -125,4 +129,63 @@ func (l *Library) Ranked() []string {
 		}
 		return l.word(100+d.IntN(900)) + "~1"
 	})
+}
+
+// Family is a kind of queries.
+type Family struct {
+	Name string
+	// Text is true for full text that is listed by relevance, false for combinations that are listed newest first.
+	Text    bool
+	Queries []string
+}
+
+// Families returns n different queries of each of twelve kinds. n is at most 1,000.
+func (l *Library) Families(n int) []Family {
+	status := func(d dice) string { return " AND approval_status:" + pick(d, []string{"app", "pen", "rej"}) }
+	families := []struct {
+		name string
+		text bool
+		from func(d dice) string
+	}{
+		{"one word", true, func(d dice) string { return "text:" + l.anyWord(d) }},
+		{"two words, AND", true, func(d dice) string { return "text:(" + l.anyWord(d) + " AND " + l.anyWord(d) + ")" }},
+		{"two words, OR", true, func(d dice) string { return "text:(" + l.anyWord(d) + " OR " + l.anyWord(d) + ")" }},
+		{"phrase", true, func(d dice) string { return `text:"` + l.word(d.IntN(60)) + " " + l.word(d.IntN(60)) + `"` }},
+		{"prefix", true, func(d dice) string {
+			word := l.anyWord(d)
+			return "text:" + word[:min(2+d.IntN(3), len(word))] + "*"
+		}},
+		{"fuzzy word", true, func(d dice) string { return "text:" + l.word(100+d.IntN(4900)) + "~1" }},
+		{"platform, country, status", false, func(d dice) string {
+			return "content.social_platform:" + pick(d, l.Platforms) + " AND content.platform_data.location.country_code:" + l.country(d) +
+				" AND NOT content.content_type:" + pick(d, l.ContentTypes) + status(d)
+		}},
+		{"two tags, status", false, func(d dice) string {
+			return "tags.marketer_tags.key:" + pick(d, l.MarketerTags) + " AND tags.hashtags.key:" + pick(d, l.hashtags) + status(d)
+		}},
+		{"word, status", false, func(d dice) string { return "text:" + l.anyWord(d) + status(d) }},
+		{"campaign, NOT tag", false, func(d dice) string {
+			return fmt.Sprintf("campaign:%d AND NOT tags.hashtags.key:%s", 1+l.campaigned.draw(d), pick(d, l.hashtags))
+		}},
+		{"dates, status", false, func(d dice) string {
+			from := newest.Add(-time.Duration(d.Float64() * float64(span)))
+			to := from.AddDate(0, 0, 7+d.IntN(83))
+			return fmt.Sprintf("created_on:[%s TO %s]", from.Format(time.DateOnly), to.Format(time.DateOnly)) + status(d)
+		}},
+		{"OR of five tags, status", false, func(d dice) string {
+			tags := make([]string, 5)
+			for i := range tags {
+				tags[i] = pick(d, l.hashtags)
+			}
+			return "tags.hashtags.key:(" + strings.Join(tags, " OR ") + ")" + status(d)
+		}},
+	}
+	list := make([]Family, len(families))
+	for i, f := range families {
+		queries := distinct(kindFamily+uint64(i), n, f.from)
+		// Frequent words come first, because there are few of them.
+		throw(kindFamily, n).Shuffle(n, func(a, b int) { queries[a], queries[b] = queries[b], queries[a] })
+		list[i] = Family{f.name, f.text, queries}
+	}
+	return list
 }
