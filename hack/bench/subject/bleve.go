@@ -6,11 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/rpc"
-	"net/rpc/jsonrpc"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/blevesearch/bleve/v2"
@@ -31,9 +28,8 @@ import (
 // Bleve is a Bleve index in a separate process, which is called over its standard input and output. No HTTP is involved: a call is
 // measured until it returns.
 type Bleve struct {
-	*child.Child
-	dir    string
-	client *rpc.Client
+	*child.Server
+	dir string
 }
 
 const bleveMode = "run-bleve"
@@ -52,36 +48,15 @@ type BleveAnswer struct {
 	Totals    []int64
 }
 
-// pipe combines the two directions of a connection.
-type pipe struct {
-	io.Reader
-	io.Writer
-	close func() error
-}
-
-// Close ends the connection.
-func (p pipe) Close() error { return p.close() }
-
 // StartBleve starts a process with an empty index.
 func StartBleve(dir string) (*Bleve, error) {
-	commands, to := io.Pipe()
-	from, answers := io.Pipe()
 	path := filepath.Join(dir, "bleve")
-	c, err := child.Start(child.Spec{
-		Name: "Bleve", Path: self, Args: []string{bleveMode, "-dir", path}, Output: path + ".log", Stdin: commands, Stdout: answers,
-	})
+	s, err := child.Serve(child.Spec{Name: "Bleve", Path: self, Args: []string{bleveMode, "-dir", path}, Output: path + ".log"})
 	if err != nil {
 		return nil, err
 	}
-	go func() {
-		<-c.Exited()
-		answers.Close()
-	}()
-	return &Bleve{Child: c, dir: path, client: jsonrpc.NewClient(pipe{from, to, to.Close})}, nil
+	return &Bleve{s, path}, nil
 }
-
-// Close stops the process.
-func (b *Bleve) Close() error { return errors.Join(b.client.Close(), b.Stop(syscall.SIGTERM)) }
 
 // Size returns the size of the index on disk in bytes.
 func (b *Bleve) Size() (int64, error) { return child.DiskUsage(b.dir) }
@@ -95,14 +70,8 @@ func (b *Bleve) call(ctx context.Context, method string, c BleveCommand) (load.R
 		return load.Result{}, nil, err
 	}
 	var a BleveAnswer
-	select {
-	case called := <-b.client.Go("BleveServer."+method, c, &a, nil).Done:
-		err = called.Error
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	if err != nil {
-		return load.Result{}, nil, fmt.Errorf("call Bleve: %w", err)
+	if err := b.Call(ctx, method, c, &a); err != nil {
+		return load.Result{}, nil, err
 	}
 	after, err := b.CPU()
 	return load.Result{Requests: max(c.Count, len(c.Queries)), Elapsed: a.Elapsed, CPU: after - before, Latencies: a.Latencies}, a.Totals, err
@@ -141,12 +110,7 @@ func RunBleve(args []string, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("create the index: %w", err)
 	}
-	server := rpc.NewServer()
-	if err := server.Register(&BleveServer{index, sample.NewLibrary()}); err != nil {
-		return fmt.Errorf("offer the index: %w", err)
-	}
-	server.ServeCodec(jsonrpc.NewServerCodec(pipe{stdin, stdout, func() error { return nil }}))
-	return index.Close()
+	return errors.Join(child.Offer(&BleveServer{index, sample.NewLibrary()}, stdin, stdout), index.Close())
 }
 
 const (
