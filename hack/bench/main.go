@@ -1,7 +1,7 @@
 // Command bench compares Vitrine with other servers in one run: a bare net/http server that sends the same bytes, OpenSearch, its
-// percolator, and Bleve. It compares Vitrine on OpenSearch with the requests that it sends to OpenSearch. The
-// results are ratios between processes that ran on the same machine in alternating rounds, so that they are meaningful on a busy or
-// slow machine.
+// percolator, and Bleve. It compares Vitrine on OpenSearch with the requests that it sends to OpenSearch, and Vitrine's engine in process
+// with Lucene in process. The results are ratios between processes that ran on the same machine in alternating rounds, so that they are
+// meaningful on a busy or slow machine.
 //
 //	make bench                       200,000 items, about ten minutes
 //	make bench FULL=1                1,000,000 items
@@ -9,7 +9,8 @@
 //	cd hack/bench && go run . -items 20000               while developing
 //
 // It needs Linux. OpenSearch is the node at OPENSEARCH_URL, or a node that this command starts, which needs a JDK. Without either, its
-// rows are marked as absent. The results are written to docs/benchmarks.md, with plots and JSON in docs/benchmarks.
+// rows are marked as absent. Lucene runs from the jars of OpenSearch, and needs a JDK too. The results are written to docs/benchmarks.md,
+// with plots and JSON in docs/benchmarks.
 package main
 
 import (

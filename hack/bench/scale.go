@@ -23,6 +23,8 @@ type scale struct {
 	requests int
 	// booleans is the number of boolean queries in a round. Each query is new.
 	booleans int
+	// family is the number of queries of each family in a round of the comparison with Lucene. Each query is new.
+	family int
 	// posts is the number of posts in one round, postsOpenSearch that of OpenSearch.
 	posts, postsOpenSearch int
 	// standing is the number of items that are imported while there are standingFilters filters.
@@ -45,7 +47,7 @@ const minItems = 2000
 // scaleOf returns the quick or the full scale, or a scale with the given number of items for development.
 func scaleOf(full bool, items int) scale {
 	s := scale{
-		name: report.Quick, items: 200_000, chunk: 20_000, bleve: 200_000, rounds: 7, requests: 1500, booleans: 40,
+		name: report.Quick, items: 200_000, chunk: 20_000, bleve: 200_000, rounds: 7, requests: 1500, booleans: 40, family: 20,
 		posts: 3000, postsOpenSearch: 1500, standing: 50_000, standingFilters: 10_000, percolated: 200, restarts: 3,
 		scaled: 60_000, scaledRounds: 5, scaledPosts: 200,
 	}
@@ -54,7 +56,7 @@ func scaleOf(full bool, items int) scale {
 	}
 	if items > 0 {
 		s.name, s.items, s.chunk, s.bleve = report.Development, items, items/10, items
-		s.rounds, s.requests, s.booleans, s.posts, s.postsOpenSearch = 3, 300, 20, 500, 300
+		s.rounds, s.requests, s.booleans, s.family, s.posts, s.postsOpenSearch = 3, 300, 20, 10, 500, 300
 		s.standing, s.standingFilters, s.percolated, s.restarts = items/2, min(items, 10_000), 20, 2
 		s.scaled, s.scaledRounds, s.scaledPosts = items, 5, 100
 	}
@@ -64,7 +66,7 @@ func scaleOf(full bool, items int) scale {
 // early returns the number of items of the early stage.
 func (s scale) early() int { return s.items / 5 }
 
-// Parts of a run, in their order. The import always runs, because all other parts need its items.
+// Parts of a run, in their order. All parts except the comparison with Lucene need the items of the import, which is not a part.
 const (
 	partPages    = "pages"
 	partSearch   = "search"
@@ -72,9 +74,10 @@ const (
 	partPosts    = "posts"
 	partStanding = "standing"
 	partScaled   = "opensearch"
+	partLucene   = "lucene"
 )
 
-var parts = []string{partPages, partSearch, partRestart, partPosts, partStanding, partScaled}
+var parts = []string{partPages, partSearch, partRestart, partPosts, partStanding, partScaled, partLucene}
 
 // chosen parses the flag -only.
 func chosen(only string) (map[string]bool, error) {

@@ -83,10 +83,11 @@ func (b *suite) run(ctx context.Context) error {
 	}{
 		{"", b.startPeers}, {"", b.importItems}, {partRestart, b.restart}, {partPages, b.pages}, {partSearch, b.search},
 		{partPosts, b.posts}, {"", b.stopMain}, {partStanding, b.standing},
-		{partScaled, b.scaled},
+		{partScaled, b.scaled}, {partLucene, b.lucene},
 	}
+	alone := len(b.parts) == 1 && b.parts[partLucene]
 	for _, s := range steps {
-		if s.part != "" && !b.parts[s.part] {
+		if s.part == "" && alone || s.part != "" && !b.parts[s.part] {
 			continue
 		}
 		if err := s.do(ctx); err != nil {

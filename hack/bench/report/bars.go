@@ -31,6 +31,8 @@ const (
 	ScaledHot     = "opensearch-hot"
 	ScaledPosts   = "opensearch-posts"
 	ScaledImport  = "opensearch-import"
+	// AnchorImport is the import of the comparison with Lucene.
+	AnchorImport = "lucene-import"
 )
 
 // Series that are variants of Vitrine and not subjects.
@@ -177,6 +179,18 @@ var Bars = []Bar{
 		func(r *Run) Measure { return extra(r.Workload(ScaledPosts), P99) }, none, 300, millis, 0, 600}, // 246 ms with 20,000 items; a write that misses a refresh waits for the next one, so a busy machine has up to 400 ms
 	{"opensearch-import", "Vitrine on OpenSearch, bulk import: items/s", "at least 0.6 × the same documents sent to OpenSearch",
 		ratio(ScaledImport, Scaled, OpenSearch, PerSecond), 0.6, none, times, 0.35, 1.5}, // 0.70 with 20,000 items, 2 × above
+	{"lucene-ranked", "in process, ranked full text asked for the first time, the family with the highest ratio: median", "at most 1 × Lucene's",
+		slowest(RankedFamily, firstTime), none, 1, times, 0.2, 3}, // 1.35 with 100,000 items, 55 % below
+	{"lucene-date", "in process, boolean query sorted by date asked for the first time: median", "at most 0.3 × Lucene's",
+		together(ByDateFamily, firstTime), none, 0.3, times, 0.02, 0.3}, // 0.10 with 100,000 items, 67 % below
+	{"lucene-date-forgot", "the same with nothing kept: median", "at most 0.8 × Lucene's",
+		together(ByDateFamily, nothingKept), none, 0.8, times, 0.05, 0.8}, // 0.27 with 100,000 items, 66 % below
+	{"lucene-count", "in process, total of a query with nothing kept, the family with the highest ratio: median", "at most 1 × Lucene's",
+		slowest(CountedFamily, nothingKept), none, 1, times, 0.5, 8}, // 3.80 with 100,000 items, 53 % below
+	{"lucene-import", "in process, bulk import with each 1,000 items durable: items/s", "at least 1.5 × Lucene with one commit for each tenth",
+		ratio(AnchorImport, Engine, Lucene, PerSecond), 1.5, none, times, 0.8, 4}, // 1.36 with 100,000 items, 70 % above
+	{"lucene-disk", "in process, disk space per item beside Lucene", "at most 1,100 bytes",
+		func(r *Run) Measure { return exactly(float64(r.Peers[Engine].Disk) / float64(r.Peers[Engine].Items)) }, none, 1100, octets, 500, 3500}, // 2,651 bytes with 100,000 items, 24 % below
 }
 
 // beyond compares the median latency of Vitrine on OpenSearch, minus an allowance in milliseconds, with that of OpenSearch.

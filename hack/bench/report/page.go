@@ -20,7 +20,7 @@ var templates embed.FS
 
 // pages are the templates of the pages: benchmarks.md.tmpl takes a list of *Run, scale.md.tmpl a *Scale.
 var pages = template.Must(template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
-	"bars": barTable, "workloads": workloadTable, "sizes": sizeTable, "plots": plotsOf, "thousands": thousands,
+	"bars": barTable, "workloads": workloadTable, "families": familyTable, "sizes": sizeTable, "plots": plotsOf, "thousands": thousands,
 	"length": func(r *Run) time.Duration { return time.Duration(r.Took) * time.Second },
 }).ParseFS(templates, "*"))
 
@@ -124,11 +124,14 @@ func barTable(r *Run) table {
 	for _, bar := range Bars {
 		m := bar.Measure(r)
 		measured, rounds, met := bar.Show(m.Value), "", "yes"
-		switch _, absent := r.Absent[OpenSearch]; {
-		case !m.Known && absent && strings.Contains(bar.Want+bar.What, "OpenSearch"):
-			measured, met = "–", "OpenSearch is absent"
+		switch {
 		case !m.Known:
 			measured, met = "–", "not measured"
+			for name := range r.Absent {
+				if strings.Contains(bar.Want+bar.What, name) {
+					met = name + " is absent"
+				}
+			}
 		case !bar.Met(m):
 			met = "**no**"
 		}

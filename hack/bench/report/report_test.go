@@ -44,6 +44,20 @@ func measured() *Run {
 	add(ScaledHot, &Series{Scaled, rounds(1, 900)}, &Series{Vitrine, rounds(1, 1000)})
 	add(ScaledPosts, &Series{Scaled, []Round{{P99: 400}}}, &Series{OpenSearch, []Round{{P99: 50}}})
 	add(ScaledImport, &Series{Scaled, rounds(1, 50)}, &Series{OpenSearch, rounds(1, 100)}, &Series{Vitrine, rounds(1, 1000)})
+	add(AnchorImport, &Series{Engine, rounds(1, 300)}, &Series{Lucene, rounds(1, 100)})
+	r.Peers[Engine] = Stage{Items: 1000, Disk: 1200 * 1000}
+	for _, kind := range []string{RankedFamily, ByDateFamily, CountedFamily} {
+		for i, name := range []string{"a", "b", EveryFamily} {
+			f := r.Family(kind, name)
+			series := func(w *Workload, name string, p50 float64) { w.Add(name, Round{Requests: 1, Seconds: 1, P50: p50}) }
+			series(&f.Kept, FirstTime, float64(1+i%2))
+			series(&f.Kept, Again, 0.1)
+			series(&f.Kept, OnePass, 4)
+			series(&f.Kept, TwoPasses, 5)
+			series(&f.Forgotten, NothingKept, float64(2+i%2))
+			series(&f.Forgotten, TwoPasses, 2)
+		}
+	}
 	return r
 }
 
@@ -57,6 +71,8 @@ func TestBars(t *testing.T) {
 		"import-bleve": {50, true}, "standing-import": {0.99, true}, "standing-first": {20, true}, "standing-match": {100, true}, "posts": {1, true},
 		"restart": {4, false}, "heap": {200, true}, "index": {400, true}, "growth-page": {1, true}, "growth-random": {1, true}, "growth-heap": {2, true}, "growth-import": {0.9, true},
 		"opensearch-query": {1.2, true}, "opensearch-hot": {0.9, true}, "opensearch-posts": {350, false}, "opensearch-import": {0.5, false},
+		"lucene-ranked": {0.5, true}, "lucene-date": {0.25, true}, "lucene-date-forgot": {1, false}, "lucene-count": {1.5, false}, "lucene-import": {3, true},
+		"lucene-disk": {1200, false},
 	}
 	r := measured()
 	for _, b := range Bars {
@@ -150,6 +166,8 @@ func TestPageAndPlots(t *testing.T) {
 	for _, want := range []string{
 		"\n## 200,000 items\n", "| at least 20 × faster than OpenSearch | 100 × |", "| none slower than OpenSearch | 0.50 × |  | **no** |",
 		"| title of hot; 8 clients | Vitrine | 1,000 requests (± 5 %) |", "](benchmarks/quick-pages.svg)", "| OpenSearch | 200,000 |",
+		"| relevance, top 20 | a | 4.00 ms | 1.00 ms | 0.25 × (0.25 – 0.25) | 2.00 ms | 1.00 × (1.00 – 1.00) | 100 µs |",
+		"|  | b | 4.00 ms | 2.00 ms |", "| Vitrine in process | 1,000 |",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q", want)
@@ -165,8 +183,11 @@ func TestPageAndPlots(t *testing.T) {
 			t.Errorf("%s is drawn otherwise each time, %v", g.name, err)
 		}
 	}
-	r.Absent, r.Workloads = map[string]string{OpenSearch: "nothing is there"}, nil
-	if page, err := Page(r); err != nil || !strings.Contains(page, "**OpenSearch is absent**: nothing is there.") || !strings.Contains(page, "| – |  | OpenSearch is absent |") {
-		t.Errorf("the page hides that OpenSearch is absent: %v", err)
+	r.Absent, r.Workloads, r.Families = map[string]string{OpenSearch: "nothing is there", Lucene: "no JDK is there"}, nil, nil
+	page, err := Page(r)
+	for name, reason := range r.Absent {
+		if err != nil || !strings.Contains(page, "**"+name+" is absent**: "+reason+".") || !strings.Contains(page, "| – |  | "+name+" is absent |") {
+			t.Errorf("the page hides that %s is absent: %v", name, err)
+		}
 	}
 }

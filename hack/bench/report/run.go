@@ -30,6 +30,8 @@ type Run struct {
 	Stages []Stage
 	// Peers are the states of the other subjects after the import, by subject.
 	Peers map[string]Stage `json:",omitempty"`
+	// Families compare the engine with Lucene.
+	Families []*Family `json:",omitempty"`
 }
 
 // The scales.
@@ -46,6 +48,9 @@ const (
 	Bare       = "bare server"
 	OpenSearch = "OpenSearch"
 	Bleve      = "Bleve"
+	Lucene     = "Lucene"
+	// Engine is Vitrine's engine in process.
+	Engine = "Vitrine in process"
 	// Scaled is Vitrine with the library on OpenSearch.
 	Scaled = "Vitrine on OpenSearch"
 )

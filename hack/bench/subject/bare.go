@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vitrine-dev/vitrine/hack/bench/anchor"
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/loopback"
@@ -281,6 +282,8 @@ func Main(args []string, stdin io.Reader, stdout io.Writer) (bool, error) {
 		return true, RunBare(args[1:])
 	case bleveMode:
 		return true, RunBleve(args[1:], stdin, stdout)
+	case anchor.EngineMode:
+		return true, anchor.RunEngine(args[1:], stdin, stdout)
 	}
 	return false, nil
 }

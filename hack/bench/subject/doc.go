@@ -4,7 +4,7 @@
 //
 // Other subjects have to do the same as Vitrine: they send the same bytes and headers, and acknowledge writes after an fsync.
 //
-// It may import child, load, loopback and opensearch/node, and of Vitrine the domain, the sample content, the libraries
+// It may import anchor, child, load, loopback and opensearch/node, and of Vitrine the domain, the sample content, the libraries
 // that seed its stores, and the engine's segments.
 package subject
 

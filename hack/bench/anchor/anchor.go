@@ -1,0 +1,167 @@
+// Package anchor runs Vitrine's engine and Lucene as libraries, with the same items and the same queries. Each runs in its own process,
+// which is called over its standard input and output. Nothing but the work of the library is measured: no HTTP, and no transport of results.
+//
+// Lucene indexes only the fields that the queries need, has its index sorted by date and merged into one segment, and commits once for each
+// import. The engine indexes every field, and each batch of items is durable before the next one begins.
+//
+// It may import child, load, hack/opensearch/node, the sample content, and of Vitrine the domain and the engine.
+package anchor
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/child"
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// Library is one of the two libraries in its own process.
+type Library struct {
+	*child.Server
+	// Version is the version of Lucene, "" for the engine.
+	Version string
+	dir     string
+}
+
+// Query is a query for both libraries.
+type Query struct {
+	Text string
+	// Tree is the query for Lucene.
+	Tree *Tree
+	// Limit is the number of items on the page; 0 requests only the total.
+	Limit int
+	// NewestFirst sorts by date, otherwise by relevance.
+	NewestFirst bool
+}
+
+// NewQuery returns a query in Vitrine's language.
+func NewQuery(text string, limit int, newestFirst bool) (Query, error) {
+	parsed, err := query.Parse(text)
+	if err != nil {
+		return Query{}, fmt.Errorf("parse %s: %w", text, err)
+	}
+	tree, err := newTree(parsed.Root)
+	return Query{text, tree, limit, newestFirst}, err
+}
+
+// Command is the argument of a call.
+type Command struct {
+	// File contains the lines of an import.
+	File string `json:",omitempty"`
+	// Queries are run one after the other.
+	Queries []Query `json:",omitempty"`
+	Way
+}
+
+// Way is how queries are run.
+type Way struct {
+	// Forget makes the engine forget what it keeps before each query.
+	Forget bool `json:",omitempty"`
+	// OnePass makes Lucene find the page and the total together. Otherwise, it finds the page first, and may skip hits that cannot be on
+	// it; then it counts.
+	OnePass bool `json:",omitempty"`
+}
+
+// Answer is the result of a call. Durations are nanoseconds.
+type Answer struct {
+	Elapsed time.Duration
+	// Latencies, Totals and IDs are those of each query, in their order. The time of a query begins with its parsed tree and ends when the
+	// bytes of the items are in a buffer.
+	Latencies []time.Duration
+	Totals    []int64
+	IDs       [][]int64
+}
+
+// Import imports the lines of a file with count items. The time does not include reading the file.
+func (l *Library) Import(ctx context.Context, file string, count int) (load.Result, error) {
+	before, err := l.CPU()
+	if err != nil {
+		return load.Result{}, err
+	}
+	var a Answer
+	if err := l.Call(ctx, "Import", Command{File: file}, &a); err != nil {
+		return load.Result{}, err
+	}
+	after, err := l.CPU()
+	return load.Result{Requests: count, Elapsed: a.Elapsed, CPU: after - before}, err
+}
+
+// Search runs queries one after the other. Lucene merges its index into one segment before its first search.
+func (l *Library) Search(ctx context.Context, queries []Query, how Way) (Answer, error) {
+	var a Answer
+	err := l.Call(ctx, "Search", Command{Queries: queries, Way: how}, &a)
+	if err == nil && (len(a.Latencies) != len(queries) || len(a.Totals) != len(queries) || len(a.IDs) != len(queries)) {
+		err = fmt.Errorf("call %s: %d results for %d queries", l.Name, len(a.Latencies), len(queries))
+	}
+	return a, err
+}
+
+// Size returns the size of the library on disk in bytes.
+func (l *Library) Size() (int64, error) { return child.DiskUsage(l.dir) }
+
+//go:embed Anchor.java
+var program []byte
+
+// heap is the size of the Java heap, that of the OpenSearch node.
+const heap = "2g"
+
+// StartLucene starts Lucene with an empty index, from the jars of OpenSearch. It fails with *node.AbsentError if there is no JDK or the
+// jars are not available. dir must exist.
+func StartLucene(ctx context.Context, dir string) (*Library, error) {
+	java, jars, err := node.Libraries(ctx, node.Version3)
+	if err != nil {
+		return nil, err
+	}
+	l := &Library{dir: filepath.Join(dir, "lucene")}
+	for _, jar := range jars {
+		if name, ok := strings.CutPrefix(filepath.Base(jar), "lucene-core-"); ok {
+			l.Version = strings.TrimSuffix(name, ".jar")
+		}
+	}
+	source := filepath.Join(dir, "Anchor.java")
+	if err := os.WriteFile(source, program, 0o600); err != nil {
+		return nil, fmt.Errorf("write the program that runs Lucene: %w", err)
+	}
+	// Java compiles a source file in memory before it runs it.
+	l.Server, err = child.Serve(child.Spec{
+		Name: "Lucene", Path: java, Output: l.dir + ".log",
+		Args: []string{
+			"-Xms" + heap, "-Xmx" + heap, "--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED",
+			"-cp", strings.Join(jars, string(os.PathListSeparator)), source, l.dir,
+		},
+	})
+	return l, err
+}
+
+// StartEngine starts the engine with an empty store. dir must exist.
+func StartEngine(dir string) (*Library, error) {
+	l := &Library{dir: filepath.Join(dir, "engine")}
+	var err error
+	l.Server, err = child.Serve(child.Spec{Name: "the engine", Path: "/proc/self/exe", Args: []string{EngineMode, "-dir", l.dir}, Output: l.dir + ".log"})
+	return l, err
+}
+
+// Agree returns an error for the first query whose total or page differs between two answers.
+func Agree(queries []Query, a, b Answer) error {
+	for i, q := range queries {
+		if a.Totals[i] != b.Totals[i] {
+			return fmt.Errorf("%s: totals of %d and %d items", q.Text, a.Totals[i], b.Totals[i])
+		}
+		if len(a.IDs[i]) != len(b.IDs[i]) {
+			return fmt.Errorf("%s: pages of %d and %d items", q.Text, len(a.IDs[i]), len(b.IDs[i]))
+		}
+		for n, id := range a.IDs[i] {
+			if id != b.IDs[i][n] {
+				return fmt.Errorf("%s: place %d has item %d and item %d", q.Text, n+1, id, b.IDs[i][n])
+			}
+		}
+	}
+	return nil
+}

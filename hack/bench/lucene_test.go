@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
+	"github.com/vitrine-dev/vitrine/hack/bench/subject"
+	"github.com/vitrine-dev/vitrine/internal/sample"
+)
+
+// TestMain makes the test binary usable as the child processes of subjects.
+func TestMain(m *testing.M) {
+	if ran, err := subject.Main(os.Args[1:], os.Stdin, os.Stdout); ran {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestLucene runs the comparison with Lucene. It fails if the engine and Lucene find other totals or other items.
+func TestLucene(t *testing.T) {
+	var out bytes.Buffer
+	b := &suite{
+		settings: settings{dir: t.TempDir(), scale: scaleOf(false, minItems)}, out: &out, began: time.Now(), corpus: sample.NewLibrary(), client: load.NewClient(1),
+		result: &report.Run{Absent: map[string]string{}, Versions: map[string]string{}},
+	}
+	t.Cleanup(func() {
+		if err := b.close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := b.lucene(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if reason, absent := b.result.Absent[report.Lucene]; absent {
+		if !strings.Contains(out.String(), "the comparison with Lucene did not run: "+reason) {
+			t.Errorf("nothing says that it did not run: %s", &out)
+		}
+		t.Skipf("DID NOT RUN: %s", reason)
+	}
+	seen := map[string]int{}
+	for _, f := range b.result.Families {
+		seen[f.Kind]++
+		for _, s := range append(f.Kept.Series, f.Forgotten.Series...) {
+			if len(s.Rounds) != b.scale.rounds || s.Rounds[0].P50 <= 0 {
+				t.Errorf("%s, %s: %s: %+v", f.Kind, f.Name, s.Name, s.Rounds)
+			}
+		}
+	}
+	if seen[report.RankedFamily] != 7 || seen[report.ByDateFamily] != 7 || seen[report.CountedFamily] != 13 {
+		t.Errorf("families: %v", seen)
+	}
+	for _, bar := range report.Bars {
+		if strings.HasPrefix(bar.ID, "lucene-") && !bar.Measure(b.result).Known {
+			t.Errorf("%s is unknown", bar.ID)
+		}
+	}
+	if v := b.result.Versions[report.Lucene]; !strings.HasPrefix(v, "10.") {
+		t.Errorf("version %q", v)
+	}
+}

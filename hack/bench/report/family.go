@@ -1,0 +1,122 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kinds of families.
+const (
+	RankedFamily  = "relevance, top 20"
+	ByDateFamily  = "by date, first 50"
+	CountedFamily = "total only"
+)
+
+// EveryFamily is the name of the family that contains all queries of its kind.
+const EveryFamily = "all of them"
+
+// Series of a Family.
+const (
+	// FirstTime asks each query for the first time. Parts of it, such as a frequent value, may be kept from other queries.
+	FirstTime = "Vitrine, first time"
+	// Again repeats each query.
+	Again = "Vitrine, again"
+	// NothingKept begins each query with empty caches.
+	NothingKept = "Vitrine, nothing kept"
+	// OnePass finds the page and the total together. TwoPasses finds the page, with pruning, and then the total.
+	OnePass   = "Lucene, one pass"
+	TwoPasses = "Lucene, two passes"
+)
+
+// Family compares Vitrine's engine with Lucene, both in process, for queries of one family.
+type Family struct {
+	// Kind is one of the constants above. Name is unique within it.
+	Kind, Name string
+	// Kept contains FirstTime, Again, and Lucene beside them. Forgotten contains NothingKept, and Lucene beside it. Lucene's counts have
+	// only TwoPasses.
+	Kept, Forgotten Workload
+}
+
+// Family returns a family, and creates it if necessary.
+func (r *Run) Family(kind, name string) *Family {
+	for _, f := range r.Families {
+		if f.Kind == kind && f.Name == name {
+			return f
+		}
+	}
+	f := &Family{Kind: kind, Name: name}
+	r.Families = append(r.Families, f)
+	return f
+}
+
+// lucene returns the faster way of Lucene: the series with the lower median.
+func lucene(w *Workload) *Series {
+	one, two := w.Find(OnePass), w.Find(TwoPasses)
+	if a, b := one.Median(P50), two.Median(P50); a.Known && a.Value < b.Value {
+		return one
+	}
+	return two
+}
+
+// toLucene returns the ratio of Vitrine's median latency to Lucene's.
+func toLucene(w *Workload, name string) Measure { return Ratio(w.Find(name), lucene(w), P50) }
+
+// firstTime and nothingKept are the two comparisons of a family.
+func firstTime(f *Family) Measure   { return toLucene(&f.Kept, FirstTime) }
+func nothingKept(f *Family) Measure { return toLucene(&f.Forgotten, NothingKept) }
+
+// together returns the comparison of all queries of a kind.
+func together(kind string, of func(*Family) Measure) func(*Run) Measure {
+	return func(r *Run) Measure {
+		for _, f := range r.Families {
+			if f.Kind == kind && f.Name == EveryFamily {
+				return of(f)
+			}
+		}
+		return Measure{}
+	}
+}
+
+// slowest returns the comparison of the family with the greatest ratio.
+func slowest(kind string, of func(*Family) Measure) func(*Run) Measure {
+	return func(r *Run) (most Measure) {
+		for _, f := range r.Families {
+			if m := of(f); f.Kind == kind && m.Value > most.Value {
+				most = m
+			}
+		}
+		return most
+	}
+}
+
+// familyTable returns the table of all families. It is empty if there are none.
+func familyTable(r *Run) table {
+	if len(r.Families) == 0 {
+		return nil
+	}
+	t := table{{"queries", "", "Lucene", "Vitrine, first time", "÷ Lucene", "nothing kept", "÷ Lucene", "again"}}
+	kind := ""
+	for _, f := range r.Families {
+		label := f.Kind
+		if label == kind {
+			label = ""
+		}
+		kind = f.Kind
+		at := func(s *Series) string { return duration(s.Median(P50).Value) }
+		against := func(m Measure) string { return fmt.Sprintf("%.2f × (%.2f – %.2f)", m.Value, m.Low, m.High) }
+		t = append(t, []string{
+			label, f.Name, at(lucene(&f.Kept)), at(f.Kept.Find(FirstTime)), against(firstTime(f)), at(f.Forgotten.Find(NothingKept)), against(nothingKept(f)),
+			at(f.Kept.Find(Again)),
+		})
+	}
+	return t
+}
+
+// Families returns the rows of the table of families as lines.
+func Families(r *Run) []string {
+	var lines []string
+	for _, row := range familyTable(r) {
+		lines = append(lines, strings.Join(row, " | "))
+	}
+	return lines
+}
