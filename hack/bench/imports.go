@@ -64,7 +64,9 @@ func (b *suite) importItems(ctx context.Context) error {
 
 // importChunk imports a chunk into every subject.
 func (b *suite) importChunk(ctx context.Context, w *report.Workload, first int) error {
-	takers := []contender{importer(ctx, report.Vitrine, b.vitrine.CPU, func(int) (load.Result, error) { return b.importVitrine(ctx, b.vitrine, b.vitrine.CPU, first, b.scale.chunk) })}
+	takers := []contender{importer(ctx, report.Vitrine, b.vitrine.CPU, func(int) (load.Result, error) {
+		return b.importVitrine(ctx, b.vitrine, b.vitrine.CPU, first, b.scale.chunk)
+	})}
 	if b.opensearch != nil {
 		takers = append(takers, importer(ctx, report.OpenSearch, b.opensearch.CPU, func(int) (load.Result, error) { return b.importOpenSearch(ctx, first, b.scale.chunk) }))
 	}
