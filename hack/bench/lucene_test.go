@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +27,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLucene runs the comparison with Lucene. It fails if the engine and Lucene find other totals or other items.
+// TestLucene runs the comparison with Lucene. It fails if the engine and Lucene find other totals or other items. It downloads nothing.
 func TestLucene(t *testing.T) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skipf("DID NOT RUN: %v", err)
+	}
+	if jars, err := filepath.Glob(filepath.Join(cache, "vitrine/opensearch/maven/org/apache/lucene/lucene-core/10.*/*.jar")); err != nil || len(jars) == 0 {
+		t.Skipf("DID NOT RUN: the jars of OpenSearch are not in %s; go run ./hack/opensearch --nodes 0 downloads them", cache)
+	}
 	var out bytes.Buffer
 	b := &suite{
 		settings: settings{dir: t.TempDir(), scale: scaleOf(false, minItems)}, out: &out, began: time.Now(), corpus: sample.NewLibrary(), client: load.NewClient(1),

@@ -1,5 +1,5 @@
 // Package anchor runs Vitrine's engine and Lucene as libraries, with the same items and the same queries. Each runs in its own process,
-// which is called over its standard input and output. Nothing but the work of the library is measured: no HTTP, and no transport of results.
+// which is called over its standard input and output. Only the work of the library is measured: no HTTP, and no transport of results.
 //
 // Lucene indexes only the fields that the queries need, has its index sorted by date and merged into one segment, and commits once for each
 // import. The engine indexes every field, and each batch of items is durable before the next one begins.
@@ -144,7 +144,9 @@ func StartLucene(ctx context.Context, dir string) (*Library, error) {
 func StartEngine(dir string) (*Library, error) {
 	l := &Library{dir: filepath.Join(dir, "engine")}
 	var err error
-	l.Server, err = child.Serve(child.Spec{Name: "the engine", Path: "/proc/self/exe", Args: []string{EngineMode, "-dir", l.dir}, Output: l.dir + ".log"})
+	l.Server, err = child.Serve(child.Spec{
+		Name: "the engine", Path: "/proc/self/exe", Args: []string{EngineMode, "-dir", l.dir}, Output: l.dir + ".log",
+	})
 	return l, err
 }
 
