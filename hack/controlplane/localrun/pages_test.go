@@ -42,6 +42,7 @@ func runPage(ctx context.Context, s *stack, page string) {
 	text, err := os.ReadFile(filepath.Join(s.root, page))
 	Expect(err).NotTo(HaveOccurred())
 	dir := filepath.Join(s.state, "pages", filepath.Base(page))
+	Expect(os.RemoveAll(dir)).To(Succeed())
 	Expect(os.MkdirAll(filepath.Join(dir, "work"), 0o700)).To(Succeed())
 	commands := docblocks.Commands(string(text))
 	output := func(i int) string { return filepath.Join(dir, fmt.Sprint(i)) }

@@ -49,6 +49,8 @@ var _ = Describe("make run", Label("smoke"), Ordered, func() {
 		It("runs the commands of "+page+", with the output that it shows", func(ctx SpecContext) { runPage(ctx, s, page) })
 	}
 
+	It("runs a page again that deletes what it created", func(ctx SpecContext) { runPage(ctx, s, "docs/connect-an-app.md") })
+
 	It("starts again on the same data", func(ctx SpecContext) {
 		Expect(s.Err()).To(Succeed())
 		s.stop()
