@@ -32,7 +32,10 @@ const Install = "dev"
 const markInstall = "install"
 
 // DefaultInterval is the default of Options.Interval.
-const DefaultInterval = 100 * time.Millisecond
+const DefaultInterval = 250 * time.Millisecond
+
+// settle is how long a changed file must stay the same, because a program may still be writing it.
+const settle = 50 * time.Millisecond
 
 // Options configure a Folder.
 type Options struct {
@@ -99,8 +102,8 @@ func (f *Folder) Claim(ctx context.Context) error {
 	return nil
 }
 
-// Run loads the manifests, and again after each change of a file, until ctx ends or Report fails. It waits until two checks find the same
-// files, because a program may be writing them. A load that fails is repeated, and reported once.
+// Run loads the manifests, and again after each change of a file, until ctx ends or Report fails. After a change, it waits until two checks
+// find the same files. A load that fails is repeated, and reported once.
 func (f *Folder) Run(ctx context.Context) error {
 	failed := ""
 	for last := f.state(); ; {
@@ -121,11 +124,15 @@ func (f *Folder) Run(ctx context.Context) error {
 				}
 			}
 		}
+		wait := f.o.Interval
+		if state != last {
+			wait = min(wait, settle)
+		}
 		last = state
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(f.o.Interval):
+		case <-time.After(wait):
 		}
 	}
 }

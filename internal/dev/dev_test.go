@@ -110,6 +110,9 @@ func (w *world) wall() string {
 	return f.Query
 }
 
+// large is a text that is too large for a manifest.
+var large = strings.Repeat("#", 33<<20)
+
 func with(query string) string { return strings.Replace(filter, "QUERY", query, 1) }
 
 // TestLoad checks which definitions are served after each change of the manifests.
@@ -138,6 +141,11 @@ func TestLoad(t *testing.T) {
 			name: "not YAML", file: "filter.yaml", text: "{", wall: "text:sea",
 			errors: []string{""}, kept: []string{"ContentFilter shop/wall"},
 		},
+		{name: "a large file of something else", file: "data.json", text: large, wall: "text:sea", errors: []string{"", ""}, kept: []string{"ContentFilter shop/wall"}},
+		{name: "changed beside it", file: "filter.yaml", text: with("text:lake"), wall: "text:lake", applied: 1, errors: []string{""}},
+		{name: "too large itself", file: "filter.yaml", text: large, wall: "text:lake", errors: []string{"", ""}, kept: []string{"ContentFilter shop/wall"}},
+		{name: "the large file is deleted", file: "data.json", text: "", wall: "text:lake", errors: []string{""}, kept: []string{"ContentFilter shop/wall"}},
+		{name: "changed again", file: "filter.yaml", text: with("text:sea"), wall: "text:sea", applied: 1},
 		{
 			name: "an unknown kind", file: "filter.yaml", text: strings.Replace(with("text:sea"), "ContentFilter", "ContentFilters", 1), wall: "text:sea",
 			errors: []string{"kind"}, kept: []string{"ContentFilter shop/wall"},

@@ -90,7 +90,8 @@ func Files(paths []string) ([]string, error) {
 }
 
 // Read returns the objects of the files for which selects returns true; either argument of selects can be "". The members of a List are
-// separate objects. A document that is not valid YAML, or is not an object, yields a Problem. A file that cannot be read is an error.
+// separate objects. A file that is too large, and a document that is not valid YAML or not an object, yield a Problem. A file that cannot
+// be read is an error.
 func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string) bool) ([]Object, []Problem, error) {
 	var objects []Object
 	var problems []Problem
@@ -102,7 +103,12 @@ func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string)
 		if path == Stdin {
 			path = "stdin"
 		}
-		f := &file{path: filepath.ToSlash(path), lines: strings.Split(string(text), "\n")}
+		f := &file{path: filepath.ToSlash(path)}
+		if len(text) > maxBytes {
+			problems = append(problems, Problem{f.place(1, 1), fmt.Sprintf("the file has more than %d MiB, which is too large for manifests", maxBytes>>20)})
+			continue
+		}
+		f.lines = strings.Split(string(text), "\n")
 		for _, d := range split(text) {
 			found, wrong := f.document(d)
 			problems = append(problems, wrong...)
@@ -116,6 +122,7 @@ func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string)
 	return objects, problems, nil
 }
 
+// readFile returns the content of a file, but at most one byte more than maxBytes.
 func readFile(path string, stdin io.Reader) ([]byte, error) {
 	from := stdin
 	if path != Stdin {
@@ -127,9 +134,6 @@ func readFile(path string, stdin io.Reader) ([]byte, error) {
 		from = f
 	}
 	text, err := io.ReadAll(io.LimitReader(from, maxBytes+1))
-	if err == nil && len(text) > maxBytes {
-		err = fmt.Errorf("more than %d bytes", maxBytes)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read manifest %s: %w", path, err)
 	}

@@ -204,3 +204,22 @@ func TestFiles(t *testing.T) {
 		t.Error("a missing path is accepted")
 	}
 }
+
+// TestTooLarge checks that a file that is too large is a problem with its name, and that the other files are read.
+func TestTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	large, sound := filepath.Join(dir, "data.json"), filepath.Join(dir, "tag.yaml")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, maxBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(sound, []byte("apiVersion: vitrine.dev/v1alpha1\nkind: Tag\nmetadata: {name: a}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects, problems, err := Read([]string{large, sound}, nil, selects)
+	if err != nil || len(objects) != 1 || len(problems) != 1 || problems[0].Place.File != filepath.ToSlash(large) || !strings.Contains(problems[0].Message, "more than 32 MiB") {
+		t.Errorf("objects %v, problems %v, error %v", objects, problems, err)
+	}
+}
