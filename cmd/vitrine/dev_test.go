@@ -41,8 +41,9 @@ func (c *terminal) await(pattern string) []string {
 	}
 }
 
-// startDev runs vitrine dev with the sample manifests. It returns the directory with them, the output, and a function that stops it.
-func startDev(t *testing.T, temporary string, flags ...string) (dir string, c *terminal, stop func() error) {
+// startDev runs vitrine dev with the sample manifests. It returns the directory with them, the output, and a function that stops it with a
+// signal.
+func startDev(t *testing.T, temporary string, flags ...string) (dir string, c *terminal, stop func(os.Signal) error) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../config/samples")); err != nil {
@@ -68,8 +69,8 @@ func startDev(t *testing.T, temporary string, flags ...string) (dir string, c *t
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	return dir, c, func() error {
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+	return dir, c, func(s os.Signal) error {
+		if err := cmd.Process.Signal(s); err != nil {
 			return err
 		}
 		return cmd.Wait()
@@ -157,7 +158,7 @@ func TestDev(t *testing.T) {
 	if code, now := page(t, url, token); code != http.StatusNotFound {
 		t.Errorf("without the manifest: %d %s", code, now)
 	}
-	if err := stop(); err != nil {
+	if err := stop(os.Interrupt); err != nil {
 		t.Errorf("after Ctrl-C: %v", err)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
@@ -181,9 +182,22 @@ func TestDevKeepsData(t *testing.T) {
 		}
 		token = found[1]
 		c.await("Ctrl-C")
-		if err := stop(); err != nil {
+		if err := stop(os.Interrupt); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestDevHangup checks that closing the terminal leaves no temporary files.
+func TestDevHangup(t *testing.T) {
+	temporary := t.TempDir()
+	_, c, stop := startDev(t, temporary)
+	c.await("Ctrl-C")
+	if err := stop(syscall.SIGHUP); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
@@ -193,7 +207,7 @@ func TestDevOpens(t *testing.T) {
 	_, c, stop := startDev(t, t.TempDir(), "--open")
 	login := c.await(`console, .*: (\S+)$`)[1]
 	eventually(t, "the browser is opened", func() bool { return opened.login() == login })
-	if err := stop(); err != nil {
+	if err := stop(os.Interrupt); err != nil {
 		t.Error(err)
 	}
 	opened.check(t)

@@ -19,11 +19,15 @@ func main() {
 	os.Exit(run(interruptible(context.Background()), os.Args[0], os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// interruptible returns a context that ends with the first SIGINT or SIGTERM. The second one terminates the process immediately.
+// interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP, which a closed terminal sends. The second one
+// terminates the process immediately. nohup runs a program so that it ignores SIGHUP.
 func interruptible(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		<-signals
 		cancel()
