@@ -73,7 +73,7 @@ kubectl vitrine console -n shop --server https://content.shop.example`),
 	}
 	o.reach.bind(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&o.property, "property", "", "name of the Property (default: that of the first usable token)")
+	fs.StringVar(&o.property, "property", "", "name of the Property (default: that of the token)")
 	fs.StringVar(&o.service, "service", "", "NAMESPACE/NAME of the server's Service (default: that in the token's Secret, else "+defaultService+")")
 	fs.Uint16Var(&o.port, "port", 0, "port of the console on this machine (default: any)")
 	fs.BoolVar(&o.noBrowser, "no-browser", false, "only print the URL")
@@ -89,9 +89,12 @@ func (o *consoleOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer target.transport.CloseIdleConnections()
-	code, err := target.code(ctx)
+	code, property, err := target.code(ctx)
 	if err != nil {
 		return advise(err)
+	}
+	if _, name, _ := strings.Cut(property, "/"); o.property != "" && name != o.property {
+		return usagef("--property %s: the given token is one of property %s: give another token, or omit --property", o.property, property)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
 	if err != nil {
@@ -110,7 +113,7 @@ func (o *consoleOptions) run(ctx context.Context) error {
 		return server.Close()
 	})
 	login := loginURL("http://"+address, code)
-	fmt.Fprintf(o.out, "console of %s, open it within a minute: %s\n", target.server, login)
+	fmt.Fprintf(o.out, "console of property %s on %s, open it within a minute: %s\n", property, target.server, login)
 	if !o.noBrowser {
 		defer openBrowser(ctx, o.out, login)()
 	}
@@ -217,7 +220,11 @@ func (o *consoleOptions) fromSecret(ctx context.Context, k kube.Client, namespac
 		return client.Options{}, err
 	}
 	if secret == nil {
-		return client.Options{}, fmt.Errorf("namespace %s has no AccessToken that the console can use: apply one without filters, give -n, or give --token-file", namespace)
+		of := "namespace " + namespace
+		if o.property != "" {
+			of = "property " + namespace + "/" + o.property
+		}
+		return client.Options{}, fmt.Errorf("%s has no AccessToken that the console can use: apply one without filters, give -n or --property, or give --token-file", of)
 	}
 	return o.reach.options(secret, token)
 }
@@ -264,38 +271,38 @@ func forward(ctx context.Context, parts *errgroup.Group, config *rest.Config, k 
 	return forwarded.address, nil
 }
 
-// code exchanges the token for a one-time code.
-func (t *consoleTarget) code(ctx context.Context) (string, error) {
+// code exchanges the token for a one-time code, and returns the property of the token as well.
+func (t *consoleTarget) code(ctx context.Context) (code, property string, err error) {
 	return consoleCode(ctx, t.transport, t.server.JoinPath(console.Path).String(), t.token)
 }
 
-// consoleCode exchanges a token for a one-time code. base is the URL of the console.
-func consoleCode(ctx context.Context, transport http.RoundTripper, base, token string) (string, error) {
+// consoleCode exchanges a token for a one-time code, and returns the property of the token as well. base is the URL of the console.
+func consoleCode(ctx context.Context, transport http.RoundTripper, base, token string) (code, property string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(base, "/")+"/codes", http.NoBody)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	res, err := transport.RoundTrip(req)
 	if err != nil {
-		return "", fmt.Errorf("reach the console: %w", err)
+		return "", "", fmt.Errorf("reach the console: %w", err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	if err != nil {
-		return "", fmt.Errorf("log in to the console: %w", err)
+		return "", "", fmt.Errorf("log in to the console: %w", err)
 	}
-	var answer struct{ Code, Detail string }
+	var answer struct{ Code, Property, Detail string }
 	_ = json.NewDecoder(bytes.NewReader(body)).Decode(&answer) // the status decides
 	switch {
 	case res.StatusCode == http.StatusCreated && answer.Code != "":
-		return answer.Code, nil
+		return answer.Code, answer.Property, nil
 	case res.StatusCode == http.StatusNotFound:
-		return "", errors.New("the server has no console: run it with --console, or set console.enabled in the chart")
+		return "", "", errors.New("the server has no console: run it with --console, or set console.enabled in the chart")
 	}
-	return "", fmt.Errorf("log in to the console: %s: %s", res.Status, answer.Detail)
+	return "", "", fmt.Errorf("log in to the console: %s: %s", res.Status, answer.Detail)
 }
 
 // loginURL returns the URL that logs a browser in with a code. Browsers do not send the part after the #.

@@ -149,6 +149,9 @@ func TestConsole(t *testing.T) {
 	s := start(t, newStore(t), "--console")
 	s.environment(t)
 	c := startConsole(t, "--no-browser")
+	if shown := c.stdout.String(); !strings.HasPrefix(shown, "console of property shop/default on https://") {
+		t.Errorf("the output: %s", shown)
+	}
 	call := browse(t, c.login)
 	if code, body := call("session"); code != http.StatusOK || !strings.Contains(body, `"class":"READ-WRITE","property":"shop/default"`) {
 		t.Errorf("the session: %d %s", code, body)
@@ -192,8 +195,10 @@ func TestConsoleRefuses(t *testing.T) {
 	s.environment(t)
 	vitrine(t.Context(), "", "console", "--no-browser").want(t, exitFailed, "the server has no console: run it with --console")
 	vitrine(t.Context(), "", "console", "--service", "vitrine-system/vitrine").want(t, exitUsage, "--service cannot be used with --server")
-	t.Setenv("VITRINE_TOKEN", strings.Repeat("x", 40))
 	with := start(t, newStore(t), "--console")
+	vitrine(t.Context(), "", "console", "--property", "other", "--server", "https://"+with.addresses["https"], "--ca-file", filepath.Join(with.dir, "tls", "ca.crt")).
+		want(t, exitUsage, "--property other: the given token is one of property shop/default")
+	t.Setenv("VITRINE_TOKEN", strings.Repeat("x", 40))
 	vitrine(t.Context(), "", "console", "--server", "https://"+with.addresses["https"], "--ca-file", filepath.Join(with.dir, "tls", "ca.crt")).
 		want(t, exitFailed, "401 Unauthorized: send a valid access token")
 	vitrine(t.Context(), "", "console", "--server", "https://"+with.addresses["https"]).want(t, exitCertificate, "--ca-file")
@@ -292,7 +297,7 @@ func TestServerPod(t *testing.T) {
 		"the ready pod":            {[]kube.Object{service, pod("a", corev1.ConditionFalse, labels), pod("b", corev1.ConditionTrue, nil), pod("c", corev1.ConditionTrue, labels)}, "c", 8443, ""},
 		"a port by number":         {[]kube.Object{numbered, pod("a", corev1.ConditionTrue, labels)}, "a", 9443, ""},
 		"no Service":               {nil, "", 0, "there is no Service vitrine-system/vitrine"},
-		"a Service without https":  {[]kube.Object{unnamed}, "", 0, "has no port https"},
+		"a Service without https":  {[]kube.Object{unnamed}, "", 0, "has no port named https"},
 		"no ready pod":             {[]kube.Object{service, pod("a", corev1.ConditionFalse, labels)}, "", 0, "no pod of Service vitrine-system/vitrine is ready"},
 		"a pod that is terminated": {[]kube.Object{service, deleted(pod("a", corev1.ConditionTrue, labels))}, "", 0, "is ready"},
 	} {

@@ -219,14 +219,14 @@ func (o *devOptions) introduceConsole(ctx context.Context, token string) {
 	var code string
 	err := o.await(ctx, token)
 	if err == nil {
-		code, err = consoleCode(ctx, o.transport(), "http://localhost"+console.Path, token)
+		code, _, err = consoleCode(ctx, o.transport(), "http://localhost"+console.Path, token)
 	}
 	if err != nil {
 		fmt.Fprintf(o.out, "  no link to the console: %s\n", oneLine(err))
 		return
 	}
 	login := loginURL(o.url, code)
-	fmt.Fprintf(o.out, "  console, logged in once within a minute: %s\n", login)
+	fmt.Fprintf(o.out, "  console, open it within a minute: %s\n", login)
 	if o.open {
 		o.open = false
 		o.removePage = openBrowser(ctx, o.out, login)

@@ -108,18 +108,19 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// makeCode answers POST with the header Authorization: a code for that token.
+// makeCode answers POST with the header Authorization: a code for that token, and which session the code begins.
 func (c *console) makeCode(w http.ResponseWriter, r *http.Request) error {
 	token := bearer(r)
-	if _, err := c.attempt(r, "send a valid access token: Authorization: Bearer", func() string { return token }); err != nil {
+	a, err := c.attempt(r, "send a valid access token: Authorization: Bearer", func() string { return token })
+	if err != nil {
 		return err
 	}
 	text, expires := c.codes.issue(token, c.o.Clock())
 	w.Header().Set("Content-Type", "application/json")
 	answer(w, http.StatusCreated, struct {
-		Code    string    `json:"code"`
-		Expires time.Time `json:"expires"`
-	}{text, expires.UTC()})
+		Code string `json:"code"`
+		description
+	}{text, describe("", expires, a)})
 	return nil
 }
 

@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net"
@@ -44,9 +45,14 @@ func describe(id string, expires time.Time, a Access) description {
 	return d
 }
 
-// showSession answers GET: who is logged in.
+// showSession answers GET: who is logged in. Without a session, the answer has no content and is not an error, because browsers report
+// errors to their users.
 func (c *console) showSession(w http.ResponseWriter, r *http.Request) error {
 	s, a, err := c.admit(w, r, "")
+	if p := (*problem)(nil); errors.As(err, &p) && p.kind == loginRequired {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -130,7 +136,7 @@ func (c *console) attempt(r *http.Request, refusal string, find func() string) (
 	}
 	client, now := clientOf(r), c.o.Clock()
 	if c.attempts.exceeded(client, now) {
-		return Access{}, &problem{tooManyAttempts, fmt.Sprintf("too many failed logins from this address: retry in %s", attemptWindow)}
+		return Access{}, &problem{tooManyAttempts, fmt.Sprintf("too many failed logins from this address: retry in %.0f seconds", attemptWindow.Seconds())}
 	}
 	c.attempts.failed(client, now)
 	c.o.Logger.WarnContext(r.Context(), "login to the console refused", "client", client.String(), "error", refused)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// problemType is the last segment of a problem's type URI; docs/console.md lists those of the console.
+// problemType is the last segment of a problem's type URI; docs/console-setup.md lists those of the console.
 type problemType string
 
 const (

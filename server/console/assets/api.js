@@ -186,12 +186,8 @@ export function curl(path, query) {
  * @returns {Promise<Session | null>}
  */
 export async function session() {
-  try {
-    return show((await send('GET', 'session')).data);
-  } catch (err) {
-    if (err instanceof Problem && err.status === 401) return null;
-    throw err;
-  }
+  const { data } = await send('GET', 'session');
+  return data && show(data);
 }
 
 /**
