@@ -86,12 +86,14 @@ func gate(t *testing.T) {
 
 // server is a running vitrine dev.
 type server struct {
-	url, token string
+	url, token, readOnly string
 }
 
+// Lines of vitrine dev. The AccessToken storefront of the samples is a READ-ONLY token.
 var (
-	tokenLine = regexp.MustCompile(`READ-WRITE token (\S+)`)
-	urlLine   = regexp.MustCompile(`^serving (\S+) `)
+	urlLine      = regexp.MustCompile(`^serving (\S+) `)
+	tokenLine    = regexp.MustCompile(`READ-WRITE token (\S+)`)
+	readOnlyLine = regexp.MustCompile(`^AccessToken shop/storefront: (\S+)`)
 )
 
 // startServer starts vitrine dev with the sample manifests and further arguments. The server ends with the test.
@@ -112,16 +114,17 @@ func startServer(t *testing.T, args ...string) *server {
 	t.Cleanup(func() { _ = cmd.Wait() })
 	s := &server{}
 	lines := bufio.NewScanner(output)
-	for (s.url == "" || s.token == "") && lines.Scan() {
-		if m := urlLine.FindStringSubmatch(lines.Text()); m != nil {
-			s.url = m[1]
-		}
-		if m := tokenLine.FindStringSubmatch(lines.Text()); m != nil {
-			s.token = m[1]
+	printed := map[*regexp.Regexp]*string{urlLine: &s.url, tokenLine: &s.token, readOnlyLine: &s.readOnly}
+	for len(printed) > 0 && lines.Scan() {
+		for line, value := range printed {
+			if m := line.FindStringSubmatch(lines.Text()); m != nil {
+				*value = m[1]
+				delete(printed, line)
+			}
 		}
 	}
-	if s.url == "" || s.token == "" {
-		t.Fatalf("vitrine dev printed no URL and token: %v\n%s", lines.Err(), messages.String())
+	if len(printed) > 0 {
+		t.Fatalf("vitrine dev printed no URL or no tokens: %v\n%s", lines.Err(), messages.String())
 	}
 	go func() { _, _ = io.Copy(io.Discard, output) }()
 	return s
@@ -194,14 +197,16 @@ func startBrowser(t *testing.T, s *server) *chromium {
 	return &chromium{ctx, s}
 }
 
-// logIn gets a session for all tabs of the browser.
-func (b *chromium) logIn(t *testing.T) *chromium {
+// logIn gets a session with the READ-WRITE token for all tabs of the browser.
+func (b *chromium) logIn(t *testing.T) *chromium { return b.logInWith(t, b.server.token) }
+
+// logInWith gets a session with a token for all tabs of the browser.
+func (b *chromium) logInWith(t *testing.T, token string) *chromium {
 	t.Helper()
 	tab := b.tab(t, 800, 600, "light")
-	tab.allowed = append(tab.allowed, "/console/session") // the browser reports the status 401 before the login
 	tab.open("")
 	tab.wait(`document.querySelector('.login input')`)
-	tab.keys(b.server.token + kb.Enter)
+	tab.keys(token + kb.Enter)
 	tab.wait(`document.querySelector('.wall')`)
 	return b
 }

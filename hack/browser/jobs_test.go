@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -165,7 +167,7 @@ const served = "approval_status:app AND tags.marketer_tags.key:summer"
 
 func compareByMouse(tab *tab) {
 	tab.open("filters")
-	tab.click(`[aria-label="Edit a copy of Summer wall"]`)
+	tab.click(`[aria-label="Propose a change to Summer wall"]`)
 	tab.waitTotal(served)
 	tab.waitText(".tabpanel", "Nothing changes")
 	tab.click(".querybar input")
@@ -185,7 +187,7 @@ func compareByKeyboard(tab *tab) {
 	tab.waitTotal("*:*")
 	tab.keys("gf")
 	tab.wait(`document.activeElement.innerText === 'Filters' && document.querySelector('tbody tr')`)
-	tab.tabTo("Edit a copy of Summer wall")
+	tab.tabTo("Propose a change to Summer wall")
 	tab.keys(kb.Enter)
 	tab.waitText(".tabpanel", "Nothing changes")
 	tab.keys("/")
@@ -229,7 +231,7 @@ func exportByMouse(tab *tab) {
 	tab.open("wall?q=approval_status:app+AND+text:beach&sort_by=created_on:asc&favorite_tag=marketer_tags:hero")
 	tab.waitTotal("approval_status:app AND text:beach")
 	tab.allowClipboard()
-	tab.click(tab.button("Save as filter"))
+	tab.click(tab.button("New filter from this query…"))
 	tab.click(".form input")
 	tab.keys("Beach: it's \"café\" #1")
 	tab.click("#tab-manifest")
@@ -252,6 +254,92 @@ func exportByKeyboard(tab *tab) {
 	tab.keys(kb.Enter)
 	tab.waitText(".toast", "Copied")
 	tab.exported("content_type:video AND run*")
+}
+
+// TestNarrowedFilter checks that a new filter from the wall of a filter has the query of the filter and that of the query bar, and what the
+// wall of a filter says without a result.
+func TestNarrowedFilter(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	type filter struct {
+		Query  string
+		UUID   string `json:"filter_uuid"`
+		SortBy string `json:"sort_by"`
+	}
+	var list struct {
+		Filters []filter `json:"_embeded"`
+	}
+	s.get(t, "/v2/content/filters?page_size=100", &list)
+	i := slices.IndexFunc(list.Filters, func(f filter) bool { return f.Query == served })
+	if i < 0 {
+		t.Fatalf("no filter has the query %s: %v", served, list.Filters)
+	}
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.allowClipboard()
+	narrowed := "(" + served + ") AND (beach OR sunset)"
+	tab.open("wall?q=beach+OR+sunset&filter=" + list.Filters[i].UUID)
+	tab.waitTotal(narrowed)
+	tab.click(tab.button("New filter from this query…"))
+	tab.wait(`document.querySelector('h1').innerText === 'New filter'`)
+	tab.waitTotal(narrowed)
+	tab.click("#tab-manifest")
+	tab.click(tab.button("Copy the manifest"))
+	tab.waitText(".toast", "Copied")
+	tab.exported("query: '" + narrowed + "'\n")
+	tab.exported("sortBy: '" + list.Filters[i].SortBy + "'\n")
+	tab.open("wall?explain=1&out=1&q=*:*")
+	tab.waitText(".wallbody", "Every item is in the result")
+}
+
+// TestTagWithColon checks that the console splits a tag at its last colon, as the server does.
+func TestTagWithColon(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("moderation")
+	tab.wait(`document.querySelector('.tile')`)
+	tab.keys("t")
+	tab.wait(`document.activeElement.id === 'tagname'`)
+	tab.keys("team:north:checked" + kb.Enter)
+	tab.waitText(".toast", "Tagged checked: 1 item")
+	tagged := escape(`tags.team\:north.key:checked`)
+	if got := s.total(t, tagged); got != 1 {
+		t.Errorf("%d items have the tag, want 1", got)
+	}
+	tab.keys("z")
+	tab.waitText(".toast", "Undone: tagged")
+	if got := s.total(t, tagged); got != 0 {
+		t.Errorf("%d items have the tag after undo, want 0", got)
+	}
+	tab.open("filters/edit?tab=manifest&q=beach&favorite_tag=team:north:checked")
+	tab.waitText(".tabpanel pre", "favoriteTag: {namespace: 'team:north', key: checked}")
+}
+
+// TestManyIDs checks that the page says that it lists only the first IDs of a tag.
+func TestManyIDs(t *testing.T) {
+	browserPath(t)
+	ids := make([]string, 150)
+	for i := range ids {
+		ids[i] = strconv.Itoa(100_001 + i)
+	}
+	file := filepath.Join(t.TempDir(), "tag.yaml")
+	manifest := "apiVersion: vitrine.dev/v1alpha1\nkind: Tag\nmetadata: {name: many, namespace: shop}\nspec: {namespace: lists, key: many, items: [" + strings.Join(ids, ", ") + "]}\n"
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab := startBrowser(t, startServer(t, file, "--samples")).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("tags")
+	tab.waitText("tbody", "First 100 of 150 IDs")
+}
+
+// TestNarrowKeys checks that the list of keys opens by mouse on a narrow screen.
+func TestNarrowKeys(t *testing.T) {
+	browserPath(t)
+	tab := startBrowser(t, startServer(t)).logIn(t).tab(t, 360, 740, "light")
+	tab.open("filters")
+	tab.wait(`document.querySelector('tbody')`)
+	tab.click(".settings [aria-label='Keyboard']")
+	tab.waitText("dialog", "Find a filter")
 }
 
 // states returns the number of items of each approval status.

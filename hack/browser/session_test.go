@@ -130,6 +130,7 @@ func TestLoginLink(t *testing.T) {
 	tab.wait(`document.querySelector('#token') && location.hash === ''`)
 	tab.open("login#code=" + s.code(t))
 	tab.waitText(".login", "with a READ-WRITE token?")
+	tab.waitText(".login", "comes from kubectl vitrine console or vitrine dev")
 	if hash := eval[string](tab, `location.href`); strings.Contains(hash, "code=") {
 		t.Errorf("the code is still in the URL %s", hash)
 	}
@@ -221,4 +222,41 @@ func TestSpace(t *testing.T) {
 	eval[any](tab, `document.querySelector('.settings input').focus(); true`)
 	tab.keys(" ")
 	tab.wait(`!document.querySelector('.settings input').checked`)
+}
+
+// TestReadOnly checks that the console offers a READ-ONLY session nothing that the API refuses: the browser would report a refused request.
+func TestReadOnly(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	b := startBrowser(t, s).logInWith(t, s.readOnly)
+	tab := b.tab(t, 1280, 800, "light")
+	tab.open("wall?explain=1")
+	tab.wait(`document.querySelector('.tile')`)
+	tab.waitText(".property", "READ-ONLY")
+	for _, text := range []string{"Explain", "New filter from this query…"} {
+		if title := eval[string](tab, fmt.Sprintf(`(() => { const b = document.querySelector(%q); return b.disabled ? b.title : ''; })()`, tab.button(text))); !strings.Contains(title, "READ-WRITE token") {
+			t.Errorf("the button %s is not disabled with a reason: %q", text, title)
+		}
+	}
+	if eval[bool](tab, `document.querySelector('.explainbar').checkVisibility()`) {
+		t.Error("the URL turns Explain on")
+	}
+	tab.keys("i" + kb.Enter)
+	tab.wait(`document.querySelector('dialog .facts')`)
+	tab.click("#tab-sources")
+	tab.waitText("dialog .tabpanel", "This tab needs a READ-WRITE token")
+	for _, page := range []string{"filters", "filters/edit?q=beach", "tags", "moderation", "status"} {
+		tab.open(page)
+		tab.waitText("main", "This page needs a READ-WRITE token")
+	}
+}
+
+// TestOldLink checks what the page says about a link that was used before.
+func TestOldLink(t *testing.T) {
+	browserPath(t)
+	b := startBrowser(t, startServer(t))
+	tab := b.tab(t, 1280, 800, "light")
+	tab.allowed = append(tab.allowed, "/console/codes/lookup") // the browser reports the refused code
+	tab.open("login#code=USED")
+	tab.waitText("#login-message", "This link no longer works")
 }

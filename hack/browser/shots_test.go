@@ -29,7 +29,7 @@ func TestShots(t *testing.T) {
 			tab.wait(`document.querySelector('.verdict') && document.querySelector('.stage .loaded, .stage video')`)
 		}},
 		"console-compare": {path: "filters", complete: `document.querySelector('tbody')`, theme: "light", then: func(tab *tab) {
-			tab.tabTo("Edit a copy of Summer wall")
+			tab.tabTo("Propose a change to Summer wall")
 			tab.keys(kb.Enter)
 			tab.waitText(".tabpanel", "Nothing changes")
 			tab.keys("/" + kb.End + " AND beach" + kb.Enter)

@@ -51,8 +51,8 @@ export function definitionsPage() {
     const text = search.value.trim().toLowerCase();
     const found = all.filter((d) => JSON.stringify(d).toLowerCase().includes(text));
     if (found.length === 0) {
-      fill(body, all.length > 0 ? empty('Nothing matches', 'No name, owner or rule contains this text.')
-        : kind === 'tag' ? empty('There are no tags yet', 'Declare a Tag manifest, or tag items in the moderation.')
+      fill(body, all.length > 0 ? empty(kind === 'tag' ? 'No tag matches' : 'No conversion unit matches', 'The text is in no name, owner or rule.')
+        : kind === 'tag' ? empty('There are no tags yet', 'Declare a Tag manifest, or tag items on the page Moderation.')
           : empty('There are no conversion units yet', 'Declare an ActivateUnit manifest.'));
       return;
     }
@@ -72,7 +72,7 @@ export function definitionsPage() {
         kind === 'unit' && d.click_through_url && h('div', { class: 'small' }, outsideLink(d.click_through_url))),
       h('td', null, ownerOf(d.managed_by), d.archived && h('div', null, badge('plain', 'archived')), d.default && h('div', null, badge('plain', 'default'))),
       h('td', null, rule ? h('a', { href: href('wall', { q: String(rule) }) }, h('code', { class: 'clamp' }, h('bdi', null, String(rule)))) : h('span', { class: 'muted' }, '–')),
-      h('td', null, byID ? h('a', { href: href('wall', { q: byID }) }, count(d.id_count ?? ids.length, 'ID')) : h('span', { class: 'muted' }, '–')),
+      h('td', null, byID ? h('a', { href: href('wall', { q: byID }) }, d.id_count > ids.length ? `First ${number(ids.length)} of ${count(d.id_count, 'ID')}` : count(ids.length, 'ID')) : h('span', { class: 'muted' }, '–')),
       h('td', { class: 'number' }, number(d.items)));
   }
 

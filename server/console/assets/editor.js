@@ -1,4 +1,4 @@
-// The editor of a filter: a copy of a filter or a new one, compared with what is served, and exported as a manifest. It saves nothing:
+// The editor of a filter: a draft of a change or a new filter, compared with what is served, and exported as a manifest. It saves nothing:
 // Git stays the source of truth.
 
 import { change, get, Problem } from './api.js';
@@ -29,16 +29,16 @@ export function editorPage({ session }) {
 
   const name = h('input', { type: 'text', value: draft.name, maxlength: '200', placeholder: 'Summer wall', oninput: () => edit({ name: name.value }, true) });
   const bar = new QueryBar({ value: draft.q, label: 'Query', placeholder: 'approval_status:app AND …', order: () => draft.sort_by, changed: (q) => edit({ q }) });
-  const order = orderControl({ value: draft.sort_by, standard: 'Newest first (default)', changed: (sort_by) => { edit({ sort_by }); bar.validate(); } });
+  const order = orderControl({ value: draft.sort_by, standard: 'Newest first', changed: (sort_by) => { edit({ sort_by }); bar.validate(); } });
   const favorite = h('input', { type: 'text', value: draft.favorite_tag, placeholder: 'namespace:key', spellcheck: 'false', onchange: () => edit({ favorite_tag: favorite.value.trim() }) });
   const access = select([['', 'READ-WRITE tokens'], ['ReadOnly', 'READ-ONLY tokens too']], draft.read, (read) => edit({ read }, true));
   const asNew = h('input', { type: 'checkbox', onchange: () => refresh() });
   const asNewChoice = h('label', { class: 'check', hidden: true }, asNew, h('span', null, 'Export as a new filter'));
   const advice = h('p', { class: 'muted' });
   const httpButton = button({ text: 'Create over HTTP', kind: 'quiet', title: 'Creates the filter now, without a manifest', onclick: create });
-  const httpReason = h('span', { class: 'muted', hidden: true }, 'Over HTTP, a filter cannot have a favorite tag or be readable with READ-ONLY tokens.');
-  const heading = h('h1', { tabindex: '-1' }, from ? 'Edit a copy' : 'New filter');
-  const source = h('p', null, from ? skeletonLine() : 'Describe a selection, see what it shows, and export it as a manifest for a pull request.');
+  const httpReason = h('span', { class: 'muted', hidden: true }, 'A filter created over HTTP cannot have a favorite tag, and READ-ONLY tokens cannot read it.');
+  const heading = h('h1', { tabindex: '-1' }, from ? 'Propose a change' : 'New filter');
+  const source = h('p', null, from ? skeletonLine() : 'Write a query, see which items it selects, and export the filter as a manifest for a pull request.');
   const result = h('div', null);
   const yaml = h('pre', { class: 'code', tabindex: '0' });
   const views = tabs('Result', [
@@ -61,7 +61,7 @@ export function editorPage({ session }) {
     fill(yaml, h('code', null, manifest(spec(), session.property)));
     fill(advice, asNewChoice.hidden || asNew.checked
       ? 'Add the manifest to your repository, and open a pull request.'
-      : 'Replace the manifest in your repository, and open a pull request.');
+      : 'Copy the fields of spec that you changed into the manifest in your repository, and open a pull request. Do not replace the whole manifest: the console does not know its labels, its annotations, and the fields adopt and suspend.');
     httpButton.disabled = draft.favorite_tag !== '' || draft.read !== '';
     httpReason.hidden = !httpButton.disabled;
   }
@@ -78,7 +78,7 @@ export function editorPage({ session }) {
       h('div', { class: 'row' }, button({ icon: 'copy', text: 'Copy the manifest', kind: 'primary', onclick: () => void copy(text(), 'the manifest') }),
         button({ icon: 'download', text: 'Download', onclick: () => download(`${object()}.yaml`, text()) }),
         h('span', { class: 'spacer' }),
-        session.class === 'READ-WRITE' && h('div', { class: 'row' }, httpReason, httpButton)),
+        h('div', { class: 'row' }, httpReason, httpButton)),
       yaml);
   }
 
@@ -109,7 +109,7 @@ export function editorPage({ session }) {
     const { signal } = request;
     if (bar.value === '') {
       fill(bar.status);
-      fill(result, empty('Write a query', 'The items of the filter appear here.'));
+      fill(result, empty('Write a query', 'The items that it selects appear here.'));
       return;
     }
     result.classList.add('loading');
@@ -136,9 +136,9 @@ export function editorPage({ session }) {
     if (!data.before) return h('div', null, data.after.total === 0 ? empty('No item matches', 'Use fewer clauses.') : group('Items', data.entering, ''));
     const same = data.entering.total + data.leaving.total + data.moving.total === 0;
     return h('div', null,
-      h('dl', { class: 'figures' }, figure('Served', data.before.total), figure('New', data.after.total), figure('Enter', data.entering.total, 'good'),
+      h('dl', { class: 'figures' }, figure('Now', data.before.total), figure('Draft', data.after.total), figure('Enter', data.entering.total, 'good'),
         figure('Leave', data.leaving.total, 'bad'), figure(data.moving.compared < data.after.total ? `Move (of the first ${data.moving.compared})` : 'Move', data.moving.total)),
-      same && empty('Nothing changes', 'The copy shows the same items in the same order as the filter that is served.'),
+      same && empty('Nothing changes', 'The draft shows the same items as the filter now, in the same order.'),
       data.entering.total > 0 && group('Enter', data.entering, 'good'),
       data.leaving.total > 0 && group('Leave', data.leaving, 'bad'),
       data.moving.total > 0 && h('section', { class: 'group' }, h('h2', null, `Move (${number(data.moving.total)})`),
@@ -167,7 +167,7 @@ export function editorPage({ session }) {
         fill(result, failure(err, () => void start()));
         return;
       }
-      fill(source, 'A copy of ', h('strong', null, h('bdi', null, String(served?.name))), ' of ', ownerOf(served?.managed_by), '. The console changes no manifest: export it, and open a pull request.');
+      fill(source, 'A draft of ', h('strong', null, h('bdi', null, String(served?.name))), ' (', ownerOf(served?.managed_by), '). The filter itself stays as it is: export the manifest, and open a pull request.');
       if (!params.has('name')) name.value = draft.name = String(served?.name ?? '');
       if (!params.has('q')) {
         draft.q = String(served?.query ?? '');
@@ -191,7 +191,7 @@ export function editorPage({ session }) {
       h('div', { class: 'form' }, labelled('Name', name), h('div', { class: 'query' }, bar.element),
         h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), labelled('Readable with', access))),
       views.element),
-    title: from ? 'Edit a copy' : 'New filter',
+    title: from ? 'Propose a change' : 'New filter',
     started: start,
     stopped: () => request?.abort(),
     shortcuts: [

@@ -47,7 +47,7 @@ export function filtersPage(_context) {
       return;
     }
     show();
-    // The counts of the filters that are visible first, a few at a time.
+    // Each count is a request: the first 300 filters have one, and the others show a dash.
     await eachOf(filters.slice(0, 300), async (f) => {
       if (!body.isConnected) return;
       const { data } = await get(`v2/content/filters/${f.filter_uuid}`, { info: 1 });
@@ -61,33 +61,33 @@ export function filtersPage(_context) {
     const wanted = search.value.trim().toLowerCase();
     const found = filters.filter((f) => [f.name, f.managed_by, f.query, f.filter_uuid].some((text) => String(text ?? '').toLowerCase().includes(wanted)));
     if (filters.length === 0) {
-      fill(body, empty('There are no filters yet', 'A filter is a saved query. Search on the wall, and save the query as a filter.', button({ text: 'Go to the wall', onclick: () => go(href('wall')) })));
+      fill(body, empty('There are no filters yet', 'A filter is a saved query. Find items on the wall, and select New filter from this query.', button({ text: 'Go to the wall', onclick: () => go(href('wall')) })));
       return;
     }
     if (found.length === 0) {
-      fill(body, empty('No filter matches', `None of ${count(filters.length, 'filter')} contains this text.`));
+      fill(body, empty('No filter matches', `The text is in no name, owner or query of ${count(filters.length, 'filter')}.`));
       return;
     }
     fill(body, h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': 'Filters' }, h('table', { class: 'filters' },
-      h('thead', null, h('tr', null, ['Name', 'Owner', 'State', 'Query'].map((t) => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Items'), h('th', { scope: 'col' }, 'Last change'), h('th', { scope: 'col' }, h('span', { class: 'hidden' }, 'Actions')))),
+      h('thead', null, h('tr', null, ['Name', 'Owner', 'Query'].map((t) => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Items'), h('th', { scope: 'col' }, 'Last change'), h('th', { scope: 'col' }, h('span', { class: 'hidden' }, 'Actions')))),
       h('tbody', null, found.map(row)))));
   }
 
   /** @param {Filter} f */
   function row(f) {
     const total = totals.get(f.filter_uuid);
-    const cell = h('td', { class: 'number' }, total === undefined ? '…' : number(total));
+    const cell = h('td', { class: 'number' }, total === undefined ? '–' : number(total));
     cells.set(f.filter_uuid, cell);
     return h('tr', null,
-      h('th', { scope: 'row' }, h('a', { href: href('wall', { filter: f.filter_uuid }) }, h('bdi', null, String(f.name)))),
+      h('th', { scope: 'row' }, h('a', { href: href('wall', { filter: f.filter_uuid }) }, h('bdi', null, String(f.name))),
+        f.read_access === 'ReadOnly' && h('div', { title: 'READ-ONLY tokens can list the items' }, badge('plain', 'READ-ONLY tokens'))),
       h('td', null, ownerOf(f.managed_by)),
-      h('td', null, h('div', { class: 'chips' }, badge('good', 'Served'), f.read_access === 'ReadOnly' && badge('plain', 'public'))),
       h('td', null, h('code', { class: 'clamp' }, h('bdi', null, String(f.query ?? ''))), f.sort_by && h('div', { class: 'muted small' }, h('bdi', null, String(f.sort_by)))),
       cell,
       h('td', { class: 'nowrap' }, date(f.last_modified, true)),
       h('td', null, h('div', { class: 'actions' },
         h('a', { class: 'button', href: href('wall', { filter: f.filter_uuid }), 'aria-label': `Open ${f.name} as a wall` }, 'Open'),
-        h('a', { class: 'button', href: href('filters/edit', { from: f.filter_uuid }), 'aria-label': `Edit a copy of ${f.name}` }, 'Edit a copy'))));
+        h('a', { class: 'button', href: href('filters/edit', { from: f.filter_uuid }), 'aria-label': `Propose a change to ${f.name}` }, 'Propose a change'))));
   }
 
   return {

@@ -99,6 +99,16 @@ export function tileContent(item) {
 }
 
 /**
+ * Splits a tag in a text: a key of the namespace marketer_tags, or namespace:key. A namespace can contain a colon; a key cannot.
+ * @param {string} text
+ * @returns {{namespace: string, key: string}}
+ */
+export function splitTag(text) {
+  const at = text.lastIndexOf(':');
+  return at < 0 ? { namespace: 'marketer_tags', key: text } : { namespace: text.slice(0, at), key: text.slice(at + 1) };
+}
+
+/**
  * The tags of an item as pairs.
  * @param {Item} item
  * @returns {{namespace: string, key: string}[]}

@@ -5,13 +5,14 @@ import { button, fill, foreignURL, h, outsideLink } from './dom.js';
 import { explanationTree } from './explanation.js';
 import { authorOf, picture, picturesOn, pictureURL, tagsOf, textOf, typeOf } from './item.js';
 import { href } from './router.js';
-import { badge, copy, date, empty, failure, number, openDialog, skeleton, stateBadge, tabs } from './ui.js';
+import { badge, copy, date, empty, failure, needsReadWrite, number, openDialog, skeleton, stateBadge, tabs } from './ui.js';
 
 /** @typedef {import('./item.js').Item} Item */
 
 /**
  * @typedef {object} ItemDialogOptions
  * @property {() => {path: string, query: Record<string, any>}} listed the request of the list that the item is compared with
+ * @property {boolean} writes whether the session has a READ-WRITE token
  * @property {string} tab
  * @property {(tab: string) => void} tabChanged
  * @property {(from: number, by: number) => Item | null} step returns the next or the previous item
@@ -66,8 +67,8 @@ export function openItem(options) {
     fill(stage, media(shown));
     const set = tabs('Parts of the item', [
       { id: 'details', text: 'Details', render: () => details(shown) },
-      { id: 'sources', text: 'Tags and units', render: () => sources(shown) },
-      { id: 'explain', text: 'Explain', render: () => explain(shown) },
+      { id: 'sources', text: 'Tags and units', render: () => (options.writes ? sources(shown) : needsReadWrite('This tab')) },
+      { id: 'explain', text: 'Explain', render: () => (options.writes ? explain(shown) : needsReadWrite('This tab')) },
       { id: 'json', text: 'JSON', render: () => json(shown) },
     ], tab, (changed) => {
       tab = changed;

@@ -59,5 +59,5 @@ export function showKeys() {
   openDialog('Keyboard', { class: 'keys' },
     h('div', { class: 'keygroups' }, groups.map((g) => h('section', null, h('h3', null, g.title), h('dl', null, g.shortcuts.map((s) =>
       h('div', null, h('dt', null, s.keys.split(' ').flatMap((k, i) => [i > 0 && ' ', h('kbd', null, k)])), h('dd', null, s.text))))))),
-    h('label', { class: 'check' }, toggle, 'Shortcuts of a single key'));
+    h('label', { class: 'check' }, toggle, 'Use single-key shortcuts'));
 }

@@ -1,6 +1,6 @@
 // The entry of the console: logs in and starts the frame.
 
-import { lookUp, session, sessionEvents } from './api.js';
+import { lookUp, Problem, session, sessionEvents } from './api.js';
 import { h } from './dom.js';
 import { startKeys } from './keys.js';
 import { codePage, loginPage } from './login.js';
@@ -18,7 +18,7 @@ let reason = '';
 // Each request that fails dispatches the event: only the first one ends the frame.
 sessionEvents.addEventListener('signedout', () => {
   if (!running) return;
-  reason = 'The session has ended, or a login in another tab has replaced it. Log in again, or reload the page.';
+  reason = 'Your session has ended, or someone logged in with another token in another tab. Log in again, or reload the page to use the session of that tab.';
   showLogin();
 });
 // The browser can keep a page in memory: the button Back must not show private data after the logout.
@@ -48,7 +48,9 @@ async function askAboutCode() {
       end = () => page.element.remove();
     });
   } catch (err) {
-    reason = explainError(err).text;
+    const { title, text } = explainError(err);
+    reason = err instanceof Problem && err.type === 'login-refused'
+      ? 'This link no longer works: a link logs in once, within a minute. Run the command again for a new link, or log in with a token.' : `${title}. ${text}`;
   }
 }
 

@@ -1,5 +1,7 @@
 // Writes a ContentFilter as a manifest.
 
+import { splitTag } from './item.js';
+
 /**
  * @typedef {object} FilterSpec
  * @property {string} object metadata.name
@@ -41,7 +43,7 @@ export function scalar(text) {
  */
 export function manifest(spec, property) {
   const [namespace, ref] = property.split('/');
-  const [tagNamespace, ...key] = spec.favoriteTag.split(':');
+  const tag = splitTag(spec.favoriteTag);
   const lines = [
     'apiVersion: vitrine.dev/v1alpha1',
     'kind: ContentFilter',
@@ -53,9 +55,7 @@ export function manifest(spec, property) {
     spec.name && `  name: ${scalar(spec.name)}`,
     `  query: ${scalar(spec.query || '*:*')}`,
     spec.sortBy && `  sortBy: ${scalar(spec.sortBy)}`,
-    spec.favoriteTag && (key.length > 0
-      ? `  favoriteTag: {namespace: ${scalar(tagNamespace)}, key: ${scalar(key.join(':'))}}`
-      : `  favoriteTag: {namespace: marketer_tags, key: ${scalar(tagNamespace)}}`),
+    spec.favoriteTag && `  favoriteTag: {namespace: ${scalar(tag.namespace)}, key: ${scalar(tag.key)}}`,
     `  readAccess: ${spec.readOnly ? 'ReadOnly' : 'ReadWrite'}`,
   ];
   return `${lines.filter(Boolean).join('\n')}\n`;

@@ -4,7 +4,7 @@ import { change, eachOf, get, Problem } from './api.js';
 import { button, fill, h, icon, select } from './dom.js';
 import { allFilters } from './filters.js';
 import { Grid } from './grid.js';
-import { authorOf, describe, marks, picture, tagsOf } from './item.js';
+import { authorOf, describe, marks, picture, splitTag, tagsOf } from './item.js';
 import { details, media } from './itemdialog.js';
 import { Listing } from './listing.js';
 import { QueryBar } from './querybar.js';
@@ -23,8 +23,8 @@ import { announce, badge, count, empty, failure, number, openDialog, toast, toas
 /** The type of the problem of an undo that would overwrite the decision of somebody else. */
 const changedByOthers = 'changed-by-others';
 
-/** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
-export function moderationPage({ session }) {
+/** @returns {import('./shell.js').Page} */
+export function moderationPage() {
   /** What the queue shows. */
   let listing = new Listing();
   /** What was requested last. An older answer that arrives later is dropped. */
@@ -41,7 +41,6 @@ export function moderationPage({ session }) {
   let decided = 0;
   let lastTag = '';
 
-  const writes = session.class === 'READ-WRITE';
   const choice = select([['', 'Pending items']], '', (value) => {
     queue = value;
     restart();
@@ -219,19 +218,19 @@ export function moderationPage({ session }) {
     const dialog = openDialog(`Tag ${count(items.length, 'item')}`, {},
       h('form', { class: 'dialogform', onsubmit: (/** @type {Event} */ e) => {
         e.preventDefault();
-        const [first, ...rest] = input.value.trim().split(':');
-        if (!first) return;
-        lastTag = input.value.trim();
+        const text = input.value.trim();
+        if (text === '') return;
+        lastTag = text;
         dialog.close();
-        void tag(items, rest.length > 0 ? first : 'marketer_tags', rest.length > 0 ? rest.join(':') : first);
+        void tag(items, splitTag(text));
       } }, h('label', { for: 'tagname' }, 'Tag'), input, h('p', { class: 'muted', id: 'taghelp' }, 'A key of the namespace marketer_tags, or namespace:key.'),
       h('div', { class: 'row end' }, button({ text: 'Cancel', onclick: () => dialog.close() }), button({ text: 'Set the tag', kind: 'primary', type: 'submit' }))));
     input.focus();
     input.select();
   }
 
-  /** @param {Item[]} items @param {string} namespace @param {string} key */
-  function tag(items, namespace, key) {
+  /** @param {Item[]} items @param {{namespace: string, key: string}} tag */
+  function tag(items, { namespace, key }) {
     const path = `v1/tags/${encodeURIComponent(namespace)}/${encodeURIComponent(key)}/`;
     const has = (/** @type {Item} */ item) => tagsOf(item).some((t) => t.namespace === namespace && t.key === key);
     const again = async (/** @type {Item} */ item) => (await get(`v2/content/${item.id}`)).data;
@@ -314,11 +313,18 @@ export function moderationPage({ session }) {
     fill(bar.status, count(listing.total, 'item'));
     body.hidden = listing.items.length === 0;
     actions.hidden = listing.items.length === 0;
-    fill(notice, listing.items.length === 0 && empty('The queue is empty', 'Nothing waits for a decision. Select another queue, or come back later.'));
+    fill(notice, listing.items.length === 0 && nothing());
     if (!grid.element.isConnected) fill(strip, grid.element);
     grid.setCount(listing.items.length);
     showItem(0);
     if (document.activeElement === document.body || document.activeElement?.tagName === 'H1') grid.focus(0);
+  }
+
+  /** Says why the queue shows nothing. */
+  function nothing() {
+    if (q) return empty('No item in this queue matches', 'Clear the query to see the whole queue.');
+    if (queue) return empty('The filter has no items', 'Select another queue.');
+    return empty('No items are pending', 'There is nothing to decide at the moment.', button({ text: 'Check again', onclick: () => void load() }));
   }
 
   async function more() {
@@ -331,11 +337,6 @@ export function moderationPage({ session }) {
   }
 
   async function start() {
-    if (!writes) {
-      fill(notice, empty('Moderation needs a READ-WRITE token', 'Your access token can only read. Log out, and log in with a READ-WRITE token.'));
-      body.hidden = actions.hidden = true;
-      return;
-    }
     await load();
     try {
       for (const f of await allFilters()) choice.append(h('option', { value: f.filter_uuid }, String(f.name)));
@@ -361,11 +362,11 @@ export function moderationPage({ session }) {
       { keys: 'a', text: 'Approve', run: on(act.approve) },
       { keys: 'r', text: 'Reject', run: on(act.reject) },
       { keys: 'p', text: 'Set to pending', run: on(act.pending) },
-      { keys: 'f', text: 'Feature, or no longer', run: on(act.feature) },
+      { keys: 'f', text: 'Feature the item, or stop featuring it', run: on(act.feature) },
       { keys: 't', text: 'Tag', run: on(act.tag) },
       { keys: 'z', text: 'Undo', run: on(act.undo) },
-      { keys: 'Space', text: 'Select the item, or no longer', run: () => toggle(grid.active) },
-      { keys: 'x', text: 'Select the item and move to the next', run: () => { toggle(grid.active); grid.focus(grid.active + 1); } },
+      { keys: 'Space', text: 'Select or deselect the item', run: () => toggle(grid.active) },
+      { keys: 'x', text: 'Select or deselect the item, and move to the next', run: () => { toggle(grid.active); grid.focus(grid.active + 1); } },
       { keys: 'A', text: 'Select all loaded items', run: () => selectRange(0, listing.items.length - 1) },
       { keys: 'j', text: 'Next item', run: () => grid.focus(grid.active + 1) },
       { keys: 'k', text: 'Previous item', run: () => grid.focus(grid.active - 1) },

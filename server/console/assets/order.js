@@ -1,15 +1,18 @@
 // The control for the order of a list.
 
-import { h, labelled } from './dom.js';
+import { fill, h, labelled } from './dom.js';
+
+/** The name of the order by score, which is also that of a list of a query without an order. */
+export const bestMatch = 'Best match';
 
 /** @type {[value: string, text: string][]} */
 const common = [
-  ['created_on:desc', 'Newest first'], ['created_on:asc', 'Oldest first'], ['_score:desc', 'Best match'], ['random', 'Random'],
+  ['created_on:desc', 'Newest first'], ['created_on:asc', 'Oldest first'], ['_score:desc', bestMatch], ['random', 'Random'],
 ];
 
 /**
  * A select with the common orders, and a text field for any other.
- * @param {{value: string, standard: string, changed: (order: string) => void}} options standard is the text for no order
+ * @param {{value: string, standard: string, changed: (order: string) => void}} options standard is the text for no order, which set can change
  */
 export function orderControl({ value, standard, changed }) {
   const custom = h('input', { type: 'text', class: 'mono', 'aria-label': 'Order as fields', placeholder: 'field:asc,field:desc', spellcheck: 'false',
@@ -18,10 +21,13 @@ export function orderControl({ value, standard, changed }) {
     custom.hidden = choice.value !== '?';
     if (choice.value === '?') custom.focus();
     else changed(choice.value);
-  } }, [['', standard], ...common, ['?', 'Other…']].map(([v, text]) => h('option', { value: v }, text)));
-  const set = (/** @type {string} */ order) => {
-    const known = order === '' || common.some(([v]) => v === order);
-    choice.value = known ? order : '?';
+  } });
+  const set = (/** @type {string} */ order, text = standard) => {
+    const listed = common.filter(([, name]) => name !== text);
+    fill(choice, [['', text], ...listed, ['?', 'Other…']].map(([v, name]) => h('option', { value: v }, name)));
+    const same = common.find(([v]) => v === order)?.[1] === text;
+    const known = order === '' || same || listed.some(([v]) => v === order);
+    choice.value = !known ? '?' : same ? '' : order;
     custom.value = known ? '' : order;
     custom.hidden = known;
   };

@@ -187,7 +187,7 @@ export class QueryBar {
         this.#accept(c);
       },
     }, h('code', null, c.text), c.detail && h('span', { class: 'detail' }, c.detail),
-    h('span', { class: 'kind' }, c.count === undefined ? c.kind : number(c.count)))));
+    h('span', { class: 'kind' }, c.count !== undefined ? number(c.count) : c.kind === 'enum' ? 'value' : c.kind))));
     this.list.hidden = this.completions.length === 0;
     this.input.setAttribute('aria-expanded', String(!this.list.hidden));
     this.input.removeAttribute('aria-activedescendant');

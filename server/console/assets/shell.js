@@ -6,7 +6,7 @@ import { picturesOn } from './item.js';
 import { addShortcuts, showKeys } from './keys.js';
 import { logo } from './login.js';
 import { base, go, href, navigation, pageName } from './router.js';
-import { badge, empty, failure, saveSetting, setting, toastError } from './ui.js';
+import { badge, empty, failure, needsReadWrite, saveSetting, setting, toastError } from './ui.js';
 
 /** @typedef {{session: import('./api.js').Session, scroller: HTMLElement}} Context */
 
@@ -61,7 +61,7 @@ export function startShell(session) {
     h('a', { class: 'skip', href: '#content', onclick: (/** @type {Event} */ e) => { e.preventDefault(); focusHeading(); } }, 'Skip to the content'),
     h('header', { class: 'sidebar' },
       h('div', { class: 'brand' }, logo(), h('span', null, 'Vitrine')),
-      h('div', { class: 'property', title: 'The property of your access token' }, h('bdi', null, session.property), session.class === 'READ-ONLY' && badge('plain', 'read-only')),
+      h('div', { class: 'property', title: 'The property of your access token' }, h('bdi', null, session.property), session.class === 'READ-ONLY' && badge('plain', 'READ-ONLY')),
       navigationBar,
       h('div', { class: 'settings' },
         h('label', { class: 'check' }, pictures, h('span', null, 'Pictures')),
@@ -101,7 +101,10 @@ export function startShell(session) {
     });
     try {
       const load = pages[wanted];
-      const page = load ? (await load())({ session, scroller }) : { element: h('div', { class: 'page' }, h('h1', { class: 'hidden', tabindex: '-1' }, 'Not found'), empty('There is no such page', 'The address is incomplete or from another version.', h('a', { class: 'button', href: href('wall') }, 'Go to the wall'))), title: 'Not found' };
+      const entry = entries.find((e) => e.page === wanted.split('/')[0]);
+      // The API refuses everything that the other pages show.
+      const page = entry && entry.page !== 'wall' && session.class === 'READ-ONLY' ? refused(entry.text)
+        : load ? (await load())({ session, scroller }) : { element: h('div', { class: 'page' }, h('h1', { class: 'hidden', tabindex: '-1' }, 'Not found'), empty('There is no such page', 'The address is incomplete or from another version.', h('a', { class: 'button', href: href('wall') }, 'Go to the wall'))), title: 'Not found' };
       if (mine !== turn) return;
       current = page;
       document.title = `${page.title} – ${session.property} – Vitrine`;
@@ -131,4 +134,13 @@ export function startShell(session) {
     frame.remove();
     for (const dialog of document.querySelectorAll('dialog')) dialog.remove();
   };
+}
+
+/**
+ * The page for a READ-ONLY session.
+ * @param {string} title
+ * @returns {Page}
+ */
+function refused(title) {
+  return { element: h('div', { class: 'page' }, h('h1', { class: 'hidden', tabindex: '-1' }, title), needsReadWrite('This page')), title };
 }

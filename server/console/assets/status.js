@@ -21,31 +21,26 @@ export function statusPage({ session }) {
     /** @type {any[] | undefined} absent if the server does not know the objects */
     const rejected = data.rejected;
     const tokens = data.tokens ?? [];
-    const definitions = Object.entries(data.definitions ?? {});
+    const { filters, tags, units } = data.definitions ?? {};
     fill(body,
       h('dl', { class: 'figures' }, [
-        ['Items', data.items], ...definitions.map(([kind, n]) => [title(kind), n]),
-        ['Store', data.store_bytes, bytes], ['Memory', data.memory_bytes, bytes],
+        ['Items', data.items], ['Filters', filters], ['Tags in manifests', tags], ['Conversion units', units], ['Access tokens', tokens.length],
+        ['Store (whole server)', data.store_bytes, bytes], ['Memory (whole server)', data.memory_bytes, bytes],
       ].filter(([, value]) => typeof value === 'number').map(([name, value, format]) => h('div', null, h('dt', null, name), h('dd', null, (format ?? number)(value))))),
-      rejected && h('section', { class: 'block' }, h('h2', null, 'Rejected objects ', rejected.length > 0 && badge('bad', number(rejected.length))),
-        rejected.length === 0 ? h('p', { class: 'muted' }, badge('good', 'None'), ' The server uses the newest version of every manifest that it knows.')
-          : h('ul', { class: 'rejected' }, rejected.map((/** @type {any} */ r) => h('li', null, h('div', { class: 'row' }, h('strong', null, `${r.kind} ${r.namespace}/${r.name}`), badge('bad', String(r.reason))), h('pre', { class: 'code', tabindex: '0' }, String(r.message)))))),
+      rejected && h('section', { class: 'block' }, h('h2', null, 'Objects that are not ready ', rejected.length > 0 && badge('bad', number(rejected.length))),
+        rejected.length === 0 ? h('p', { class: 'muted' }, badge('good', 'None'), ' The server uses the newest version of every object of this property.')
+          : h('ul', { class: 'rejected' }, rejected.map((/** @type {any} */ r) => h('li', null, h('div', { class: 'row' }, h('strong', null, `${r.kind} ${[r.namespace, r.name].filter(Boolean).join('/')}`), badge('bad', String(r.reason))), h('pre', { class: 'code', tabindex: '0' }, String(r.message)))))),
       h('section', { class: 'block' }, h('h2', null, 'Access tokens'),
         tokens.length === 0 ? empty('There are no tokens', 'Declare an AccessToken manifest.')
           : h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': 'Access tokens' }, h('table', null,
             h('thead', null, h('tr', null, ['Name', 'Class', 'Expires'].map((t) => h('th', { scope: 'col' }, t)))),
-            h('tbody', null, tokens.map((/** @type {any} */ t) => h('tr', null, h('td', null, h('bdi', null, `${t.namespace}/${t.name}`)), h('td', null, h('div', { class: 'chips' }, badge('plain', String(t.class)), t.filters_only && badge('plain', 'some filters'))), h('td', null, t.expires ? date(t.expires) : 'never'))))))),
-      h('p', { class: 'muted' }, `Property ${data.property}`, data.version && `, server ${data.version}`,
-        session.expires && `. Your session ends ${date(session.expires)}`, '.'));
+            h('tbody', null, tokens.map((/** @type {any} */ t) => h('tr', null, h('td', null, h('bdi', null, `${t.namespace}/${t.name}`)), h('td', null, h('div', { class: 'chips' }, badge('plain', String(t.class)), t.filters_only && badge('plain', 'certain filters only'))), h('td', null, t.expires ? date(t.expires) : 'never'))))))),
+      h('p', { class: 'muted' }, `Property ${data.property}. `, data.version && `Server version ${data.version}. `,
+        session.expires && `Your session ends by ${date(session.expires)}.`));
   }
 
   return {
     element: h('div', { class: 'page status' }, h('div', { class: 'pagehead' }, h('h1', { tabindex: '-1' }, 'Status'), h('span', { class: 'spacer' }), button({ text: 'Refresh', onclick: () => void load() })), body),
     title: 'Status', started: load, shortcuts: [{ keys: 'u', text: 'Refresh', run: () => void load() }],
   };
-}
-
-/** @param {string} kind */
-function title(kind) {
-  return kind.charAt(0).toUpperCase() + kind.slice(1).replaceAll('_', ' ');
 }

@@ -75,6 +75,14 @@ export function empty(title, text, ...actions) {
 }
 
 /**
+ * The state of a page that a READ-ONLY session cannot use.
+ * @param {string} what
+ */
+export function needsReadWrite(what) {
+  return empty(`${what} needs a READ-WRITE token`, 'Your access token can only read. Log out, and log in with a READ-WRITE token.');
+}
+
+/**
  * The state of a page whose request failed.
  * @param {unknown} err
  * @param {() => void} [again]
@@ -91,10 +99,10 @@ export function failure(err, again) {
  */
 export function explainError(err) {
   if (err instanceof Problem) {
-    if (err.type === 'class-refused') return { title: 'Your access token does not allow this', text: `${sentence(err.message)} Log in with a READ-WRITE token.` };
-    return { title: err.title, text: sentence(err.message) };
+    const title = err.type === 'class-refused' ? 'Your access token does not allow this' : err.title;
+    return { title, text: sentence(err.message) };
   }
-  return { title: 'The console failed', text: sentence(err instanceof Error ? err.message : String(err)) };
+  return { title: 'The console has an error', text: sentence(err instanceof Error ? err.message : String(err)) };
 }
 
 /** @param {string} text */
@@ -168,7 +176,7 @@ export async function copy(text, what) {
     await navigator.clipboard.writeText(text);
     toast(`Copied ${what}`);
   } catch {
-    toast('The browser does not allow to copy: select the text and copy it.', { bad: true });
+    toast('The browser blocked copying. Select the text, and copy it yourself.', { bad: true });
   }
 }
 

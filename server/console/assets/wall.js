@@ -6,7 +6,7 @@ import { Grid } from './grid.js';
 import { tileContent } from './item.js';
 import { openItem } from './itemdialog.js';
 import { Listing, requestOf } from './listing.js';
-import { orderControl } from './order.js';
+import { bestMatch, orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
 import { go, href, parameters, setParameters } from './router.js';
 import { announce, count, duration, empty, failure, saveSetting, setting, toastError } from './ui.js';
@@ -15,7 +15,8 @@ import { announce, count, duration, empty, failure, saveSetting, setting, toastE
 const sizes = { small: 128, medium: 200, large: 300 };
 
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
-export function wallPage({ scroller }) {
+export function wallPage({ session, scroller }) {
+  const writes = session.class === 'READ-WRITE';
   let state = read();
   /** What the grid shows. */
   let listing = new Listing();
@@ -28,7 +29,7 @@ export function wallPage({ scroller }) {
     value: state.q, label: 'Query', placeholder: 'Search, for example approval_status:app AND beach', order: () => state.sort_by,
     changed: (q, submitted) => change({ q }, !submitted),
   });
-  const order = orderControl({ value: state.sort_by, standard: 'Relevance', changed: (sort_by) => change({ sort_by, seed: '' }) });
+  const order = orderControl({ value: state.sort_by, standard: standardOrder(), changed: (sort_by) => change({ sort_by, seed: '' }) });
   const favorite = h('input', { type: 'text', placeholder: 'namespace:key', spellcheck: 'false', onchange: () => change({ favorite_tag: favorite.value.trim() }) });
   const seed = h('input', { type: 'number', class: 'seed', step: 'any', onchange: () => change({ seed: seed.value }) });
   const shuffle = button({ icon: 'shuffle', text: 'Another random order', only: true, onclick: () => change({ seed: String(Math.floor(Math.random() * 1e6)) }) });
@@ -38,8 +39,11 @@ export function wallPage({ scroller }) {
     saveSetting('size', value);
     grid.resize(sizes[value]);
   });
-  const explain = button({ text: 'Explain', 'aria-pressed': 'false', onclick: () => change({ explain: !state.explain, out: false }) });
-  const save = button({ icon: 'filters', text: 'Save as filter', onclick: () => go(href('filters/edit', { from: state.filter, q: state.q, sort_by: state.sort_by, favorite_tag: state.favorite_tag })) });
+  const explain = button({ text: 'Explain', 'aria-pressed': 'false', disabled: !writes, title: writes ? null : 'Explain needs a READ-WRITE token', onclick: () => change({ explain: !state.explain, out: false }) });
+  const save = button({
+    icon: 'filters', text: 'New filter from this query…', disabled: !writes, title: writes ? null : 'Filters need a READ-WRITE token',
+    onclick: () => newFilter().catch(toastError),
+  });
   const filterChip = h('div', { class: 'filterchip', hidden: true });
   const explainBar = h('div', { class: 'explainbar', hidden: true });
   const body = h('div', { class: 'wallbody' });
@@ -78,8 +82,13 @@ export function wallPage({ scroller }) {
     const text = (/** @type {string} */ name) => p.get(name) ?? '';
     return {
       q: text('q'), filter: text('filter'), sort_by: text('sort_by'), favorite_tag: text('favorite_tag'), seed: text('seed'),
-      explain: p.has('explain'), out: p.has('out'),
+      explain: writes && p.has('explain'), out: p.has('out'),
     };
+  }
+
+  /** The order of the list without sort_by. */
+  function standardOrder() {
+    return state.filter ? 'Order of the filter' : bestMatch;
   }
 
   /**
@@ -97,7 +106,7 @@ export function wallPage({ scroller }) {
   /** Shows the state in the controls. */
   function controls() {
     bar.set(state.q);
-    order.set(state.sort_by);
+    order.set(state.sort_by, standardOrder());
     favorite.value = state.favorite_tag;
     seed.value = state.seed;
     seedField.hidden = state.sort_by !== 'random';
@@ -105,7 +114,7 @@ export function wallPage({ scroller }) {
     explainBar.hidden = !state.explain;
     if (state.explain) showExplainBar();
     filterChip.hidden = state.filter === '';
-    if (state.filter) void showFilter();
+    if (state.filter && state.filter !== shownFilter) void showFilter();
   }
 
   function showExplainBar() {
@@ -122,30 +131,57 @@ export function wallPage({ scroller }) {
       } }, id, button({ text: 'Explain item', type: 'submit' })));
   }
 
-  /** @type {Record<string, any> | null} */
-  let filterInfo = null;
-  async function showFilter() {
-    const shown = state.filter;
-    if (filterInfo?.filter_uuid !== shown) {
-      filterInfo = { filter_uuid: shown, name: 'Filter' };
-      try {
-        filterInfo = (await get(`v2/content/filters/${encodeURIComponent(shown)}`, { info: 1 })).data;
-      } catch (err) {
-        toastError(err);
-      }
+  /** @type {{id: string, data: Promise<Record<string, any>>} | null} */
+  let filterRequest = null;
+
+  /** Returns the filter of the list, which is requested once unless that fails. */
+  function filterInfo() {
+    if (filterRequest?.id !== state.filter) {
+      const request = { id: state.filter, data: get(`v2/content/filters/${encodeURIComponent(state.filter)}`, { info: 1 }).then(({ data }) => data) };
+      request.data.catch(() => {
+        if (filterRequest === request) filterRequest = null;
+      });
+      filterRequest = request;
     }
-    if (state.filter !== shown || !filterInfo) return;
-    fill(filterChip, h('span', { class: 'chiplabel' }, 'Filter'), h('strong', null, h('bdi', null, String(filterInfo.name))),
-      filterInfo.query && h('code', null, String(filterInfo.query)), button({ icon: 'close', text: 'Show all items instead', only: true, kind: 'quiet', onclick: () => change({ filter: '' }) }));
+    return filterRequest.data;
+  }
+
+  /** The filter in the chip. */
+  let shownFilter = '';
+  async function showFilter() {
+    const wanted = state.filter;
+    shownFilter = wanted;
+    const show = (/** @type {Record<string, any>} */ info) => fill(filterChip, h('span', { class: 'chiplabel' }, 'Filter'), info.name && h('strong', null, h('bdi', null, String(info.name))),
+      info.query && h('code', null, String(info.query)), button({ icon: 'close', text: 'Show all items instead', only: true, kind: 'quiet', onclick: () => change({ filter: '' }) }));
+    show({});
+    try {
+      const info = await filterInfo();
+      if (shownFilter === wanted) show(info);
+    } catch (err) {
+      toastError(err);
+    }
+  }
+
+  /** The query of the list: that of the filter, narrowed by the query bar. */
+  async function wholeQuery() {
+    const { filter, q } = state;
+    const parts = [filter && String((await filterInfo()).query), q].filter(Boolean);
+    return parts.length > 1 ? parts.map((part) => `(${part})`).join(' AND ') : parts[0] ?? '';
+  }
+
+  /** Opens the editor with a filter that shows what the page lists. */
+  async function newFilter() {
+    const { filter, sort_by, favorite_tag } = state;
+    const info = filter ? await filterInfo() : {};
+    go(href('filters/edit', { q: await wholeQuery(), sort_by: sort_by || info.sort_by, favorite_tag: favorite_tag || info.favorite_tag }));
   }
 
   /** The items that the page lists. */
-  function source() {
+  async function source() {
     const { q, filter, sort_by, favorite_tag, seed: number } = state;
     const common = { sort_by, favorite_tag, seed: number };
     if (!state.explain || !state.out) return { q, filter, ...common };
-    const inside = [filter && filterInfo?.query, q].filter(Boolean).map((part) => `(${part})`).join(' AND ') || '*:*';
-    return { q: `*:* AND NOT (${inside})`, ...common };
+    return { q: `*:* AND NOT (${await wholeQuery() || '*:*'})`, ...common };
   }
 
   function stop() {
@@ -160,9 +196,9 @@ export function wallPage({ scroller }) {
     element.classList.add('loading');
     element.setAttribute('aria-busy', 'true');
     try {
-      if (state.explain && state.out && state.filter) await showFilter();
+      const wanted = await source();
       if (pending !== current) return;
-      await current.start(source());
+      await current.start(wanted);
       if (pending !== current) return;
     } catch (err) {
       if (pending !== current || !element.isConnected || (err instanceof DOMException && err.name === 'AbortError')) return;
@@ -185,9 +221,9 @@ export function wallPage({ scroller }) {
     grid.reset();
     if (listing.items.length === 0) {
       grid.setCount(0);
-      fill(body, state.q || state.filter
-        ? empty('No item matches', 'Use fewer clauses, or select Explain to see which clause excludes an item.', button({ text: 'Show all items', onclick: () => change({ q: '', filter: '', out: false }) }))
-        : empty('There are no items yet', 'Items appear here when a collector posts them, or when you import a file with vitrine import.'));
+      fill(body, state.explain && state.out ? empty('Every item is in the result', 'The query leaves no item out.')
+        : state.q || state.filter ? empty('No item matches', writes ? 'Use fewer clauses, or select Explain to see which clause excludes an item.' : 'Use fewer clauses.', button({ text: 'Show all items', onclick: () => change({ q: '', filter: '' }) }))
+          : empty('There are no items yet', 'Items appear here when an app posts them, or when you import a file with vitrine import.'));
       return;
     }
     if (!grid.element.isConnected) fill(body, grid.element);
@@ -228,6 +264,7 @@ export function wallPage({ scroller }) {
     }
     const index = listing.items.findIndex((item) => Number(item.id) === id);
     dialog ??= openItem({
+      writes,
       listed: () => requestOf({ ...state, q: state.q }),
       tab: p.get('tab') ?? 'details',
       tabChanged: (tab) => setParameters({ tab }, true),
