@@ -25,7 +25,8 @@ export class Grid {
     this.gap = options.gap ?? 12;
     this.count = 0;
     this.columns = 1;
-    this.width = options.minWidth;
+    /** The width of a tile, 0 before the first layout. */
+    this.width = 0;
     /** The index of the item with the focus, or that gets it with Tab. */
     this.active = 0;
     /** @type {Map<number, HTMLElement>} */
@@ -151,12 +152,17 @@ export class Grid {
   #layout() {
     const width = this.element.clientWidth;
     if (width === 0) return;
-    this.columns = Math.max(1, Math.floor((width + this.gap) / (this.o.minWidth + this.gap)));
-    this.width = Math.floor((width - (this.columns - 1) * this.gap) / this.columns);
+    const columns = Math.max(1, Math.floor((width + this.gap) / (this.o.minWidth + this.gap)));
+    const tile = Math.floor((width - (columns - 1) * this.gap) / columns);
+    // More items alone do not move the tiles.
+    if (columns !== this.columns || tile !== this.width) {
+      this.columns = columns;
+      this.width = tile;
+      this.element.style.setProperty('--tile', `${tile}px`);
+      for (const [index, placed] of this.tiles) this.#place(placed, index);
+    }
     const rows = Math.ceil(this.count / this.columns);
     this.element.style.height = `${Math.max(0, rows * this.rowHeight - this.gap)}px`;
-    this.element.style.setProperty('--tile', `${this.width}px`);
-    for (const [index, tile] of this.tiles) this.#place(tile, index);
     this.#paint();
   }
 
