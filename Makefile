@@ -170,6 +170,7 @@ clean: ## remove what the other targets build; the state of make run stays in ST
 
 bin/e2e:
 	@$(GO) -C hack/install test -c -o ../../bin/e2e ./e2e
+	@$(GO) build -o bin/kubectl-vitrine ./cmd/vitrine
 	@$(GO) run ./hack/samplegen >bin/e2e-items.ndjson
 
 # The flags are those of its own builds, so that the standard library is compiled only once.

@@ -56,6 +56,7 @@ var (
 	imageFlag  = flag.String("image", "", "the image to install, which the cluster's nodes have or can pull")
 	configFlag = flag.String("config", "config", "the folder of the sources")
 	itemsFlag  = flag.String("items", "", "NDJSON with items to import")
+	pluginFlag = flag.String("plugin", "bin/kubectl-vitrine", "the plugin of kubectl")
 )
 
 // The cluster and what is installed in it.

@@ -1,9 +1,14 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -46,6 +51,7 @@ func helmSpecs() {
 	It("gives the items to a client pod over the NodePort", func(ctx context.Context) {
 		exportItems(ctx, "export-node-port", fmt.Sprintf("https://%s:%d", nodeAddress(ctx), nodePort))
 	})
+	It("serves the console, which that turned on, and the plugin of kubectl logs in to it", visitConsole)
 	It("refuses by the webhook, which that turned on, what cannot be served, with the place of the mistake", func(ctx context.Context) {
 		try := func(query string) error {
 			o := object(group, "ContentFilter", shop, "judged")
@@ -145,7 +151,7 @@ func helmUninstall() {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// exposed returns the values of the upgrades: a NodePort, a certificate for the node's address, and the webhook.
+// exposed returns the values of the upgrades: a NodePort, a certificate for the node's address, the webhook, backups and the console.
 func exposed(ctx context.Context) map[string]any {
 	GinkgoHelper()
 	return map[string]any{
@@ -154,7 +160,48 @@ func exposed(ctx context.Context) map[string]any {
 		"server":  map[string]any{"tlsHosts": []any{nodeAddress(ctx)}, "logLevel": "debug"},
 		"webhook": map[string]any{"enabled": true},
 		"backup":  map[string]any{"enabled": true, "size": "1Gi"},
+		"console": map[string]any{"enabled": true},
 	}
+}
+
+// loginLink is the link that the plugin prints: the URL of the console, and a one-time code.
+var loginLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+/console/)login#code=(\w+)`)
+
+// visitConsole opens the console with the plugin of kubectl, and logs in with its link as the page does.
+func visitConsole(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, prompt)
+	plugin := exec.CommandContext(ctx, *pluginFlag, "console", "--namespace", shop, "--no-browser")
+	plugin.Stderr = GinkgoWriter
+	out, err := plugin.StdoutPipe()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(plugin.Start()).To(Succeed())
+	defer func() {
+		stop()
+		_ = plugin.Wait()
+	}()
+	lines := bufio.NewScanner(out)
+	Expect(lines.Scan()).To(BeTrue(), "the plugin prints a link")
+	link := loginLink.FindStringSubmatch(lines.Text())
+	Expect(link).NotTo(BeNil(), lines.Text())
+	answer := func(method, path, body string) (*http.Response, string) {
+		GinkgoHelper()
+		req, err := http.NewRequestWithContext(ctx, method, link[1]+path, strings.NewReader(body))
+		Expect(err).NotTo(HaveOccurred())
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Vitrine-Console", "1")
+		res, err := http.DefaultClient.Do(req)
+		Expect(err).NotTo(HaveOccurred())
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		Expect(err).NotTo(HaveOccurred())
+		return res, string(text)
+	}
+	page, text := answer(http.MethodGet, "", "")
+	Expect(page.StatusCode).To(Equal(http.StatusOK), text)
+	Expect(page.Header.Get("Content-Security-Policy")).To(HavePrefix("default-src 'none'; script-src 'self';"))
+	session, text := answer(http.MethodPost, "session", fmt.Sprintf(`{"code":%q}`, link[2]))
+	Expect(session.StatusCode).To(Equal(http.StatusCreated), text)
+	Expect(text).To(ContainSubstring(`"class":"READ-WRITE","property":"shop/default"`))
 }
 
 func nodeAddress(ctx context.Context) string {
