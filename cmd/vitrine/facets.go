@@ -31,7 +31,7 @@ command never shows submissions, regardless of the token.`,
 # The ten most frequent tags
 vitrine facets tags
 
-# The authors of the most approved items
+# The 100 authors with the most approved items
 vitrine facets author --query 'approval_status:app' --limit 100`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
