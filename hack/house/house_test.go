@@ -78,7 +78,7 @@ var rooms = map[string]room{
 	},
 	"server/engine": {
 		own:        append([]string{"server/definitions", "server/engine/index", "server/engine/read", "server/engine/search", "server/engine/segment", "server/eval", "server/store", "server/transfer"}, domain...),
-		ownInTests: []string{"server/reference"},
+		ownInTests: []string{"internal/sample", "server/reference"},
 		others:     []string{"github.com/cockroachdb/pebble/v2"},
 	},
 	"server/engine/read": {
