@@ -79,6 +79,7 @@ func (s *schedule) step() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	s.state.Newest = time.Time{}
 	if len(copies) > 0 && !copies[0].After(now) {
 		s.state.Newest = copies[0]
 		if wait := copies[0].Add(s.every).Sub(now); wait > 0 {

@@ -56,13 +56,15 @@ type statusRecord struct {
 
 // showStatus answers GET /v2/content/status (extension).
 func (s *Server) showStatus(x *exchange) error {
-	return x.budgeted(func(ctx context.Context) error {
-		out, err := x.propertyStatus(ctx)
-		if err != nil {
-			return err
-		}
-		return x.show(marshal(out))
+	var out *statusRecord
+	err := x.budgeted(func(ctx context.Context) (err error) {
+		out, err = x.propertyStatus(ctx)
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	return x.show(marshal(out))
 }
 
 // propertyStatus returns the status of the caller's property.

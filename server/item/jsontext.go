@@ -10,7 +10,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s as a JSON string. The package comment says which characters it escapes.
+// AppendString appends s as a JSON string. The package comment says which characters it escapes. Bytes that are not UTF-8 become U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	dst = appendEscaped(dst, s)
@@ -103,7 +103,7 @@ func appendFloat(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
-// appendRaw appends raw without white space and with the escapes of appendString. It appends null for nil and for invalid
+// appendRaw appends raw without white space and with the escapes of AppendString. It appends null for nil and for invalid
 // JSON. Removing white space keeps an item on one line of an export, even if a manifest had line breaks in its free JSON.
 func appendRaw(dst []byte, raw json.RawMessage) []byte {
 	if !json.Valid(raw) {

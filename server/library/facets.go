@@ -57,6 +57,7 @@ type FacetCounter struct {
 	prefix string
 	key    string
 	only   []string
+	chosen map[string]bool // those in only
 	limit  int
 	// kept is a heap with the least frequent value first.
 	kept keptValues
@@ -71,6 +72,12 @@ func NewFacetCounter(f Facet, a query.Audience) (*FacetCounter, query.Field, err
 	c := &FacetCounter{field: field, prefix: query.Fold(f.Prefix), only: f.Only, limit: max(0, min(f.Limit, MaxFacetValues))}
 	if field.Name == query.AllTags {
 		c.key = query.Fold(f.Key)
+	}
+	if f.Only != nil {
+		c.chosen = map[string]bool{}
+		for _, value := range f.Only {
+			c.chosen[value] = true
+		}
 	}
 	return c, field, nil
 }
@@ -89,7 +96,7 @@ func (c *FacetCounter) Limit() int { return c.limit }
 
 // Wants reports whether the facet includes a value, and the value is not longer than a query, which could not name it.
 func (c *FacetCounter) Wants(value string) bool {
-	if len(value) > query.MaxLength || c.only != nil && !slices.Contains(c.only, value) {
+	if len(value) > query.MaxLength || c.chosen != nil && !c.chosen[value] {
 		return false
 	}
 	if c.field.Name == query.AllTags {

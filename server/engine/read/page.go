@@ -66,7 +66,8 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 		return nil, nil, nil
 	}
 	// One extra hit shows whether there is a next page.
-	if ends := r.Offset + int64(r.Limit) + 1; l.Order.Scored() && len(l.Order) == 1 && after == nil && ends <= int64(l.snapshot.property.RankedHits) {
+	ranked := int64(l.snapshot.property.RankedHits)
+	if ends := min(r.Offset, ranked) + int64(r.Limit) + 1; l.Order.Scored() && len(l.Order) == 1 && after == nil && ends <= ranked {
 		if err := l.best(ctx, int(ends)); err != nil {
 			return nil, nil, err
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 // ranked caches part of the order by relevance of one query of a listing. Readers nearly always request the first pages, or one
-// page after the other, so the listing keeps two runs of at most Options.RankedHits hits, 16 bytes each. A query that has at most
-// Options.RankedHits hits is ranked completely.
+// page after the other, so the listing keeps two runs of at most Options.RankedHits hits, 16 bytes each. After its first page, a query
+// that has at most Options.RankedHits hits is ranked completely.
 type ranked struct {
 	mu flight.Mutex
 	// first begins with the best hit. later holds the hits after the place of the latest cursor.

@@ -24,6 +24,10 @@ type Tally interface {
 	Prefix() string
 	// Key returns what the key of every wanted tag begins with, in lower case. Add ignores other tags.
 	Key() string
+	// Only returns the wanted values; nil for all. Add ignores others.
+	Only() []string
+	// Wants reports whether Add does not ignore a value.
+	Wants(value string) bool
 	// Reaches reports whether a value with this count can be among the most frequent ones.
 	Reaches(count int64) bool
 	// Add adds a value with its count among all parts. beaten is true if values that precede it fill the limit.
@@ -159,7 +163,7 @@ func (c *valueCounter) terms(ctx context.Context, field query.Field, named, pref
 	if err != nil {
 		return err
 	}
-	begin := []byte(prefix)
+	begin, all := []byte(prefix), c.tally.Only() == nil
 	var same []int // the sources that are at the lowest term
 	floor := int64(0)
 	for looked := 1; len(sources) > 0; looked++ {
@@ -175,7 +179,7 @@ func (c *valueCounter) terms(ctx context.Context, field query.Field, named, pref
 		for _, i := range same {
 			most += sources[i].most()
 		}
-		if most > floor && c.tally.Reaches(most) {
+		if most > floor && c.tally.Reaches(most) && (all || c.tally.Wants(named+string(term))) {
 			n := extra
 			for _, i := range same {
 				n += sources[i].count()

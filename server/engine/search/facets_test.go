@@ -17,6 +17,8 @@ type sums struct{ values, items int64 }
 
 func (s *sums) Prefix() string             { return "" }
 func (s *sums) Key() string                { return "" }
+func (s *sums) Only() []string             { return nil }
+func (s *sums) Wants(string) bool          { return true }
 func (s *sums) Reaches(int64) bool         { return true }
 func (s *sums) AddNumber(_, count int64)   { s.Add("", count) }
 func (s *sums) Add(_ string, n int64) bool { s.values++; s.items += n; return false }
