@@ -51,9 +51,9 @@ func newConsole() *cobra.Command {
 	o := &consoleOptions{}
 	cmd := &cobra.Command{
 		Use:   "console",
-		Short: "Open the console of a property in a browser, logged in",
-		Long: `Open the console in a browser that is already logged in, until Ctrl-C. The command finds a token that you may read, preferably
-of the class ReadWrite, and forwards a port to a pod of the server. The server must run with --console.
+		Short: "Open the console of a property in a browser, without typing a token",
+		Long: `Open the console in a browser, with a login link that you confirm. The command runs until Ctrl-C. It finds a token that you may
+read, preferably of the class ReadWrite, and forwards a port to a pod of the server. The server must run with --console.
 
 The browser talks to the command on this machine. The command verifies the certificate of the server.`,
 		Example: example(`
@@ -94,7 +94,7 @@ func (o *consoleOptions) run(ctx context.Context) error {
 		return advise(err)
 	}
 	if _, name, _ := strings.Cut(property, "/"); o.property != "" && name != o.property {
-		return usagef("--property %s: the given token is one of property %s: give another token, or omit --property", o.property, property)
+		return usagef("--property %s: the token belongs to property %s: give another token, or omit --property", o.property, property)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
 	if err != nil {
@@ -224,7 +224,7 @@ func (o *consoleOptions) fromSecret(ctx context.Context, k kube.Client, namespac
 		if o.property != "" {
 			of = "property " + namespace + "/" + o.property
 		}
-		return client.Options{}, fmt.Errorf("%s has no AccessToken that the console can use: apply one without filters, give -n or --property, or give --token-file", of)
+		return client.Options{}, fmt.Errorf("%s has no AccessToken that the console can use: apply one without spec.filters, or give another namespace (-n), another --property, or --token-file", of)
 	}
 	return o.reach.options(secret, token)
 }

@@ -197,7 +197,7 @@ func TestConsoleRefuses(t *testing.T) {
 	vitrine(t.Context(), "", "console", "--service", "vitrine-system/vitrine").want(t, exitUsage, "--service cannot be used with --server")
 	with := start(t, newStore(t), "--console")
 	vitrine(t.Context(), "", "console", "--property", "other", "--server", "https://"+with.addresses["https"], "--ca-file", filepath.Join(with.dir, "tls", "ca.crt")).
-		want(t, exitUsage, "--property other: the given token is one of property shop/default")
+		want(t, exitUsage, "--property other: the token belongs to property shop/default")
 	t.Setenv("VITRINE_TOKEN", strings.Repeat("x", 40))
 	vitrine(t.Context(), "", "console", "--server", "https://"+with.addresses["https"], "--ca-file", filepath.Join(with.dir, "tls", "ca.crt")).
 		want(t, exitFailed, "401 Unauthorized: send a valid access token")

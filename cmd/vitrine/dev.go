@@ -85,7 +85,7 @@ vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
 	fs.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of manifests without one")
 	fs.StringVar(&o.address, "http-bind-address", "127.0.0.1:8080", "address of the HTTP API")
 	fs.StringVar(&o.dataDir, "data-dir", "", "directory of the store, which is kept (default: a temporary one)")
-	fs.BoolVar(&o.open, "open", false, "open the console in a browser, logged in to the first Property")
+	fs.BoolVar(&o.open, "open", false, "open the console of the first Property in a browser")
 	fs.BoolVar(&o.samples, "samples", false, "import sample content into every Property")
 	fs.StringSliceVar(&o.imports, "import", nil, "NDJSON file to import, see vitrine import; repeatable")
 	fs.StringVar(&o.property, "property", "", "NAMESPACE/NAME of the Property for --import (default: the only one)")

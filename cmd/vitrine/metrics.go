@@ -41,7 +41,7 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 	}
 }
 
-// backupMetrics returns the metrics of the scheduled backups, which a command reports that is no part of the server. every is the time
+// backupMetrics returns the metrics of the scheduled backups, which another process reports, vitrine backup --every. every is the time
 // between two backups that the user expects; 0 means none.
 func backupMetrics(every time.Duration, reported *atomic.Pointer[admin.Backups]) []prometheus.Collector {
 	return []prometheus.Collector{

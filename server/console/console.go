@@ -124,8 +124,7 @@ func (c *console) current() *assets {
 // showPage serves the page for every path that is not an endpoint. The application decides from the path what to show.
 func (c *console) showPage(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		(&problem{methodNotAllowed, "this path supports only the methods GET and HEAD"}).write(w)
+		(&problem{methodNotAllowed, "this path does not support the method " + r.Method}).write(w)
 		return
 	}
 	c.current().servePage(w, r)

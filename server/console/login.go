@@ -113,10 +113,10 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-// attempt returns what the token grants that find returns. If it cannot be used, attempt counts that and returns a problem, with the
+// attempt calls find and returns what the token that it finds grants. If the token cannot be used, attempt counts that and returns a problem, with the
 // given detail if the token is not valid. For a client that has failed too often, the problem does not say whether the token is valid but
-// useless, and is not logged. A usable token is always accepted: clients behind one proxy share their attempts, and nobody may lock
-// the others out.
+// useless, and is not logged. A usable token is always accepted: clients behind one proxy share their attempts, and one client must
+// not lock the others out.
 func (c *console) attempt(r *http.Request, refusal string, find func() string) (Access, error) {
 	token := find()
 	a, ok, err := c.o.Access(r.Context(), token)

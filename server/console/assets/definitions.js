@@ -1,4 +1,4 @@
-// Tags and units: what applies to which items, by rule and by ID, and from which manifest.
+// Tags and units: what applies to which items, by selector and by ID, and from which manifest.
 
 import { follow, get } from './api.js';
 import { debounced, fill, h, outsideLink } from './dom.js';
@@ -11,7 +11,7 @@ import { badge, count, empty, failure, number, skeleton, tabs } from './ui.js';
 
 /** @returns {import('./shell.js').Page} */
 export function definitionsPage() {
-  const search = h('input', { type: 'search', placeholder: 'Name, owner or rule', 'aria-label': 'Find a tag or unit', oninput: debounced(80, () => show()) });
+  const search = h('input', { type: 'search', placeholder: 'Name, owner or selector', 'aria-label': 'Find a tag or unit', oninput: debounced(80, () => show()) });
   const body = h('div', null);
   /** @type {'tag' | 'unit'} */
   let kind = parameters().get('kind') === 'unit' ? 'unit' : 'tag';
@@ -51,13 +51,13 @@ export function definitionsPage() {
     const text = search.value.trim().toLowerCase();
     const found = all.filter((d) => JSON.stringify(d).toLowerCase().includes(text));
     if (found.length === 0) {
-      fill(body, all.length > 0 ? empty(kind === 'tag' ? 'No tag matches' : 'No conversion unit matches', 'The text is in no name, owner or rule.')
+      fill(body, all.length > 0 ? empty(kind === 'tag' ? 'No tag matches' : 'No conversion unit matches', 'The text is in no name, owner or selector.')
         : kind === 'tag' ? empty('There are no tags yet', 'Declare a Tag manifest, or tag items on the page Moderation.')
           : empty('There are no conversion units yet', 'Declare an ActivateUnit manifest.'));
       return;
     }
     fill(body, h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': kind === 'tag' ? 'Tags' : 'Conversion units' }, h('table', { class: 'filters' },
-      h('thead', null, h('tr', null, [kind === 'tag' ? 'Tag' : 'Unit', 'Owner', 'By rule', 'By ID'].map((t) => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Items'))),
+      h('thead', null, h('tr', null, [kind === 'tag' ? 'Tag' : 'Unit', 'Owner', 'By selector', 'By ID'].map((t) => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Items'))),
       h('tbody', null, found.map(row)))));
   }
 

@@ -138,7 +138,7 @@ export function editorPage({ session }) {
     return h('div', null,
       h('dl', { class: 'figures' }, figure('Now', data.before.total), figure('Draft', data.after.total), figure('Enter', data.entering.total, 'good'),
         figure('Leave', data.leaving.total, 'bad'), figure(data.moving.compared < data.after.total ? `Move (of the first ${data.moving.compared})` : 'Move', data.moving.total)),
-      same && empty('Nothing changes', 'The draft shows the same items as the filter now, in the same order.'),
+      same && empty('Nothing changes', 'The draft shows the same items as the filter now, and the first of them in the same order. A random order is not compared.'),
       data.entering.total > 0 && group('Enter', data.entering, 'good'),
       data.leaving.total > 0 && group('Leave', data.leaving, 'bad'),
       data.moving.total > 0 && h('section', { class: 'group' }, h('h2', null, `Move (${number(data.moving.total)})`),

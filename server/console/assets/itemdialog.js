@@ -188,7 +188,7 @@ function sources(item) {
 
 /** @param {any[]} list */
 function origin(list) {
-  return h('ul', null, (list ?? []).map((s) => h('li', null, s.kind === 'caller' ? 'set over HTTP' : `${s.kind} ${s.namespace}/${s.name}${s.by === 'selector' ? ', by rule' : s.by === 'id' ? ', by ID' : ''}`)));
+  return h('ul', null, (list ?? []).map((s) => h('li', null, s.kind === 'caller' ? 'set over HTTP' : `${s.kind} ${s.namespace}/${s.name}${s.by === 'selector' ? ', by selector' : s.by === 'id' ? ', by ID' : ''}`)));
 }
 
 /** @param {Item} item */

@@ -29,7 +29,7 @@ export function loginPage(reason, done) {
       submit.disabled = false;
     }
   } }, h('div', { class: 'brand' }, logo(), 'Vitrine'), h('h1', null, 'Log in to the console'), h('label', { for: 'token' }, 'Access token'), token, message, submit,
-  h('p', { class: 'muted' }, 'The value of an AccessToken of your property. ', h('code', null, 'kubectl vitrine console'), ' finds one and logs you in.'));
+  h('p', { class: 'muted' }, 'The value of an AccessToken of your property. ', h('code', null, 'kubectl vitrine console'), ' finds one and opens a login link.'));
   return { element: h('main', { class: 'login' }, form), focus: () => token.focus() };
 }
 

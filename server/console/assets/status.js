@@ -27,8 +27,8 @@ export function statusPage({ session }) {
         ['Items', data.items], ['Filters', filters], ['Tags in manifests', tags], ['Conversion units', units], ['Access tokens', tokens.length],
         ['Store (whole server)', data.store_bytes, bytes], ['Memory (whole server)', data.memory_bytes, bytes],
       ].filter(([, value]) => typeof value === 'number').map(([name, value, format]) => h('div', null, h('dt', null, name), h('dd', null, (format ?? number)(value))))),
-      rejected && h('section', { class: 'block' }, h('h2', null, 'Objects that are not ready ', rejected.length > 0 && badge('bad', number(rejected.length))),
-        rejected.length === 0 ? h('p', { class: 'muted' }, badge('good', 'None'), ' The server uses the newest version of every object of this property.')
+      rejected && h('section', { class: 'block' }, h('h2', null, 'Rejected objects ', rejected.length > 0 && badge('bad', number(rejected.length))),
+        rejected.length === 0 ? h('p', { class: 'muted' }, badge('good', 'None'), ' No object of this property is rejected.')
           : h('ul', { class: 'rejected' }, rejected.map((/** @type {any} */ r) => h('li', null, h('div', { class: 'row' }, h('strong', null, `${r.kind} ${[r.namespace, r.name].filter(Boolean).join('/')}`), badge('bad', String(r.reason))), h('pre', { class: 'code', tabindex: '0' }, String(r.message)))))),
       h('section', { class: 'block' }, h('h2', null, 'Access tokens'),
         tokens.length === 0 ? empty('There are no tokens', 'Declare an AccessToken manifest.')
