@@ -101,25 +101,24 @@ func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []o
 func encodeBulk(ops []operation, pending []int) (body []byte, n int, err error) {
 	for _, i := range pending {
 		op := &ops[i]
-		about := object{"_index": op.index, "_id": op.id}
 		action := "create"
-		if op.at != nil {
+		if op.at != nil || op.over || op.external > 0 {
 			action = "index"
-			about["if_seq_no"], about["if_primary_term"] = op.at.Seq, op.at.Term
-		}
-		if op.over {
-			action = "index"
-		}
-		if op.external > 0 {
-			action = "index"
-			about["version"], about["version_type"] = op.external, "external"
 		}
 		if op.doc == nil {
 			action = "delete"
 		}
-		body, err = appendJSON(body, object{action: about})
-		body = append(body, '\n')
-		if op.doc != nil && err == nil {
+		body = append(append(body, `{"`...), action...)
+		body = item.AppendString(append(body, `":{"_id":`...), op.id)
+		body = item.AppendString(append(body, `,"_index":`...), op.index)
+		if op.at != nil {
+			body = fmt.Appendf(body, `,"if_seq_no":%d,"if_primary_term":%d`, op.at.Seq, op.at.Term)
+		}
+		if op.external > 0 {
+			body = fmt.Appendf(body, `,"version":%d,"version_type":"external"`, op.external)
+		}
+		body = append(body, "}}\n"...)
+		if op.doc != nil {
 			body, err = appendJSON(body, op.doc)
 			body = append(body, '\n')
 		}
