@@ -164,7 +164,7 @@ func TestOtherSession(t *testing.T) {
 	}
 }
 
-// TestUndoOfOthers checks that Undo does not overwrite what somebody else decided meanwhile.
+// TestUndoOfOthers checks that Undo does not overwrite what another user has decided meanwhile.
 func TestUndoOfOthers(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,22 +19,19 @@ import (
 	"testing"
 )
 
-// registry is the base URL of the packages.
-const registry = "https://registry.npmjs.org/"
-
 // Packages and their SHA-256.
 var (
-	axePackage = archive{"axe-core/-/axe-core-4.14.1.tgz", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745"}
+	axePackage = archive{"axe-core@4.14.1", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745"}
 	// compilers are builds of TypeScript for systems and architectures.
 	compilers = map[string]archive{
-		"linux/amd64":  {"@typescript/typescript-linux-x64/-/typescript-linux-x64-7.0.2.tgz", "7ecad6f67377e831856367ab062ef394f21506a611405bf8ac0ff039348637d3"},
-		"linux/arm64":  {"@typescript/typescript-linux-arm64/-/typescript-linux-arm64-7.0.2.tgz", "c83d931ac9dd7549cde6e71246aa9d6a9812843023df3e277fe3b5dcf41dd0ea"},
-		"darwin/arm64": {"@typescript/typescript-darwin-arm64/-/typescript-darwin-arm64-7.0.2.tgz", "902e2fe1cf0799198ef902c6b8c310a450fef629a6baba41d45641ef75c04ebd"},
+		"linux/amd64":  {"@typescript/typescript-linux-x64@7.0.2", "7ecad6f67377e831856367ab062ef394f21506a611405bf8ac0ff039348637d3"},
+		"linux/arm64":  {"@typescript/typescript-linux-arm64@7.0.2", "c83d931ac9dd7549cde6e71246aa9d6a9812843023df3e277fe3b5dcf41dd0ea"},
+		"darwin/arm64": {"@typescript/typescript-darwin-arm64@7.0.2", "902e2fe1cf0799198ef902c6b8c310a450fef629a6baba41d45641ef75c04ebd"},
 	}
 )
 
-// archive is a package of the registry.
-type archive struct{ path, sum string }
+// archive is a version of an npm package, and the SHA-256 of its archive.
+type archive struct{ name, sum string }
 
 // provide returns a directory with the files of the package. It downloads them once into the cache of the user.
 func (a archive) provide(t *testing.T) string {
@@ -48,12 +44,12 @@ func (a archive) provide(t *testing.T) string {
 	if _, err := os.Stat(dir); err == nil {
 		return filepath.Join(dir, "package")
 	}
-	content, err := download(t.Context(), registry+a.path)
+	content, err := download(t.Context(), a.name)
 	if err != nil {
-		absent(t, "download %s: %v", a.path, err)
+		absent(t, "download %s: %v", a.name, err)
 	}
 	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != a.sum {
-		t.Fatalf("download %s: its SHA-256 is %x, want %s", a.path, sum, a.sum)
+		t.Fatalf("download %s: its SHA-256 is %x, want %s", a.name, sum, a.sum)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
@@ -64,7 +60,7 @@ func (a archive) provide(t *testing.T) string {
 	}
 	defer os.RemoveAll(temp)
 	if err := unpack(content, temp); err != nil {
-		t.Fatalf("unpack %s: %v", a.path, err)
+		t.Fatalf("unpack %s: %v", a.name, err)
 	}
 	if err := os.Rename(temp, dir); err != nil && !os.IsExist(err) {
 		t.Fatal(err)
@@ -72,20 +68,21 @@ func (a archive) provide(t *testing.T) string {
 	return filepath.Join(dir, "package")
 }
 
-func download(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// download returns the archive of a package. npm uses the registry that the user has configured.
+func download(ctx context.Context, name string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "vitrine-npm-*")
 	if err != nil {
 		return nil, err
 	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
+	defer os.RemoveAll(dir)
+	if output, err := exec.CommandContext(ctx, "npm", "pack", name, "--silent", "--pack-destination", dir).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("npm pack: %w: %s", err, bytes.TrimSpace(output))
 	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %s", res.Status)
+	files, _ := filepath.Glob(filepath.Join(dir, "*.tgz"))
+	if len(files) != 1 {
+		return nil, fmt.Errorf("npm pack wrote %q, want one archive", files)
 	}
-	return io.ReadAll(res.Body)
+	return os.ReadFile(files[0])
 }
 
 // unpack writes the files of a compressed tar archive.
