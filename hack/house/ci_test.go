@@ -128,8 +128,8 @@ func TestCIRunsEveryCheck(t *testing.T) {
 	}
 }
 
-// TestWorkflowsPinActions checks that the workflows name a commit of each action, which nobody can move as a tag, and its version for
-// people and Dependabot.
+// TestWorkflowsPinActions checks that the workflows pin each action to a commit, because a tag can move. A comment names the version for
+// readers and Dependabot.
 func TestWorkflowsPinActions(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml"))
 	if err != nil || len(files) == 0 {

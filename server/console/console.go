@@ -215,7 +215,7 @@ func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error)
 	}
 }
 
-// checkOrigin refuses a request that another site caused. Pages on other ports of the host and on its sister domains are of the same
+// checkOrigin refuses a request that another site caused. Pages on other ports of the host and on its sibling subdomains are of the same
 // site, so that the browser sends the cookie with their requests.
 func (c *console) checkOrigin(r *http.Request) error {
 	refused := &problem{requestRefused, "only the console itself may send this request"}

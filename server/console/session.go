@@ -130,7 +130,7 @@ func dropSession(w http.ResponseWriter) {
 }
 
 // presented returns the session of a request, whose token may be invalid. It returns false if there is none, if it has ended, or if there
-// are two: a sister domain can add a cookie, and a user must not work in the session of somebody else.
+// are two: a sibling subdomain can add a cookie, and a user must not work in the session of another user.
 func (c *console) presented(r *http.Request) (session, bool) {
 	all := c.sessions(r)
 	if len(all) == 0 {

@@ -9,7 +9,7 @@ import (
 // tendEvery is how often tend checks the memory pressure.
 const tendEvery = 10 * time.Second
 
-// tend relieves the memory while it is short, even without reads.
+// tend frees memory while the process is short of it, even without reads.
 func (l *Library) tend() {
 	defer close(l.tended)
 	ticker := time.NewTicker(tendEvery)

@@ -21,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// compareURL returns the URL of a comparison with the given parameters, as name and value in turn.
+// compareURL returns the URL of a comparison. params are the names of query parameters, each followed by its value.
 func compareURL(params ...string) string {
 	v := url.Values{}
 	for pair := range slices.Chunk(params, 2) {

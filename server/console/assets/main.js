@@ -29,8 +29,8 @@ await askAboutCode();
 await start();
 
 /**
- * Exchanges the one-time code in the fragment of the URL, if there is one, for a session, after the user has agreed: a link from somebody
- * else must not make the user work on the property of that person.
+ * Exchanges the one-time code in the fragment of the URL, if there is one, for a session, after the user has agreed: a link from another
+ * user must not log this user in to the property of that user.
  */
 async function askAboutCode() {
   const code = new URLSearchParams(location.hash.slice(1)).get('code');

@@ -20,7 +20,7 @@ import { announce, badge, count, empty, failure, number, openDialog, toast, toas
  * @property {(item: Item) => Promise<Item>} revert returns the item as it was
  */
 
-/** The type of the problem of an undo that would overwrite the decision of somebody else. */
+/** The type of the problem of an undo that would overwrite the decision of another user. */
 const changedByOthers = 'changed-by-others';
 
 /** @returns {import('./shell.js').Page} */
