@@ -130,10 +130,10 @@ func startServer(t *testing.T, args ...string) *server {
 	return s
 }
 
-// get decodes a response of the API.
-func (s *server) get(t *testing.T, path string, into any) {
+// send sends a request with the token of the server.
+func (s *server) send(t *testing.T, method, path, body string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +142,13 @@ func (s *server) get(t *testing.T, path string, into any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return res
+}
+
+// get decodes a response of the API.
+func (s *server) get(t *testing.T, path string, into any) {
+	t.Helper()
+	res := s.send(t, http.MethodGet, path, "")
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("GET %s: %s", path, res.Status)

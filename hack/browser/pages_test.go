@@ -89,15 +89,7 @@ func (tab *tab) check(axe string) {
 // bulk imports items.
 func (s *server) bulk(t *testing.T, lines string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v2/content/bulk", strings.NewReader(lines))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.token)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := s.send(t, http.MethodPost, "/v2/content/bulk", lines)
 	defer res.Body.Close()
 	for decoder := json.NewDecoder(res.Body); decoder.More(); {
 		var line struct {
@@ -218,15 +210,7 @@ func (s *server) createFilter(t *testing.T, name, query string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v2/content/filters", strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.token)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := s.send(t, http.MethodPost, "/v2/content/filters", string(body))
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusCreated {
 		t.Fatalf("create a filter: %s", res.Status)

@@ -103,15 +103,7 @@ func TestLateEnd(t *testing.T) {
 // code returns a one-time code for the token of the server.
 func (s *server) code(t *testing.T) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/console/codes", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.token)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := s.send(t, http.MethodPost, "/console/codes", "")
 	defer res.Body.Close()
 	var answer struct{ Code string }
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.Code == "" {
