@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -30,19 +31,24 @@ func (s *Snapshot) slotsOf(ctx context.Context, part int) (*slotTable, error) {
 	if err != nil {
 		return nil, err
 	}
+	t := lists.Keep(s.Catalogue, func() any { return newSlotTable(lists, s.Catalogue) }).(*slotTable)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots[part] = t
+	return t, nil
+}
+
+func newSlotTable(lists search.UnitLists, c *definitions.Catalogue) *slotTable {
 	t := &slotTable{lists: lists, slots: make([]item.Slots, lists.Len()), bytes: make([]int, lists.Len())}
 	null := len(item.EncodeUnit(item.NullUnit()))
 	for i := range t.slots {
-		t.slots[i] = s.Catalogue.Slots(lists.Units(i), "")
+		t.slots[i] = c.Slots(lists.Units(i), "")
 		t.bytes[i] = slotRoom + max(len(t.slots[i].Default), null)
 		for _, u := range t.slots[i].Units {
 			t.bytes[i] += len(u) + 1
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.slots[part] = t
-	return t, nil
+	return t
 }
 
 // slotRoom is the room for the syntax around the slots.

@@ -43,9 +43,34 @@ func dependsOnFields(n query.Node) bool {
 	})
 }
 
+// fixedOverlay is the overlay of a catalogue for all snapshots.
+type fixedOverlay struct {
+	catalogue *definitions.Catalogue
+	overlay   *search.Overlay
+}
+
+// fixedRules reports whether the rules of a catalogue are fixed, see search.Overlay.
+func fixedRules(c *definitions.Catalogue) bool {
+	for _, rules := range [][]*definitions.Rule{c.TagRules, c.UnitRules} {
+		for _, r := range rules {
+			if r.Selector != nil && (r.Volatile || dependsOnFields(r.Selector)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // overlay binds the rules of the catalogue to a time, and determines how long the binding is valid.
 func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 	c, parts := s.Catalogue, s.Segments.Parts()
+	s.property.mu.Lock()
+	known := s.property.fixed
+	s.property.mu.Unlock()
+	if known != nil && known.catalogue == c {
+		s.corpus = &search.Corpus{Parts: parts, Overlay: known.overlay, Cache: s.property.Cache}
+		return nil
+	}
 	o := &search.Overlay{Tags: make([]search.TagRule, len(c.TagRules)), Units: make([]search.UnitRule, len(c.Units))}
 	// Tags first: the selector of a unit may refer to tags that rules add.
 	corpus := func(o *search.Overlay) *search.Corpus {
@@ -80,6 +105,13 @@ func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 		o.Default = &c.Default.Unit
 	}
 	s.corpus = corpus(o)
+	if fixedRules(c) {
+		o.Fixed = true
+		s.property.mu.Lock()
+		defer s.property.mu.Unlock()
+		s.property.fixed = &fixedOverlay{c, o}
+		return nil
+	}
 	return s.settle(ctx, now)
 }
 

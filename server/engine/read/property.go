@@ -36,7 +36,9 @@ type Property struct {
 	// snapshots holds the most recent snapshots, the newest last.
 	snapshots []*Snapshot
 	// ruled is the time to which rules were last bound.
-	ruled  time.Time
+	ruled time.Time
+	// fixed is the overlay of a catalogue whose rules are fixed (see search.Overlay); nil for none.
+	fixed  *fixedOverlay
 	warned map[*definitions.Rule]bool
 }
 

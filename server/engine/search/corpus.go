@@ -25,8 +25,7 @@ type Corpus struct {
 	// are kept with the segment in any case.
 	Cache *Cache
 
-	tags  boundTags
-	units flight.Value[*unitOverlay]
+	rules boundRules
 }
 
 // Overlay is what manifests add to the items. It is immutable.
@@ -36,6 +35,25 @@ type Overlay struct {
 	Units []UnitRule
 	// Default is the property's default unit, nil for none.
 	Default *item.Unit
+	// Fixed is true if every selector depends on nothing but the item: not on the time, on the fields that items have, or on similar
+	// words of other items. The rules are then bound once for all corpora.
+	Fixed bool
+
+	rules boundRules
+}
+
+// boundRules are the rules of an overlay, bound on first use.
+type boundRules struct {
+	tags  boundTags
+	units flight.Value[*unitOverlay]
+}
+
+// bound returns the bound rules of the overlay.
+func (c *Corpus) bound() *boundRules {
+	if c.Overlay != nil && c.Overlay.Fixed {
+		return &c.Overlay.rules
+	}
+	return &c.rules
 }
 
 // TagRule puts a tag on items. Its selector may name neither tags nor units.

@@ -76,7 +76,7 @@ func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.
 	return v.docs, nil
 }
 
-// boundTags are the tag rules of a corpus by field, bound on first use.
+// boundTags are tag rules by field, bound on first use.
 type boundTags struct {
 	mu      flight.Mutex
 	byField map[string][]*member
@@ -84,11 +84,12 @@ type boundTags struct {
 
 // tagMembers returns the rules that add to a field of tags, sorted by key. The corpus must have an overlay.
 func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error) {
-	if err := c.tags.mu.Lock(ctx); err != nil {
+	tags := &c.bound().tags
+	if err := tags.mu.Lock(ctx); err != nil {
 		return nil, err
 	}
-	defer c.tags.mu.Unlock()
-	if members, ok := c.tags.byField[field]; ok {
+	defer tags.mu.Unlock()
+	if members, ok := tags.byField[field]; ok {
 		return members, nil
 	}
 	var members []*member
@@ -105,10 +106,10 @@ func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error
 		members = append(members, m)
 	}
 	slices.SortStableFunc(members, func(a, b *member) int { return cmp.Compare(a.key, b.key) })
-	if c.tags.byField == nil {
-		c.tags.byField = map[string][]*member{}
+	if tags.byField == nil {
+		tags.byField = map[string][]*member{}
 	}
-	c.tags.byField[field] = members
+	tags.byField[field] = members
 	return members, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -26,7 +27,11 @@ type unitLists struct {
 	// numbers are all whole numbers and dates of the lists by field: a list has one for each unit, but a document of a segment has
 	// one at most.
 	numbers map[string][]listNumber
+	kept    atomic.Pointer[keptFor]
 }
+
+// keptFor is what UnitLists.Keep keeps.
+type keptFor struct{ owner, made any }
 
 type listNumber struct {
 	list  uint32
@@ -235,6 +240,19 @@ func (c *Corpus) UnitLists(ctx context.Context, p segment.Part) (UnitLists, erro
 		return UnitLists{}, fmt.Errorf("list the units of items: %w", err)
 	}
 	return UnitLists{l}, nil
+}
+
+// Keep returns what make returns. It keeps the result for the last owner, a pointer, as long as the lists.
+func (l UnitLists) Keep(owner any, make func() any) any {
+	if l.lists == nil {
+		return make()
+	}
+	if k := l.lists.kept.Load(); k != nil && k.owner == owner {
+		return k.made
+	}
+	made := make()
+	l.lists.kept.Store(&keptFor{owner, made})
+	return made
 }
 
 // Len returns the number of lists, at least 1.

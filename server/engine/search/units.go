@@ -29,7 +29,7 @@ type unitOverlay struct {
 
 // unitOverlay returns the units of the overlay, bound on first use.
 func (c *Corpus) unitOverlay(ctx context.Context) (*unitOverlay, error) {
-	return c.units.Get(ctx, func() (*unitOverlay, error) { return c.bindUnits(ctx) })
+	return c.bound().units.Get(ctx, func() (*unitOverlay, error) { return c.bindUnits(ctx) })
 }
 
 func (c *Corpus) bindUnits(ctx context.Context) (*unitOverlay, error) {
