@@ -6,7 +6,6 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
@@ -56,10 +55,12 @@ type derived struct {
 	memo
 }
 
-// making is a view that is being made for one or more callers.
+// making is a view that is being made.
 type making struct {
-	flight.Value[*View]
-	callers int
+	// done is closed at the end; nil while no other caller waits.
+	done chan struct{}
+	// view is the result; nil if there was an error.
+	view *View
 }
 
 // of returns the data derived from a segment. All corpora of a segment share one Cache, or have none.
@@ -102,35 +103,53 @@ func (d *derived) get(ctx context.Context, key string, build func() (*View, erro
 	if c == nil {
 		return build()
 	}
-	c.mu.Lock()
-	if known := d.use(key); known != nil {
-		c.mu.Unlock()
-		return known, nil
-	}
-	m := d.making[key]
-	if m == nil {
-		m = &making{}
-		d.making[key] = m
-	}
-	m.callers++
-	c.mu.Unlock()
-	defer func() {
+	for {
 		c.mu.Lock()
-		defer c.mu.Unlock()
-		if m.callers--; m.callers == 0 {
-			delete(d.making, key)
+		if known := d.use(key); known != nil {
+			c.mu.Unlock()
+			return known, nil
+		}
+		m := d.making[key]
+		if m == nil {
+			m = &making{}
+			d.making[key] = m
+			c.mu.Unlock()
+			return d.build(key, m, build)
+		}
+		if m.done == nil {
+			m.done = make(chan struct{})
+		}
+		c.mu.Unlock()
+		select {
+		case <-m.done:
+			if m.view != nil {
+				return m.view, nil
+			}
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// build makes and keeps a view, and wakes the callers that wait for it.
+func (d *derived) build(key string, m *making, build func() (*View, error)) (fresh *View, err error) {
+	defer func() { // also after a panic
+		if fresh != nil && err == nil {
+			m.view = fresh
+			fresh.measure(d, key)
+		}
+		d.cache.mu.Lock()
+		defer d.cache.mu.Unlock()
+		d.cache.misses++
+		delete(d.making, key)
+		if m.view != nil {
+			d.add(fresh)
+		}
+		if m.done != nil {
+			close(m.done)
 		}
 	}()
-	return m.Get(ctx, func() (*View, error) {
-		fresh, err := build()
-		c.mu.Lock()
-		c.misses++
-		c.mu.Unlock()
-		if err == nil {
-			d.keep(key, fresh)
-		}
-		return fresh, err
-	})
+	return build()
 }
 
 // use returns the view under a key and makes it the most recently used; nil for none. The caller holds cache.mu.
@@ -146,18 +165,28 @@ func (d *derived) use(key string) *View {
 
 // keep keeps a view, unless the key has one already.
 func (d *derived) keep(key string, fresh *View) {
-	fresh.of, fresh.key = d, key
-	fresh.bytes = int64(len(key)+4*len(fresh.sorted)+8*len(fresh.bits)) + viewOverhead
-	if fresh.sorted == nil && fresh.docs != nil {
-		fresh.bytes += int64(fresh.docs.GetSizeInBytes())
+	fresh.measure(d, key)
+	d.cache.mu.Lock()
+	defer d.cache.mu.Unlock()
+	d.add(fresh)
+}
+
+// measure sets what the cache must know of a view.
+func (v *View) measure(of *derived, key string) {
+	v.of, v.key = of, key
+	v.bytes = int64(len(key)+4*len(v.sorted)+8*len(v.bits)) + viewOverhead
+	if v.sorted == nil && v.docs != nil {
+		v.bytes += int64(v.docs.GetSizeInBytes())
 	}
-	c := d.cache
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if d.views[key] != nil {
+}
+
+// add is keep for a measured view. The caller holds cache.mu.
+func (d *derived) add(fresh *View) {
+	if d.views[fresh.key] != nil {
 		return
 	}
-	d.views[key] = fresh
+	c := d.cache
+	d.views[fresh.key] = fresh
 	c.count++
 	c.bytes += fresh.bytes
 	if fresh.bits != nil {
