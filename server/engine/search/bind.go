@@ -68,6 +68,12 @@ type binder struct {
 	// weigher uses the statistics of the binder itself.
 	weigher *rank.Weigher
 	fields  map[string]*fieldStats
+	// similar are the terms near the fuzzy word requested last. own are the postings of the terms to which fuzzy words were expanded.
+	similar struct {
+		to    plan.Fuzzy
+		terms similarTerms
+	}
+	own map[fieldTerm]ownPostings
 }
 
 func newBinder(c *Corpus, reach kind) *binder {
@@ -103,15 +109,7 @@ func (b *binder) match(ctx context.Context, n plan.Node) (node, error) {
 		}
 		return b.leaf(ctx, n.Field, newPhrase(n))
 	case plan.Fuzzy:
-		expansions, err := b.weigher.Expansions(ctx, n)
-		if err != nil || len(expansions) == 0 {
-			return none{}, err
-		}
-		t := &words{terms: make([]string, len(expansions))}
-		for i, e := range expansions {
-			t.terms[i] = e.Term
-		}
-		return b.leaf(ctx, n.Field, t)
+		return b.fuzzy(ctx, n)
 	case plan.Pattern:
 		return b.leaf(ctx, n.Field, &pattern{automaton: n.Automaton, source: n.Source, regexp: n.Regexp})
 	case plan.TermRange:
@@ -168,6 +166,28 @@ func (b *binder) term(ctx context.Context, n plan.Term) (node, error) {
 		return none{}, nil
 	}
 	return b.leaf(ctx, n.Field, &words{terms: []string{n.Text}})
+}
+
+// fuzzy binds a fuzzy word to its expansions, and keeps their postings.
+func (b *binder) fuzzy(ctx context.Context, n plan.Fuzzy) (node, error) {
+	expansions, err := b.weigher.Expansions(ctx, n)
+	if err != nil || len(expansions) == 0 {
+		return none{}, err
+	}
+	t := &words{terms: make([]string, len(expansions)), own: make([]ownPostings, len(expansions))}
+	for i, e := range expansions {
+		t.terms[i] = e.Term
+		key := fieldTerm{n.Field.Name, e.Term}
+		if found := b.similar.terms[e.Term]; found != nil && b.similar.to == n {
+			if b.own == nil {
+				b.own = map[fieldTerm]ownPostings{}
+			}
+			b.own[key] = found.own
+		}
+		t.own[i] = b.own[key]
+	}
+	b.similar.terms = nil // there can be many more than expansions
+	return b.leaf(ctx, n.Field, t)
 }
 
 // truth returns the value of a boolean term.

@@ -11,26 +11,58 @@ import (
 )
 
 // words is a test for any of some exact terms: a single one, or the expansions of a fuzzy word; in byte order.
-type words struct{ terms []string }
+type words struct {
+	terms []string
+	// own are the postings of the terms; nil if none are known.
+	own []ownPostings
+}
+
+// in returns the postings of a term in a field of one segment.
+func (t *words) in(f *segment.Field, term int) (segment.Postings, bool) {
+	if t.own == nil {
+		return f.Term(t.terms[term])
+	}
+	return t.own[term].in(f, t.terms[term])
+}
 
 func (t *words) find(ctx context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {
 	if len(t.terms) == 1 {
-		p, ok := f.Term(t.terms[0])
+		p, ok := t.in(f, 0)
 		if !ok {
 			return set{}, nil
 		}
 		return borrowed(p.Bitmap()), nil
 	}
 	u := newUnion(s.Len())
-	for _, term := range t.terms {
+	for i := range t.terms {
 		if err := interrupted(ctx); err != nil {
 			return set{}, err
 		}
-		if p, ok := f.Term(term); ok {
+		if p, ok := t.in(f, i); ok {
 			u.add(p)
 		}
 	}
 	return u.set(), nil
+}
+
+// count returns how many live documents of a part have one of the terms, and false if more than one term occurs there.
+func (t *words) count(p segment.Part, f *segment.Field) (int64, bool) {
+	var only segment.Postings
+	for i := range t.terms {
+		found, ok := t.in(f, i)
+		switch {
+		case !ok:
+		case only.Len() > 0:
+			return 0, false
+		default:
+			only = found
+		}
+	}
+	n := int64(only.Len())
+	if n > 0 && p.Dead != nil {
+		n -= int64(only.Bitmap().AndCardinality(p.Dead))
+	}
+	return n, true
 }
 
 func (t *words) holds(keyword string) bool { return slices.Contains(t.terms, keyword) }

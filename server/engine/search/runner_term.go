@@ -18,13 +18,14 @@ type termClause struct {
 	// members are the rules that put the tag on items.
 	members []*member
 	units   *unitOverlay
+	own     ownPostings
 	// table holds scores of a term of a text field, see scoreTable; nil until it is needed.
 	table atomic.Pointer[scoreTable]
 }
 
 // scoredTerm returns the clause of a term.
 func (b *binder) scoredTerm(ctx context.Context, f query.Field, term string, scorer rank.Scorer) (*termClause, error) {
-	t := &termClause{field: f, kind: b.kindOf(f.Name), term: term, scorer: scorer}
+	t := &termClause{field: f, kind: b.kindOf(f.Name), term: term, scorer: scorer, own: b.own[fieldTerm{f.Name, term}]}
 	var err error
 	switch t.kind {
 	case ofTags:
@@ -53,7 +54,7 @@ func (t *termClause) open(ctx context.Context, s *scoring, _ bool) (runner, erro
 	f := s.part.Segment.Field(t.field.Name)
 	there := false
 	if f != nil {
-		postings, there = f.Term(t.term)
+		postings, there = t.own.in(f, t.term)
 	}
 	if t.field.Type != query.Text {
 		return t.openKeyword(ctx, s, postings, there)

@@ -38,15 +38,16 @@ func (b *binder) Similar(ctx context.Context, n plan.Fuzzy, offer func(term stri
 	if !hasTerms(n.Field) {
 		return nil
 	}
-	counts, err := b.countSimilar(ctx, n)
+	found, err := b.similarTo(ctx, n)
 	if err != nil {
 		return fmt.Errorf("find similar terms: %w", err)
 	}
-	for term, docFreq := range counts {
-		if *docFreq > 0 {
-			offer(term, *docFreq)
+	for term, t := range found {
+		if t.docFreq > 0 {
+			offer(term, t.docFreq)
 		}
 	}
+	b.similar.to, b.similar.terms = n, found
 	return nil
 }
 
@@ -220,55 +221,86 @@ func weigh(lists *roaring.Bitmap, live []int64) int64 {
 	return n
 }
 
-// countSimilar counts the live documents of the terms within the fuzzy word's edits. A term may have none.
-func (b *binder) countSimilar(ctx context.Context, n plan.Fuzzy) (termCounts, error) {
-	if err := interrupted(ctx); err != nil { // checked for each word, because one automaton can take long
+// similarTo returns the terms within the fuzzy word's edits. A term may have no live document.
+func (b *binder) similarTo(ctx context.Context, n plan.Fuzzy) (similarTerms, error) {
+	if err := interrupted(ctx); err != nil { // checked for each word, because the first one in a field can take long
 		return nil, err
 	}
-	near, counts := nearTo(n), termCounts{}
+	found := similarTerms{}
 	switch b.kindOf(n.Field.Name) {
 	case ofUnits:
-		return counts, b.countShown(ctx, near, counts)
+		return found, b.addShown(ctx, n, found)
 	case ofTags:
-		if err := b.countOwn(ctx, near, counts); err != nil {
+		if err := b.addOwn(ctx, n, found); err != nil {
 			return nil, err
 		}
-		return counts, b.countTagged(ctx, near, counts)
+		return found, b.addTagged(ctx, n, found)
 	case ofItem:
-		return counts, b.countOwn(ctx, near, counts)
+		return found, b.addOwn(ctx, n, found)
 	}
-	return counts, nil
+	return found, nil
 }
 
-// termCounts counts live documents by term.
-type termCounts map[string]*int64
+// similarTerms are terms near a fuzzy word.
+type similarTerms map[string]*similarTerm
 
-func (t termCounts) add(term []byte, n int64) {
-	if sum := t[string(term)]; sum != nil {
-		*sum += n
-	} else {
-		t[string(term)] = &n
-	}
+type similarTerm struct {
+	// docFreq counts the live documents.
+	docFreq int64
+	// own are the postings of a term of the items themselves.
+	own ownPostings
 }
 
-// countOwn counts the terms of the items themselves.
-func (b *binder) countOwn(ctx context.Context, near nearness, counts termCounts) error {
+// term returns a term, and adds it if it is new.
+func (s similarTerms) term(text []byte) *similarTerm {
+	t := s[string(text)]
+	if t == nil {
+		t = &similarTerm{}
+		s[string(text)] = t
+	}
+	return t
+}
+
+// ownPostings are the postings of a term in all segments of a corpus that have it; nil if they are not known.
+type ownPostings []segment.Postings
+
+// in returns the postings of a term in a field of one segment, and false if it has none there.
+func (o ownPostings) in(f *segment.Field, term string) (segment.Postings, bool) {
+	if o == nil {
+		return f.Term(term)
+	}
+	for _, p := range o {
+		if p.In(f) {
+			return p, true
+		}
+	}
+	return segment.Postings{}, false
+}
+
+// addOwn adds the terms of the items themselves.
+func (b *binder) addOwn(ctx context.Context, n plan.Fuzzy, found similarTerms) error {
 	var read batch
 	for _, p := range b.corpus.Parts {
-		dead := b.corpus.of(p).deadWords(p)
-		err := near.walk(ctx, p.Segment.Field(near.word.Field.Name), func(term []byte, postings segment.Postings) {
-			counts.add(term, liveIn(p, dead, postings, &read))
-		})
-		if err != nil {
+		f := p.Segment.Field(n.Field.Name)
+		if f == nil {
+			continue
+		}
+		if err := interrupted(ctx); err != nil {
 			return err
+		}
+		dead := b.corpus.of(p).deadWords(p)
+		for term, postings := range f.Near(n.Text, n.Edits) {
+			t := found.term(term)
+			t.docFreq += liveIn(p, dead, postings, &read)
+			t.own = append(t.own, postings)
 		}
 	}
 	return nil
 }
 
-// countTagged counts the keywords that rules add, including the documents that have them as own tags.
-func (b *binder) countTagged(ctx context.Context, near nearness, counts termCounts) error {
-	field := near.word.Field.Name
+// addTagged adds the keywords that rules add, including the documents that have them as own tags.
+func (b *binder) addTagged(ctx context.Context, n plan.Fuzzy, found similarTerms) error {
+	field := n.Field.Name
 	stats, err := b.stats(ctx, field)
 	if err != nil {
 		return err
@@ -278,75 +310,29 @@ func (b *binder) countTagged(ctx context.Context, near nearness, counts termCoun
 		return err
 	}
 	for _, m := range members {
-		if near.holds(m.keyword) {
-			n, err := stats.docFreq(ctx, m.keyword)
-			if err != nil {
+		if automaton.Distance(n.Text, m.keyword, n.Edits) <= n.Edits {
+			if found.term([]byte(m.keyword)).docFreq, err = stats.docFreq(ctx, m.keyword); err != nil {
 				return err
 			}
-			counts[m.keyword] = &n
 		}
 	}
 	return nil
 }
 
-// countShown counts the terms of the units that items show.
-func (b *binder) countShown(ctx context.Context, near nearness, counts termCounts) error {
+// addShown adds the terms of the units that items show.
+func (b *binder) addShown(ctx context.Context, n plan.Fuzzy, found similarTerms) error {
 	for _, p := range b.corpus.Parts {
 		l, err := b.corpus.shown(ctx, p)
 		if err != nil {
 			return err
 		}
+		f := l.segment.Field(n.Field.Name)
+		if f == nil {
+			continue
+		}
 		live := l.liveDocs(p)
-		err = near.walk(ctx, l.segment.Field(near.word.Field.Name), func(term []byte, postings segment.Postings) {
-			counts.add(term, weigh(postings.Bitmap(), live))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// nearness describes the terms near a fuzzy word.
-type nearness struct {
-	word plan.Fuzzy
-	// automaton is nil for a word that is too long for one.
-	automaton automaton.Automaton
-}
-
-func nearTo(n plan.Fuzzy) nearness {
-	a, err := automaton.Levenshtein(n.Text, n.Edits)
-	if err != nil {
-		return nearness{word: n}
-	}
-	return nearness{word: n, automaton: a}
-}
-
-func (n nearness) holds(term string) bool {
-	return automaton.Distance(n.word.Text, term, n.word.Edits) <= n.word.Edits
-}
-
-// walk yields the terms of a field near to the word, and their documents. The slice is reused.
-func (n nearness) walk(ctx context.Context, f *segment.Field, yield func([]byte, segment.Postings)) error {
-	if f == nil {
-		return nil
-	}
-	if err := interrupted(ctx); err != nil {
-		return err
-	}
-	looked := 0
-	terms := f.Ascend("")
-	if n.automaton != nil {
-		terms = f.Match(n.automaton)
-	}
-	for term, postings := range terms {
-		if looked++; looked%checkTerms == 0 {
-			if err := interrupted(ctx); err != nil {
-				return err
-			}
-		}
-		if n.automaton != nil || n.holds(string(term)) {
-			yield(term, postings)
+		for term, postings := range f.Near(n.Text, n.Edits) {
+			found.term(term).docFreq += weigh(postings.Bitmap(), live)
 		}
 	}
 	return nil

@@ -126,11 +126,20 @@ func BenchmarkLookUp(b *testing.B) {
 		})
 	}
 	walk("prefix", text, automaton.Prefix("beach1"))
-	near, err := automaton.Levenshtein("beach12", 1)
-	if err != nil {
-		b.Fatal(err)
+	for name, f := range map[string]*Field{"fuzzy": text, "fuzzy url": url} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				for range f.Near("beach12", 1) {
+				}
+			}
+			b.ReportMetric(float64(f.Distinct()), "terms")
+		})
+		b.Run(name+" for the first time", func(b *testing.B) {
+			for b.Loop() {
+				newSketches(f)
+			}
+		})
 	}
-	walk("fuzzy", text, near)
 	suffix, err := automaton.Wildcard("*7f.jpg")
 	if err != nil {
 		b.Fatal(err)

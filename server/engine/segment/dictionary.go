@@ -122,34 +122,54 @@ func (w *walker) next() bool {
 		return false
 	}
 	w.left--
-	shared, b, ok1 := uvarint(w.rest)
-	length, b, ok2 := uvarint(b)
-	if !ok1 || !ok2 || shared > uint64(len(w.key)) || length > uint64(len(b)) {
+	shared, length, b, ok := uvarints(w.rest)
+	if !ok || shared > uint64(len(w.key)) || length > uint64(len(b)) {
 		return w.broken()
 	}
 	w.key = append(w.key[:shared], b[:length]...)
 	w.shared = int(shared)
-	docs, b, ok1 := uvarint(b[length:])
-	if !ok1 || docs == 0 || docs > uint64(w.d.s.dir.Docs) || len(w.key) < fieldKey {
+	docs, value, b, ok := uvarints(b[length:])
+	if !ok || docs == 0 || docs > uint64(w.d.s.dir.Docs) || len(w.key) < fieldKey {
 		return w.broken()
 	}
 	w.docs, w.doc, w.at = int(docs), 0, 0
-	if docs == 1 {
-		doc, after, ok := uvarint(b)
-		if !ok || doc >= uint64(w.d.s.dir.Docs) {
-			return w.broken()
+	switch {
+	case docs > 1:
+		w.at = w.begin + value
+	case value >= uint64(w.d.s.dir.Docs):
+		return w.broken()
+	default:
+		w.doc = uint32(value)
+		if w.d.s.isText(w.field()) {
+			at, after, ok := uvarint(b)
+			if !ok {
+				return w.broken()
+			}
+			w.at, b = w.begin+at, after
 		}
-		w.doc, b = uint32(doc), after
-	}
-	if docs > 1 || w.d.s.isText(w.field()) {
-		at, after, ok := uvarint(b)
-		if !ok {
-			return w.broken()
-		}
-		w.at, b = w.begin+at, after
 	}
 	w.rest = b
 	return true
+}
+
+// move moves to the n-th term of the dictionary, counted from 0, which must not come before the current one in its block. It returns
+// false if there is none.
+func (w *walker) move(n int) bool {
+	if n/termsPerBlock != w.block && !w.open(n/termsPerBlock) {
+		return false
+	}
+	for w.number() < n {
+		if !w.next() {
+			return false
+		}
+	}
+	return true
+}
+
+// number returns the number of the current term in the dictionary, or one less than that of the first term of a block that was opened.
+func (w *walker) number() int {
+	inBlock := min(termsPerBlock, int(w.d.s.dir.Terms)-w.block*termsPerBlock)
+	return w.block*termsPerBlock + inBlock - w.left - 1
 }
 
 // broken ends the walk: the bytes passed their checksum but are invalid.
@@ -296,4 +316,14 @@ func uvarint(b []byte) (n uint64, rest []byte, ok bool) {
 		return 0, nil, false
 	}
 	return n, b[size:], true
+}
+
+// uvarints reads two varints, mostly of one byte each. It reads them itself then, because uvarint is not inlined.
+func uvarints(b []byte) (m, n uint64, rest []byte, ok bool) {
+	if len(b) > 1 && b[0]|b[1] < 0x80 {
+		return uint64(b[0]), uint64(b[1]), b[2:], true
+	}
+	m, rest, ok1 := uvarint(b)
+	n, rest, ok2 := uvarint(rest)
+	return m, n, rest, ok1 && ok2
 }

@@ -25,6 +25,7 @@ type Field struct {
 	present  atomic.Pointer[roaring.Bitmap]
 	ordinals atomic.Pointer[[]uint32]
 	sorted   atomic.Pointer[[]int64]
+	sketches atomic.Pointer[sketches]
 }
 
 // init initializes the field from its directory entry, and validates the entry.
@@ -159,17 +160,18 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 		for ok && w.field() == f.number {
 			term := w.key[fieldKey:]
 			states = states[:min(len(states), shared+1)]
-			dead := false
-			for i := len(states) - 1; i < len(term); i++ {
+			dead, always := false, a.WillAlwaysMatch(states[len(states)-1])
+			for i := len(states) - 1; i < len(term) && !always; i++ {
 				next := a.Accept(states[i], term[i])
 				if !a.CanMatch(next) {
 					dead = true
 					break
 				}
 				states = append(states, next)
+				always = a.WillAlwaysMatch(next)
 			}
 			if !dead {
-				if a.IsMatch(states[len(term)]) && !yield(term, w.postings()) {
+				if (always || a.IsMatch(states[len(term)])) && !yield(term, w.postings()) {
 					return
 				}
 				ok = w.next()
@@ -262,6 +264,9 @@ func (f *Field) FloatBits(lo, hi float64) []uint64 {
 	return f.bits(func(count int) []uint64 { return f.column.scanFloats(count, lo, hi) })
 }
 
+// Sparse reports whether the column of the field has no number for a document without a value. IntBits and FloatBits then return nil.
+func (f *Field) Sparse() bool { return f.column.Sparse }
+
 // bits returns the documents at the positions in the column that words returns; nil if positions are not documents.
 func (f *Field) bits(words func(count int) []uint64) []uint64 {
 	if !isNumber(f.entry.Type) || f.column.Sparse {
@@ -327,14 +332,9 @@ func (f *Field) TermAt(ordinal uint32) []byte {
 	if at >= f.entry.End {
 		return nil
 	}
-	w := walker{d: &f.s.dict}
-	if !w.open(int(at) / termsPerBlock) {
+	w := walker{d: &f.s.dict, block: -1}
+	if !w.move(int(at)) {
 		return nil
-	}
-	for range at%termsPerBlock + 1 {
-		if !w.next() {
-			return nil
-		}
 	}
 	return w.key[fieldKey:]
 }
@@ -377,6 +377,9 @@ func (f *Field) Derived() int64 {
 	if s := f.sorted.Load(); s != nil {
 		n += 8 * int64(cap(*s))
 	}
+	if s := f.sketches.Load(); s != nil {
+		n += s.bytes()
+	}
 	if s := f.column.sliced.Load(); s != nil {
 		n += 8 * int64(cap(s.blocks)*len(sliceWords{}))
 	}
@@ -387,6 +390,7 @@ func (f *Field) Derived() int64 {
 func (f *Field) Release() {
 	f.ordinals.Store(nil)
 	f.sorted.Store(nil)
+	f.sketches.Store(nil)
 	f.column.sliced.Store(nil)
 }
 

@@ -75,10 +75,6 @@ func readAll(t *testing.T, s *Segment) {
 	for _, doc := range s.WithUnits().ToArray() {
 		within(doc)
 	}
-	near, err := automaton.Levenshtein("beach", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for f := range s.Fields() {
 		for _, doc := range f.Present().ToArray() {
 			within(doc)
@@ -94,11 +90,13 @@ func readAll(t *testing.T, s *Segment) {
 		}
 		for _, p := range f.Ascend("") {
 			p.Bitmap().ToArray()
+			p.AppendTo(nil)
+			p.AddTo(make([]uint64, (docs+63)/64))
 			readPostings(t, p, docs)
 		}
 		for range f.Match(automaton.Prefix("b")) {
 		}
-		for range f.Match(near) {
+		for range f.Near("beach", 1) {
 		}
 		f.Term("beach")
 		f.TermAt(0)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -54,6 +55,9 @@ type Postings struct {
 
 // Len returns the number of documents, including deleted ones.
 func (p Postings) Len() int { return p.docs }
+
+// In reports whether the postings are those of a term in a segment's field.
+func (p Postings) In(f *Field) bool { return p.s == f.s }
 
 // documents returns the kind and the bytes of the documents, and the bytes that follow them.
 func (p Postings) documents() (kind byte, docs, rest []byte) {
@@ -114,6 +118,55 @@ func (p Postings) Bitmap() *roaring.Bitmap {
 	var buffer [bitmapFrom]uint32
 	out.AddMany(appendListed(buffer[:0], docs, p.s.dir.Docs))
 	return out
+}
+
+// AppendTo appends the documents in order.
+func (p Postings) AppendTo(docs []uint32) []uint32 {
+	switch p.docs {
+	case 0:
+		return docs
+	case 1:
+		return append(docs, p.doc)
+	}
+	kind, list, _ := p.documents()
+	if kind == bitmapped {
+		beyond := func(doc uint32) bool { return int(doc) >= p.s.dir.Docs } // in a damaged file
+		return append(docs, slices.DeleteFunc(p.Bitmap().ToArray(), beyond)...)
+	}
+	return appendListed(docs, list, p.s.dir.Docs)
+}
+
+// AddTo sets the bits of the documents. words has one bit for each document of the segment.
+func (p Postings) AddTo(words []uint64) {
+	switch p.docs {
+	case 0:
+		return
+	case 1:
+		words[p.doc/64] |= 1 << (p.doc % 64)
+		return
+	}
+	kind, list, _ := p.documents()
+	limit := uint64(p.s.dir.Docs)
+	if kind == bitmapped {
+		var docs [256]uint32
+		it := p.Bitmap().ManyIterator()
+		for n := it.NextMany(docs[:]); n > 0; n = it.NextMany(docs[:]) {
+			for _, doc := range docs[:n] {
+				if uint64(doc) < limit { // always, unless the file is damaged
+					words[doc/64] |= 1 << (doc % 64)
+				}
+			}
+		}
+		return
+	}
+	for next := uint64(0); len(list) > 0; {
+		d, rest, ok := uvarint(list)
+		if next += d; !ok || next >= limit {
+			return
+		}
+		words[next/64] |= 1 << (next % 64)
+		list, next = rest, next+1
+	}
 }
 
 // appendListed decodes a list of documents, up to the first that is not below limit.

@@ -243,6 +243,7 @@ func compareField(t *testing.T, f *Field, name string, want *modelField, docs in
 				t.Errorf("field %s: an automaton matches %q, want %q", name, got, expected)
 			}
 		}
+		compareNear(t, f, name, sorted[rng.IntN(len(sorted))], want, sorted)
 	}
 	if want.typ == query.Text {
 		for d := range uint32(docs) {
@@ -253,6 +254,31 @@ func compareField(t *testing.T, f *Field, name string, want *modelField, docs in
 	}
 	if len(want.numbers) > 0 {
 		compareNumbers(t, f, name, want, docs, rng)
+	}
+}
+
+// compareNear compares the terms near a word with those that automaton.Distance finds.
+func compareNear(t *testing.T, f *Field, name, word string, want *modelField, sorted []string) {
+	t.Helper()
+	for edits := range 3 {
+		var got, expected []string
+		for term, p := range f.Near(word, edits) {
+			got = append(got, string(term))
+			if p.Len() != len(want.terms[string(term)]) || !p.In(f) {
+				t.Errorf("field %s: %q has %d documents", name, term, p.Len())
+			}
+		}
+		for _, term := range sorted {
+			if automaton.Distance(word, term, edits) <= edits {
+				expected = append(expected, term)
+			}
+		}
+		if !slices.Equal(got, expected) {
+			t.Errorf("field %s: %q are within %d edits of %q, want %q", name, got, edits, word, expected)
+		}
+	}
+	if f.Derived() == 0 {
+		t.Errorf("field %s: the sketches do not count as derived", name)
 	}
 }
 
@@ -313,6 +339,17 @@ func comparePostings(t *testing.T, p Postings, name string, want []place, typ qu
 	if p.Len() != len(want) || !slices.Equal(p.Bitmap().ToArray(), docs) {
 		t.Fatalf("%s: documents %v (%d), want %v", name, p.Bitmap(), p.Len(), docs)
 	}
+	if got := p.AppendTo([]uint32{7}); !slices.Equal(got[1:], docs) {
+		t.Fatalf("%s: appended documents %v, want %v", name, got[1:], docs)
+	}
+	before := docs[len(docs)-1] / 2
+	words := make([]uint64, docs[len(docs)-1]/64+1)
+	words[before/64] |= 1 << (before % 64)
+	p.AddTo(words)
+	all := slices.Compact(slices.Sorted(slices.Values(append([]uint32{before}, docs...))))
+	if got := roaring.FromDense(words, true); !slices.Equal(got.ToArray(), all) {
+		t.Fatalf("%s: added documents %v, want %v", name, got, all)
+	}
 	it := p.Iterator()
 	for n, w := range want {
 		d, ok := it.Next()
@@ -364,11 +401,7 @@ func automata(t *testing.T, term string, rng *rand.Rand) []automaton.Automaton {
 		}
 		out = append(out, a)
 	}
-	near, err := automaton.Levenshtein(term, rng.IntN(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(out, near)
+	return out
 }
 
 var vocabulary = strings.Fields("beach sunset summer city mountain coffee dog running vintage garden travel music über straße 東京 قهوة a b c")

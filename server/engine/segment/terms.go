@@ -40,10 +40,7 @@ func (t *TermIterator) Len() int { return t.w.docs }
 func (t *TermIterator) Postings() Postings { return t.w.postings() }
 
 // Ordinal returns the ordinal of the current term, counted from 0 within the field (see Field.Ordinals).
-func (t *TermIterator) Ordinal() int {
-	inBlock := min(termsPerBlock, int(t.w.d.s.dir.Terms)-t.w.block*termsPerBlock)
-	return t.w.block*termsPerBlock + inBlock - t.w.left - 1 - t.first
-}
+func (t *TermIterator) Ordinal() int { return t.w.number() - t.first }
 
 // Docs is a set of documents of a segment, as a bitmap and as plain bits, one for each document of the segment.
 type Docs struct {

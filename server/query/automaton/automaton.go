@@ -1,6 +1,6 @@
-// Package automaton builds finite automata over the UTF-8 bytes of a term: prefixes, wildcards, Lucene's regular
-// expressions and Levenshtein distances. Its interface is that of term dictionaries, so that the same automaton can test a
-// single word and walk a sorted dictionary.
+// Package automaton builds finite automata over the UTF-8 bytes of a term: prefixes, wildcards and Lucene's regular
+// expressions. Its interface is that of term dictionaries, so that the same automaton can test a single word and walk a sorted
+// dictionary. Fuzzy words need no automaton: Distance compares two terms.
 //
 // This package imports nothing of this project.
 package automaton

@@ -12,8 +12,6 @@ const (
 	// quarter of a second even if it stays below MaxStates: the instruction sets of its states can be as large as the
 	// pattern.
 	maxEffort = 8_000_000
-	// maxFuzzyEffort is the same for Levenshtein, whose programs grow only with the word.
-	maxFuzzyEffort = 30_000_000
 	// cellEffort is the effort of one table cell. It makes the effort also bound the memory of the table.
 	cellEffort = 2
 	// pairEffort is the same for an intersection, which looks up each cell.

@@ -2,8 +2,8 @@ package automaton
 
 import "unicode/utf8"
 
-// Distance returns the number of Levenshtein edits between two terms, or limit+1 if there are more than limit. It compares
-// code points.
+// Distance returns the number of edits between two terms, or limit+1 if there are more than limit. An edit inserts, deletes or
+// replaces one character (Unicode code point), or transposes two adjacent characters that no other edit touches, as in Lucene.
 func Distance(a, b string, limit int) int {
 	if a == b {
 		return 0

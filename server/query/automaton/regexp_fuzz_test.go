@@ -85,14 +85,6 @@ func FuzzRegexp(f *testing.F) {
 	})
 }
 
-func BenchmarkLevenshtein(b *testing.B) {
-	for b.Loop() {
-		if _, err := automaton.Levenshtein("sunglasses", 2); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func BenchmarkRegexp(b *testing.B) {
 	for b.Loop() {
 		if _, err := automaton.Regexp("(summer|winter)[a-z]{0,8}.*"); err != nil {
