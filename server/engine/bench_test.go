@@ -257,6 +257,59 @@ func BenchmarkRanked(b *testing.B) {
 	}
 }
 
+// BenchmarkFamilies measures the median first read of each family of queries of the benchmark, with nothing kept: the total alone, and
+// for text also the first page by relevance.
+func BenchmarkFamilies(b *testing.B) {
+	corpus := sample.NewLibrary()
+	l := benchLibrary(b, 100_000, func(_ *rand.Rand, n int) *item.Item {
+		it, err := item.Unmarshal(bytes.TrimSpace(corpus.Item(n)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		it.Units = nil
+		return it
+	})
+	into := make([]byte, 0, 1<<20)
+	read := func(b *testing.B, q query.Node, limit int) time.Duration {
+		b.Helper()
+		l.Forget()
+		began := time.Now()
+		if _, err := l.Read(b.Context(), library.Read{Property: trialShop, Query: q, Limit: limit, Into: into[:0]}); err != nil {
+			b.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	families := corpus.Families(400)
+	queries := make([][]query.Node, len(families))
+	for i, f := range families {
+		for _, q := range f.Queries {
+			parsed, err := query.Parse(q)
+			if err != nil {
+				b.Fatal(err)
+			}
+			queries[i] = append(queries[i], parsed.Root)
+			read(b, parsed.Root, 20)
+		}
+	}
+	for i, f := range families {
+		for _, limit := range []int{0, 20} {
+			if limit > 0 && !f.Text {
+				continue
+			}
+			b.Run(fmt.Sprintf("%s, first %d", f.Name, limit), func(b *testing.B) {
+				var took []time.Duration
+				for n := 0; b.Loop(); n++ {
+					took = append(took, read(b, queries[i][n%len(queries[i])], limit))
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "µs/read")
+				b.ReportMetric(float64(l.follower.property(trialShop).segments().Stats().Files), "files")
+				b.ReportMetric(float64(l.follower.property(trialShop).segments().Stats().MemoryParts), "parts")
+			})
+		}
+	}
+}
+
 // facetItems is how many items BenchmarkFacets has.
 const facetItems = 1_000_000
 

@@ -94,9 +94,10 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Page, error) { return s.Page(ctx, r) })
 }
 
-// Forget drops what the library has computed for reads: cached views, orders and ranked listings, and the bindings of rules. The next
-// reads compute it again. What each segment keeps until it is merged stays: statistics of lengths and lists of units. Benchmarks call
-// Forget to measure reads of a library that has answered nothing.
+// Forget drops what the library has computed for queries: cached views, orders, ranked listings, and the bindings of queries and of
+// rules that depend on other items or on the time. The next reads compute it again. What depends on no query stays: the bindings of the
+// other rules, and what each segment keeps until it is merged, which is statistics of lengths, sketches of terms and lists of units.
+// Benchmarks call Forget to measure reads of a library that has answered nothing.
 func (l *Library) Forget() {
 	l.follower.cache.Shrink(0)
 	for _, p := range l.follower.all() {

@@ -5,6 +5,7 @@
 //     items.
 //   - A Query is a plan bound to a Corpus: fuzzy words are expanded to terms, and, if it is ranked, the statistics of all live
 //     documents are known.
+//   - Counts counts the live matches. It needs no View for a single term.
 //   - Match returns the documents of one segment as a View. A View ignores tombstones, so that it is valid for the life of the
 //     segment. A Cache keeps it under the Query's Key.
 //   - Page returns any page of the live matches in any order from the views. Top and Ordered rank them.

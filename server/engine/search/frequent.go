@@ -36,83 +36,124 @@ func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, e
 	if e.shown || e.corpus.Cache == nil || e.part.Segment.Len() < frequentDocs {
 		return nil, nil
 	}
+	var in, out []node
 	f := &frequent{}
 	for _, n := range c.must {
-		some, err := e.bits(ctx, n)
 		switch {
-		case err != nil:
-			return nil, err
-		case some != nil:
-			f.in = append(f.in, some)
+		case e.hasBits(n):
+			in = append(in, n)
 		case n.price() <= 1:
 			return nil, nil
 		default:
 			f.must = append(f.must, n)
 		}
 	}
-	if len(f.in) == 0 {
-		return nil, nil
-	}
 	for _, n := range c.not {
-		some, err := e.bits(ctx, n)
-		switch {
-		case err != nil:
-			return nil, err
-		case some != nil:
-			f.out = append(f.out, some)
-		default:
+		if e.hasBits(n) {
+			out = append(out, n)
+		} else {
 			f.not = append(f.not, n)
 		}
 	}
-	if len(f.in)+len(f.out) < 2 {
+	if len(in) == 0 || len(in)+len(out) < 2 {
 		return nil, nil
+	}
+	for _, n := range in {
+		some, err := e.bits(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		f.in = append(f.in, some)
+	}
+	for _, n := range out {
+		some, err := e.bits(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		f.out = append(f.out, some)
 	}
 	return f, nil
 }
 
-// bits returns the bits of a node that is a frequent term, a range of numbers, or a disjunction of them, of which any one is
-// enough; nil for any other node. They are read-only.
+// hasBits reports whether a node is a frequent term, a range of numbers, or a disjunction of terms and ranges of which one is frequent.
+func (e *evaluation) hasBits(n node) bool {
+	if d, ok := n.(*disjunction); ok {
+		frequent := false
+		for _, n := range d.nodes {
+			some := e.hasBits(n)
+			if _, term := e.term(n); !some && !term {
+				return false
+			}
+			frequent = frequent || some
+		}
+		return frequent
+	}
+	if p, ok := e.term(n); ok {
+		return p.Len() > 0 && p.Len() >= e.part.Segment.Len()/frequentShare
+	}
+	return e.column(n) != nil
+}
+
+// column returns the field of a range of numbers that is found in a column with a number for each document; nil for any other node.
+func (e *evaluation) column(n node) *segment.Field {
+	l, ok := n.(*leaf)
+	if !ok || len(l.members) > 0 || l.kind == ofUnits {
+		return nil
+	}
+	field := e.part.Segment.Field(l.field.Name)
+	if field == nil || field.Sparse() {
+		return nil
+	}
+	switch t := l.test.(type) {
+	case *intRange:
+		if t.inColumn(field) {
+			return field
+		}
+	case *floatRange:
+		if field.Type() == query.Double {
+			return field
+		}
+	}
+	return nil
+}
+
+// bits returns the bits of a node that has some: one or more sets of which any is enough. They are read-only.
 func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
-	switch n := n.(type) {
-	case *leaf:
-		field := e.part.Segment.Field(n.field.Name)
-		if field == nil || len(n.members) > 0 || n.kind == ofUnits {
-			return nil, nil
-		}
-		var found []uint64
-		var err error
-		switch t := n.test.(type) {
-		case *words:
-			if len(t.terms) == 1 {
-				if p, there := field.Term(t.terms[0]); there {
-					found, err = e.termBits(ctx, field, t.terms[0], p)
-				}
-			}
-		case *intRange:
-			if t.inColumn(field) {
-				found = field.IntBits(t.lo, t.hi)
-			}
-		case *floatRange:
-			if field.Type() == query.Double {
-				found = field.FloatBits(t.lo, t.hi)
-			}
-		}
-		if err != nil || found == nil {
-			return nil, err
-		}
-		return [][]uint64{found}, nil
-	case *disjunction:
+	if d, ok := n.(*disjunction); ok {
 		var all [][]uint64
-		for _, n := range n.nodes {
-			some, err := e.bits(ctx, n)
-			if err != nil || some == nil {
-				return nil, err
+		var rare []uint64
+		for _, n := range d.nodes {
+			if e.hasBits(n) {
+				some, err := e.bits(ctx, n)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, some...)
+				continue
 			}
-			all = append(all, some...)
+			if rare == nil {
+				rare = make([]uint64, (e.part.Segment.Len()+63)/64)
+				all = append(all, rare)
+			}
+			p, _ := e.term(n)
+			p.AddTo(rare)
 		}
 		return all, nil
 	}
-	return nil, nil
+	l := n.(*leaf)
+	field := e.part.Segment.Field(l.field.Name)
+	var found []uint64
+	var err error
+	switch t := l.test.(type) {
+	case *words:
+		p, _ := e.term(n)
+		found, err = e.termBits(ctx, field, t.terms[0], p)
+	case *intRange:
+		found = field.IntBits(t.lo, t.hi)
+	case *floatRange:
+		found = field.FloatBits(t.lo, t.hi)
+	}
+	return [][]uint64{found}, err
 }
 
 // termBits returns the bits of a frequent term, through the Cache; nil for a rare term, without a lookup.

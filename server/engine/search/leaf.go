@@ -68,7 +68,29 @@ func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 	return borrowed(found.bitmap), nil
 }
 
+// count knows the number of documents of a single term.
+func (l *leaf) count(p segment.Part) (int64, bool) {
+	t, ok := l.test.(*words)
+	if !ok || l.kind == ofUnits || len(l.members) > 0 {
+		return 0, false
+	}
+	f := p.Segment.Field(l.field.Name)
+	if f == nil {
+		return 0, true
+	}
+	return t.count(p, f)
+}
+
 func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
+	if err := interrupted(ctx); err != nil {
+		return set{}, err
+	}
+	if p, ok := e.term(l); ok {
+		if p.Len() == 0 {
+			return set{}, nil
+		}
+		return borrowed(p.Bitmap()), nil
+	}
 	if l.kind == ofUnits && !e.shown {
 		return l.findByUnits(ctx, e)
 	}
@@ -96,9 +118,6 @@ func findIn(ctx context.Context, s *segment.Segment, f query.Field, t test, with
 	field := s.Field(f.Name)
 	if field == nil {
 		return set{}, nil
-	}
-	if err := interrupted(ctx); err != nil {
-		return set{}, err
 	}
 	found, err := t.find(ctx, s, field, within)
 	if err != nil {

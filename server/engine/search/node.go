@@ -21,6 +21,13 @@ type node interface {
 	price() int
 }
 
+// counter is a node that knows the number of its documents without finding them, at no more cost than that of a cached view.
+type counter interface {
+	node
+	// count returns how many live documents of a part match, and false if they must be found.
+	count(p segment.Part) (int64, bool)
+}
+
 // evaluation is one evaluation on one segment.
 type evaluation struct {
 	corpus *Corpus
@@ -31,6 +38,32 @@ type evaluation struct {
 	// They are nil if only matches are wanted.
 	phrases map[string]*phraseHits
 	sets    map[string]set
+	// terms are the postings of single terms that were looked up; without documents if the part does not have the term.
+	terms map[*leaf]segment.Postings
+}
+
+// term returns the postings of a leaf that is a single term of the items themselves, and false for any other node.
+func (e *evaluation) term(n node) (segment.Postings, bool) {
+	l, ok := n.(*leaf)
+	if !ok || e.shown || l.kind == ofUnits || len(l.members) > 0 {
+		return segment.Postings{}, false
+	}
+	t, ok := l.test.(*words)
+	if !ok || len(t.terms) != 1 {
+		return segment.Postings{}, false
+	}
+	found, known := e.terms[l]
+	if known {
+		return found, true
+	}
+	if f := e.part.Segment.Field(l.field.Name); f != nil {
+		found, _ = t.in(f, 0)
+	}
+	if e.terms == nil {
+		e.terms = map[*leaf]segment.Postings{}
+	}
+	e.terms[l] = found
+	return found, true
 }
 
 type all struct{}
@@ -39,12 +72,15 @@ func (all) find(_ context.Context, e *evaluation, _ *roaring.Bitmap) (set, error
 	return everything(e.part.Segment.Len()), nil
 }
 
+func (all) count(p segment.Part) (int64, bool) { return int64(p.Live()), true }
+
 func (all) appendKey(key []byte) []byte { return append(key, "all"...) }
 func (all) price() int                  { return 0 }
 
 type none struct{}
 
 func (none) find(context.Context, *evaluation, *roaring.Bitmap) (set, error) { return set{}, nil }
+func (none) count(segment.Part) (int64, bool)                                { return 0, true }
 func (none) appendKey(key []byte) []byte                                     { return append(key, "none"...) }
 func (none) price() int                                                      { return 0 }
 
@@ -184,14 +220,22 @@ func newDisjunction(nodes []node) node {
 
 func (d *disjunction) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
 	sets := make([]set, 0, len(d.nodes))
+	terms := newUnion(e.part.Segment.Len())
 	for _, n := range d.nodes {
+		if err := interrupted(ctx); err != nil {
+			return set{}, err
+		}
+		if p, ok := e.term(n); ok {
+			terms.add(p)
+			continue
+		}
 		s, err := n.find(ctx, e, within)
 		if err != nil {
 			return set{}, err
 		}
 		sets = append(sets, s)
 	}
-	return or(sets), nil
+	return or(append(sets, terms.set())), nil
 }
 
 func (d *disjunction) appendKey(key []byte) []byte {

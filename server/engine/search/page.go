@@ -9,7 +9,14 @@ import (
 // Counts returns how many live documents of each part match.
 func (q *Query) Counts(ctx context.Context) ([]int64, error) {
 	counts := make([]int64, len(q.corpus.Parts))
+	counted, _ := q.match.(counter)
 	for i, p := range q.corpus.Parts {
+		if counted != nil {
+			if n, ok := counted.count(p); ok {
+				counts[i] = n
+				continue
+			}
+		}
 		v, err := q.Match(ctx, p)
 		if err != nil {
 			return nil, err

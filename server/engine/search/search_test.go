@@ -139,6 +139,13 @@ func (w *world) compare(t *testing.T, about string, n plan.Node) {
 		t.Errorf("%s: matches (-judge +search):\n%s", about, diff)
 		return
 	}
+	fresh, err := search.Bind(t.Context(), n, w.corpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counts, err := fresh.Counts(t.Context()); err != nil || search.Sum(counts) != len(want) {
+		t.Errorf("%s: counts %v, want %d in total; error %v", about, counts, len(want), err)
+	}
 	ranking, err := q.Ranking(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -99,37 +99,31 @@ type union struct {
 
 // fewDocs is how many documents are kept as a list. A term of more than 1/largeShare of all documents is kept as its bitmap.
 const (
-	fewDocs    = 4096
+	fewDocs    = 256
 	largeShare = 256
 )
 
 func newUnion(docs int) *union { return &union{docs: docs} }
 
 func (u *union) add(p segment.Postings) {
-	if n := p.Len(); n > 64 && n > u.docs/largeShare {
+	n := p.Len()
+	switch {
+	case n == 0:
+	case n > 64 && n > u.docs/largeShare:
 		u.large = append(u.large, borrowed(p.Bitmap()))
 		if len(u.large) == 64 {
 			u.large = append(u.large[:0], or(slices.Clone(u.large)))
 		}
-		return
-	}
-	it := p.Iterator()
-	for doc, ok := it.Next(); ok; doc, ok = it.Next() {
-		u.addDoc(doc)
-	}
-}
-
-func (u *union) addDoc(doc uint32) {
-	if u.dense != nil {
-		u.dense[doc>>6] |= 1 << (doc & 63)
-		return
-	}
-	if u.few = append(u.few, doc); len(u.few) == fewDocs {
-		u.dense = make([]uint64, (u.docs+63)/64)
-		for _, doc := range u.few {
-			u.dense[doc>>6] |= 1 << (doc & 63)
+	case u.dense == nil && len(u.few)+n <= fewDocs:
+		u.few = p.AppendTo(u.few)
+	default:
+		if u.dense == nil {
+			u.dense = make([]uint64, (u.docs+63)/64)
+			for _, doc := range u.few {
+				u.dense[doc/64] |= 1 << (doc % 64)
+			}
 		}
-		u.few = nil
+		p.AddTo(u.dense)
 	}
 }
 

@@ -1,0 +1,65 @@
+package search
+
+import (
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
+)
+
+// TestCountWithoutView checks the numbers of documents that are known without finding them, with and without tombstones.
+func TestCountWithoutView(t *testing.T) {
+	text, state := query.Field{Name: "content.text", Type: query.Text}, query.Field{Name: "approval_status"}
+	docs := make([]segment.Doc, 300)
+	for i := range docs {
+		value := func(f query.Field, s string) segment.Value {
+			return segment.Value{Field: f, Value: query.Value{Str: s}}
+		}
+		docs[i] = segment.Doc{ID: item.ID(i + 1), Values: []segment.Value{value(text, "beach"), value(state, "app")}}
+		if i < 3 {
+			docs[i].Values = append(docs[i].Values, value(state, "rare"))
+		}
+	}
+	s, err := segment.Build(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	dead := roaring.New() // documents are numbered by descending id
+	dead.AddRange(290, 300)
+	for name, tc := range map[string]struct {
+		node       plan.Node
+		all, alive int64
+	}{
+		"everything":    {plan.All{}, 300, 290},
+		"nothing":       {plan.None{}, 0, 0},
+		"a keyword":     {plan.Term{Field: state, Text: "app"}, 300, 290},
+		"dead alone":    {plan.Term{Field: state, Text: "rare"}, 3, 0},
+		"absent":        {plan.Term{Field: state, Text: "pen"}, 0, 0},
+		"no such field": {plan.Term{Field: query.Field{Name: "nowhere"}, Text: "x"}, 0, 0},
+		"a word":        {plan.Term{Field: text, Text: "beach"}, 300, 290},
+		"a fuzzy word":  {plan.Fuzzy{Field: text, Text: "beech", Edits: 1, MaxExpansions: 50}, 300, 290},
+	} {
+		for _, tombs := range []*roaring.Bitmap{nil, dead} {
+			cache := NewCache(1 << 20)
+			q, err := Bind(t.Context(), tc.node, &Corpus{Parts: []segment.Part{{Segment: s, Dead: tombs}}, Cache: cache})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := tc.all
+			if tombs != nil {
+				want = tc.alive
+			}
+			if counts, err := q.Counts(t.Context()); err != nil || counts[0] != want {
+				t.Errorf("%s: %d documents, want %d; error %v", name, counts, want, err)
+			}
+			if stats := cache.Stats(); stats.Misses != 0 {
+				t.Errorf("%s: %d views were made", name, stats.Misses)
+			}
+		}
+	}
+}
