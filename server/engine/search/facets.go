@@ -331,17 +331,14 @@ func (c *valueCounter) numbers(ctx context.Context, field query.Field) error {
 const (
 	// maxNumbers is the maximum number of different numbers that one pass over a field counts. They take about 8 MB.
 	maxNumbers = 1 << 18
-	// sampledNumbers is the number of documents that decide how many passes a field needs.
+	// sampledNumbers is the number of documents that decide the ranges of a field with more numbers than one pass counts.
 	sampledNumbers = 1 << 14
 )
 
 // countNumbers counts numbers in ascending ranges of at most most different ones, one range in each pass. Each call of each is a
 // pass: it calls use with all numbers in any order, each with a count; the counts of equal numbers add up to at most total.
 func countNumbers(each func(use func(n, count int64)) error, total int64, most int, add func(n, count int64)) error {
-	ends, err := rangeEnds(each, total, most)
-	if err != nil {
-		return err
-	}
+	var ends []int64 // of the ranges after the first one
 	for from := int64(math.MinInt64); ; {
 		to := int64(math.MaxInt64)
 		if i, _ := slices.BinarySearch(ends, from); i < len(ends) {
@@ -353,7 +350,7 @@ func countNumbers(each func(use func(n, count int64)) error, total int64, most i
 				return
 			}
 			if counts[n] += count; len(counts) > most {
-				to = slices.Sorted(maps.Keys(counts))[most/2]
+				to = middle(counts)
 				maps.DeleteFunc(counts, func(n, _ int64) bool { return n > to })
 			}
 		})
@@ -366,16 +363,31 @@ func countNumbers(each func(use func(n, count int64)) error, total int64, most i
 		if to == math.MaxInt64 {
 			return nil
 		}
+		if from == math.MinInt64 {
+			if ends, err = rangeEnds(each, total, most); err != nil {
+				return err
+			}
+		}
 		from = to + 1
 	}
 }
 
-// rangeEnds returns numbers that end ranges with about most*3/4 documents each. It returns none if one range is enough: there are few
-// numbers, or most of a sample are equal to others.
-func rangeEnds(each func(use func(n, count int64)) error, total int64, most int) ([]int64, error) {
-	if total <= int64(most) {
-		return nil, nil
+// middle returns a number that is neither less than all numbers nor the greatest one: about the median.
+func middle(counts map[int64]int64) int64 {
+	const enough = 1000
+	some := make([]int64, 0, enough)
+	for n := range counts {
+		if some = append(some, n); len(some) == enough {
+			break
+		}
 	}
+	slices.Sort(some)
+	return some[(len(some)-1)/2]
+}
+
+// rangeEnds returns numbers that end ranges with about most*3/4 documents each. It returns none if most of a sample are equal to
+// others, so that one range may be enough.
+func rangeEnds(each func(use func(n, count int64)) error, total int64, most int) ([]int64, error) {
 	step, seen, next := max(1, total/sampledNumbers), int64(0), int64(0)
 	var sample []int64
 	err := each(func(n, count int64) {
