@@ -62,6 +62,23 @@ func definedFilter(p library.PropertyID, name string) library.Definition {
 	}
 }
 
+// openShop opens a library with the property trialShop, and closes it at the end of the test.
+func openShop(t *testing.T, o Options) *Library {
+	t.Helper()
+	o.Dir = t.TempDir()
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	mustApply(t, l, definedProperty(trialShop))
+	return l
+}
+
 func mustApply(t *testing.T, l *Library, defs ...library.Definition) {
 	t.Helper()
 	results, err := l.Apply(t.Context(), defs)

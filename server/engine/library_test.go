@@ -32,12 +32,7 @@ func TestLibrary(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
-	l, err := Open(Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	mustApply(t, l, definedProperty(trialShop))
+	l := openShop(t, Options{})
 	mustWrite(t, l, trialShop, beach(1), beach(2))
 	views := func() float64 {
 		measures := l.Measures()

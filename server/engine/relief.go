@@ -20,7 +20,7 @@ func (l *Library) tend() {
 			return
 		case <-ticker.C:
 			l.relieve()
-			l.release()
+			l.dropDerived()
 		}
 	}
 }
@@ -35,15 +35,15 @@ func (l *Library) relieve() {
 	}
 }
 
-// release drops what reads derived from segments if memory is short: 4 bytes for each document and each keyword that a request sorted
+// dropDerived drops what reads derived from segments if memory is short: 4 bytes for each document and each keyword that a request sorted
 // by or counted, and some more for numbers. It does not run on each read, because reads in progress would build it again and again.
-func (l *Library) release() {
+func (l *Library) dropDerived() {
 	if l.options.Pressure() < library.Tight {
 		return
 	}
 	for _, p := range l.follower.all() {
 		if x := p.segments(); x != nil {
-			x.Release()
+			x.DropDerived()
 		}
 	}
 }

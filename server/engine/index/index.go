@@ -430,13 +430,13 @@ type Stats struct {
 	Problem error
 }
 
-// Release drops what fields derived from segments on first use. The next use builds it again.
-func (x *Index) Release() {
+// DropDerived drops what fields derived from segments on first use, see Stats.DerivedBytes. The next use builds it again.
+func (x *Index) DropDerived() {
 	s := x.Acquire()
 	defer s.Release()
 	for _, e := range s.entries {
 		for f := range e.segment.Fields() {
-			f.Release()
+			f.DropDerived()
 		}
 	}
 }

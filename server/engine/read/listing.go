@@ -34,7 +34,8 @@ type listing struct {
 	order   *search.Order
 	// ranked caches part of the order of each query of a listing by relevance.
 	ranked []ranked
-	live   flight.Value[[][]int64]
+	// counted is the result of counts. A listing by relevance may compute it in best.
+	counted flight.Value[[][]int64]
 	// versioned is Page.Version.
 	versioned flight.Value[string]
 }
@@ -207,7 +208,7 @@ func (s *Snapshot) root(ctx context.Context, of library.Listing, now time.Time) 
 
 // counts returns how many live documents each query matches in each part. The slices are read-only.
 func (l *listing) counts(ctx context.Context) ([][]int64, error) {
-	return l.live.Get(ctx, func() ([][]int64, error) {
+	return l.counted.Get(ctx, func() ([][]int64, error) {
 		counts := make([][]int64, len(l.queries))
 		for i, q := range l.queries {
 			var err error

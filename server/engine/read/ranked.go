@@ -33,7 +33,7 @@ const aheadPages = 16
 
 // best ranks the n best hits of each query unless the listing has been counted. The same pass counts all hits.
 func (l *listing) best(ctx context.Context, n int) error {
-	_, err := l.live.Get(ctx, func() ([][]int64, error) {
+	_, err := l.counted.Get(ctx, func() ([][]int64, error) {
 		counts := make([][]int64, len(l.queries))
 		for i, q := range l.queries {
 			hits, of, err := q.Top(ctx, n, nil)

@@ -386,8 +386,8 @@ func (f *Field) Derived() int64 {
 	return n
 }
 
-// Release drops what Derived counts. The next use builds it again.
-func (f *Field) Release() {
+// DropDerived drops what Derived counts. The next use builds it again.
+func (f *Field) DropDerived() {
 	f.ordinals.Store(nil)
 	f.sorted.Store(nil)
 	f.sketches.Store(nil)
