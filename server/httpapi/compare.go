@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -147,28 +148,18 @@ type comparison struct {
 
 // append appends the response.
 func (c *comparison) append(ctx context.Context, body []byte) ([]byte, error) {
-	var sides struct {
-		Before *versionRecord `json:"before,omitempty"`
-		After  *versionRecord `json:"after"`
-	}
-	total, err := c.count(ctx, c.after)
+	versions, err := c.versions(ctx)
 	if err != nil {
 		return body, err
 	}
-	sides.After = c.after.record(total)
-	if c.before != nil {
-		if total, err = c.count(ctx, c.before); err != nil {
-			return body, err
-		}
-		sides.Before = c.before.record(total)
+	entering := func(total int64) []byte {
+		return fmt.Appendf(versions(total), `,"entering":{"total":%d,"items":[`, total)
 	}
-	body = append(body, marshal(sides)...)
-	body = append(body[:len(body)-1], `,"entering":`...)
-	if body, err = c.appendMissing(ctx, body, c.after, c.before); err != nil {
+	if body, err = c.appendMissing(ctx, body, c.after, c.before, entering); err != nil {
 		return body, err
 	}
-	body = append(body, `,"leaving":`...)
-	if body, err = c.appendMissing(ctx, body, c.before, c.after); err != nil {
+	leaving := func(total int64) []byte { return fmt.Appendf(nil, `,"leaving":{"total":%d,"items":[`, total) }
+	if body, err = c.appendMissing(ctx, body, c.before, c.after, leaving); err != nil {
 		return body, err
 	}
 	moved, err := c.movedItems(ctx)
@@ -188,6 +179,27 @@ func (c *comparison) read(ctx context.Context, v *version, where query.Node, r l
 	return c.x.server.lib.Read(ctx, r)
 }
 
+// versions counts the items of the versions, and returns the beginning of the response. With nothing to compare with, it counts none: the
+// total of after is then that of the entering items, which the result gets.
+func (c *comparison) versions(ctx context.Context) (func(entering int64) []byte, error) {
+	if c.before == nil {
+		return func(entering int64) []byte { return fmt.Appendf(nil, `{"after":%s`, marshal(c.after.record(entering))) }, nil
+	}
+	after, err := c.count(ctx, c.after)
+	if err != nil {
+		return nil, err
+	}
+	before := after
+	if !query.Equal(c.before.query, c.after.query) {
+		if before, err = c.count(ctx, c.before); err != nil {
+			return nil, err
+		}
+	}
+	return func(int64) []byte {
+		return fmt.Appendf(nil, `{"before":%s,"after":%s`, marshal(c.before.record(before)), marshal(c.after.record(after)))
+	}, nil
+}
+
 // count returns the number of items of a version.
 func (c *comparison) count(ctx context.Context, v *version) (int64, error) {
 	page, err := c.read(ctx, v, nil, library.Read{})
@@ -197,11 +209,11 @@ func (c *comparison) count(ctx context.Context, v *version) (int64, error) {
 	return page.Total, nil
 }
 
-// appendMissing appends the number of the items of v that other does not have, and the first of them in the order of v. Both versions
-// can be nil. Each response would list others in a random order, so the default order of filters replaces it.
-func (c *comparison) appendMissing(ctx context.Context, body []byte, v, other *version) ([]byte, error) {
+// appendMissing appends head with the number of the items of v that other does not have, the first of them in the order of v, and the end
+// of the list. Both versions can be nil. Each response would list others in a random order, so the default order of filters replaces it.
+func (c *comparison) appendMissing(ctx context.Context, body []byte, v, other *version, head func(total int64) []byte) ([]byte, error) {
 	if v == nil || other != nil && query.Equal(v.query, other.query) {
-		return append(body, `{"total":0,"items":[]}`...), nil
+		return append(append(body, head(0)...), "]}"...), nil
 	}
 	shown := *v
 	if v.order.Random() {
@@ -211,16 +223,16 @@ func (c *comparison) appendMissing(ctx context.Context, body []byte, v, other *v
 	if other != nil {
 		where = query.Not(other.query)
 	}
-	start := len(body)
-	into := append(body, make([]byte, headRoom)...)
+	start, room := len(body), len(head(math.MaxInt64))
+	into := append(body, make([]byte, room)...)
 	page, err := c.read(ctx, &shown, where, library.Read{
 		Limit: c.size, Into: into, Room: func(bytes int) error { return c.x.reserve("size", bytes) },
 	})
 	if err != nil {
 		return body, err
 	}
-	head := fmt.Appendf(page.Items[:start], `{"total":%d,"items":[`, page.Total)
-	return append(slices.Delete(page.Items, len(head), start+headRoom), "]}"...), nil
+	read := append(page.Items[:start], head(page.Total)...)
+	return append(slices.Delete(page.Items, len(read), start+room), "]}"...), nil
 }
 
 // movedItems compares the order of the first items that both versions show. In a random order, no item has a position.

@@ -335,7 +335,7 @@ func (c *completer) addValue(kind string, f query.Field, value string, count int
 // frequent returns the most frequent values among all items of the property, and none if counting takes too long.
 func (c *completer) frequent(ctx context.Context, f library.Facet) ([]library.FacetValue, error) {
 	found, err := c.x.countAll(ctx, f)
-	if err != nil && errors.Is(context.Cause(ctx), errValuesLate) {
+	if errors.Is(err, errValuesLate) || errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), errValuesLate) {
 		c.late = true
 		return nil, nil
 	}

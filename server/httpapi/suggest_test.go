@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -130,7 +131,8 @@ func TestSuggest(t *testing.T) {
 	})
 }
 
-// TestSuggestWithoutValues checks that a slow count of values does not delay the problems of a query.
+// TestSuggestWithoutValues checks that a slow count of values does not delay the problems of a query, and that another error of the count
+// is not taken for slowness.
 func TestSuggestWithoutValues(t *testing.T) {
 	a, h := newHookedApp(t)
 	h.facets = func(ctx context.Context) error {
@@ -141,6 +143,11 @@ func TestSuggestWithoutValues(t *testing.T) {
 		url: suggestURL("x AND approval_status:|"), token: "ro", contains: []string{`"text":"app"`, `"severity":"error"`}, lacks: []string{`"count"`},
 		want: map[string]string{"Cache-Control": "private, no-store"},
 	})
+	h.facets = func(ctx context.Context) error {
+		<-ctx.Done()
+		return library.ErrUnavailable
+	}
+	a.do(call{url: suggestURL("approval_status:|"), token: "ro", status: 503, contains: []string{"problems/unavailable"}})
 }
 
 // TestSuggestRareTags completes tags that are not among the most frequent ones.
