@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -41,31 +40,13 @@ func token(name string) string {
 // long is a token that does not fit into a cookie.
 var long = "tok-" + strings.Repeat("l", 4000)
 
-// logBuffer is a log that can be read while it is written.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // world is a library with its API, to which consoles are added.
 type world struct {
 	*testing.T
 	clock *librarytest.Clock
 	lib   library.Library
 	api   *httpapi.Server
-	log   *logBuffer
+	log   *librarytest.Output
 	ids   *sync.Map // the public IDs of sessions by their cookies
 }
 
@@ -75,7 +56,7 @@ func owner(kind library.Kind, name string) library.Owner {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, clock: librarytest.NewClock(began), log: &logBuffer{}, ids: &sync.Map{}}
+	w := &world{T: t, clock: librarytest.NewClock(began), log: &librarytest.Output{}, ids: &sync.Map{}}
 	var err error
 	if w.lib, err = engine.Open(engine.Options{Dir: t.TempDir(), Clock: w.clock.Now}); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,24 +27,6 @@ import (
 
 // began is the time at which every test begins.
 var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-
-// logBuffer is a log that can be read while it is written.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // The properties of the app.
 const (
@@ -71,7 +52,7 @@ type app struct {
 	clock  *librarytest.Clock
 	lib    library.Library
 	server *httpapi.Server
-	log    *logBuffer
+	log    *librarytest.Output
 	cancel context.CancelFunc
 	run    chan error
 }
@@ -85,7 +66,7 @@ func newApp(t testing.TB, adjust ...func(*httpapi.Options)) *app {
 // newAppOver is newApp with a wrapper between the server and the library.
 func newAppOver(t testing.TB, between func(library.Library) library.Library, adjust ...func(*httpapi.Options)) *app {
 	t.Helper()
-	a := &app{t: t, clock: librarytest.NewClock(began), log: &logBuffer{}, run: make(chan error, 1)}
+	a := &app{t: t, clock: librarytest.NewClock(began), log: &librarytest.Output{}, run: make(chan error, 1)}
 	a.lib = openLibrary(t, a.clock.Now)
 	a.apply(definitions()...)
 	a.apply(madeFilter())

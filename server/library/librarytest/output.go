@@ -1,0 +1,26 @@
+package librarytest
+
+import (
+	"bytes"
+	"sync"
+)
+
+// Output collects what a program writes, such as its log. It can be read meanwhile.
+type Output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write appends to the text.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+// String returns the text so far.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
