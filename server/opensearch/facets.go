@@ -142,7 +142,7 @@ func (c *counting) run(ctx context.Context) (*counted, error) {
 	}
 	defer release()
 	found := &counted{counts: map[string]int64{}}
-	if c.ownValues() {
+	if c.hasOwnValues() {
 		if err := c.pages(ctx, found); err != nil {
 			return nil, err
 		}
@@ -160,21 +160,33 @@ type aggregations struct {
 	Queries struct {
 		Buckets []bucket `json:"buckets"`
 	} `json:"queries"`
-	// Own contains the aggregation of the values that items have themselves.
-	Own struct {
-		Terms struct {
-			// Error is 0 if the counts are exact, even if the node searched the shard in concurrent slices.
-			Error   int64    `json:"doc_count_error_upper_bound"`
-			Buckets []bucket `json:"buckets"`
-		} `json:"terms"`
-		Page struct {
-			After   map[string]any `json:"after_key"`
-			Buckets []struct {
-				Key   map[string]any `json:"key"`
-				Count int64          `json:"doc_count"`
-			} `json:"buckets"`
-		} `json:"page"`
-	} `json:"own"`
+	ownValues
+	// Within contains the values that items have themselves if a filter narrows the items.
+	Within *ownValues `json:"within"`
+}
+
+// ownValues are the results of the aggregations of the values that items have themselves.
+type ownValues struct {
+	Terms struct {
+		// Error is 0 if the counts are exact, even if the node searched the shard in concurrent slices.
+		Error   int64    `json:"doc_count_error_upper_bound"`
+		Buckets []bucket `json:"buckets"`
+	} `json:"terms"`
+	Page struct {
+		After   map[string]any `json:"after_key"`
+		Buckets []struct {
+			Key   map[string]any `json:"key"`
+			Count int64          `json:"doc_count"`
+		} `json:"buckets"`
+	} `json:"page"`
+}
+
+// own returns the values that items have themselves.
+func (a *aggregations) own() *ownValues {
+	if a.Within != nil {
+		return a.Within
+	}
+	return &a.ownValues
 }
 
 // bucket is a term, a text or a number, and the number of items that have it.
@@ -207,34 +219,46 @@ func (c *counting) request(ctx context.Context, found *counted, queries []valueQ
 	return &answer.Aggregations, nil
 }
 
-// ownValues reports whether the documents of items contain values of the field.
-func (c *counting) ownValues() bool {
+// hasOwnValues reports whether the documents of items contain values of the field.
+func (c *counting) hasOwnValues() bool {
 	k := kindOf(c.field.Name)
 	return k != ofUnits && k != ofDefault
+}
+
+// ownAggregation returns an aggregation of the values that items have themselves. A filter around it takes the node up to three times as
+// long, so it is there only if it narrows the items.
+func (c *counting) ownAggregation(name string, of object) object {
+	within := c.within()
+	if within == nil {
+		return object{name: of}
+	}
+	return object{"within": object{"filter": within, "aggs": object{name: of}}}
 }
 
 // once counts the values in a single search, with the terms aggregation that terms begins. It reports whether the result is complete:
 // no other value can be among the most frequent ones.
 func (c *counting) once(ctx context.Context, terms object) (*counted, bool, error) {
 	found := &counted{counts: map[string]int64{}}
-	aggs, include := object{}, c.include()
-	listed, isList := include.([]any)
-	own := c.ownValues() && (!isList || len(listed) > 0)
+	aggs := object{}
+	list, pattern := c.include()
+	own := c.hasOwnValues() && (list == nil || len(list) > 0)
 	if own {
 		terms["field"], terms["order"] = c.inIndex(), []any{object{"_count": "desc"}, object{"_key": "asc"}}
-		if include != nil {
-			terms["include"] = include
-		}
-		if text, ok := include.(string); ok && len(text) > longestRegexp {
+		switch {
+		case len(pattern) > longestRegexp:
 			return nil, false, nil
+		case pattern != "":
+			terms["include"] = pattern
+		case list != nil:
+			terms["include"] = list
 		}
-		aggs["own"] = object{"filter": c.within(), "aggs": object{"terms": object{"terms": terms}}}
+		aggs = c.ownAggregation("terms", object{"terms": terms})
 	}
 	response, err := c.request(ctx, found, c.queries, aggs)
 	if err != nil || !own {
 		return found, true, err
 	}
-	buckets, size, limit := response.Own.Terms.Buckets, terms["size"].(int), c.counter.Limit()
+	buckets, size, limit := response.own().Terms.Buckets, terms["size"].(int), c.counter.Limit()
 	var usable []int64
 	for _, b := range buckets {
 		if c.add(found, b.Key, b.Count) {
@@ -244,7 +268,7 @@ func (c *counting) once(ctx context.Context, terms object) (*counted, bool, erro
 	switch {
 	case limit == 0:
 		return found, true, nil
-	case response.Own.Terms.Error > 0:
+	case response.own().Terms.Error > 0:
 		return nil, false, nil
 	case len(buckets) < size:
 		return found, true, nil
@@ -262,13 +286,11 @@ func (c *counting) pages(ctx context.Context, found *counted) error {
 		page["after"] = object{"term": name} // no term is equal to it
 	}
 	for {
-		response, err := c.request(ctx, found, nil, object{
-			"own": object{"filter": c.within(), "aggs": object{"page": object{"composite": page}}},
-		})
+		response, err := c.request(ctx, found, nil, c.ownAggregation("page", object{"composite": page}))
 		if err != nil {
 			return err
 		}
-		read := response.Own.Page
+		read := response.own().Page
 		for _, b := range read.Buckets {
 			if text, ok := b.Key["term"].(string); ok && !strings.HasPrefix(text, c.dynamic()) {
 				return nil
@@ -298,17 +320,17 @@ func (c *counting) dynamic() string {
 	return prefixOf(c.field)
 }
 
-// include returns the terms that a terms aggregation counts: a regular expression, a list, or nil for all.
-func (c *counting) include() any {
+// include returns the terms that a terms aggregation counts: a list, a regular expression, or neither for all.
+func (c *counting) include() (list []any, pattern string) {
 	only := c.counter.Only()
 	if only != nil && c.field.Type != query.Boolean {
-		terms := []any{}
+		list = []any{}
 		for _, value := range only {
 			if term := c.termOf(value); term != nil {
-				terms = append(terms, term)
+				list = append(list, term)
 			}
 		}
-		return terms
+		return list, ""
 	}
 	quote := func(text string) string {
 		if text == "" {
@@ -318,15 +340,15 @@ func (c *counting) include() any {
 	}
 	switch key := c.counter.Key(); {
 	case key != "":
-		return quote(c.dynamic()) + "[^\x00]*" + quote("\x00"+key) + ".*"
+		return nil, quote(c.dynamic()) + "[^\x00]*" + quote("\x00"+key) + ".*"
 	case c.field.Type == query.Keyword && c.field.Name != query.AllTags:
 		if prefix := c.dynamic() + c.counter.Prefix(); prefix != "" {
-			return quote(prefix) + ".*"
+			return nil, quote(prefix) + ".*"
 		}
 	case c.dynamic() != "":
-		return quote(c.dynamic()) + ".*"
+		return nil, quote(c.dynamic()) + ".*"
 	}
-	return nil
+	return nil, ""
 }
 
 // termOf returns the term of a value in the index, nil if no term has the value.
@@ -346,10 +368,10 @@ func (c *counting) termOf(value string) any {
 	return prefixOf(c.field) + value
 }
 
-// within returns the query for the items that can have a wanted number. A regular expression cannot select numbers.
+// within returns the query for the items that can have a wanted number, nil for all items. A regular expression cannot select numbers.
 func (c *counting) within() object {
 	if c.field.Type != query.Long || c.counter.Prefix() == "" {
-		return object{"match_all": object{}}
+		return nil
 	}
 	ranges := []object{}
 	for _, r := range rangesOf(c.counter.Prefix()) {
