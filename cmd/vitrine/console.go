@@ -113,7 +113,7 @@ func (o *consoleOptions) run(ctx context.Context) error {
 		return server.Close()
 	})
 	login := loginURL("http://"+address, code)
-	fmt.Fprintf(o.out, "console of property %s on %s, open it within a minute: %s\n", property, target.server, login)
+	fmt.Fprintf(o.out, "console of property %s on %s\nlogin link, valid for a minute: %s\n", property, target.server, login)
 	if !o.noBrowser {
 		defer openBrowser(ctx, o.out, login)()
 	}

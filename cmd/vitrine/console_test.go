@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,25 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/vitrine-dev/vitrine/server/library/librarytest"
 )
-
-// printed is what a running command prints.
-type printed struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (p *printed) Write(text []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.b.Write(text)
-}
-
-func (p *printed) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.b.String()
-}
 
 // openedConsole is the running command.
 type openedConsole struct {
@@ -46,13 +29,13 @@ type openedConsole struct {
 	login          string // the URL that the command prints
 	cancel         context.CancelFunc
 	ended          chan int // receives the exit code
-	stdout, stderr *printed
+	stdout, stderr *librarytest.Output
 }
 
 // startConsole runs the command in this process, and waits until it prints the URL.
 func startConsole(t *testing.T, args ...string) *openedConsole {
 	t.Helper()
-	c := &openedConsole{t: t, ended: make(chan int, 1), stdout: &printed{}, stderr: &printed{}}
+	c := &openedConsole{t: t, ended: make(chan int, 1), stdout: &librarytest.Output{}, stderr: &librarytest.Output{}}
 	var ctx context.Context
 	ctx, c.cancel = context.WithCancel(t.Context())
 	go func() {

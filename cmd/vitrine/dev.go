@@ -226,7 +226,7 @@ func (o *devOptions) introduceConsole(ctx context.Context, token string) {
 		return
 	}
 	login := loginURL(o.url, code)
-	fmt.Fprintf(o.out, "  console, open it within a minute: %s\n", login)
+	fmt.Fprintf(o.out, "  login link to the console, valid for a minute: %s\n", login)
 	if o.open {
 		o.open = false
 		o.removePage = openBrowser(ctx, o.out, login)

@@ -108,7 +108,7 @@ func TestDev(t *testing.T) {
 	c.await(`^Property shop/default: 2,000 items, READ-WRITE token `)
 	curl := c.await(`curl -H 'Authorization: Bearer (\S+)' '(\S+)'`)
 	token, url := curl[1], curl[2]
-	call := browse(t, c.await(`console, .*: (http://127\.0\.0\.1:\d+/console/login#code=\w+)$`)[1])
+	call := browse(t, c.await(`login link to the console, .*: (http://127\.0\.0\.1:\d+/console/login#code=\w+)$`)[1])
 	if code, body := call("session"); code != http.StatusOK || !strings.Contains(body, `"property":"shop/default"`) {
 		t.Errorf("the session of the console: %d %s", code, body)
 	}

@@ -106,7 +106,7 @@ vitrine serve --data-dir ./try --without-kubernetes`),
 	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "private key of the certificate in PEM format")
 	fs.StringSliceVar(&o.tlsHosts, "tls-hosts", nil, "additional names and IP addresses for the certificate that the server creates, such as those of its Service")
 	fs.StringVar(&o.http, "http-bind-address", "", "address of the plain HTTP API, for loopback or behind a proxy that terminates TLS (default off)")
-	fs.BoolVar(&o.console, "console", false, "serve the console, a web page to find, compare and moderate content, at /console/ of the HTTPS and HTTP addresses")
+	fs.BoolVar(&o.console, "console", false, "serve the console, a web page to find, compare and moderate content, below /console/ on the HTTPS and HTTP addresses")
 	fs.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /readyz and /healthz")
 	fs.StringVar(&o.metrics, "metrics-bind-address", ":9090", "address of /metrics; empty means off")
 	o.webhook.bind(fs)
