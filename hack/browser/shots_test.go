@@ -18,15 +18,15 @@ func TestShots(t *testing.T) {
 		path, complete, theme string
 		then                  func(*tab)
 	}{
-		"console-wall": {path: "wall?sort_by=created_on:desc&q=" + escape(latin), complete: `document.querySelectorAll('.picture.loaded').length > 9`, theme: "light"},
+		"console-wall": {path: "wall?sort_by=created_on:desc&q=" + escape(latin), complete: `[...document.querySelectorAll('.picture img')].filter((i) => i.naturalWidth > 0).length > 9`, theme: "light"},
 		"console-query": {path: "wall", complete: `document.querySelector('.tile')`, theme: "light", then: func(tab *tab) {
 			tab.keys("/approval_status:app AND content_ty")
 			tab.wait(`document.querySelector('.completions:not([hidden]) li')`)
 			tab.keys(kb.ArrowDown)
 		}},
-		"console-explain": {path: "wall?sort_by=created_on:desc&explain=1&q=" + escape(latin), complete: `document.querySelector('.picture.loaded')`, theme: "light", then: func(tab *tab) {
+		"console-explain": {path: "wall?sort_by=created_on:desc&explain=1&q=" + escape(latin), complete: `document.querySelector('.picture img')?.naturalWidth > 0`, theme: "light", then: func(tab *tab) {
 			tab.keys("i" + kb.Enter)
-			tab.wait(`document.querySelector('.verdict') && document.querySelector('.stage .loaded, .stage video')`)
+			tab.wait(`document.querySelector('.verdict') && document.querySelector('.stage img, .stage video')`)
 		}},
 		"console-compare": {path: "filters", complete: `document.querySelector('tbody')`, theme: "light", then: func(tab *tab) {
 			tab.tabTo("Propose a change to Summer wall")
@@ -35,7 +35,7 @@ func TestShots(t *testing.T) {
 			tab.keys("/" + kb.End + " AND beach" + kb.Enter)
 			tab.compared()
 		}},
-		"console-moderation": {path: "moderation", complete: `document.querySelectorAll('.picture.loaded').length > 9`, theme: "dark", then: func(tab *tab) {
+		"console-moderation": {path: "moderation", complete: `[...document.querySelectorAll('.picture img')].filter((i) => i.naturalWidth > 0).length > 9`, theme: "dark", then: func(tab *tab) {
 			tab.keys("jjjjxx")
 			tab.waitText(".selection", "2 selected")
 		}},

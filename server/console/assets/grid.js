@@ -168,9 +168,8 @@ export class Grid {
 
   /** @param {HTMLElement} tile @param {number} index */
   #place(tile, index) {
-    const x = (index % this.columns) * (this.width + this.gap);
-    const y = Math.floor(index / this.columns) * this.rowHeight;
-    tile.style.transform = `translate(${x}px, ${y}px)`;
+    tile.style.left = `${(index % this.columns) * (this.width + this.gap)}px`;
+    tile.style.top = `${Math.floor(index / this.columns) * this.rowHeight}px`;
   }
 
   /** @param {number} index */

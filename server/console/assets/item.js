@@ -1,6 +1,6 @@
 // What an item of the API looks like: its tile, its picture and its parts.
 
-import { foreignURL, h, icon } from './dom.js';
+import { fill, foreignURL, h, icon } from './dom.js';
 import { setting, states } from './ui.js';
 
 /** @typedef {Record<string, any>} Item an item as the API returns it */
@@ -61,27 +61,25 @@ export function picture(item, size) {
     box.append(h('p', { dir: 'auto' }, words.length > 400 ? `${words.slice(0, 400)}…` : words));
     return box;
   }
+  const missing = () => fill(box, h('span', { class: 'placeholder' }, icon(type === 'video' ? 'play' : 'image')));
   const src = picturesOn() ? pictureURL(item, size) : '';
-  box.append(h('span', { class: 'placeholder' }, icon(type === 'video' ? 'play' : 'image')));
-  if (src) {
-    const img = h('img', {
-      alt: '', loading: 'lazy', decoding: 'async', referrerpolicy: 'no-referrer', draggable: 'false',
-      onload: () => box.classList.add('loaded'), onerror: () => img.remove(),
-    });
-    img.src = src;
-    box.append(img);
+  if (!src) {
+    missing();
+    return box;
   }
-  if (type === 'video') box.append(h('span', { class: 'playmark' }, icon('play')));
+  const img = h('img', { alt: '', loading: 'lazy', decoding: 'async', referrerpolicy: 'no-referrer', draggable: 'false', onerror: missing });
+  img.src = src;
+  fill(box, img, type === 'video' && h('span', { class: 'playmark' }, icon('play')));
   return box;
 }
 
 /**
- * The marks over a picture: its state, unless it is approved, and whether it is featured.
+ * The marks over a picture, if there are any: its state, unless it is approved, and whether it is featured.
  * @param {Item} item
  */
 export function marks(item) {
   const state = item.approval_status;
-  return h('div', { class: 'marks' },
+  return (state !== 'app' || item.featured) && h('div', { class: 'marks' },
     state !== 'app' && h('span', { class: `badge ${state in states ? state : 'plain'}` }, states[state] ?? state),
     item.featured && h('span', { class: 'badge star', title: 'Featured' }, icon('star'), h('span', { class: 'hidden' }, 'Featured')));
 }
