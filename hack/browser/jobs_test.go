@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -289,6 +290,67 @@ func TestNarrowedFilter(t *testing.T) {
 	tab.exported("sortBy: '" + list.Filters[i].SortBy + "'\n")
 	tab.open("wall?explain=1&out=1&q=*:*")
 	tab.waitText(".wallbody", "Every item is in the result")
+	// A query without an order lists the best match first, and so does the new filter.
+	tab.open("wall?q=beach")
+	tab.waitTotal("beach")
+	tab.click(tab.button("New filter from this query…"))
+	tab.wait(`document.querySelector('h1').innerText === 'New filter'`)
+	tab.click("#tab-manifest")
+	tab.waitText(".tabpanel pre", "sortBy: '_score:desc'\n")
+}
+
+// TestCreateOverHTTP creates a filter without a manifest, in the order that the editor begins with.
+func TestCreateOverHTTP(t *testing.T) {
+	browserPath(t)
+	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("filters/edit?q=beach&name=Beaches&tab=manifest")
+	tab.waitTotal("beach")
+	tab.click(tab.button("Create over HTTP"))
+	tab.waitText(".filterchip", "Beaches")
+	tab.waitTotal("beach")
+}
+
+// TestFilterNameAgain checks that the wall requests the name of its filter again after a failure.
+func TestFilterNameAgain(t *testing.T) {
+	browserPath(t)
+	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("filters")
+	tab.wait(`document.querySelector('td.number') && [...document.querySelectorAll('td.number')].every((c) => /\d/.test(c.innerText))`) // no request is under way
+	eval[any](tab, `(() => {
+		const send = window.fetch;
+		let fail = true;
+		window.fetch = (url, options) => {
+			if (!fail || !String(url).includes('info=1')) return send(url, options);
+			fail = false;
+			return Promise.resolve(new Response('{"title":"Unavailable"}', { status: 503 }));
+		};
+		return true;
+	})()`)
+	tab.click(`[aria-label="Open Summer wall as a wall"]`)
+	tab.waitText(".toast", "Unavailable")
+	tab.keys("/beach" + kb.Enter)
+	tab.waitText(".filterchip", "Summer wall")
+}
+
+// TestOtherOrder checks that the field for another order stays open while the user changes the query.
+func TestOtherOrder(t *testing.T) {
+	browserPath(t)
+	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("wall")
+	tab.waitTotal("*:*")
+	eval[any](tab, `(() => {
+		const order = document.querySelector('.options select');
+		order.value = '?';
+		order.dispatchEvent(new Event('change'));
+		return true;
+	})()`)
+	tab.wait(`document.activeElement.getAttribute('aria-label') === 'Order as fields'`)
+	tab.click(".querybar input")
+	tab.keys("beach" + kb.Enter)
+	tab.waitTotal("beach")
+	tab.click("[aria-label='Order as fields']")
+	tab.keys("id:asc" + kb.Enter)
+	tab.wait(`new URLSearchParams(location.search).get('sort_by') === 'id:asc' && document.querySelector("[aria-label='Order as fields']").value === 'id:asc'`)
 }
 
 // TestTagWithColon checks that the console splits a tag at its last colon, as the server does.
@@ -313,6 +375,67 @@ func TestTagWithColon(t *testing.T) {
 	}
 	tab.open("filters/edit?tab=manifest&q=beach&favorite_tag=team:north:checked")
 	tab.waitText(".tabpanel pre", "favoriteTag: {namespace: 'team:north', key: checked}")
+}
+
+// TestTagLinks checks that the query in the link of a tag finds the items with that tag.
+func TestTagLinks(t *testing.T) {
+	browserPath(t)
+	s := startServer(t)
+	keys := []string{"AND", "OR", "NOT", "and", `a b"c`, "x,y", ">1", "&&", `back\slash`, "*", "[1 TO 2]", "#é😀"}
+	item, err := json.Marshal(map[string]any{
+		"id": 700_001, "approval_status": "app", "created_on": "2026-01-01T00:00:00Z", "content": map[string]any{"content_type": "text", "text": "tagged"},
+		"tags": map[string]any{"links": keys},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.bulk(t, string(item)+"\n")
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("wall?item=700001")
+	tab.wait(`document.querySelector('dialog .chip')`)
+	queries := eval[[]string](tab, `[...document.querySelectorAll('dialog .chip')].map((a) => new URL(a.href).searchParams.get('q'))`)
+	if len(queries) != len(keys) {
+		t.Fatalf("the item has the links %q, want one for each of %q", queries, keys)
+	}
+	for _, q := range queries {
+		if n := s.total(t, escape(q)); n != 1 {
+			t.Errorf("%s finds %d items, want 1", q, n)
+		}
+	}
+}
+
+// TestFindInURL checks that the URL of a table contains the text that narrows it.
+func TestFindInURL(t *testing.T) {
+	browserPath(t)
+	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
+	for page, text := range map[string]string{"filters": "summer", "tags": "hero"} {
+		tab := b.tab(t, 1280, 800, "light")
+		tab.open(page)
+		tab.wait(`document.querySelectorAll('tbody tr').length > 2`)
+		tab.keys("/" + text)
+		tab.wait(fmt.Sprintf(`location.search === '?find=%s'`, text))
+		tab.do(chromedp.Reload())
+		tab.wait(fmt.Sprintf(`document.querySelector('[type=search]')?.value === %q && document.querySelector('tbody') && [...document.querySelectorAll('tbody tr')].every((r) => r.innerText.toLowerCase().includes(%q))`, text, text))
+	}
+}
+
+// TestPicturesOff checks that the console loads nothing from other sites while the switch is off.
+func TestPicturesOff(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	s.bulk(t, `{"id":700002,"approval_status":"pen","created_on":"2026-01-01T00:00:00Z","content":{"content_type":"video","media":{"mediatype":"video","original_url":"https://media.example.com/v.mp4","media_urls":{"large_image":"https://media.example.com/l.jpg","medium_image":"https://media.example.com/m.jpg","small_image":"https://media.example.com/s.jpg"}}}}`+"\n")
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("wall")
+	tab.wait(`document.querySelector('.picture img')`)
+	tab.click(".settings input")
+	tab.wait(`document.querySelector('.tile') && !document.querySelector('.picture img')`)
+	for _, path := range []string{"wall?q=id:700002", "wall?q=id:700002&item=700002", "moderation?q=id:700002", "filters/edit?q=id:700002"} {
+		tab.open(path)
+		tab.wait(`document.querySelector('.picture')`)
+		if found := eval[int](tab, `document.querySelectorAll('img, video').length`); found > 0 {
+			t.Errorf("%s has %d pictures and videos, want none", path, found)
+		}
+	}
 }
 
 // TestManyIDs checks that the page says that it lists only the first IDs of a tag.

@@ -110,7 +110,7 @@ func (a *assets) servePage(w http.ResponseWriter, r *http.Request) {
 	a.files[indexFile].serve(w, r, a.hash)
 }
 
-// serveFile serves a file of this version. During a roll-out, a browser can ask this server for a file of another version, which this
+// serveFile serves a file of this version. During a rollout, a browser can ask this server for a file of another version, which this
 // server does not have.
 func (a *assets) serveFile(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.files[r.PathValue("file")]

@@ -177,7 +177,7 @@ export async function eachOf(values, task) {
  * @param {Record<string, string | number | null | undefined>} [query]
  */
 export function curl(path, query) {
-  const url = new URL(`${base.replace(/console\/$/, '')}${path}${search(query)}`, location.href).href;
+  const url = new URL(`/${path}${search(query)}`, location.href).href;
   return `curl -H "Authorization: Bearer $TOKEN" '${url.replaceAll("'", '%27')}'`;
 }
 

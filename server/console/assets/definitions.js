@@ -11,7 +11,10 @@ import { badge, count, empty, failure, number, skeleton, tabs } from './ui.js';
 
 /** @returns {import('./shell.js').Page} */
 export function definitionsPage() {
-  const search = h('input', { type: 'search', placeholder: 'Name, owner or selector', 'aria-label': 'Find a tag or unit', oninput: debounced(80, () => show()) });
+  const search = h('input', { type: 'search', placeholder: 'Name, owner or selector', 'aria-label': 'Find a tag or unit', value: parameters().get('find') ?? '', oninput: debounced(80, () => {
+    setParameters({ find: search.value }, true);
+    show();
+  }) });
   const body = h('div', null);
   /** @type {'tag' | 'unit'} */
   let kind = parameters().get('kind') === 'unit' ? 'unit' : 'tag';
@@ -49,7 +52,7 @@ export function definitionsPage() {
   function show() {
     const all = loaded[kind] ?? [];
     const text = search.value.trim().toLowerCase();
-    const found = all.filter((d) => JSON.stringify(d).toLowerCase().includes(text));
+    const found = all.filter((d) => [`${d.namespace}: ${d.key}`, d.name, d.managed_by, d.selector].some((part) => String(part ?? '').toLowerCase().includes(text)));
     if (found.length === 0) {
       fill(body, all.length > 0 ? empty(kind === 'tag' ? 'No tag matches' : 'No conversion unit matches', 'The text is in no name, owner or selector.')
         : kind === 'tag' ? empty('There are no tags yet', 'Declare a Tag manifest, or tag items on the page Moderation.')

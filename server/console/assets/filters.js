@@ -2,7 +2,7 @@
 
 import { eachOf, follow, get } from './api.js';
 import { button, debounced, fill, h } from './dom.js';
-import { go, href } from './router.js';
+import { go, href, parameters, setParameters } from './router.js';
 import { badge, count, date, empty, failure, number, skeleton } from './ui.js';
 
 /** @typedef {Record<string, any>} Filter a filter as the API returns it */
@@ -31,7 +31,10 @@ export function ownerOf(managedBy) {
 /** @param {import('./shell.js').Context} _context @returns {import('./shell.js').Page} */
 export function filtersPage(_context) {
   const body = h('div', null, skeleton(8));
-  const search = h('input', { type: 'search', placeholder: 'Name, owner or query', 'aria-label': 'Find a filter', oninput: debounced(80, () => show()) });
+  const search = h('input', { type: 'search', placeholder: 'Name, owner or query', 'aria-label': 'Find a filter', value: parameters().get('find') ?? '', oninput: debounced(80, () => {
+    setParameters({ find: search.value }, true);
+    show();
+  }) });
   /** @type {Filter[]} */
   let filters = [];
   /** @type {Map<string, number>} */

@@ -1,6 +1,7 @@
-// A list of items that is loaded page by page with the cursor of the server.
+// Lists of items that are loaded page by page with the cursor of the server.
 
 import { follow, get } from './api.js';
+import { toastError } from './ui.js';
 
 /** @typedef {import('./item.js').Item} Item */
 
@@ -78,5 +79,49 @@ export class Listing {
     this.total = data.total_results ?? 0;
     this.items.push(...(data._embedded?.['ugc:item'] ?? []));
     this.#next = data._links?.next?.href ?? null;
+  }
+}
+
+/** The list that a page shows, and the one that it requested last. */
+export class Listings {
+  shown = new Listing();
+  /** @type {Listing | null} null after stop */
+  #requested = null;
+
+  /**
+   * Loads the first page of another list, and shows that list. It returns false if the page has requested yet another list or stopped
+   * meanwhile, and otherwise throws what Listing.start throws.
+   * @param {() => Source | Promise<Source>} source
+   */
+  async load(source) {
+    this.stop();
+    const current = new Listing();
+    this.#requested = current;
+    try {
+      await current.start(await source());
+    } catch (err) {
+      if (this.#requested === current) throw err;
+    }
+    if (this.#requested !== current) return false;
+    this.shown = current;
+    return true;
+  }
+
+  /** Loads the next page of the list, and returns whether the list has new items and is still shown. */
+  async more() {
+    const current = this.shown;
+    try {
+      return await current.continue() && current === this.shown;
+    } catch (err) {
+      toastError(err);
+      return false;
+    }
+  }
+
+  /** Cancels all requests. */
+  stop() {
+    this.#requested?.stop();
+    this.#requested = null;
+    this.shown.stop();
   }
 }

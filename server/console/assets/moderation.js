@@ -6,7 +6,7 @@ import { allFilters } from './filters.js';
 import { Grid } from './grid.js';
 import { authorOf, describe, marks, picture, splitTag, tagsOf } from './item.js';
 import { details, media } from './itemdialog.js';
-import { Listing } from './listing.js';
+import { Listings } from './listing.js';
 import { QueryBar } from './querybar.js';
 import { parameters, setParameters } from './router.js';
 import { announce, badge, count, empty, failure, number, openDialog, toast, toastError } from './ui.js';
@@ -25,10 +25,7 @@ const changedByOthers = 'changed-by-others';
 
 /** @returns {import('./shell.js').Page} */
 export function moderationPage() {
-  /** What the queue shows. */
-  let listing = new Listing();
-  /** What was requested last. An older answer that arrives later is dropped. */
-  let pending = listing;
+  const lists = new Listings();
   let queue = parameters().get('filter') ?? '';
   let q = parameters().get('q') ?? '';
   /** @type {Set<number>} */
@@ -71,10 +68,10 @@ export function moderationPage() {
   const grid = new Grid({
     scroller: strip, minWidth: 84, caption: 0, gap: 6, role: 'listbox', label: 'Queue',
     render: (index, focusable) => {
-      const item = listing.items[index];
+      const item = lists.shown.items[index];
       return h('div', {
         role: 'option', 'data-focus': true, tabindex: focusable ? '0' : '-1', 'aria-selected': String(selected.has(index)),
-        'aria-posinset': index + 1, 'aria-setsize': listing.total, class: item.approval_status,
+        'aria-posinset': index + 1, 'aria-setsize': lists.shown.total, class: item.approval_status,
         onclick: (/** @type {MouseEvent} */ e) => {
           if (e.shiftKey) selectRange(anchor, index);
           else if (e.ctrlKey || e.metaKey) toggle(index);
@@ -123,20 +120,20 @@ export function moderationPage() {
 
   /** The items that a decision applies to. */
   function targets() {
-    const indexes = selected.size > 0 ? [...selected].sort((a, b) => a - b) : listing.items.length > 0 ? [grid.active] : [];
-    return indexes.map((index) => listing.items[index]);
+    const indexes = selected.size > 0 ? [...selected].sort((a, b) => a - b) : lists.shown.items.length > 0 ? [grid.active] : [];
+    return indexes.map((index) => lists.shown.items[index]);
   }
 
   /** @param {Item} item */
   function indexOf(item) {
-    return listing.items.findIndex((i) => i.id === item.id);
+    return lists.shown.items.findIndex((i) => i.id === item.id);
   }
 
   /** @param {Item} item @param {Item} now */
   function replace(item, now) {
     const index = indexOf(item);
     if (index < 0) return;
-    listing.items[index] = now;
+    lists.shown.items[index] = now;
     grid.refresh(index);
     if (index === grid.active) showItem(index);
   }
@@ -169,7 +166,7 @@ export function moderationPage() {
       history.push({ text, items: [...applied.keys()], revert: (item) => revert(item, applied.get(item) ?? item) });
       act.undo.disabled = false;
       decided += applied.size;
-      grid.focus(Math.min(Math.max(...items.map(indexOf)) + 1, listing.items.length - 1));
+      grid.focus(Math.min(Math.max(...items.map(indexOf)) + 1, lists.shown.items.length - 1));
       toast(`${text}: ${count(applied.size, 'item')}`, { action: { text: 'Undo', key: 'z', run: () => void undo() } });
       showProgress();
     }
@@ -263,12 +260,12 @@ export function moderationPage() {
   }
 
   function showProgress() {
-    fill(progress, `${number(Math.min(grid.active + 1, listing.items.length))} of ${number(listing.total)}`, decided > 0 && ` · ${number(decided)} decided`);
+    fill(progress, `${number(Math.min(grid.active + 1, lists.shown.items.length))} of ${number(lists.shown.total)}`, decided > 0 && ` · ${number(decided)} decided`);
   }
 
   /** @param {number} index */
   function showItem(index) {
-    const item = listing.items[index];
+    const item = lists.shown.items[index];
     if (!item) return;
     fill(stage, media(item));
     fill(info, details(item));
@@ -286,36 +283,25 @@ export function moderationPage() {
     void load();
   }
 
-  function stop() {
-    pending.stop();
-    listing.stop();
-  }
-
   async function load() {
-    stop();
-    const current = new Listing();
-    pending = current;
     try {
-      await current.start(source());
-      if (pending !== current) return;
+      if (!await lists.load(source)) return;
     } catch (err) {
-      if (pending !== current || (err instanceof DOMException && err.name === 'AbortError')) return;
       if (bar.showProblem(err)) return;
       fill(notice, failure(err, () => void load()));
       body.hidden = true;
       return;
     }
-    listing = current;
     selected.clear();
     changed([]);
     anchor = 0;
     grid.reset();
-    fill(bar.status, count(listing.total, 'item'));
-    body.hidden = listing.items.length === 0;
-    actions.hidden = listing.items.length === 0;
-    fill(notice, listing.items.length === 0 && nothing());
+    fill(bar.status, count(lists.shown.total, 'item'));
+    body.hidden = lists.shown.items.length === 0;
+    actions.hidden = lists.shown.items.length === 0;
+    fill(notice, lists.shown.items.length === 0 && nothing());
     if (!grid.element.isConnected) fill(strip, grid.element);
-    grid.setCount(listing.items.length);
+    grid.setCount(lists.shown.items.length);
     showItem(0);
     if (document.activeElement === document.body || document.activeElement?.tagName === 'H1') grid.focus(0);
   }
@@ -328,12 +314,7 @@ export function moderationPage() {
   }
 
   async function more() {
-    const current = listing;
-    try {
-      if (await current.continue() && current === listing) grid.setCount(listing.items.length);
-    } catch (err) {
-      toastError(err);
-    }
+    if (await lists.more()) grid.setCount(lists.shown.items.length);
   }
 
   async function start() {
@@ -355,7 +336,7 @@ export function moderationPage() {
     title: 'Moderation',
     started: start,
     stopped: () => {
-      stop();
+      lists.stop();
       grid.destroy();
     },
     shortcuts: [
@@ -367,7 +348,7 @@ export function moderationPage() {
       { keys: 'z', text: 'Undo', run: on(act.undo) },
       { keys: 'Space', text: 'Select or deselect the item', run: () => toggle(grid.active) },
       { keys: 'x', text: 'Select or deselect the item, and move to the next', run: () => { toggle(grid.active); grid.focus(grid.active + 1); } },
-      { keys: 'A', text: 'Select all loaded items', run: () => selectRange(0, listing.items.length - 1) },
+      { keys: 'A', text: 'Select all loaded items', run: () => selectRange(0, lists.shown.items.length - 1) },
       { keys: 'j', text: 'Next item', run: () => grid.focus(grid.active + 1) },
       { keys: 'k', text: 'Previous item', run: () => grid.focus(grid.active - 1) },
       { keys: '← ↑ → ↓', text: 'Move; with Shift, select a range' },

@@ -22,14 +22,17 @@ export function orderControl({ value, standard, changed }) {
     if (choice.value === '?') custom.focus();
     else changed(choice.value);
   } });
+  let shown = value;
   const set = (/** @type {string} */ order, text = standard) => {
+    const other = choice.value === '?' && order === shown; // the user is about to type an order
+    shown = order;
     const listed = common.filter(([, name]) => name !== text);
     fill(choice, [['', text], ...listed, ['?', 'Other…']].map(([v, name]) => h('option', { value: v }, name)));
     const same = common.find(([v]) => v === order)?.[1] === text;
     const known = order === '' || same || listed.some(([v]) => v === order);
-    choice.value = !known ? '?' : same ? '' : order;
-    custom.value = known ? '' : order;
-    custom.hidden = known;
+    choice.value = other || !known ? '?' : same ? '' : order;
+    if (!other) custom.value = known ? '' : order;
+    custom.hidden = choice.value !== '?';
   };
   set(value);
   const field = labelled('Order', choice);

@@ -1,7 +1,7 @@
 // The state of a page is in its URL, so that a wall can be shared and the buttons of the browser work.
 
-/** The path of the console, which ends with a slash. The server may be below a path of its external URL. */
-export const base = location.pathname.slice(0, location.pathname.indexOf('/console/') + '/console/'.length);
+/** The path of the console. The server serves it at no other path, and sends the cookie only for this one. */
+export const base = '/console/';
 
 /** The name of the current page: the path below the console. */
 export function pageName() {

@@ -190,7 +190,7 @@ export function openDialog(title, { class: className, closed }, ...content) {
   const heading = h('h2', { id: 'dialog-title' }, title);
   const before = document.activeElement;
   const dialog = h('dialog', { class: ['dialog', className].filter(Boolean).join(' '), 'aria-labelledby': 'dialog-title' },
-    h('header', null, heading, button({ icon: 'close', text: 'Close', only: true, kind: 'quiet', key: 'Esc', onclick: () => dialog.close() })),
+    h('header', null, heading, button({ icon: 'close', text: 'Close', only: true, kind: 'quiet', key: 'Escape', onclick: () => dialog.close() })),
     ...content);
   dialog.addEventListener('close', () => {
     dialog.remove();

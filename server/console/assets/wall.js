@@ -5,7 +5,7 @@ import { get } from './api.js';
 import { Grid } from './grid.js';
 import { tileContent } from './item.js';
 import { openItem } from './itemdialog.js';
-import { Listing, requestOf } from './listing.js';
+import { Listings, requestOf } from './listing.js';
 import { bestMatch, orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
 import { go, href, parameters, setParameters } from './router.js';
@@ -18,10 +18,7 @@ const sizes = { small: 128, medium: 200, large: 300 };
 export function wallPage({ session, scroller }) {
   const writes = session.class === 'READ-WRITE';
   let state = read();
-  /** What the grid shows. */
-  let listing = new Listing();
-  /** What was requested last. An older answer that arrives later is dropped. */
-  let pending = listing;
+  const lists = new Listings();
   /** @type {ReturnType<typeof openItem> | null} */
   let dialog = null;
 
@@ -51,8 +48,8 @@ export function wallPage({ session, scroller }) {
   const grid = new Grid({
     scroller, minWidth: sizes[setting('size')] ?? sizes.medium, caption: 68, role: 'feed', label: 'Items',
     render: (index, focusable) => {
-      const item = listing.items[index];
-      return h('article', { 'aria-posinset': index + 1, 'aria-setsize': listing.total },
+      const item = lists.shown.items[index];
+      return h('article', { 'aria-posinset': index + 1, 'aria-setsize': lists.shown.total },
         h('a', {
           href: href('wall', { ...state, item: item.id }), 'data-focus': true, tabindex: focusable ? '0' : '-1',
           onclick: (/** @type {MouseEvent} */ e) => {
@@ -152,12 +149,13 @@ export function wallPage({ session, scroller }) {
     const wanted = state.filter;
     shownFilter = wanted;
     const show = (/** @type {Record<string, any>} */ info) => fill(filterChip, h('span', { class: 'chiplabel' }, 'Filter'), info.name && h('strong', null, h('bdi', null, String(info.name))),
-      info.query && h('code', null, String(info.query)), button({ icon: 'close', text: 'Show all items instead', only: true, kind: 'quiet', onclick: () => change({ filter: '' }) }));
+      info.query && h('code', null, String(info.query)), button({ icon: 'close', text: 'Search all items instead', only: true, kind: 'quiet', onclick: () => change({ filter: '' }) }));
     show({});
     try {
       const info = await filterInfo();
       if (shownFilter === wanted) show(info);
     } catch (err) {
+      if (shownFilter === wanted) shownFilter = ''; // the next change of the page tries again
       toastError(err);
     }
   }
@@ -171,9 +169,11 @@ export function wallPage({ session, scroller }) {
 
   /** Opens the editor with a filter that shows what the page lists. */
   async function newFilter() {
-    const { filter, sort_by, favorite_tag } = state;
+    const { filter, q, sort_by, favorite_tag } = state;
     const info = filter ? await filterInfo() : {};
-    go(href('filters/edit', { q: await wholeQuery(), sort_by: sort_by || info.sort_by, favorite_tag: favorite_tag || info.favorite_tag }));
+    // Without an order, a query lists the best match first, and a filter the newest item.
+    const shownOrder = sort_by || info.sort_by || (q && '_score:desc');
+    go(href('filters/edit', { q: await wholeQuery(), sort_by: shownOrder, favorite_tag: favorite_tag || info.favorite_tag }));
   }
 
   /** The items that the page lists. */
@@ -184,25 +184,12 @@ export function wallPage({ session, scroller }) {
     return { q: `*:* AND NOT (${await wholeQuery() || '*:*'})`, ...common };
   }
 
-  function stop() {
-    pending.stop();
-    listing.stop();
-  }
-
   async function load() {
-    stop();
-    const current = new Listing();
-    pending = current;
-    element.classList.add('loading');
     element.setAttribute('aria-busy', 'true');
     try {
-      const wanted = await source();
-      if (pending !== current) return;
-      await current.start(wanted);
-      if (pending !== current) return;
+      if (!await lists.load(source)) return;
     } catch (err) {
-      if (pending !== current || !element.isConnected || (err instanceof DOMException && err.name === 'AbortError')) return;
-      element.classList.remove('loading');
+      element.removeAttribute('aria-busy');
       fill(bar.status);
       if (bar.showProblem(err)) {
         if (!grid.element.isConnected) fill(body, empty('The query has an error', 'The message below the query says where. Correct it to see the items.'));
@@ -210,11 +197,9 @@ export function wallPage({ session, scroller }) {
       }
       fill(body, failure(err, () => void load()));
       return;
-    } finally {
-      if (pending === current) element.removeAttribute('aria-busy');
     }
-    listing = current;
-    element.classList.remove('loading');
+    element.removeAttribute('aria-busy');
+    const listing = lists.shown;
     fill(bar.status, count(listing.total, 'item'), h('span', { class: 'time' }, duration(listing.ms)));
     announce(count(listing.total, 'item'));
     if (listing.warnings.length > 0) bar.show(listing.warnings.map((message) => ({ severity: 'warning', message: message.replace(/^[a-z-]+: /, '') })));
@@ -233,18 +218,13 @@ export function wallPage({ session, scroller }) {
   }
 
   async function more() {
-    const current = listing;
-    try {
-      if (await current.continue() && current === listing) grid.setCount(listing.items.length);
-    } catch (err) {
-      toastError(err);
-    }
+    if (await lists.more()) grid.setCount(lists.shown.items.length);
   }
 
   /** @param {number} index */
   function open(index) {
     grid.focus(index);
-    show(Number(listing.items[index].id));
+    show(Number(lists.shown.items[index].id));
   }
 
   /** @param {number} id */
@@ -262,29 +242,30 @@ export function wallPage({ session, scroller }) {
       dialog = null;
       return;
     }
-    const index = listing.items.findIndex((item) => Number(item.id) === id);
+    const index = lists.shown.items.findIndex((item) => Number(item.id) === id);
     dialog ??= openItem({
       writes,
       listed: () => requestOf({ ...state, q: state.q }),
       tab: p.get('tab') ?? 'details',
       tabChanged: (tab) => setParameters({ tab }, true),
       step: (from, by) => {
-        const at = listing.items.findIndex((item) => Number(item.id) === from) + by;
-        const next = listing.items[at];
+        const { items } = lists.shown;
+        const at = items.findIndex((item) => Number(item.id) === from) + by;
+        const next = items[at];
         if (!next) return null;
         setParameters({ item: next.id }, true);
         grid.focus(at);
-        if (at > listing.items.length - 10) void more();
+        if (at > items.length - 10) void more();
         return next;
       },
       closed: () => {
         dialog = null;
         setParameters({ item: '', tab: '' });
         const at = grid.active;
-        if (grid.element.isConnected && at < listing.items.length) grid.focus(at);
+        if (grid.element.isConnected && at < lists.shown.items.length) grid.focus(at);
       },
     });
-    dialog.show(id, listing.items[index]);
+    dialog.show(id, lists.shown.items[index]);
   }
 
   controls();
@@ -303,7 +284,7 @@ export function wallPage({ session, scroller }) {
       showItem();
     },
     stopped: () => {
-      stop();
+      lists.stop();
       grid.destroy();
       dialog?.close();
     },
