@@ -335,8 +335,9 @@ const (
 	sampledNumbers = 1 << 14
 )
 
-// countNumbers counts numbers in ascending ranges of at most most different ones, one range in each pass. Each call of each is a
-// pass: it calls use with all numbers in any order, each with a count; the counts of equal numbers add up to at most total.
+// countNumbers counts numbers in ascending ranges of at most most different ones, one range in each pass, and in an array if they are
+// dense. Each call of each is a pass: it calls use with all numbers in any order, each with a count; the counts of equal numbers add up
+// to at most total.
 func countNumbers(each func(use func(n, count int64)) error, total int64, most int, add func(n, count int64)) error {
 	var ends []int64 // of the ranges after the first one
 	for from := int64(math.MinInt64); ; {
@@ -363,13 +364,41 @@ func countNumbers(each func(use func(n, count int64)) error, total int64, most i
 		if to == math.MaxInt64 {
 			return nil
 		}
-		if from == math.MinInt64 {
-			if ends, err = rangeEnds(each, total, most); err != nil {
-				return err
-			}
-		}
+		first := from == math.MinInt64
 		from = to + 1
+		if !first {
+			continue
+		}
+		var greatest int64
+		if ends, greatest, err = rangeEnds(each, total, most); err != nil {
+			return err
+		}
+		if uint64(greatest)-uint64(from) < uint64(most)*denseShare {
+			return countDense(each, from, greatest, add)
+		}
 	}
+}
+
+// denseShare is how many numbers an array can count in the memory of one number in a map.
+const denseShare = 8
+
+// countDense counts the numbers from lo to hi in one pass.
+func countDense(each func(use func(n, count int64)) error, lo, hi int64, add func(n, count int64)) error {
+	counts := make([]uint32, hi-lo+1)
+	err := each(func(n, count int64) {
+		if lo <= n && n <= hi {
+			counts[n-lo] += uint32(count)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i, count := range counts {
+		if count > 0 {
+			add(lo+int64(i), int64(count))
+		}
+	}
+	return nil
 }
 
 // middle returns a number that is neither less than all numbers nor the greatest one: about the median.
@@ -385,26 +414,27 @@ func middle(counts map[int64]int64) int64 {
 	return some[(len(some)-1)/2]
 }
 
-// rangeEnds returns numbers that end ranges with about most*3/4 documents each. It returns none if most of a sample are equal to
-// others, so that one range may be enough.
-func rangeEnds(each func(use func(n, count int64)) error, total int64, most int) ([]int64, error) {
+// rangeEnds returns numbers that end ranges with about most*3/4 documents each, and the greatest number. It returns no ends if most of
+// a sample are equal to others, so that one range may be enough.
+func rangeEnds(each func(use func(n, count int64)) error, total int64, most int) (ends []int64, greatest int64, err error) {
 	step, seen, next := max(1, total/sampledNumbers), int64(0), int64(0)
+	greatest = math.MinInt64
 	var sample []int64
-	err := each(func(n, count int64) {
+	err = each(func(n, count int64) {
+		greatest = max(greatest, n)
 		for seen += count; next < seen; next += step {
 			sample = append(sample, n)
 		}
 	})
 	slices.Sort(sample)
 	if different := len(slices.Compact(slices.Clone(sample))); err != nil || different < len(sample)/2 {
-		return nil, err
+		return nil, greatest, err
 	}
 	inRange := max(1, int(int64(most)*3/4/step))
-	var ends []int64
 	for i := inRange; i < len(sample); i += inRange {
 		ends = append(ends, sample[i])
 	}
-	return ends, nil
+	return ends, greatest, nil
 }
 
 // tags counts the tags of all namespaces.

@@ -32,6 +32,7 @@ func TestCountNumbersInPasses(t *testing.T) {
 		"none":       {nil, 1, 1},
 		"one":        {[]int64{-3}, 1, 1},
 		"few":        {few, 1, 1},
+		"dense":      {append([]int64{-1000, -600}, different[:7*room]...), 3, 3},
 		"ascending":  {different, len(different) / room, 200},
 		"descending": {descending, len(different) / room, 200},
 		"shuffled":   {shuffled, len(different) / room, 200},
