@@ -3,6 +3,7 @@ package browser
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -26,7 +27,7 @@ type traceEvent struct {
 // end returns when the event ended.
 func (e *traceEvent) end() float64 { return e.Start + e.Duration }
 
-// frameBegins is the name of the event at the begin of each frame, in the thread that runs the scripts of the page.
+// frameBegins is the name of the event at the beginning of each frame, in the thread that runs the scripts of the page.
 const frameBegins = "BeginMainThreadFrame"
 
 // workOf are the kinds of work of a page, by the names of trace events. What scripts call is a part of the script, except for these.
@@ -34,7 +35,7 @@ var workOf = map[string]string{
 	"UpdateLayoutTree": "style", "Layout": "layout", "PrePaint": "paint", "Paint": "paint", "Layerize": "paint", "Commit": "paint",
 }
 
-// frame is what the page did from the begin of one frame to the begin of the next.
+// frame is what the page did from the beginning of one frame to that of the next.
 type frame struct {
 	// milliseconds is how long the frame took, and own the processor time of the page in it, by kind of work. The rest is the renderer and
 	// waiting for it.
@@ -75,15 +76,18 @@ func (tab *tab) trace(act func()) []frame {
 			}
 		case *tracing.EventTracingComplete:
 			if e.DataLossOccurred {
-				failed = cmp.Or(failed, fmt.Errorf("the trace is incomplete"))
+				failed = cmp.Or(failed, errors.New("the trace is incomplete"))
 			}
 			done <- failed
 		}
 	}); err != nil {
 		tab.fail(err)
 	}
-	config := &tracing.TraceConfig{IncludedCategories: []string{"devtools.timeline", "devtools.timeline.frame", "disabled-by-default-devtools.timeline.frame"}, ExcludedCategories: []string{"*"}}
-	if _, err := chromedp.Call(tab.ctx, tracing.Start, tracing.StartParams{TraceConfig: config}); err != nil {
+	start := tracing.StartParams{TraceConfig: &tracing.TraceConfig{
+		IncludedCategories: []string{"devtools.timeline", "devtools.timeline.frame", "disabled-by-default-devtools.timeline.frame"},
+		ExcludedCategories: []string{"*"},
+	}}
+	if _, err := chromedp.Call(tab.ctx, tracing.Start, start); err != nil {
 		tab.fail(err)
 	}
 	act()

@@ -207,12 +207,16 @@ func TestCompareReads(t *testing.T) {
 	}{
 		"two queries": {[]string{"from_q", "id:1002", "from_sort_by", "id:asc", "q", "id:1001"}, 6, []string{
 			`{"before":{"query":"id:1002","sort_by":"id:asc","favorite_tag":null,"total":2},`,
-			`"after":{"query":"id:1001","sort_by":"created_on:desc","favorite_tag":null,"total":1},"entering":{"total":3,`, `"leaving":{"total":4,`,
+			`"after":{"query":"id:1001","sort_by":"created_on:desc","favorite_tag":null,"total":1},"entering":{"total":3,`,
+			`"leaving":{"total":4,`,
 		}},
 		"two orders": {[]string{"from_q", "id:1001", "q", "id:1001", "sort_by", "id:asc"}, 3, []string{
-			`"sort_by":"created_on:desc","favorite_tag":null,"total":1},`, `"sort_by":"id:asc","favorite_tag":null,"total":1},"entering":{"total":0,`,
+			`"sort_by":"created_on:desc","favorite_tag":null,"total":1},`,
+			`"sort_by":"id:asc","favorite_tag":null,"total":1},"entering":{"total":0,`,
 		}},
-		"nothing before": {[]string{"q", "id:1001"}, 1, []string{`{"after":{"query":"id:1001","sort_by":"created_on:desc","favorite_tag":null,"total":1},"entering":{"total":1,`}},
+		"nothing before": {[]string{"q", "id:1001"}, 1, []string{
+			`{"after":{"query":"id:1001","sort_by":"created_on:desc","favorite_tag":null,"total":1},"entering":{"total":1,`,
+		}},
 	} {
 		reads = 0
 		a.do(call{url: compareURL(c.params...), token: "rw", contains: c.contains})
