@@ -164,15 +164,26 @@ func texts(root string, dirs []string) ([]text, error) {
 // heading is the beginning of each part of the notices. The module's path and version follow.
 var heading = strings.Repeat("=", 80) + "\nModule "
 
-// notices returns the texts of all parts as one file.
+// sameText precedes the module and the file that has the same text as another file.
+const sameText = "This file has the same text as that of the module "
+
+// notices returns the texts of all parts as one file. A text is there once: half of the modules have the same licence.
 func notices(parts []part) []byte {
 	var out bytes.Buffer
 	out.WriteString("The binary vitrine contains the software below. Each part begins with its Go module (std is Go's standard library)\n" +
 		"and its version; the files of the module with licences, copyrights and notices follow.\n\n")
+	above := map[string]string{} // the module and the file of each text
 	for _, p := range parts {
 		out.WriteString(heading + p.path + " " + p.version + "\n")
 		for _, t := range p.texts {
-			fmt.Fprintf(&out, "%s\n%s\n\n%s\n\n", strings.Repeat("-", 80), t.name, bytes.TrimSpace(t.content))
+			content := string(bytes.TrimSpace(t.content))
+			place, seen := above[content]
+			if seen {
+				content = sameText + place
+			} else {
+				above[content] = p.path + " " + p.version + ", " + t.name
+			}
+			fmt.Fprintf(&out, "%s\n%s\n\n%s\n\n", strings.Repeat("-", 80), t.name, content)
 		}
 	}
 	return out.Bytes()

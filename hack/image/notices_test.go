@@ -82,7 +82,12 @@ func TestDocuments(t *testing.T) {
 					continue // a directory
 				}
 				found++
-				if !strings.Contains(parts[name], string(bytes.TrimSpace(content))) {
+				text := string(bytes.TrimSpace(content))
+				n := strings.Count(string(docs.notices), "\n\n"+text+"\n\n---") + strings.Count(string(docs.notices), "\n\n"+text+"\n\n===")
+				if n > 1 {
+					t.Errorf("%s: the text of its %s is %d times in the notices", name, filepath.Base(path), n)
+				}
+				if !containsText(parts, name, text) {
 					t.Errorf("%s: its %s is not in the notices", name, filepath.Base(path))
 				}
 			}
@@ -103,6 +108,16 @@ func TestDocuments(t *testing.T) {
 	if got := bom.Metadata.Component.Name; got != info.Main.Path {
 		t.Errorf("the bill of materials is that of %s", got)
 	}
+}
+
+// containsText reports whether a part of the notices contains a text, or names another part that does.
+func containsText(parts map[string]string, name, text string) bool {
+	for other, content := range parts {
+		if strings.Contains(content, text) && (other == name || strings.Contains(parts[name], sameText+other+", ")) {
+			return true
+		}
+	}
+	return false
 }
 
 // directories returns the directories of the modules of a source by path.
