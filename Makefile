@@ -11,6 +11,8 @@ GOFMT := $(shell $(GO) env GOROOT)/bin/gofmt
 
 # Tools have a separate go.mod, so that the product does not depend on them.
 TOOL := $(GO) tool -modfile='$(CURDIR)/hack/tools/go.mod'
+# Prints the path of an S3-compatible store for tests, after building it.
+S3SERVER := CGO_ENABLED=0 $(GO) tool -n -modfile='$(CURDIR)/hack/tools/versitygw/go.mod' versitygw
 # The product and the other modules of the repository, which are separate because of their large dependencies. Every check covers
 # all of them.
 MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard hack/*/go.mod))))
@@ -23,7 +25,7 @@ WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test browser e2e bin/e2e parity opensearch clients judges scale bench verify generate site format lint prose build image manifest chart release samples assets \
+.PHONY: help run smoke gitops test browser e2e bin/e2e parity opensearch s3 clients judges scale bench verify generate site format lint prose build image manifest chart release samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -35,9 +37,9 @@ run: $(LOCALRUN) ## run the whole product on this machine until Ctrl-C; WEBHOOK=
 smoke: $(WALKS) ## like run, but without a terminal: checks every printed line and the commands in docs, then stops
 	@$(walk) smoke
 
-test: ## run all tests, with a real API server; packages with goroutines run under the race detector
-	@assets=$$($(GO) -C hack/controlplane run . assets) && \
-	KUBEBUILDER_ASSETS="$$assets" RACE='$(RACE)' exec hack/test.sh $(MODULES)
+test: ## run all tests, with a real API server and a real S3-compatible store; packages with goroutines run under the race detector
+	@assets=$$($(GO) -C hack/controlplane run . assets) && s3=$$($(S3SERVER)) && \
+	KUBEBUILDER_ASSETS="$$assets" VITRINE_S3_SERVER="$$s3" RACE='$(RACE)' exec hack/test.sh $(MODULES)
 
 e2e: bin/e2e ## install IMAGE into the cluster of KUBECONFIG, test the product there and remove it; the nodes must have IMAGE or be able to pull it (PART=install, after, helm or replicas: only that part; the last one needs OPENSEARCH_URL, which pods can reach)
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
@@ -57,6 +59,9 @@ opensearch: ## test the library on OpenSearch with a real cluster: the one at OP
 	@assets=$$($(GO) -C hack/controlplane run . assets) && export KUBEBUILDER_ASSETS="$$assets" VITRINE_OPENSEARCH=1 && set -x && \
 	$(GO) test ./cmd/vitrine -count=1 -timeout 10m -run 'OpenSearch|Replicas|Migrate' && \
 	exec $(GO) -C hack/install test ./permissions -count=1 -timeout 10m -run Replica
+
+s3: ## test backups with a real S3-compatible store, versitygw, which is built once in some minutes
+	@s3=$$($(S3SERVER)) && VITRINE_S3_SERVER="$$s3" exec $(GO) test ./cmd/vitrine -count=1 -run 'S3|Upload|Bucket'
 
 scale: ## measure the operator with 10,000 objects on a real API server; writes docs/scale.md (CHECK=1 fails if a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
@@ -79,7 +84,7 @@ verify: ## check the tree: generated files, formatting, vet, lint, import rules,
 	$(MAKE) generate
 	@unformatted=$$(git ls-files '*.go' | xargs $(GOFMT) -s -l) && [ -z "$$unformatted" ] || { echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; }
 	$(MAKE) vet
-	@set -e; for module in $(MODULES) hack/tools hack/tools/actionlint hack/tools/judges hack/tools/vale hack/controlplane/tools/kubernetes; do (set -x; $(GO) -C $$module mod tidy -diff); done
+	@set -e; for module in $(MODULES) hack/tools hack/tools/actionlint hack/tools/judges hack/tools/vale hack/tools/versitygw hack/controlplane/tools/kubernetes; do (set -x; $(GO) -C $$module mod tidy -diff); done
 	$(GO) test ./hack/house
 	$(MAKE) lint
 	$(MAKE) prose

@@ -19,13 +19,17 @@ import (
 func newBackup() *cobra.Command {
 	var dataDir string
 	var evenDamaged bool
+	var flags s3Flags
 	s := schedule{now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "backup TARGET",
-		Short: "Copy the store of a running server into a directory or a tar stream",
+		Short: "Copy the store of a running server into a directory, a tar stream or an S3 bucket",
 		Long: `Copy the complete store at one point in time, while the server continues to run. TARGET is a new directory, a file whose name
-ends in .tar, or - for standard output. The command replaces an existing .tar file when the copy is complete, and leaves no
-incomplete copy behind.
+ends in .tar, such a file in a bucket (s3://BUCKET/NAME.tar), or - for standard output. The command replaces an existing .tar
+file when the copy is complete, and leaves no incomplete copy behind.
+
+The credentials for a bucket are those of the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the
+pod's identity in a cloud.
 
 Before the server sends the copy, it opens the copy and indexes every item in it. The copy contains personal data and keys:
 protect it like the store. The command connects to the server that uses the data directory.`,
@@ -34,12 +38,15 @@ protect it like the store. The command connects to the server that uses the data
 kubectl exec -n vitrine-system deploy/vitrine -- vitrine backup - > vitrine.tar
 
 # Copy it to a directory
-vitrine backup --data-dir ./data /backups/2026-11-21`),
+vitrine backup --data-dir ./data /backups/2026-11-21
+
+# Make a backup in a bucket every day, and keep thirty
+vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.example s3://backups/vitrine`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := admin.NewClient(dataDir)
 			if !cmd.Flags().Changed("every") && !cmd.Flags().Changed("keep") {
-				return runBackup(cmd, c, dataDir, args[0], evenDamaged)
+				return runBackup(cmd, c, dataDir, args[0], flags, evenDamaged)
 			}
 			if s.every < time.Minute || s.keep < 1 || args[0] == "-" {
 				return usagef("--every %s --keep %d %s: want at least 1m, at least 1, and a directory", s.every, s.keep, args[0])
@@ -47,8 +54,17 @@ vitrine backup --data-dir ./data /backups/2026-11-21`),
 			if evenDamaged {
 				return usagef("--even-damaged cannot be used with --every: copies of a damaged store would replace the earlier backups")
 			}
-			s.dir, s.log = args[0], cmd.ErrOrStderr()
-			s.copy = func(path string) error { return runBackup(cmd, c, dataDir, path, false) }
+			bucket, key, err := flags.open(args[0])
+			if err != nil {
+				return err
+			}
+			s.place, s.log = directory(args[0]), cmd.ErrOrStderr()
+			if bucket != nil {
+				s.place = bucketFolder{bucket, asFolder(key)}
+			}
+			s.copy = func(name string) error {
+				return runBackup(cmd, c, dataDir, strings.TrimRight(args[0], "/")+"/"+name, flags, false)
+			}
 			s.report = func(b admin.Backups) {
 				ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
 				defer cancel()
@@ -58,17 +74,25 @@ vitrine backup --data-dir ./data /backups/2026-11-21`),
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
-	cmd.Flags().DurationVar(&s.every, "every", 0, "make a backup in the directory TARGET this often, such as 24h, until the command is stopped; creates the directory if it is missing")
+	cmd.Flags().DurationVar(&s.every, "every", 0, "make a backup in the directory TARGET, or in the folder s3://BUCKET/FOLDER, this often, such as 24h, until the command is stopped; creates the directory if it is missing")
 	cmd.Flags().IntVar(&s.keep, "keep", 7, "with --every, remove all but this many of the newest backups")
+	flags.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8. Not with --every")
 	return cmd
 }
 
-func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, evenDamaged bool) error {
+func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flags s3Flags, evenDamaged bool) error {
 	for _, suffix := range []string{".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip"} {
 		if strings.HasSuffix(target, suffix) {
 			return usagef("%s: backup does not compress: use a name that ends in .tar, or a pipe as in vitrine backup - | gzip > vitrine.tar.gz", target)
 		}
+	}
+	bucket, key, err := flags.open(target)
+	if err != nil {
+		return err
+	}
+	if bucket != nil && !strings.HasSuffix(key, ".tar") {
+		return usagef("%s: the name of a backup in a bucket must end in .tar; with --every, name a folder", target)
 	}
 	ctx := cmd.Context()
 	stream, w := io.Pipe()
@@ -84,11 +108,12 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, even
 	p := newByteProgress(cmd.ErrOrStderr(), "copied")
 	defer p.finish()
 	var h backup.Header
-	var err error
 	summary := cmd.OutOrStdout()
 	switch {
 	case target == "-":
 		h, err = checkCopy(ctx, stream, &recorder{out: cmd.OutOrStdout(), path: "standard output"}, p.bytes)
+	case bucket != nil:
+		h, err = upload(ctx, stream, bucket, key, p.bytes)
 	case strings.HasSuffix(target, ".tar"):
 		h, summary, err = backupFile(cmd, stream, target, p.bytes)
 	default:
@@ -140,26 +165,31 @@ func backupFile(cmd *cobra.Command, stream io.Reader, path string, progress back
 func newRestore() *cobra.Command {
 	var dataDir string
 	var ifEmpty bool
+	var flags s3Flags
 	cmd := &cobra.Command{
 		Use:   "restore SOURCE",
 		Short: "Restore a store from a backup, for a server that is not running",
-		Long: `Create a store from a backup: a directory, a file, or - for standard input. The command puts the store in place only after it
-has verified the checksum of every byte. It rejects a data directory that contains a store.`,
+		Long: `Create a store from a backup: a directory, a file, a file in a bucket (s3://BUCKET/NAME.tar), the newest scheduled backup in a
+folder of a bucket (s3://BUCKET/FOLDER/), or - for standard input. The command puts the store in place only after it has verified
+the checksum of every byte. It rejects a data directory that contains a store.
+
+The credentials for a bucket are those of the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the
+pod's identity in a cloud.`,
 		Example: example(`
 # Restore into a new data directory
-vitrine restore --data-dir ./data vitrine.tar`),
+vitrine restore --data-dir ./data vitrine.tar
+
+# Restore the newest scheduled backup in a bucket
+vitrine restore --data-dir ./data --s3-endpoint https://s3.example s3://backups/vitrine/`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := os.Stat(backup.DatabaseIn(dataDir)); err == nil && ifEmpty {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s already contains a store: nothing is restored\n", dataDir)
 				return nil
 			}
-			source := io.NopCloser(cmd.InOrStdin())
-			if args[0] != "-" {
-				var err error
-				if source, err = backup.Open(args[0]); err != nil {
-					return err
-				}
+			source, err := openBackup(cmd, args[0], flags)
+			if err != nil {
+				return err
 			}
 			defer source.Close()
 			p := newByteProgress(cmd.ErrOrStderr(), "restored")
@@ -175,7 +205,28 @@ vitrine restore --data-dir ./data vitrine.tar`),
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
 	cmd.Flags().BoolVar(&ifEmpty, "if-empty", false, "succeed without restoring anything if the data directory contains a store, so that the command can run before every start")
+	flags.bind(cmd.Flags())
 	return cmd
+}
+
+// openBackup returns the backup that restore reads.
+func openBackup(cmd *cobra.Command, name string, flags s3Flags) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(cmd.InOrStdin()), nil
+	}
+	bucket, key, err := flags.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if bucket == nil {
+		return backup.Open(name)
+	}
+	if key == asFolder(key) {
+		if key, err = newest(cmd.Context(), bucket, key); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return bucket.Read(cmd.Context(), key)
 }
 
 // byteProgress is a progress that counts bytes instead of lines.

@@ -10,7 +10,7 @@ import (
 // TestPagesUseExistingCommands checks every vitrine command line in some pages against the commands and their flags.
 func TestPagesUseExistingCommands(t *testing.T) {
 	line := regexp.MustCompile(`(?:\bvitrine|\$VITRINE) ([a-z]+)((?: +[^\n|;&>` + "`" + `]*)?)`)
-	flag := regexp.MustCompile(`(?:^| )--([a-z-]+)`)
+	flag := regexp.MustCompile(`(?:^| )--([a-z0-9-]+)`)
 	for _, page := range []string{"gitops.md", "operations.md", "install.md"} {
 		text, err := os.ReadFile("../../docs/" + page)
 		if err != nil {

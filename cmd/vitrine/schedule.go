@@ -18,20 +18,27 @@ import (
 // copyName is the layout of the name of a scheduled backup: its time in UTC. The names are in the order of the times.
 const copyName = "vitrine-20060102T150405Z.tar"
 
-// schedule makes backups in a directory, one every period, and keeps the newest ones. It takes the times of the earlier backups from
-// their names, so that a restart neither makes an additional backup nor skips one.
+// schedule makes backups in a place, one every period, and keeps the newest ones. It takes the times of the earlier backups from their
+// names, so that a restart neither makes an additional backup nor skips one.
 type schedule struct {
-	dir   string
+	place place
 	every time.Duration
 	keep  int
-	// copy writes a backup to a file. If it fails, there is no file.
-	copy func(path string) error
+	// copy writes a backup with a name to the place. If it fails, there is no such file.
+	copy func(name string) error
 	// report tells the server about the backups, for its metrics. It is called again and again, because the server can restart.
 	report func(admin.Backups)
 	now    func() time.Time
 	log    io.Writer
 
 	state admin.Backups
+}
+
+// place is where scheduled backups are.
+type place interface {
+	// list returns the names of all files. Before that, it removes the incomplete ones of commands that were killed.
+	list(ctx context.Context, now time.Time) ([]string, error)
+	remove(ctx context.Context, name string) error
 }
 
 // longestPause is the maximum time after which a failed backup is repeated. Each attempt keeps the server busy, because it verifies the
@@ -46,7 +53,7 @@ func (s *schedule) run(ctx context.Context) error {
 	pause := time.Minute
 	for due := s.now(); ; {
 		if !s.now().Before(due) {
-			wait, err := s.step()
+			wait, err := s.step(ctx)
 			switch {
 			case ctx.Err() != nil:
 				return nil // a backup in progress was interrupted
@@ -69,13 +76,10 @@ func (s *schedule) run(ctx context.Context) error {
 }
 
 // step makes a backup if one is due, and returns the time until the next one.
-func (s *schedule) step() (time.Duration, error) {
+func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 	now := s.now()
-	if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return 0, fmt.Errorf("create the directory of the backups: %w", err)
-	}
 	// Also before a backup: it can fail because the disk is full.
-	copies, err := s.prune(now)
+	copies, err := s.prune(ctx, now)
 	if err != nil {
 		return 0, err
 	}
@@ -87,46 +91,69 @@ func (s *schedule) step() (time.Duration, error) {
 		}
 	}
 	s.report(s.state) // a backup takes long
-	if err := s.copy(filepath.Join(s.dir, now.UTC().Format(copyName))); err != nil {
+	if err := s.copy(now.UTC().Format(copyName)); err != nil {
 		return 0, err
 	}
 	s.state.Newest = now
-	_, err = s.prune(now)
+	_, err = s.prune(ctx, now)
 	return s.every, err
 }
 
-// abandoned is the age at which an incomplete file is certain to belong to a command that was killed.
-const abandoned = time.Hour
-
-// prune removes all but the newest backups, and the incomplete ones of commands that were killed. It returns the times of the others,
-// newest first. A time in the future comes from a clock that was wrong: it counts as the oldest.
-func (s *schedule) prune(now time.Time) (copies []time.Time, err error) {
-	entries, err := os.ReadDir(s.dir)
+// prune removes all but the newest backups. It returns the times of the others, newest first. A time in the future comes from a clock
+// that was wrong: it counts as the oldest.
+func (s *schedule) prune(ctx context.Context, now time.Time) (copies []time.Time, err error) {
+	names, err := s.place.list(ctx, now)
 	if err != nil {
 		return nil, fmt.Errorf("list the backups: %w", err)
 	}
-	var old []string
-	for _, e := range entries {
-		if at, err := time.Parse(copyName, e.Name()); err == nil && at.Format(copyName) == e.Name() {
+	for _, name := range names {
+		if at, ok := copyTime(name); ok {
 			copies = append(copies, at)
-			continue
-		}
-		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), incompletePrefix) && now.Sub(info.ModTime()) > abandoned {
-			old = append(old, e.Name())
 		}
 	}
 	future := func(at time.Time) int { return max(0, at.Compare(now)) }
 	slices.SortFunc(copies, func(a, b time.Time) int { return cmp.Or(future(a)-future(b), b.Compare(a)) })
 	n := min(s.keep, len(copies))
 	for _, at := range copies[n:] {
-		old = append(old, at.Format(copyName))
-	}
-	for _, name := range old {
-		err = errors.Join(err, os.Remove(filepath.Join(s.dir, name)))
+		err = errors.Join(err, s.place.remove(ctx, at.Format(copyName)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("remove old backups: %w", err)
 	}
 	return copies[:n], nil
+}
+
+// copyTime returns the time in the name of a scheduled backup. ok is false for another name.
+func copyTime(name string) (at time.Time, ok bool) {
+	at, err := time.Parse(copyName, name)
+	return at, err == nil && at.Format(copyName) == name
+}
+
+// directory is a place in the file system.
+type directory string
+
+// abandoned is the age at which an incomplete file is certain to belong to a command that was killed.
+const abandoned = time.Hour
+
+func (d directory) list(_ context.Context, now time.Time) (names []string, err error) {
+	if err := os.Mkdir(string(d), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("create the directory: %w", err)
+	}
+	entries, err := os.ReadDir(string(d))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		info, failed := e.Info()
+		if failed == nil && strings.HasPrefix(e.Name(), incompletePrefix) && now.Sub(info.ModTime()) > abandoned {
+			err = errors.Join(err, os.Remove(filepath.Join(string(d), e.Name())))
+			continue
+		}
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+func (d directory) remove(_ context.Context, name string) error {
+	return os.Remove(filepath.Join(string(d), name))
 }

@@ -16,21 +16,54 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/admin"
 )
 
-// TestSchedule checks when a scheduled backup is made, and which backups stay.
+// TestSchedule checks when a scheduled backup is made, and which backups stay, in a directory.
 func TestSchedule(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vitrine")
+	write := func(name string) error { return os.WriteFile(filepath.Join(dir, name), nil, 0o600) }
+	s := testSchedule(t, directory(dir), write)
+	// What a killed command left is removed.
+	left := filepath.Join(dir, incompletePrefix+"1")
+	if err := errors.Join(write(incompletePrefix+"1"), os.Chtimes(left, s.now(), s.now().Add(-2*time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v, want one backup and notes.txt", entries, err)
+	}
+	s.place = directory(filepath.Join(dir, "no", "where"))
+	if _, err := s.step(t.Context()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no volume: %v", err)
+	}
+}
+
+// testSchedule checks a schedule in an empty place, and leaves a backup and the file notes.txt there. write writes a file to the place.
+func testSchedule(t *testing.T, to place, write func(name string) error) *schedule {
+	t.Helper()
 	at := time.Date(2026, 12, 1, 3, 0, 0, 0, time.UTC)
 	broken := errors.New("no server runs")
 	var failure error
 	var reported admin.Backups
 	s := &schedule{
-		dir: filepath.Join(t.TempDir(), "vitrine"), every: 24 * time.Hour, keep: 2, now: func() time.Time { return at },
-		copy: func(path string) error {
+		place: to, every: 24 * time.Hour, keep: 2, now: func() time.Time { return at },
+		copy: func(name string) error {
 			if failure != nil {
 				return failure
 			}
-			return os.WriteFile(path, nil, 0o600)
+			return write(name)
 		},
 		report: func(b admin.Backups) { reported = b },
+	}
+	files := func(about string, want ...string) {
+		t.Helper()
+		got, err := to.list(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", about, diff)
+		}
 	}
 	for _, step := range []struct {
 		about   string
@@ -47,21 +80,11 @@ func TestSchedule(t *testing.T) {
 		{"one from the future does not count", -time.Hour, nil, 24 * time.Hour, []string{"vitrine-20261202T030100Z.tar", "vitrine-20261203T030100Z.tar"}},
 	} {
 		at, failure = at.Add(step.after), step.failure
-		wait, err := s.step()
+		wait, err := s.step(t.Context())
 		if wait != step.wait || !errors.Is(err, step.failure) {
 			t.Errorf("%s: wait %s, want %s (%v)", step.about, wait, step.wait, err)
 		}
-		entries, err := filepath.Glob(filepath.Join(s.dir, "*.tar"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, e := range entries {
-			got = append(got, filepath.Base(e))
-		}
-		if diff := cmp.Diff(step.copies, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.about, diff)
-		}
+		files(step.about, step.copies...)
 	}
 	if want := time.Date(2026, 12, 3, 3, 1, 0, 0, time.UTC); !s.state.Newest.Equal(want) {
 		t.Errorf("the newest backup is of %s, want %s", s.state.Newest, want)
@@ -69,26 +92,17 @@ func TestSchedule(t *testing.T) {
 	if want := time.Date(2026, 12, 2, 3, 1, 0, 0, time.UTC); !reported.Newest.Equal(want) {
 		t.Errorf("before a backup, the newest one is of %s, want %s", reported.Newest, want)
 	}
-	// Other files stay. What a killed command left is removed, and space is made before the next backup.
-	left := filepath.Join(s.dir, incompletePrefix+"1")
-	err := os.WriteFile(filepath.Join(s.dir, "notes.txt"), nil, 0o600)
-	if err := errors.Join(err, os.WriteFile(left, nil, 0o600), os.Chtimes(left, at, at.Add(-2*time.Hour))); err != nil {
+	// Other files stay. Space is made before the next backup.
+	if err := write("notes.txt"); err != nil {
 		t.Fatal(err)
 	}
 	at, s.keep, failure = at.Add(48*time.Hour), 1, broken
-	if _, err := s.step(); !errors.Is(err, broken) {
+	if _, err := s.step(t.Context()); !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 2 {
-		t.Errorf("%v, %v, want one backup and notes.txt", entries, err)
-	}
-	if _, err := os.Stat(filepath.Join(s.dir, "notes.txt")); err != nil {
-		t.Errorf("another file was removed: %v", err)
-	}
-	s.dir = filepath.Join(s.dir, "no", "where")
-	if _, err := s.step(); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no volume: %v", err)
-	}
+	files("another file", "notes.txt", "vitrine-20261203T030100Z.tar")
+	failure = nil
+	return s
 }
 
 // TestScheduledBackup makes a scheduled backup of a running server, and restores it before a start, as the chart does.

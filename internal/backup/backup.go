@@ -201,6 +201,31 @@ func clearDir(dir string, made bool) error {
 // ErrCompressed means that a stream is not a tar but is compressed with gzip.
 var ErrCompressed = errors.New("the backup is compressed with gzip: decompress it first, as in gunzip -c vitrine.tar.gz | vitrine restore -")
 
+// Peek returns the header of a stream, which it does not consume.
+func Peek(r *bufio.Reader) (Header, error) {
+	start, err := r.Peek(peeked)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Header{}, err
+	}
+	in := tar.NewReader(bytes.NewReader(start))
+	entry, err := in.Next()
+	if err != nil {
+		return Header{}, &DamagedError{Reason: "it does not begin with " + headerName + ": this is not a Vitrine backup"}
+	}
+	h, _, err := readHeader(in, entry.Name)
+	return h, err
+}
+
+// peeked is enough for the first entry of a stream, whose header has a few short members.
+const peeked = 2 << 10
+
+// MaxSize returns a size that no stream with this header exceeds.
+func (h Header) MaxSize() int64 {
+	// The heading and the padding of an entry have up to 512 bytes each, and its line in the list of checksums has less.
+	const perFile, rest = 3 * 512, 128 << 10
+	return h.Bytes + perFile*int64(h.Files) + rest
+}
+
 // Check reads a stream to its end and checks all of it. The error is a *DamagedError if the stream is incomplete or damaged.
 func Check(ctx context.Context, r io.Reader, progress Progress) (Header, error) {
 	return extract(ctx, r, "", progress)

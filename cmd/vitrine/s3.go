@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/vitrine-dev/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/s3"
+)
+
+// s3Flags are the flags of backup and restore for a store with the interface of Amazon S3.
+type s3Flags struct{ options s3.Options }
+
+func (f *s3Flags) bind(fs *pflag.FlagSet) {
+	o := &f.options
+	fs.StringVar(&o.Endpoint, "s3-endpoint", s3.AWS, "https URL of the S3-compatible store")
+	fs.StringVar(&o.Region, "s3-region", "", "region of the bucket (default $AWS_REGION, or us-east-1)")
+	fs.StringVar(&o.Addressing, "s3-addressing", s3.Auto, "where requests name the bucket: path, virtual (in the host), or auto (virtual for large clouds, otherwise path)")
+	fs.StringVar(&o.CAFile, "s3-ca-file", "", "certificates in PEM to verify the store with (default those of the system)")
+	fs.BoolVar(&o.AllowHTTP, "s3-allow-plaintext", false, "accept an http URL that is not on loopback: backups are sent unencrypted")
+}
+
+// s3Scheme begins the name of a file, or of a folder, in a bucket.
+const s3Scheme = "s3://"
+
+// open returns the bucket and the key that a name such as s3://bucket/folder/vitrine.tar stands for. It returns nil for another name.
+func (f *s3Flags) open(name string) (bucket *s3.Bucket, key string, err error) {
+	rest, ok := strings.CutPrefix(name, s3Scheme)
+	if !ok {
+		return nil, "", nil
+	}
+	of, key, _ := strings.Cut(rest, "/")
+	if of == "" {
+		return nil, "", usagef("%s: name a bucket, as in s3://backups/vitrine.tar", name)
+	}
+	if bucket, err = s3.Open(of, f.options); err != nil {
+		return nil, "", usagef("%s: %w", name, err)
+	}
+	return bucket, key, nil
+}
+
+// asFolder returns the prefix of the keys in a folder; "" is the whole bucket.
+func asFolder(key string) string {
+	if key = strings.TrimRight(key, "/"); key != "" {
+		key += "/"
+	}
+	return key
+}
+
+// upload writes a stream to a bucket and checks it. The file becomes visible only if the stream is complete and intact.
+func upload(ctx context.Context, stream io.Reader, bucket *s3.Bucket, key string, progress backup.Progress) (backup.Header, error) {
+	in := bufio.NewReader(stream)
+	h, err := backup.Peek(in)
+	if err != nil {
+		return h, err
+	}
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := bucket.Write(ctx, key, r, h.MaxSize())
+		r.CloseWithError(err)
+		ended <- err
+	}()
+	h, err = backup.Check(ctx, io.TeeReader(in, w), progress)
+	w.CloseWithError(err) // without an error, this is the end of the file
+	// If the check fails, so does the upload, for that reason. If the upload fails first, the stream ends for the check.
+	if failed := <-ended; failed != nil && !(err != nil && errors.Is(failed, err)) {
+		return h, failed
+	}
+	return h, err
+}
+
+// newest returns the key of the newest scheduled backup in a folder of a bucket.
+func newest(ctx context.Context, bucket *s3.Bucket, folder string) (string, error) {
+	names, err := bucket.List(ctx, folder)
+	if err != nil {
+		return "", err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { _, ok := copyTime(name); return !ok })
+	if len(names) == 0 {
+		return "", fmt.Errorf("there is no file such as %s%s: name another file, or another folder", folder, copyName)
+	}
+	return folder + slices.Max(names), nil
+}
+
+// bucketFolder is a place in a bucket, for one schedule.
+type bucketFolder struct {
+	bucket *s3.Bucket
+	// folder is empty or ends with a slash.
+	folder string
+}
+
+func (f bucketFolder) list(ctx context.Context, _ time.Time) ([]string, error) {
+	// No other command makes scheduled backups here, so an incomplete one is abandoned.
+	scheduled := func(name string) bool { _, ok := copyTime(name); return ok }
+	if err := f.bucket.RemoveIncomplete(ctx, f.folder, scheduled); err != nil {
+		return nil, err
+	}
+	return f.bucket.List(ctx, f.folder)
+}
+
+func (f bucketFolder) remove(ctx context.Context, name string) error {
+	return f.bucket.Remove(ctx, f.folder+name)
+}

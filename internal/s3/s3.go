@@ -1,0 +1,263 @@
+// Package s3 stores files in a bucket of Amazon S3 or of a store with the same interface.
+//
+// Invariants: a file is visible only when all of it was uploaded. An error names the bucket and its endpoint, and never a credential.
+// It imports nothing of this project.
+package s3
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// Options say how to reach a store. The credentials come from the standard environment variables: AWS_ACCESS_KEY_ID,
+// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or those that a cloud sets for the identity of a pod.
+type Options struct {
+	// Endpoint is the URL of the store; "" means AWS.
+	Endpoint string
+	// Region is the region of the bucket; "" means that of AWS_REGION, or us-east-1, which stores without regions expect.
+	Region string
+	// Addressing says where requests name the bucket: Path, Virtual, or Auto.
+	Addressing string
+	// CAFile contains the certificates to verify the store with, in PEM; "" means those of the system.
+	CAFile string
+	// AllowHTTP permits http:// for addresses other than loopback addresses.
+	AllowHTTP bool
+}
+
+// Values of Options.Addressing.
+const (
+	// Auto is Virtual for the large clouds, and Path for other endpoints.
+	Auto = "auto"
+	// Path names the bucket in the path: https://endpoint/bucket.
+	Path = "path"
+	// Virtual names the bucket in the host: https://bucket.endpoint.
+	Virtual = "virtual"
+)
+
+// AWS is the default endpoint.
+const AWS = "https://s3.amazonaws.com"
+
+// Bucket is a bucket of a store.
+type Bucket struct {
+	core     *minio.Core
+	name     string
+	endpoint string
+}
+
+// Open returns a bucket. It does not connect to the store.
+func Open(name string, o Options) (*Bucket, error) {
+	if o.Endpoint == "" {
+		o.Endpoint = AWS
+	}
+	if o.Region == "" {
+		o.Region = os.Getenv("AWS_REGION")
+	}
+	if o.Region == "" {
+		o.Region = "us-east-1"
+	}
+	lookup, ok := map[string]minio.BucketLookupType{Auto: minio.BucketLookupAuto, Path: minio.BucketLookupPath, Virtual: minio.BucketLookupDNS}[o.Addressing]
+	if !ok {
+		return nil, fmt.Errorf("the addressing %q is not known: use %s, %s or %s", o.Addressing, Auto, Path, Virtual)
+	}
+	u, err := endpoint(o)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := o.transport(u.Scheme == "https")
+	if err != nil {
+		return nil, err
+	}
+	provider, err := provider()
+	if err != nil {
+		return nil, err
+	}
+	core, err := minio.NewCore(u.Host, &minio.Options{
+		Creds: credentials.New(provider), Secure: u.Scheme == "https", Transport: transport, Region: o.Region, BucketLookup: lookup,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the endpoint %s of S3: %w", o.Endpoint, err)
+	}
+	return &Bucket{core, name, u.Scheme + "://" + u.Host}, nil
+}
+
+// endpoint checks the URL of the store.
+func endpoint(o Options) (*url.URL, error) {
+	u, err := url.Parse(o.Endpoint)
+	// The error of Parse repeats the URL, which may contain a password by mistake.
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return nil, errors.New("the endpoint of S3 must be a URL such as https://s3.example:9000, without a path and without credentials")
+	}
+	ip := net.ParseIP(u.Hostname())
+	if u.Scheme == "http" && u.Hostname() != "localhost" && !ip.IsLoopback() && !o.AllowHTTP {
+		return nil, fmt.Errorf("the endpoint %s of S3 must begin with https://: http:// sends backups, which contain personal data, unencrypted", o.Endpoint)
+	}
+	return u, nil
+}
+
+// responseTimeout is the maximum time until a store begins to respond. Some stores copy all parts when an upload is completed.
+const responseTimeout = 10 * time.Minute
+
+func (o Options) transport(secure bool) (*http.Transport, error) {
+	t, err := minio.DefaultTransport(secure)
+	if err != nil {
+		return nil, err
+	}
+	t.ResponseHeaderTimeout = responseTimeout
+	if o.CAFile == "" || !secure {
+		return t, nil
+	}
+	text, err := os.ReadFile(o.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificates of S3: %w", err)
+	}
+	t.TLSClientConfig.RootCAs = x509.NewCertPool()
+	if !t.TLSClientConfig.RootCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("read the certificates of S3: %s contains no certificate in PEM", o.CAFile)
+	}
+	return t, nil
+}
+
+// ErrNoCredentials means that the environment contains no credentials.
+var ErrNoCredentials = errors.New("there are no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+
+// provider returns the source of the credentials.
+func provider() (credentials.Provider, error) {
+	if os.Getenv("AWS_ACCESS_KEY_ID") != "" && os.Getenv("AWS_SECRET_ACCESS_KEY") != "" {
+		return &credentials.EnvAWS{}, nil
+	}
+	// Without these variables, credentials.IAM asks the metadata service of EC2, which most networks do not have.
+	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"} {
+		if os.Getenv(name) != "" {
+			return &credentials.IAM{}, nil
+		}
+	}
+	return nil, ErrNoCredentials
+}
+
+// List returns the names of the files whose keys are prefix and a name without a slash.
+func (b *Bucket) List(ctx context.Context, prefix string) ([]string, error) {
+	var names []string
+	for o := range b.core.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: prefix}) {
+		if o.Err != nil {
+			return nil, b.failure("list", prefix, o.Err)
+		}
+		if name := strings.TrimPrefix(o.Key, prefix); !strings.Contains(name, "/") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Read returns the content of a file.
+func (b *Bucket) Read(ctx context.Context, key string) (io.ReadCloser, error) {
+	r, _, _, err := b.core.GetObject(ctx, b.name, key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, b.failure("read", key, err)
+	}
+	return &reader{r, b, key}, nil
+}
+
+// reader names the bucket in the errors of a connection, so that nothing takes them for the end of the file.
+type reader struct {
+	io.ReadCloser
+	bucket *Bucket
+	key    string
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // as io.Reader defines it
+		err = r.bucket.failure("read", r.key, err)
+	}
+	return n, err
+}
+
+// Remove removes a file. It is no error if the file does not exist.
+func (b *Bucket) Remove(ctx context.Context, key string) error {
+	return b.failure("remove", key, b.core.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{}))
+}
+
+// abortTimeout is the maximum time to remove the parts of an upload that was interrupted.
+const abortTimeout = 10 * time.Second
+
+// Write uploads a file, in parts, and replaces an earlier one. most is the maximum size of the file. If r or the upload fails, no file
+// becomes visible, an earlier one stays, and the parts are removed.
+func (b *Bucket) Write(ctx context.Context, key string, r io.Reader, most int64) error {
+	_, err := b.core.Client.PutObject(ctx, b.name, key, r, -1, minio.PutObjectOptions{
+		ContentType: "application/x-tar", PartSize: partSize(most), SendContentMd5: true,
+	})
+	if ctx.Err() != nil { // the library could not remove the parts
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+		defer cancel()
+		err = errors.Join(err, b.core.RemoveIncompleteUpload(ctx, b.name, key))
+	}
+	return b.failure("write", key, err)
+}
+
+const (
+	// smallestPart is the size of the parts of most files. One part at a time is in memory.
+	smallestPart = 16 << 20
+	// mostParts is the limit of S3.
+	mostParts = 10_000
+)
+
+// partSize returns the size of the parts of a file. All parts of a file have the same size, because some stores require it.
+func partSize(most int64) uint64 {
+	const step = 1 << 20
+	n := (most + mostParts - 1) / mostParts
+	return uint64(max(smallestPart, (n+step-1)/step*step))
+}
+
+// RemoveIncomplete removes the parts of uploads that were interrupted, of the files whose keys are prefix and a name that matches.
+func (b *Bucket) RemoveIncomplete(ctx context.Context, prefix string, matches func(name string) bool) error {
+	for u := range b.core.ListIncompleteUploads(ctx, b.name, prefix, true) {
+		if u.Err != nil {
+			return b.failure("list the incomplete uploads of", prefix, u.Err)
+		}
+		if !matches(strings.TrimPrefix(u.Key, prefix)) {
+			continue
+		}
+		if err := b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID); err != nil {
+			return b.failure("remove the incomplete upload of", u.Key, err)
+		}
+	}
+	return nil
+}
+
+// failure returns an error that names the key, the bucket and the endpoint, or nil if err is nil.
+func (b *Bucket) failure(verb, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %q in the bucket %s at %s: %w", verb, key, b.name, b.endpoint, explain(err))
+}
+
+// explain says what an error of a store means.
+func explain(err error) error {
+	var response minio.ErrorResponse
+	var request *url.Error
+	switch {
+	case errors.As(err, &request):
+		return request.Err // without the URL, which names the endpoint again
+	case !errors.As(err, &response):
+		return err
+	case response.Code == minio.NoSuchBucket:
+		return fmt.Errorf("there is no such bucket: create it, or name another one (%w)", response)
+	case response.StatusCode == http.StatusForbidden:
+		return fmt.Errorf("access denied: check the credentials and their permissions (%s: %w)", response.Code, response)
+	default:
+		return fmt.Errorf("HTTP %d, %s: %w", response.StatusCode, response.Code, response)
+	}
+}
