@@ -290,18 +290,22 @@ func (r *records) store(ctx context.Context, changed map[definitions.Source]*def
 
 // publish makes a change visible in this replica.
 func (r *records) publish(c *definitions.Change, marks map[string]string) {
-	before := r.state.Load()
-	for p, served := range c.Catalogues() {
-		if was := before.set.Catalogue(p); served != was && was == nil {
-			// Another replica may have purged the property while it was not served.
-			r.library.ledgers.keep(p, nil)
-			r.library.current.Delete(p)
-			r.library.made.forget()
-		}
-	}
-	r.state.Store(&known{set: c.Set, marks: marks, authorKey: before.authorKey})
+	r.library.forgetProperties(c.Changed)
+	r.state.Store(&known{set: c.Set, marks: marks, authorKey: r.state.Load().authorKey})
 	if c.Tokens {
 		r.feed.Set(c.Set.Tokens())
+	}
+}
+
+// forgetProperties discards what this replica remembers about the properties that changed entries declare. Another replica may have
+// purged such a property and created it again, even if this replica saw only the last of these changes.
+func (l *Library) forgetProperties(changed map[definitions.Source]*definitions.Entry) {
+	for _, e := range changed {
+		if e != nil && e.Latest.PropertySpec != nil {
+			l.ledgers.keep(e.Latest.Property, nil)
+			l.current.Delete(e.Latest.Property)
+			l.made.forget()
+		}
 	}
 }
 
@@ -429,6 +433,7 @@ func (r *records) reload(ctx context.Context) error {
 		r.term = max(r.term, h.Term)
 	}
 	r.setUnreadable(read, true)
+	r.library.forgetProperties(read.entries)
 	r.state.Store(&known{set: set, marks: read.marks, authorKey: key, unfinished: meta.Transfer != ""})
 	r.feed.Set(set.Tokens())
 	return nil

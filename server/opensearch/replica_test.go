@@ -143,6 +143,54 @@ func TestReplicasDrawDifferentIDs(t *testing.T) {
 	}
 }
 
+// TestMissedPurge checks that a replica that sees only the last of the changes when another one purges a property and creates it again
+// uses nothing that it remembers from before.
+func TestMissedPurge(t *testing.T) {
+	t.Parallel()
+	for _, reload := range []bool{false, true} {
+		t.Run(fmt.Sprintf("reload=%v", reload), func(t *testing.T) {
+			t.Parallel()
+			r := replicas(t, 2)
+			waitServed(t, r[1])
+			tag := item.Tag{Namespace: "vibe", Key: "bold"}
+			tagged := func(id item.ID) []library.Mutation {
+				return []library.Mutation{{Put: image(id, "")}, {Tag: &tag, IDs: []item.ID{id}}}
+			}
+			mustWrite(t, r[1], tagged(7)...)
+			unlock, err := r[1].records.changing.lock(t.Context()) // so that the test decides when it follows
+			if err != nil {
+				t.Fatal(err)
+			}
+			property := agreedDefinitions()[0]
+			if _, err := r[0].Remove(t.Context(), []library.Owner{property.Owner}); err != nil {
+				t.Fatal(err)
+			}
+			if err := r[0].Purge(t.Context(), shop); err != nil {
+				t.Fatal(err)
+			}
+			apply(t, r[0], property)
+			follow := r[1].records.catchUp
+			if reload {
+				follow = r[1].records.reload
+			}
+			if err := follow(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			unlock()
+			mustWrite(t, r[1], tagged(5)...)
+			if made, err := r[0].HasTag(shop, tag); err != nil || !made {
+				t.Errorf("the tag exists: %v, %v", made, err)
+			}
+			if o := mustWrite(t, r[0], library.Mutation{Put: image(0, "")}); o[0].ID != 6 {
+				t.Errorf("id %d, want 6", o[0].ID)
+			}
+			if x, err := r[1].writable(t.Context(), shop); err != nil || x.uuid != indicesOf(t, r[0]).current.uuid {
+				t.Errorf("writes go to %+v, %v, which is not the current index", x, err)
+			}
+		})
+	}
+}
+
 // waitServed waits until a replica serves the property.
 func waitServed(t *testing.T, l *Library) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
