@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 	"weak"
@@ -65,12 +67,15 @@ type freshness struct {
 	looking map[string]*flight
 	// shown contains the last state of each index whose operations are all visible to searches, and when they became visible.
 	shown map[string]lookedUp
+	// closed is true once no look may begin.
+	closed bool
 }
 
 // flight is a look in progress, which several reads wait for.
 type flight struct {
-	done chan struct{}
-	err  error
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
 }
 
 // rememberedPages is the maximum number of remembered versions, of about half a KB each.
@@ -82,6 +87,18 @@ func newFreshness(l *Library) (*freshness, error) {
 		return nil, fmt.Errorf("make the cache of versions: %w", err)
 	}
 	return &freshness{library: l, pages: pages, looked: map[string]lookedUp{}, looking: map[string]*flight{}, shown: map[string]lookedUp{}}, nil
+}
+
+// close ends the looks in progress.
+func (f *freshness) close() {
+	f.mu.Lock()
+	f.closed = true
+	looking := slices.Collect(maps.Values(f.looking))
+	f.mu.Unlock()
+	for _, look := range looking {
+		look.cancel()
+		<-look.done
+	}
 }
 
 // key returns the key of a page. ok is false for a read that is not worth remembering: the caller has no version of the page, or
@@ -121,6 +138,10 @@ func (f *freshness) lookUp(ctx context.Context, index string) (lookedUp, error) 
 	asked := time.Now()
 	for {
 		f.mu.Lock()
+		if f.closed {
+			f.mu.Unlock()
+			return lookedUp{}, library.ErrClosed
+		}
 		last, look := f.looked[index], f.looking[index]
 		age := asked.Sub(last.began)
 		// Looking ahead keeps reads from waiting.
@@ -144,10 +165,10 @@ func (f *freshness) lookUp(ctx context.Context, index string) (lookedUp, error) 
 
 // start begins a look. It does not end with the read that needs it. The caller holds mu.
 func (f *freshness) start(index string) *flight {
-	look := &flight{done: make(chan struct{})}
+	ctx, cancel := limited(context.Background(), lookTimeout)
+	look := &flight{cancel: cancel, done: make(chan struct{})}
 	f.looking[index] = look
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 		defer cancel()
 		began := time.Now()
 		state, complete, err := f.look(ctx, index)

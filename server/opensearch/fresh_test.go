@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -93,6 +94,44 @@ func TestChangesAreSeenAtOnce(t *testing.T) {
 		if err != nil || p.Total != total {
 			t.Fatalf("%+v, %v: want %d items", p, err, total)
 		}
+	}
+}
+
+// TestCloseEndsLooks checks that no look at an index is in progress when Close has returned.
+func TestCloseEndsLooks(t *testing.T) {
+	t.Parallel()
+	transport := &intercepted{RoundTripper: http.DefaultTransport}
+	l := openWith(t, t.TempDir(), time.Now, transport)
+	apply(t, l, agreedDefinitions()[0])
+	var looks atomic.Int64
+	looking := make(chan struct{})
+	transport.intercept(func(r *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(r.URL.Path, "/_stats/get") {
+			return transport.RoundTripper.RoundTrip(r)
+		}
+		if looks.Add(1) == 1 {
+			close(looking)
+		}
+		defer looks.Add(-1)
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-looking
+		cancel()
+	}()
+	if _, err := l.fresh.state(ctx, l.names.items(shop)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the error of the context", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := looks.Load(); n != 0 {
+		t.Errorf("%d looks are in progress", n)
+	}
+	if _, err := l.fresh.state(t.Context(), l.names.items(shop)); !errors.Is(err, library.ErrClosed) {
+		t.Errorf("a look after Close: %v, want ErrClosed", err)
 	}
 }
 

@@ -146,6 +146,7 @@ func (l *Library) Close() error {
 
 // disconnect ends what newLibrary started.
 func (l *Library) disconnect() error {
+	l.fresh.close()
 	l.shown.close()
 	return l.cluster.close()
 }
