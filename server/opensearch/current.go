@@ -43,12 +43,6 @@ func (c *currency) get() (at time.Time, changed <-chan struct{}) {
 	return c.at, c.changed
 }
 
-// current reports whether the definitions are recent enough to rely on their tokens.
-func (c *currency) current() bool {
-	at, _ := c.get()
-	return time.Since(at) < trusted
-}
-
 // watch keeps the definitions current while the caller stores a change, for which the follower waits. The caller holds changing and
 // changes nothing else of r until it has called stop.
 func (r *records) watch(ctx context.Context) (stop func()) {

@@ -114,8 +114,15 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	state.Ready = !slices.ContainsFunc(red, func(name string) bool { return slices.Contains(l.shared(), name) })
 	l.count(&state, stats, all)
-	state.Ready = state.Ready && l.records.currency.current()
 	var problems []string
+	at, _ := l.records.currency.get()
+	age := time.Since(at)
+	state.Ready = state.Ready && age < trusted
+	if problem := l.records.problem(); problem != "" {
+		problems = append(problems, problem)
+	} else if age >= trusted {
+		problems = append(problems, fmt.Sprintf("the definitions were last read %s ago", age.Round(time.Millisecond)))
+	}
 	frozen := known.frozen().Err()
 	for _, p := range slices.Sorted(maps.Keys(all)) {
 		g := all[p]
@@ -132,12 +139,12 @@ func (l *Library) State(ctx context.Context) library.State {
 				delete(blocked, g.current.name) // the copy is about to replace it
 			}
 		}
+		if failed, ok := l.unbuilt.Load(p); ok && frozen == nil {
+			problems = append(problems, fmt.Sprintf("%v: will try again", failed))
+		}
 		for _, x := range g.retired {
 			delete(blocked, x.name)
 		}
-	}
-	if problem := l.records.problem(); problem != "" {
-		problems = append(problems, problem)
 	}
 	if len(red) > 0 {
 		problems = append(problems, "no working copy of a shard of "+strings.Join(red, ", "))

@@ -32,6 +32,8 @@ type Library struct {
 
 	// current contains the last seen current generation of properties, see writable.
 	current sync.Map
+	// unbuilt contains the error of the last rebuild of a property by this replica, if it failed.
+	unbuilt sync.Map
 
 	closed    atomic.Bool
 	closeOnce sync.Once

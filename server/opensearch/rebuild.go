@@ -51,7 +51,8 @@ func newRebuilder(l *Library) *rebuilder {
 	return &rebuilder{library: l, times: l.options.rebuild, replacedAt: map[string]time.Time{}, claim: l.newClaim(rebuildClaim)}
 }
 
-// run works until ctx ends.
+// run works until ctx ends. After a failure, it waits longer before each attempt, until nothing is left to do. Another replica that
+// holds the claim does not end that, because it may fail for the same reason.
 func (r *rebuilder) run(ctx context.Context) {
 	start := time.Now()
 	for backoff := r.times.retry; ; {
@@ -64,10 +65,12 @@ func (r *rebuilder) run(ctx context.Context) {
 		case r.library.frozen() != "":
 			pause = r.times.retry
 		case err != nil:
-			r.library.options.Logger.Warn("cannot rebuild the indices of items: will try again", slog.Any("error", err), slog.Duration("in", backoff))
+			r.library.options.Logger.Warn("cannot rebuild an index of items: will try again", slog.Any("error", err), slog.Duration("in", backoff))
 			pause, backoff = backoff, min(2*backoff, r.times.check)
 		case left:
-			pause, backoff = r.times.retry, r.times.retry
+			pause = backoff
+		default:
+			backoff = r.times.retry
 		}
 		if !sleep(ctx, pause) {
 			return
@@ -107,17 +110,21 @@ func (r *rebuilder) work(ctx context.Context, settled bool) (left bool, err erro
 		return true, err
 	}
 	for _, p := range slices.Sorted(maps.Keys(jobs)) {
-		if failed := r.do(ctx, p, jobs[p]); failed != nil {
-			err = errors.Join(err, failed)
-		}
+		failed := r.do(ctx, jobs[p])
 		if ctx.Err() != nil {
-			return true, errors.Join(err, context.Cause(ctx))
+			return true, errors.Join(err, failed, context.Cause(ctx))
+		}
+		r.library.unbuilt.Delete(p)
+		if failed != nil {
+			failed = fmt.Errorf("rebuild the index of property %s: %w", p, failed)
+			r.library.unbuilt.Store(p, failed)
+			err = errors.Join(err, failed)
 		}
 	}
 	return true, err
 }
 
-func (r *rebuilder) do(ctx context.Context, p library.PropertyID, j job) error {
+func (r *rebuilder) do(ctx context.Context, j job) error {
 	if len(j.drop) > 0 {
 		if err := r.library.drop(ctx, j.drop...); err != nil {
 			return err
@@ -130,9 +137,7 @@ func (r *rebuilder) do(ctx context.Context, p library.PropertyID, j job) error {
 		return r.library.unblock(ctx, j.unblock.name)
 	}
 	if j.rebuild != nil {
-		if err := r.library.rebuild(ctx, j.rebuild); err != nil {
-			return fmt.Errorf("rebuild the index of property %s: %w", p, err)
-		}
+		return r.library.rebuild(ctx, j.rebuild)
 	}
 	return nil
 }
@@ -182,6 +187,12 @@ func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.Pr
 			jobs[p] = j
 		}
 	}
+	r.library.unbuilt.Range(func(p, _ any) bool {
+		if _, ok := jobs[p.(library.PropertyID)]; !ok {
+			r.library.unbuilt.Delete(p) // another replica has done it
+		}
+		return true
+	})
 	return jobs, left, nil
 }
 
